@@ -1,0 +1,141 @@
+"""Every exception memsluice raises, as one tree.
+
+MemsluiceError
+├── InputError                 bad input; carries a reason code, the field and why; becomes a dead letter
+│   ├── MalformedEvent         not a CloudEvent, not the envelope, not the schema
+│   ├── LimitExceeded          a field, header or record is larger than its stated limit
+│   ├── WrongPartition         the record lies on a partition that is not its tenant's
+│   └── AuthenticityError      who sent it could not be established, or may not do this
+│       ├── UnknownKey
+│       ├── ForgedSignature
+│       ├── ExpiredKey
+│       ├── RevokedKey
+│       ├── NotPermitted       a known credential, outside of what its registry entry allows
+│       └── ClockSkew          produced outside of the window in which event ids are remembered
+├── SealError                  a seal inside the gate or on a stored object does not verify
+├── StateError                 state rows and log disagree; the worker stops and re-reads
+│   └── GapError               an offset was skipped
+├── PolicyError                a policy file is not valid; names the field and the reason
+├── ConfigError                configuration is missing or not valid
+├── StackError                 the local stack could not be brought up; says what to do
+├── TopicsError                topics on the broker differ from the files in a way that is refused
+└── StoreError                 the vector store refused or failed
+    └── StoreUnavailable       worth a retry
+"""
+
+
+class MemsluiceError(Exception):
+    """Root of the tree: catching it catches everything memsluice raises on purpose."""
+
+
+class InputError(MemsluiceError):
+    """Bad input from outside.
+
+    ``code`` is the stable reason code that dead letters and metrics carry; ``field`` names the offending field,
+    header or part of the record ("" when it is the whole record).
+    """
+
+    code = "input"
+
+    def __init__(self, reason: str, *, field: str = "", code: str | None = None) -> None:
+        self.field = field
+        self.reason = reason
+        if code is not None:
+            self.code = code
+        super().__init__(f"{self.code}: {field + ': ' if field else ''}{reason}")
+
+
+class MalformedEvent(InputError):
+    """Not a CloudEvent, not the signed envelope, or not the schema of its type."""
+
+    code = "malformed"
+
+
+class LimitExceeded(InputError):
+    """A field, a header or the record is larger than its stated limit."""
+
+    code = "limit_exceeded"
+
+
+class WrongPartition(InputError):
+    """The record lies on a partition that murmur2 of its tenant does not give."""
+
+    code = "wrong_partition"
+
+
+class AuthenticityError(InputError):
+    """Who sent the event could not be established, or is not allowed to send it."""
+
+    code = "authenticity"
+
+
+class UnknownKey(AuthenticityError):
+    """The key id is not in the registry."""
+
+    code = "unknown_key"
+
+
+class ForgedSignature(AuthenticityError):
+    """No signature over exactly these bytes by the named key."""
+
+    code = "forged_signature"
+
+
+class ExpiredKey(AuthenticityError):
+    """The key was outside its signing period when the event was produced."""
+
+    code = "expired_key"
+
+
+class RevokedKey(AuthenticityError):
+    """The key was revoked: it neither signs nor verifies."""
+
+    code = "revoked_key"
+
+
+class NotPermitted(AuthenticityError):
+    """The credential is known and the signature right, but the registry does not allow this to it."""
+
+    code = "not_permitted"
+
+
+class ClockSkew(AuthenticityError):
+    """The event's own time is outside of the window in which event ids are remembered."""
+
+    code = "clock_skew"
+
+
+class SealError(MemsluiceError):
+    """A seal inside the gate, or on a stored object, does not verify."""
+
+
+class StateError(MemsluiceError):
+    """State rows and log disagree. The worker stops; the group re-reads from the last commit."""
+
+
+class GapError(StateError):
+    """An offset was skipped: a record would have been lost silently."""
+
+
+class PolicyError(MemsluiceError):
+    """A policy file is not valid."""
+
+
+class ConfigError(MemsluiceError):
+    """Configuration is missing or not valid."""
+
+
+class StackError(MemsluiceError):
+    """The local stack could not be brought up, or a part of it died."""
+
+
+class TopicsError(MemsluiceError):
+    """The topics on the broker differ from the files in a way that may not be applied."""
+
+
+class StoreError(MemsluiceError):
+    """The vector store refused a request."""
+
+
+class StoreUnavailable(StoreError):
+    """The vector store did not answer; the same request may succeed later."""

@@ -1,0 +1,124 @@
+"""The registry: which credential may publish what, for whom, over which channel, and with which trust at best.
+
+Tier and channel of an event come from here and never from its payload (DESIGN, section 2).
+"""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from memsluice.errors import ExpiredKey, NotPermitted, UnknownKey
+from memsluice.events.models import AnyPayload, Channel, SessionPayload, Tier, Write
+from memsluice.events.names import EventType
+
+ANY = "*"
+
+
+class Role(StrEnum):
+    """What a credential is for. A process that runs an agent may hold a producer's, never a user channel's."""
+
+    PRODUCER = "producer"
+    READER = "reader"
+    RUNTIME = "runtime"
+    USER_CHANNEL = "user_channel"
+    OPERATOR = "operator"
+
+
+PUBLISHES: dict[Role, frozenset[EventType]] = {
+    Role.PRODUCER: frozenset({EventType.WRITE}),
+    Role.READER: frozenset({EventType.RECALL}),
+    Role.RUNTIME: frozenset({EventType.OBSERVATION}),
+    Role.USER_CHANNEL: frozenset({EventType.WRITE}),
+    Role.OPERATOR: frozenset({EventType.COMMAND, EventType.WRITE}),
+}
+BEST_TIER: dict[Channel, Tier] = {
+    "operator": Tier.OPERATOR,
+    "user": Tier.USER_VERIFIED,
+    "agent": Tier.USER_OBSERVED,
+    "tool": Tier.EXTERNAL_TOOL,
+    "skill": Tier.EXTERNAL_TOOL,
+    "upload": Tier.EXTERNAL_WEB,
+    "web": Tier.EXTERNAL_WEB,
+}
+CHANNELS: dict[Role, frozenset[Channel]] = {
+    Role.PRODUCER: frozenset({"agent", "tool", "web", "skill", "upload"}),
+    Role.READER: frozenset({"agent"}),
+    Role.RUNTIME: frozenset({"agent"}),
+    Role.USER_CHANNEL: frozenset({"user"}),
+    Role.OPERATOR: frozenset({"operator"}),
+}
+
+
+class Credential(BaseModel):
+    """What one key may do. The key itself lies in the keyring under the same ``kid``.
+
+    ``tenants``, ``agents`` and ``principals`` list whom it may speak for; ``["*"]`` is everybody. ``tier`` is the best
+    tier it can give an event. ``not_after_ms`` (Unix ms) ends what it may publish.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kid: str = Field(min_length=1, max_length=128)
+    role: Role
+    channel: Channel = "agent"
+    tier: Tier = Tier.USER_OBSERVED
+    tenants: tuple[str, ...] = Field(min_length=1, max_length=1_024)
+    agents: tuple[str, ...] = (ANY,)
+    principals: tuple[str, ...] = (ANY,)
+    not_before_ms: int = 0
+    not_after_ms: int | None = None
+    note: str = Field(default="", max_length=200)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Credential":
+        if self.channel not in CHANNELS[self.role]:
+            raise ValueError(f"channel: a {self.role.value} credential may not use channel {self.channel}")
+        if self.tier < BEST_TIER[self.channel]:
+            raise ValueError(f"tier: channel {self.channel} gives tier {BEST_TIER[self.channel].value} at best")
+        return self
+
+    def check(self, event_type: EventType, payload: AnyPayload, produced_ms: int) -> None:
+        """Raise ExpiredKey or NotPermitted where this credential may not have published this.
+
+        ``produced_ms`` is the broker's append time: the producer's own clock could be set back.
+        """
+        if produced_ms < self.not_before_ms:
+            raise ExpiredKey("credential is not valid yet", field="keyid")
+        if self.not_after_ms is not None and produced_ms >= self.not_after_ms:
+            raise ExpiredKey("credential's time is over", field="keyid")
+        if event_type not in PUBLISHES[self.role]:
+            raise NotPermitted(f"a {self.role.value} credential may not publish {event_type.value}", field="type")
+        if ANY not in self.tenants and payload.tenant not in self.tenants:
+            raise NotPermitted("credential is not of this tenant", field="tenant")
+        if isinstance(payload, SessionPayload):
+            if ANY not in self.agents and payload.agent not in self.agents:
+                raise NotPermitted("credential may not speak for this agent", field="agent")
+            if ANY not in self.principals and payload.principal not in self.principals:
+                raise NotPermitted("credential may not speak for this principal", field="principal")
+
+    def effective_tier(self, payload: AnyPayload) -> Tier:
+        """Return the tier of an event: the registry's, or a lower one (larger number) that the payload asks for."""
+        claimed = payload.claimed_tier if isinstance(payload, Write) else None
+        return self.tier if claimed is None else max(self.tier, claimed)
+
+
+class Registry:
+    """Credentials by ``kid``."""
+
+    def __init__(self, credentials: tuple[Credential, ...] | list[Credential]) -> None:
+        self._credentials = {credential.kid: credential for credential in credentials}
+
+    def get(self, kid: str) -> Credential:
+        """Return the credential. Raises UnknownKey."""
+        try:
+            return self._credentials[kid]
+        except KeyError:
+            raise UnknownKey("key id is not in the registry", field="keyid") from None
+
+    def all(self) -> list[Credential]:
+        """Return all credentials, by kid."""
+        return [self._credentials[kid] for kid in sorted(self._credentials)]
+
+    def with_credential(self, credential: Credential) -> "Registry":
+        """Return a registry with this credential added or replaced."""
+        return Registry([*(c for c in self.all() if c.kid != credential.kid), credential])

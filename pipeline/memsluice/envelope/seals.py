@@ -1,0 +1,189 @@
+"""What the gate signs: sealed events (by *seal*), admissions (by *screen*), and the other records between stages.
+
+Inside the gate HMAC-SHA256 under a tenant key; admissions carry an Ed25519 signature besides, because whoever can verify
+an HMAC can forge it, and readers verify in agent processes (DESIGN, section 2).
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import orjson
+
+from memsluice.envelope import dsse
+from memsluice.envelope.codec import Vector, canonical, vector_from_text
+from memsluice.envelope.keys import Keyring, Purpose
+from memsluice.envelope.registry import Role
+from memsluice.errors import AuthenticityError, MalformedEvent, SealError
+from memsluice.events.models import MODELS, AnyPayload, Channel, Tier, Visibility, Zone
+from memsluice.events.names import ADMISSION, SEALED, EventType
+
+GLOBAL = ""
+"""Tenant under whose key records are sealed that belong to none (dead-letter markers)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where an event lies in its intake topic, and when the broker appended it (Unix ms): screen's clock."""
+
+    topic: str
+    partition: int
+    offset: int
+    append_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who signed an event, as the registry has it."""
+
+    kid: str
+    role: Role
+    channel: Channel
+    tier: Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """One authenticated event, labelled, with its vector: screen's only input.
+
+    A ``marker`` stands for an intake record that became a dead letter: every intake offset has one sealed record.
+    ``vector_text`` is base64 of 384 little-endian float16; ``content_digest`` an HMAC of the content or question.
+    """
+
+    position: Position
+    type: EventType | Literal["marker"]
+    identity: Identity | None = None
+    payload: AnyPayload | None = None
+    content_digest: str = ""
+    vector_text: str | None = None
+    vector_digest: str = ""
+    model: str = ""
+    marker_reason: str = ""
+
+    @property
+    def tenant(self) -> str:
+        """The tenant, or GLOBAL for a marker."""
+        return self.payload.tenant if self.payload is not None else GLOBAL
+
+    def vector(self) -> Vector | None:
+        """Return the unit vector, shape (384,), float32, or None."""
+        return None if self.vector_text is None else vector_from_text(self.vector_text)
+
+
+def close(keyring: Keyring, kid: str, tenant: str, payload_type: str, value: Any) -> bytes:
+    """Return the JSON bytes of ``value`` in a DSSE envelope under the tenant's HMAC key derived from ``kid``."""
+    return canonical(dsse.sign(payload_type, canonical(value), [keyring.tenant_key(kid, tenant)]))
+
+
+def open_(keyring: Keyring, tenant: str, payload_type: str, data: bytes) -> Any:
+    """Return the value of :func:`close`. Raises SealError."""
+    try:
+        envelope = dsse.parse(orjson.loads(data))
+        for signature in envelope.signatures:
+            if keyring.get(signature.kid).purpose is not Purpose.SEAL:
+                raise SealError("sealed with a key of another purpose")
+        return orjson.loads(dsse.verify(envelope, payload_type, lambda kid: keyring.tenant_key(kid, tenant)))
+    except (MalformedEvent, AuthenticityError, orjson.JSONDecodeError) as error:
+        raise SealError(f"record between stages does not verify: {error}") from None
+
+
+def sealed_to_bytes(keyring: Keyring, kid: str, sealed: Sealed) -> bytes:
+    """Return a sealed event's record value."""
+    value = asdict(sealed)
+    value["payload"] = sealed.payload.model_dump(mode="json") if sealed.payload is not None else None
+    return close(keyring, kid, sealed.tenant, SEALED, value)
+
+
+def sealed_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Sealed:
+    """Read and verify a sealed event; ``tenant`` comes from the record's key. Raises SealError."""
+    value = open_(keyring, tenant, SEALED, data)
+    position = Position(**value.pop("position"))
+    if value["type"] == "marker":
+        return Sealed(position=position, type="marker", marker_reason=value["marker_reason"])
+    event_type = EventType(value.pop("type"))
+    who = value.pop("identity")
+    identity = Identity(who["kid"], Role(who["role"]), who["channel"], Tier(who["tier"]))
+    payload = MODELS[event_type].model_validate(value.pop("payload"))
+    if payload.tenant != tenant:
+        raise SealError("sealed event of another tenant than its record's key")
+    return Sealed(position=position, type=event_type, identity=identity, payload=payload, **value)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What *screen* admits: everything about a stored entry that may not change unseen.
+
+    ``version`` is the offset of the sealed record that decided it: a lower one never overwrites a higher.
+    ``expires_ms`` (Unix ms) is None for entries that never expire.
+    """
+
+    object_id: str
+    version: int
+    event_id: str
+    tenant: str
+    agent: str
+    principal: str
+    session: str
+    namespace: str
+    visibility: Visibility
+    key: str | None
+    zone: Zone
+    tier: Tier
+    taint: bool
+    parents: tuple[str, ...]
+    content_digest: str
+    vector_digest: str
+    model: str
+    written_ms: int
+    expires_ms: int | None
+    decision: str
+    policy: str
+
+
+def admission_sign(keyring: Keyring, seal_kid: str, admission_kid: str, admission: Admission) -> dict[str, Any]:
+    """Return the admission's envelope with the gate's HMAC and the readers' Ed25519 signature."""
+    signers = [keyring.tenant_key(seal_kid, admission.tenant), keyring.direct(admission_kid)]
+    return dsse.sign(ADMISSION, canonical(asdict(admission)), signers)
+
+
+def _admission(envelope: dict[str, Any], verifier: Callable[[str], dsse.Verifier | None]) -> Admission:
+    try:
+        value = orjson.loads(dsse.verify_known(dsse.parse(envelope), ADMISSION, verifier))
+        return Admission(
+            **{
+                **value,
+                "visibility": Visibility(value["visibility"]),
+                "zone": Zone(value["zone"]),
+                "tier": Tier(value["tier"]),
+                "parents": tuple(value["parents"]),
+            }
+        )
+    except (MalformedEvent, AuthenticityError, orjson.JSONDecodeError, TypeError, KeyError, ValueError) as error:
+        raise SealError(f"admission does not verify: {error}") from None
+
+
+def admission_verify_inside(keyring: Keyring, tenant: str, envelope: dict[str, Any]) -> Admission:
+    """Verify by the gate's HMAC (at landing). Raises SealError."""
+
+    def verifier(kid: str) -> dsse.Verifier | None:
+        return keyring.tenant_key(kid, tenant) if keyring.get(kid).purpose is Purpose.SEAL else None
+
+    return _check_tenant(_admission(envelope, verifier), tenant)
+
+
+def admission_verify_outside(keyring: Keyring, tenant: str, envelope: dict[str, Any]) -> Admission:
+    """Verify by the Ed25519 signature (readers; the keyring needs only public admission keys). Raises SealError."""
+
+    def verifier(kid: str) -> dsse.Verifier | None:
+        try:
+            return keyring.direct(kid) if keyring.get(kid).purpose is Purpose.ADMISSION else None
+        except AuthenticityError:
+            return None
+
+    return _check_tenant(_admission(envelope, verifier), tenant)
+
+
+def _check_tenant(admission: Admission, tenant: str) -> Admission:
+    if admission.tenant != tenant:
+        raise SealError("admission is of another tenant")
+    return admission

@@ -1,0 +1,25 @@
+"""Deterministic object ids and visibility scopes (DESIGN, section 2: nobody overwrites another's entry)."""
+
+import uuid
+
+from memsluice.events.models import Visibility, Zone
+
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://memsluice.dev/object-id/v1")
+
+
+def scope_owner(visibility: Visibility, principal: str, session: str) -> str:
+    """Return whose scope an entry lives in: the session, the principal, or "" for the whole tenant."""
+    return {Visibility.SESSION: session, Visibility.PRINCIPAL: principal, Visibility.SHARED: ""}[visibility]
+
+
+def object_id(
+    *, tenant: str, zone: Zone, visibility: Visibility, owner: str, namespace: str, key: str | None, event_id: str
+) -> uuid.UUID:
+    """Return the UUIDv5 over the length-prefixed parts.
+
+    A keyed write replaces the entry of the same key in the same scope; an unkeyed one is an entry of its own. Length
+    prefixes keep ("ab", "c") and ("a", "bc") apart; the last part says whether it is a key or an event id.
+    """
+    last = ("key", key) if key is not None else ("event", event_id)
+    parts = (tenant, zone.value, visibility.value, owner, namespace, *last)
+    return uuid.uuid5(_NAMESPACE, "".join(f"{len(part.encode())}:{part}" for part in parts))

@@ -1,0 +1,18 @@
+"""Limits on every field. A wire limit is fixed; a policy may only set a lower one."""
+
+ID_CHARS_MAX = 128
+NAME_CHARS_MAX = 128
+TENANT_CHARS_MAX = 63
+SOURCE_CHARS_MAX = 256
+CONTENT_BYTES_MAX = 32_768
+CONTENT_BYTES_DEFAULT = 8_192
+QUESTION_BYTES_MAX = 4_096
+REASON_CHARS_MAX = 512
+PARENTS_MAX = 64
+RETURNED_MAX = 100
+PARAMETERS_MAX = 16
+APPROVALS_MAX = 8
+HEADERS_MAX = 64
+HEADER_BYTES_MAX = 8_192
+RECORD_BYTES_MAX = 262_144
+"""An intake record's value: the largest write in an envelope, with room; anything larger is a dead letter."""

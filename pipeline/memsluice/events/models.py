@@ -1,0 +1,211 @@
+"""The payloads that producers sign, as pydantic models; the JSON Schemas in ``schemas/`` are generated from them.
+
+A payload says what happened and for whom. It says nothing that trust could rest on: channel, tier and permissions come
+from the registry entry of the key that signed it (DESIGN, section 2). ``claimed_tier`` may lower a tier, never raise
+it.
+"""
+
+from datetime import UTC, datetime
+from enum import IntEnum, StrEnum
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from memsluice.errors import LimitExceeded, MalformedEvent
+from memsluice.events import limits
+from memsluice.events.names import EventType
+
+
+class Tier(IntEnum):
+    """Trust tiers of seed 002; for the reference monitor 1 to 3 are TRUSTED, 4 and 5 UNTRUSTED (DESIGN, section 2)."""
+
+    OPERATOR = 1
+    USER_VERIFIED = 2
+    USER_OBSERVED = 3
+    EXTERNAL_TOOL = 4
+    EXTERNAL_WEB = 5
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the reference monitor's provenance label of this tier is TRUSTED."""
+        return self <= Tier.USER_OBSERVED
+
+
+class Visibility(StrEnum):
+    """Who can be given an entry: its session, its principal, or everybody of the tenant."""
+
+    SESSION = "session"
+    PRINCIPAL = "principal"
+    SHARED = "shared"
+
+
+class Kind(StrEnum):
+    """What a write's content is: free text, or facts that an extractor took out of it (seed 002, pattern 3)."""
+
+    TEXT = "text"
+    FACTS = "facts"
+
+
+class Zone(StrEnum):
+    """Where an entry lands: what agents may follow, or outside content kept as data."""
+
+    GUIDANCE = "guidance"
+    EXTERNAL = "external"
+
+
+class Origin(StrEnum):
+    """What a session saw. ``open`` says that the platform opened the session and nothing was seen yet."""
+
+    OPEN = "open"
+    WEB = "web"
+    TOOL = "tool"
+    SKILL = "skill"
+    UPLOAD = "upload"
+
+
+class Action(StrEnum):
+    """Commands of DESIGN, section 3."""
+
+    RELEASE = "release"
+    REJECT = "reject"
+    APPEAL = "appeal"
+    DECLASSIFY = "declassify"
+    PROMOTE = "promote"
+    PROTECT = "protect"
+    REVOKE = "revoke"
+    WITHDRAW = "withdraw"
+    REPLAY = "replay"
+    ACTIVATE = "activate"
+    ERASE = "erase"
+
+
+def _bytes_at_most(maximum: int) -> AfterValidator:
+    def check(text: str) -> str:
+        size = len(text.encode("utf-8", "surrogatepass"))
+        if size > maximum:
+            raise ValueError(f"limit: {size} bytes of UTF-8, at most {maximum} allowed")
+        return text
+
+    return AfterValidator(check)
+
+
+def _encodable(text: str) -> str:
+    text.encode("utf-8")  # a lone surrogate would fail later, in the middle of a batch
+    return text
+
+
+def _aware(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        raise ValueError("needs a time zone offset (RFC 3339)")
+    return moment.astimezone(UTC)
+
+
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:~/@+-]*$", max_length=limits.ID_CHARS_MAX)]
+Name = Annotated[
+    str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=limits.NAME_CHARS_MAX), AfterValidator(_encodable)
+]
+Tenant = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=limits.TENANT_CHARS_MAX)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Moment = Annotated[datetime, AfterValidator(_aware)]
+Base64 = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]*={0,2}$", max_length=8_192)]
+
+
+class Payload(BaseModel):
+    """Fields common to all events. ``time`` is when it happened, as the producer says (RFC 3339)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Identifier
+    tenant: Tenant
+    time: Moment
+
+
+class SessionPayload(Payload):
+    """An event inside an agent's session, on behalf of a principal (the person)."""
+
+    agent: Name
+    principal: Name
+    session: Name
+
+
+class Write(SessionPayload):
+    """Something wants to be remembered."""
+
+    namespace: Name = "default"
+    key: Name | None = None
+    visibility: Visibility = Visibility.PRINCIPAL
+    content: Annotated[str, Field(min_length=1), AfterValidator(_encodable), _bytes_at_most(limits.CONTENT_BYTES_MAX)]
+    kind: Kind = Kind.TEXT
+    parents: Annotated[tuple[Identifier, ...], Field(max_length=limits.PARENTS_MAX)] = ()
+    origin: Name | None = None
+    claimed_tier: Tier | None = None
+
+
+class Returned(BaseModel):
+    """One entry that a recall gave to the agent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    object_id: Annotated[str, Field(pattern=r"^[0-9a-f-]{36}$")]
+    version: Annotated[int, Field(ge=0)]
+    event_id: Identifier
+    tier: Tier
+    taint: bool
+
+
+class Recall(SessionPayload):
+    """An agent asked its memory. Published and acknowledged before what it returned is shown to the agent.
+
+    ``vector`` is the question's embedding as the reader searched with it: base64 of 384 little-endian float16.
+    """
+
+    namespace: Name = "default"
+    question: Annotated[str, Field(min_length=1), AfterValidator(_encodable), _bytes_at_most(limits.QUESTION_BYTES_MAX)]
+    zone: Zone = Zone.GUIDANCE
+    returned: Annotated[tuple[Returned, ...], Field(max_length=limits.RETURNED_MAX)] = ()
+    vector: Base64 | None = None
+
+
+class Observation(SessionPayload):
+    """A session saw outside content (or was opened). Published by the platform, never by the model."""
+
+    origin: Origin
+    digest: Digest | None = None
+    content: Annotated[str, AfterValidator(_encodable), _bytes_at_most(limits.CONTENT_BYTES_MAX)] | None = None
+
+
+class Command(Payload):
+    """An operator's order, bound to a digest and expiring. ``tenant`` is the one it concerns."""
+
+    action: Action
+    target: Name
+    digest: Digest | None = None
+    expires_at: Moment
+    reason: Annotated[str, Field(max_length=limits.REASON_CHARS_MAX), AfterValidator(_encodable)] = ""
+    parameters: Annotated[dict[Name, Name], Field(max_length=limits.PARAMETERS_MAX)] = Field(default_factory=dict)
+
+
+AnyPayload = Write | Recall | Observation | Command
+MODELS: dict[EventType, type[Write] | type[Recall] | type[Observation] | type[Command]] = {
+    EventType.WRITE: Write,
+    EventType.RECALL: Recall,
+    EventType.OBSERVATION: Observation,
+    EventType.COMMAND: Command,
+}
+Channel = Literal["user", "agent", "tool", "web", "skill", "upload", "operator"]
+
+
+def parse_payload(event_type: EventType, payload: bytes) -> AnyPayload:
+    """Read a signed payload's exact bytes.
+
+    Raises MalformedEvent or LimitExceeded, naming the first offending field and why; never quotes the content.
+    """
+    try:
+        return MODELS[event_type].model_validate_json(payload)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        too_large = first["type"].startswith(("too_long", "string_too_long")) or "limit:" in first["msg"]
+        raise (LimitExceeded if too_large else MalformedEvent)(first["msg"], field=field) from None
+    except ValueError as error:
+        raise MalformedEvent(str(error)) from None

@@ -1,0 +1,31 @@
+"""Names that are fixed on the wire: event types, payload types, headers."""
+
+from enum import StrEnum
+
+
+class EventType(StrEnum):
+    """CloudEvents ``type`` of what may be published on the intake topics."""
+
+    WRITE = "memory.write.v1"
+    RECALL = "memory.recall.v1"
+    OBSERVATION = "memory.observation.v1"
+    COMMAND = "memory.command.v1"
+
+
+def payload_type(name: str) -> str:
+    """Return the DSSE payload type of a purpose: one type a purpose, so no signature serves two."""
+    return f"application/vnd.{name}+json"
+
+
+SEALED = payload_type("memsluice.sealed.v1")
+ADMISSION = payload_type("memsluice.admission.v1")
+VERDICT = payload_type("memsluice.verdict.v1")
+HELD = payload_type("memsluice.held.v1")
+STORED = payload_type("memsluice.stored.v1")
+
+DSSE_CONTENT_TYPE = "application/vnd.dsse.envelope.v1+json"
+TRACEPARENT = "traceparent"
+DEAD_LETTER_HEADER = "memsluice-dead-letter"
+"""Header that the gate appends, last, to a dead letter's own headers: JSON with reason, field, detail and position."""
+REASON_HEADER = "memsluice-reason"
+DECISION_HEADER = "memsluice-decision"

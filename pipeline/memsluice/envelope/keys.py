@@ -137,6 +137,9 @@ class Keyring:
     def __iter__(self) -> Iterator[Key]:
         return iter(self._keys.values())
 
+    def __contains__(self, kid: object) -> bool:
+        return kid in self._keys
+
     def get(self, kid: str) -> Key:
         """Return the key. Raises UnknownKey."""
         try:

@@ -1,7 +1,7 @@
 """What the gate signs: sealed events (by *seal*), admissions (by *screen*), and the other records between stages.
 
-Inside the gate HMAC-SHA256 under a tenant key; admissions carry an Ed25519 signature besides, because whoever can verify
-an HMAC can forge it, and readers verify in agent processes (DESIGN, section 2).
+Inside the gate HMAC-SHA256 under a tenant key; admissions carry an Ed25519 signature besides, because whoever can
+verify an HMAC can forge it, and readers verify in agent processes (DESIGN, section 2).
 """
 
 from collections.abc import Callable
@@ -166,7 +166,7 @@ def admission_verify_inside(keyring: Keyring, tenant: str, envelope: dict[str, A
     """Verify by the gate's HMAC (at landing). Raises SealError."""
 
     def verifier(kid: str) -> dsse.Verifier | None:
-        return keyring.tenant_key(kid, tenant) if keyring.get(kid).purpose is Purpose.SEAL else None
+        return keyring.tenant_key(kid, tenant) if kid in keyring and keyring.get(kid).purpose is Purpose.SEAL else None
 
     return _check_tenant(_admission(envelope, verifier), tenant)
 
@@ -175,10 +175,7 @@ def admission_verify_outside(keyring: Keyring, tenant: str, envelope: dict[str, 
     """Verify by the Ed25519 signature (readers; the keyring needs only public admission keys). Raises SealError."""
 
     def verifier(kid: str) -> dsse.Verifier | None:
-        try:
-            return keyring.direct(kid) if keyring.get(kid).purpose is Purpose.ADMISSION else None
-        except AuthenticityError:
-            return None
+        return keyring.direct(kid) if kid in keyring and keyring.get(kid).purpose is Purpose.ADMISSION else None
 
     return _check_tenant(_admission(envelope, verifier), tenant)
 

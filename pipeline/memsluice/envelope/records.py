@@ -1,0 +1,101 @@
+"""The records that *screen* and *land* write: accepted, held, stored. Verdicts: :mod:`memsluice.gate.verdict`."""
+
+import base64
+import binascii
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import orjson
+
+from memsluice.envelope.codec import Vector, canonical, content_digest, vector_digest, vector_from_text
+from memsluice.envelope.keys import Keyring
+from memsluice.envelope.seals import Admission, admission_verify_inside, close, open_
+from memsluice.errors import MalformedEvent, SealError
+from memsluice.events.models import Zone
+from memsluice.events.names import HELD, STORED
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """One entry to land: its admission (verified), the admission's envelope as signed, the content and the vector."""
+
+    admission: Admission
+    envelope: dict[str, Any]
+    content: str
+    vector_text: str
+
+    def vector(self) -> Vector:
+        """Return the unit vector, shape (384,), float32."""
+        return vector_from_text(self.vector_text)
+
+
+def accepted_to_bytes(envelope: dict[str, Any], content: str, vector_text: str) -> bytes:
+    """Return the value of a record of memory.accepted.v1. The admission's digests cover content and vector."""
+    return canonical({"admission": envelope, "content": content, "vector": vector_text})
+
+
+def check_digests(keyring: Keyring, admission: Admission, content: str, vector_bytes: bytes | None) -> None:
+    """Raise SealError where content or vector are not what was admitted (``vector_bytes`` None: not looked at)."""
+    if content_digest(keyring, admission.tenant, content) != admission.content_digest:
+        raise SealError("content is not what was admitted")
+    if vector_bytes is not None and vector_digest(keyring, admission.tenant, vector_bytes) != admission.vector_digest:
+        raise SealError("vector is not what was admitted")
+
+
+def accepted_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Accepted:
+    """Read an accepted record and verify its admission (HMAC) and digests; ``tenant`` is the record's key.
+
+    Raises SealError.
+    """
+    try:
+        value = orjson.loads(data)
+        content, vector_text = str(value["content"]), str(value["vector"])
+        admission = admission_verify_inside(keyring, tenant, value["admission"])
+        check_digests(keyring, admission, content, vector_bytes_of(vector_text))
+        return Accepted(admission, value["admission"], content, vector_text)
+    except (orjson.JSONDecodeError, KeyError, TypeError, MalformedEvent) as error:
+        raise SealError(f"accepted record cannot be read: {error}") from None
+
+
+def vector_bytes_of(vector_text: str) -> bytes:
+    """Return the 768 wire bytes of a base64 vector. Raises MalformedEvent."""
+    try:
+        return base64.b64decode(vector_text, validate=True)
+    except (binascii.Error, ValueError):
+        raise MalformedEvent("is no base64 text", field="vector") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Record of memory.store.v1: an object's current version, or its withdrawal. Readers' freshness rests on it."""
+
+    object_id: str
+    tenant: str
+    version: int
+    zone: Zone
+    event_id: str
+    content_digest: str
+    expires_ms: int | None
+    withdrawn: bool = False
+
+
+def stored_to_bytes(keyring: Keyring, kid: str, stored: Stored) -> bytes:
+    """Return the value of a record of memory.store.v1 (its key is the object id)."""
+    return close(keyring, kid, stored.tenant, STORED, asdict(stored))
+
+
+def stored_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Stored:
+    """Read and verify a record of memory.store.v1. Raises SealError."""
+    value = open_(keyring, tenant, STORED, data)
+    return Stored(**{**value, "zone": Zone(value["zone"])})
+
+
+def held_to_bytes(keyring: Keyring, kid: str, tenant: str, *, sealed: bytes, verdict: dict[str, Any]) -> bytes:
+    """Return the value of a record of memory.quarantine.v1: the sealed event as it was, and why it is held."""
+    return close(keyring, kid, tenant, HELD, {"sealed": orjson.loads(sealed), "verdict": verdict})
+
+
+def held_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> tuple[bytes, dict[str, Any]]:
+    """Return (sealed event's record value, verdict). Raises SealError."""
+    value = open_(keyring, tenant, HELD, data)
+    return canonical(value["sealed"]), value["verdict"]

@@ -1,0 +1,97 @@
+"""The verdict: one record that says everything about one decision (DESIGN, section 3)."""
+
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from memsluice.events.models import Tier, Visibility, Zone
+
+
+class Decision(StrEnum):
+    """What becomes of an event. ``duplicate`` and ``record`` (recalls, observations, commands) land nothing."""
+
+    ACCEPT = "accept"
+    CONTAIN = "contain"
+    QUARANTINE = "quarantine"
+    REJECT = "reject"
+    DUPLICATE = "duplicate"
+    RECORD = "record"
+
+
+SEVERITY = (Decision.ACCEPT, Decision.CONTAIN, Decision.QUARANTINE, Decision.REJECT)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found. ``code`` is ``<module of the gate>.<what>``; ``decision`` the least it asks for.
+
+    ``detail`` holds numbers and names, never content.
+    """
+
+    code: str
+    decision: Decision
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """MEMSAD's part of a verdict, in the paper's terms (seed 000, Definition 6 and Theorem 11)."""
+
+    phase: str
+    mode: str
+    score: float | None
+    s_max: float | None
+    s_mean: float | None
+    mu: float | None
+    sigma: float | None
+    kappa: float
+    threshold: float | None
+    bound: float | None
+    window_id: int
+    window_size: int
+    history_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One decision. ``sealed_offset`` is the version; ``chain`` ties it to the tenant's previous verdict.
+
+    ``taint_causes`` names the nearest ancestors or observations that tainted (bounded). Times are Unix ms.
+    """
+
+    tenant: str
+    event_id: str
+    type: str
+    decision: Decision
+    reasons: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    decided_ms: int
+    topic: str
+    partition: int
+    offset: int
+    sealed_offset: int
+    kid: str
+    channel: str
+    tier: Tier | None
+    taint: bool
+    taint_causes: tuple[str, ...]
+    agent: str
+    principal: str
+    session: str
+    policy: str
+    model: str
+    content_digest: str
+    mode: str = "enforce"
+    score: Score | None = None
+    object_id: str | None = None
+    zone: Zone | None = None
+    visibility: Visibility | None = None
+    expires_ms: int | None = None
+    seal_kid: str = ""
+    admission_kid: str = ""
+    chain_seq: int = 0
+    chain_previous: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the verdict as JSON values, as the audit topic carries it."""
+        return asdict(self)

@@ -1,0 +1,252 @@
+"""Bring a stack up, take it down, say how it is."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from memsluice.connection import Connection
+from memsluice.errors import StackError
+from memsluice.stack import install, kafka, probes, tools, weaviate
+from memsluice.stack.layout import Layout, cache_dir, home_dir
+from memsluice.stack.processes import find, stop
+from memsluice.stack.services import Plan, Report, Service
+from memsluice.stack.stackfile import StackFile, next_start
+
+READY_TIMEOUT_S = 120.0
+"""A cold start takes about 10 s on two quiet cores."""
+POLL_S = 0.25
+REPORT_TIMEOUT_S = 20.0
+SUPERVISOR_GRACE_S = kafka.GRACE_S + weaviate.GRACE_S + 5.0
+TAIL_BYTES = 64 * 1024
+
+Say = Callable[[str], None]
+_PROBES: dict[str, Callable[[Connection], bool]] = {
+    kafka.NAME: probes.kafka_ready,
+    weaviate.NAME: probes.weaviate_ready,
+}
+SERVICES = tuple(_PROBES)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStatus:
+    """One server as an operator sees it."""
+
+    name: str
+    state: str
+    """running | starting | restarting | failed | stopped; running means that it answered just now."""
+    pid: int | None
+    address: str
+    restarts: int
+    exit_code: int | None
+
+
+@contextmanager
+def locked(layout: Layout) -> Iterator[None]:
+    """Hold the home's lock. Raises StackError at once when another command holds it."""
+    layout.prepare()
+    with layout.lock_file.open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StackError(f"Another `memsluice stack` command is at work on {layout.home}; wait for it") from None
+        yield
+
+
+def read_report(layout: Layout) -> Report | None:
+    """Return the supervisor's run file, whether or not it is stale; None where there is none."""
+    try:
+        return Report.model_validate_json(layout.run_file.read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def is_running(layout: Layout) -> bool:
+    """Tell whether the supervisor of this home is alive."""
+    report = read_report(layout)
+    return report is not None and find(report.identity()) is not None
+
+
+def status(home: Path | None = None) -> list[ServiceStatus]:
+    """Return the state of each server, with the ready-check made now."""
+    layout = Layout(home_dir(home))
+    file, report = StackFile.read(layout), read_report(layout)
+    supervised = report is not None and find(report.identity()) is not None
+    rows = []
+    for name, probe in _PROBES.items():
+        told = report.services.get(name) if report else None
+        identity = told.identity() if told else None
+        alive = identity is not None and find(identity) is not None
+        state = told.state if told and supervised else "stopped"
+        if alive and file is not None:
+            state = "running" if probe(file.connection) else "starting"
+        rows.append(
+            ServiceStatus(
+                name=name,
+                state=state,
+                pid=identity.pid if identity and alive else None,
+                address=f"127.0.0.1:{file.ports[name]}" if file else "",
+                restarts=told.restarts if told else 0,
+                exit_code=told.exit_code if told else None,
+            )
+        )
+    return rows
+
+
+def up(home: Path | None = None, cache: Path | None = None, say: Say = lambda _line: None) -> Connection:
+    """Install what is missing, start both servers, wait until both answer, and return how to reach them.
+
+    Returns at once when the stack is already up. Raises StackError, with nothing left running, when it cannot be
+    brought up. ``say`` is told what is going on, a line at a time.
+    """
+    layout = Layout(home_dir(home))
+    cache = cache_dir(cache)
+    with locked(layout):
+        if is_running(layout):
+            file = StackFile.read(layout)
+            if file is not None:
+                _wait_ready(layout, file.connection, say)
+                return file.connection
+        _sweep(layout)
+        found = tools.find(install.missing_tools(cache))
+        jars = install.install_kafka(cache, found, lambda line: say(f"Kafka's jars: {line}"))
+        binary = install.install_weaviate(cache, found, lambda line: say(f"building Weaviate: {line}"))
+        file = next_start(StackFile.read(layout))
+        file.write(layout)
+        services = _services(layout, file, found.java, jars, binary, say)
+        _start(layout, file.connection, services, say)
+        return file.connection
+
+
+def _services(
+    layout: Layout, file: StackFile, java: str, jars: Path, binary: Path, say: Say
+) -> tuple[Service, ...]:
+    """Write the configuration, format Kafka's storage if it is new, and return what is to be run."""
+    passwords = {user: secret.get_secret_value() for user, secret in file.connection.users.items()}
+    kafka.configure(layout, file.ports, passwords[kafka.ADMIN])
+    if not kafka.is_formatted(layout):
+        say("formatting Kafka's storage")
+        kafka.format_storage(layout, java, jars, file.cluster_id, passwords)
+    keys = {user: secret.get_secret_value() for user, secret in file.connection.weaviate_keys.items()}
+    variables = weaviate.environment(layout, file.ports, keys, file.cluster_password.get_secret_value())
+    return kafka.service(layout, java, jars), weaviate.service(layout, binary, file.ports, variables)
+
+
+def _start(layout: Layout, connection: Connection, services: tuple[Service, ...], say: Say) -> None:
+    """Start the supervisor; let it keep the servers only when all are ready."""
+    plan = Plan(run_file=str(layout.run_file), services=services)
+    with layout.log("supervisor").open("ab") as log:
+        os.fchmod(log.fileno(), 0o600)
+        supervisor = subprocess.Popen(
+            [sys.executable, "-m", "memsluice.stack.supervisor"],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=layout.home,
+            start_new_session=True,
+        )
+    pipe = supervisor.stdin
+    if pipe is None:  # pragma: no cover - Popen was asked for it
+        raise StackError("the supervisor has no standard input")
+    try:
+        pipe.write(plan.model_dump_json().encode() + b"\n")
+        pipe.flush()
+        _wait_ready(layout, connection, say, supervisor)
+        pipe.write(b"keep\n")
+        pipe.close()
+    except BaseException as error:  # also Ctrl-C: nothing may be left behind
+        supervisor.terminate()
+        try:
+            supervisor.wait(SUPERVISOR_GRACE_S)
+        except subprocess.TimeoutExpired:
+            _sweep(layout)
+        if isinstance(error, BrokenPipeError):
+            raise StackError(f"The supervisor died at once:\n{tail(layout, 'supervisor', 10)}") from None
+        raise
+    supervisor.returncode = 0  # it stays, on purpose: no ResourceWarning about a process left running
+
+
+def _wait_ready(
+    layout: Layout, connection: Connection, say: Say, supervisor: "subprocess.Popen[bytes] | None" = None
+) -> None:
+    """Return when every server answered. Raises StackError with the log's last lines when one died or stays silent."""
+    begun = time.monotonic()
+    waiting = dict(_PROBES)
+    while waiting:
+        elapsed = time.monotonic() - begun
+        say(f"waiting for {' and '.join(waiting)}")
+        if supervisor is not None and supervisor.poll() is not None:
+            raise StackError(f"The supervisor died:\n{tail(layout, 'supervisor', 10)}")
+        report = read_report(layout)
+        for name in list(waiting):
+            told = report.services.get(name) if report else None
+            if told is not None and told.state == "failed":
+                raise StackError(f"{name} stopped (exit {told.exit_code}). Its last words:\n{tail(layout, name, 12)}")
+            if told is not None and told.state == "running" and waiting[name](connection):
+                say(f"{name} is ready")
+                del waiting[name]
+        if waiting and elapsed > READY_TIMEOUT_S:
+            name = next(iter(waiting))
+            raise StackError(
+                f"{name} did not answer within {READY_TIMEOUT_S:.0f} s. Its last words:\n{tail(layout, name, 12)}"
+            )
+        if waiting:
+            time.sleep(POLL_S)
+
+
+def _sweep(layout: Layout) -> int:
+    """Stop whatever of an earlier stack is still alive, recognised by pid and create time. Return how many were."""
+    report = read_report(layout)
+    if report is None:
+        return 0
+    supervisor = find(report.identity())
+    if supervisor is not None:
+        stop([report.identity()], SUPERVISOR_GRACE_S)
+        report = read_report(layout) or report  # it may have restarted a server meanwhile
+    servers = [service.identity() for service in report.services.values()]
+    alive = [identity for identity in servers if find(identity) is not None]
+    stop(alive, max(kafka.GRACE_S, weaviate.GRACE_S))
+    layout.run_file.unlink(missing_ok=True)
+    return len(alive) + (1 if supervisor is not None else 0)
+
+
+def down(home: Path | None = None, *, wipe: bool = False) -> bool:
+    """Stop the stack; return whether anything was running. ``wipe`` also removes data, logs and credentials.
+
+    Calling it again does nothing. Only files that the stack wrote are removed, never the home itself if it holds others.
+    """
+    layout = Layout(home_dir(home))
+    if not layout.home.exists():
+        return False
+    with locked(layout):
+        stopped = _sweep(layout) > 0
+        shutil.rmtree(layout.config, ignore_errors=True)  # holds passwords; written anew at the next start
+        if wipe:
+            for directory in (layout.data, layout.logs):
+                shutil.rmtree(directory, ignore_errors=True)
+            layout.stack_file.unlink(missing_ok=True)
+            layout.lock_file.unlink(missing_ok=True)
+    if wipe and not any(layout.home.iterdir()):
+        layout.home.rmdir()
+    return stopped
+
+
+def tail(layout: Layout, service: str, lines: int) -> str:
+    """Return the last lines of a service's log, indented; a placeholder where it is empty."""
+    try:
+        with layout.log(service).open("rb") as log:
+            log.seek(0, os.SEEK_END)
+            log.seek(max(0, log.tell() - TAIL_BYTES))
+            text = log.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        text = ""
+    last = text.splitlines()[-lines:]
+    return "\n".join(f"  | {line}" for line in last) or "  | (nothing)"

@@ -1,0 +1,99 @@
+"""``stack.json``: what one local stack keeps over its restarts."""
+
+import base64
+import secrets
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
+
+from memsluice.connection import Connection, _read
+from memsluice.errors import StackError
+from memsluice.stack import kafka, ports, versions, weaviate
+from memsluice.stack.layout import Layout, write_private
+from memsluice.topics.names import KAFKA_USERS, WEAVIATE_USERS
+
+TOKEN_BYTES = 24
+"""Entropy of each password and key; 32 URL-safe characters, which need no quoting anywhere."""
+
+
+class StackFile(BaseModel):
+    """Versions, ports and credentials of one stack."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int = 1
+    kafka_version: str = versions.KAFKA
+    weaviate_version: str = versions.WEAVIATE
+    cluster_id: str
+    ports: dict[str, int]
+    cluster_password: SecretStr
+    """Guards Weaviate's node-to-node interface; no client uses it."""
+    connection: Connection
+
+    @classmethod
+    def read(cls, layout: Layout) -> "StackFile | None":
+        """Return the file's content, None where there is no file. Raises StackError when it is damaged."""
+        if not layout.stack_file.exists():
+            return None
+        try:
+            return cls.model_validate(_read(layout.stack_file))
+        except ValidationError as error:
+            fields = ", ".join(sorted({str(item["loc"][0]) for item in error.errors() if item["loc"]}))
+            raise StackError(
+                f"{layout.stack_file} is damaged or of another version ({fields}). Its data cannot be reached without "
+                "it; start over with `memsluice stack down --wipe`"
+            ) from None
+
+    def write(self, layout: Layout) -> None:
+        """Save with mode 0600."""
+        plain: dict[str, Any] = self.model_dump(mode="json", exclude={"connection", "cluster_password"})
+        plain["cluster_password"] = self.cluster_password.get_secret_value()
+        plain["connection"] = self.connection.with_secrets()
+        import json  # noqa: PLC0415
+
+        write_private(layout.stack_file, json.dumps(plain, indent=1) + "\n")
+
+
+def next_start(previous: StackFile | None, token: Callable[[int], str] = secrets.token_urlsafe) -> StackFile:
+    """Return the content for the coming start: the previous one's ports where still free, and all its credentials.
+
+    Raises StackError if the data belongs to versions other than the pinned ones.
+    """
+    if previous is not None and (previous.kafka_version, previous.weaviate_version) != (
+        versions.KAFKA,
+        versions.WEAVIATE,
+    ):
+        raise StackError(
+            f"This stack's data is of Kafka {previous.kafka_version} and Weaviate {previous.weaviate_version}, this "
+            f"memsluice runs {versions.KAFKA} and {versions.WEAVIATE}. Start over with `memsluice stack down --wipe`, "
+            "or use another home with MEMSLUICE_HOME=DIR"
+        )
+    free = ports.pick([*kafka.PORTS, *weaviate.PORTS], previous.ports if previous else {})
+    if previous is not None:
+        return previous.model_copy(update={"ports": free, "connection": _connect(free, previous.connection)})
+    first = Connection(
+        bootstrap="unset",
+        security_protocol="SASL_PLAINTEXT",
+        users={user: SecretStr(token(TOKEN_BYTES)) for user in KAFKA_USERS},
+        weaviate_http_port=free["weaviate"],
+        weaviate_grpc_port=free["weaviate-grpc"],
+        weaviate_keys={user: SecretStr(token(TOKEN_BYTES)) for user in WEAVIATE_USERS},
+    )
+    return StackFile(
+        cluster_id=base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="),
+        ports=free,
+        cluster_password=SecretStr(token(TOKEN_BYTES)),
+        connection=_connect(free, first),
+    )
+
+
+def _connect(free: Mapping[str, int], connection: Connection) -> Connection:
+    return connection.model_copy(
+        update={
+            "bootstrap": f"{ports.LOOPBACK}:{free['kafka']}",
+            "weaviate_http_port": free["weaviate"],
+            "weaviate_grpc_port": free["weaviate-grpc"],
+        }
+    )

@@ -1,0 +1,245 @@
+"""The house rules of CONTRIBUTING.md, as far as a program can check them."""
+
+import ast
+import inspect
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memsluice import errors
+
+TOP = Path(__file__).resolve().parent.parent
+PACKAGE = TOP / "pipeline" / "memsluice"
+FUNCTION_LINES_MAX = 69
+FILE_LINES_MAX = 400
+
+BASE = {"errors"}
+TRAVELS = BASE | {"events", "envelope"}
+BESIDE = {"topics", "connection", "keystore", "telemetry", "stack", "encoder", "producer"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "events": BASE | {"events"},
+    "envelope": TRAVELS,
+    "gate": TRAVELS | {"gate"},
+    "stages": TRAVELS | BESIDE | {"gate", "stages", "stores"},
+    "stores": TRAVELS | BESIDE | {"gate", "stores"},
+    "recall": TRAVELS | BESIDE | {"gate", "stores", "recall"},
+}
+"""The one direction of the data. What is not listed (operators' tools, experiments) may import all of this."""
+OUTERMOST = {"lab", "demo", "cli"}
+"""Nothing but one another imports these."""
+
+IMPURE_MODULES = set(
+    "aiokafka asyncio confluent_kafka faust httpx io multiprocessing os pathlib random requests rocksdict secrets shutil"
+    " socket sqlite3 subprocess tempfile threading time torch transformers urllib uuid weaviate".split()
+)
+IMPURE_CALLS = {"open", "input", "print", "now", "utcnow", "today", "urandom", "read_text", "read_bytes", "write_text"}
+READS_POLICIES = "policy.py"
+"""The gate's one door to the disk: an operator's policy file is read, checked and frozen before anything is decided."""
+
+
+def _sources(folder: Path = PACKAGE) -> list[Path]:
+    return sorted(folder.rglob("*.py"))
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(TOP))
+
+
+def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def _imports(tree: ast.AST) -> Iterator[str]:
+    """Yield the dotted name of everything imported, wherever in the file, ``from a import b`` as ``a.b``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _part(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def test_functions_stay_short() -> None:
+    """A function fits on one screen (under 70 lines), in the package and in its tests."""
+    long = [
+        f"{_name(path)}:{function.lineno} {function.name}"
+        for path in [*_sources(), *_sources(TOP / "tests"), *_sources(TOP / "scripts")]
+        for function in _functions(_tree(path))
+        if (function.end_lineno or 0) - function.lineno + 1 > FUNCTION_LINES_MAX
+    ]
+    assert not long
+
+
+def test_files_stay_small() -> None:
+    """A file of the package has one reason to change, and its length shows it."""
+    long = [_name(path) for path in _sources() if path.read_text(encoding="utf-8").count("\n") > FILE_LINES_MAX]
+    assert not long
+
+
+def test_every_test_says_what_it_protects() -> None:
+    """A test's docstring states the behaviour, so that a failing run reads as a list of broken promises."""
+    silent = [
+        f"{_name(path)}:{function.lineno} {function.name}"
+        for path in _sources(TOP / "tests")
+        for function in _functions(_tree(path))
+        if function.name.startswith("test_") and not (ast.get_docstring(function) or "").strip()
+    ]
+    assert not silent
+
+
+def test_no_test_is_retried_or_switched_off() -> None:
+    """A flaky test is mended, not repeated; a test that does not run protects nothing."""
+    marks = re.compile(r"pytest\.mark\.(skip\b|xfail|flaky)|reruns=")
+    found = [
+        _name(path)
+        for path in _sources(TOP / "tests")
+        if path != Path(__file__) and marks.search(path.read_text(encoding="utf-8"))
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize("part", sorted(MAY_IMPORT))
+def test_arrows_never_point_back(part: str) -> None:
+    """Data moves one way, and so do imports: what travels knows nothing of the gate, the gate nothing of its stages."""
+    wrong = []
+    for path in _sources():
+        if _part(path) != part:
+            continue
+        for name in _imports(_tree(path)):
+            segments = name.split(".")
+            if segments[0] == "memsluice" and len(segments) > 1 and segments[1] not in MAY_IMPORT[part]:
+                wrong.append(f"{_name(path)} imports {name}")
+    assert not wrong
+
+
+def test_nothing_imports_the_outermost_parts() -> None:
+    """The command line, the demo and the experiments use the product; the product does not use them."""
+    wrong = [
+        f"{_name(path)} imports {name}"
+        for path in _sources()
+        if _part(path) not in OUTERMOST
+        for name in _imports(_tree(path))
+        if name.startswith("memsluice.") and name.split(".")[1] in OUTERMOST
+    ]
+    assert not wrong
+
+
+def test_the_gate_is_pure() -> None:
+    """Decisions depend on arguments alone: the gate touches no clock, no chance, no file, no network."""
+    wrong = []
+    for path in _sources(PACKAGE / "gate"):
+        if path.name == READS_POLICIES:
+            continue
+        tree = _tree(path)
+        wrong += [f"{_name(path)} imports {name}" for name in _imports(tree) if name.split(".")[0] in IMPURE_MODULES]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                if called in IMPURE_CALLS:
+                    wrong.append(f"{_name(path)}:{node.lineno} calls {called}()")
+    assert not wrong
+
+
+def _codes(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and code of every ``Finding(...)``; of an f-string, its leading text."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
+            first = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "code"), None)
+            if isinstance(first, ast.JoinedStr):
+                first = first.values[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield node.lineno, first.value
+
+
+def test_a_reason_code_names_the_module_that_decided() -> None:
+    """From a verdict's reason a stranger finds the rule in one hop: ``rates.exceeded`` is decided in gate/rates.py."""
+    modules = {path.stem for path in _sources(PACKAGE / "gate")}
+    wrong = [
+        f"{_name(path)}:{line} {code}"
+        for path in _sources(PACKAGE / "gate")
+        for line, code in _codes(_tree(path))
+        if code.split(".")[0] not in modules or "." not in code
+    ]
+    assert not wrong
+
+
+def _tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, capture_output=True, text=True, check=True).stdout
+    return [TOP / name for name in listed.split("\0") if name and (TOP / name).is_file()]
+
+
+def test_no_path_of_one_machine_stands_in_the_tree() -> None:
+    """Somebody else's clone, on another machine, is the same project."""
+    homes = re.compile(rb"(?<![\w.$}~-])/(?:ho" rb"me|ro" rb"ot|wo" rb"rk|fa" rb"rm|Us" rb"ers)/[a-z]")
+    found = [_name(path) for path in _tracked() if homes.search(path.read_bytes())]
+    assert not found
+
+
+def test_no_secret_is_tracked() -> None:
+    """Keys live in a home directory, never in the repository."""
+    secret = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+    names = {"keyring.json", "stack.json", "registry.yaml", "embedded.db"}
+    found = [_name(path) for path in _tracked() if path.name in names or secret.search(path.read_bytes())]
+    assert not found
+
+
+def _drawn_tree(text: str) -> dict[str, str | None]:
+    """Read the tree drawn in the docstring of errors.py: class name to its parent's name."""
+    parents: dict[str, str | None] = {}
+    above: list[tuple[int, str]] = []
+    for line in text.splitlines():
+        match = re.match(r"^([\s│├└─]*)([A-Z]\w+)(\s{2,}.*)?$", line)
+        if match is None or line.startswith("Every"):
+            continue
+        depth = len(match[1])
+        while above and above[-1][0] >= depth:
+            above.pop()
+        parents[match[2]] = above[-1][1] if above else None
+        above.append((depth, match[2]))
+    return parents
+
+
+def test_the_drawn_exception_tree_is_the_real_one() -> None:
+    """What errors.py draws is what a caller can catch: the same classes under the same parents."""
+    real = {
+        name: (None if kind is errors.MemsluiceError else kind.__mro__[1].__name__)
+        for name, kind in vars(errors).items()
+        if inspect.isclass(kind) and issubclass(kind, Exception) and kind.__module__ == errors.__name__
+    }
+    assert _drawn_tree(errors.__doc__ or "") == real
+
+
+def test_reason_codes_of_bad_input_are_unique() -> None:
+    """A dead letter's reason code names one class of error."""
+    codes = [kind.code for kind in _below(errors.InputError)]
+    assert len(codes) == len(set(codes))
+
+
+def _below(kind: type[errors.InputError]) -> list[type[errors.InputError]]:
+    return [kind, *(each for child in kind.__subclasses__() for each in _below(child))]
+
+
+def test_only_exceptions_of_the_tree_are_defined() -> None:
+    """There is one tree of exceptions, in one file."""
+    elsewhere = [
+        f"{_name(path)}:{node.lineno} {node.name}"
+        for path in _sources()
+        if path.name != "errors.py"
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.ClassDef)
+        and any(getattr(b, "id", "").endswith(("Error", "Exception")) for b in node.bases)
+    ]
+    assert not elsewhere

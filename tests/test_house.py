@@ -32,10 +32,33 @@ MAY_IMPORT: dict[str, set[str]] = {
 OUTERMOST = {"lab", "demo", "cli"}
 """Nothing but one another imports these."""
 
-IMPURE_MODULES = set(
-    "aiokafka asyncio confluent_kafka faust httpx io multiprocessing os pathlib random requests rocksdict secrets shutil"
-    " socket sqlite3 subprocess tempfile threading time torch transformers urllib uuid weaviate".split()
-)
+IMPURE_MODULES = {
+    "aiokafka",
+    "asyncio",
+    "confluent_kafka",
+    "faust",
+    "httpx",
+    "io",
+    "multiprocessing",
+    "os",
+    "pathlib",
+    "random",
+    "requests",
+    "rocksdict",
+    "secrets",
+    "shutil",
+    "socket",
+    "sqlite3",
+    "subprocess",
+    "tempfile",
+    "threading",
+    "time",
+    "torch",
+    "transformers",
+    "urllib",
+    "uuid",
+    "weaviate",
+}
 IMPURE_CALLS = {"open", "input", "print", "now", "utcnow", "today", "urandom", "read_text", "read_bytes", "write_text"}
 READS_POLICIES = "policy.py"
 """The gate's one door to the disk: an operator's policy file is read, checked and frozen before anything is decided."""

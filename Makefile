@@ -51,7 +51,7 @@ figure: install ## Measure one figure: make figure NAME=core_decisions_per_s
 
 .PHONY: figures
 figures: install ## Measure all figures and write docs/figures.md
-	@$(BIN)/python -m memsluice.lab.figures --all --write docs/figures.md $(ARGS)
+	@$(BIN)/python -m memsluice.lab.figures --all --record . $(ARGS)
 
 .PHONY: docs
 docs: install ## Write the generated pages of docs/

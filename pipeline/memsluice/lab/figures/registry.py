@@ -1,0 +1,169 @@
+"""Every figure that the project states about itself: its name, what must hold, and the function that measures it."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from memsluice.errors import ConfigError
+
+Say = Callable[[str], None]
+Relation = Literal[">=", "<=", "=="]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a measurement is given: where the real records are (None: nobody said), and whom to tell what goes on."""
+
+    data: Path | None
+    say: Say
+
+    def records(self) -> Path:
+        """Return the folder with ``data/`` and ``bench/``. Raises ConfigError, which says what is expected there."""
+        if self.data is None:
+            raise ConfigError(
+                "This figure is measured on real records: name a folder with data/ and bench/build_streams.py by "
+                "--data FOLDER or MEMSLUICE_DATA"
+            )
+        for part in ("data", "bench/build_streams.py"):
+            if not (self.data / part).exists():
+                raise ConfigError(f"There is no {part} in {self.data}, which --data or MEMSLUICE_DATA names")
+        return self.data
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One result: the figure, and the rows (what, how much) from which a person sees how it came about."""
+
+    value: float
+    rows: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One entry of the registry. ``where`` is ``module:function`` below this package, imported when it is measured."""
+
+    name: str
+    where: str
+    relation: Relation
+    goal: float
+    unit: str
+    meaning: str
+
+    def holds(self, value: float) -> bool:
+        """Tell whether a value reaches the goal."""
+        return {">=": value >= self.goal, "<=": value <= self.goal, "==": value == self.goal}[self.relation]
+
+    def measure(self, setting: Setting) -> Measured:
+        """Measure it. Takes minutes for those that need the real stack."""
+        module, _, name = self.where.partition(":")
+        function: Callable[[Setting], Measured] = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+        return function(setting)
+
+
+_ALL = (
+    Figure(
+        "core_decisions_per_s",
+        "core:core_decisions_per_s",
+        ">=",
+        3_000,
+        "writes/s",
+        "Writes that the pure gate decides in a second on one core: recall history 100, calibration window 50, no "
+        "encoder.",
+    ),
+    Figure(
+        "changelog_bytes_per_event",
+        "core:changelog_bytes_per_event",
+        "<=",
+        8_192,
+        "bytes",
+        "State that one event writes to the changelog, keys included: the mean over all real streams.",
+    ),
+    Figure(
+        "encoder_ratio",
+        "encoding:encoder_ratio",
+        ">=",
+        4,
+        "x",
+        "Texts a second of our encoder over SentenceTransformer.encode(batch_size=64), on the same real texts of "
+        "mixed length.",
+    ),
+    Figure(
+        "runtime_parity",
+        "accounted:runtime_parity",
+        "==",
+        1,
+        "",
+        "1 if the embedded runtime, given the sealed records of a run on the real stack, writes the very same verdict "
+        "bytes.",
+    ),
+    Figure(
+        "real_stack_accounted",
+        "accounted:real_stack_accounted",
+        "==",
+        1,
+        "",
+        "1 if every write of every real stream, sent through Kafka, Faust and Weaviate, landed, is contained, held or "
+        "refused, with equal counts in the audit, the store, the quarantine and the dead letters, and recalls return "
+        "verified entries only.",
+    ),
+    Figure(
+        "kill9_lost",
+        "killing:kill9_lost",
+        "==",
+        0,
+        "events",
+        "Events lost over 20 random kill -9 of the workers under load, and one between changelog and output.",
+    ),
+    Figure(
+        "kill9_doubled",
+        "killing:kill9_doubled",
+        "==",
+        0,
+        "objects",
+        "Objects doubled, and verdicts contradicting another, in that same run.",
+    ),
+    Figure(
+        "ingest_ratio",
+        "ingest:ingest_ratio",
+        ">=",
+        3,
+        "x",
+        "Landed writes a second, guarded over a plain script (same topic, encode(batch_size=64), same Weaviate, no "
+        "gate).",
+    ),
+    Figure(
+        "light_extra_ms",
+        "ingest:light_extra_ms",
+        "<=",
+        50,
+        "ms",
+        "Median time from produce to insert acknowledged under light load, guarded minus the plain script.",
+    ),
+    Figure(
+        "malformed_preserved",
+        "malformed:malformed_preserved",
+        "==",
+        1,
+        "",
+        "1 if each of 10,000 malformed messages mixed into the stream is a dead letter with its bytes intact and all "
+        "else lands.",
+    ),
+)
+FIGURES: dict[str, Figure] = {figure.name: figure for figure in _ALL}
+
+
+def get(name: str) -> Figure:
+    """Return a figure. Raises ConfigError with the names that there are."""
+    if name not in FIGURES:
+        raise ConfigError(f"There is no figure {name!r}; there are: {', '.join(FIGURES)}")
+    return FIGURES[name]
+
+
+def number(value: float) -> str:
+    """Return a figure's value as it is printed: whole numbers whole, others with four significant digits."""
+    if float(value).is_integer():
+        return str(int(value))
+    return f"{value:.0f}" if abs(value) >= 10_000 else f"{value:.4g}"

@@ -1,0 +1,104 @@
+"""Batch stages: whatever has arrived goes to the stage's thread as soon as that is free.
+
+So an idle stage adds no waiting, and batches grow by themselves with the load. While one batch's results are being
+sent, the next one is already in the thread.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from memsluice.errors import StateError
+from memsluice.stages.faust.faults import Faults
+from memsluice.stages.faust.runner import Result, StageRunner, to_record
+from memsluice.stages.faust.spec import Stage, StageSpec
+from memsluice.stages.faust.thread import StageThread
+
+_Item = tuple[int, Any]
+"""Generation and message."""
+
+
+class BatchRunner(StageRunner):
+    """Runs a :class:`~memsluice.stages.records.BatchStage`."""
+
+    def __init__(self, spec: StageSpec, stage: Stage, faults: Faults) -> None:
+        super().__init__(spec, stage, faults)
+        self._queue: deque[_Item] = deque()  # bounded by _take
+        self._arrived = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._thread = StageThread(f"stage-{spec.name}")
+        self._bytes_left = 0
+
+    async def stop(self) -> None:
+        """Cancel the tasks; the thread ends after the call it is in, which nobody waits for."""
+        await super().stop()
+        self._thread.close()
+
+    async def _take(self, message: Any) -> None:
+        generation = self.generation
+        while len(self._queue) >= 2 * self.tuning.batch_size and generation == self.generation:
+            self._room.clear()
+            await self._room.wait()
+        if self._closed_to(generation):
+            if generation == self.generation:
+                self._give_up(message)
+            return
+        self._queue.append((generation, message))
+        self._arrived.set()
+
+    def _drop_queued(self) -> None:
+        queue, self._queue = self._queue, deque()
+        for generation, message in queue:
+            if generation == self.generation:
+                self._give_up(message)
+        self._room.set()
+
+    def _give_up(self, message: Any) -> None:
+        self.app.consumer.untrack(message)
+        self._let_go()
+
+    def _new_generation(self) -> None:
+        super()._new_generation()
+        self._queue.clear()
+        self._room.set()
+
+    def _jobs(self) -> Sequence[Callable[[], Awaitable[None]]]:
+        return (self._batches,)
+
+    async def _batches(self) -> None:
+        was_full = False
+        while True:
+            items = await self._next_batch(linger=was_full)
+            was_full = len(items) >= self.tuning.batch_size
+            if items:
+                await self._process(items)
+
+    async def _process(self, items: list[_Item]) -> None:
+        generation = items[0][0]
+        records = [to_record(message) for _, message in items]
+        outputs = await self._thread.run(self.stage.process, records)
+        if len(outputs) != len(items):
+            raise StateError(f"stage {self.spec.name} returned {len(outputs)} results for {len(items)} records")
+        for (_, message), results in zip(items, outputs, strict=True):
+            if generation != self.generation:
+                return
+            await self._results.put(Result(message, generation, results))
+
+    async def _next_batch(self, *, linger: bool) -> list[_Item]:
+        """Return what is there, at most a full batch; wait for the first record only (or the linger, under load)."""
+        while not self._queue:
+            self._arrived.clear()
+            await self._arrived.wait()
+        if linger and len(self._queue) < self.tuning.batch_size and self.tuning.linger_s > 0:
+            await asyncio.sleep(self.tuning.linger_s)
+        items: list[_Item] = []
+        size = 0
+        while self._queue and len(items) < self.tuning.batch_size and size < self.tuning.batch_bytes:
+            generation, message = self._queue.popleft()
+            if generation == self.generation:
+                items.append((generation, message))
+                size += len(message.key or b"") + len(message.value or b"")
+        self._room.set()
+        return items

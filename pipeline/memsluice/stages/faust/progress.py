@@ -1,0 +1,38 @@
+"""Liveness: how far each partition's commit is, and how far the log. A worker that does not advance is not alive."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionProgress:
+    """One assigned input partition. ``committed`` and ``end`` are next offsets; None while unknown."""
+
+    stage: str
+    topic: str
+    partition: int
+    committed: int | None
+    end: int | None
+
+    @property
+    def lag(self) -> int | None:
+        """Records that are in the log and not committed."""
+        return None if self.committed is None or self.end is None else max(0, self.end - self.committed)
+
+
+def progress(app: Any) -> Sequence[PartitionProgress]:
+    """Return the progress of every input partition assigned to ``app``, sorted; empty before the first assignment.
+
+    ``committed`` is what this process committed, or found committed, since it started.
+    """
+    consumer = app.consumer
+    if not consumer.started or not app.topics.acking_topics:
+        return ()
+    spec = app.runner.spec
+    found = []
+    for tp in sorted(consumer.assignment()):
+        if tp.topic in spec.inputs:
+            committed, end = consumer._committed_offset.get(tp), consumer.highwater(tp)
+            found.append(PartitionProgress(spec.name, tp.topic, tp.partition, committed, end))
+    return tuple(found)

@@ -1,0 +1,86 @@
+"""Small real stages the runtime is tested with: a stamping batch stage and a counting, redo-safe stateful one."""
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from memsluice.stages.records import Output, Record, RowChange, Rows, Step
+
+
+class Stamp:
+    """Sends every record on, with its intake position as one header more. ``note`` counts batches."""
+
+    def __init__(self, target: str, *, sleep_s: float = 0.0) -> None:
+        self._target = target
+        self._sleep_s = sleep_s
+
+    def process(self, batch: Sequence[Record]) -> list[list[Output]]:
+        """Return one output a record, on the record's partition."""
+        if self._sleep_s:
+            time.sleep(self._sleep_s)
+        return [
+            [
+                Output(
+                    self._target,
+                    record.partition,
+                    record.key,
+                    record.value,
+                    (*record.headers, ("position", f"{record.topic}/{record.partition}/{record.offset}".encode())),
+                )
+            ]
+            for record in batch
+        ]
+
+
+class Blocked(Stamp):
+    """Like Stamp, but blocks for ever while the file ``gate`` exists (a sink that is down)."""
+
+    def __init__(self, target: str, gate: Path) -> None:
+        super().__init__(target)
+        self._gate = gate
+        self.never = threading.Event()
+
+    def process(self, batch: Sequence[Record]) -> list[list[Output]]:
+        """Wait until the gate file is gone, then stamp."""
+        while self._gate.exists():
+            self.never.wait(0.05)
+        return super().process(batch)
+
+
+class Count:
+    """Counts a key's records. Redo-safe: the redo row is written first, the position row last.
+
+    Rows: ``r/<offset>`` the output's bytes, ``c/<key>`` the count, ``x/<key>`` padding, ``t/<key>`` there while the
+    count is odd, ``p`` the last offset. A record whose redo row is
+    there re-emits those bytes and writes all its rows again.
+    """
+
+    def __init__(self, target: str, *, padding: int = 0, poison_bytes: int = 0) -> None:
+        self._target = target
+        self._padding = padding
+        self._poison_bytes = poison_bytes
+        self.forgotten: list[int] = []
+
+    def process(self, record: Record, rows: Rows) -> Step:
+        """Return the count as output and five rows as changes."""
+        key = record.key or b""
+        redo = b"r/%020d" % record.offset
+        known = rows.get(redo)
+        counted = int(known.split(b" ")[1]) if known is not None else int(rows.get(b"c/" + key) or b"0") + 1
+        line = b"%d %d %s" % (record.offset, counted, key)
+        size = self._padding
+        if self._poison_bytes and record.value == b"poison":
+            size = self._poison_bytes
+        changes = (
+            RowChange(redo, line),
+            RowChange(b"c/" + key, str(counted).encode()),
+            RowChange(b"x/" + key, b"x" * size),
+            RowChange(b"t/" + key, b"odd" if counted % 2 else None),
+            RowChange(b"p", str(record.offset).encode()),
+        )
+        return Step((Output(self._target, record.partition, record.key, line, record.headers),), changes)
+
+    def forget(self, partition: int) -> None:
+        """Note it."""
+        self.forgotten.append(partition)

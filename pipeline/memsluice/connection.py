@@ -7,6 +7,7 @@ Passwords are :class:`~pydantic.SecretStr`: they appear neither in ``repr`` nor 
 
 import json
 import os
+import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -132,7 +133,7 @@ class Connection(BaseModel):
 
     def faust_credentials(self, user: str) -> Any:
         """Return ``faust.SASLCredentials`` for ``broker_credentials`` (Faust is imported here, not before)."""
-        import faust  # noqa: PLC0415
+        import faust
 
         secure = {"ssl_context": self._ssl_context()} if self.security_protocol == "SASL_SSL" else {}
         return faust.SASLCredentials(
@@ -143,9 +144,7 @@ class Connection(BaseModel):
         """Return the value of Faust's ``broker`` setting: one ``kafka://`` URL a bootstrap server."""
         return [f"kafka://{server.strip()}" for server in self.bootstrap.split(",")]
 
-    def _ssl_context(self) -> Any:
-        import ssl  # noqa: PLC0415
-
+    def _ssl_context(self) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=self.ca_file)
 
 

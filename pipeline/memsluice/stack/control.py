@@ -15,9 +15,10 @@ from pydantic import ValidationError
 
 from memsluice.connection import Connection
 from memsluice.errors import StackError
-from memsluice.stack import install, kafka, probes, tools, weaviate
+from memsluice.stack import install, kafka, probes, tools, versions, weaviate
 from memsluice.stack.layout import Layout, cache_dir, home_dir
 from memsluice.stack.processes import find, stop
+from memsluice.stack.reporter import SILENT, Reporter
 from memsluice.stack.services import Plan, Report, Service
 from memsluice.stack.stackfile import StackFile, next_start
 
@@ -28,7 +29,6 @@ REPORT_TIMEOUT_S = 20.0
 SUPERVISOR_GRACE_S = kafka.GRACE_S + weaviate.GRACE_S + 5.0
 TAIL_BYTES = 64 * 1024
 
-Say = Callable[[str], None]
 _PROBES: dict[str, Callable[[Connection], bool]] = {
     kafka.NAME: probes.kafka_ready,
     weaviate.NAME: probes.weaviate_ready,
@@ -101,11 +101,11 @@ def status(home: Path | None = None) -> list[ServiceStatus]:
     return rows
 
 
-def up(home: Path | None = None, cache: Path | None = None, say: Say = lambda _line: None) -> Connection:
+def up(home: Path | None = None, cache: Path | None = None, reporter: Reporter = SILENT) -> Connection:
     """Install what is missing, start both servers, wait until both answer, and return how to reach them.
 
     Returns at once when the stack is already up. Raises StackError, with nothing left running, when it cannot be
-    brought up. ``say`` is told what is going on, a line at a time.
+    brought up. ``reporter`` is told what is going on.
     """
     layout = Layout(home_dir(home))
     cache = cache_dir(cache)
@@ -113,34 +113,35 @@ def up(home: Path | None = None, cache: Path | None = None, say: Say = lambda _l
         if is_running(layout):
             file = StackFile.read(layout)
             if file is not None:
-                _wait_ready(layout, file.connection, say)
+                _wait_ready(layout, file.connection, reporter)
                 return file.connection
         _sweep(layout)
         found = tools.find(install.missing_tools(cache))
-        jars = install.install_kafka(cache, found, lambda line: say(f"Kafka's jars: {line}"))
-        binary = install.install_weaviate(cache, found, lambda line: say(f"building Weaviate: {line}"))
+        jars = install.install_kafka(cache, found, reporter.doing)
+        binary = install.install_weaviate(cache, found, reporter.doing)
+        reporter.done(f"Kafka {versions.KAFKA} and Weaviate {versions.WEAVIATE} are installed in {cache}")
         file = next_start(StackFile.read(layout))
         file.write(layout)
-        services = _services(layout, file, found.java, jars, binary, say)
-        _start(layout, file.connection, services, say)
+        services = _services(layout, file, found.java, jars, binary, reporter)
+        _start(layout, file.connection, services, reporter)
         return file.connection
 
 
 def _services(
-    layout: Layout, file: StackFile, java: str, jars: Path, binary: Path, say: Say
+    layout: Layout, file: StackFile, java: str, jars: Path, binary: Path, reporter: Reporter
 ) -> tuple[Service, ...]:
     """Write the configuration, format Kafka's storage if it is new, and return what is to be run."""
     passwords = {user: secret.get_secret_value() for user, secret in file.connection.users.items()}
     kafka.configure(layout, file.ports, passwords[kafka.ADMIN])
     if not kafka.is_formatted(layout):
-        say("formatting Kafka's storage")
+        reporter.doing("formatting Kafka's storage")
         kafka.format_storage(layout, java, jars, file.cluster_id, passwords)
     keys = {user: secret.get_secret_value() for user, secret in file.connection.weaviate_keys.items()}
     variables = weaviate.environment(layout, file.ports, keys, file.cluster_password.get_secret_value())
     return kafka.service(layout, java, jars), weaviate.service(layout, binary, file.ports, variables)
 
 
-def _start(layout: Layout, connection: Connection, services: tuple[Service, ...], say: Say) -> None:
+def _start(layout: Layout, connection: Connection, services: tuple[Service, ...], reporter: Reporter) -> None:
     """Start the supervisor; let it keep the servers only when all are ready."""
     plan = Plan(run_file=str(layout.run_file), services=services)
     with layout.log("supervisor").open("ab") as log:
@@ -159,7 +160,7 @@ def _start(layout: Layout, connection: Connection, services: tuple[Service, ...]
     try:
         pipe.write(plan.model_dump_json().encode() + b"\n")
         pipe.flush()
-        _wait_ready(layout, connection, say, supervisor)
+        _wait_ready(layout, connection, reporter, supervisor)
         pipe.write(b"keep\n")
         pipe.close()
     except BaseException as error:  # also Ctrl-C: nothing may be left behind
@@ -175,14 +176,14 @@ def _start(layout: Layout, connection: Connection, services: tuple[Service, ...]
 
 
 def _wait_ready(
-    layout: Layout, connection: Connection, say: Say, supervisor: "subprocess.Popen[bytes] | None" = None
+    layout: Layout, connection: Connection, reporter: Reporter, supervisor: "subprocess.Popen[bytes] | None" = None
 ) -> None:
     """Return when every server answered. Raises StackError with the log's last lines when one died or stays silent."""
     begun = time.monotonic()
     waiting = dict(_PROBES)
     while waiting:
         elapsed = time.monotonic() - begun
-        say(f"waiting for {' and '.join(waiting)}")
+        reporter.doing(f"waiting for {' and '.join(waiting)}: {elapsed:.0f} s")
         if supervisor is not None and supervisor.poll() is not None:
             raise StackError(f"The supervisor died:\n{tail(layout, 'supervisor', 10)}")
         report = read_report(layout)
@@ -191,7 +192,7 @@ def _wait_ready(
             if told is not None and told.state == "failed":
                 raise StackError(f"{name} stopped (exit {told.exit_code}). Its last words:\n{tail(layout, name, 12)}")
             if told is not None and told.state == "running" and waiting[name](connection):
-                say(f"{name} is ready")
+                reporter.done(f"{name} answers")
                 del waiting[name]
         if waiting and elapsed > READY_TIMEOUT_S:
             name = next(iter(waiting))
@@ -221,7 +222,7 @@ def _sweep(layout: Layout) -> int:
 def down(home: Path | None = None, *, wipe: bool = False) -> bool:
     """Stop the stack; return whether anything was running. ``wipe`` also removes data, logs and credentials.
 
-    Calling it again does nothing. Only files that the stack wrote are removed, never the home itself if it holds others.
+    Calling it again does nothing. Only what the stack wrote is removed, and the home itself only when empty.
     """
     layout = Layout(home_dir(home))
     if not layout.home.exists():

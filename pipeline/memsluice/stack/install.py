@@ -19,8 +19,9 @@ from memsluice.stack import versions
 from memsluice.stack.tools import Tools
 
 Progress = Callable[[str], None]
-"""Told one short line about what is going on."""
+"""Told one short line about what is going on; each line replaces the one before."""
 
+STEP_CHARACTERS = 40
 LINES_KEPT = 15
 """Lines of a failing tool's output that are shown."""
 
@@ -80,7 +81,8 @@ def install_kafka(cache: Path, tools: Tools, progress: Progress) -> Path:
         goal = f"org.apache.maven.plugins:maven-dependency-plugin:{versions.MAVEN_DEPENDENCY_PLUGIN}:copy-dependencies"
         jars = scratch / "jars"
         command = [tools.mvn, "-B", "-C", "-f", str(pom), goal, f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
-        _run(command, dict(os.environ), "Kafka's jars could not be fetched by Maven", progress)
+        what = f"fetching Kafka {versions.KAFKA} from Maven Central (54 MB, once)"
+        _run(command, dict(os.environ), "Kafka's jars could not be fetched by Maven", what, progress)
         jars.rename(target)
     return target
 
@@ -101,7 +103,10 @@ def _pom() -> str:
 
 
 def install_weaviate(cache: Path, tools: Tools, progress: Progress) -> Path:
-    """Return the Weaviate server, built from the Go module proxy where absent (minutes; the checksum database checks)."""
+    """Return the Weaviate server, built from the Go module proxy where absent (minutes).
+
+    Go checks every module against the public checksum database.
+    """
     target = weaviate_binary(cache)
     if target.exists():
         return target
@@ -111,13 +116,17 @@ def install_weaviate(cache: Path, tools: Tools, progress: Progress) -> Path:
         bin_directory = scratch / "bin"
         variables = {**os.environ, "GOBIN": str(bin_directory), "CGO_ENABLED": "0"}
         package = f"github.com/weaviate/weaviate/cmd/weaviate-server@{versions.WEAVIATE}"
-        _run([tools.go, "install", "-v", "-trimpath", package], variables, "Weaviate could not be built by Go", progress)
+        command = [tools.go, "install", "-v", "-trimpath", package]
+        what = f"building Weaviate {versions.WEAVIATE} (about 4 minutes on 2 cores, once)"
+        _run(command, variables, "Weaviate could not be built by Go", what, progress)
         bin_directory.rename(target.parent)
     return target
 
 
-def _run(command: list[str], environment: Mapping[str, str], failure: str, progress: Progress) -> None:
-    """Run a tool, passing each line of its output on; stop it when this process is interrupted."""
+def _run(command: list[str], environment: Mapping[str, str], failure: str, what: str, progress: Progress) -> None:
+    """Run a tool, telling what and which step of it; stop it when this process is interrupted."""
+    progress(what)
+    steps = 0
     last: deque[str] = deque(maxlen=LINES_KEPT)
     with subprocess.Popen(
         command,
@@ -130,9 +139,10 @@ def _run(command: list[str], environment: Mapping[str, str], failure: str, progr
     ) as process:
         try:
             for line in process.stdout or ():
-                if line.strip():
+                if words := line.split():
+                    steps += 1
                     last.append(line.rstrip())
-                    progress(line.strip())
+                    progress(f"{what}: step {steps}, {words[-1].rsplit('/', 1)[-1][:STEP_CHARACTERS]}")
         except BaseException:
             process.terminate()
             raise

@@ -1,6 +1,7 @@
 """``stack.json``: what one local stack keeps over its restarts."""
 
 import base64
+import json
 import secrets
 import uuid
 from collections.abc import Callable, Mapping
@@ -51,8 +52,6 @@ class StackFile(BaseModel):
         plain: dict[str, Any] = self.model_dump(mode="json", exclude={"connection", "cluster_password"})
         plain["cluster_password"] = self.cluster_password.get_secret_value()
         plain["connection"] = self.connection.with_secrets()
-        import json  # noqa: PLC0415
-
         write_private(layout.stack_file, json.dumps(plain, indent=1) + "\n")
 
 

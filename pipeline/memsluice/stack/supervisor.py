@@ -19,7 +19,6 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections import deque
 from pathlib import Path
@@ -194,4 +193,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

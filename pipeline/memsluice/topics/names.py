@@ -79,3 +79,6 @@ WEAVIATE_LAND: Final = "land"
 WEAVIATE_RECALL: Final = "recall"
 WEAVIATE_USERS: Final = (WEAVIATE_ADMIN, WEAVIATE_LAND, WEAVIATE_RECALL)
 """Every user of the store; ``admin`` is the root user of its role-based access control."""
+
+WEAVIATE_COLLECTIONS: Final = "Mem*"
+"""Pattern of the collections that ``land`` and ``recall`` may touch."""

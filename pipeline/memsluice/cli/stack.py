@@ -1,0 +1,147 @@
+"""``memsluice stack``: a real Kafka and a real Weaviate on this machine, without containers."""
+
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import psutil
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from memsluice.errors import StackError
+from memsluice.stack import control
+from memsluice.stack.bringup import bring_up
+from memsluice.stack.layout import CACHE_VARIABLE, HOME_VARIABLE, Layout, home_dir
+from memsluice.stack.terminal import friendly, progress
+
+app = typer.Typer(no_args_is_help=True, help="A real Kafka and Weaviate on this machine, without containers.")
+
+EXIT_NOT_RUNNING = 3
+FOLLOW_POLL_S = 0.3
+LOG_NAMES = (*control.SERVICES, "supervisor")
+
+Home = Annotated[
+    Path | None,
+    typer.Option(envvar=HOME_VARIABLE, help="Data, credentials and logs. Default: ~/.memsluice", show_default=False),
+]
+Cache = Annotated[
+    Path | None,
+    typer.Option(envvar=CACHE_VARIABLE, help="Downloads and builds. Default: ~/.cache/memsluice", show_default=False),
+]
+
+
+@app.command()
+def up(home: Home = None, cache: Cache = None) -> None:
+    """Start the broker and the store, with topics, access rules and roles in force. Safe to repeat."""
+    console, errors = Console(), Console(stderr=True)
+    with friendly(errors):
+        with progress(console) as reporter:
+            connection = bring_up(home, cache, reporter)
+        layout = Layout(home_dir(home))
+        table = Table.grid(padding=(0, 2))
+        table.add_row("broker", f"{connection.bootstrap}  (SCRAM-SHA-512)")
+        table.add_row("store", f"http://{connection.weaviate_host}:{connection.weaviate_http_port}  (API keys)")
+        table.add_row("credentials", str(layout.stack_file))
+        console.print(table)
+        console.print("Next: memsluice stack status · memsluice stack logs · memsluice stack down", highlight=False)
+
+
+@app.command()
+def status(
+    home: Home = None, as_json: Annotated[bool, typer.Option("--json", help="For programs; holds no secrets.")] = False
+) -> None:
+    """Show how each server is. Exit code 0 if all are running, 3 if not."""
+    console = Console()
+    with friendly(Console(stderr=True)):
+        rows = control.status(home)
+        if as_json:
+            typer.echo(json.dumps([asdict(row) for row in rows], indent=1))
+        else:
+            console.print(_table(rows))
+            if not any(row.pid for row in rows):
+                console.print("Start it with: memsluice stack up", highlight=False)
+    if any(row.state != "running" for row in rows):
+        raise typer.Exit(EXIT_NOT_RUNNING)
+
+
+def _table(rows: list[control.ServiceStatus]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    for heading in ("server", "state", "address", "pid", "up", "memory", "restarts"):
+        table.add_column(heading)
+    colours = {"running": "green", "starting": "yellow", "restarting": "yellow", "failed": "red"}
+    for row in rows:
+        age, memory = _measure(row.pid)
+        note = f" (exit {row.exit_code})" if row.exit_code is not None and row.state != "running" else ""
+        state = f"[{colours.get(row.state, 'dim')}]{row.state}[/]{note}"
+        table.add_row(row.name, state, row.address, str(row.pid or ""), age, memory, str(row.restarts or ""))
+    return table
+
+
+def _measure(pid: int | None) -> tuple[str, str]:
+    """Return how long a process has run and what it holds in memory, as text."""
+    try:
+        process = psutil.Process(pid) if pid else None
+        if process is None:
+            return "", ""
+        age_s = int(time.time() - process.create_time())
+        return f"{age_s // 3600}:{age_s // 60 % 60:02}:{age_s % 60:02}", f"{process.memory_info().rss >> 20} MiB"
+    except psutil.NoSuchProcess:
+        return "", ""
+
+
+@app.command()
+def logs(
+    service: Annotated[str, typer.Argument(help=f"One of {', '.join(LOG_NAMES)}; all when left out.")] = "",
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=1000, help="Lines of each log.")] = 20,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C; names one server.")] = False,
+    home: Home = None,
+) -> None:
+    """Show the last lines of the servers' logs."""
+    with friendly(Console(stderr=True)):
+        if service and service not in LOG_NAMES:
+            raise StackError(f"There is no log of {service!r}; there are: {', '.join(LOG_NAMES)}")
+        if follow and not service:
+            raise StackError(f"Following needs one server: memsluice stack logs --follow {control.SERVICES[0]}")
+        layout = Layout(home_dir(home))
+        if not layout.logs.exists():
+            raise StackError(f"There are no logs at {layout.home}: the stack has not been started there")
+        for name in (service,) if service else LOG_NAMES:
+            typer.echo(f"{name}  ({layout.log(name)})")
+            typer.echo(control.tail(layout, name, lines))
+        if follow:
+            _follow(layout.log(service))
+
+
+def _follow(log: Path) -> None:
+    """Print what is appended, across a rotation, until interrupted."""
+    position = log.stat().st_size if log.exists() else 0
+    while True:
+        size = log.stat().st_size if log.exists() else 0
+        position = min(position, size)  # the supervisor cut the log
+        if size > position:
+            with log.open("rb") as file:
+                file.seek(position)
+                text = file.read()
+            position += len(text)
+            typer.echo(text.decode("utf-8", "replace"), nl=False)
+        time.sleep(FOLLOW_POLL_S)
+
+
+@app.command()
+def down(
+    home: Home = None,
+    wipe: Annotated[bool, typer.Option("--wipe", help="Also remove data, logs and credentials.")] = False,
+) -> None:
+    """Stop the broker and the store. Safe to repeat."""
+    console = Console()
+    with friendly(Console(stderr=True)):
+        with console.status("stopping"):
+            stopped = control.down(home, wipe=wipe)
+        console.print("stopped" if stopped else "nothing was running", highlight=False)
+        if wipe:
+            console.print(
+                f"data, logs and credentials at {home_dir(home)} are removed", highlight=False, soft_wrap=True
+            )

@@ -1,0 +1,103 @@
+"""``memsluice topics``: what the files in ``topics/`` say, what the broker has, and how one becomes the other."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from confluent_kafka.admin import AdminClient
+from rich.console import Console
+from rich.table import Table
+
+from memsluice.connection import Connection
+from memsluice.stack.probes import quiet
+from memsluice.stack.terminal import friendly
+from memsluice.topics import plan as plans
+from memsluice.topics.names import USER_ADMIN
+from memsluice.topics.spec import load
+
+app = typer.Typer(no_args_is_help=True, help="Topics and access rules as code.")
+
+EXIT_DIFFERENT = 2
+_SIGNS = {
+    "create": "[green]+ create[/]",
+    "grant": "[green]+ grant[/]",
+    "set": "[yellow]~ set[/]",
+    "unset": "[yellow]~ unset[/]",
+    "revoke": "[red]- revoke[/]",
+    "refused": "[bold red]! refused[/]",
+    "manual": "[bold red]! by hand[/]",
+}
+
+Home = Annotated[
+    Path | None, typer.Option(help="A local stack's home. Default: as the environment says.", show_default=False)
+]
+Files = Annotated[
+    Path | None,
+    typer.Option("--files", help="Folder of the topic files. Default: the project's own.", show_default=False),
+]
+
+
+def _open(home: Path | None) -> AdminClient:
+    return AdminClient(quiet(Connection.load(home).confluent(USER_ADMIN)))
+
+
+def _show(console: Console, found: plans.Plan) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    for heading in ("", "subject", "what", "broker", "files"):
+        table.add_column(heading, overflow="fold")
+    for change in found.changes:
+        table.add_row(_SIGNS[change.kind], change.subject, change.what, change.have, change.want)
+    console.print(table)
+
+
+@app.command()
+def plan(home: Home = None, files: Files = None) -> None:
+    """Show what apply would do, and change nothing."""
+    console = Console()
+    with friendly(Console(stderr=True)):
+        found = plans.plan(_open(home), load(files))
+        if found.empty:
+            console.print("nothing to do: the broker is as the files say", highlight=False)
+            return
+        _show(console, found)
+        if found.refused:
+            console.print("apply would refuse this plan as a whole", highlight=False)
+        else:
+            console.print(
+                f"{len(found.changes)} differences; carry them out with: memsluice topics apply", highlight=False
+            )
+
+
+@app.command()
+def apply(home: Home = None, files: Files = None) -> None:
+    """Make the broker as the files say. A changed partition count is refused, and then nothing is changed."""
+    console = Console()
+    with friendly(Console(stderr=True)):
+        done = plans.apply(_open(home), load(files))
+        if done.empty:
+            console.print("nothing to do: the broker is as the files say", highlight=False)
+            return
+        _show(console, done)
+        by_hand = sum(change.kind == "manual" for change in done.changes)
+        console.print(f"{len(done.changes) - by_hand} changes applied", highlight=False)
+        if by_hand:
+            console.print(f"{by_hand} differences can't be applied from here and are left", highlight=False)
+    if by_hand:
+        raise typer.Exit(EXIT_DIFFERENT)
+
+
+@app.command()
+def check(home: Home = None, files: Files = None) -> None:
+    """Exit with 0 if the broker is as the files say, else show the differences and exit with 2."""
+    console = Console()
+    with friendly(Console(stderr=True)):
+        desired = load(files)
+        found = plans.plan(_open(home), desired)
+        if found.empty:
+            console.print(
+                f"{len(desired.topics)} topics and {len(plans.wanted_acls(desired))} access rules are as the files say",
+                highlight=False,
+            )
+            return
+        _show(console, found)
+    raise typer.Exit(EXIT_DIFFERENT)

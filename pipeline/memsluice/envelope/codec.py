@@ -33,11 +33,11 @@ def vector_from_bytes(data: bytes) -> Vector:
     """Return the unit vector, shape (384,), float32, of 768 bytes. Raises MalformedEvent."""
     if len(data) != 2 * DIMENSIONS:
         raise MalformedEvent(f"{len(data)} bytes, {2 * DIMENSIONS} expected", field="vector")
-    vector = np.frombuffer(data, dtype="<f2").astype(np.float32)
+    vector = np.frombuffer(data, dtype="<f2").astype(np.float64)  # 64 bit: the same vector on every machine
     norm = float(np.sqrt(vector @ vector))
     if not np.isfinite(norm) or norm < 0.5:
         raise MalformedEvent("is no unit vector", field="vector")
-    return vector / np.float32(norm)
+    return (vector / norm).astype(np.float32)
 
 
 def vector_to_text(vector: Vector) -> str:

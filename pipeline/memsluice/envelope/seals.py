@@ -47,13 +47,15 @@ class Sealed:
     """One authenticated event, labelled, with its vector: screen's only input.
 
     A ``marker`` stands for an intake record that became a dead letter: every intake offset has one sealed record.
-    ``vector_text`` is base64 of 384 little-endian float16; ``content_digest`` an HMAC of the content or question.
+    ``vector_text`` is base64 of 384 little-endian float16; ``payload_digest`` and ``content_digest``
+    are HMACs of the whole payload and of its content or question.
     """
 
     position: Position
     type: EventType | Literal["marker"]
     identity: Identity | None = None
     payload: AnyPayload | None = None
+    payload_digest: str = ""
     content_digest: str = ""
     vector_text: str | None = None
     vector_digest: str = ""
@@ -97,16 +99,20 @@ def sealed_to_bytes(keyring: Keyring, kid: str, sealed: Sealed) -> bytes:
 def sealed_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Sealed:
     """Read and verify a sealed event; ``tenant`` comes from the record's key. Raises SealError."""
     value = open_(keyring, tenant, SEALED, data)
-    position = Position(**value.pop("position"))
-    if value["type"] == "marker":
-        return Sealed(position=position, type="marker", marker_reason=value["marker_reason"])
-    event_type = EventType(value.pop("type"))
-    who = value.pop("identity")
-    identity = Identity(who["kid"], Role(who["role"]), who["channel"], Tier(who["tier"]))
-    payload = MODELS[event_type].model_validate(value.pop("payload"))
+    try:
+        position = Position(**value.pop("position"))
+        if value["type"] == "marker":
+            return Sealed(position=position, type="marker", marker_reason=value["marker_reason"])
+        event_type = EventType(value.pop("type"))
+        who = value.pop("identity")
+        identity = Identity(who["kid"], Role(who["role"]), who["channel"], Tier(who["tier"]))
+        payload = MODELS[event_type].model_validate(value.pop("payload"))
+        sealed = Sealed(position=position, type=event_type, identity=identity, payload=payload, **value)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:  # sealed by another version of the gate
+        raise SealError(f"sealed event is not of this version ({type(error).__name__})") from None
     if payload.tenant != tenant:
         raise SealError("sealed event of another tenant than its record's key")
-    return Sealed(position=position, type=event_type, identity=identity, payload=payload, **value)
+    return sealed
 
 
 @dataclass(frozen=True, slots=True)

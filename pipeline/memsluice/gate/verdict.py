@@ -1,8 +1,10 @@
 """The verdict: one record that says everything about one decision (DESIGN, section 3)."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+import orjson
 
 from memsluice.events.models import Tier, Visibility, Zone
 
@@ -71,6 +73,8 @@ class Verdict:
     offset: int
     sealed_offset: int
     kid: str
+    role: str
+    credential_tier: Tier
     channel: str
     tier: Tier | None
     taint: bool
@@ -81,6 +85,7 @@ class Verdict:
     policy: str
     model: str
     content_digest: str
+    vector_digest: str
     mode: str = "enforce"
     score: Score | None = None
     object_id: str | None = None
@@ -94,4 +99,5 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as JSON values, as the audit topic carries it."""
-        return asdict(self)
+        value: dict[str, Any] = orjson.loads(orjson.dumps(self))
+        return value

@@ -60,8 +60,8 @@ class Rows(Protocol):
     def get(self, key: bytes) -> bytes | None:
         """Return the row's value, or None where there is none."""
 
-    def scan(self, prefix: bytes, limit: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yield at most ``limit`` rows whose key starts with ``prefix``, in key order."""
+    def scan(self, prefix: bytes, limit: int, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """Yield at most ``limit`` rows whose key starts with ``prefix`` and lies beyond ``after``, in key order."""
 
 
 class BatchStage(Protocol):

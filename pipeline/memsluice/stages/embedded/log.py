@@ -79,13 +79,14 @@ class LocalRows:
         ).fetchone()
         return None if found is None else bytes(found[0])
 
-    def scan(self, prefix: bytes, limit: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yield at most ``limit`` rows whose key starts with ``prefix``, in key order."""
+    def scan(self, prefix: bytes, limit: int, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """Yield at most ``limit`` rows whose key starts with ``prefix`` and lies beyond ``after``, in key order."""
+        start = prefix if after is None else max(prefix, after + b"\0")
         stop = _after(prefix)
         bound, values = (" AND key < ?", (stop,)) if stop is not None else ("", ())
         rows = self._connection.execute(
             f"SELECT key, value FROM state_rows WHERE part = ? AND key >= ?{bound} ORDER BY key LIMIT ?",  # noqa: S608
-            (self._partition, prefix, *values, limit),
+            (self._partition, start, *values, limit),
         ).fetchall()
         yield from ((bytes(key), bytes(value)) for key, value in rows)
 

@@ -1,0 +1,222 @@
+"""One decision: runs every check, records every finding, and takes the strongest. Pure: see the package's docstring."""
+
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+from memsluice.envelope.codec import canonical
+from memsluice.envelope.seals import Sealed
+from memsluice.events.ids import object_id, scope_owner
+from memsluice.events.models import Command, Observation, Recall, Write, Zone
+from memsluice.gate import (
+    commands,
+    duplicates,
+    holding,
+    instructions,
+    limits,
+    memsad_state,
+    monitor,
+    rates,
+    sessions,
+    ttl,
+)
+from memsluice.gate.memsad_state import MemsadState
+from memsluice.gate.policy import DAY_MS, Policy
+from memsluice.gate.rows import Getter, TenantRows
+from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Verdict
+
+CHAIN = "chain"
+
+
+@dataclass(frozen=True, slots=True)
+class TenantState:
+    """What earlier events of a tenant left: its rows, and MEMSAD's part of them decoded into matrices."""
+
+    rows: Getter
+    memsad: MemsadState
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The clock (Unix ms: the broker's append time), the sealed record's offset, and the keys that will sign."""
+
+    now_ms: int
+    sealed_offset: int
+    seal_kid: str = ""
+    admission_kid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A verdict, the rows it changes by (kind, id), and MEMSAD's next state."""
+
+    verdict: Verdict
+    changes: dict[tuple[str, str], Any]
+    memsad: MemsadState
+
+
+@dataclass(slots=True)
+class _Draft:
+    findings: list[Finding] = field(default_factory=list)
+    score: Score | None = None
+    tau: monitor.Label | None = None
+    memsad: MemsadState | None = None
+
+    def decision(self) -> Decision:
+        return max((f.decision for f in self.findings), key=SEVERITY.index, default=Decision.ACCEPT)
+
+    def add(self, *findings: Finding | None) -> None:
+        self.findings += [finding for finding in findings if finding is not None]
+
+
+def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context) -> Outcome:
+    """Decide one authenticated event.
+
+    Nothing is changed in ``state``; applying ``changes`` and ``memsad`` gives the state after the event.
+    """
+    rows = TenantRows(state.rows, sealed.tenant, context.now_ms)
+    draft = _Draft(memsad=state.memsad)
+    repeated = duplicates.check(rows, sealed)
+    if repeated is not None and repeated.decision is Decision.DUPLICATE:
+        draft.add(repeated)
+        return _finish(rows, sealed, policy, context, draft, Decision.DUPLICATE)
+    draft.add(repeated)
+    payload = sealed.payload
+    if isinstance(payload, Write):
+        decision = _write(rows, sealed, payload, policy, context, draft)
+    elif isinstance(payload, Command):
+        draft.add(commands.decide(rows, sealed, payload, context.now_ms))
+        decision = Decision.REJECT if draft.findings else Decision.RECORD
+    else:
+        decision = _seen(rows, sealed, policy, context, draft)
+    return _finish(rows, sealed, policy, context, draft, decision)
+
+
+def _seen(rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, draft: _Draft) -> Decision:
+    """Recalls and observations: they are recorded, taint their session, and a recall joins MEMSAD's history."""
+    session, mismatch = sessions.enter(rows, sealed, policy, context.now_ms)
+    if mismatch is not None:  # what was seen still taints the session it names: fail closed
+        draft.add(mismatch)
+    payload = sealed.payload
+    if isinstance(payload, Observation):
+        sessions.observe(rows, payload, session, policy, context.now_ms)
+    elif isinstance(payload, Recall):
+        sessions.recalled(rows, payload, session, policy, context.now_ms)
+        vector = sealed.vector()
+        if vector is not None and not draft.findings and draft.memsad is not None:
+            draft.memsad = draft.memsad.asked(rows, vector, policy.memsad)
+    return Decision.REJECT if draft.findings else Decision.RECORD
+
+
+def _write(rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, context: Context, draft: _Draft) -> Decision:
+    assert sealed.identity is not None
+    session, mismatch = sessions.enter(rows, sealed, policy, context.now_ms)
+    draft.add(mismatch)
+    draft.tau = monitor.label(rows, write, sealed.identity, session)
+    draft.add(*monitor.check_write(rows, write, sealed.identity, draft.tau, policy))
+    draft.add(*limits.check(write, policy))
+    _content(sealed, write, policy, draft)
+    if draft.decision() is not Decision.REJECT:
+        draft.add(rates.check(rows, write.principal, sealed.identity.tier, policy, context.now_ms))
+    if draft.decision() is Decision.QUARANTINE:
+        draft.add(holding.check(rows, write.principal, policy, context.now_ms))
+    decision = draft.decision()
+    if decision is Decision.ACCEPT and sealed.identity.tier.trusted and draft.memsad is not None:
+        vector = sealed.vector()
+        if vector is not None:
+            draft.memsad = draft.memsad.learned(rows, vector, policy.memsad)
+    return decision
+
+
+def _content(sealed: Sealed, write: Write, policy: Policy, draft: _Draft) -> None:
+    """Screen what is written. What is contained anyway is data in its own zone: reported, not held, by default."""
+    contained = draft.decision() is Decision.CONTAIN and not policy.instructions.hold_contained
+    least = Decision.ACCEPT if contained else Decision.QUARANTINE
+    if policy.instructions.enabled:
+        draft.add(*instructions.check(write, policy.instructions.facts_chars_max, least))
+    vector = sealed.vector()
+    if policy.memsad.enabled and vector is not None and draft.memsad is not None:
+        draft.score, finding = memsad_state.check(draft.memsad, vector, policy.memsad, least)
+        draft.add(finding)
+
+
+def _finish(
+    rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, draft: _Draft, decision: Decision
+) -> Outcome:
+    payload, identity, position = sealed.payload, sealed.identity, sealed.position
+    assert payload is not None
+    assert identity is not None
+    assert draft.memsad is not None
+    chain = rows.get(CHAIN, "") or {"seq": 0, "digest": ""}
+    verdict = Verdict(
+        tenant=payload.tenant,
+        event_id=payload.id,
+        type=str(sealed.type),
+        decision=decision,
+        reasons=tuple(f.code for f in draft.findings if f.decision is decision and decision is not Decision.ACCEPT),
+        findings=tuple(draft.findings),
+        decided_ms=context.now_ms,
+        topic=position.topic,
+        partition=position.partition,
+        offset=position.offset,
+        sealed_offset=context.sealed_offset,
+        kid=identity.kid,
+        role=identity.role.value,
+        credential_tier=identity.tier,
+        channel=identity.channel,
+        tier=draft.tau.tier if draft.tau is not None else identity.tier,
+        taint=draft.tau is not None and draft.tau.taint,
+        taint_causes=draft.tau.causes if draft.tau is not None else (),
+        agent=getattr(payload, "agent", ""),
+        principal=getattr(payload, "principal", ""),
+        session=getattr(payload, "session", ""),
+        policy=policy.digest,
+        model=sealed.model,
+        content_digest=sealed.content_digest,
+        vector_digest=sealed.vector_digest,
+        mode=policy.mode,
+        score=draft.score,
+        seal_kid=context.seal_kid,
+        admission_kid=context.admission_kid,
+        chain_seq=chain["seq"] + 1,
+        chain_previous=chain["digest"],
+    )
+    if isinstance(payload, Write) and decision is not Decision.DUPLICATE:
+        verdict = _placed(rows, payload, policy, context, verdict)
+    rows.put(CHAIN, "", {"seq": verdict.chain_seq, "digest": sha256(canonical(verdict.to_json())).hexdigest()})
+    return Outcome(verdict, rows.changes, draft.memsad)
+
+
+def _placed(rows: TenantRows, write: Write, policy: Policy, context: Context, verdict: Verdict) -> Verdict:
+    """Say where a write lands, if it does, and keep its lineage for those that will name it as a parent."""
+    landed = verdict.decision in (Decision.ACCEPT, Decision.CONTAIN) or policy.mode == "shadow"
+    assert verdict.tier is not None
+    if landed:
+        zone = Zone.EXTERNAL if verdict.decision is Decision.CONTAIN else Zone.GUIDANCE
+        visibility = monitor.effective_visibility(write, verdict.tier)
+        owner = scope_owner(visibility, write.principal, write.session)
+        target = object_id(
+            tenant=write.tenant,
+            zone=zone,
+            visibility=visibility,
+            owner=owner,
+            namespace=write.namespace,
+            key=write.key,
+            event_id=write.id,
+        )
+        expires = ttl.expires_ms(verdict.tier, policy, context.now_ms)
+        verdict = replace(verdict, object_id=str(target), zone=zone, visibility=visibility, expires_ms=expires)
+    known = rows.get(monitor.ENTRY, write.id)
+    if known is None:  # another content under a known id never takes over that id's lineage
+        kept = verdict.expires_ms if landed else context.now_ms + policy.quarantine.age_days * DAY_MS
+        lineage = {
+            "tier": int(verdict.tier),
+            "taint": verdict.taint or not verdict.tier.trusted,
+            "landed": landed,
+            "decision": verdict.decision.value,
+            "object": verdict.object_id,
+            "causes": list(verdict.taint_causes),
+            "x": kept,
+        }
+        rows.put(monitor.ENTRY, write.id, lineage)
+    return verdict

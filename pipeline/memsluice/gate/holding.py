@@ -1,0 +1,19 @@
+"""The quarantine's cap per principal: what overflows is refused and recorded; an older held entry is never evicted."""
+
+from memsluice.gate import windows
+from memsluice.gate.policy import Policy
+from memsluice.gate.rows import TenantRows
+from memsluice.gate.verdict import Decision, Finding
+
+KIND = "held"
+
+
+def check(rows: TenantRows, principal: str, policy: Policy, now_ms: int) -> Finding | None:
+    """Count one more held entry of a principal, or return a finding where its share is full."""
+    days = policy.quarantine.age_days
+    seen, live = windows.count(rows, KIND, principal, now_ms, bucket_ms=windows.DAY_MS, buckets=days)
+    if seen >= policy.quarantine.per_principal_max:
+        detail = {"held": seen, "held_max": policy.quarantine.per_principal_max}
+        return Finding("holding.full", Decision.REJECT, detail)
+    windows.add(rows, KIND, principal, now_ms, live, bucket_ms=windows.DAY_MS, buckets=days)
+    return None

@@ -1,0 +1,182 @@
+"""MEMSAD's memory of one tenant: the FIFO history H of asked questions and the reference set M_ref.
+
+Immutable: ``asked`` and ``learned`` return the next state and put the one row they change. Definition 6 calibrates on
+``{s(m; H) : m in M_ref}``, so mean and deviation are those of the *current* history: the N x m cosine matrix is kept, and
+a question that replaces the oldest changes one column of it. Everything is 64 bit and rounded to six digits before it is
+compared, so that a state built up and the same state loaded from rows decide alike to the last digit shown.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsluice.envelope.codec import DIMENSIONS, Vector, row_load, vector_from_text, vector_to_text
+from memsluice.gate import memsad
+from memsluice.gate.policy import MemsadPolicy
+from memsluice.gate.rows import TenantRows, row_key
+from memsluice.gate.verdict import Decision, Finding, Score
+
+KIND = "memsad"
+QUESTION = "q"
+REFERENCE = "r"
+ROWS_MAX = 4_096
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MemsadState:
+    """History, shape (m, 384), reference, shape (n, 384), their cosines, shape (n, m), and how many were ever seen."""
+
+    history: Matrix
+    reference: Matrix
+    cosines: Matrix
+    asked_total: int
+    history_max: int
+    reference_max: int
+
+    @staticmethod
+    def empty(policy: MemsadPolicy) -> "MemsadState":
+        """Return the state of a tenant that never asked anything."""
+        none = np.zeros((0, DIMENSIONS), dtype=np.float64)
+        return MemsadState(none, none, none[:, :0], 0, policy.history_size, policy.reference_size)
+
+    @staticmethod
+    def load(rows: Any, tenant: str, policy: MemsadPolicy) -> "MemsadState":
+        """Decode a tenant's rows; the latest ``history_size`` questions and first ``reference_size`` entries count."""
+        questions, references = [], []
+        for key, value in rows.scan(row_key(tenant, KIND), ROWS_MAX):
+            row = row_load(value)
+            kind = key.rsplit(b"\0", 1)[1][:1].decode()
+            (questions if kind == QUESTION else references).append((row["n"], row["v"]))
+        state = MemsadState.empty(policy)
+        questions, references = sorted(questions)[-policy.history_size :], sorted(references)[: policy.reference_size]
+        total = questions[-1][0] + 1 if questions else 0
+        history = np.zeros((len(questions), DIMENSIONS), dtype=np.float64)
+        for number, text in questions:  # the same slots as when they were asked, so that ties resolve alike
+            history[
+                number % policy.history_size if len(questions) == policy.history_size else number - questions[0][0]
+            ] = vector_from_text(text)
+        reference = np.array([vector_from_text(text) for _, text in references], dtype=np.float64)
+        reference = reference.reshape(len(references), DIMENSIONS)
+        return replace(state, history=history, reference=reference, cosines=reference @ history.T, asked_total=total)
+
+    def fits(self, policy: MemsadPolicy) -> bool:
+        """Whether the state has the sizes that a policy asks for."""
+        return (self.history_max, self.reference_max) == (policy.history_size, policy.reference_size)
+
+    def asked(self, rows: TenantRows, question: Vector, policy: MemsadPolicy) -> "MemsadState":
+        """Return the state after one more question; beyond m_max it takes the oldest one's place (FIFO)."""
+        slot = self.asked_total % self.history_max
+        rows.put(KIND, f"{QUESTION}{slot}", {"n": self.asked_total, "v": vector_to_text(question)})
+        column = self.reference @ question.astype(np.float64)
+        if len(self.history) < self.history_max:
+            history = np.vstack([self.history, question[None, :]])
+            cosines = np.hstack([self.cosines, column[:, None]])
+        else:
+            history, cosines = self.history.copy(), self.cosines.copy()
+            history[slot], cosines[:, slot] = question, column
+        return replace(self, history=history, cosines=cosines, asked_total=self.asked_total + 1)
+
+    def learned(self, rows: TenantRows, entry: Vector, policy: MemsadPolicy) -> "MemsadState":
+        """Return the state after one more benign entry; the first N are the reference set, as published."""
+        size = len(self.reference)
+        if size >= self.reference_max:
+            return self
+        rows.put(KIND, f"{REFERENCE}{size}", {"n": size, "v": vector_to_text(entry)})
+        cosines = np.vstack([self.cosines, (self.history @ entry.astype(np.float64))[None, :]])
+        return replace(self, reference=np.vstack([self.reference, entry[None, :]]), cosines=cosines)
+
+    @cached_property
+    def scores_max(self) -> Matrix:
+        """s_max(m; H) of every reference entry, shape (n,)."""
+        return self.cosines.max(axis=1) if self.cosines.size else np.zeros(0, dtype=np.float64)
+
+    @cached_property
+    def scores_mean(self) -> Matrix:
+        """s_mean(m; H) of every reference entry, shape (n,)."""
+        return self.cosines.mean(axis=1) if self.cosines.size else np.zeros(0, dtype=np.float64)
+
+    def reference_scores(self, mode: memsad.Mode) -> Matrix:
+        """Return the reference scores in a mode, shape (n,)."""
+        if mode is memsad.Mode.MAX:
+            return self.scores_max
+        if mode is memsad.Mode.MEAN:
+            return self.scores_mean
+        return (self.scores_max + self.scores_mean) / 2
+
+    @cached_property
+    def _calibrations(self) -> dict[memsad.MemsadParameters, memsad.Calibration]:
+        return {}
+
+    def calibration(self, policy: MemsadPolicy) -> memsad.Calibration:
+        """Return mu, sigma, threshold and Theorem 11's bound for the current history; computed once a state."""
+        parameters = memsad.MemsadParameters(
+            mode=policy.mode,
+            kappa=policy.kappa,
+            reference_size=policy.reference_size,
+            history_size=policy.history_size,
+            delta=policy.delta,
+        )
+        found = self._calibrations.get(parameters)
+        if found is None:
+            found = memsad.calibrate(self.reference_scores(policy.mode), parameters)
+            self._calibrations[parameters] = found
+        return found
+
+    def phase(self) -> str:
+        """Return ``cold`` (nothing asked yet), ``warming`` (fewer than N reference entries) or ``calibrated``."""
+        if not len(self.history):
+            return "cold"
+        return "calibrated" if len(self.reference) >= self.reference_max else "warming"
+
+
+def check(state: MemsadState, entry: Vector, policy: MemsadPolicy, least: Decision) -> tuple[Score, Finding | None]:
+    """Score a write against the questions asked before it (Algorithm 1).
+
+    Until N reference entries were seen, the policy's declared prior threshold stands in; with an empty history nothing
+    can be scored, which the finding says.
+    """
+    phase = state.phase()
+    blank = Score(
+        phase=phase,
+        mode=policy.mode.value,
+        score=None,
+        s_max=None,
+        s_mean=None,
+        mu=None,
+        sigma=None,
+        kappa=policy.kappa,
+        threshold=None,
+        bound=None,
+        window_id=state.asked_total,
+        window_size=len(state.reference),
+        history_size=len(state.history),
+    )
+    if phase == "cold":
+        return blank, Finding("memsad.cold", Decision.ACCEPT)
+    scores = memsad.score(entry.astype(np.float64), state.history)
+    value = {memsad.Mode.MAX: scores.s_max, memsad.Mode.MEAN: scores.s_mean}.get(policy.mode, scores.s_comb)
+    filled = replace(blank, score=_rounded(value), s_max=_rounded(scores.s_max), s_mean=_rounded(scores.s_mean))
+    if phase == "warming":
+        filled = replace(filled, threshold=policy.cold_threshold)
+    else:
+        calibration = state.calibration(policy)
+        filled = replace(
+            filled,
+            mu=_rounded(calibration.mu),
+            sigma=_rounded(calibration.sigma),
+            threshold=_rounded(calibration.threshold),
+            bound=_rounded(calibration.bound),
+        )
+    assert filled.threshold is not None
+    assert filled.score is not None
+    if filled.score > filled.threshold:
+        return filled, Finding("memsad.above_threshold", least, {"phase": phase})
+    return filled, None
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), 6)

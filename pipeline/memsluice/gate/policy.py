@@ -1,0 +1,154 @@
+"""Policies: what may land, as data. Read from YAML, named by the digest of what is in force for a tenant."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import sha256
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from memsluice.envelope.codec import canonical
+from memsluice.errors import PolicyError
+from memsluice.events.limits import CONTENT_BYTES_DEFAULT, CONTENT_BYTES_MAX
+from memsluice.events.models import Tier
+from memsluice.gate.memsad import Mode
+
+POLICY_BYTES_MAX = 1_000_000
+DAY_MS = 86_400_000
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PerTier(_Part):
+    """One optional number a trust tier (seed 002); null is "no limit"."""
+
+    operator: int | None = Field(default=None, ge=1)
+    user_verified: int | None = Field(default=None, ge=1)
+    user_observed: int | None = Field(default=None, ge=1)
+    external_tool: int | None = Field(default=None, ge=1)
+    external_web: int | None = Field(default=None, ge=1)
+
+    def of(self, tier: Tier) -> int | None:
+        """Return the number of a tier."""
+        value: int | None = getattr(self, tier.name.lower())
+        return value
+
+
+class QuarantinePolicy(_Part):
+    """How much may be held: entries of one principal within ``age_days``."""
+
+    age_days: int = Field(default=30, ge=1, le=365)
+    per_principal_max: int = Field(default=200, ge=1, le=100_000)
+
+
+class InstructionsPolicy(_Part):
+    """Seed 002, patterns 3 and 6."""
+
+    enabled: bool = True
+    facts_chars_max: int = Field(default=500, ge=1)
+    hold_contained: bool = False
+
+
+class MemsadPolicy(_Part):
+    """Seed 000, Definition 6: score mode, threshold factor, reference size N, history size m_max, confidence delta."""
+
+    enabled: bool = True
+    mode: Mode = Mode.COMBINED
+    kappa: float = Field(default=2.0, gt=0, le=10)
+    reference_size: int = Field(default=50, ge=2, le=1_000)
+    history_size: int = Field(default=100, ge=1, le=2_000)
+    delta: float = Field(default=0.05, gt=0, lt=1)
+    cold_threshold: float = Field(default=0.6, gt=-1, le=1)
+
+
+class Policy(_Part):
+    """What is in force for one tenant. ``digest`` names it in every verdict."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")
+    profile: Literal["strict", "tiered"] = "tiered"
+    mode: Literal["enforce", "shadow"] = "enforce"
+    content_bytes_max: int = Field(default=CONTENT_BYTES_DEFAULT, ge=1, le=CONTENT_BYTES_MAX)
+    ttl_seconds: PerTier = PerTier(
+        user_verified=31_536_000, user_observed=2_592_000, external_tool=604_800, external_web=3_600
+    )
+    writes_per_day: PerTier = PerTier(user_verified=10, user_observed=50)
+    session_retention_days: int = Field(default=30, ge=1, le=365)
+    quarantine: QuarantinePolicy = QuarantinePolicy()
+    instructions: InstructionsPolicy = InstructionsPolicy()
+    memsad: MemsadPolicy = MemsadPolicy()
+
+    @property
+    def digest(self) -> str:
+        """``<name>@<16 hex digits>`` of the canonical JSON: what a verdict names."""
+        return _digest(self)
+
+
+@lru_cache(maxsize=1_024)
+def _digest(policy: Policy) -> str:
+    return f"{policy.name}@{sha256(canonical(policy.model_dump(mode='json'))).hexdigest()[:16]}"
+
+
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for name, value in over.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)
+        merged[name] = _merged(merged[name], value) if both else value
+    return merged
+
+
+class PolicySet:
+    """A policy file: a policy and its overrides for single tenants."""
+
+    def __init__(self, default: Policy, tenants: Mapping[str, Policy]) -> None:
+        self.default = default
+        self.tenants = dict(tenants)
+
+    def of(self, tenant: str) -> Policy:
+        """Return the policy in force for a tenant."""
+        return self.tenants.get(tenant, self.default)
+
+
+def parse(text: str) -> PolicySet:
+    """Read a policy file's text. Raises PolicyError naming the field and the reason."""
+    if len(text) > POLICY_BYTES_MAX:
+        raise PolicyError(f"file is longer than {POLICY_BYTES_MAX} characters")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise PolicyError(f"no YAML{f', line {mark.line + 1}' if mark else ''}: {error}") from None
+    if not isinstance(value, dict):
+        raise PolicyError("is empty or no mapping")
+    overrides = value.pop("tenants", None) or {}
+    if not isinstance(overrides, dict) or not all(isinstance(over, dict) for over in overrides.values()):
+        raise PolicyError("tenants: must map tenant ids to overrides")
+    default = _validated(value, "")
+    return PolicySet(default, {str(t): _validated(_merged(value, o), f"tenants.{t}.") for t, o in overrides.items()})
+
+
+def _validated(value: Mapping[str, Any], prefix: str) -> Policy:
+    try:
+        return Policy.model_validate(value)
+    except ValidationError as error:
+        lines = [f"{prefix}{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)]
+        raise PolicyError("; ".join(lines)) from None
+
+
+def load(path: Path) -> PolicySet:
+    """Read a policy file. Raises PolicyError."""
+    try:
+        return parse(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyError(f"{path}: {error}") from None
+    except PolicyError as error:
+        raise PolicyError(f"{path}: {error}") from None
+
+
+def default() -> PolicySet:
+    """Return the policy that ships with the package."""
+    return parse((resources.files("memsluice.gate") / "policies" / "default.yaml").read_text())

@@ -1,0 +1,61 @@
+"""A tenant's state rows, as the core sees them: reads of earlier rows, and the changes of this one decision.
+
+Rows are keyed (tenant, kind, id). A row with an ``x`` (expiry, Unix ms) is absent once the clock has passed it, whether
+or not it was swept away yet: sweeping is housekeeping and never changes a decision.
+"""
+
+from typing import Any, Protocol
+
+from memsluice.envelope.codec import row_dump, row_load
+
+SEPARATOR = "\x1f"
+"""Between the parts of an id; no name may contain a control character (events.models.Name)."""
+
+
+def row_key(tenant: str, kind: str, row_id: str = "") -> bytes:
+    """Return a row's key; with an empty id, the prefix of a kind."""
+    return f"{tenant}\0{kind}\0{row_id}".encode()
+
+
+class Getter(Protocol):
+    """The part of :class:`memsluice.stages.records.Rows` that decisions need."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the row's bytes or None."""
+
+
+class TenantRows:
+    """Read-your-writes view over one tenant's rows during one decision; bounded by what one event may change."""
+
+    def __init__(self, rows: Getter, tenant: str, now_ms: int) -> None:
+        self._rows = rows
+        self._now_ms = now_ms
+        self.tenant = tenant
+        self.changes: dict[tuple[str, str], Any] = {}
+
+    def get(self, kind: str, row_id: str) -> Any:
+        """Return a row's value, or None where it is absent, deleted or expired."""
+        if (kind, row_id) in self.changes:
+            value = self.changes[(kind, row_id)]
+        else:
+            data = self._rows.get(row_key(self.tenant, kind, row_id))
+            value = None if data is None else row_load(data)
+        if isinstance(value, dict) and value.get("x") is not None and value["x"] <= self._now_ms:
+            return None
+        return value
+
+    def put(self, kind: str, row_id: str, value: Any) -> None:
+        """Put a row (a JSON value)."""
+        self.changes[(kind, row_id)] = value
+
+    def delete(self, kind: str, row_id: str) -> None:
+        """Delete a row."""
+        self.changes[(kind, row_id)] = None
+
+
+def encode_changes(tenant: str, changes: dict[tuple[str, str], Any]) -> list[tuple[bytes, bytes | None]]:
+    """Return (key, value) of every changed row, in the order they were changed."""
+    return [
+        (row_key(tenant, kind, row_id), None if value is None else row_dump(value))
+        for (kind, row_id), value in changes.items()
+    ]

@@ -1,0 +1,112 @@
+"""Sessions: who runs in them, whether the platform opened them, and what they have seen (low-watermark taint).
+
+A session is bound to agent and principal by its first event. Its taint is the maximum over everything it recalled or
+observed and never falls; a session that no runtime credential opened counts as tainted, since what it saw is unknown.
+"""
+
+from dataclasses import dataclass
+
+from memsluice.envelope.registry import Role
+from memsluice.envelope.seals import Sealed
+from memsluice.events.models import Observation, Origin, Recall, SessionPayload, Tier, Zone
+from memsluice.gate.policy import DAY_MS, Policy
+from memsluice.gate.rows import TenantRows
+from memsluice.gate.verdict import Decision, Finding
+
+KIND = "session"
+CAUSES_MAX = 8
+ORIGIN_TIER = {
+    Origin.WEB: Tier.EXTERNAL_WEB,
+    Origin.UPLOAD: Tier.EXTERNAL_WEB,
+    Origin.TOOL: Tier.EXTERNAL_TOOL,
+    Origin.SKILL: Tier.EXTERNAL_TOOL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One session. ``worst`` is the least trusted tier among what tainted it; ``causes`` the nearest, bounded."""
+
+    agent: str
+    principal: str
+    opened: bool = False
+    taint: bool = False
+    worst: int = 0
+    causes: tuple[str, ...] = ()
+
+
+def load(rows: TenantRows, session: str) -> Session | None:
+    """Return a session, or None where none is known."""
+    row = rows.get(KIND, session)
+    if row is None:
+        return None
+    return Session(row["agent"], row["principal"], row["opened"], row["taint"], row["worst"], tuple(row["causes"]))
+
+
+def _save(rows: TenantRows, name: str, session: Session, policy: Policy, now_ms: int) -> None:
+    rows.put(
+        KIND,
+        name,
+        {
+            "agent": session.agent,
+            "principal": session.principal,
+            "opened": session.opened,
+            "taint": session.taint,
+            "worst": session.worst,
+            "causes": session.causes,
+            "x": now_ms + policy.session_retention_days * DAY_MS,
+        },
+    )
+
+
+def tainted(session: Session, cause: str, tier: Tier) -> Session:
+    """Return the session with one more cause of taint; beyond CAUSES_MAX the first ones are kept, the taint stays."""
+    causes = session.causes
+    if cause not in causes and len(causes) < CAUSES_MAX:
+        causes = (*causes, cause)
+    return Session(session.agent, session.principal, session.opened, True, max(session.worst, tier), causes)
+
+
+def enter(rows: TenantRows, sealed: Sealed, policy: Policy, now_ms: int) -> tuple[Session, Finding | None]:
+    """Bind the event's session, or find that agent or principal are not those it was bound to.
+
+    An observation, which only a runtime credential may publish, opens the session.
+    """
+    payload = sealed.payload
+    assert isinstance(payload, SessionPayload)
+    assert sealed.identity is not None
+    known = load(rows, payload.session)
+    if known is not None and (known.agent, known.principal) != (payload.agent, payload.principal):
+        field = "agent" if known.agent != payload.agent else "principal"
+        return known, Finding("sessions.mismatch", Decision.QUARANTINE, {"field": field})
+    session = known or Session(payload.agent, payload.principal)
+    if sealed.identity.role is Role.RUNTIME and not session.opened:
+        session = Session(session.agent, session.principal, True, session.taint, session.worst, session.causes)
+    if session != known:
+        _save(rows, payload.session, session, policy, now_ms)
+    return session, None
+
+
+def observe(rows: TenantRows, observation: Observation, session: Session, policy: Policy, now_ms: int) -> Session:
+    """Return and keep the session after an observation: outside content taints it, its mere opening does not."""
+    if observation.origin is Origin.OPEN:
+        return session
+    tier = ORIGIN_TIER[observation.origin]
+    after = tainted(session, f"{observation.origin.value}:{observation.id}", tier)
+    if after != session:
+        _save(rows, observation.session, after, policy, now_ms)
+    return after
+
+
+def recalled(rows: TenantRows, recall: Recall, session: Session, policy: Policy, now_ms: int) -> Session:
+    """Return and keep the session after a recall: what it was given taints it unless known to be clean guidance."""
+    after = session
+    for returned in recall.returned:
+        entry = rows.get("entry", returned.event_id)
+        clean = entry is not None and not entry["taint"] and recall.zone is Zone.GUIDANCE and not returned.taint
+        if not clean:
+            tier = Tier(entry["tier"]) if entry is not None else Tier.EXTERNAL_WEB
+            after = tainted(after, f"recalled:{returned.event_id}", max(tier, returned.tier))
+    if after != session:
+        _save(rows, recall.session, after, policy, now_ms)
+    return after

@@ -1,0 +1,156 @@
+"""*screen*: one event at a time, in order, all of a tenant's state in one partition.
+
+Re-delivery (DESIGN, section 1). An event changes several rows, so their changelog records can be cut apart by a crash.
+The order makes that harmless: **the event's own row comes first** and carries the verdict, the vector and every other
+change; **the position row comes last**. On the same intake offset again:
+
+1. position row at or beyond it: the state is whole; the stored verdict's very bytes are sent again.
+2. event row there, position row not: the crash fell between; the row's changes are applied again, then as 1.
+3. neither: nothing was changed; the event is decided.
+
+An intake offset that is skipped stops the worker (GapError): every intake offset has exactly one sealed record.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from memsluice.envelope import codec
+from memsluice.envelope.keys import Keyring, Purpose
+from memsluice.envelope.seals import Sealed, sealed_from_bytes
+from memsluice.errors import GapError, StateError
+from memsluice.gate import duplicates
+from memsluice.gate.decide import Context, Outcome, TenantState, decide
+from memsluice.gate.memsad_state import MemsadState
+from memsluice.gate.policy import Policy
+from memsluice.gate.rows import encode_changes, row_key
+from memsluice.gate.verdict import Decision
+from memsluice.stages.emit import emit
+from memsluice.stages.headers import passed_on
+from memsluice.stages.records import Output, Record, RowChange, Rows, Step
+from memsluice.stages.sweep import Sweeper
+
+TENANTS_CACHED_MAX = 512
+POSITION = "position"
+
+
+class ScreenStage:
+    """The stage object; see the module."""
+
+    def __init__(self, keys: Callable[[], Keyring], policies: Callable[[str], Policy], partitions: int) -> None:
+        self._keys = keys
+        self._policies = policies
+        self._partitions = partitions
+        self._memsad: OrderedDict[tuple[int, str], MemsadState] = OrderedDict()
+        self._sweeper = Sweeper()
+
+    def forget(self, partition: int) -> None:
+        """Drop what was decoded of a partition's rows."""
+        for key in [key for key in self._memsad if key[0] == partition]:
+            del self._memsad[key]
+        self._sweeper.forget(partition)
+
+    def process(self, record: Record, rows: Rows) -> Step:
+        """Decide one sealed record, or send again what was decided. Raises SealError, GapError, StateError."""
+        keyring = self._keys()
+        tenant = (record.key or b"").decode()
+        if record.value is None:
+            raise StateError("sealed record without a value")
+        sealed = sealed_from_bytes(keyring, tenant, record.value)
+        if sealed.position.partition != record.partition:
+            raise StateError("sealed record lies on another partition than its intake record")
+        position = RowChange(
+            row_key("", POSITION, sealed.position.topic), codec.row_dump({"offset": sealed.position.offset})
+        )
+        if self._delivered(sealed, rows):
+            return Step(outputs=self._again(sealed, rows, keyring, record))
+        if sealed.type == "marker":
+            return Step(changes=[position])
+        cut_off = self._event_row(sealed, rows)
+        if cut_off is not None:
+            self._memsad.pop((record.partition, tenant), None)
+            redo = [RowChange(row_key(tenant, kind, row_id), _dump(value)) for kind, row_id, value in cut_off["redo"]]
+            return Step(outputs=self._again(sealed, rows, keyring, record), changes=[*redo, position])
+        return self._decided(sealed, rows, keyring, record, position)
+
+    def _delivered(self, sealed: Sealed, rows: Rows) -> bool:
+        data = rows.get(row_key("", POSITION, sealed.position.topic))
+        if data is None:
+            return False
+        last = codec.row_load(data)["offset"]
+        if sealed.position.offset > last + 1:
+            raise GapError(
+                f"{sealed.position.topic}: offset {sealed.position.offset} after {last}: a record is missing"
+            )
+        return bool(sealed.position.offset <= last)
+
+    def _event_row(self, sealed: Sealed, rows: Rows) -> Any:
+        for first in (True, False):
+            row_id = duplicates.event_row_id(sealed, first=first)
+            data = rows.get(row_key(sealed.tenant, duplicates.KIND, row_id))
+            if data is not None:
+                row = codec.row_load(data)
+                if duplicates.is_of(row, sealed):
+                    return row
+        return None
+
+    def _again(self, sealed: Sealed, rows: Rows, keyring: Keyring, record: Record) -> list[Output]:
+        """Send what was stored; nothing where the first delivery was a dead letter's marker, or is long forgotten."""
+        row = None if sealed.type == "marker" else self._event_row(sealed, rows)
+        if row is None:
+            return []
+        same = replace(sealed, vector_text=row["vector"], vector_digest=row["verdict"]["vector_digest"])
+        return emit(keyring, same, row["verdict"], record.partition, passed_on(record.headers))
+
+    def _decided(self, sealed: Sealed, rows: Rows, keyring: Keyring, record: Record, position: RowChange) -> Step:
+        policy = self._policies(sealed.tenant)
+        now_ms = sealed.position.append_ms
+        context = Context(
+            now_ms=now_ms,
+            sealed_offset=record.offset,
+            seal_kid=keyring.signing(Purpose.SEAL, now_ms).kid,
+            admission_kid=keyring.signing(Purpose.ADMISSION, now_ms).kid,
+        )
+        state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy))
+        outcome = decide(state, sealed, policy, context)
+        verdict = outcome.verdict.to_json()
+        changes = [self._event_change(sealed, outcome, verdict, rows)]
+        changes += [RowChange(key, value) for key, value in encode_changes(sealed.tenant, outcome.changes)]
+        changes.append(position)
+        touched = {change.key for change in changes}
+        swept = self._sweeper.expired(record.partition, sealed.tenant, rows, now_ms)
+        changes += [change for change in swept if change.key not in touched]
+        self._memsad[(record.partition, sealed.tenant)] = outcome.memsad
+        return Step(emit(keyring, sealed, verdict, record.partition, passed_on(record.headers)), changes)
+
+    def _event_change(self, sealed: Sealed, outcome: Outcome, verdict: dict[str, Any], rows: Rows) -> RowChange:
+        live = rows.get(row_key(sealed.tenant, duplicates.KIND, duplicates.event_row_id(sealed, first=True)))
+        known = live is not None and codec.row_load(live)["x"] > sealed.position.append_ms
+        lands = outcome.verdict.object_id is not None or outcome.verdict.decision is Decision.QUARANTINE
+        row = {
+            "topic": sealed.position.topic,
+            "offset": sealed.position.offset,
+            "digest": sealed.payload_digest,
+            "verdict": verdict,
+            "vector": sealed.vector_text if lands else None,
+            "redo": [[kind, row_id, value] for (kind, row_id), value in outcome.changes.items()],
+            "x": duplicates.expires_ms(sealed.position.append_ms),
+        }
+        row_id = duplicates.event_row_id(sealed, first=not known)
+        return RowChange(row_key(sealed.tenant, duplicates.KIND, row_id), codec.row_dump(row))
+
+    def _load(self, partition: int, tenant: str, rows: Rows, policy: Policy) -> MemsadState:
+        key = (partition, tenant)
+        state = self._memsad.get(key)
+        if state is None or not state.fits(policy.memsad):
+            state = MemsadState.load(rows, tenant, policy.memsad)
+            while len(self._memsad) >= TENANTS_CACHED_MAX:
+                self._memsad.popitem(last=False)
+        self._memsad[key] = state
+        self._memsad.move_to_end(key)
+        return state
+
+
+def _dump(value: Any) -> bytes | None:
+    return None if value is None else codec.row_dump(value)

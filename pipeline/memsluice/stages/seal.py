@@ -1,0 +1,145 @@
+"""*seal*: authenticate, label, embed, seal, and give every intake offset its place in the one ordered input.
+
+Stateless and costly (the encoder), so it works in batches. Bad input is found before the batch reaches the encoder:
+one bad record can not take 63 good ones with it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import orjson
+
+from memsluice.encoder import Encoder
+from memsluice.envelope import codec
+from memsluice.envelope.keys import Keyring, Purpose
+from memsluice.envelope.registry import Registry
+from memsluice.envelope.seals import GLOBAL, Position, Sealed, sealed_to_bytes
+from memsluice.errors import InputError, MalformedEvent
+from memsluice.events import cloudevent
+from memsluice.events.models import AnyPayload, Recall, Write
+from memsluice.events.names import DEAD_LETTER_HEADER, REASON_HEADER
+from memsluice.gate.authenticity import authenticate
+from memsluice.stages.headers import passed_on
+from memsluice.stages.records import Output, Record
+from memsluice.topics.names import COMMANDS, DEAD_LETTER, SEALED
+
+RECALL_COSINE_MIN = 0.999
+"""Least cosine between the vector a reader searched with and the one *seal* computes of the same question."""
+DETAIL_CHARS_MAX = 300
+
+
+def _text(payload: AnyPayload) -> str | None:
+    if isinstance(payload, Write):
+        return payload.content
+    return payload.question if isinstance(payload, Recall) else None
+
+
+def dead_letter(record: Record, error: InputError) -> Output:
+    """Return the dead letter of an intake record: its own bytes and headers, and one last header that says why."""
+    why = {
+        "reason": error.code,
+        "field": error.field,
+        "detail": error.reason[:DETAIL_CHARS_MAX],
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "append_ms": record.timestamp_ms,
+    }
+    headers = (*record.headers, (DEAD_LETTER_HEADER, orjson.dumps(why)))
+    return Output(DEAD_LETTER, record.partition, record.key, record.value, headers)
+
+
+class SealStage:
+    """The stage object; see the module. ``keys`` and ``registry`` are asked anew for each batch: rotation needs no stop."""
+
+    def __init__(
+        self, keys: Callable[[], Keyring], registry: Callable[[], Registry], encoder: Encoder, partitions: int
+    ) -> None:
+        self._keys = keys
+        self._registry = registry
+        self._encoder = encoder
+        self._partitions = partitions
+        self._model = f"{encoder.model_id}@{encoder.revision}"
+
+    def process(self, batch: Sequence[Record]) -> list[list[Output]]:
+        """Return, for each record, its sealed record, or its dead letter and the marker that stands for it."""
+        keyring, registry = self._keys(), self._registry()
+        drafts = [self._authenticated(record, keyring, registry) for record in batch]
+        self._embed(drafts, keyring)
+        return [self._outputs(record, draft, keyring) for record, draft in zip(batch, drafts, strict=True)]
+
+    def _authenticated(self, record: Record, keyring: Keyring, registry: Registry) -> Sealed | InputError:
+        position = Position(record.topic, record.partition, record.offset, record.timestamp_ms)
+        try:
+            received = cloudevent.read(record.key, record.value, record.headers)
+            authentic = authenticate(
+                received,
+                position,
+                keyring=keyring,
+                registry=registry,
+                partitions=self._partitions,
+                commands=record.topic == COMMANDS,
+            )
+        except InputError as error:
+            return error
+        payload, text = authentic.payload, _text(authentic.payload)
+        return Sealed(
+            position=position,
+            type=authentic.type,
+            identity=authentic.identity,
+            payload=payload,
+            payload_digest=codec.digest(
+                keyring, payload.tenant, "payload", codec.canonical(payload.model_dump(mode="json"))
+            ),
+            content_digest="" if text is None else codec.content_digest(keyring, payload.tenant, text),
+        )
+
+    def _embed(self, drafts: list[Sealed | InputError], keyring: Keyring) -> None:
+        """Give every draft that has a text its vector; a recall whose own vector disagrees becomes a dead letter."""
+        texts = {
+            index: text
+            for index, draft in enumerate(drafts)
+            if isinstance(draft, Sealed) and draft.payload is not None and (text := _text(draft.payload)) is not None
+        }
+        if not texts:
+            return
+        vectors = self._encoder.encode(list(texts.values()))
+        for index, vector in zip(texts, vectors, strict=True):
+            draft = drafts[index]
+            assert isinstance(draft, Sealed)
+            assert draft.payload is not None
+            try:
+                _check_recall(draft.payload, vector)
+            except InputError as error:
+                drafts[index] = error
+                continue
+            drafts[index] = replace(
+                draft,
+                vector_text=codec.vector_to_text(vector),
+                vector_digest=codec.vector_digest(keyring, draft.tenant, codec.vector_to_bytes(vector)),
+                model=self._model,
+            )
+
+    def _outputs(self, record: Record, draft: Sealed | InputError, keyring: Keyring) -> list[Output]:
+        kid = keyring.signing(Purpose.SEAL, record.timestamp_ms).kid
+        headers = passed_on(record.headers)
+        if isinstance(draft, InputError):
+            position = Position(record.topic, record.partition, record.offset, record.timestamp_ms)
+            marker = Sealed(position=position, type="marker", marker_reason=draft.code)
+            headers = (*headers, (REASON_HEADER, draft.code.encode()))
+            value = sealed_to_bytes(keyring, kid, marker)
+            return [dead_letter(record, draft), Output(SEALED, record.partition, GLOBAL.encode(), value, headers)]
+        value = sealed_to_bytes(keyring, kid, draft)
+        return [Output(SEALED, record.partition, draft.tenant.encode(), value, headers)]
+
+
+def _check_recall(payload: AnyPayload, vector: codec.Vector) -> None:
+    if not isinstance(payload, Recall) or payload.vector is None:
+        return
+    stated = codec.vector_from_text(payload.vector)
+    cosine = float(np.dot(stated, vector))
+    if cosine < RECALL_COSINE_MIN:
+        raise MalformedEvent(
+            f"cosine {cosine:.4f} to the question's own embedding, at least {RECALL_COSINE_MIN}", field="vector"
+        )

@@ -1,0 +1,41 @@
+"""Sweeps expired rows, a few per event, so that state stays bounded. It never changes a decision: an expired row is
+absent to the core whether it was swept or not."""
+
+from memsluice.envelope.codec import row_load
+from memsluice.gate.rows import row_key
+from memsluice.stages.records import RowChange, Rows
+
+SWEPT_PER_EVENT = 4
+EVERY_EVENTS = 4
+SCANNED_MAX = 16
+SWEPT_KINDS = ("event", "entry", "session", "rate", "held")
+
+
+class Sweeper:
+    """Walks one tenant's rows round and round, kind by kind, with a cursor per partition and tenant (bounded)."""
+
+    def __init__(self) -> None:
+        self._cursors: dict[tuple[int, str], bytes] = {}
+        self._events = 0
+
+    def forget(self, partition: int) -> None:
+        """Drop the cursors of a partition."""
+        self._cursors = {key: cursor for key, cursor in self._cursors.items() if key[0] != partition}
+
+    def expired(self, partition: int, tenant: str, rows: Rows, now_ms: int) -> list[RowChange]:
+        """Return deletions of at most SWEPT_PER_EVENT rows that expired, now and then."""
+        self._events += 1
+        if self._events % EVERY_EVENTS:
+            return []
+        key = (partition, tenant)
+        if len(self._cursors) > 10_000:
+            self._cursors.clear()
+        prefix = row_key(tenant, SWEPT_KINDS[0])[: len(tenant.encode()) + 1]
+        found = list(rows.scan(prefix, SCANNED_MAX, after=self._cursors.get(key)))
+        self._cursors[key] = found[-1][0] if len(found) == SCANNED_MAX else prefix
+        gone = []
+        for row, value in found:
+            decoded = row_load(value)
+            if isinstance(decoded, dict) and decoded.get("x") is not None and decoded["x"] <= now_ms:
+                gone.append(RowChange(row, None))
+        return gone[:SWEPT_PER_EVENT]

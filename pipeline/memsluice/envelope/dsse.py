@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from memsluice.errors import ForgedSignature, MalformedEvent
-from memsluice.events.limits import APPROVALS_MAX
+from memsluice.errors import ForgedSignature, LimitExceeded, MalformedEvent
+from memsluice.events.limits import APPROVALS_MAX, ID_CHARS_MAX
 
 
 class Signer(Protocol):
@@ -70,18 +70,27 @@ def _decode(text: object, field: str) -> bytes:
         raise MalformedEvent("is no base64 text", field=field) from None
 
 
-def parse(data: dict[str, Any]) -> Envelope:
-    """Read an envelope decoded from JSON. Raises MalformedEvent naming the field."""
+def parse(data: Any) -> Envelope:
+    """Read an envelope decoded from JSON. Raises MalformedEvent naming the field.
+
+    No key signs twice: two approvals are two keys'.
+    """
+    if not isinstance(data, dict):
+        raise MalformedEvent("is no DSSE envelope", field="data")
     payload_type = data.get("payloadType")
     if not isinstance(payload_type, str):
         raise MalformedEvent("is missing", field="payloadType")
     raw = data.get("signatures")
     if not isinstance(raw, list) or not 1 <= len(raw) <= APPROVALS_MAX:
         raise MalformedEvent(f"needs 1 to {APPROVALS_MAX} signatures", field="signatures")
-    signatures = []
+    signatures: list[Signature] = []
     for number, item in enumerate(raw):
         if not isinstance(item, dict) or not isinstance(item.get("keyid"), str):
             raise MalformedEvent("names no keyid", field=f"signatures.{number}.keyid")
+        if len(item["keyid"]) > ID_CHARS_MAX:
+            raise LimitExceeded(f"at most {ID_CHARS_MAX} characters allowed", field=f"signatures.{number}.keyid")
+        if any(item["keyid"] == other.kid for other in signatures):
+            raise MalformedEvent("signs twice", field=f"signatures.{number}.keyid")
         signatures.append(Signature(item["keyid"], _decode(item.get("sig"), f"signatures.{number}.sig")))
     return Envelope(payload_type, _decode(data.get("payload"), "payload"), tuple(signatures))
 
@@ -93,6 +102,8 @@ def verify(envelope: Envelope, payload_type: str, verifier_of: Callable[[str], V
     """
     if envelope.payload_type != payload_type:
         raise ForgedSignature(f"was signed as another type than {payload_type}", field="payloadType")
+    if not envelope.signatures:
+        raise ForgedSignature("is not signed", field="signatures")
     message = pae(payload_type, envelope.payload)
     for signature in envelope.signatures:
         if not verifier_of(signature.kid).verify(message, signature.value):

@@ -184,10 +184,10 @@ class Keyring:
     def digest_key(self, tenant: str) -> HmacKey:
         """Return the tenant's digest key: of the oldest digest root, which never rotates (digests must stay equal)."""
         if self._digest_kid is None:
-            kids = sorted(key.kid for key in self._keys.values() if key.purpose is Purpose.DIGEST)
-            if not kids:
+            roots = [key for key in self._keys.values() if key.purpose is Purpose.DIGEST]
+            if not roots:
                 raise ConfigError("no digest key in the keyring; run: memsluice keys init")
-            self._digest_kid = kids[0]
+            self._digest_kid = min(roots, key=lambda key: (key.not_before_ms, key.kid)).kid
         return self.tenant_key(self._digest_kid, tenant)
 
     def direct(self, kid: str) -> HmacKey | Ed25519Key:

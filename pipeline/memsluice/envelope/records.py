@@ -87,7 +87,13 @@ def stored_to_bytes(keyring: Keyring, kid: str, stored: Stored) -> bytes:
 def stored_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Stored:
     """Read and verify a record of memory.store.v1. Raises SealError."""
     value = open_(keyring, tenant, STORED, data)
-    return Stored(**{**value, "zone": Zone(value["zone"])})
+    try:
+        stored = Stored(**{**value, "zone": Zone(value["zone"])})
+    except (KeyError, TypeError, ValueError) as error:
+        raise SealError(f"store record is not of this version ({type(error).__name__})") from None
+    if stored.tenant != tenant:
+        raise SealError("store record is of another tenant")
+    return stored
 
 
 def held_to_bytes(keyring: Keyring, kid: str, tenant: str, *, sealed: bytes, verdict: dict[str, Any]) -> bytes:
@@ -98,4 +104,7 @@ def held_to_bytes(keyring: Keyring, kid: str, tenant: str, *, sealed: bytes, ver
 def held_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> tuple[bytes, dict[str, Any]]:
     """Return (sealed event's record value, verdict). Raises SealError."""
     value = open_(keyring, tenant, HELD, data)
-    return canonical(value["sealed"]), value["verdict"]
+    try:
+        return canonical(value["sealed"]), value["verdict"]
+    except (KeyError, TypeError) as error:
+        raise SealError(f"held record is not of this version ({type(error).__name__})") from None

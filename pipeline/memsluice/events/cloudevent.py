@@ -1,23 +1,26 @@
 """The CloudEvents 1.0 Kafka binding, both ways, on top of the ``cloudevents`` library.
 
-Reading is strict where two readings would be possible: a repeated ``ce_*`` header is refused, other headers may repeat.
+Reading is strict where two readings would be possible: a ``ce_*`` header repeated with another value, a message in both
+modes at once, a repeated JSON key and a required attribute that is missing (the library would make one up) are refused.
+Other headers may repeat.
 """
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
-from cloudevents.core.bindings.kafka import KafkaMessage, from_kafka, to_binary, to_structured
+from cloudevents.core.bindings.kafka import KafkaMessage, from_binary, from_structured, to_binary, to_structured
 from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 
 from memsluice.errors import LimitExceeded, MalformedEvent
-from memsluice.events import limits
+from memsluice.events import limits, strictjson
 from memsluice.events.models import AnyPayload
 from memsluice.events.names import DSSE_CONTENT_TYPE, EventType
 
 Headers = tuple[tuple[str, bytes | None], ...]
+REQUIRED = ("specversion", "id", "source", "type")
+STRUCTURED = b"application/cloudevents"
 _FORMAT = JSONFormat()
 
 
@@ -36,7 +39,10 @@ class Received:
 def _single_headers(headers: Headers) -> dict[str, bytes]:
     if len(headers) > limits.HEADERS_MAX:
         raise LimitExceeded(f"{len(headers)} headers, at most {limits.HEADERS_MAX} allowed", field="headers")
-    if sum(len(name) + len(value or b"") for name, value in headers) > limits.HEADER_BYTES_MAX:
+    if (
+        sum(len(name.encode("utf-8", "replace")) + len(value or b"") for name, value in headers)
+        > limits.HEADER_BYTES_MAX
+    ):
         raise LimitExceeded(f"headers take more than {limits.HEADER_BYTES_MAX} bytes", field="headers")
     single: dict[str, bytes] = {}
     for name, value in headers:
@@ -44,10 +50,15 @@ def _single_headers(headers: Headers) -> dict[str, bytes]:
         if not (lowered.startswith("ce_") or lowered == "content-type"):
             continue
         if value is None:
-            raise MalformedEvent("header without a value", field=lowered)
+            raise MalformedEvent("header without a value", field=_header_field(lowered))
         if single.setdefault(lowered, value) != value:
-            raise MalformedEvent("header repeated with another value", field=lowered)
+            raise MalformedEvent("header repeated with another value", field=_header_field(lowered))
     return single
+
+
+def _header_field(name: str) -> str:
+    known = (*(f"ce_{attribute}" for attribute in (*REQUIRED, "time", "partitionkey")), "content-type")
+    return name if name in known else "ce_*"  # a field becomes a label: the sender must not choose it
 
 
 def read(key: bytes | None, value: bytes | None, headers: Headers) -> Received:
@@ -59,33 +70,62 @@ def read(key: bytes | None, value: bytes | None, headers: Headers) -> Received:
         raise MalformedEvent("null value", field="value")
     if len(value) > limits.RECORD_BYTES_MAX:
         raise LimitExceeded(f"{len(value)} bytes, at most {limits.RECORD_BYTES_MAX} allowed", field="value")
-    single = _single_headers(headers)
-    try:
-        event = from_kafka(KafkaMessage(headers=single, key=None, value=value), _FORMAT, CloudEvent)
-        attributes, data = event.get_attributes(), event.get_data()
-    except Exception as error:  # the library raises many kinds, ValueError to RecursionError, on hostile input
-        raise MalformedEvent(f"not a CloudEvent 1.0 ({type(error).__name__})") from None
-    if isinstance(data, bytes | str):
-        try:
-            data = orjson.loads(data)
-        except orjson.JSONDecodeError:
-            raise MalformedEvent("data is no JSON", field="data") from None
+    attributes, data = _attributes_and_data(_single_headers(headers), value)
     if not isinstance(data, dict):
         raise MalformedEvent("data is no DSSE envelope", field="data")
     try:
-        event_type = EventType(str(attributes.get("type")))
+        event_type = EventType(attributes["type"])
     except ValueError:
         raise MalformedEvent("unknown event type", field="type") from None
-    moment = attributes.get("time")
-    partition_key = attributes.get("partitionkey") or (key.decode("utf-8", "replace") if key else None)
+    if len(attributes["source"]) > limits.SOURCE_CHARS_MAX:
+        raise LimitExceeded(f"at most {limits.SOURCE_CHARS_MAX} characters allowed", field="source")
     return Received(
-        id=str(attributes.get("id")),
+        id=attributes["id"],
         type=event_type,
-        source=str(attributes.get("source")),
-        time=moment if isinstance(moment, datetime) else None,
-        partition_key=partition_key if partition_key is None else str(partition_key),
+        source=attributes["source"],
+        time=attributes.get("time"),
+        partition_key=_partition_key(key, attributes.get("partitionkey")),
         envelope=data,
     )
+
+
+def _attributes_and_data(single: dict[str, bytes], value: bytes) -> tuple[dict[str, Any], Any]:
+    binary = any(name.startswith("ce_") for name in single)
+    structured = single.get("content-type", b"").strip().lower().startswith(STRUCTURED)
+    if binary and structured:
+        raise MalformedEvent("binary and structured mode at once", field="content-type")
+    if not binary and not structured:
+        raise MalformedEvent("no ce_ header and no CloudEvents content type", field="content-type")
+    content = strictjson.loads(value, "value")
+    present = {name.removeprefix("ce_") for name in single} if binary else content
+    if not isinstance(present, set | dict):
+        raise MalformedEvent("is no JSON object", field="value")
+    for attribute in REQUIRED:
+        if attribute not in present:
+            raise MalformedEvent("is missing", field=attribute)
+    try:
+        if binary:
+            event = from_binary(KafkaMessage(headers=single, key=None, value=b""), _FORMAT, CloudEvent)
+        else:
+            event = from_structured(KafkaMessage(headers=single, key=None, value=value), _FORMAT, CloudEvent)
+        attributes = dict(event.get_attributes())
+    except Exception as error:  # the library raises many kinds, ValueError to OverflowError, on hostile input
+        raise MalformedEvent(f"not a CloudEvent 1.0 ({type(error).__name__})") from None
+    if "time" not in present:
+        del attributes["time"]  # the library puts the current time
+    data = content if binary else event.get_data()
+    return attributes, strictjson.loads(data, "data") if isinstance(data, bytes) else data
+
+
+def _partition_key(key: bytes | None, attribute: Any) -> str | None:
+    stated = key.decode("utf-8", "replace") if key else None
+    if attribute is None:
+        return stated
+    if not isinstance(attribute, str):
+        raise MalformedEvent("is no text", field="partitionkey")
+    if stated is not None and stated != attribute:
+        raise MalformedEvent("differs from the partitionkey attribute", field="key")
+    return attribute
 
 
 def check_agreement(received: Received, payload: AnyPayload) -> None:

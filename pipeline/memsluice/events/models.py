@@ -5,14 +5,15 @@ from the registry entry of the key that signed it (DESIGN, section 2). ``claimed
 it.
 """
 
+import re
 from datetime import UTC, datetime
 from enum import IntEnum, StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from memsluice.errors import LimitExceeded, MalformedEvent
-from memsluice.events import limits
+from memsluice.events import limits, strictjson
 from memsluice.events.names import EventType
 
 
@@ -79,6 +80,10 @@ class Action(StrEnum):
     ERASE = "erase"
 
 
+_RFC3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})")
+_LIMIT = "Value error, limit: "  # as pydantic words a ValueError("limit: …")
+
+
 def _bytes_at_most(maximum: int) -> AfterValidator:
     def check(text: str) -> str:
         size = len(text.encode("utf-8", "surrogatepass"))
@@ -94,10 +99,21 @@ def _encodable(text: str) -> str:
     return text
 
 
+def _rfc3339(moment: object) -> object:
+    if isinstance(moment, datetime):
+        return moment
+    if isinstance(moment, str) and _RFC3339.fullmatch(moment):  # pydantic would also read a number of seconds
+        return datetime.fromisoformat(moment)
+    raise ValueError("is no RFC 3339 date and time")
+
+
 def _aware(moment: datetime) -> datetime:
     if moment.tzinfo is None:
         raise ValueError("needs a time zone offset (RFC 3339)")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("lies outside of the calendar") from None
 
 
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:~/@+-]*$", max_length=limits.ID_CHARS_MAX)]
@@ -106,7 +122,7 @@ Name = Annotated[
 ]
 Tenant = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=limits.TENANT_CHARS_MAX)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Moment = Annotated[datetime, AfterValidator(_aware)]
+Moment = Annotated[datetime, BeforeValidator(_rfc3339), AfterValidator(_aware)]
 Base64 = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]*={0,2}$", max_length=8_192)]
 
 
@@ -147,7 +163,7 @@ class Returned(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     object_id: Annotated[str, Field(pattern=r"^[0-9a-f-]{36}$")]
-    version: Annotated[int, Field(ge=0)]
+    version: Annotated[int, Field(ge=0, le=limits.OFFSET_MAX)]
     event_id: Identifier
     tier: Tier
     taint: bool
@@ -195,17 +211,21 @@ MODELS: dict[EventType, type[Write] | type[Recall] | type[Observation] | type[Co
 Channel = Literal["user", "agent", "tool", "web", "skill", "upload", "operator"]
 
 
-def parse_payload(event_type: EventType, payload: bytes) -> AnyPayload:
-    """Read a signed payload's exact bytes.
+_FIELDS = {name for model in (*MODELS.values(), Returned) for name in model.model_fields}
 
-    Raises MalformedEvent or LimitExceeded, naming the first offending field and why; never quotes the content.
+
+def parse_payload(event_type: EventType, payload: bytes) -> AnyPayload:
+    """Read a signed payload's exact bytes: strict types, no repeated key, nothing after the object.
+
+    Raises MalformedEvent or LimitExceeded, naming the first offending field and why; never quotes the content, nor a
+    name that the sender chose.
     """
     try:
-        return MODELS[event_type].model_validate_json(payload)
+        parsed = MODELS[event_type].model_validate_json(payload, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        too_large = first["type"].startswith(("too_long", "string_too_long")) or "limit:" in first["msg"]
-        raise (LimitExceeded if too_large else MalformedEvent)(first["msg"], field=field) from None
-    except ValueError as error:
-        raise MalformedEvent(str(error)) from None
+        field = ".".join(str(part) if isinstance(part, int) or part in _FIELDS else "*" for part in first["loc"])
+        too_large = first["type"] in ("too_long", "string_too_long") or first["msg"].startswith(_LIMIT)
+        raise (LimitExceeded if too_large else MalformedEvent)(first["msg"], field=field or "payload") from None
+    strictjson.loads(payload, "payload", containers_max=None)
+    return parsed

@@ -1,0 +1,175 @@
+"""``memsluice keys``: credentials and the gate's own keys. No command ever prints a secret."""
+
+import json
+import re
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, cast, get_args
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from memsluice import keyfiles, keyrotation
+from memsluice.envelope.keys import Algorithm, Keyring, Purpose, fingerprint
+from memsluice.envelope.registry import ANY, Credential, Role
+from memsluice.errors import ConfigError
+from memsluice.events.models import Channel, Tier
+from memsluice.keystore import GATE_PURPOSES, KeyStore, issue_credential, public_keyring
+
+app = typer.Typer(no_args_is_help=True, help="Credentials of producers, readers and operators, and the gate's keys.")
+_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_NEW = {role.value.replace("_", "-"): role for role in Role}
+_DEFAULT_CHANNEL: dict[Role, Channel] = {Role.USER_CHANNEL: "user", Role.OPERATOR: "operator"}
+
+Home = Annotated[Path | None, typer.Option("--home", help="Home directory; default MEMSLUICE_HOME or ~/.memsluice.")]
+Kid = Annotated[str, typer.Argument(help="Key id, as `memsluice keys list` shows it.")]
+
+
+def now_ms() -> int:
+    """Return the time in Unix milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def duration_ms(text: str) -> int:
+    """Return the milliseconds of ``90s``, ``30m``, ``24h`` or ``7d``. Raises ConfigError."""
+    found = re.fullmatch(r"(\d{1,6})([smhd])", text.strip())
+    if found is None:
+        raise ConfigError(f"{text!r} is no duration; write it like 90s, 30m, 24h or 7d")
+    return int(found[1]) * _UNITS_MS[found[2]]
+
+
+def _console() -> Console:
+    return Console(highlight=False, soft_wrap=True)
+
+
+def _when(at_ms: int | None) -> str:
+    return "open" if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+@app.command()
+def init(home: Home = None) -> None:
+    """Create the gate's seal, digest and admission keys. Running it again changes nothing."""
+    store = KeyStore.init(home, now_ms())
+    _console().print(f"Keys of the gate are in {store.keyring_file} (mode 0600), the registry in {store.registry_file}")
+
+
+@app.command()
+def new(
+    what: Annotated[str, typer.Argument(help=f"Credential ({', '.join(_NEW)}) or gate key (seal, admission, digest).")],
+    tenant: Annotated[list[str] | None, typer.Option(help="Tenant it may speak for; repeat, or * for all.")] = None,
+    channel: Annotated[str | None, typer.Option(help=f"One of {', '.join(get_args(Channel))}.")] = None,
+    tier: Annotated[
+        int | None, typer.Option(min=1, max=5, help="Best trust tier; default: the channel's best.")
+    ] = None,
+    agent: Annotated[list[str] | None, typer.Option(help="Agent it may speak for; repeat. Default: all.")] = None,
+    principal: Annotated[
+        list[str] | None, typer.Option(help="Principal it may speak for; repeat. Default: all.")
+    ] = None,
+    algorithm: Annotated[Algorithm | None, typer.Option(help="Default: Ed25519 for operators, else HMAC.")] = None,
+    days: Annotated[int | None, typer.Option(min=1, max=3_650, help="Lifetime; default: open-ended.")] = None,
+    note: Annotated[str, typer.Option(help="What it is for; shown by `list`.")] = "",
+    home: Home = None,
+) -> None:
+    """Issue a credential, or add a key of the gate."""
+    store, name = KeyStore(home), what.lower().replace("_", "-")
+    if name in {purpose.value for purpose in GATE_PURPOSES}:
+        key = keyrotation.new_key(store, Purpose(name), now_ms())
+        _console().print(f"New {name} key {key.kid}, signing from {_when(key.not_before_ms)}")
+        return
+    if name not in _NEW:
+        raise ConfigError(
+            f"{what!r} is neither a credential ({', '.join(_NEW)}) nor a gate key (seal, admission, digest)"
+        )
+    if not tenant:
+        raise ConfigError("which tenant may it speak for? --tenant NAME (repeat), or --tenant '*' for all")
+    role = _NEW[name]
+    chosen = channel or _DEFAULT_CHANNEL.get(role, "agent")
+    if chosen not in get_args(Channel):
+        raise ConfigError(f"{chosen!r} is no channel; there are: {', '.join(get_args(Channel))}")
+    credential, path = issue_credential(
+        store, role, cast(Channel, chosen), tenant, None if tier is None else Tier(tier), algorithm, agent or [ANY],
+        principal or [ANY], now_ms(), days, note=note,
+    )  # fmt: skip
+    _console().print(f"New {name} credential [bold]{credential.kid}[/bold]; give {path} to the process that uses it")
+
+
+@app.command()
+def rotate(
+    kid: Kid,
+    overlap: Annotated[str, typer.Option(help="How long old and new both sign: 90s, 30m, 24h, 7d.")] = "24h",
+    home: Home = None,
+) -> None:
+    """Make a successor with the same grants; the old key signs until the overlap is over."""
+    done = keyrotation.rotate(KeyStore(home), kid, now_ms(), duration_ms(overlap))
+    console = _console()
+    console.print(f"{done.new_kid} signs from {_when(done.signs_from_ms)}; {kid} signs until {_when(done.old_ends_ms)}")
+    if done.path is not None:
+        follow = "processes that read the old file change over by themselves" if done.followed else "hand it out"
+        console.print(f"Its file is {done.path}: {follow}")
+
+
+@app.command()
+def retire(kid: Kid, home: Home = None) -> None:
+    """End a key's signing now. What it signed before still verifies."""
+    keyrotation.retire(KeyStore(home), kid, now_ms())
+    _console().print(f"{kid} no longer signs; it still verifies what it signed")
+
+
+@app.command()
+def revoke(kid: Kid, home: Home = None) -> None:
+    """End a key's signing and verifying now, for good."""
+    keyrotation.revoke(KeyStore(home), kid, now_ms())
+    _console().print(f"{kid} neither signs nor verifies any more")
+
+
+@app.command()
+def public(file: Annotated[Path, typer.Argument(help="File to write.")], home: Home = None) -> None:
+    """Write the public admission keys: all that a reader in an agent process needs to verify entries."""
+    keyfiles.write_atomic(file, keyfiles.keyring_to_bytes(public_keyring(KeyStore(home).load_keyring())))
+    _console().print(f"Public admission keys are in {file}")
+
+
+@app.command("list")
+def list_(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of a table.")] = False,
+    home: Home = None,
+) -> None:
+    """Show every key and credential, and what each can do now; secrets are never shown."""
+    store = KeyStore(home)
+    registry = {credential.kid: credential for credential in store.load_registry().all()}
+    rows = describe(store.load_keyring(), registry, now_ms())
+    if as_json:
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    table = Table(title=f"Keys of {store.home}", title_justify="left")
+    for column in ("kid", "for", "channel", "tier", "tenants", "state", "signs until", "fingerprint"):
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        cells = (row["kid"], row["for"], row["channel"] or "", row["tier"] or "", ", ".join(row["tenants"]))
+        table.add_row(*map(str, cells), row["state"], _when(row["not_after_ms"]), row["fingerprint"])
+    _console().print(table)
+
+
+def describe(keyring: Keyring, registry: dict[str, Credential], now: int) -> list[dict[str, Any]]:
+    """Return what ``list`` shows, one row a key, as JSON values without any secret. ``now`` is Unix ms."""
+    rows = []
+    for key in sorted(keyring, key=lambda key: (key.purpose.value, key.kid)):
+        grants = registry.get(key.kid)
+        rows.append(
+            {
+                "kid": key.kid,
+                "for": grants.role.value if grants else key.purpose.value,
+                "algorithm": key.algorithm.value,
+                "channel": grants.channel if grants else None,
+                "tier": int(grants.tier) if grants else None,
+                "tenants": list(grants.tenants) if grants else [],
+                "state": keyrotation.standing(key, now).value,
+                "not_before_ms": key.not_before_ms,
+                "not_after_ms": key.not_after_ms,
+                "fingerprint": fingerprint(key),
+                "note": grants.note if grants else "",
+            }
+        )
+    return rows

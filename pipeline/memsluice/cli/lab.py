@@ -1,0 +1,53 @@
+"""``memsluice lab``: experiments on the product itself."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+app = typer.Typer(no_args_is_help=True, help="Experiments: labelled streams through the same gate.")
+DECISIONS = ("accept", "contain", "quarantine", "reject")
+
+
+@app.callback()
+def _lab() -> None:
+    """Experiments: labelled streams through the same gate."""
+
+
+@app.command()
+def run(
+    streams: Annotated[Path, typer.Argument(help="Folder of <stream>.jsonl.", exists=True, file_okay=False)],
+    out: Annotated[Path, typer.Argument(help="Folder for the verdicts, one file a stream.", file_okay=False)],
+    jobs: Annotated[int, typer.Option(min=1, max=32, help="Streams at once, each with its own encoder.")] = 1,
+    policy: Annotated[Path | None, typer.Option(help="Policy file. Default: the package's own.")] = None,
+) -> None:
+    """Decide every write of every stream and write the verdicts; what the streams say of attacks is not looked at."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description:<28}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as bar:
+        loading = bar.add_task("loading the encoder", total=None)
+        from memsluice.lab import run as lab
+
+        tasks = {}
+
+        def started(name: str) -> None:
+            bar.update(loading, visible=False)
+            tasks[name] = bar.add_task(name, total=None)
+
+        def progress(name: str, done: int, total: int) -> None:
+            bar.update(tasks[name], completed=done, total=total)
+
+        def finished(result: lab.StreamResult) -> None:
+            bar.update(tasks[result.name], completed=result.events, total=result.events)
+
+        watch = lab.Watch(started, progress, finished)
+        results = lab.run(streams, out, jobs=jobs, policy=policy, watch=watch)
+    table = Table("stream", "events", "writes", *DECISIONS, box=None, padding=(0, 2))
+    for result in results:
+        counts = [str(result.decisions.get(decision, 0)) for decision in DECISIONS]
+        table.add_row(result.name, str(result.events), str(result.writes), *counts)
+    console.print(table)
+    console.print(f"Verdicts are in {out}", highlight=False, soft_wrap=True)

@@ -1,0 +1,104 @@
+"""``memsluice``: one command line over all parts.
+
+Sub-commands are imported when they are called, so that ``memsluice demo`` prints within a second, and a part that
+cannot be imported breaks its own command alone.
+"""
+
+import importlib
+import sys
+from importlib import metadata
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from typer.core import TyperCommand, TyperGroup
+
+from memsluice.errors import ConfigError, MemsluiceError
+
+PARTS: dict[str, str] = {
+    "demo": "See it work: a working day of three tenants, with every kind of attack.",
+    "recall": "Ask a tenant's memory; only verified entries are shown.",
+    "stack": "A real Kafka and Weaviate on this machine, without containers.",
+    "topics": "Topics and access rules as code.",
+    "keys": "Credentials of producers, readers and operators, and the gate's keys.",
+    "policy": "Check the policies that decide what lands.",
+    "work": "Run stages of the pipeline as a worker on Kafka.",
+    "lab": "Experiments: labelled streams through the same gate.",
+}
+"""Module of memsluice.cli, each with an ``app``, and its line in ``memsluice --help``."""
+
+EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
+
+
+class LazyGroup(TyperGroup):
+    """Imports a sub-command's module when it is called, and not to list it."""
+
+    _listing = False
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all parts, in the order of :data:`PARTS`."""
+        return list(PARTS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a part's command. Raises ConfigError where the part cannot be imported."""
+        if cmd_name not in PARTS:
+            return None
+        if self._listing:
+            return TyperCommand(cmd_name, help=PARTS[cmd_name])
+        try:
+            module = importlib.import_module(f"memsluice.cli.{cmd_name}")
+        except ImportError as error:
+            raise ConfigError(f"`memsluice {cmd_name}` cannot be loaded: {error}") from error
+        return typer.main.get_command(module.app)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help without importing the parts."""
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False
+
+
+def _version(shown: bool) -> None:
+    if shown:
+        typer.echo(f"memsluice {metadata.version('memsluice')}")
+        raise typer.Exit
+
+
+_root = typer.Typer(cls=LazyGroup, no_args_is_help=True, add_completion=False, rich_markup_mode="rich")
+
+
+@_root.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False,
+) -> None:
+    """A write gate for the long-term memory of LLM agents.
+
+    Signed, taint-tracked, screened, replayable. Start with: memsluice demo
+    """
+
+
+cli: Any = typer.main.get_command(_root)
+"""The click group, for tests and completion; errors of memsluice propagate from it."""
+
+
+def app() -> None:
+    """Run the command line: an error made by memsluice is one line and exit code 1, an interruption 130."""
+    try:
+        cli(prog_name="memsluice")
+    except MemsluiceError as error:
+        if "--debug" in sys.argv:
+            raise
+        Console(stderr=True, soft_wrap=True, highlight=False).print(f"[red]error:[/] {escape(str(error))}")
+        sys.exit(EXIT_ERROR)
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
+
+
+if __name__ == "__main__":
+    app()

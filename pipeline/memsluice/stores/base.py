@@ -1,0 +1,191 @@
+"""What a vector store is to memsluice: partitions by tenant and zone, versions that only grow, scopes at search.
+
+A store is not trusted. It filters so that a search is fast and small; whether an entry may be shown is decided by
+:mod:`memsluice.recall.reader` from the sealed admission that travels with every object.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+
+from memsluice.envelope.codec import DIMENSIONS, Vector, canonical
+from memsluice.envelope.records import Accepted, vector_bytes_of
+from memsluice.errors import MalformedEvent
+from memsluice.events.ids import scope_owner
+from memsluice.events.models import Visibility, Zone
+
+SEARCH_MAX = 1_000
+"""Most objects that one search returns."""
+UPSERT_MAX = 1_024
+"""Most objects that one upsert takes."""
+
+Partition = tuple[str, Zone]
+"""A tenant and a zone."""
+
+
+class Outcome(StrEnum):
+    """What became of one object of an upsert."""
+
+    LANDED = "landed"
+    OLDER = "older"
+    """Not written: the store, or the same batch, has a higher version."""
+    REFUSED = "refused"
+    """The store will not take this object, now or later."""
+    UNAVAILABLE = "unavailable"
+    """Worth a retry: the object as such was not faulted."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpsertResult:
+    """Outcome for one object; ``detail`` says why it was refused or could not be written, never its content."""
+
+    object_id: str
+    outcome: Outcome
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Who asks: sees shared entries, the principal's, and the session's. "" stands for none."""
+
+    principal: str = ""
+    session: str = ""
+
+    def admits(self, visibility: str, owner: str) -> bool:
+        """Return whether an entry of this visibility and owner may be given to who asks."""
+        if visibility == Visibility.SHARED:
+            return True
+        if visibility == Visibility.PRINCIPAL:
+            return self.principal != "" and owner == self.principal
+        return visibility == Visibility.SESSION and self.session != "" and owner == self.session
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredObject:
+    """One entry as it lies in a store.
+
+    ``tenant`` and ``zone`` are the partition that it was found in, not properties that could say otherwise. ``vector``
+    holds the very float16 numbers that the admission's vector digest covers, widened to float32, shape (384,), not
+    normalised again; empty where the store gave none. ``admission`` is the signed admission's envelope as JSON text.
+    ``expires_ms`` is Unix milliseconds, None for never.
+    """
+
+    object_id: str
+    version: int
+    tenant: str
+    zone: Zone
+    visibility: str
+    owner: str
+    namespace: str
+    event_id: str
+    tier: int
+    expires_ms: int | None
+    content: str
+    vector: Vector
+    admission: str
+
+    @property
+    def partition(self) -> Partition:
+        """The tenant and zone."""
+        return self.tenant, self.zone
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One object that a search found, with the cosine similarity, -1 to 1, of its vector to the question's."""
+
+    object: StoredObject
+    similarity: float
+
+
+class VectorStore(Protocol):
+    """A store of sealed entries. Every method raises StoreUnavailable when the store does not answer.
+
+    A tenant's partition is created by its first upsert; before that it is empty, never an error.
+    """
+
+    def upsert(self, objects: Sequence[StoredObject]) -> list[UpsertResult]:
+        """Write at most UPSERT_MAX objects and return each one's outcome, aligned with ``objects``.
+
+        A lower version never replaces a higher one, in the store or in the batch; an equal one is written again.
+        """
+
+    def search(
+        self, tenant: str, zone: Zone, vector: Vector, k: int, scope: Scope, namespace: str, now_ms: int
+    ) -> list[Hit]:
+        """Return at most ``k`` (<= SEARCH_MAX) nearest objects in scope, namespace and time, nearest first."""
+
+    def versions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, int]:
+        """Return the versions of those of at most UPSERT_MAX ``ids`` that the partition holds."""
+
+    def delete(self, tenant: str, zone: Zone, ids: Sequence[str]) -> int:
+        """Remove objects; return how many there were."""
+
+    def count(self, tenant: str, zone: Zone) -> int:
+        """Return how many objects the partition holds, expired ones included."""
+
+    def tenants(self) -> list[str]:
+        """Return the tenants that have a partition in any zone, sorted."""
+
+    def close(self) -> None:
+        """Drop connections; calls in flight end with StoreUnavailable. A later call connects anew."""
+
+
+def exact_vector(vector_bytes: bytes) -> Vector:
+    """Return the float16 numbers of a vector's wire bytes as float32, shape (384,), untouched.
+
+    Untouched, so that ``vector_to_bytes`` of what a store gives back has the digest that was admitted. Raises
+    MalformedEvent.
+    """
+    if len(vector_bytes) != 2 * DIMENSIONS:
+        raise MalformedEvent(f"{len(vector_bytes)} bytes, {2 * DIMENSIONS} expected", field="vector")
+    return np.frombuffer(vector_bytes, dtype="<f2").astype(np.float32)
+
+
+def from_accepted(accepted: Accepted) -> StoredObject:
+    """Return the object that an accepted record asks for. Raises MalformedEvent for a vector that is none."""
+    admission = accepted.admission
+    return StoredObject(
+        object_id=admission.object_id,
+        version=admission.version,
+        tenant=admission.tenant,
+        zone=admission.zone,
+        visibility=admission.visibility.value,
+        owner=scope_owner(admission.visibility, admission.principal, admission.session),
+        namespace=admission.namespace,
+        event_id=admission.event_id,
+        tier=int(admission.tier),
+        expires_ms=admission.expires_ms,
+        content=accepted.content,
+        vector=exact_vector(vector_bytes_of(accepted.vector_text)),
+        admission=canonical(accepted.envelope).decode(),
+    )
+
+
+def defect(item: StoredObject) -> str:
+    """Return why no store may take this object, or ""."""
+    if item.vector.shape != (DIMENSIONS,):
+        return f"vector has shape {item.vector.shape}, ({DIMENSIONS},) expected"
+    if not np.isfinite(item.vector).all() or not item.vector.any():
+        return "vector is not finite or zero"
+    if item.version < 0:
+        return "version is negative"
+    try:
+        item.content.encode()
+    except UnicodeEncodeError:
+        return "content is not encodable as UTF-8"
+    return ""
+
+
+def newest(objects: Sequence[StoredObject], usable: Iterable[int]) -> dict[tuple[str, Zone, str], int]:
+    """Return where, among ``usable`` positions, each object's highest version is (the last of equals)."""
+    best: dict[tuple[str, Zone, str], int] = {}
+    for position in usable:
+        item = objects[position]
+        name = (item.tenant, item.zone, item.object_id)
+        if name not in best or item.version >= objects[best[name]].version:
+            best[name] = position
+    return best

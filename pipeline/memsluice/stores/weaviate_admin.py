@@ -1,0 +1,143 @@
+"""What the admin's key does once: collections, roles, and which user has which role; and the partitions of tenants.
+
+``land`` may create partitions and write, read and delete objects; ``recall`` may read. Neither may change a schema
+or a role. :func:`limit_reader` narrows a reader's key to some tenants and zones, which the database then enforces.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import httpx
+import weaviate
+from weaviate.classes.config import Configure, DataType, Property, Tokenization, VectorDistances
+from weaviate.classes.init import AdditionalConfig, Auth, Timeout
+from weaviate.classes.rbac import Permissions
+from weaviate.classes.tenants import Tenant
+from weaviate.connect import ConnectionParams
+from weaviate.exceptions import UnexpectedStatusCodeError, WeaviateBaseError
+from weaviate.rbac.models import PermissionsCreateType
+
+from memsluice.errors import StoreError, StoreUnavailable
+from memsluice.events.models import Zone
+from memsluice.stores.weaviate_rpc import Address
+from memsluice.stores.weaviate_wire import COLLECTIONS
+from memsluice.topics.names import WEAVIATE_LAND, WEAVIATE_RECALL
+
+ROLE_LAND = "memsluice-land"
+ROLE_RECALL = "memsluice-recall"
+_TIMEOUT = Timeout(init=2, query=10, insert=10)
+
+
+@contextmanager
+def client(address: Address) -> Iterator[weaviate.WeaviateClient]:
+    """Give a weaviate-client for administration. Raises StoreUnavailable, StoreError in place of the client's own."""
+    made = weaviate.WeaviateClient(
+        connection_params=ConnectionParams.from_params(
+            http_host=address.host,
+            http_port=address.http_port,
+            http_secure=address.secure,
+            grpc_host=address.host,
+            grpc_port=address.grpc_port,
+            grpc_secure=address.secure,
+        ),
+        auth_client_secret=Auth.api_key(address.key),
+        additional_config=AdditionalConfig(timeout=_TIMEOUT),
+        skip_init_checks=True,
+    )
+    try:
+        made.connect()
+        yield made
+    except UnexpectedStatusCodeError as error:
+        kind = StoreUnavailable if error.status_code >= 500 else StoreError
+        raise kind(f"Weaviate refused: {error.message}"[:400]) from None
+    except (WeaviateBaseError, httpx.HTTPError, OSError) as error:
+        raise StoreUnavailable(f"Weaviate did not answer: {error}"[:400]) from None
+    finally:
+        made.close()
+
+
+def create_tenants(address: Address, collection: str, tenants: Sequence[str]) -> None:
+    """Create partitions; those that exist stay as they are. Raises StoreUnavailable, StoreError."""
+    with client(address) as made:
+        made.collections.use(collection).tenants.create([Tenant(name=tenant) for tenant in tenants])
+
+
+def prepare(admin: Address) -> None:
+    """Create both collections and both roles and assign the roles. Does nothing to what is there already."""
+    with client(admin) as made:
+        for collection in COLLECTIONS.values():
+            if not made.collections.exists(collection):
+                _create_collection(made, collection)
+        present = made.roles.list_all()
+        for role, user, permissions in (
+            (ROLE_LAND, WEAVIATE_LAND, _land_permissions()),
+            (ROLE_RECALL, WEAVIATE_RECALL, _read_permissions(list(COLLECTIONS.values()), ["*"])),
+        ):
+            if role not in present:
+                made.roles.create(role_name=role, permissions=permissions)
+            made.users.db.assign_roles(user_id=user, role_names=role)
+
+
+def limit_reader(admin: Address, user: str, role: str, tenants: Sequence[str], zones: Sequence[Zone]) -> None:
+    """Give ``user`` one role, newly made under the name ``role``: to read these tenants in these zones, no more."""
+    with client(admin) as made:
+        if made.roles.exists(role):
+            made.roles.delete(role)
+        made.roles.create(role_name=role, permissions=_read_permissions([COLLECTIONS[zone] for zone in zones], tenants))
+        for other in made.users.db.get_assigned_roles(user_id=user):
+            made.users.db.revoke_roles(user_id=user, role_names=other)
+        made.users.db.assign_roles(user_id=user, role_names=role)
+
+
+def widen_reader(admin: Address, user: str) -> None:
+    """Give ``user`` the role to read every tenant in both zones, in place of what it has."""
+    with client(admin) as made:
+        for other in made.users.db.get_assigned_roles(user_id=user):
+            made.users.db.revoke_roles(user_id=user, role_names=other)
+        made.users.db.assign_roles(user_id=user, role_names=ROLE_RECALL)
+
+
+def _land_permissions() -> list[PermissionsCreateType]:
+    collections = list(COLLECTIONS.values())
+    return [
+        Permissions.data(collection=collections, create=True, read=True, update=True, delete=True),
+        Permissions.tenants(collection=collections, create=True, read=True),
+        Permissions.collections(collection=collections, read_config=True),  # a search with a filter looks at the schema
+    ]
+
+
+def _read_permissions(collections: Sequence[str], tenants: Sequence[str]) -> list[PermissionsCreateType]:
+    return [
+        Permissions.data(collection=collections, tenant=tenants, read=True),
+        Permissions.tenants(collection=collections, tenant=tenants, read=True),
+        Permissions.collections(collection=collections, read_config=True),
+    ]
+
+
+def _create_collection(made: weaviate.WeaviateClient, name: str) -> None:
+    def exact(property_name: str) -> Property:
+        return Property(
+            name=property_name, data_type=DataType.TEXT, tokenization=Tokenization.FIELD, index_searchable=False
+        )
+
+    def kept(property_name: str) -> Property:
+        return Property(name=property_name, data_type=DataType.TEXT, index_filterable=False, index_searchable=False)
+
+    made.collections.create(
+        name,
+        multi_tenancy_config=Configure.multi_tenancy(enabled=True, auto_tenant_creation=False),
+        vector_config=Configure.Vectors.self_provided(
+            vector_index_config=Configure.VectorIndex.hnsw(distance_metric=VectorDistances.COSINE)
+        ),
+        properties=[
+            exact("visibility"),
+            exact("owner"),
+            exact("namespace"),
+            exact("event_id"),
+            kept("content"),
+            kept("admission"),
+            Property(name="version", data_type=DataType.INT, index_filterable=False),
+            Property(name="tier", data_type=DataType.INT, index_filterable=False),
+            Property(name="expires_ms", data_type=DataType.INT, index_filterable=True, index_range_filters=True),
+        ],
+    )

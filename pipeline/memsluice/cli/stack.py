@@ -68,9 +68,9 @@ def status(
 
 
 def _table(rows: list[control.ServiceStatus]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("server", "state", "address", "pid", "up", "memory", "restarts"):
-        table.add_column(heading)
+        table.add_column(heading, no_wrap=True)
     colours = {"running": "green", "starting": "yellow", "restarting": "yellow", "failed": "red"}
     for row in rows:
         age, memory = _measure(row.pid)

@@ -42,7 +42,7 @@ def _open(home: Path | None) -> AdminClient:
 
 
 def _show(console: Console, found: plans.Plan) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("", "subject", "what", "broker", "files"):
         table.add_column(heading, overflow="fold")
     for change in found.changes:

@@ -63,7 +63,7 @@ def environment(
         "PROMETHEUS_MONITORING_ENABLED": "false",
         "DISK_USE_READONLY_PERCENTAGE": "98",  # the default of 90 makes a developer's half-full disk read-only
         "DISK_USE_WARNING_PERCENTAGE": "95",
-        "LOG_LEVEL": "info",
+        "LOG_LEVEL": "warning",  # at info, every request is a line about its permission
     }
 
 

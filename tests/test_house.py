@@ -256,13 +256,14 @@ def _below(kind: type[errors.InputError]) -> list[type[errors.InputError]]:
 
 
 def test_only_exceptions_of_the_tree_are_defined() -> None:
-    """There is one tree of exceptions, in one file."""
+    """There is one tree of exceptions that callers meet, in one file; a private one never leaves its module."""
     elsewhere = [
         f"{_name(path)}:{node.lineno} {node.name}"
         for path in _sources()
         if path.name != "errors.py"
         for node in ast.walk(_tree(path))
         if isinstance(node, ast.ClassDef)
+        and not node.name.startswith("_")
         and any(getattr(b, "id", "").endswith(("Error", "Exception")) for b in node.bases)
     ]
     assert not elsewhere

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Writes the generated pages of docs/ (topics.md, from topics/*.yaml). With --check, says whether they are current."""
+
+import sys
+from pathlib import Path
+
+from memsluice.topics.spec import FOREVER_MS, Desired, TopicSpec, load
+
+TOP = Path(__file__).resolve().parent.parent
+DAY_MS = 86_400_000
+_HEAD = """\
+# Topics
+
+Generated from the files in `topics/` by `make docs`. `memsluice topics plan` shows how a broker differs from them,
+`memsluice topics apply` changes it, and refuses to change a partition count: a tenant's partition depends on it, and
+with the partition its order.
+
+Replication is what a cluster with enough brokers gets. Auto-creation is off; a user has what is listed, nothing else.
+"""
+
+
+def _retention(topic: TopicSpec) -> str:
+    if topic.spec.cleanup == "compact":
+        return "compacted"
+    return "for ever" if topic.spec.retention == FOREVER_MS else f"{topic.spec.retention / DAY_MS:g} days"
+
+
+def _row(topic: TopicSpec) -> str:
+    access = "; ".join(f"{entry.principal}: {', '.join(entry.operations).lower()}" for entry in topic.spec.access)
+    size = f"{topic.spec.max_message / 1024:g} KiB"
+    cells = (f"`{topic.name}`", topic.spec.partitions, topic.spec.replication, _retention(topic), size, access)
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def topics_page(desired: Desired) -> str:
+    """Return the page about the topics and their access rules."""
+    lines = [_HEAD, "| topic | partitions | replicas | kept | largest record | access |", "|---|---|---|---|---|---|"]
+    lines += [_row(topic) for topic in desired.topics]
+    lines += ["", "## What they carry"]
+    for topic in desired.topics:
+        lines += ["", f"### {topic.name}", "", topic.meta.description.strip(), "", f"Records: {topic.meta.schema_}."]
+    lines += ["", "## Access beyond a topic", "", "| user | to | operations | why |", "|---|---|---|---|"]
+    for grant in desired.grants:
+        name = f"{grant.resource} `{grant.name}{'*' if grant.match == 'prefixed' else ''}`"
+        lines.append(f"| {grant.principal} | {name} | {', '.join(grant.operations).lower()} | {grant.reason} |")
+    return "\n".join(lines) + "\n"
+
+
+def pages() -> dict[str, str]:
+    """Return the generated pages: path below docs/, and text."""
+    return {"topics.md": topics_page(load(TOP / "topics"))}
+
+
+def main() -> int:
+    """Write the pages, or with ``--check`` return 1 where one is not current."""
+    stale = [
+        name
+        for name, text in pages().items()
+        if not (TOP / "docs" / name).exists() or (TOP / "docs" / name).read_text() != text
+    ]
+    if "--check" in sys.argv[1:]:
+        print(f"stale: {', '.join(stale)}; run: make docs" if stale else "docs are current")
+        return 1 if stale else 0
+    for name in stale:
+        (TOP / "docs" / name).write_text(pages()[name])
+        print(f"wrote docs/{name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

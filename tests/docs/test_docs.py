@@ -1,0 +1,96 @@
+"""What the documentation shows is run, and what it links to is there."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from blocks import Block, agrees, blocks
+
+TOP = Path(__file__).resolve().parents[2]
+PAGES = [*sorted(TOP.glob("*.md")), *sorted((TOP / "docs").rglob("*.md"))]
+WITH_CODE = [page for page in PAGES if any(not block.not_run for block in blocks(page))]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def _id(page: Path) -> str:
+    return str(page.relative_to(TOP))
+
+
+def _joined(page: Path) -> list[Block]:
+    return [block for block in blocks(page) if not block.not_run]
+
+
+def _run(block: Block, earlier: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    if block.language == "bash":
+        command = ["bash", "-euo", "pipefail", "-c", block.text]
+    else:  # blocks of a page build on each other; what the earlier ones print is not this one's output
+        quiet = f"import contextlib as _c, io as _i\nwith _c.redirect_stdout(_i.StringIO()):\n    exec({earlier!r})\n"
+        command = [sys.executable, "-c", (quiet if earlier else "") + block.text]
+    return subprocess.run(
+        command, cwd=TOP, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300
+    )
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=_id)
+def test_code_blocks_run_and_print_what_is_shown(page: Path, tmp_path: Path) -> None:
+    """Every bash and python block of a page runs as shown, from the repository's top, and prints what is shown."""
+    environment = {
+        **os.environ,
+        "MEMSLUICE_HOME": str(tmp_path / "home"),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "NO_COLOR": "1",
+    }
+    earlier = ""
+    for block in _joined(page):
+        result = _run(block, earlier, environment)
+        where = f"{_id(page)}:{block.line}"
+        assert result.returncode == 0, f"{where}\n{result.stdout}\n{result.stderr}"
+        if block.prints is not None:
+            assert agrees(block.prints, result.stdout), f"{where} printed\n{result.stdout}"
+        if block.language == "python":
+            earlier += block.text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_id)
+def test_links_lead_somewhere(page: Path) -> None:
+    """A link to a file of the repository leads to one, and one to a heading to a heading."""
+    broken = []
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        if target.startswith(("http://", "https://", "mailto:")):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        if not file.exists() or (anchor and anchor not in _anchors(file)):
+            broken.append(target)
+    assert not broken
+
+
+def _anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_generated_pages_are_current() -> None:
+    """Pages made from files of the repository are made from the files that are there now."""
+    result = subprocess.run(
+        [sys.executable, "scripts/generate_docs.py", "--check"], cwd=TOP, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_every_block_that_is_not_run_says_why(tmp_path: Path) -> None:
+    """A block is left out only with a reason, and the runner itself tells right output from wrong."""
+    page = tmp_path / "page.md"
+    page.write_text(
+        "<!-- not run: needs a broker -->\n```bash\nfalse\n```\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n"
+    )
+    left_out, shown = blocks(page)
+    assert left_out.not_run == "needs a broker"
+    assert shown.prints == "1\n"
+    assert agrees("1 …\n", "1 of 2\n")
+    assert not agrees("1\n", "2\n")

@@ -7,7 +7,7 @@ from typing import Any
 from memsluice.envelope.codec import canonical
 from memsluice.envelope.seals import Sealed
 from memsluice.events.ids import object_id, scope_owner
-from memsluice.events.models import Command, Observation, Recall, Write, Zone
+from memsluice.events.models import Command, Kind, Observation, Recall, Write, Zone
 from memsluice.gate import (
     commands,
     duplicates,
@@ -26,6 +26,7 @@ from memsluice.gate.rows import Getter, TenantRows
 from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Verdict
 
 CHAIN = "chain"
+FOUND_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,13 @@ def _content(sealed: Sealed, write: Write, policy: Policy, draft: _Draft) -> Non
     contained = draft.decision() is Decision.CONTAIN and not policy.instructions.hold_contained
     least = Decision.ACCEPT if contained else Decision.QUARANTINE
     if policy.instructions.enabled:
-        draft.add(*instructions.check(write, policy.instructions.facts_chars_max, least))
+        matches = instructions.find(write.content)
+        if matches:
+            detail = {"patterns": sorted({match.name for match in matches})[:FOUND_MAX], "count": len(matches)}
+            draft.add(Finding("instructions.found", least, detail))
+        if write.kind is Kind.FACTS and len(write.content) > policy.instructions.facts_chars_max:
+            longest = {"chars": len(write.content), "chars_max": policy.instructions.facts_chars_max}
+            draft.add(Finding("instructions.long_fact", least, longest))
     vector = sealed.vector()
     if policy.memsad.enabled and vector is not None and draft.memsad is not None:
         draft.score, finding = memsad_state.check(draft.memsad, vector, policy.memsad, least)
@@ -190,7 +197,6 @@ def _finish(
 def _placed(rows: TenantRows, write: Write, policy: Policy, context: Context, verdict: Verdict) -> Verdict:
     """Say where a write lands, if it does, and keep its lineage for those that will name it as a parent."""
     landed = verdict.decision in (Decision.ACCEPT, Decision.CONTAIN) or policy.mode == "shadow"
-    assert verdict.tier is not None
     if landed:
         zone = Zone.EXTERNAL if verdict.decision is Decision.CONTAIN else Zone.GUIDANCE
         visibility = monitor.effective_visibility(write, verdict.tier)

@@ -1,9 +1,9 @@
 """MEMSAD's memory of one tenant: the FIFO history H of asked questions and the reference set M_ref.
 
 Immutable: ``asked`` and ``learned`` return the next state and put the one row they change. Definition 6 calibrates on
-``{s(m; H) : m in M_ref}``, so mean and deviation are those of the *current* history: the N x m cosine matrix is kept, and
-a question that replaces the oldest changes one column of it. Everything is 64 bit and rounded to six digits before it is
-compared, so that a state built up and the same state loaded from rows decide alike to the last digit shown.
+``{s(m; H) : m in M_ref}``, so mean and deviation are those of the *current* history: the N x m cosine matrix is kept,
+and a question that replaces the oldest changes one column of it. Everything is 64 bit and rounded to six digits before
+it is compared, so that a state built up and the same state loaded from rows decide alike to the last digit shown.
 """
 
 from dataclasses import dataclass, replace
@@ -46,7 +46,8 @@ class MemsadState:
     @staticmethod
     def load(rows: Any, tenant: str, policy: MemsadPolicy) -> "MemsadState":
         """Decode a tenant's rows; the latest ``history_size`` questions and first ``reference_size`` entries count."""
-        questions, references = [], []
+        questions: list[tuple[int, str]] = []
+        references: list[tuple[int, str]] = []
         for key, value in rows.scan(row_key(tenant, KIND), ROWS_MAX):
             row = row_load(value)
             kind = key.rsplit(b"\0", 1)[1][:1].decode()

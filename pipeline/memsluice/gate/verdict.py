@@ -76,7 +76,7 @@ class Verdict:
     role: str
     credential_tier: Tier
     channel: str
-    tier: Tier | None
+    tier: Tier
     taint: bool
     taint_causes: tuple[str, ...]
     agent: str

@@ -51,7 +51,7 @@ def dead_letter(record: Record, error: InputError) -> Output:
 
 
 class SealStage:
-    """The stage object; see the module. ``keys`` and ``registry`` are asked anew for each batch: rotation needs no stop."""
+    """The stage object. ``keys`` and ``registry`` are asked anew for each batch, so that rotation needs no stop."""
 
     def __init__(
         self, keys: Callable[[], Keyring], registry: Callable[[], Registry], encoder: Encoder, partitions: int

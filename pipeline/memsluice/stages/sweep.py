@@ -5,7 +5,6 @@ from memsluice.envelope.codec import row_load
 from memsluice.gate.rows import row_key
 from memsluice.stages.records import RowChange, Rows
 
-SWEPT_PER_EVENT = 4
 EVERY_EVENTS = 4
 SCANNED_MAX = 16
 SWEPT_KINDS = ("event", "entry", "session", "rate", "held")
@@ -23,7 +22,10 @@ class Sweeper:
         self._cursors = {key: cursor for key, cursor in self._cursors.items() if key[0] != partition}
 
     def expired(self, partition: int, tenant: str, rows: Rows, now_ms: int) -> list[RowChange]:
-        """Return deletions of at most SWEPT_PER_EVENT rows that expired, now and then."""
+        """Return deletions of the rows that expired among the next SCANNED_MAX, every EVERY_EVENTS events.
+
+        Four rows are looked at an event and about three are written, so a full round ends and state stays bounded.
+        """
         self._events += 1
         if self._events % EVERY_EVENTS:
             return []
@@ -38,4 +40,4 @@ class Sweeper:
             decoded = row_load(value)
             if isinstance(decoded, dict) and decoded.get("x") is not None and decoded["x"] <= now_ms:
                 gone.append(RowChange(row, None))
-        return gone[:SWEPT_PER_EVENT]
+        return gone

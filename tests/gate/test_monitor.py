@@ -1,0 +1,150 @@
+"""The reference monitor's rules (seed 001, Section 3.3) on the core, as the paper states them."""
+
+import pytest
+from tests.gate.build import T0, Core
+
+from memsluice.envelope.registry import Role
+from memsluice.envelope.seals import Identity
+from memsluice.events.models import Tier
+from memsluice.events.names import EventType
+from memsluice.gate import monitor
+from memsluice.gate.policy import default
+from memsluice.gate.verdict import Decision
+
+STRICT = default().default.model_copy(update={"profile": "strict"})
+
+
+def test_a_persons_own_words_are_accepted() -> None:
+    """Rule 2: a trusted write with clean dependencies to a mutable key lands in guidance."""
+    outcome = Core().write("user")
+    assert (outcome.verdict.decision, outcome.verdict.zone, outcome.verdict.reasons) == ("accept", "guidance", ())
+
+
+def test_a_protected_key_is_immutable_whoever_writes_it() -> None:
+    """Rule 3: iota(k) = 1 rejects the write, an operator's included."""
+    core = Core()
+    soul = {"action": "protect", "target": "SOUL.md", "parameters": {"visibility": "shared"}}
+    core.see("operator", EventType.COMMAND, expires_at="2030-01-01T00:00:00Z", **soul)
+    outcome = core.write("operator", key="SOUL.md", visibility="shared")
+    assert outcome.verdict.decision is Decision.REJECT
+    assert outcome.verdict.reasons == ("monitor.rule_3_immutable",)
+
+
+@pytest.mark.parametrize(("policy", "decision"), [(None, "contain"), (STRICT, "reject")])
+def test_a_tainted_dependency_blocks_a_users_write(policy, decision) -> None:
+    """Rule 4: a parent that came from the web taints what a user declares to be made from it (the code published
+    with the paper lets it through)."""
+    core = Core(policy)
+    web = core.write("web", id="page")
+    assert web.verdict.decision == decision
+    outcome = core.write("user", parents=["page"], session="s2")
+    assert outcome.verdict.decision == decision
+    assert "monitor.rule_4_tainted" in outcome.verdict.reasons
+    assert outcome.verdict.zone != "guidance"
+
+
+@pytest.mark.parametrize("who", ["tool", "web"])
+def test_untrusted_sources_never_reach_guidance(who) -> None:
+    """Rule 5: pi = UNTRUSTED is contained in the external zone, or rejected by profile strict."""
+    assert Core().write(who).verdict.zone == "external"
+    assert Core(STRICT).write(who).verdict.decision is Decision.REJECT
+
+
+def test_a_payload_cannot_raise_its_tier() -> None:
+    """Trust comes from the registry: a web producer that claims tier 1 stays tier 5."""
+    outcome = Core().write("web", claimed_tier=1)
+    assert outcome.verdict.credential_tier == Tier.EXTERNAL_WEB
+    assert outcome.verdict.decision is Decision.CONTAIN
+
+
+def test_what_a_session_saw_taints_what_its_agent_writes_afterwards() -> None:
+    """Rule 8 by low-watermark: clean before the observation, contained after it, the cause named."""
+    core = Core()
+    core.observe("open")
+    before = core.write("agent")
+    seen = core.observe("web")
+    after = core.write("agent")
+    assert before.verdict.decision is Decision.ACCEPT
+    assert after.verdict.decision is Decision.CONTAIN
+    assert after.verdict.taint_causes == (f"web:{seen.verdict.event_id}",)
+    assert after.verdict.tier == Tier.EXTERNAL_WEB
+
+
+def test_an_agent_in_a_session_that_the_platform_never_opened_is_tainted() -> None:
+    """An agent cannot shake off its past by naming a fresh session."""
+    core = Core()
+    core.observe("open")
+    core.observe("web")
+    outcome = core.write("agent", session="invented")
+    assert outcome.verdict.taint_causes == (monitor.UNOPENED,)
+    assert outcome.verdict.decision is Decision.CONTAIN
+
+
+def test_an_unknown_parent_and_a_held_one_are_tainted() -> None:
+    """What cannot be looked up, and what did not land, is no honest ancestor."""
+    core = Core()
+    unknown = core.write("user", parents=["never-seen"])
+    assert unknown.verdict.taint_causes == ("unknown:never-seen",)
+    core.observe("open", session="s9", agent="other")
+    held = core.write("user", session="s9", id="held")  # the session is another agent's
+    assert held.verdict.decision is Decision.QUARANTINE
+    child = core.write("user", parents=["held"])
+    assert child.verdict.taint_causes == ("not_landed:held",)
+
+
+def test_taint_is_the_maximum_over_all_ancestors_however_far() -> None:
+    """Rule 8 over a chain: a great-grandchild of a web page is tainted through parents alone."""
+    core = Core()
+    core.write("web", id="g0")
+    for number in range(1, 4):
+        outcome = core.write("user", id=f"g{number}", parents=[f"g{number - 1}"])
+        assert outcome.verdict.taint
+        assert outcome.verdict.zone == "external"
+
+
+def test_recalling_external_data_taints_the_session() -> None:
+    """A research-mode recall is outside content like any other."""
+    core = Core()
+    core.observe("open")
+    page = core.write("web", id="page")
+    given = {"object_id": page.verdict.object_id, "version": 0, "event_id": "page", "tier": 5, "taint": True}
+    core.recall(zone="external", returned=[given])
+    assert core.write("agent").verdict.taint_causes == ("recalled:page",)
+
+
+def test_a_write_is_its_principals_until_it_is_promoted() -> None:
+    """Rule 9: asking for shared visibility gives the principal's own scope; only an operator shares by writing."""
+    asked = Core().write("user", visibility="shared").verdict
+    assert asked.visibility == "principal"
+    assert [finding.code for finding in asked.findings if finding.code.startswith("monitor")] == [
+        "monitor.rule_9_narrowed"
+    ]
+    assert Core().write("operator", visibility="shared").verdict.visibility == "shared"
+
+
+def test_promotion_needs_a_trusted_authoriser_and_an_untainted_item() -> None:
+    """Rules 6 and 7: and promotion never clears taint (the published code does)."""
+    operator = Identity("op", Role.OPERATOR, "operator", Tier.OPERATOR)
+    outsider = Identity("x", Role.PRODUCER, "web", Tier.EXTERNAL_WEB)
+    assert monitor.check_promotion(operator, taint=False) is None
+    for authoriser, taint in ((operator, True), (outsider, False), (outsider, True)):
+        finding = monitor.check_promotion(authoriser, taint=taint)
+        assert finding is not None
+        assert finding.decision is Decision.REJECT
+
+
+def test_a_session_is_bound_to_agent_and_principal_by_its_first_event() -> None:
+    """A write under somebody else's session id is held, and does not change the session."""
+    core = Core()
+    core.observe("open")
+    outcome = core.write("user", principal="mallory")
+    assert outcome.verdict.reasons == ("sessions.mismatch",)
+    assert core.write("agent").verdict.decision is Decision.ACCEPT
+
+
+def test_an_expired_ancestor_is_unknown_and_so_tainted() -> None:
+    """Waiting for an ancestor's lineage to expire launders nothing."""
+    core = Core()
+    core.write("web", id="page")
+    later = T0 + 3_700_000
+    assert core.write("user", parents=["page"], append_ms=later).verdict.taint_causes == ("unknown:page",)

@@ -1,0 +1,164 @@
+"""*screen*: re-delivery, crashes between two changelog records, gaps; the core is real, only the log is in memory."""
+
+from dataclasses import replace
+
+import pytest
+from tests.gate.build import PARTITION, RING, TENANT, MemoryRows, axis, sealed
+
+from memsluice.envelope import codec
+from memsluice.envelope.records import accepted_from_bytes, held_from_bytes
+from memsluice.envelope.seals import Position, Sealed, open_, sealed_from_bytes, sealed_to_bytes
+from memsluice.errors import GapError, SealError, StateError
+from memsluice.events.names import VERDICT, EventType
+from memsluice.gate.policy import default
+from memsluice.stages.records import Record
+from memsluice.stages.screen import ScreenStage
+from memsluice.topics.names import ACCEPTED, AUDIT, EVENTS, QUARANTINE, SEALED
+
+TRACE = ("traceparent", b"00-" + b"a" * 32 + b"-" + b"b" * 16 + b"-01")
+
+
+def stage() -> ScreenStage:
+    """Return a stage with nothing cached."""
+    return ScreenStage(lambda: RING, default().of, 8)
+
+
+def record(event: Sealed, offset: int) -> Record:
+    """Return the sealed record of an event."""
+    value = sealed_to_bytes(RING, "seal-1", event)
+    return Record(SEALED, PARTITION, offset, event.tenant.encode(), value, (TRACE,), event.position.append_ms)
+
+
+def write(offset: int, **fields):
+    """Return a user's write."""
+    fields.setdefault("vector", axis(offset % 100))
+    return sealed("user", EventType.WRITE, offset, content=fields.pop("content", f"note {offset}"), **fields)
+
+
+def marker(offset: int) -> Sealed:
+    """Return what stands for a dead letter."""
+    return Sealed(position=Position(EVENTS, PARTITION, offset, 1), type="marker", marker_reason="forged_signature")
+
+
+def apply(rows: MemoryRows, step, upto: int | None = None) -> None:
+    """Apply a step's row changes, or only the first of them."""
+    for change in list(step.changes)[:upto]:
+        rows.put(change.key, change.value)
+
+
+def mixed_day() -> list[Sealed]:
+    """Writes, recalls, observations, a duplicate, another content under a known id, a marker."""
+    day = [sealed("runtime", EventType.OBSERVATION, 0, origin="open")]
+    day += [sealed("reader", EventType.RECALL, n, question="why?", vector=axis(n)) for n in (1, 2)]
+    day += [write(3, id="a"), sealed("agent", EventType.WRITE, 4, content="x", vector=axis(9)), marker(5)]
+    again = write(6, id="a", time=day[3].payload.time, content="note 3")
+    day += [again, write(7, id="a", content="other"), sealed("runtime", EventType.OBSERVATION, 8, origin="web")]
+    day += [sealed("agent", EventType.WRITE, 9, content="y", vector=axis(8)), write(10, content="z")]
+    return day
+
+
+def test_an_accepted_write_gives_an_audit_record_and_an_entry_that_verifies() -> None:
+    """What lands carries an admission over exactly this content, vector and scope, and the producer's trace."""
+    rows = MemoryRows()
+    step = stage().process(record(write(0), 0), rows)
+    topics = {output.topic: output for output in step.outputs}
+    assert set(topics) == {AUDIT, ACCEPTED}
+    accepted = accepted_from_bytes(RING, TENANT, topics[ACCEPTED].value)
+    assert (accepted.content, accepted.admission.version, accepted.admission.principal) == ("note 0", 0, "ana")
+    verdict = open_(RING, TENANT, VERDICT, topics[AUDIT].value)
+    assert verdict["object_id"] == accepted.admission.object_id
+    assert TRACE in topics[ACCEPTED].headers
+
+
+def test_a_held_write_travels_with_the_sealed_event_it_was_decided_on() -> None:
+    """Replay needs the whole event: it comes back out of quarantine as it went in."""
+    rows, screen = MemoryRows(), stage()
+    for event in mixed_day():
+        step = screen.process(record(event, event.position.offset), rows)
+        apply(rows, step)
+        for output in step.outputs:
+            if output.topic == QUARANTINE:
+                value, verdict = held_from_bytes(RING, TENANT, output.value)
+                assert sealed_from_bytes(RING, TENANT, value) == event
+                assert verdict["reasons"] == ["duplicates.other_content"]
+                return
+    pytest.fail("nothing was held")
+
+
+def test_every_redelivery_sends_the_same_bytes_and_changes_nothing() -> None:
+    """At-least-once: a sealed record read again, or sealed again with another vector, repeats the first answer."""
+    rows, screen, first = MemoryRows(), stage(), {}
+    for event in mixed_day():
+        step = screen.process(record(event, event.position.offset), rows)
+        first[event.position.offset] = list(step.outputs)
+        apply(rows, step)
+    before = dict(rows)
+    for event in mixed_day():
+        other = codec.vector_to_text(axis(200))  # a second sealing, in another batch of the encoder
+        resealed = event if event.vector_text is None else replace(event, vector_text=other)
+        step = stage().process(record(resealed, event.position.offset + 100), rows)
+        assert list(step.outputs) == first[event.position.offset]
+        assert list(step.changes) == []
+    assert dict(rows) == before
+
+
+def test_a_crash_between_any_two_changelog_records_leaves_no_half_event() -> None:
+    """Cut every event's row changes at every place, restart with nothing cached: outputs and rows as unbroken."""
+    unbroken, whole, outputs = MemoryRows(), stage(), []
+    for event in mixed_day():
+        step = whole.process(record(event, event.position.offset), unbroken)
+        apply(unbroken, step)
+        outputs.append(list(step.outputs))
+    for cut in range(6):
+        rows, seen = MemoryRows(), []
+        for event in mixed_day():
+            broken = stage().process(record(event, event.position.offset), rows)
+            apply(rows, broken, cut)
+            step = stage().process(record(event, event.position.offset), rows)
+            apply(rows, step)
+            seen.append(list(step.outputs))
+        assert seen == outputs
+        assert dict(rows) == dict(unbroken)
+
+
+def test_a_missing_intake_offset_stops_the_worker() -> None:
+    """Every intake offset has one sealed record: a jump means that a record was lost."""
+    rows, screen = MemoryRows(), stage()
+    apply(rows, screen.process(record(write(0), 0), rows))
+    with pytest.raises(GapError):
+        screen.process(record(write(2), 1), rows)
+
+
+def test_a_second_sealing_after_a_marker_stays_a_dead_letter() -> None:
+    """What was refused at first is not let in because a later sealing of the same offset thinks otherwise."""
+    rows, screen = MemoryRows(), stage()
+    apply(rows, screen.process(record(marker(0), 0), rows))
+    step = screen.process(record(write(0), 1), rows)
+    assert (list(step.outputs), list(step.changes)) == ([], [])
+
+
+def test_a_sealed_record_that_nobody_sealed_stops_the_worker() -> None:
+    """Nothing is decided on a record that the gate did not sign for this tenant and this partition."""
+    rows, screen, event = MemoryRows(), stage(), write(0)
+    good = record(event, 0)
+    with pytest.raises(SealError):
+        screen.process(Record(SEALED, PARTITION, 0, b"globex", good.value), rows)
+    with pytest.raises(SealError):
+        screen.process(Record(SEALED, PARTITION, 0, good.key, good.value.replace(b'payload"', b'payloae"')), rows)
+    with pytest.raises(StateError):
+        screen.process(Record(SEALED, PARTITION + 1, 0, good.key, good.value), rows)
+
+
+def test_expired_rows_are_swept_and_no_decision_notices() -> None:
+    """State is bounded: rows of a past window go, a few with each event, and only those."""
+    rows, screen = MemoryRows(), stage()
+    for offset in range(40):
+        apply(rows, screen.process(record(write(offset), offset), rows))
+    before = len(rows)
+    later = 1_790_000_000_000
+    for offset in range(40, 240):
+        event = write(offset, append_ms=later + offset, principal=f"p{offset}", session=f"s{offset}")
+        apply(rows, screen.process(record(event, offset), rows))
+    left = [key for key in rows if key.startswith(b"acme\0event\0e") and int(key.rsplit(b"e", 1)[1]) < 40]
+    assert before >= 80
+    assert left == []

@@ -114,11 +114,12 @@ class PartitionRows:
         value: bytes | None = self._table.database(self._partition).get(key)
         return value
 
-    def scan(self, prefix: bytes, limit: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yield at most ``limit`` rows whose key starts with ``prefix``, in key order."""
+    def scan(self, prefix: bytes, limit: int, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """Yield at most ``limit`` rows whose key starts with ``prefix`` and lies beyond ``after``, in key order."""
         overlay = self._table.overlay(self._partition)
-        fresh = sorted(key for key in overlay if key.startswith(prefix))
-        stored = self._stored(prefix)
+        start = prefix if after is None else max(prefix, after + b"\0")
+        fresh = sorted(key for key in overlay if key.startswith(prefix) and key >= start)
+        stored = self._stored(prefix, start)
         key, value = next(stored, (None, b""))
         left = limit
         while left > 0 and (fresh or key is not None):
@@ -136,9 +137,9 @@ class PartitionRows:
                 key, value = next(stored, (None, b""))
             left -= 1
 
-    def _stored(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+    def _stored(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
         cursor = self._table.database(self._partition).iter()
-        cursor.seek(prefix)
+        cursor.seek(start)
         while cursor.valid():
             key = cursor.key()
             if not key.startswith(prefix):

@@ -5,6 +5,6 @@ Bounds: a seal or land step takes at most 256 records, a screen transaction at m
 """
 
 from memsluice.stages.embedded.log import LocalLog
-from memsluice.stages.embedded.runtime import Embedded, RoundRobin, SeededScheduler, StepLimits, StepReport
+from memsluice.stages.embedded.runtime import Embedded, Listener, RoundRobin, SeededScheduler, StepLimits, StepReport
 
-__all__ = ["Embedded", "LocalLog", "RoundRobin", "SeededScheduler", "StepLimits", "StepReport"]
+__all__ = ["Embedded", "Listener", "LocalLog", "RoundRobin", "SeededScheduler", "StepLimits", "StepReport"]

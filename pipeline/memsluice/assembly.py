@@ -1,0 +1,115 @@
+"""Puts the stages together from a home directory: the same objects for the embedded runtime and for Kafka workers."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memsluice.connection import Connection
+from memsluice.encoder import Encoder, load_encoder
+from memsluice.errors import ConfigError
+from memsluice.home import Home
+from memsluice.keystore import KeyStore
+from memsluice.stages.embedded import Embedded, Listener, LocalLog
+from memsluice.stages.screen import ScreenStage
+from memsluice.stages.seal import SealStage
+from memsluice.stores.base import VectorStore
+from memsluice.topics import names
+
+if TYPE_CHECKING:
+    from memsluice.stages.faust.spec import StageSpec
+    from memsluice.stages.land import LandStage
+
+SEAL_BATCH, LAND_BATCH = 256, 256
+STAGES = ("seal", "screen", "land")
+
+
+def clock_ms() -> int:
+    """Return the time in Unix milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """One home's keys and policies, from which its stages are made.
+
+    Policies are read once: a worker keeps those it started with. Keys and registry are re-read while it runs.
+    """
+
+    home: Home
+    keys: KeyStore
+    now_ms: Callable[[], int] = clock_ms
+
+    @classmethod
+    def at(cls, home: Home, now_ms: Callable[[], int] = clock_ms) -> "Assembly":
+        """Return the assembly of a home; its gate keys are created where they are missing."""
+        home.prepare()
+        return cls(home, KeyStore.init(home.path, now_ms()), now_ms)
+
+    def seal(self, encoder: Encoder) -> SealStage:
+        """Return *seal*."""
+        return SealStage(self.keys.keyring, self.keys.registry, encoder, names.PARTITIONS)
+
+    def screen(self) -> ScreenStage:
+        """Return *screen* under the home's policies. Raises PolicyError."""
+        return ScreenStage(self.keys.keyring, self.home.policies().of, names.PARTITIONS)
+
+    def land(self, store: VectorStore) -> "LandStage":
+        """Return *land*, writing to ``store``."""
+        from memsluice.stages.land import LandStage
+
+        return LandStage(self.keys.keyring, store, names.PARTITIONS, self.now_ms)
+
+    def embedded(self, encoder: Encoder, store: VectorStore, listener: Listener = lambda report: None) -> Embedded:
+        """Return the embedded runtime over the home's log."""
+        return Embedded(
+            self.home.log_file,
+            seal=self.seal(encoder),
+            screen=self.screen(),
+            land=self.land(store),
+            now_ms=self.now_ms,
+            listener=listener,
+        )
+
+    def local_log(self) -> LocalLog:
+        """Return the home's log without stages, for readers. Raises ConfigError where there is none yet."""
+        if not self.home.log_file.exists():
+            raise ConfigError(f"there is no embedded log in {self.home.path}; `memsluice demo` makes one")
+        return LocalLog(self.home.log_file)
+
+    def specs(self, connection: Connection) -> "dict[str, StageSpec]":
+        """Return what the Kafka runtime needs of each stage, by name; encoder and store are opened at start."""
+        from memsluice.stages.faust.spec import StageSpec, Tuning
+        from memsluice.stores.weaviate import WeaviateStore
+
+        return {
+            "seal": StageSpec(
+                name="seal",
+                app_id=names.APP_SEAL,
+                user=names.USER_SEAL,
+                inputs=(names.EVENTS, names.COMMANDS),
+                outputs=(names.SEALED, names.DEAD_LETTER),
+                kind="batch",
+                stage=lambda: self.seal(load_encoder()),
+                tuning=Tuning(batch_size=SEAL_BATCH),
+            ),
+            "screen": StageSpec(
+                name="screen",
+                app_id=names.APP_SCREEN,
+                user=names.USER_SCREEN,
+                inputs=(names.SEALED,),
+                outputs=(names.ACCEPTED, names.AUDIT, names.QUARANTINE),
+                kind="stateful",
+                stage=self.screen,
+            ),
+            "land": StageSpec(
+                name="land",
+                app_id=names.APP_LAND,
+                user=names.USER_LAND,
+                inputs=(names.ACCEPTED,),
+                outputs=(names.STORE,),
+                kind="batch",
+                stage=lambda: self.land(WeaviateStore.of(connection, names.WEAVIATE_LAND)),
+                tuning=Tuning(batch_size=LAND_BATCH),
+            ),
+        }

@@ -3,11 +3,14 @@
 import json
 import re
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any, ParamSpec, cast, get_args
 
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -17,14 +20,29 @@ from memsluice.envelope.registry import ANY, Credential, Role
 from memsluice.errors import ConfigError
 from memsluice.events.models import Channel, Tier
 from memsluice.keystore import GATE_PURPOSES, KeyStore, issue_credential, public_keyring
+from memsluice.stack.terminal import friendly
 
-app = typer.Typer(no_args_is_help=True, help="Credentials of producers, readers and operators, and the gate's keys.")
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+    help="Credentials of producers, readers and operators, and the gate's keys.",
+)
+_P = ParamSpec("_P")
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NEW = {role.value.replace("_", "-"): role for role in Role}
 _DEFAULT_CHANNEL: dict[Role, Channel] = {Role.USER_CHANNEL: "user", Role.OPERATOR: "operator"}
 
 Home = Annotated[Path | None, typer.Option("--home", help="Home directory; default MEMSLUICE_HOME or ~/.memsluice.")]
 Kid = Annotated[str, typer.Argument(help="Key id, as `memsluice keys list` shows it.")]
+
+
+def _friendly(command: Callable[_P, None]) -> Callable[_P, None]:
+    @wraps(command)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        with friendly(Console(stderr=True)):
+            command(*args, **kwargs)
+
+    return run
 
 
 def now_ms() -> int:
@@ -49,6 +67,7 @@ def _when(at_ms: int | None) -> str:
 
 
 @app.command()
+@_friendly
 def init(home: Home = None) -> None:
     """Create the gate's seal, digest and admission keys. Running it again changes nothing."""
     store = KeyStore.init(home, now_ms())
@@ -56,6 +75,7 @@ def init(home: Home = None) -> None:
 
 
 @app.command()
+@_friendly
 def new(
     what: Annotated[str, typer.Argument(help=f"Credential ({', '.join(_NEW)}) or gate key (seal, admission, digest).")],
     tenant: Annotated[list[str] | None, typer.Option(help="Tenant it may speak for; repeat, or * for all.")] = None,
@@ -96,6 +116,7 @@ def new(
 
 
 @app.command()
+@_friendly
 def rotate(
     kid: Kid,
     overlap: Annotated[str, typer.Option(help="How long old and new both sign: 90s, 30m, 24h, 7d.")] = "24h",
@@ -111,6 +132,7 @@ def rotate(
 
 
 @app.command()
+@_friendly
 def retire(kid: Kid, home: Home = None) -> None:
     """End a key's signing now. What it signed before still verifies."""
     keyrotation.retire(KeyStore(home), kid, now_ms())
@@ -118,6 +140,7 @@ def retire(kid: Kid, home: Home = None) -> None:
 
 
 @app.command()
+@_friendly
 def revoke(kid: Kid, home: Home = None) -> None:
     """End a key's signing and verifying now, for good."""
     keyrotation.revoke(KeyStore(home), kid, now_ms())
@@ -125,6 +148,7 @@ def revoke(kid: Kid, home: Home = None) -> None:
 
 
 @app.command()
+@_friendly
 def public(file: Annotated[Path, typer.Argument(help="File to write.")], home: Home = None) -> None:
     """Write the public admission keys: all that a reader in an agent process needs to verify entries."""
     keyfiles.write_atomic(file, keyfiles.keyring_to_bytes(public_keyring(KeyStore(home).load_keyring())))
@@ -132,6 +156,7 @@ def public(file: Annotated[Path, typer.Argument(help="File to write.")], home: H
 
 
 @app.command("list")
+@_friendly
 def list_(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of a table.")] = False,
     home: Home = None,
@@ -143,12 +168,13 @@ def list_(
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
-    table = Table(title=f"Keys of {store.home}", title_justify="left")
-    for column in ("kid", "for", "channel", "tier", "tenants", "state", "signs until", "fingerprint"):
-        table.add_column(column, overflow="fold")
+    table = Table(title=f"Keys of {store.home}", title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
+    for column in ("kid", "for", "may use", "tenants", "state", "until", "print"):
+        table.add_column(column, overflow="fold", no_wrap=column != "tenants")
     for row in rows:
-        cells = (row["kid"], row["for"], row["channel"] or "", row["tier"] or "", ", ".join(row["tenants"]))
-        table.add_row(*map(str, cells), row["state"], _when(row["not_after_ms"]), row["fingerprint"])
+        use = f"{row['channel']}/{row['tier']}" if row["channel"] else ""
+        what = (row["kid"], row["for"], use, ", ".join(row["tenants"]), row["state"])
+        table.add_row(*what, _when(row["not_after_ms"])[:10], row["fingerprint"][:8])
     _console().print(table)
 
 

@@ -1,0 +1,52 @@
+"""What is legal in a policy but unwise: said before it decides anything."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memsluice.events.models import Tier
+from memsluice.gate.policy import Policy, PolicySet
+
+
+class Severity(StrEnum):
+    """How bad a remark is: a warning is said, an error fails the check."""
+
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One remark on one field."""
+
+    severity: Severity
+    where: str
+    text: str
+
+
+def lint(policies: PolicySet) -> list[Remark]:
+    """Return remarks on a policy file, in the order of the file."""
+    remarks = [remark for policy in (policies.default,) for remark in _one(policy, "")]
+    for tenant, policy in policies.tenants.items():
+        remarks += _one(policy, f"tenants.{tenant}.")
+    return remarks
+
+
+def _one(policy: Policy, prefix: str) -> list[Remark]:
+    warn = Severity.WARNING
+    found = []
+    if policy.mode == "shadow":
+        found.append(Remark(warn, "mode", "shadow lands everything, what would be held included"))
+    for tier in (Tier.EXTERNAL_TOOL, Tier.EXTERNAL_WEB):
+        if policy.ttl_seconds.of(tier) is None:
+            found.append(Remark(warn, f"ttl_seconds.{tier.name.lower()}", "outside content would never expire"))
+    lives = [policy.ttl_seconds.of(tier) for tier in Tier]
+    known = [life for life in lives if life is not None]
+    if known != sorted(known, reverse=True):
+        found.append(Remark(warn, "ttl_seconds", "a less trusted tier lives longer than a more trusted one"))
+    if policy.writes_per_day.user_observed is None:
+        found.append(Remark(warn, "writes_per_day.user_observed", "without a limit one principal can flood its memory"))
+    if not policy.instructions.enabled and not policy.memsad.enabled:
+        found.append(Remark(Severity.ERROR, "instructions, memsad", "nothing would screen what trusted channels write"))
+    if policy.memsad.enabled and policy.memsad.reference_size < 20:
+        found.append(Remark(warn, "memsad.reference_size", "fewer than 20 entries give an unstable sigma (Theorem 11)"))
+    return [Remark(remark.severity, prefix + remark.where, remark.text) for remark in found]

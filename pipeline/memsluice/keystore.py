@@ -6,29 +6,25 @@ Below the home directory: ``keyring.json`` (all keys of the gate), ``registry.ya
 
 import fcntl
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Generic, TypeVar
 
-import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from pydantic import SecretBytes, ValidationError
 
 from memsluice import keyfiles
 from memsluice.envelope.keys import HMAC_KEY_BYTES, Algorithm, Key, Keyring, Purpose
-from memsluice.envelope.registry import ANY, BEST_TIER, Credential, Registry, Role
+from memsluice.envelope.registry import ANY, DEFAULT_TIER, Credential, Registry, Role
 from memsluice.errors import ConfigError
 from memsluice.events.models import Channel, Tier
 from memsluice.keyfiles import SigningCredential
 from memsluice.stack.layout import home_dir
+from memsluice.watched import Watched
 
-RELOAD_SECONDS = 1.0
-"""A changed file is noticed within this time."""
 DAY_MS = 86_400_000
 GATE_PURPOSES = {
     Purpose.SEAL: Algorithm.HMAC_SHA256,
@@ -38,53 +34,6 @@ GATE_PURPOSES = {
 """The gate's own keys. Readers, in agent processes, verify admissions: so these are signatures, not HMACs."""
 
 Entropy = Callable[[int], bytes]
-_T = TypeVar("_T")
-_log = structlog.get_logger(__name__)
-
-
-class _Watched(Generic[_T]):
-    """A file's parsed value, read again when its times, size or inode changed, looked at once a second at most.
-
-    A change that cannot be read keeps the last good value and is logged: a slip of an editor must not stop the stream.
-    """
-
-    def __init__(self, load: Callable[[], _T], path: Path, monotonic: Callable[[], float]) -> None:
-        self._load, self._path, self._monotonic = load, path, monotonic
-        self._lock = threading.Lock()
-        self._value: _T | None = None
-        self._seen: tuple[int, ...] = ()
-        self._looked = float("-inf")
-
-    def get(self, *, now: bool = False) -> _T:
-        """Return the value; ``now`` looks at the file even if it was looked at a moment ago."""
-        with self._lock:
-            if self._value is None or now or self._monotonic() - self._looked >= RELOAD_SECONDS:
-                self._looked = self._monotonic()
-                self._look()
-            if self._value is None:
-                raise ConfigError(f"{self._path} could not be read")
-            return self._value
-
-    def expire(self) -> None:
-        """Look again at the next :meth:`get`: this process has just written the file."""
-        with self._lock:
-            self._looked = float("-inf")
-
-    def _look(self) -> None:
-        try:
-            found = self._path.stat()
-            seen: tuple[int, ...] = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
-        except OSError:
-            seen = (0,)
-        if self._value is not None and seen == self._seen:
-            return
-        try:
-            self._value = self._load()
-        except ConfigError as error:
-            if self._value is None:
-                raise
-            _log.error("key file not re-read, the last good one stays in force", problem=str(error))
-        self._seen = seen
 
 
 class KeyStore:
@@ -102,8 +51,8 @@ class KeyStore:
         self.registry_file = self.home / "registry.yaml"
         self.credentials_dir = self.home / "credentials"
         self.entropy = entropy
-        self._keyring = _Watched(self.load_keyring, self.keyring_file, monotonic)
-        self._registry = _Watched(self.load_registry, self.registry_file, monotonic)
+        self._keyring = Watched(self.load_keyring, self.keyring_file, monotonic)
+        self._registry = Watched(self.load_registry, self.registry_file, monotonic)
 
     @classmethod
     def init(cls, home: Path | None, now_ms: int, *, entropy: Entropy = os.urandom) -> "KeyStore":
@@ -250,7 +199,7 @@ def issue_credential(
 ) -> tuple[Credential, Path]:
     """Create a credential: its key in the keyring, its grants in the registry, its secret in a file of mode 0600.
 
-    Returns the registry entry and the file's path. ``tier`` None is the best of the channel; ``algorithm`` None is
+    Returns the registry entry and the file's path. ``tier`` None is the channel's default; ``algorithm`` None is
     Ed25519 for operators, else HMAC-SHA256; ``days`` None never ends. The gate gets the public half only of an Ed25519
     key. ``signs_from_ms`` lets the holder begin later than the gate accepts it. Raises ConfigError.
     """
@@ -263,7 +212,7 @@ def issue_credential(
     asymmetric = algorithm is Algorithm.ED25519
     try:
         credential = Credential(
-            kid=kid, role=role, channel=channel, tier=BEST_TIER[channel] if tier is None else tier,
+            kid=kid, role=role, channel=channel, tier=DEFAULT_TIER[channel] if tier is None else tier,
             tenants=tuple(tenants), agents=tuple(agents), principals=tuple(principals),
             not_before_ms=now_ms, not_after_ms=not_after_ms, note=note,
         )  # fmt: skip

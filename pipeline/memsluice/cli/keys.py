@@ -81,7 +81,7 @@ def new(
     tenant: Annotated[list[str] | None, typer.Option(help="Tenant it may speak for; repeat, or * for all.")] = None,
     channel: Annotated[str | None, typer.Option(help=f"One of {', '.join(get_args(Channel))}.")] = None,
     tier: Annotated[
-        int | None, typer.Option(min=1, max=5, help="Best trust tier; default: the channel's best.")
+        int | None, typer.Option(min=1, max=5, help="Best trust tier; default: the channel's usual.")
     ] = None,
     agent: Annotated[list[str] | None, typer.Option(help="Agent it may speak for; repeat. Default: all.")] = None,
     principal: Annotated[

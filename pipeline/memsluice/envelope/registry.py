@@ -40,6 +40,8 @@ BEST_TIER: dict[Channel, Tier] = {
     "upload": Tier.EXTERNAL_WEB,
     "web": Tier.EXTERNAL_WEB,
 }
+DEFAULT_TIER: dict[Channel, Tier] = {**BEST_TIER, "user": Tier.USER_OBSERVED}
+"""What a credential gets that asks for none: what a person typed is observed, until that person confirms it."""
 CHANNELS: dict[Role, frozenset[Channel]] = {
     Role.PRODUCER: frozenset({"agent", "tool", "web", "skill", "upload"}),
     Role.READER: frozenset({"agent"}),

@@ -6,7 +6,7 @@ from typing import Final
 
 from memsluice.envelope.dsse import Signer
 from memsluice.envelope.keys import Algorithm, Ed25519Key, HmacKey, Key, Keyring, Purpose
-from memsluice.envelope.registry import BEST_TIER, Credential, Registry, Role
+from memsluice.envelope.registry import DEFAULT_TIER, Credential, Registry, Role
 from memsluice.errors import ConfigError
 from memsluice.events.models import Channel
 from memsluice.keystore import KeyStore, issue_credential, public_half
@@ -63,7 +63,7 @@ def in_memory(tenants: Iterable[str], *, seed: str) -> tuple[Keyring, Registry, 
                 signers[tenant, source] = HmacKey(kid, signed_by)
                 keys.append(Key(kid, Purpose.CREDENTIAL, Algorithm.HMAC_SHA256, signed_by))
             credentials.append(
-                Credential(kid=kid, role=role, channel=channel, tier=BEST_TIER[channel], tenants=(tenant,))
+                Credential(kid=kid, role=role, channel=channel, tier=DEFAULT_TIER[channel], tenants=(tenant,))
             )
     return Keyring(keys), Registry(credentials), signers
 

@@ -56,14 +56,17 @@ class Count:
     there re-emits those bytes and writes all its rows again.
     """
 
-    def __init__(self, target: str, *, padding: int = 0, poison_bytes: int = 0) -> None:
+    def __init__(self, target: str, *, padding: int = 0, poison_bytes: int = 0, sleep_s: float = 0.0) -> None:
         self._target = target
+        self._sleep_s = sleep_s
         self._padding = padding
         self._poison_bytes = poison_bytes
         self.forgotten: list[int] = []
 
     def process(self, record: Record, rows: Rows) -> Step:
         """Return the count as output and five rows as changes."""
+        if self._sleep_s:
+            time.sleep(self._sleep_s)
         key = record.key or b""
         redo = b"r/%020d" % record.offset
         known = rows.get(redo)

@@ -20,7 +20,7 @@ from confluent_kafka import Producer
 from memsluice.connection import Connection
 from memsluice.stages.records import Record
 
-HANG_S = 90.0
+HANG_S = 60.0
 """Guards against hangs only; nothing is measured by it."""
 HERE = Path(__file__).parent
 
@@ -172,21 +172,34 @@ class Lab:
         }
 
     def start(
-        self, *stages: Mapping[str, Any], replica: str = "0", environment: Mapping[str, str] | None = None
+        self,
+        *stages: Mapping[str, Any],
+        replica: str = "0",
+        faults: Mapping[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
+        script: str = "worker_main.py",
     ) -> "Worker":
-        """Start a worker process on the stages."""
+        """Start a worker process on the stages, with the faults that ``script`` is to plant."""
         saved = self.folder / "connection.json"
         if not saved.exists():
             self.connection.save(saved)
         plan = self.folder / f"plan-{replica}-{len(self.workers)}.json"
         data = self.folder / "data"
         plan.write_text(
-            json.dumps({"connection": str(saved), "data_dir": str(data), "replica": replica, "stages": list(stages)})
+            json.dumps(
+                {
+                    "connection": str(saved),
+                    "data_dir": str(data),
+                    "replica": replica,
+                    "stages": list(stages),
+                    "faults": dict(faults or {}),
+                }
+            )
         )
         log = plan.with_suffix(".log")
         with log.open("wb") as out:
             process = subprocess.Popen(
-                [sys.executable, str(HERE / "worker_main.py"), str(plan)],
+                [sys.executable, str(HERE / script), str(plan)],
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **(environment or {})},

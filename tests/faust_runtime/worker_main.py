@@ -1,10 +1,15 @@
 """A worker process for the tests: ``python worker_main.py SPEC.json``."""
 
+import asyncio
 import json
 import sys
 from pathlib import Path
+from typing import Any
+
+from mode.utils.queues import FlowControlEvent
 
 from memsluice.connection import Connection
+from memsluice.stages.faust import overrides
 from memsluice.stages.faust.spec import StageSpec, Tuning
 from memsluice.stages.faust.worker import run_worker
 
@@ -13,9 +18,32 @@ sys.path.insert(0, str(Path(__file__).parent))
 import dummies
 
 
+def plant(faults: dict[str, Any]) -> None:
+    """Break Faust or the runtime as a test asks for: the only stand-ins there are, and they stand in for faults."""
+    if faults.get("unguarded"):
+        overrides.GuardedFlow.resume = FlowControlEvent.resume
+    if seconds := faults.get("slow_seek_s"):
+        seek = overrides.StageConsumer.perform_seek
+
+        async def slow(self: Any) -> None:
+            await seek(self)
+            await asyncio.sleep(seconds)
+
+        overrides.StageConsumer.perform_seek = slow
+    if (held := faults.get("unconfirmed")) is not None:
+        append, calls = overrides.OrderedProducer.append, iter(range(1_000_000))
+
+        async def forgetful(self: Any, *arguments: Any) -> Any:
+            future = await append(self, *arguments)
+            return asyncio.get_running_loop().create_future() if next(calls) == held else future
+
+        overrides.OrderedProducer.append = forgetful
+
+
 def main() -> int:
     """Run the stages that the file describes."""
     plan = json.loads(Path(sys.argv[1]).read_text())
+    plant(plan.get("faults", {}))
     specs = []
     for stage in plan["stages"]:
         maker, arguments = getattr(dummies, stage["make"]), stage.get("arguments", {})

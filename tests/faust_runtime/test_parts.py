@@ -1,0 +1,271 @@
+"""The parts that need no broker."""
+
+import asyncio
+import threading
+from typing import Any, NamedTuple
+
+import pytest
+from mode.utils.queues import FlowControlEvent, ThrowableQueue
+
+from memsluice.errors import ConfigError, GapError
+from memsluice.stages.faust.acker import Acker
+from memsluice.stages.faust.faults import AFTER_OUTPUT, BEFORE_CHANGELOG, Faults
+from memsluice.stages.faust.gaps import GapDetector
+from memsluice.stages.faust.overrides import GuardedFlow
+from memsluice.stages.faust.spec import StageSpec, Tuning
+from memsluice.stages.faust.thread import StageThread
+
+from .dummies import Count, Stamp
+
+
+class Message(NamedTuple):
+    tp: tuple[str, int]
+    offset: int
+
+
+def _messages(partition: int, count: int) -> list[Message]:
+    return [Message(("in", partition), offset) for offset in range(count)]
+
+
+def _run(coroutine: Any) -> Any:
+    return asyncio.run(asyncio.wait_for(coroutine, 30))
+
+
+def test_acks_are_released_in_order_whatever_order_they_are_confirmed_in() -> None:
+    """Records 1 and 2 wait for record 0, so a commit never skips one that is not confirmed."""
+
+    async def scene() -> None:
+        released: list[Message] = []
+        acker = Acker(released.append, lambda error: pytest.fail(repr(error)))
+        futures = [asyncio.get_running_loop().create_future() for _ in range(3)]
+        for message, future in zip(_messages(0, 3), futures, strict=True):
+            acker.add(message, [future])
+        futures[2].set_result(None)
+        futures[1].set_result(None)
+        await asyncio.sleep(0)
+        assert released == []
+        futures[0].set_result(None)
+        await asyncio.sleep(0)
+        assert [message.offset for message in released] == [0, 1, 2]
+        assert acker.outstanding == 0
+
+    _run(scene())
+
+
+def test_partitions_do_not_wait_for_each_other() -> None:
+    """An unconfirmed send on one partition holds no other partition's commit."""
+
+    async def scene() -> None:
+        released: list[Message] = []
+        acker = Acker(released.append, lambda error: pytest.fail(repr(error)))
+        stuck, fine = asyncio.get_running_loop().create_future(), asyncio.get_running_loop().create_future()
+        acker.add(_messages(0, 1)[0], [stuck])
+        acker.add(_messages(1, 1)[0], [fine])
+        fine.set_result(None)
+        await asyncio.sleep(0)
+        assert [message.tp for message in released] == [("in", 1)]
+
+    _run(scene())
+
+
+def test_an_older_generation_is_never_acknowledged() -> None:
+    """What was in flight when the partitions were revoked is confirmed too late to count."""
+
+    async def scene() -> None:
+        released: list[Message] = []
+        acker = Acker(released.append, lambda error: pytest.fail(repr(error)))
+        old, new = asyncio.get_running_loop().create_future(), asyncio.get_running_loop().create_future()
+        acker.add(_messages(0, 1)[0], [old])
+        acker.clear()
+        acker.add(Message(("in", 0), 7), [new])
+        old.set_result(None)
+        await asyncio.sleep(0)
+        assert released == []
+        new.set_result(None)
+        await asyncio.sleep(0)
+        assert [message.offset for message in released] == [7]
+
+    _run(scene())
+
+
+def test_a_failed_send_ends_the_acknowledging() -> None:
+    """Nothing is released after a failure, not even what succeeds before it in the log."""
+
+    async def scene() -> None:
+        released: list[Message] = []
+        failures: list[BaseException] = []
+        acker = Acker(released.append, failures.append)
+        first, second = asyncio.get_running_loop().create_future(), asyncio.get_running_loop().create_future()
+        for message, future in zip(_messages(0, 2), (first, second), strict=True):
+            acker.add(message, [future])
+        second.set_exception(OSError("refused"))
+        await asyncio.sleep(0)
+        first.set_result(None)
+        await asyncio.sleep(0)
+        assert released == []
+        assert [str(error) for error in failures] == ["refused"]
+
+    _run(scene())
+
+
+def test_a_cancelled_send_counts_as_failed() -> None:
+    """A send nobody knows the fate of is not a success."""
+
+    async def scene() -> None:
+        failures: list[BaseException] = []
+        acker = Acker(lambda _: pytest.fail("released"), failures.append)
+        future = asyncio.get_running_loop().create_future()
+        acker.add(_messages(0, 1)[0], [future])
+        future.cancel()
+        await asyncio.sleep(0)
+        assert len(failures) == 1
+
+    _run(scene())
+
+
+def test_outstanding_acks_are_bounded() -> None:
+    """``below`` holds the sender until there is room, and lets it go then."""
+
+    async def scene() -> None:
+        acker = Acker(lambda _: None, lambda error: pytest.fail(repr(error)))
+        future = asyncio.get_running_loop().create_future()
+        acker.add(_messages(0, 1)[0], [future])
+        waiting = asyncio.ensure_future(acker.below(1))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        future.set_result(None)
+        await waiting
+
+    _run(scene())
+
+
+def test_a_jump_in_offsets_is_an_error() -> None:
+    """A record that was never delivered ends the worker instead of being passed over."""
+    gaps = GapDetector()
+    gaps.start("p", 5)
+    assert gaps.see("p", 5)
+    with pytest.raises(GapError, match="records 6 to 8"):
+        gaps.see("p", 9)
+
+
+def test_a_first_record_after_the_commit_is_an_error() -> None:
+    """The committed offset is where the first record has to be: what lies between was lost."""
+    gaps = GapDetector()
+    gaps.start("p", 3)
+    with pytest.raises(GapError, match="records 3 to 3"):
+        gaps.see("p", 4)
+
+
+def test_a_repeated_record_is_dropped_once_and_only_within_its_assignment() -> None:
+    """The second copy of a record in work is no new record; after a new assignment it is one."""
+    gaps = GapDetector()
+    gaps.start("p", 0)
+    assert gaps.see("p", 0)
+    assert not gaps.see("p", 0)
+    gaps.clear()
+    assert not gaps.knows("p")
+    gaps.start("p", 0)
+    assert gaps.see("p", 0)
+
+
+@pytest.mark.parametrize(("flow_type", "left"), [(FlowControlEvent, 0), (GuardedFlow, 3)])
+def test_resuming_a_running_flow_keeps_the_queues(flow_type: type[FlowControlEvent], left: int) -> None:
+    """Silent failure A: Faust's resume clears queues of a flow that already runs; the guarded one does not."""
+
+    async def scene() -> int:
+        flow = flow_type()
+        queue: ThrowableQueue[int] = ThrowableQueue(flow_control=flow, clear_on_resume=True, maxsize=10)
+        flow.resume()
+        for number in range(3):
+            await queue.put(number)
+        flow.resume()
+        return queue.qsize()
+
+    assert _run(scene()) == left
+
+
+def test_resuming_a_suspended_flow_clears_the_queues() -> None:
+    """What was queued before a rebalance belongs to the old assignment and must go."""
+
+    async def scene() -> int:
+        flow = GuardedFlow()
+        queue: ThrowableQueue[int] = ThrowableQueue(flow_control=flow, clear_on_resume=True, maxsize=10)
+        flow.resume()
+        await queue.put(1)
+        flow.suspend()
+        flow.resume()
+        return queue.qsize()
+
+    assert _run(scene()) == 0
+
+
+def test_a_planted_crash_happens_at_its_pass_and_after_its_sends() -> None:
+    """The point's name is the truth: what is pending there is confirmed before the process dies."""
+
+    async def scene() -> None:
+        deaths: list[bool] = []
+        future = asyncio.get_running_loop().create_future()
+        faults = Faults(AFTER_OUTPUT, 2, crash=lambda: deaths.append(future.done()))
+        await faults.reach(BEFORE_CHANGELOG)
+        await faults.reach(AFTER_OUTPUT)
+        assert deaths == []
+        asyncio.get_running_loop().call_later(0.01, future.set_result, None)
+        await faults.reach(AFTER_OUTPUT, [future])
+        assert deaths == [True]
+
+    _run(scene())
+
+
+@pytest.mark.parametrize("text", ["nowhere:1", "after-output-before-commit:x", "after-output-before-commit:0"])
+def test_a_mistyped_fault_is_refused(text: str) -> None:
+    """A test that plants a crash which can't happen would pass for nothing."""
+    with pytest.raises(ConfigError):
+        Faults.from_environment({"MEMSLUICE_CRASH_AT": text})
+
+
+def test_the_stage_thread_does_not_keep_the_interpreter_alive() -> None:
+    """A stage that hangs for ever must not turn SIGTERM into a hang: its thread is a daemon."""
+    before = set(threading.enumerate())
+    thread = StageThread("t")
+    started = set(threading.enumerate()) - before
+    assert [each.daemon for each in started] == [True]
+    thread.close()
+
+
+def test_the_stage_thread_carries_results_and_errors() -> None:
+    """What the stage raises arrives at the caller, StopIteration included, which a future can't hold."""
+
+    def broken() -> None:
+        raise StopIteration
+
+    async def scene() -> None:
+        thread = StageThread("t")
+        assert await thread.run(lambda a, b: a + b, 2, 3) == 5
+        with pytest.raises(ZeroDivisionError):
+            await thread.run(lambda: 1 // 0)
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            await thread.run(broken)
+        thread.close()
+
+    _run(scene())
+
+
+def test_a_stateful_stage_has_one_input() -> None:
+    """Rows belong to the partitions of one topic; two inputs would share them."""
+    with pytest.raises(ConfigError, match="exactly one input"):
+        StageSpec(name="x", app_id="x", user="x", inputs=("a", "b"), outputs=("c",), kind="stateful", stage=Count("c"))
+
+
+@pytest.mark.parametrize("bad", [{"batch_size": 0}, {"batch_size": 2000}, {"in_flight": 0}, {"drain_s": 30.0}])
+def test_tuning_out_of_range_is_refused(bad: dict[str, Any]) -> None:
+    """Every bound is checked where it is set; a drain longer than the rebalance would cost the membership."""
+    with pytest.raises(ConfigError):
+        Tuning(**bad)
+
+
+def test_a_spec_takes_a_stage_or_its_factory() -> None:
+    """Heavy stages are made at start, light ones may be given as they are."""
+    stage = Stamp("c")
+    common: dict[str, Any] = {"name": "x", "app_id": "x", "user": "x", "inputs": ("a",), "outputs": ("c",)}
+    assert StageSpec(**common, kind="batch", stage=stage).make() is stage
+    assert isinstance(StageSpec(**common, kind="batch", stage=lambda: Stamp("c")).make(), Stamp)

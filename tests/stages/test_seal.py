@@ -1,0 +1,178 @@
+"""*seal*: who may say what, bad input by reason code with its bytes, vectors. Keys and encoder are real."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import orjson
+import pytest
+
+from memsluice.encoder import Encoder, load_encoder
+from memsluice.envelope import codec, dsse
+from memsluice.envelope.keys import HmacKey, Keyring, KeyState, Purpose
+from memsluice.envelope.registry import Registry
+from memsluice.envelope.seals import sealed_from_bytes
+from memsluice.events import cloudevent
+from memsluice.events.models import Recall, Write
+from memsluice.events.names import DEAD_LETTER_HEADER, EventType, payload_type
+from memsluice.events.partition import partition_of
+from memsluice.gate.authenticity import EVENT_WINDOW_MS, FUTURE_SKEW_MS
+from memsluice.lab.cast import in_memory, kid_of
+from memsluice.stages.records import Output, Record
+from memsluice.stages.seal import SealStage
+from memsluice.topics.names import COMMANDS, DEAD_LETTER, EVENTS, PARTITIONS, SEALED
+
+NOW_MS = 1_780_000_000_000
+TENANT, OTHER = "acme", "globex"
+PARTITION = partition_of(TENANT, PARTITIONS)
+KEYRING, REGISTRY, SIGNERS = in_memory([TENANT, OTHER], seed="test")
+FIELDS = {
+    "id": "e1",
+    "tenant": TENANT,
+    "time": datetime.fromtimestamp(NOW_MS / 1000, UTC),
+    "agent": "planner",
+    "principal": "ana",
+    "session": "s1",
+}
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    """The real encoder, loaded once."""
+    return load_encoder()
+
+
+def message(payload=None, *, source="user", kind=EventType.WRITE, signer=None, structured=False):
+    """Return (key, value, headers) of a signed event."""
+    payload = payload or Write(**FIELDS, content="Ana takes the early train.")
+    signer = signer or SIGNERS[TENANT, source]
+    envelope = dsse.sign(payload_type(kind.value), codec.canonical(payload.model_dump(mode="json")), [signer])
+    return cloudevent.write(kind, payload, envelope, source="/acme/test", structured=structured)
+
+
+def record(parts, *, offset=0, topic=EVENTS, partition=PARTITION, at=NOW_MS) -> Record:
+    """Return the intake record of a message."""
+    return Record(topic, partition, offset, *parts, timestamp_ms=at)
+
+
+def seal(encoder, records, keyring: Keyring = KEYRING, registry: Registry = REGISTRY) -> list[list[Output]]:
+    """Run a batch through a fresh stage."""
+    return SealStage(lambda: keyring, lambda: registry, encoder, PARTITIONS).process(records)
+
+
+def reason(outputs: list[Output]) -> str:
+    """Return a dead letter's reason code."""
+    assert [output.topic for output in outputs] == [DEAD_LETTER, SEALED]
+    name, value = outputs[0].headers[-1]
+    assert name == DEAD_LETTER_HEADER
+    return str(orjson.loads(value)["reason"])
+
+
+def test_a_signed_write_is_sealed_with_its_label_position_and_vector(encoder) -> None:
+    """Screen gets who it was (from the registry), where it lay, and the numbers to decide on."""
+    ((output,),) = seal(encoder, [record(message(), offset=7)])
+    sealed = sealed_from_bytes(KEYRING, TENANT, output.value)
+    assert (output.topic, output.partition, output.key) == (SEALED, PARTITION, b"acme")
+    assert (sealed.identity.channel, sealed.position.offset, sealed.position.append_ms) == ("user", 7, NOW_MS)
+    assert float(sealed.vector() @ encoder.encode([sealed.payload.content])[0]) > 0.9999
+    assert sealed.content_digest == codec.content_digest(KEYRING, TENANT, "Ana takes the early train.")
+
+
+def test_structured_mode_is_read_too(encoder) -> None:
+    """A producer with another CloudEvents library may send the whole event as one JSON document."""
+    ((output,),) = seal(encoder, [record(message(structured=True))])
+    assert sealed_from_bytes(KEYRING, TENANT, output.value).payload.id == "e1"
+
+
+def tampered() -> tuple:
+    """Return a message whose payload was changed after signing."""
+    key, value, headers = message()
+    document = orjson.loads(value)
+    changed = dsse.parse(document).payload.replace(b"early", b"later")
+    document["payload"] = dsse.sign("x", changed, [HmacKey("x", b"x" * 32)])["payload"]
+    return key, orjson.dumps(document), headers
+
+
+def attacks() -> dict[str, tuple[Record, str]]:
+    """Return intake records that must each fail for their own reason."""
+    forged = HmacKey(kid_of(TENANT, "user"), b"not the key, not the key, not it")
+    stranger = HmacKey("nobody", b"n" * 32)
+    theirs = SIGNERS[OTHER, "user"]
+    recall = Recall(**FIELDS, question="when?")
+    late = record(message(), at=NOW_MS + EVENT_WINDOW_MS + 1)
+    return {
+        "forged": (record(message(signer=forged)), "forged_signature"),
+        "tampered": (record(tampered()), "forged_signature"),
+        "unknown key": (record(message(signer=stranger)), "unknown_key"),
+        "another tenant's credential": (record(message(signer=theirs)), "not_permitted"),
+        "agent publishes a recall": (record(message(recall, source="agent", kind=EventType.RECALL)), "not_permitted"),
+        "write on the command topic": (record(message(), topic=COMMANDS), "not_permitted"),
+        "wrong partition": (record(message(), partition=(PARTITION + 1) % PARTITIONS), "wrong_partition"),
+        "older than the window": (late, "clock_skew"),
+        "from the future": (record(message(), at=NOW_MS - FUTURE_SKEW_MS - 1), "clock_skew"),
+        "null value": (record((b"acme", None, ())), "malformed"),
+        "garbage": (record((None, b"\xff\xfe{", (("ce_type", b"\xff"),))), "malformed"),
+        "too large": (record((b"acme", b"x" * 2_000_000, ())), "limit_exceeded"),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(attacks()))
+def test_what_fails_authenticity_is_a_dead_letter_with_its_own_reason_and_bytes(encoder, name) -> None:
+    """Each attack has its own reason code; bytes, key and headers are kept; one marker takes its place in the order."""
+    attack, code = attacks()[name]
+    (outputs,) = seal(encoder, [replace(attack, offset=3, headers=(*attack.headers, ("x", b"1"), ("x", b"2")))])
+    assert reason(outputs) == code
+    letter, marker = outputs
+    assert (letter.key, letter.value, letter.partition) == (attack.key, attack.value, attack.partition)
+    assert letter.headers[:-1] == (*attack.headers, ("x", b"1"), ("x", b"2"))
+    stands_for = sealed_from_bytes(KEYRING, "", marker.value)
+    assert (stands_for.type, stands_for.position.offset, marker.partition) == ("marker", 3, attack.partition)
+
+
+def test_an_expired_a_revoked_and_a_valid_key_by_the_brokers_clock(encoder) -> None:
+    """not_after is judged by when the broker appended the event, so a producer's own clock cannot stretch it."""
+    kid = kid_of(TENANT, "user")
+    expired = KEYRING.with_key(replace(KEYRING.get(kid), not_after_ms=NOW_MS))
+    revoked = KEYRING.with_key(replace(KEYRING.get(kid), state=KeyState.REVOKED))
+    before, after = record(message(), at=NOW_MS - 1), record(message(), at=NOW_MS)
+    assert seal(encoder, [before], expired)[0][0].topic == SEALED
+    assert reason(seal(encoder, [after], expired)[0]) == "expired_key"
+    assert reason(seal(encoder, [after], revoked)[0]) == "revoked_key"
+
+
+def test_one_bad_record_takes_no_good_one_with_it(encoder) -> None:
+    """Of 64 records in a batch, the 12 bad ones become dead letters and the others are sealed, in order."""
+    bad = [attack for attack, _ in attacks().values() if attack.topic == EVENTS]
+    good = [record(message(Write(**{**FIELDS, "id": f"g{n}"}, content=f"note {n}")), offset=100 + n) for n in range(50)]
+    batch = [*good[:25], *bad, *good[25:]]
+    outputs = seal(encoder, batch)
+    offsets = [sealed_from_bytes(KEYRING, o[-1].key.decode(), o[-1].value).position.offset for o in outputs]
+    assert offsets == [one.offset for one in batch]
+    assert sum(len(one) == 2 for one in outputs) == len(bad)
+
+
+def test_a_recalls_vector_is_checked_against_its_question(encoder) -> None:
+    """A reader that searched with another vector than its question's is refused: screening would be steered by it."""
+    (vector,) = encoder.encode(["when does the train leave?"])
+    honest = Recall(**FIELDS, question="when does the train leave?", vector=codec.vector_to_text(vector))
+    other = codec.vector_to_text(np.roll(vector, 1))
+    lying = honest.model_copy(update={"vector": other})
+    for payload, code in ((honest, None), (lying, "malformed")):
+        (outputs,) = seal(encoder, [record(message(payload, source="reader", kind=EventType.RECALL))])
+        assert (reason(outputs) if len(outputs) == 2 else None) == code
+
+
+def test_only_a_wellformed_traceparent_is_passed_on(encoder) -> None:
+    """A producer's trace goes on; whatever else it put into headers does not reach the stages."""
+    key, value, headers = message()
+    trace = b"00-" + b"a" * 32 + b"-" + b"b" * 16 + b"-01"
+    extra = (("traceparent", b"nonsense"), ("traceparent", trace), ("x-secret", b"1"))
+    ((output,),) = seal(encoder, [record((key, value, (*headers, *extra)))])
+    assert output.headers == (("traceparent", trace),)
+
+
+def test_seals_of_the_gate_are_made_with_a_seal_key(encoder) -> None:
+    """A key has one purpose: a producer's secret cannot seal."""
+    ((output,),) = seal(encoder, [record(message())])
+    kid = dsse.parse(orjson.loads(output.value)).signatures[0].kid
+    assert KEYRING.get(kid).purpose is Purpose.SEAL

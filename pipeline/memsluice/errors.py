@@ -19,6 +19,10 @@ MemsluiceError
 ├── ConfigError                configuration is missing or not valid
 ├── StackError                 the local stack could not be brought up; says what to do
 ├── TopicsError                topics on the broker differ from the files in a way that is refused
+├── ProducerError              an event was not published; saying it again with the same event id is safe
+│   ├── BufferFull             the local buffer is full; nothing was queued
+│   ├── NotDelivered           the broker did not acknowledge in time, or refused
+│   └── WriterClosed           the writer was closed before, or while, the event was on its way
 └── StoreError                 the vector store refused or failed
     └── StoreUnavailable       worth a retry
 """
@@ -131,6 +135,32 @@ class StackError(MemsluiceError):
 
 class TopicsError(MemsluiceError):
     """The topics on the broker differ from the files in a way that may not be applied."""
+
+
+class ProducerError(MemsluiceError):
+    """An event was not published, or not known to be.
+
+    ``event_id`` names it ("" where no event is concerned). ``maybe_written`` says that the broker may have it all the
+    same: publish it again with the same id, and the gate knows it for a duplicate.
+    """
+
+    def __init__(self, reason: str, *, event_id: str = "", maybe_written: bool = False) -> None:
+        self.event_id = event_id
+        self.reason = reason
+        self.maybe_written = maybe_written
+        super().__init__(f"{event_id + ': ' if event_id else ''}{reason}")
+
+
+class BufferFull(ProducerError):
+    """The local buffer is full; nothing was queued, nothing waited."""
+
+
+class NotDelivered(ProducerError):
+    """The broker did not acknowledge in time, or refused."""
+
+
+class WriterClosed(ProducerError):
+    """The writer was closed."""
 
 
 class StoreError(MemsluiceError):

@@ -214,18 +214,25 @@ Channel = Literal["user", "agent", "tool", "web", "skill", "upload", "operator"]
 _FIELDS = {name for model in (*MODELS.values(), Returned) for name in model.model_fields}
 
 
+def input_error(error: ValidationError) -> LimitExceeded | MalformedEvent:
+    """Return what a failed validation means: the first offending field and why.
+
+    Quotes neither the content nor a name that the sender chose.
+    """
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    field = ".".join(str(part) if isinstance(part, int) or part in _FIELDS else "*" for part in first["loc"])
+    too_large = first["type"] in ("too_long", "string_too_long") or first["msg"].startswith(_LIMIT)
+    return (LimitExceeded if too_large else MalformedEvent)(first["msg"], field=field or "payload")
+
+
 def parse_payload(event_type: EventType, payload: bytes) -> AnyPayload:
     """Read a signed payload's exact bytes: strict types, no repeated key, nothing after the object.
 
-    Raises MalformedEvent or LimitExceeded, naming the first offending field and why; never quotes the content, nor a
-    name that the sender chose.
+    Raises MalformedEvent or LimitExceeded; see :func:`input_error`.
     """
     try:
         parsed = MODELS[event_type].model_validate_json(payload, strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = ".".join(str(part) if isinstance(part, int) or part in _FIELDS else "*" for part in first["loc"])
-        too_large = first["type"] in ("too_long", "string_too_long") or first["msg"].startswith(_LIMIT)
-        raise (LimitExceeded if too_large else MalformedEvent)(first["msg"], field=field or "payload") from None
+        raise input_error(error) from None
     strictjson.loads(payload, "payload", containers_max=None)
     return parsed

@@ -1,0 +1,1 @@
+"""The producer SDK: signs events, keys them by tenant, and tells the caller when the broker has them."""

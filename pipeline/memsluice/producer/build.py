@@ -1,0 +1,69 @@
+"""From a payload to a signed Kafka message: pure, the same for the broker and for the embedded log."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from memsluice.envelope import dsse
+from memsluice.errors import LimitExceeded
+from memsluice.events import cloudevent, limits
+from memsluice.events.cloudevent import Headers
+from memsluice.events.models import MODELS, AnyPayload, Command, input_error
+from memsluice.events.names import TRACEPARENT, EventType, payload_type
+from memsluice.topics.names import COMMANDS, EVENTS
+
+_TYPES: dict[type[Any], EventType] = {model: event_type for event_type, model in MODELS.items()}
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class Message(NamedTuple):
+    """A Kafka message: key (the tenant's UTF-8 bytes), value and headers."""
+
+    key: bytes
+    value: bytes
+    headers: Headers
+
+
+def make(model: Callable[..., _Model], **fields: Any) -> _Model:
+    """Return a payload of these fields. Raises MalformedEvent or LimitExceeded, which quote no content."""
+    try:
+        return model(**fields)
+    except ValidationError as error:
+        raise input_error(error) from None
+
+
+def event_type_of(payload: AnyPayload) -> EventType:
+    """Return the event type of a payload."""
+    return _TYPES[type(payload)]
+
+
+def topic_of(payload: AnyPayload) -> str:
+    """Return the intake topic of a payload: commands have their own."""
+    return COMMANDS if isinstance(payload, Command) else EVENTS
+
+
+def build(
+    payload: AnyPayload,
+    signers: Sequence[dsse.Signer],
+    *,
+    source: str,
+    traceparent: str | None = None,
+    structured: bool = False,
+) -> Message:
+    """Return the message of a payload, signed by every signer over its exact bytes.
+
+    ``source`` is the CloudEvents source, at most 256 characters. ``traceparent`` is W3C's (see
+    :mod:`memsluice.producer.tracing`). ``structured`` puts attributes and data into the value. Raises LimitExceeded
+    where the gate would refuse the message for its size.
+    """
+    event_type = event_type_of(payload)
+    if not 1 <= len(source) <= limits.SOURCE_CHARS_MAX:
+        raise LimitExceeded(f"1 to {limits.SOURCE_CHARS_MAX} characters allowed", field="source")
+    envelope = dsse.sign(payload_type(event_type.value), payload.model_dump_json().encode(), signers)
+    key, value, headers = cloudevent.write(event_type, payload, envelope, source=source, structured=structured)
+    if len(value) > limits.RECORD_BYTES_MAX:
+        raise LimitExceeded(f"{len(value)} bytes, at most {limits.RECORD_BYTES_MAX} allowed", field="value")
+    if traceparent is not None:
+        headers = (*headers, (TRACEPARENT, traceparent.encode()))
+    return Message(key, value, headers)

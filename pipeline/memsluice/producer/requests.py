@@ -1,0 +1,112 @@
+"""The payloads behind the writers' methods: one place where arguments become events, for sync and asyncio alike.
+
+Each takes the event's ``id`` and ``time`` from the caller and raises MalformedEvent or LimitExceeded, which name the
+field and quote no content.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypedDict
+
+from memsluice.events.models import (
+    Action,
+    Command,
+    Kind,
+    Observation,
+    Origin,
+    Recall,
+    Returned,
+    Tier,
+    Visibility,
+    Write,
+    Zone,
+)
+from memsluice.producer.build import make
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Whose session an event belongs to: tenant, agent, principal (the person) and session id."""
+
+    tenant: str
+    agent: str
+    principal: str
+    session: str
+
+    def fields(self) -> dict[str, str]:
+        """Return the four fields by name."""
+        return {
+            "tenant": self.tenant,
+            "agent": self.agent,
+            "principal": self.principal,
+            "session": self.session,
+        }
+
+
+class WriteOptions(TypedDict, total=False):
+    """What a write may say besides its content; the defaults are those of :class:`memsluice.events.models.Write`."""
+
+    namespace: str
+    key: str | None
+    visibility: Visibility | str
+    kind: Kind | str
+    parents: Sequence[str]
+    origin: str | None
+    claimed_tier: Tier | int | None
+
+
+def write(event_id: str, time: datetime, session: Session, content: str, options: WriteOptions) -> Write:
+    """Return the payload of a write."""
+    return make(Write, id=event_id, time=time, content=content, **session.fields(), **_listed(options))
+
+
+def recall(
+    event_id: str,
+    time: datetime,
+    session: Session,
+    question: str,
+    returned: Sequence[Returned],
+    *,
+    namespace: str = "default",
+    zone: Zone = Zone.GUIDANCE,
+    vector: str | None = None,
+) -> Recall:
+    """Return the payload of a recall; ``vector`` is base64 of 384 little-endian float16."""
+    return make(
+        Recall, id=event_id, time=time, question=question, returned=tuple(returned), namespace=namespace, zone=zone,
+        vector=vector, **session.fields(),
+    )  # fmt: skip
+
+
+def observation(
+    event_id: str, time: datetime, session: Session, origin: Origin, digest: str | None, content: str | None
+) -> Observation:
+    """Return the payload of an observation; ``digest`` is 64 hex digits."""
+    return make(Observation, id=event_id, time=time, origin=origin, digest=digest, content=content, **session.fields())
+
+
+def command(
+    event_id: str,
+    time: datetime,
+    tenant: str,
+    action: Action,
+    target: str,
+    expires_at: datetime,
+    *,
+    digest: str | None = None,
+    reason: str = "",
+    parameters: Mapping[str, str] | None = None,
+) -> Command:
+    """Return the payload of a command."""
+    return make(
+        Command, id=event_id, time=time, tenant=tenant, action=action, target=target, expires_at=expires_at,
+        digest=digest, reason=reason, parameters=dict(parameters or {}),
+    )  # fmt: skip
+
+
+def _listed(options: WriteOptions) -> dict[str, Any]:
+    fields: dict[str, Any] = dict(options)
+    if "parents" in fields:
+        fields["parents"] = tuple(fields["parents"])
+    return fields

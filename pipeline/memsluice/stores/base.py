@@ -13,8 +13,9 @@ import numpy as np
 
 from memsluice.envelope.codec import DIMENSIONS, Vector, canonical
 from memsluice.envelope.records import Accepted, vector_bytes_of
+from memsluice.envelope.seals import Admission
 from memsluice.errors import MalformedEvent
-from memsluice.events.ids import scope_owner
+from memsluice.events.ids import object_id, scope_owner
 from memsluice.events.models import Visibility, Zone
 
 SEARCH_MAX = 1_000
@@ -180,12 +181,27 @@ def defect(item: StoredObject) -> str:
     return ""
 
 
-def newest(objects: Sequence[StoredObject], usable: Iterable[int]) -> dict[tuple[str, Zone, str], int]:
-    """Return where, among ``usable`` positions, each object's highest version is (the last of equals)."""
-    best: dict[tuple[str, Zone, str], int] = {}
-    for position in usable:
-        item = objects[position]
-        name = (item.tenant, item.zone, item.object_id)
-        if name not in best or item.version >= objects[best[name]].version:
-            best[name] = position
-    return best
+def newest(items: Iterable[tuple[int, StoredObject]]) -> list[int]:
+    """Return, of numbered objects, the numbers of each identity's highest version (the last of equals), sorted."""
+    best: dict[tuple[Partition, str], tuple[int, int]] = {}
+    for number, item in items:
+        name = (item.partition, item.object_id)
+        if name not in best or item.version >= best[name][0]:
+            best[name] = (item.version, number)
+    return sorted(number for _version, number in best.values())
+
+
+def expected_id(admission: Admission) -> str:
+    """Return the object id that what was admitted must have: nobody overwrites another's entry (DESIGN, section 2)."""
+    owner = scope_owner(admission.visibility, admission.principal, admission.session)
+    return str(
+        object_id(
+            tenant=admission.tenant,
+            zone=admission.zone,
+            visibility=admission.visibility,
+            owner=owner,
+            namespace=admission.namespace,
+            key=admission.key,
+            event_id=admission.event_id,
+        )
+    )

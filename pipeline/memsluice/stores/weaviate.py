@@ -1,8 +1,7 @@
 """Weaviate as the store: one multi-tenant collection a zone, one Weaviate tenant a tenant.
 
-The two zones are two collections, so a search for guidance cannot return what lies in the external zone. Collections,
-roles and their assignment are made by :mod:`memsluice.stores.weaviate_admin`, with the admin's key; this module runs
-with the key of ``land`` or ``recall``.
+The two zones are two collections, so a search for guidance cannot return what lies in the external zone. ``land``
+creates collections and tenants when the first object for them arrives; roles are given by the stack or the operator.
 
 Versions are compared by reading before writing. Weaviate has no conditional write, so this holds for one writer a
 tenant, which the partitions of memory.accepted.v1 ensure; during a rebalance a worker that lost a partition can still
@@ -29,8 +28,8 @@ from memsluice.stores.base import (
     defect,
     newest,
 )
-from memsluice.stores.weaviate_admin import create_tenants
-from memsluice.stores.weaviate_rpc import Address, PartitionMissing, Rpc
+from memsluice.stores.weaviate_admin import create_collection, create_tenants
+from memsluice.stores.weaviate_rpc import Address, Rpc
 from memsluice.stores.weaviate_wire import (
     COLLECTIONS,
     delete_request,
@@ -107,7 +106,7 @@ class WeaviateStore:
                 results[position] = UpsertResult(item.object_id, Outcome.REFUSED, reason)
             else:
                 usable.append(position)
-        chosen = sorted(newest(objects, usable).values())
+        chosen = newest((position, objects[position]) for position in usable)
         try:
             self._write(objects, chosen, results)
         except StoreUnavailable:
@@ -146,6 +145,8 @@ class WeaviateStore:
         for zone in {zone for _tenant, zone in needed - self._known}:
             present = set(rpc.tenants(COLLECTIONS[zone]))
             missing = sorted({tenant for tenant, where in needed if where is zone} - present)
+            if not present:
+                create_collection(self._address, COLLECTIONS[zone])
             if missing:
                 create_tenants(self._address, COLLECTIONS[zone], missing)
             with self._lock:
@@ -172,8 +173,6 @@ class WeaviateStore:
         request = search_request(tenant, zone, vector, k, scope, namespace, now_ms)
         try:
             hits = list(read_hits(self._connected().search(request)(), tenant, zone))
-        except PartitionMissing:
-            return []
         except StoreUnavailable:
             self.close()
             raise
@@ -186,26 +185,17 @@ class WeaviateStore:
             return {}
         if len(ids) > UPSERT_MAX:
             raise StoreError(f"{len(ids)} ids, at most {UPSERT_MAX} allowed")
-        try:
-            return read_versions(self._connected().search(versions_request(tenant, zone, ids))())
-        except PartitionMissing:
-            return {}
+        return read_versions(self._connected().search(versions_request(tenant, zone, ids))())
 
     def delete(self, tenant: str, zone: Zone, ids: Sequence[str]) -> int:
         """Remove objects; return how many there were."""
         if not ids:
             return 0
-        try:
-            return self._connected().delete(delete_request(tenant, zone, ids))
-        except PartitionMissing:
-            return 0
+        return self._connected().delete(delete_request(tenant, zone, ids))
 
     def count(self, tenant: str, zone: Zone) -> int:
         """Return how many objects the partition holds."""
-        try:
-            return self._connected().count(COLLECTIONS[zone], tenant)
-        except PartitionMissing:
-            return 0
+        return self._connected().count(COLLECTIONS[zone], tenant)
 
     def tenants(self) -> list[str]:
         """Return the tenants with a partition in either zone."""

@@ -1,7 +1,7 @@
-"""What the admin's key does once: collections, roles, and which user has which role; and the partitions of tenants.
+"""What is done once: a zone's collection, a tenant's partition, and narrowing a reader's key to some tenants.
 
-``land`` may create partitions and write, read and delete objects; ``recall`` may read. Neither may change a schema
-or a role. :func:`limit_reader` narrows a reader's key to some tenants and zones, which the database then enforces.
+Roles for ``land`` (writes) and ``recall`` (reads) come with the stack (:mod:`memsluice.stack.roles`). After
+:func:`limit_reader` it is the database, not our filters, that keeps a reader from other tenants and zones.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,10 +21,7 @@ from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.stores.weaviate_rpc import Address
 from memsluice.stores.weaviate_wire import COLLECTIONS
-from memsluice.topics.names import WEAVIATE_LAND, WEAVIATE_RECALL
 
-ROLE_LAND = "memsluice-land"
-ROLE_RECALL = "memsluice-recall"
 _TIMEOUT = Timeout(init=2, query=10, insert=10)
 
 
@@ -62,22 +59,6 @@ def create_tenants(address: Address, collection: str, tenants: Sequence[str]) ->
         made.collections.use(collection).tenants.create([Tenant(name=tenant) for tenant in tenants])
 
 
-def prepare(admin: Address) -> None:
-    """Create both collections and both roles and assign the roles. Does nothing to what is there already."""
-    with client(admin) as made:
-        for collection in COLLECTIONS.values():
-            if not made.collections.exists(collection):
-                _create_collection(made, collection)
-        present = made.roles.list_all()
-        for role, user, permissions in (
-            (ROLE_LAND, WEAVIATE_LAND, _land_permissions()),
-            (ROLE_RECALL, WEAVIATE_RECALL, _read_permissions(list(COLLECTIONS.values()), ["*"])),
-        ):
-            if role not in present:
-                made.roles.create(role_name=role, permissions=permissions)
-            made.users.db.assign_roles(user_id=user, role_names=role)
-
-
 def limit_reader(admin: Address, user: str, role: str, tenants: Sequence[str], zones: Sequence[Zone]) -> None:
     """Give ``user`` one role, newly made under the name ``role``: to read these tenants in these zones, no more."""
     with client(admin) as made:
@@ -89,23 +70,6 @@ def limit_reader(admin: Address, user: str, role: str, tenants: Sequence[str], z
         made.users.db.assign_roles(user_id=user, role_names=role)
 
 
-def widen_reader(admin: Address, user: str) -> None:
-    """Give ``user`` the role to read every tenant in both zones, in place of what it has."""
-    with client(admin) as made:
-        for other in made.users.db.get_assigned_roles(user_id=user):
-            made.users.db.revoke_roles(user_id=user, role_names=other)
-        made.users.db.assign_roles(user_id=user, role_names=ROLE_RECALL)
-
-
-def _land_permissions() -> list[PermissionsCreateType]:
-    collections = list(COLLECTIONS.values())
-    return [
-        Permissions.data(collection=collections, create=True, read=True, update=True, delete=True),
-        Permissions.tenants(collection=collections, create=True, read=True),
-        Permissions.collections(collection=collections, read_config=True),  # a search with a filter looks at the schema
-    ]
-
-
 def _read_permissions(collections: Sequence[str], tenants: Sequence[str]) -> list[PermissionsCreateType]:
     return [
         Permissions.data(collection=collections, tenant=tenants, read=True),
@@ -114,7 +78,19 @@ def _read_permissions(collections: Sequence[str], tenants: Sequence[str]) -> lis
     ]
 
 
-def _create_collection(made: weaviate.WeaviateClient, name: str) -> None:
+def create_collection(address: Address, name: str) -> None:
+    """Create the collection of a zone; one that is there stays as it is. Raises StoreUnavailable, StoreError."""
+    with client(address) as made:
+        if made.collections.exists(name):
+            return
+        try:
+            _create(made, name)
+        except WeaviateBaseError:
+            if not made.collections.exists(name):  # another worker was faster
+                raise
+
+
+def _create(made: weaviate.WeaviateClient, name: str) -> None:
     def exact(property_name: str) -> Property:
         return Property(
             name=property_name, data_type=DataType.TEXT, tokenization=Tokenization.FIELD, index_searchable=False

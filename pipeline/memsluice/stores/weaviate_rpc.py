@@ -26,13 +26,10 @@ _OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
 )
-_PARTITION_MISSING = "tenant not found"
-_REFUSALS = ("rbac: ", "forbidden", "unauthorized", "could not find class")
-"""What says that the request is at fault, or its key, and not the transport."""
-
-
-class PartitionMissing(StoreError):
-    """The tenant has no partition in this collection."""
+_PARTITION_MISSING = ("tenant not found", "could not find class")
+"""The tenant, or nobody yet, has written to this zone: an empty answer."""
+_REFUSALS = ("rbac: ", "forbidden", "unauthorized")
+"""What says that the key is at fault, and not the transport."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +62,17 @@ class Rpc:
 
     def insert(self, objects: Sequence[batch_pb2.BatchObject]) -> dict[int, str]:
         """Insert or replace; return the errors by position in ``objects``."""
-        reply = self._call(self._stub.BatchObjects, batch_pb2.BatchObjectsRequest(objects=objects), INSERT_TIMEOUT_S)()
+        request = batch_pb2.BatchObjectsRequest(objects=objects)
+        reply = self._call(self._stub.BatchObjects, request, INSERT_TIMEOUT_S, None)()
         return {error.index: error.error for error in reply.errors}
 
     def search(self, request: search_get_pb2.SearchRequest) -> Callable[[], search_get_pb2.SearchReply]:
         """Start a search; the function returned waits for its reply (so that several run at the same time)."""
-        return self._call(self._stub.Search, request, QUERY_TIMEOUT_S)
+        return self._call(self._stub.Search, request, QUERY_TIMEOUT_S, search_get_pb2.SearchReply())
 
     def delete(self, request: batch_delete_pb2.BatchDeleteRequest) -> int:
         """Delete what the filter matches; return how many were. Raises StoreUnavailable if some could not be."""
-        reply = self._call(self._stub.BatchDelete, request, INSERT_TIMEOUT_S)()
+        reply = self._call(self._stub.BatchDelete, request, INSERT_TIMEOUT_S, batch_delete_pb2.BatchDeleteReply())()
         if reply.failed:
             raise StoreUnavailable(f"{reply.failed} objects could not be deleted")
         return int(reply.successful)
@@ -82,14 +80,17 @@ class Rpc:
     def tenants(self, collection: str) -> list[str]:
         """Return the names of a collection's tenants."""
         request = tenants_pb2.TenantsGetRequest(collection=collection)
-        return [tenant.name for tenant in self._call(self._stub.TenantsGet, request, QUERY_TIMEOUT_S)().tenants]
+        reply = self._call(self._stub.TenantsGet, request, QUERY_TIMEOUT_S, tenants_pb2.TenantsGetReply())()
+        return [tenant.name for tenant in reply.tenants]
 
     def count(self, collection: str, tenant: str) -> int:
         """Return how many objects a partition holds."""
         request = aggregate_pb2.AggregateRequest(collection=collection, tenant=tenant, objects_count=True)
-        return int(self._call(self._stub.Aggregate, request, QUERY_TIMEOUT_S)().single_result.objects_count)
+        reply = self._call(self._stub.Aggregate, request, QUERY_TIMEOUT_S, aggregate_pb2.AggregateReply())()
+        return int(reply.single_result.objects_count)
 
-    def _call(self, method: Any, request: Any, timeout_s: float) -> Callable[[], Any]:
+    def _call(self, method: Any, request: Any, timeout_s: float, absent: Any) -> Callable[[], Any]:
+        """Start a call; the function returned waits for its reply, or gives ``absent`` for a missing partition."""
         try:
             future = method.future(request, metadata=self._metadata, timeout=timeout_s)
         except ValueError as error:  # "Cannot invoke RPC on closed channel!"
@@ -101,6 +102,8 @@ class Rpc:
             except grpc.FutureCancelledError:
                 raise StoreUnavailable("the connection was closed") from None
             except grpc.RpcError as error:
+                if absent is not None and any(part in (error.details() or "") for part in _PARTITION_MISSING):
+                    return absent
                 raise _error(error) from None
 
         return result
@@ -108,8 +111,6 @@ class Rpc:
 
 def _error(error: Any) -> StoreError:
     code, details = error.code(), str(error.details() or "")[:300]
-    if _PARTITION_MISSING in details:
-        return PartitionMissing(details)
     denied = code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED)
     if denied or any(part in details for part in _REFUSALS):
         return StoreError(f"Weaviate refused: {details}")

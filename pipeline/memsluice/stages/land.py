@@ -1,0 +1,186 @@
+"""*land*: verify what was accepted once more, write it to the vector store, and say that it is there.
+
+Stateless and waiting on the network, so it works in batches. What an accepted record can come to:
+
+* landed: a record of memory.store.v1 with its version;
+* expired before it arrived: not written, what it replaces is removed, and the store record says withdrawn;
+* older than what the store has: nothing, the newer one's record is or will be there;
+* a seal that does not hold, or an object that the store refuses: a dead letter, with the record's own bytes.
+
+A store that is down is waited for: the same batch again, with growing pauses, until it is written or the worker is
+told to stop. Nothing is skipped, and nothing is committed meanwhile.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import structlog
+
+from memsluice.envelope.keys import Keyring, Purpose
+from memsluice.envelope.records import Stored, accepted_from_bytes, stored_to_bytes
+from memsluice.envelope.seals import Admission
+from memsluice.errors import InputError, MalformedEvent, SealError, StoreError, StoreUnavailable, WrongPartition
+from memsluice.events.partition import partition_of
+from memsluice.stages.headers import EVENT_ID, passed_on
+from memsluice.stages.records import Output, Record
+from memsluice.stages.seal import dead_letter
+from memsluice.stores.base import (
+    UPSERT_MAX,
+    Outcome,
+    StoredObject,
+    UpsertResult,
+    VectorStore,
+    expected_id,
+    from_accepted,
+    newest,
+)
+from memsluice.topics.names import STORE
+
+SEAL_REASON = "seal"
+REFUSED_REASON = "store_refused"
+RETRY_FIRST_S = 0.4
+RETRY_MAX_S = 5.0
+WARN_EVERY = 10
+"""A store that stays down is reported at the first attempt and at every tenth."""
+
+_LOG = structlog.get_logger(__name__)
+_T = TypeVar("_T")
+_Landing = tuple[Admission, StoredObject]
+
+
+class LandStage:
+    """The stage object. ``keys`` is asked anew for each batch; ``now_ms`` is Unix milliseconds.
+
+    ``wait(seconds)`` pauses between attempts and returns True when the worker is stopping; by default it waits for
+    :meth:`stop`.
+    """
+
+    def __init__(
+        self,
+        keys: Callable[[], Keyring],
+        store: VectorStore,
+        partitions: int,
+        now_ms: Callable[[], int],
+        *,
+        wait: Callable[[float], bool] | None = None,
+    ) -> None:
+        self._keys = keys
+        self._store = store
+        self._partitions = partitions
+        self._now_ms = now_ms
+        self._stopping = threading.Event()
+        self._wait = wait or self._stopping.wait
+
+    def stop(self) -> None:
+        """End a wait for the store at once: the batch in hand raises StoreUnavailable and is not committed."""
+        self._stopping.set()
+        self._store.close()
+
+    def process(self, batch: Sequence[Record]) -> list[list[Output]]:
+        """Return each record's outputs. Raises StoreUnavailable only after :meth:`stop`; ConfigError without keys."""
+        keyring, now_ms = self._keys(), self._now_ms()
+        drafts = [self._verified(record, keyring) for record in batch]
+        outcomes = self._settle(drafts, now_ms)
+        kid = keyring.signing(Purpose.SEAL, now_ms).kid
+        results = []
+        for position, (record, draft) in enumerate(zip(batch, drafts, strict=True)):
+            if isinstance(draft, InputError):
+                results.append([dead_letter(record, draft)])
+            else:
+                results.append(_outputs(record, draft[0], outcomes[position], keyring, kid, now_ms))
+        return results
+
+    def _verified(self, record: Record, keyring: Keyring) -> _Landing | InputError:
+        """Return the object to land, or why the record is a dead letter."""
+        try:
+            tenant = (record.key or b"").decode()
+            if record.value is None:
+                raise SealError("accepted record without a value")
+            accepted = accepted_from_bytes(keyring, tenant, record.value)
+            admission = accepted.admission
+            if partition_of(tenant, self._partitions) != record.partition:
+                return WrongPartition(f"tenant belongs on {partition_of(tenant, self._partitions)}")
+            if expected_id(admission) != admission.object_id:
+                raise SealError("object id is not the one of what was admitted")
+            return admission, from_accepted(accepted)
+        except (SealError, MalformedEvent, UnicodeDecodeError) as error:
+            return InputError(str(error), code=SEAL_REASON)
+
+    def _settle(self, drafts: Sequence[_Landing | InputError], now_ms: int) -> dict[int, UpsertResult]:
+        """Bring the store to what the batch says; return the outcome of each draft that is one, by position."""
+        items = {position: draft[1] for position, draft in enumerate(drafts) if not isinstance(draft, InputError)}
+        outcomes = {position: UpsertResult(item.object_id, Outcome.OLDER) for position, item in items.items()}
+        latest = newest(items.items())
+        live = [position for position in latest if not _expired(items[position], now_ms)]
+        for start in range(0, len(live), UPSERT_MAX):
+            self._upsert(items, live[start : start + UPSERT_MAX], outcomes)
+        for position in latest:
+            if position not in live and self._until_answered(partial(self._withdraw, items[position])):
+                outcomes[position] = UpsertResult(items[position].object_id, Outcome.LANDED)
+        return outcomes
+
+    def _upsert(self, items: dict[int, StoredObject], positions: list[int], outcomes: dict[int, UpsertResult]) -> None:
+        """Write objects, again and again those that the store could not take yet."""
+        waiting = positions
+
+        def attempt() -> None:
+            nonlocal waiting
+            results = self._store.upsert([items[position] for position in waiting])
+            outcomes.update(zip(waiting, results, strict=True))
+            failed = [position for position in waiting if outcomes[position].outcome is Outcome.UNAVAILABLE]
+            if failed:
+                waiting = failed
+                raise StoreUnavailable(f"{len(failed)} objects: {outcomes[failed[0]].detail}")
+
+        self._until_answered(attempt)
+
+    def _withdraw(self, item: StoredObject) -> bool:
+        """Remove what an expired entry replaces; return False where the store has something newer."""
+        held = self._store.versions(item.tenant, item.zone, [item.object_id])
+        if held.get(item.object_id, -1) > item.version:
+            return False
+        if held:
+            self._store.delete(item.tenant, item.zone, [item.object_id])
+        return True
+
+    def _until_answered(self, action: Callable[[], _T]) -> _T:
+        """Return the action's result, repeating it while the store does not answer or lets nobody in."""
+        pause_s, attempts = RETRY_FIRST_S, 0
+        while True:
+            try:
+                return action()
+            except StoreError as error:
+                attempts += 1
+                if attempts % WARN_EVERY == 1:
+                    _LOG.warning("the store does not take the batch, trying again", attempts=attempts, why=str(error))
+                if self._wait(pause_s):
+                    raise StoreUnavailable(f"stopped while waiting for the store: {error}") from error
+            pause_s = min(2 * pause_s, RETRY_MAX_S)
+
+
+def _expired(item: StoredObject, now_ms: int) -> bool:
+    return item.expires_ms is not None and item.expires_ms <= now_ms
+
+
+def _outputs(
+    record: Record, admission: Admission, result: UpsertResult, keyring: Keyring, kid: str, now_ms: int
+) -> list[Output]:
+    if result.outcome is Outcome.REFUSED:
+        return [dead_letter(record, InputError(result.detail, code=REFUSED_REASON))]
+    if result.outcome is Outcome.OLDER:
+        return []
+    stored = Stored(
+        object_id=admission.object_id,
+        tenant=admission.tenant,
+        version=admission.version,
+        zone=admission.zone,
+        event_id=admission.event_id,
+        content_digest=admission.content_digest,
+        expires_ms=admission.expires_ms,
+        withdrawn=admission.expires_ms is not None and admission.expires_ms <= now_ms,
+    )
+    headers = (*passed_on(record.headers), (EVENT_ID, admission.event_id.encode()))
+    value = stored_to_bytes(keyring, kid, stored)
+    return [Output(STORE, record.partition, admission.object_id.encode(), value, headers)]

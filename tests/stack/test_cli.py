@@ -1,0 +1,49 @@
+"""``memsluice stack`` where there is no stack: every answer is a sentence and an exit code."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from memsluice.cli.stack import app
+
+
+def test_status_without_a_stack_says_how_to_start_one(tmp_path: Path):
+    """Exit code 3, as service managers use for "not running", and the next command."""
+    result = CliRunner().invoke(app, ["status", "--home", str(tmp_path / "none")])
+    assert result.exit_code == 3
+    assert "memsluice stack up" in result.stdout
+    assert not (tmp_path / "none").exists()
+
+
+def test_down_without_a_stack_does_nothing(tmp_path: Path):
+    """``down`` is safe anywhere, and makes no directory."""
+    result = CliRunner().invoke(app, ["down", "--wipe", "--home", str(tmp_path / "none")])
+    assert result.exit_code == 0
+    assert "nothing was running" in result.stdout
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [(["logs", "zookeeper"], "kafka, weaviate"), (["logs"], "has not been started"), (["logs", "-f"], "needs one")],
+)
+def test_logs_explains_itself(tmp_path: Path, arguments: list[str], told: str):
+    """A wrong or early question gets an answer that names the right one."""
+    result = CliRunner().invoke(app, [*arguments, "--home", str(tmp_path)])
+    assert result.exit_code == 1
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_missing_programs_are_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """First contact on a bare machine: what to install, no traceback, nothing running, nothing but empty folders."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    result = CliRunner().invoke(app, ["up", "--home", str(tmp_path / "h"), "--cache", str(tmp_path / "c")])
+    assert result.exit_code == 1
+    assert "openjdk-17-jre-headless" in result.stderr
+    assert "maven" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "h" / "stack.json").exists()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "stack.lock"]

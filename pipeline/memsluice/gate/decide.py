@@ -1,13 +1,13 @@
 """One decision: runs every check, records every finding, and takes the strongest. Pure: see the package's docstring."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from memsluice.envelope.codec import canonical
+from memsluice.envelope.codec import Vector, canonical
 from memsluice.envelope.seals import Sealed
 from memsluice.events.ids import object_id, scope_owner
-from memsluice.events.models import Command, Kind, Observation, Recall, Write, Zone
+from memsluice.events.models import Command, Kind, Observation, Recall, Visibility, Write, Zone
 from memsluice.gate import (
     commands,
     duplicates,
@@ -49,11 +49,22 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A verdict, the rows it changes by (kind, id), and MEMSAD's next state."""
+    """A verdict, the same as JSON values, the rows it changes by (kind, id), and MEMSAD's next state."""
 
     verdict: Verdict
+    record: dict[str, Any]
     changes: dict[tuple[str, str], Any]
     memsad: MemsadState
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a write lands: nothing of it is set where it does not."""
+
+    object_id: str | None = None
+    zone: Zone | None = None
+    visibility: Visibility | None = None
+    expires_ms: int | None = None
 
 
 @dataclass(slots=True)
@@ -62,6 +73,7 @@ class _Draft:
     score: Score | None = None
     tau: monitor.Label | None = None
     memsad: MemsadState | None = None
+    vector: Vector | None = None
 
     def decision(self) -> Decision:
         return max((f.decision for f in self.findings), key=SEVERITY.index, default=Decision.ACCEPT)
@@ -76,7 +88,7 @@ def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context)
     Nothing is changed in ``state``; applying ``changes`` and ``memsad`` gives the state after the event.
     """
     rows = TenantRows(state.rows, sealed.tenant, context.now_ms)
-    draft = _Draft(memsad=state.memsad)
+    draft = _Draft(memsad=state.memsad, vector=sealed.vector())
     repeated = duplicates.check(rows, sealed)
     if repeated is not None and repeated.decision is Decision.DUPLICATE:
         draft.add(repeated)
@@ -103,9 +115,8 @@ def _seen(rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, dr
         sessions.observe(rows, payload, session, policy, context.now_ms)
     elif isinstance(payload, Recall):
         sessions.recalled(rows, payload, session, policy, context.now_ms)
-        vector = sealed.vector()
-        if vector is not None and not draft.findings and draft.memsad is not None:
-            draft.memsad = draft.memsad.asked(rows, vector, policy.memsad)
+        if draft.vector is not None and not draft.findings and draft.memsad is not None:
+            draft.memsad = draft.memsad.asked(rows, draft.vector)
     return Decision.REJECT if draft.findings else Decision.RECORD
 
 
@@ -116,20 +127,19 @@ def _write(rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, conte
     draft.tau = monitor.label(rows, write, sealed.identity, session)
     draft.add(*monitor.check_write(rows, write, sealed.identity, draft.tau, policy))
     draft.add(*limits.check(write, policy))
-    _content(sealed, write, policy, draft)
+    _content(write, policy, draft)
     if draft.decision() is not Decision.REJECT:
         draft.add(rates.check(rows, write.principal, sealed.identity.tier, policy, context.now_ms))
     if draft.decision() is Decision.QUARANTINE:
         draft.add(holding.check(rows, write.principal, policy, context.now_ms))
     decision = draft.decision()
-    if decision is Decision.ACCEPT and sealed.identity.tier.trusted and draft.memsad is not None:
-        vector = sealed.vector()
-        if vector is not None:
-            draft.memsad = draft.memsad.learned(rows, vector, policy.memsad)
+    learns = decision is Decision.ACCEPT and sealed.identity.tier.trusted
+    if learns and draft.vector is not None and draft.memsad is not None:
+        draft.memsad = draft.memsad.learned(rows, draft.vector)
     return decision
 
 
-def _content(sealed: Sealed, write: Write, policy: Policy, draft: _Draft) -> None:
+def _content(write: Write, policy: Policy, draft: _Draft) -> None:
     """Screen what is written. What is contained anyway is data in its own zone: reported, not held, by default."""
     contained = draft.decision() is Decision.CONTAIN and not policy.instructions.hold_contained
     least = Decision.ACCEPT if contained else Decision.QUARANTINE
@@ -141,9 +151,8 @@ def _content(sealed: Sealed, write: Write, policy: Policy, draft: _Draft) -> Non
         if write.kind is Kind.FACTS and len(write.content) > policy.instructions.facts_chars_max:
             longest = {"chars": len(write.content), "chars_max": policy.instructions.facts_chars_max}
             draft.add(Finding("instructions.long_fact", least, longest))
-    vector = sealed.vector()
-    if policy.memsad.enabled and vector is not None and draft.memsad is not None:
-        draft.score, finding = memsad_state.check(draft.memsad, vector, policy.memsad, least)
+    if policy.memsad.enabled and draft.vector is not None and draft.memsad is not None:
+        draft.score, finding = memsad_state.check(draft.memsad, draft.vector, policy.memsad, least)
         draft.add(finding)
 
 
@@ -154,6 +163,10 @@ def _finish(
     assert payload is not None
     assert identity is not None
     assert draft.memsad is not None
+    tier = draft.tau.tier if draft.tau is not None else identity.tier
+    place = _Place()
+    if isinstance(payload, Write) and decision is not Decision.DUPLICATE:
+        place = _placed(rows, payload, policy, context, draft, decision)
     chain = rows.get(CHAIN, "") or {"seq": 0, "digest": ""}
     verdict = Verdict(
         tenant=payload.tenant,
@@ -171,7 +184,7 @@ def _finish(
         role=identity.role.value,
         credential_tier=identity.tier,
         channel=identity.channel,
-        tier=draft.tau.tier if draft.tau is not None else identity.tier,
+        tier=tier,
         taint=draft.tau is not None and draft.tau.taint,
         taint_causes=draft.tau.causes if draft.tau is not None else (),
         agent=getattr(payload, "agent", ""),
@@ -183,46 +196,49 @@ def _finish(
         vector_digest=sealed.vector_digest,
         mode=policy.mode,
         score=draft.score,
+        object_id=place.object_id,
+        zone=place.zone,
+        visibility=place.visibility,
+        expires_ms=place.expires_ms,
         seal_kid=context.seal_kid,
         admission_kid=context.admission_kid,
         chain_seq=chain["seq"] + 1,
         chain_previous=chain["digest"],
     )
-    if isinstance(payload, Write) and decision is not Decision.DUPLICATE:
-        verdict = _placed(rows, payload, policy, context, verdict)
-    rows.put(CHAIN, "", {"seq": verdict.chain_seq, "digest": sha256(canonical(verdict.to_json())).hexdigest()})
-    return Outcome(verdict, rows.changes, draft.memsad)
+    record = verdict.to_json()
+    rows.put(CHAIN, "", {"seq": verdict.chain_seq, "digest": sha256(canonical(record)).hexdigest()})
+    return Outcome(verdict, record, rows.changes, draft.memsad)
 
 
-def _placed(rows: TenantRows, write: Write, policy: Policy, context: Context, verdict: Verdict) -> Verdict:
+def _placed(
+    rows: TenantRows, write: Write, policy: Policy, context: Context, draft: _Draft, decision: Decision
+) -> _Place:
     """Say where a write lands, if it does, and keep its lineage for those that will name it as a parent."""
-    landed = verdict.decision in (Decision.ACCEPT, Decision.CONTAIN) or policy.mode == "shadow"
+    assert draft.tau is not None
+    tau, place = draft.tau, _Place()
+    landed = decision in (Decision.ACCEPT, Decision.CONTAIN) or policy.mode == "shadow"
     if landed:
-        zone = Zone.EXTERNAL if verdict.decision is Decision.CONTAIN else Zone.GUIDANCE
-        visibility = monitor.effective_visibility(write, verdict.tier)
-        owner = scope_owner(visibility, write.principal, write.session)
+        zone = Zone.EXTERNAL if decision is Decision.CONTAIN else Zone.GUIDANCE
+        visibility = monitor.effective_visibility(write, tau.tier)
         target = object_id(
             tenant=write.tenant,
             zone=zone,
             visibility=visibility,
-            owner=owner,
+            owner=scope_owner(visibility, write.principal, write.session),
             namespace=write.namespace,
             key=write.key,
             event_id=write.id,
         )
-        expires = ttl.expires_ms(verdict.tier, policy, context.now_ms)
-        verdict = replace(verdict, object_id=str(target), zone=zone, visibility=visibility, expires_ms=expires)
-    known = rows.get(monitor.ENTRY, write.id)
-    if known is None:  # another content under a known id never takes over that id's lineage
-        kept = verdict.expires_ms if landed else context.now_ms + policy.quarantine.age_days * DAY_MS
+        place = _Place(str(target), zone, visibility, ttl.expires_ms(tau.tier, policy, context.now_ms))
+    if rows.get(monitor.ENTRY, write.id) is None:  # another content under a known id takes over no lineage
         lineage = {
-            "tier": int(verdict.tier),
-            "taint": verdict.taint or not verdict.tier.trusted,
+            "tier": int(tau.tier),
+            "taint": tau.taint or not tau.tier.trusted,
             "landed": landed,
-            "decision": verdict.decision.value,
-            "object": verdict.object_id,
-            "causes": list(verdict.taint_causes),
-            "x": kept,
+            "decision": decision.value,
+            "object": place.object_id,
+            "causes": list(tau.causes),
+            "x": place.expires_ms if landed else context.now_ms + policy.quarantine.age_days * DAY_MS,
         }
         rows.put(monitor.ENTRY, write.id, lineage)
-    return verdict
+    return place

@@ -68,7 +68,7 @@ class MemsadState:
         """Whether the state has the sizes that a policy asks for."""
         return (self.history_max, self.reference_max) == (policy.history_size, policy.reference_size)
 
-    def asked(self, rows: TenantRows, question: Vector, policy: MemsadPolicy) -> "MemsadState":
+    def asked(self, rows: TenantRows, question: Vector) -> "MemsadState":
         """Return the state after one more question; beyond m_max it takes the oldest one's place (FIFO)."""
         slot = self.asked_total % self.history_max
         rows.put(KIND, f"{QUESTION}{slot}", {"n": self.asked_total, "v": vector_to_text(question)})
@@ -81,7 +81,7 @@ class MemsadState:
             history[slot], cosines[:, slot] = question, column
         return replace(self, history=history, cosines=cosines, asked_total=self.asked_total + 1)
 
-    def learned(self, rows: TenantRows, entry: Vector, policy: MemsadPolicy) -> "MemsadState":
+    def learned(self, rows: TenantRows, entry: Vector) -> "MemsadState":
         """Return the state after one more benign entry; the first N are the reference set, as published."""
         size = len(self.reference)
         if size >= self.reference_max:
@@ -141,43 +141,44 @@ def check(state: MemsadState, entry: Vector, policy: MemsadPolicy, least: Decisi
     can be scored, which the finding says.
     """
     phase = state.phase()
-    blank = Score(
+    if phase == "cold":
+        return _score(state, policy, phase), Finding("memsad.cold", Decision.ACCEPT)
+    scores = memsad.score(entry.astype(np.float64), state.history)
+    value = {memsad.Mode.MAX: scores.s_max, memsad.Mode.MEAN: scores.s_mean}.get(policy.mode, scores.s_comb)
+    calibration = None if phase == "warming" else state.calibration(policy)
+    score = _score(state, policy, phase, value, scores, calibration)
+    assert score.threshold is not None
+    assert score.score is not None
+    if score.score > score.threshold:
+        return score, Finding("memsad.above_threshold", least, {"phase": phase})
+    return score, None
+
+
+def _score(
+    state: MemsadState,
+    policy: MemsadPolicy,
+    phase: str,
+    value: float | None = None,
+    scores: memsad.Scores | None = None,
+    calibration: memsad.Calibration | None = None,
+) -> Score:
+    prior = None if value is None else policy.cold_threshold
+    return Score(
         phase=phase,
         mode=policy.mode.value,
-        score=None,
-        s_max=None,
-        s_mean=None,
-        mu=None,
-        sigma=None,
+        score=_rounded(value),
+        s_max=_rounded(scores.s_max) if scores else None,
+        s_mean=_rounded(scores.s_mean) if scores else None,
+        mu=_rounded(calibration.mu) if calibration else None,
+        sigma=_rounded(calibration.sigma) if calibration else None,
         kappa=policy.kappa,
-        threshold=None,
-        bound=None,
+        threshold=_rounded(calibration.threshold) if calibration else prior,
+        bound=_rounded(calibration.bound) if calibration else None,
         window_id=state.asked_total,
         window_size=len(state.reference),
         history_size=len(state.history),
     )
-    if phase == "cold":
-        return blank, Finding("memsad.cold", Decision.ACCEPT)
-    scores = memsad.score(entry.astype(np.float64), state.history)
-    value = {memsad.Mode.MAX: scores.s_max, memsad.Mode.MEAN: scores.s_mean}.get(policy.mode, scores.s_comb)
-    filled = replace(blank, score=_rounded(value), s_max=_rounded(scores.s_max), s_mean=_rounded(scores.s_mean))
-    if phase == "warming":
-        filled = replace(filled, threshold=policy.cold_threshold)
-    else:
-        calibration = state.calibration(policy)
-        filled = replace(
-            filled,
-            mu=_rounded(calibration.mu),
-            sigma=_rounded(calibration.sigma),
-            threshold=_rounded(calibration.threshold),
-            bound=_rounded(calibration.bound),
-        )
-    assert filled.threshold is not None
-    assert filled.score is not None
-    if filled.score > filled.threshold:
-        return filled, Finding("memsad.above_threshold", least, {"phase": phase})
-    return filled, None
 
 
-def _rounded(value: float) -> float:
-    return round(float(value), 6)
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(float(value), 6)

@@ -1,4 +1,4 @@
-"""Write limits per principal, tier and day (seed 002, pattern 5). What exceeds them is held; a reviewer may release it."""
+"""Write limits per principal, tier and day (seed 002, pattern 5). What exceeds them is held; a reviewer may release."""
 
 from memsluice.events.models import Tier
 from memsluice.gate import windows

@@ -114,7 +114,7 @@ class ScreenStage:
         )
         state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy))
         outcome = decide(state, sealed, policy, context)
-        verdict = outcome.verdict.to_json()
+        verdict = outcome.record
         changes = [self._event_change(sealed, outcome, verdict, rows)]
         changes += [RowChange(key, value) for key, value in encode_changes(sealed.tenant, outcome.changes)]
         changes.append(position)

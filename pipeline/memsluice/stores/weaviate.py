@@ -172,12 +172,10 @@ class WeaviateStore:
             raise StoreError(f"k is {k}, 1 to {SEARCH_MAX} allowed")
         request = search_request(tenant, zone, vector, k, scope, namespace, now_ms)
         try:
-            hits = list(read_hits(self._connected().search(request)(), tenant, zone))
+            return list(read_hits(self._connected().search(request)(), tenant, zone))
         except StoreUnavailable:
             self.close()
             raise
-        # Weaviate compares text without the white space around it; names may begin or end with some.
-        return [hit for hit in hits if _exactly(hit.object, scope, namespace)]
 
     def versions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, int]:
         """Return the versions of objects that are there."""
@@ -212,10 +210,6 @@ def address_of(connection: Connection, user: str) -> Address:
         key=connection.weaviate_key(user),
         secure=connection.weaviate_secure,
     )
-
-
-def _exactly(item: StoredObject, scope: Scope, namespace: str) -> bool:
-    return item.namespace == namespace and scope.admits(item.visibility, item.owner)
 
 
 def _copy_to_equals(

@@ -32,6 +32,16 @@ def _where(name: str) -> base_pb2.FilterTarget:
     return base_pb2.FilterTarget(property=name)
 
 
+def _quoted(text: str) -> str:
+    """Return the text between marks: Weaviate trims white space off what it indexes, and "ann " is not "ann"."""
+    return f"<{text}>"
+
+
+def _unquoted(text: str) -> str:
+    """Return what was quoted; text that nobody quoted stays as it is, and will agree with no admission."""
+    return text[1:-1] if text.startswith("<") and text.endswith(">") and len(text) > 1 else text
+
+
 def _equal(name: str, value: str) -> base_pb2.Filters:
     return _Filters(operator=_Filters.OPERATOR_EQUAL, target=_where(name), value_text=value)
 
@@ -51,7 +61,7 @@ def _in_scope(scope: Scope) -> base_pb2.Filters:
     options = [shared]
     for visibility, owner in ((Visibility.PRINCIPAL, scope.principal), (Visibility.SESSION, scope.session)):
         if owner:
-            options.append(_all(_equal("visibility", visibility.value), _equal("owner", owner)))
+            options.append(_all(_equal("visibility", visibility.value), _equal("owner", _quoted(owner))))
     return _Filters(operator=_Filters.OPERATOR_OR, filters=options) if len(options) > 1 else shared
 
 
@@ -70,8 +80,8 @@ def to_wire(item: StoredObject) -> batch_pb2.BatchObject:
         {
             "version": item.version,
             "visibility": item.visibility,
-            "owner": item.owner,
-            "namespace": item.namespace,
+            "owner": _quoted(item.owner),
+            "namespace": _quoted(item.namespace),
             "event_id": item.event_id,
             "tier": item.tier,
             "expires_ms": NEVER_MS if item.expires_ms is None else item.expires_ms,
@@ -94,7 +104,7 @@ def search_request(
         tenant=tenant,
         limit=k,
         near_vector=base_search_pb2.NearVector(vectors=_vectors(vector)),
-        filters=_all(_equal("namespace", namespace), unexpired, _in_scope(scope)),
+        filters=_all(_equal("namespace", _quoted(namespace)), unexpired, _in_scope(scope)),
         properties=search_get_pb2.PropertiesRequest(non_ref_properties=PROPERTIES),
         metadata=search_get_pb2.MetadataRequest(uuid=True, distance=True, vectors=[VECTOR_NAME]),
         uses_123_api=True,
@@ -156,8 +166,8 @@ def read_hits(reply: search_get_pb2.SearchReply, tenant: str, zone: Zone) -> Ite
                 tenant=tenant,
                 zone=zone,
                 visibility=fields.text("visibility"),
-                owner=fields.text("owner"),
-                namespace=fields.text("namespace"),
+                owner=_unquoted(fields.text("owner")),
+                namespace=_unquoted(fields.text("namespace")),
                 event_id=fields.text("event_id"),
                 tier=fields.number("tier", default=-1),
                 expires_ms=None if expires_ms == NEVER_MS else expires_ms,

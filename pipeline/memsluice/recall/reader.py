@@ -1,0 +1,200 @@
+"""Which of the entries that a store returned may be shown: a pure decision, and the reason for each that may not.
+
+Nothing that the store says is believed. What an entry is comes from its admission, verified by the gate's Ed25519
+signature; what the store holds must agree with it to the last property. An object that somebody wrote, changed, moved
+or put back with access to the store fails one of the checks and is withheld.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import orjson
+
+from memsluice.envelope import dsse
+from memsluice.envelope.codec import Vector, vector_to_bytes
+from memsluice.envelope.keys import Keyring
+from memsluice.envelope.records import check_digests
+from memsluice.envelope.seals import Admission, admission_verify_outside
+from memsluice.errors import InputError, SealError
+from memsluice.events.ids import scope_owner
+from memsluice.events.models import Tier, Visibility, Zone
+from memsluice.stores.base import Hit, Scope, StoredObject, expected_id
+
+INSTRUCTIONS_TOLERATED_MAX = 2
+"""Instruction patterns that an entry of tier 1 or 2 may match: a user's own words may (seed 002, pattern 6)."""
+
+
+class Withheld(StrEnum):
+    """Why an entry was not returned. One reason each: the first check that fails."""
+
+    FORGED = "forged"
+    """No admission, or none that the gate signed: written behind its back."""
+    MOVED = "moved"
+    """Admitted for another tenant, zone or object than where it was found."""
+    PROPERTY = "property"
+    """A stored property (tier, owner, version, …) is not what was admitted."""
+    CONTENT = "content"
+    """The content is not what was admitted."""
+    VECTOR = "vector"
+    """The vector is not what was admitted: it would be found for other questions."""
+    SCOPE = "scope"
+    """It belongs to another principal, session or namespace."""
+    EXPIRED = "expired"
+    UNRECORDED = "unrecorded"
+    """The log of landed objects does not know it (yet)."""
+    STALE = "stale"
+    """An older version than the current one: validly sealed, and put back."""
+    WITHDRAWN = "withdrawn"
+    INSTRUCTION = "instruction"
+    """Reads like an instruction to the agent (seed 002, pattern 6)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """What the log of landed objects says about an object."""
+
+    version: int
+    withdrawn: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asks what: the partition, the scope and namespace, and the question's unit vector, shape (384,)."""
+
+    tenant: str
+    zone: Zone
+    scope: Scope
+    namespace: str
+    question: Vector
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One verified entry. ``similarity`` is the cosine, -1 to 1, computed from the verified vector."""
+
+    admission: Admission
+    content: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What may be shown, nearest first, and the reason for everything withheld, by object id."""
+
+    kept: tuple[Entry, ...]
+    withheld: Mapping[str, Withheld]
+
+    def counts(self) -> Counter[str]:
+        """Return how many entries were withheld, by reason."""
+        return Counter(reason.value for reason in self.withheld.values())
+
+
+def select(
+    hits: Iterable[Hit],
+    asked: Asked,
+    k: int,
+    keyring: Keyring,
+    *,
+    risk: Callable[[str], int],
+    current: Mapping[str, Current] | None = None,
+) -> Selection:
+    """Return the ``k`` nearest entries that hold, and why each of the others does not.
+
+    ``risk`` counts instruction patterns in a text. ``current`` is what the freshness index knows of the hits; None
+    where there is no index. Raises ConfigError where the keyring has no digest key: content could not be verified.
+    """
+    kept, withheld = [], {}
+    for hit in hits:
+        found = judge(hit.object, asked, keyring, risk=risk, current=current)
+        if isinstance(found, Withheld):
+            withheld[hit.object.object_id] = found
+        else:
+            kept.append(found)
+    kept.sort(key=lambda entry: (-entry.similarity, entry.admission.object_id))
+    return Selection(tuple(kept[:k]), withheld)
+
+
+def judge(
+    item: StoredObject,
+    asked: Asked,
+    keyring: Keyring,
+    *,
+    risk: Callable[[str], int],
+    current: Mapping[str, Current] | None = None,
+) -> Entry | Withheld:
+    """Return the entry, or the reason that it must not be shown."""
+    admission = _admission(item, keyring)
+    if admission is None:
+        return Withheld.FORGED
+    if (admission.tenant, admission.zone) != (asked.tenant, asked.zone) or not _in_place(item, admission):
+        return Withheld.MOVED
+    if _properties(item) != _admitted_properties(admission):
+        return Withheld.PROPERTY
+    if (unsound := _digests(item, admission, keyring)) is not None:
+        return unsound
+    if not asked.scope.admits(admission.visibility, _owner(admission)) or admission.namespace != asked.namespace:
+        return Withheld.SCOPE
+    if admission.expires_ms is not None and admission.expires_ms <= asked.now_ms:
+        return Withheld.EXPIRED
+    if current is not None and (outdated := _outdated(admission, current.get(admission.object_id))) is not None:
+        return outdated
+    if risk(item.content) > (INSTRUCTIONS_TOLERATED_MAX if admission.tier <= Tier.USER_VERIFIED else 0):
+        return Withheld.INSTRUCTION
+    return Entry(admission, item.content, _cosine(item.vector, asked.question))
+
+
+def _admission(item: StoredObject, keyring: Keyring) -> Admission | None:
+    """Return the admission once its signature holds, for whatever tenant it was signed; None for a forged one."""
+    try:
+        envelope = orjson.loads(item.admission)
+        claimed = orjson.loads(dsse.parse(envelope).payload)
+        return admission_verify_outside(keyring, str(claimed["tenant"]), envelope)
+    except (orjson.JSONDecodeError, InputError, SealError, KeyError, TypeError):
+        return None
+
+
+def _in_place(item: StoredObject, admission: Admission) -> bool:
+    return item.object_id == admission.object_id == expected_id(admission) and item.zone is admission.zone
+
+
+def _owner(admission: Admission) -> str:
+    return scope_owner(admission.visibility, admission.principal, admission.session)
+
+
+def _properties(item: StoredObject) -> tuple[object, ...]:
+    scope = (item.visibility, item.owner, item.namespace)
+    return (item.version, *scope, item.event_id, item.tier, item.expires_ms, item.tenant)
+
+
+def _admitted_properties(admission: Admission) -> tuple[object, ...]:
+    scope = (Visibility(admission.visibility).value, _owner(admission), admission.namespace)
+    rest = (admission.event_id, int(admission.tier), admission.expires_ms, admission.tenant)
+    return (admission.version, *scope, *rest)
+
+
+def _digests(item: StoredObject, admission: Admission, keyring: Keyring) -> Withheld | None:
+    try:
+        check_digests(keyring, admission, item.content, None)
+    except (SealError, UnicodeEncodeError):
+        return Withheld.CONTENT
+    try:
+        check_digests(keyring, admission, item.content, vector_to_bytes(item.vector))
+    except SealError:
+        return Withheld.VECTOR
+    return None
+
+
+def _outdated(admission: Admission, current: Current | None) -> Withheld | None:
+    if current is None or current.version < admission.version:
+        return Withheld.UNRECORDED
+    if current.version > admission.version:
+        return Withheld.STALE
+    return Withheld.WITHDRAWN if current.withdrawn else None
+
+
+def _cosine(vector: Vector, question: Vector) -> float:
+    return float(vector @ question / np.sqrt((vector @ vector) * (question @ question)))

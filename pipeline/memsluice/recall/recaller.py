@@ -1,0 +1,182 @@
+"""Ask a tenant's memory: search, verify, publish what will be returned, and only then return it."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from memsluice.encoder import Encoder
+from memsluice.envelope.codec import vector_from_text, vector_to_text
+from memsluice.envelope.keys import Keyring
+from memsluice.errors import LimitExceeded
+from memsluice.events.limits import RETURNED_MAX
+from memsluice.events.models import Recall, Returned, Zone
+from memsluice.producer.build import make
+from memsluice.recall.reader import Asked, Current, Entry, Selection, select
+from memsluice.stores.base import Hit, Scope, VectorStore
+
+FETCH_MIN, FETCH_MAX = 20, 512
+"""Objects that one search of a recall asks the store for: first four times k, then more if too many are withheld."""
+FETCH_GROWTH = 4
+
+Publish = Callable[[Recall], None]
+"""Publishes a recall and returns once the broker (or the local log) has acknowledged it; raises otherwise."""
+
+
+class Freshness(Protocol):
+    """What the log of landed objects says, as of the moment it is asked."""
+
+    def current(self, tenant: str, object_ids: Sequence[str]) -> Mapping[str, Current]:
+        """Return the current version, or withdrawal, of those objects that the log knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The answer: verified entries, nearest first, and how many were withheld, by reason.
+
+    ``as_data`` marks the research mode: content of the external zone, to be handed on as data and never as guidance.
+    ``event_id`` is the recall's event, which was acknowledged before this object came to be.
+    """
+
+    entries: tuple[Entry, ...]
+    withheld: Counter[str]
+    event_id: str
+    as_data: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Who asks what, and where. Strings as in :class:`~memsluice.events.models.Recall`."""
+
+    tenant: str
+    text: str
+    agent: str
+    principal: str
+    session: str
+    namespace: str = "default"
+    zone: Zone = Zone.GUIDANCE
+    k: int = field(default=5)
+
+
+class Recaller:
+    """Reads memory for agents. Give it a reader's key for the store and a reader's credential behind ``publish``.
+
+    ``risk`` counts instruction patterns (default: the gate's own). ``new_id`` gives event ids, ``now_ms`` Unix ms.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: VectorStore,
+        encoder: Encoder,
+        keys: Callable[[], Keyring],
+        publish: Publish,
+        now_ms: Callable[[], int],
+        new_id: Callable[[], str],
+        freshness: Freshness | None = None,
+        risk: Callable[[str], int] | None = None,
+    ) -> None:
+        self._store = store
+        self._encoder = encoder
+        self._keys = keys
+        self._publish = publish
+        self._now_ms = now_ms
+        self._new_id = new_id
+        self._freshness = freshness
+        self._risk = risk or _gate_risk
+
+    def recall(
+        self,
+        tenant: str,
+        question: str,
+        *,
+        agent: str,
+        principal: str,
+        session: str,
+        namespace: str = "default",
+        k: int = 5,
+        zone: Zone = Zone.GUIDANCE,
+    ) -> Recalled:
+        """Return the nearest verified entries after their recall event was acknowledged.
+
+        Raises MalformedEvent or LimitExceeded for bad arguments, StoreUnavailable, and whatever ``publish`` raises:
+        then nothing was shown.
+        """
+        return self.ask(Question(tenant, question, agent, principal, session, namespace, zone, k))
+
+    def ask(self, question: Question) -> Recalled:
+        """As :meth:`recall`."""
+        if not 1 <= question.k <= RETURNED_MAX:
+            raise LimitExceeded(f"{question.k}, 1 to {RETURNED_MAX} allowed", field="k")
+        draft = self._event(question, (), None)  # limits are checked before anything is encoded
+        vector_text = vector_to_text(self._encoder.encode([question.text])[0])
+        asked = Asked(
+            tenant=question.tenant,
+            zone=question.zone,
+            scope=Scope(question.principal, question.session),
+            namespace=question.namespace,
+            question=vector_from_text(vector_text),
+            now_ms=self._now_ms(),
+        )
+        selection = self._verified(asked, question.k)
+        event = self._event(question, selection.kept, vector_text, event_id=draft.id)
+        self._publish(event)
+        return Recalled(selection.kept, selection.counts(), event.id, question.zone is Zone.EXTERNAL)
+
+    def _verified(self, asked: Asked, k: int) -> Selection:
+        """Search, and search wider while withheld entries take the place of ones that hold.
+
+        The first search leaves expired entries in, so that they are counted; the wider ones leave them to the store.
+        """
+        found: dict[str, Hit] = {}
+        size, now_ms = min(max(FETCH_GROWTH * k, FETCH_MIN), FETCH_MAX), 0
+        while True:
+            hits = self._store.search(
+                asked.tenant, asked.zone, asked.question, size, asked.scope, asked.namespace, now_ms
+            )
+            found.update((hit.object.object_id, hit) for hit in hits)
+            selection = select(
+                found.values(), asked, k, self._keys(), risk=self._risk, current=self._current(asked.tenant, found)
+            )
+            if len(selection.kept) == k or len(hits) < size or (size == FETCH_MAX and now_ms > 0):
+                return selection
+            size, now_ms = min(size * FETCH_GROWTH, FETCH_MAX), asked.now_ms
+
+    def _current(self, tenant: str, found: Mapping[str, Hit]) -> Mapping[str, Current] | None:
+        # After the search: what landed or was withdrawn until now counts, and nothing found can be newer than the log.
+        return None if self._freshness is None else self._freshness.current(tenant, list(found))
+
+    def _event(
+        self, question: Question, kept: Sequence[Entry], vector_text: str | None, event_id: str | None = None
+    ) -> Recall:
+        returned = [
+            Returned(
+                object_id=entry.admission.object_id,
+                version=entry.admission.version,
+                event_id=entry.admission.event_id,
+                tier=entry.admission.tier,
+                taint=entry.admission.taint,
+            )
+            for entry in kept
+        ]
+        return make(
+            Recall,
+            id=event_id or self._new_id(),
+            tenant=question.tenant,
+            time=datetime.fromtimestamp(self._now_ms() / 1_000, UTC),
+            agent=question.agent,
+            principal=question.principal,
+            session=question.session,
+            namespace=question.namespace,
+            question=question.text,
+            zone=question.zone,
+            returned=tuple(returned),
+            vector=vector_text,
+        )
+
+
+def _gate_risk(text: str) -> int:
+    from memsluice.gate.instructions import risk
+
+    return int(risk(text))

@@ -1,0 +1,28 @@
+"""The real streams, built by their own program from the real records into a folder that is gone afterwards."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memsluice.errors import ConfigError
+from memsluice.lab.figures.registry import Setting
+from memsluice.lab.run import streams_in
+
+BUILD_S_MAX = 300
+
+
+@contextmanager
+def streams(setting: Setting) -> Iterator[list[Path]]:
+    """Yield the paths of all streams. Raises ConfigError where the records are absent or their program fails."""
+    source = setting.records()
+    with tempfile.TemporaryDirectory(prefix="memsluice-streams-") as folder:
+        command = [sys.executable, str(source / "bench" / "build_streams.py"), str(source / "data"), folder]
+        built = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_S_MAX, check=False)
+        if built.returncode != 0:
+            raise ConfigError(f"build_streams.py failed: {built.stderr.strip()[-500:]}")
+        paths = streams_in(Path(folder))
+        setting.say(f"{len(paths)} streams built: {', '.join(path.stem for path in paths)}")
+        yield paths

@@ -1,7 +1,7 @@
 """Puts the stages together from a home directory: the same objects for the embedded runtime and for Kafka workers."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,9 @@ from memsluice.encoder import Encoder, load_encoder
 from memsluice.errors import ConfigError
 from memsluice.home import Home
 from memsluice.keystore import KeyStore
+from memsluice.recall.freshness import FreshnessIndex, LogRecord
 from memsluice.stages.embedded import Embedded, Listener, LocalLog
+from memsluice.stages.land import LandStage
 from memsluice.stages.screen import ScreenStage
 from memsluice.stages.seal import SealStage
 from memsluice.stores.base import VectorStore
@@ -18,7 +20,6 @@ from memsluice.topics import names
 
 if TYPE_CHECKING:
     from memsluice.stages.faust.spec import StageSpec
-    from memsluice.stages.land import LandStage
 
 SEAL_BATCH, LAND_BATCH = 256, 256
 STAGES = ("seal", "screen", "land")
@@ -27,6 +28,18 @@ STAGES = ("seal", "screen", "land")
 def clock_ms() -> int:
     """Return the time in Unix milliseconds."""
     return time.time_ns() // 1_000_000
+
+
+class LocalStoreLog:
+    """memory.store.v1 of a local log, for the readers' freshness index (its ``StoreLog``)."""
+
+    def __init__(self, log: LocalLog) -> None:
+        self._log = log
+
+    def read(self, partition: int, from_offset: int) -> Iterator[LogRecord]:
+        """Yield what the partition holds from an offset on."""
+        for record in self._log.read(names.STORE, from_offset, partition=partition):
+            yield LogRecord(record.offset, record.key, record.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +67,8 @@ class Assembly:
         """Return *screen* under the home's policies. Raises PolicyError."""
         return ScreenStage(self.keys.keyring, self.home.policies().of, names.PARTITIONS)
 
-    def land(self, store: VectorStore) -> "LandStage":
+    def land(self, store: VectorStore) -> LandStage:
         """Return *land*, writing to ``store``."""
-        from memsluice.stages.land import LandStage
-
         return LandStage(self.keys.keyring, store, names.PARTITIONS, self.now_ms)
 
     def embedded(self, encoder: Encoder, store: VectorStore, listener: Listener = lambda report: None) -> Embedded:
@@ -76,6 +87,10 @@ class Assembly:
         if not self.home.log_file.exists():
             raise ConfigError(f"there is no embedded log in {self.home.path}; `memsluice demo` makes one")
         return LocalLog(self.home.log_file)
+
+    def local_freshness(self, log: LocalLog) -> FreshnessIndex:
+        """Return the freshness index over a local log."""
+        return FreshnessIndex(LocalStoreLog(log), self.keys.keyring, names.PARTITIONS)
 
     def specs(self, connection: Connection) -> "dict[str, StageSpec]":
         """Return what the Kafka runtime needs of each stage, by name; encoder and store are opened at start."""
@@ -107,7 +122,7 @@ class Assembly:
                 app_id=names.APP_LAND,
                 user=names.USER_LAND,
                 inputs=(names.ACCEPTED,),
-                outputs=(names.STORE,),
+                outputs=(names.STORE, names.DEAD_LETTER),
                 kind="batch",
                 stage=lambda: self.land(WeaviateStore.of(connection, names.WEAVIATE_LAND)),
                 tuning=Tuning(batch_size=LAND_BATCH),

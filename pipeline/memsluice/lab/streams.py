@@ -15,15 +15,12 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from memsluice.envelope import dsse
-from memsluice.envelope.codec import canonical
 from memsluice.errors import ConfigError
-from memsluice.events import cloudevent
 from memsluice.events.limits import CONTENT_BYTES_MAX, TENANT_CHARS_MAX
 from memsluice.events.models import AnyPayload, Observation, Origin, Recall, Write
-from memsluice.events.names import EventType, payload_type
+from memsluice.events.names import EventType
 from memsluice.lab.cast import Signers
-from memsluice.stages.records import Headers
+from memsluice.producer.build import Message, build
 
 HIDDEN = frozenset({"label", "attack", "channel", "category"})
 LINE_BYTES_MAX = 1_000_000
@@ -173,14 +170,13 @@ def _milliseconds(moment: datetime) -> int:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
-def signed(published: Published, signers: Signers) -> tuple[bytes, bytes, Headers]:
+def signed(published: Published, signers: Signers) -> Message:
     """Return (key, value, headers) of an event's Kafka message, signed by its source's credential.
 
-    Raises ConfigError where the source has none.
+    Raises ConfigError where the source has none, LimitExceeded where the message would be too large.
     """
     payload = published.payload
     signer = signers.get((payload.tenant, published.source))
     if signer is None:
         raise ConfigError(f"no credential for source {published.source!r} of tenant {payload.tenant}")
-    envelope = dsse.sign(payload_type(published.type.value), canonical(payload.model_dump(mode="json")), [signer])
-    return cloudevent.write(published.type, payload, envelope, source=f"/{payload.tenant}/{published.source}")
+    return build(payload, [signer], source=f"/{payload.tenant}/{published.source}")

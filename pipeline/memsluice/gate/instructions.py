@@ -1,0 +1,82 @@
+"""Instruction patterns of seed 002, as published: the write filter (pattern 3) and the risk score (pattern 6).
+
+Both read :func:`memsluice.gate.unicode.normalise`, and the text that tag characters hide. Every pattern is a plain
+string or a regular expression without nested repetition, so the time is linear in the text.
+
+A known weakness, kept because it is what was published: the lists hold half a dozen English phrasings; honest
+requests ("from now on ...") match, and a paraphrase does not. They are one signal, and held writes are reviewable.
+"""
+
+import re
+from dataclasses import dataclass
+
+from memsluice.gate.unicode import hidden, normalise
+
+LONG_CHARACTERS = 500
+"""Pattern 3: "facts are short; long entries are usually dumps"."""
+
+INSTRUCTION_MARKERS = {
+    "marker_ignore_previous": "ignore previous",
+    "marker_ignore_all_previous": "ignore all previous",
+    "marker_disregard": "disregard",
+    "marker_system": "system:",
+    "marker_admin": "admin:",
+    "marker_you_are_now": "you are now",
+    "marker_your_new_task": "your new task",
+    "marker_from_now_on": "from now on",
+    "marker_new_instruction": "new instruction",
+    "marker_system_token": "<|system|>",
+    "marker_system_bracket": "[system]",
+}
+"""Pattern 3's write filter: any of these anywhere in the text."""
+
+INSTRUCTION_PATTERNS = {
+    "pattern_ignore_instructions": re.compile(r"ignore (all |previous )?(instructions|prompts)"),
+    "pattern_you_are": re.compile(r"you are (now|actually) a "),
+    "pattern_system": re.compile(r"system:\s"),
+    "pattern_chat_token": re.compile(r"<\|?(system|im_start|assistant)\|?>"),
+    "pattern_your_new": re.compile(r"your new (task|role|instructions?)"),
+}
+"""Pattern 6's risk score: one point for each that occurs. The text is casefolded, so the published ``(?i)`` is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A pattern's first occurrence: half-open character range in the *normalised* text.
+
+    ``hidden`` tells that it was found in what tag characters spell; the range is then in the normalised hidden text.
+    """
+
+    name: str
+    start: int
+    end: int
+    hidden: bool = False
+
+
+def find(text: str) -> tuple[Match, ...]:
+    """Return the first match of every marker and pattern that occurs in ``text``: at most 16, and 16 hidden ones."""
+    found = _find(normalise(text), seen=True)
+    if not text.isascii() and (unseen := hidden(text)):
+        found += _find(normalise(unseen), seen=False)
+    return tuple(found)
+
+
+def risk(text: str) -> int:
+    """Return seed 002's ``score_injection_risk``: how many of pattern 6's five patterns occur, hidden text included."""
+    return len({match.name for match in find(text)} & INSTRUCTION_PATTERNS.keys())
+
+
+def is_long(text: str, *, characters_max: int = LONG_CHARACTERS) -> bool:
+    """Say whether ``text`` is longer than a fact should be (pattern 3), in characters as written."""
+    return len(text) > characters_max
+
+
+def _find(text: str, *, seen: bool) -> list[Match]:
+    found = []
+    for name, marker in INSTRUCTION_MARKERS.items():
+        if (at := text.find(marker)) >= 0:
+            found.append(Match(name, at, at + len(marker), not seen))
+    for name, pattern in INSTRUCTION_PATTERNS.items():
+        if match := pattern.search(text):
+            found.append(Match(name, match.start(), match.end(), not seen))
+    return found

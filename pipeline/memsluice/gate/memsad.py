@@ -1,0 +1,239 @@
+"""MEMSAD, exactly as published (seed 000, "MEMSAD: Gradient-Coupled Anomaly Detection"): scores, threshold, bounds.
+
+Pure functions of vectors and numbers. A candidate's score is its cosine similarity to the questions asked lately; the
+threshold is mean plus kappa deviations of the same score over benign reference entries; above it the write is held.
+
+Symbols of the paper and names here::
+
+    H, m_max         history, history_size         rolling FIFO of question vectors, shape (m, d)
+    M_ref, N         reference, reference_size     benign entries to calibrate on, shape (n, d)
+    s(c; H)          score, s_max, s_mean, s_comb  Definition 6, Equation 7
+    mu^, sigma^      mu, sigma                     of {s(m; H) : m in M_ref}
+    kappa, delta     kappa, delta                  threshold factor, confidence
+    eta              bound                         Theorem 11
+
+Vectors are L2-normalised (Assumption 5 iii), so a cosine is a dot product; nothing here normalises again.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsluice.errors import StateError
+
+ALPHA = 0.5
+"""Weight of s_max in s_comb; Equation 7 uses one half."""
+
+Floats = NDArray[np.floating[Any]]
+
+
+class Mode(StrEnum):
+    """Which score is compared with the threshold."""
+
+    MAX = "max"
+    MEAN = "mean"
+    COMBINED = "combined"
+
+
+@dataclass(frozen=True, slots=True)
+class MemsadParameters:
+    """The detector's parameters; the defaults are those of the paper's main evaluation (Section 6.1)."""
+
+    mode: Mode = Mode.COMBINED
+    kappa: float = 2.0
+    reference_size: int = 50
+    history_size: int = 100
+    delta: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Every score of one candidate, each in [-1, 1], and ``nearest``, the row of H that gives the maximum."""
+
+    s_max: float
+    s_mean: float
+    s_comb: float
+    nearest: int
+
+    def of(self, mode: Mode) -> float:
+        """Return the score that ``mode`` compares with the threshold."""
+        if mode is Mode.COMBINED:
+            return self.s_comb
+        return self.s_max if mode is Mode.MAX else self.s_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """mu^ and sigma^ of ``size`` reference scores, the threshold mu^ + kappa sigma^, and Theorem 11's bound on it."""
+
+    mu: float
+    sigma: float
+    threshold: float
+    size: int
+    bound: float
+
+    def flags(self, value: float) -> bool:
+        """Say whether a score is anomalous: strictly above the threshold (Definition 6, Algorithm 1 line 2)."""
+        return value > self.threshold
+
+
+def score(candidate: Floats, history: Floats) -> Scores:
+    """Return s_max, s_mean and s_comb of a candidate of shape (d,) against H of shape (m, d), m >= 1.
+
+    Of equally near questions the first counts as ``nearest``. Raises :class:`StateError` on an empty history, against
+    which the paper defines no score.
+    """
+    if not len(history):
+        raise StateError("MEMSAD has no score against an empty history")
+    cosines = history @ candidate
+    nearest = int(cosines.argmax())
+    s_max = float(cosines[nearest])
+    s_mean = float(cosines.sum()) / len(cosines)
+    return Scores(s_max, s_mean, ALPHA * s_max + (1 - ALPHA) * s_mean, nearest)
+
+
+def combine(cosines: Floats, mode: Mode) -> NDArray[np.float64]:
+    """Return the score of each row of an (n, m) matrix of cosines, m >= 1, as shape (n,)."""
+    if not cosines.shape[1]:
+        raise StateError("MEMSAD has no score against an empty history")
+    s_max: NDArray[np.float64] = cosines.max(axis=1).astype(np.float64)
+    if mode is Mode.MAX:
+        return s_max
+    s_mean: NDArray[np.float64] = cosines.mean(axis=1, dtype=np.float64)
+    return s_mean if mode is Mode.MEAN else ALPHA * s_max + (1 - ALPHA) * s_mean
+
+
+def reference_scores(reference: Floats, history: Floats, mode: Mode) -> NDArray[np.float64]:
+    """Return {s(m; H) : m in M_ref} as shape (n,), for a reference of shape (n, d) and a history of shape (m, d)."""
+    return combine(reference @ history.T, mode)
+
+
+def calibrate(scores: Floats, parameters: MemsadParameters) -> Calibration:
+    """Return mu^, sigma^, threshold and bound of reference scores of shape (n,), n >= 2.
+
+    sigma^ is the sample deviation (N - 1 below the line): Appendix B.4 takes (N - 1) sigma^^2 / sigma^2 for a
+    chi-squared variable of N - 1 degrees. Theorem 11 is in terms of the unknown sigma; sigma^ is put in its place.
+
+    Raises :class:`StateError` for fewer than two scores.
+    """
+    size = len(scores)
+    if size < 2:
+        raise StateError(f"MEMSAD calibrates on at least 2 reference scores, not {size}")
+    exact = scores.astype(np.float64)
+    mu = float(exact.sum()) / size
+    deviations = exact - mu
+    sigma = math.sqrt(float(deviations @ deviations) / (size - 1))
+    bound = calibration_bound(sigma, size, kappa=parameters.kappa, delta=parameters.delta)
+    return Calibration(mu, sigma, mu + parameters.kappa * sigma, size, bound)
+
+
+def calibration_bound(sigma: float, size: int, *, kappa: float, delta: float) -> float:
+    """Return eta of Theorem 11: with probability 1 - delta the threshold is within eta of the population's.
+
+    eta = sigma (N^-1/2 + kappa (2 (N - 1))^-1/2) sqrt(2 ln(4 / delta)), for N = ``size`` >= 2. The proof needs
+    N >= :func:`calibration_size_min`, and independent, near-Gaussian scores.
+    """
+    spread = 1 / math.sqrt(size) + kappa / math.sqrt(2 * (size - 1))
+    return sigma * spread * math.sqrt(2 * math.log(4 / delta))
+
+
+def calibration_size_min(delta: float) -> int:
+    """Return the least N for which Theorem 11's proof holds: N >= 4 ln(4 / delta) (Appendix B.4)."""
+    return math.ceil(4 * math.log(4 / delta))
+
+
+def similarity_gap(candidate: Floats, victim: Floats, reference: Floats) -> float:
+    """Return Delta_s of Lemma 8: cos(c, q*) less the largest cos(m, q*) of the reference entries of shape (n, d)."""
+    return float(candidate @ victim) - float((reference @ victim).max())
+
+
+def gap_condition(gap: float, calibration: Calibration, *, kappa: float) -> bool:
+    """Say whether Lemma 8's condition Delta_s > kappa sigma^ + eta holds (Equation 9; strictly).
+
+    The lemma concludes that such a candidate is detected, under Assumption 9 (:func:`typical`) for the mean and
+    combined scores. **Do not rely on that**: its proof (Appendix B.1, step 4) takes the ceiling over entries near q*
+    for a ceiling over the whole history. A reference set that lies close to *other* questions has a high threshold
+    and a wide gap to q* at once; tests/gate/test_memsad.py has the counter-example. This is a reported figure here,
+    never a reason to accept or to hold.
+    """
+    return gap > kappa * calibration.sigma + calibration.bound
+
+
+def typical(victim_similarity: float, similarities: Floats, *, kappa: float) -> bool:
+    """Say whether Assumption 9 holds: cos(q*, c) is at least mean - kappa deviations of c's similarities to H.
+
+    ``similarities`` has shape (m,), m >= 2. The paper leaves the deviation's divisor open; m - 1 here, as elsewhere.
+    """
+    return victim_similarity >= float(similarities.mean()) - kappa * float(similarities.std(ddof=1))
+
+
+def bayes_error(separation: float) -> float:
+    """Return B(rho) = Phi(-rho / 2) of Theorem 10: what no threshold between two equal Gaussians can avoid."""
+    return 0.5 * math.erfc(separation / (2 * math.sqrt(2)))
+
+
+def window_optimal(sigma: float, drift: float, *, constant: float = 1.0) -> float:
+    """Return m* of Theorem 12: the history size that balances estimation error against drift per step.
+
+    m* = constant (sigma / Delta)^(2/3). The theorem gives the rate only; a constant of 1 is Appendix B.5's balance
+    sigma / sqrt(m) = m Delta. Infinite without drift.
+    """
+    return math.inf if drift == 0 else constant * (sigma / drift) ** (2 / 3)
+
+
+def false_positive_tail(epsilon: float, *, candidates: int, reference_size: int, rate: float) -> float:
+    """Return Proposition 21's bound on P(|FPR measured - FPR*| > epsilon), which may exceed 1 (then it says nothing).
+
+    ``candidates`` is n, ``reference_size`` is N and ``rate`` is FPR*, the rate at the population's threshold.
+    """
+    empirical = 2 * math.exp(-(candidates * epsilon**2 / 2) / (rate * (1 - rate) + epsilon / 3))
+    return empirical + 2 * math.exp(-reference_size * epsilon**2 / 8)
+
+
+class ReferenceMatrix:
+    """The cosines of N reference vectors with a FIFO history, kept as both change, in float64.
+
+    Definition 6 takes mu^ and sigma^ over {s(m; H)} of the *current* history. Recomputing that is O(N m d) for every
+    question; here a question replaces one column, O(N d), and a calibration is kept until either side changes.
+    """
+
+    def __init__(self, reference: Floats, parameters: MemsadParameters) -> None:
+        self.parameters = parameters
+        self._reference = np.ascontiguousarray(reference, dtype=np.float64)
+        self._history = np.zeros((parameters.history_size, reference.shape[1]))
+        self._cosines = np.zeros((len(reference), parameters.history_size))
+        self._asked = 0
+        self._calibration: Calibration | None = None
+
+    @property
+    def history(self) -> NDArray[np.float64]:
+        """H, shape (m, d) with m <= history_size, in no particular order once the oldest were replaced."""
+        return self._history[: self._asked]
+
+    @property
+    def cosines(self) -> NDArray[np.float64]:
+        """The cosines of reference entry i and history row j, shape (N, m)."""
+        return self._cosines[:, : self._asked]
+
+    def ask(self, question: Floats) -> None:
+        """Add a question of shape (d,); beyond history_size it takes the place of the oldest one."""
+        slot = self._asked % self.parameters.history_size
+        self._history[slot] = question
+        self._cosines[:, slot] = self._reference @ self._history[slot]
+        self._asked += 1
+        self._calibration = None
+
+    def calibration(self) -> Calibration:
+        """Return the calibration for the current history. Raises :class:`StateError` where there is none."""
+        if self._calibration is None:
+            self._calibration = calibrate(combine(self.cosines, self.parameters.mode), self.parameters)
+        return self._calibration
+
+    def decide(self, candidate: Floats) -> tuple[Scores, Calibration, bool]:
+        """Score a candidate of shape (d,) and say whether it is flagged (Algorithm 1)."""
+        scores, calibration = score(candidate, self.history), self.calibration()
+        return scores, calibration, calibration.flags(scores.of(self.parameters.mode))

@@ -11,10 +11,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from memsluice.connection import Connection
 from memsluice.errors import StackError
 from memsluice.stack import control
 from memsluice.stack.bringup import bring_up
 from memsluice.stack.layout import CACHE_VARIABLE, HOME_VARIABLE, Layout, home_dir
+from memsluice.stack.roles import apply_roles
 from memsluice.stack.terminal import friendly, progress
 
 app = typer.Typer(no_args_is_help=True, help="A real Kafka and Weaviate on this machine, without containers.")
@@ -145,3 +147,12 @@ def down(
             console.print(
                 f"data, logs and credentials at {home_dir(home)} are removed", highlight=False, soft_wrap=True
             )
+
+
+@app.command()
+def roles(home: Annotated[Path | None, typer.Option(help="A local stack's home.", show_default=False)] = None) -> None:
+    """Put the store's roles in force on a store of your own; ``up`` does it for the local one."""
+    console = Console()
+    with friendly(Console(stderr=True)):
+        apply_roles(Connection.load(home))
+        console.print("the store's roles are in force", highlight=False)

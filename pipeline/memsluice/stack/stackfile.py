@@ -81,7 +81,7 @@ def next_start(previous: StackFile | None, token: Callable[[int], str] = secrets
         weaviate_keys={user: SecretStr(token(TOKEN_BYTES)) for user in WEAVIATE_USERS},
     )
     return StackFile(
-        cluster_id=base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="),
+        cluster_id=base64.b64encode(uuid.uuid4().bytes, altchars=b"Ab").decode().rstrip("="),  # no leading dash
         ports=free,
         cluster_password=SecretStr(token(TOKEN_BYTES)),
         connection=_connect(free, first),

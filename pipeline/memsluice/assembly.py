@@ -1,10 +1,10 @@
 """Puts the stages together from a home directory: the same objects for the embedded runtime and for Kafka workers."""
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memsluice.clock import wall_ms
 from memsluice.connection import Connection
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.errors import ConfigError
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 
 SEAL_BATCH, LAND_BATCH = 256, 256
 STAGES = ("seal", "screen", "land")
-
-
-def clock_ms() -> int:
-    """Return the time in Unix milliseconds."""
-    return time.time_ns() // 1_000_000
 
 
 class LocalStoreLog:
@@ -51,21 +46,21 @@ class Assembly:
 
     home: Home
     keys: KeyStore
-    now_ms: Callable[[], int] = clock_ms
+    now_ms: Callable[[], int] = wall_ms
 
     @classmethod
-    def at(cls, home: Home, now_ms: Callable[[], int] = clock_ms) -> "Assembly":
+    def at(cls, home: Home, now_ms: Callable[[], int] = wall_ms) -> "Assembly":
         """Return the assembly of a home; its gate keys are created where they are missing."""
         home.prepare()
         return cls(home, KeyStore.init(home.path, now_ms()), now_ms)
 
     def seal(self, encoder: Encoder) -> SealStage:
         """Return *seal*."""
-        return SealStage(self.keys.keyring, self.keys.registry, encoder, names.PARTITIONS)
+        return SealStage(self.keys.keyring, self.keys.registry, encoder, names.PARTITIONS, self.now_ms)
 
     def screen(self) -> ScreenStage:
         """Return *screen* under the home's policies. Raises PolicyError."""
-        return ScreenStage(self.keys.keyring, self.home.policies().of, names.PARTITIONS)
+        return ScreenStage(self.keys.keyring, self.home.policies().of, names.PARTITIONS, self.now_ms)
 
     def land(self, store: VectorStore) -> LandStage:
         """Return *land*, writing to ``store``."""

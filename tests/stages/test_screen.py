@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.gate.build import PARTITION, RING, TENANT, MemoryRows, axis, sealed
+from tests.gate.build import PARTITION, RING, T0, TENANT, MemoryRows, axis, sealed
 
 from memsluice.envelope import codec
 from memsluice.envelope.records import accepted_from_bytes, held_from_bytes
@@ -162,3 +162,11 @@ def test_expired_rows_are_swept_and_no_decision_notices() -> None:
     left = [key for key in rows if key.startswith(b"acme\0event\0e") and int(key.rsplit(b"e", 1)[1]) < 40]
     assert before >= 80
     assert left == []
+
+
+def test_a_backlog_from_before_a_rotation_is_signed_with_todays_key() -> None:
+    """Which key signs depends on now: events appended before the new key was valid do not stop the worker."""
+    ring = RING.retire("seal-1").with_key(replace(RING.get("seal-1"), kid="seal-2", not_before_ms=T0 + 1))
+    step = ScreenStage(lambda: ring, default().of, 8, lambda: T0 + 2).process(record(write(0), 0), MemoryRows())
+    audit = next(output for output in step.outputs if output.topic == AUDIT)
+    assert open_(ring, TENANT, VERDICT, audit.value)["seal_kid"] == "seal-2"

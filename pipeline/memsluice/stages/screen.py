@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from memsluice.clock import Clock, wall_ms
 from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.seals import Sealed, sealed_from_bytes
@@ -38,10 +39,17 @@ POSITION = "position"
 class ScreenStage:
     """The stage object; see the module."""
 
-    def __init__(self, keys: Callable[[], Keyring], policies: Callable[[str], Policy], partitions: int) -> None:
+    def __init__(
+        self,
+        keys: Callable[[], Keyring],
+        policies: Callable[[str], Policy],
+        partitions: int,
+        now_ms: Clock = wall_ms,
+    ) -> None:
         self._keys = keys
         self._policies = policies
         self._partitions = partitions
+        self._now_ms = now_ms  # chooses the signing key, which a verdict then names; decisions go by the append time
         self._memsad: OrderedDict[tuple[int, str], MemsadState] = OrderedDict()
         self._sweeper = Sweeper()
 
@@ -109,8 +117,8 @@ class ScreenStage:
         context = Context(
             now_ms=now_ms,
             sealed_offset=record.offset,
-            seal_kid=keyring.signing(Purpose.SEAL, now_ms).kid,
-            admission_kid=keyring.signing(Purpose.ADMISSION, now_ms).kid,
+            seal_kid=keyring.signing(Purpose.SEAL, self._now_ms()).kid,
+            admission_kid=keyring.signing(Purpose.ADMISSION, self._now_ms()).kid,
         )
         state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy))
         outcome = decide(state, sealed, policy, context)

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import orjson
 
+from memsluice.clock import Clock, wall_ms
 from memsluice.encoder import Encoder
 from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
@@ -54,12 +55,18 @@ class SealStage:
     """The stage object. ``keys`` and ``registry`` are asked anew for each batch, so that rotation needs no stop."""
 
     def __init__(
-        self, keys: Callable[[], Keyring], registry: Callable[[], Registry], encoder: Encoder, partitions: int
+        self,
+        keys: Callable[[], Keyring],
+        registry: Callable[[], Registry],
+        encoder: Encoder,
+        partitions: int,
+        now_ms: Clock = wall_ms,
     ) -> None:
         self._keys = keys
         self._registry = registry
         self._encoder = encoder
         self._partitions = partitions
+        self._now_ms = now_ms  # which key signs depends on today, not on when a record of the backlog was appended
         self._model = f"{encoder.model_id}@{encoder.revision}"
 
     def process(self, batch: Sequence[Record]) -> list[list[Output]]:
@@ -122,7 +129,7 @@ class SealStage:
             )
 
     def _outputs(self, record: Record, draft: Sealed | InputError, keyring: Keyring) -> list[Output]:
-        kid = keyring.signing(Purpose.SEAL, record.timestamp_ms).kid
+        kid = keyring.signing(Purpose.SEAL, self._now_ms()).kid
         headers = passed_on(record.headers)
         if isinstance(draft, InputError):
             position = Position(record.topic, record.partition, record.offset, record.timestamp_ms)

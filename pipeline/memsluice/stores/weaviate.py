@@ -47,6 +47,7 @@ _NOT_THE_OBJECTS_FAULT = (
     "rbac",
     "authoriz",
     "could not find class",
+    "class not found",
     "read-only",
     "readonly",
     "no space left",

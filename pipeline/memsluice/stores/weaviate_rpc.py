@@ -26,7 +26,7 @@ _OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
 )
-_PARTITION_MISSING = ("tenant not found", "could not find class")
+_PARTITION_MISSING = ("tenant not found", "could not find class", "class not found")
 """The tenant, or nobody yet, has written to this zone: an empty answer."""
 _REFUSALS = ("rbac: ", "forbidden", "unauthorized")
 """What says that the key is at fault, and not the transport."""

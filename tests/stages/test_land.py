@@ -1,0 +1,280 @@
+"""*land*: what is verified once more, what each record comes to, and waiting for a store that is down."""
+
+import os
+import signal
+import threading
+from dataclasses import replace
+from uuid import uuid4
+
+import numpy as np
+import orjson
+import pytest
+from tests.stores.build import PARTITIONS, RING, STRANGER, T0, TRACE, accepted, axis, entry
+
+from memsluice.envelope.records import stored_from_bytes
+from memsluice.envelope.seals import close
+from memsluice.errors import StoreError, StoreUnavailable
+from memsluice.events.models import Zone
+from memsluice.events.names import ADMISSION, DEAD_LETTER_HEADER
+from memsluice.events.partition import partition_of
+from memsluice.stack import control
+from memsluice.stages.land import RETRY_FIRST_S, RETRY_MAX_S, LandStage
+from memsluice.stages.records import Record
+from memsluice.stores.base import Outcome, Scope, UpsertResult
+from memsluice.stores.faiss import FaissStore
+from memsluice.stores.weaviate import WeaviateStore
+from memsluice.topics.names import DEAD_LETTER, STORE, WEAVIATE_LAND
+
+ANA = Scope("ana", "s-1")
+
+
+class Faulty:
+    """A real store behind a fault: fails as often as told, then works. Everything else passes through."""
+
+    def __init__(self, store, faults) -> None:
+        self.store, self.faults, self.calls = store, list(faults), 0
+
+    def upsert(self, objects):
+        """Raise, or spoil the results, as the next fault says."""
+        self.calls += 1
+        if not self.faults:
+            return self.store.upsert(objects)
+        fault = self.faults.pop(0)
+        if isinstance(fault, Exception):
+            raise fault
+        return fault(self.store, objects)
+
+    def __getattr__(self, name):
+        return getattr(self.store, name)
+
+
+@pytest.fixture
+def store():
+    """An embedded store in memory."""
+    return FaissStore(":memory:")
+
+
+def stage(store, now_ms=T0, **options) -> LandStage:
+    """Return the stage under test, which never really waits."""
+    options.setdefault("wait", lambda _seconds: False)
+    return LandStage(lambda: RING, store, PARTITIONS, lambda: now_ms, **options)
+
+
+def found(store, tenant: str, zone=Zone.GUIDANCE, now_ms=T0) -> set[str]:
+    """Return the contents that a search finds."""
+    return {hit.object.content for hit in store.search(tenant, zone, axis(0), 100, ANA, "default", now_ms)}
+
+
+def why(output) -> dict:
+    """Return what a dead letter's last header says."""
+    name, value = output.headers[-1]
+    assert (output.topic, name) == (DEAD_LETTER, DEAD_LETTER_HEADER)
+    return orjson.loads(value)
+
+
+def test_a_landed_entry_is_in_the_store_and_said_to_be(store) -> None:
+    """One store record an object: keyed by it, on the tenant's partition, with its version and the producer's trace."""
+    record = accepted("acme", 7, "note")
+    ((output,),) = stage(store).process([record])
+    stored = stored_from_bytes(RING, "acme", output.value)
+    assert (output.topic, output.partition) == (STORE, partition_of("acme", PARTITIONS))
+    assert output.key == stored.object_id.encode()
+    assert (stored.version, stored.event_id, stored.zone, stored.withdrawn) == (7, "event-7", Zone.GUIDANCE, False)
+    assert output.headers == (TRACE, ("memsluice-event-id", b"event-7"))
+    assert found(store, "acme") == {"note"}
+
+
+def test_a_re_delivered_batch_changes_nothing_and_says_the_same(store) -> None:
+    """At least once in, exactly one object, byte for byte the same store records."""
+    batch = [accepted("acme", n, f"c{n}", axis(n)) for n in range(20)]
+    first, again = stage(store).process(batch), stage(store).process(batch)
+    assert first == again
+    assert store.count("acme", Zone.GUIDANCE) == 20
+
+
+def _bent(record: Record, **changes) -> Record:
+    value = orjson.loads(record.value)
+    return replace(record, value=orjson.dumps({**value, **changes}))
+
+
+def bad_records() -> dict[str, Record]:
+    """Records that nobody with the gate's keys wrote like this."""
+    good, other = accepted("acme", 1, "note"), accepted("acme", 2, "other", axis(3))
+    elsewhere = (partition_of("acme", PARTITIONS) + 1) % PARTITIONS
+    sealed_otherwise = orjson.loads(close(RING, "seal-1", "acme", ADMISSION, {"tenant": "acme"}))
+    return {
+        "null value": replace(good, value=None),
+        "no JSON": replace(good, value=b"\xff{"),
+        "a list": replace(good, value=b"[]"),
+        "content changed": _bent(good, content="note!"),
+        "vector of another": _bent(good, vector=orjson.loads(other.value)["vector"]),
+        "vector no base64": _bent(good, vector="*"),
+        "admission of another": _bent(good, admission=orjson.loads(other.value)["admission"]),
+        "admission a text": _bent(good, admission="x"),
+        "admission without fields": _bent(good, admission=sealed_otherwise),
+        "another tenant's key": replace(good, key=b"globex"),
+        "a key that is no text": replace(good, key=b"\xff\xfe"),
+        "no key": replace(good, key=None),
+        "signed by a stranger": accepted("acme", 1, "note", ring=STRANGER),
+        "an object id of somebody else": accepted("acme", 1, "note", object_id=entry("acme", event_id="e9").object_id),
+        "wrong partition": replace(good, partition=elsewhere),
+    }
+
+
+@pytest.mark.parametrize("name", bad_records())
+def test_what_does_not_verify_is_a_dead_letter_with_its_own_bytes(store, name) -> None:
+    """Key, value and headers are kept as they were, one header says why and where, and nothing reaches the store."""
+    record = bad_records()[name]
+    good = [accepted("acme", n, f"c{n}", axis(n)) for n in (5, 6)]
+    before, (letter,), after = stage(store).process([good[0], record, good[1]])
+    assert (letter.key, letter.value, letter.headers[:-1]) == (record.key, record.value, record.headers)
+    told = why(letter)
+    assert told["reason"] == ("wrong_partition" if name == "wrong partition" else "seal")
+    assert (told["topic"], told["partition"], told["offset"]) == (record.topic, record.partition, record.offset)
+    assert letter.partition == record.partition
+    assert [output.topic for output in (*before, *after)] == [STORE, STORE]
+    assert found(store, "acme") == {"c5", "c6"}
+
+
+def test_what_expired_on_the_way_is_withdrawn(store) -> None:
+    """An entry whose time is over is not written; what it replaces goes; readers are told so."""
+    stage(store).process([accepted("acme", 1, "old", key="k")])
+    late = accepted("acme", 2, "late", key="k", expires_ms=T0 + 100)
+    ((output,),) = stage(store, now_ms=T0 + 100).process([late])
+    stored = stored_from_bytes(RING, "acme", output.value)
+    assert (stored.version, stored.withdrawn) == (2, True)
+    assert store.count("acme", Zone.GUIDANCE) == 0
+
+
+def test_an_expired_entry_withdraws_nothing_that_is_newer(store) -> None:
+    """Re-delivered late, an expired version leaves the newer one, and its store record, alone."""
+    stage(store).process([accepted("acme", 9, "new", key="k")])
+    assert stage(store).process([accepted("acme", 2, "late", key="k", expires_ms=T0 - 1)]) == [[]]
+    assert found(store, "acme") == {"new"}
+
+
+def test_an_older_version_leaves_no_trace(store) -> None:
+    """Its store record would, compacted, outlive the newer one's."""
+    stage(store).process([accepted("acme", 9, "new", key="k")])
+    assert stage(store).process([accepted("acme", 4, "old", key="k")]) == [[]]
+    both = [accepted("acme", 12, "b", key="k"), accepted("acme", 11, "a", key="k")]
+    newer, older = stage(store).process(both)
+    assert (len(newer), older) == (1, [])
+    assert found(store, "acme") == {"b"}
+
+
+def test_an_object_that_the_store_refuses_is_a_dead_letter_and_the_rest_land(store) -> None:
+    """Refused is not lost: the record is kept with the store's own words, and its 63 neighbours are in."""
+
+    def refuse_third(real, objects):
+        landed = real.upsert([item for n, item in enumerate(objects) if n != 3])
+        landed.insert(3, UpsertResult(objects[3].object_id, Outcome.REFUSED, "not this one"))
+        return landed
+
+    batch = [accepted("acme", n, f"c{n}", axis(n)) for n in range(64)]
+    results = stage(Faulty(store, [refuse_third])).process(batch)
+    assert [n for n, outputs in enumerate(results) if outputs[0].topic == DEAD_LETTER] == [3]
+    assert (why(results[3][0])["reason"], why(results[3][0])["detail"]) == ("store_refused", "not this one")
+    assert results[3][0].value == batch[3].value
+    assert store.count("acme", Zone.GUIDANCE) == 63
+
+
+def test_a_store_that_is_down_is_waited_for_in_place(store) -> None:
+    """The same batch again after growing, bounded pauses; nothing is skipped, nothing written twice."""
+    pauses: list[float] = []
+    faulty = Faulty(store, [StoreUnavailable("down")] * 5 + [StoreError("key refused")])
+    batch = [accepted("acme", n, f"c{n}", axis(n)) for n in range(3)]
+    results = stage(faulty, wait=pauses.append).process(batch)
+    assert pauses == [0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
+    assert (pauses[0], pauses[-1]) == (RETRY_FIRST_S, RETRY_MAX_S)
+    assert [len(outputs) for outputs in results] == [1, 1, 1]
+    assert store.count("acme", Zone.GUIDANCE) == 3
+
+
+def test_only_what_was_not_written_is_tried_again(store) -> None:
+    """An answer lost half way: the objects that landed are not sent again, the others are."""
+    sent: list[int] = []
+
+    def half(real, objects):
+        sent.append(len(objects))
+        done = real.upsert(objects[:2])
+        return done + [UpsertResult(item.object_id, Outcome.UNAVAILABLE, "later") for item in objects[2:]]
+
+    def rest(real, objects):
+        sent.append(len(objects))
+        return real.upsert(objects)
+
+    batch = [accepted("acme", n, f"c{n}", axis(n)) for n in range(5)]
+    results = stage(Faulty(store, [half, rest])).process(batch)
+    assert sent == [5, 3]
+    assert all(len(outputs) == 1 for outputs in results)
+    assert store.count("acme", Zone.GUIDANCE) == 5
+
+
+def test_stopping_ends_the_wait(store) -> None:
+    """SIGTERM during an outage: the batch raises at once, so that it is not committed and the worker can end."""
+    land = LandStage(lambda: RING, Faulty(store, [StoreUnavailable("down")] * 1_000), PARTITIONS, lambda: T0)
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            land.process([accepted("acme", 1, "note")])
+        except StoreUnavailable as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(0.2)
+    assert thread.is_alive()
+    land.stop()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert len(raised) == 1
+
+
+def test_an_object_with_a_vector_that_is_none_never_reaches_a_store(store) -> None:
+    """Admitted with digests that hold, yet of zeros: refused for itself, as a dead letter."""
+    record = accepted("acme", 1, "zero", np.zeros(384, dtype=np.float32))
+    ((letter,),) = stage(store).process([record])
+    assert why(letter)["reason"] == "store_refused"
+
+
+@pytest.mark.stack
+@pytest.mark.timeout(180)
+def test_an_outage_of_the_real_store_loses_and_doubles_nothing(stack) -> None:
+    """Frozen in the middle of landing and awake again: every object once, every batch committed once."""
+    tenants = [f"land-{uuid4().hex[:10]}-{n}" for n in range(3)]
+    batches = [
+        [accepted(tenants[n % 3], 100 * b + n, f"c{b}-{n}", axis((b * 40 + n) % 384)) for n in range(60)]
+        for b in range(6)
+    ]
+    (server,) = [row for row in control.status(stack.home) if row.name == "weaviate"]
+    store = WeaviateStore.of(stack.connection, WEAVIATE_LAND)
+    land = LandStage(lambda: RING, store, PARTITIONS, lambda: T0)
+    land.process(batches[0])
+    woken = threading.Timer(7.0, os.kill, (server.pid, signal.SIGCONT))  # beyond a call's deadline of 5 s
+    os.kill(server.pid, signal.SIGSTOP)
+    woken.start()
+    try:
+        results = [land.process(batch) for batch in batches[1:]]
+    finally:
+        woken.cancel()
+        os.kill(server.pid, signal.SIGCONT)
+    assert all(len(outputs) == 1 for batch in results for outputs in batch)
+    assert [store.count(tenant, Zone.GUIDANCE) for tenant in tenants] == [120, 120, 120]
+    land.process(batches[2])
+    assert [store.count(tenant, Zone.GUIDANCE) for tenant in tenants] == [120, 120, 120]
+    store.close()
+
+
+@pytest.mark.stack
+def test_a_bad_object_in_a_batch_lands_63_on_the_real_store(stack) -> None:
+    """One record of 64 that no store takes: its own dead letter, and 63 objects in Weaviate."""
+    tenant = f"land-{uuid4().hex[:10]}"
+    batch = [accepted(tenant, n, f"c{n}", axis(n)) for n in range(64)]
+    batch[9] = accepted(tenant, 9, "zero", np.zeros(384, dtype=np.float32))
+    store = WeaviateStore.of(stack.connection, WEAVIATE_LAND)
+    results = LandStage(lambda: RING, store, PARTITIONS, lambda: T0).process(batch)
+    assert [n for n, outputs in enumerate(results) if outputs[0].topic == DEAD_LETTER] == [9]
+    assert store.count(tenant, Zone.GUIDANCE) == 63
+    store.close()

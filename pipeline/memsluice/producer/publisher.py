@@ -4,6 +4,7 @@ No content appears in a log, in an exception or in a statistic: only event ids, 
 """
 
 import atexit
+import logging
 import os
 import threading
 import uuid
@@ -257,6 +258,7 @@ def _producer(settings: Mapping[str, Any], options: Options) -> Any:
         **settings,
         **fixed_settings(settings),
         "error_cb": failed,
+        "logger": logging.getLogger("memsluice.producer.librdkafka"),  # else it writes to stderr by itself
     }
     try:
         return Producer(merged)

@@ -56,17 +56,14 @@ class Count:
     there re-emits those bytes and writes all its rows again.
     """
 
-    def __init__(self, target: str, *, padding: int = 0, poison_bytes: int = 0, sleep_s: float = 0.0) -> None:
+    def __init__(self, target: str, *, padding: int = 0, poison_bytes: int = 0) -> None:
         self._target = target
-        self._sleep_s = sleep_s
         self._padding = padding
         self._poison_bytes = poison_bytes
         self.forgotten: list[int] = []
 
     def process(self, record: Record, rows: Rows) -> Step:
         """Return the count as output and five rows as changes."""
-        if self._sleep_s:
-            time.sleep(self._sleep_s)
         key = record.key or b""
         redo = b"r/%020d" % record.offset
         known = rows.get(redo)
@@ -87,3 +84,57 @@ class Count:
     def forget(self, partition: int) -> None:
         """Note it."""
         self.forgotten.append(partition)
+
+
+class Clock:
+    """Sends the record's timestamp on."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+
+    def process(self, batch: Sequence[Record]) -> list[list[Output]]:
+        """Return one output a record."""
+        return [[Output(self._target, r.partition, r.key, str(r.timestamp_ms).encode())] for r in batch]
+
+
+class Shelf:
+    """Puts and deletes rows, and sends what a scan finds *before* the next record's changes."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._listed = b""
+
+    def process(self, record: Record, rows: Rows) -> Step:
+        """Change two rows; the output lists the shelf with this record's changes merged in by hand."""
+        i = record.offset
+        changes = [RowChange(b"a/%03d" % (i % 40), b"%d" % i), RowChange(b"b/other", b"-")]
+        shelf = dict(rows.scan(b"a/", 1000))
+        shelf[changes[0].key] = changes[0].value or b""
+        if i % 3 == 0:
+            gone = b"a/%03d" % (i * 7 % 40)
+            changes.append(RowChange(gone, None))
+            shelf.pop(gone, None)
+        if len(shelf) > 25:
+            assert list(rows.scan(b"a/", 5)) == sorted(rows.scan(b"a/", 1000))[:5]
+        line = b",".join(k + b"=" + v for k, v in sorted(shelf.items())[:25])
+        return Step((Output(self._target, record.partition, record.key, line),), changes)
+
+    def forget(self, partition: int) -> None:
+        """Nothing is cached."""
+
+
+class Broken(Stamp):
+    """Raises at the record with the value ``poison``."""
+
+    def process(self, batch: Sequence[Record]) -> list[list[Output]]:
+        """Stamp, or raise."""
+        if any(record.value == b"poison" for record in batch):
+            raise ValueError("the stage does not know what to do")
+        return super().process(batch)
+
+
+class Astray(Stamp):
+    """Sends to a topic that its spec does not name."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__(f"{target}-elsewhere")

@@ -15,7 +15,9 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, ConsumerGroupState, Producer
+from confluent_kafka import TopicPartition as CTP
+from confluent_kafka.admin import AdminClient
 
 from memsluice.connection import Connection
 from memsluice.stages.records import Record
@@ -44,6 +46,7 @@ class Lab:
     user: str = "admin"
     tag: str = field(default_factory=lambda: uuid.uuid4().hex[:10])
     workers: list["Worker"] = field(default_factory=list)
+    clients: dict[str, Consumer] = field(default_factory=dict)
 
     @property
     def source(self) -> str:
@@ -139,24 +142,37 @@ class Lab:
             await consumer.stop()
 
     def committed(self, group: str | None = None) -> dict[tuple[str, int], int]:
-        """Return the group's committed offsets."""
-        return asyncio.run(self._committed(group or self.group))
-
-    async def _committed(self, group: str) -> dict[tuple[str, int], int]:
-        async with _admin(self) as admin:
-            offsets = await admin.list_consumer_group_offsets(group)
-            return {(tp.topic, tp.partition): meta.offset for tp, meta in offsets.items() if meta.offset >= 0}
+        """Return the group's committed offsets on the input topic."""
+        consumer = self._client(group or self.group)
+        tps = [CTP(self.source, n) for n in consumer.list_topics(self.source).topics[self.source].partitions]
+        return {(tp.topic, tp.partition): tp.offset for tp in consumer.committed(tps, HANG_S) if tp.offset >= 0}
 
     def total(self, topic: str) -> int:
         """Return how many records were ever appended to ``topic``."""
-        return asyncio.run(self._total(topic))
+        consumer = self._client(self.group)
+        numbers = consumer.list_topics(topic).topics[topic].partitions
+        return sum(consumer.get_watermark_offsets(CTP(topic, n), HANG_S)[1] for n in numbers)
 
-    async def _total(self, topic: str) -> int:
-        async with AIOKafkaConsumer(**self.connection.aiokafka(self.user), enable_auto_commit=False) as consumer:
-            await consumer._client.force_metadata_update()
-            numbers = await consumer._client._wait_on_metadata(topic)
-            ends = await consumer.end_offsets([TopicPartition(topic, n) for n in numbers or ()])
-            return sum(ends.values())
+    def members(self) -> int:
+        """Return how many members the group has that were given partitions, or 0 while it is rebalancing."""
+        described = AdminClient(self.connection.confluent(self.user)).describe_consumer_groups([self.group])
+        group = described[self.group].result(HANG_S)
+        if group.state != ConsumerGroupState.STABLE:
+            return 0
+        return sum(1 for member in group.members if member.assignment and member.assignment.topic_partitions)
+
+    def truncate(self, topic: str, partition: int, before: int) -> None:
+        """Delete the records before an offset, as retention would."""
+        admin = AdminClient(self.connection.confluent(self.user))
+        for done in admin.delete_records([CTP(topic, partition, before)]).values():
+            done.result(HANG_S)
+
+    def _client(self, group: str) -> Consumer:
+        """Return a client that asks about ``group`` and is no member of it."""
+        if group not in self.clients:
+            settings = {**self.connection.confluent(self.user), "group.id": group, "enable.auto.commit": False}
+            self.clients[group] = Consumer(settings)
+        return self.clients[group]
 
     def stage(self, make: str, kind: str, **options: Any) -> dict[str, Any]:
         """Describe a stage for worker_main.py."""
@@ -212,6 +228,8 @@ class Lab:
         """End every worker that is left and remove the topics and the group."""
         for worker in self.workers:
             worker.kill()
+        for client in self.clients.values():
+            client.close()
         asyncio.run(self._remove())
 
     async def _remove(self) -> None:
@@ -254,6 +272,14 @@ class Worker:
             return self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"the worker did not end:\n{self.text()[-4000:]}") from None
+
+    def ends_within(self, seconds: float) -> bool:
+        """Tell whether the process ends by itself within that time."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def stop(self) -> int:
         """SIGTERM and wait."""

@@ -12,12 +12,12 @@ from .harness import Lab, until
 
 pytestmark = pytest.mark.stack
 
-BACKLOG = 2500
+BACKLOG = 1000
 SMALL_CHANGELOG = {"max.message.bytes": "20000"}
 
 
 def _recover_with_a_backlog(lab: Lab, *, unguarded: bool) -> int:
-    """Fill state, lose the local copy, and start on a backlog with a recovery whose end is drawn out.
+    """Fill state, lose the local copy, start on a backlog, and let 100 records queue before the recovery's last step.
 
     Returns how many outputs there are in the end; the exit code is checked here.
     """
@@ -28,8 +28,8 @@ def _recover_with_a_backlog(lab: Lab, *, unguarded: bool) -> int:
     assert worker.stop() == EXIT_OK
     shutil.rmtree(lab.folder / "data")
     lab.fill(BACKLOG, 2, start=200)
-    slow = lab.stage("Count", "stateful", arguments={"sleep_s": 0.002})
-    worker = lab.start(slow, faults={"slow_seek_s": 1.0, "unguarded": unguarded})
+    slow = lab.stage("Count", "stateful", tuning={"in_flight": 1, "max_poll_records": 50})
+    worker = lab.start(slow, faults={"seek_until_queued": 100, "unguarded": unguarded})
     if unguarded:
         assert worker.wait() == EXIT_FAILED
         assert "GapError" in worker.text()

@@ -22,12 +22,13 @@ def plant(faults: dict[str, Any]) -> None:
     """Break Faust or the runtime as a test asks for: the only stand-ins there are, and they stand in for faults."""
     if faults.get("unguarded"):
         overrides.GuardedFlow.resume = FlowControlEvent.resume
-    if seconds := faults.get("slow_seek_s"):
+    if (queued := faults.get("seek_until_queued")) is not None:
         seek = overrides.StageConsumer.perform_seek
 
         async def slow(self: Any) -> None:
             await seek(self)
-            await asyncio.sleep(seconds)
+            while max(queue.qsize() for queue in self.app.flow_control._queues) < queued:
+                await asyncio.sleep(0.005)
 
         overrides.StageConsumer.perform_seek = slow
     if (held := faults.get("unconfirmed")) is not None:

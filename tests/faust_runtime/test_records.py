@@ -1,0 +1,89 @@
+"""What travels through a stage arrives as it was sent."""
+
+import pytest
+
+from memsluice.stages.faust.worker import EXIT_OK
+from memsluice.stages.records import Record
+
+from .harness import Lab, until
+
+pytestmark = pytest.mark.stack
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+LARGE = 4 * 1024 * 1024
+
+
+def test_headers_nulls_and_sizes_survive(lab: Lab) -> None:
+    """Repeated headers in order, headers without value, no key, no value, neither, and 4 MiB: all pass unchanged."""
+    lab.prepare(1)
+    sent = [
+        Record(lab.source, 0, 0, b"k", b"v", (("h", b"1"), ("g", b""), ("h", b"2"), ("h", None))),
+        Record(lab.source, 0, 1, None, b"no key"),
+        Record(lab.source, 0, 2, b"no value", None, (("h", b"1"),)),
+        Record(lab.source, 0, 3, None, None),
+        Record(lab.source, 0, 4, b"", b""),
+        Record(lab.source, 0, 5, b"large", bytes(LARGE)),
+        Record(lab.source, 0, 6, b"\xff\x00", b"\xfe" * 10, (("schlüssel", b"\xff"),)),
+    ]
+    lab.send(sent)
+    worker = lab.start(lab.stage("Stamp", "batch"))
+    until(lambda: lab.total(lab.target) == len(sent), "all outputs")
+    assert worker.stop() == EXIT_OK
+    got = lab.read(lab.target)
+    assert [(r.key, r.value, r.headers[:-1]) for r in got] == [(r.key, r.value, r.headers) for r in sent]
+    assert [r.headers[-1] for r in got] == [("position", f"{lab.source}/0/{i}".encode()) for i in range(len(sent))]
+
+
+def test_every_codec_is_read(lab: Lab) -> None:
+    """A producer may compress as it likes; none of Kafka's codecs ends the worker."""
+    lab.prepare(1)
+    for codec in CODECS:
+        lab.send(
+            [Record(lab.source, 0, 0, codec.encode(), b"text " * 200 + b"%d" % i) for i in range(20)],
+            **{"compression.type": codec, "linger.ms": 50},
+        )
+    worker = lab.start(lab.stage("Stamp", "batch"))
+    until(lambda: lab.total(lab.target) == 20 * len(CODECS), "all outputs")
+    assert worker.stop() == EXIT_OK
+    assert [r.key for r in lab.read(lab.target)] == [codec.encode() for codec in CODECS for _ in range(20)]
+
+
+def test_the_stage_sees_the_log_append_time(lab: Lab) -> None:
+    """The timestamp is the broker's, in milliseconds, and not the producer's."""
+    lab.prepare(1)
+    lab.fill(5)
+    worker = lab.start(lab.stage("Clock", "batch"))
+    until(lambda: lab.total(lab.target) == 5, "all outputs")
+    assert worker.stop() == EXIT_OK
+    assert [int(r.value or b"") for r in lab.read(lab.target)] == [r.timestamp_ms for r in lab.read(lab.source)]
+
+
+def test_two_inputs_keep_the_order_of_each_partition(lab: Lab) -> None:
+    """A stage with two intake topics gets each of their partitions in order, and commits both."""
+    lab.prepare(2)
+    other = f"{lab.source}-2"
+    lab.create({other: 2})
+    lab.send(Record(topic, i % 2, 0, b"k", b"%d" % i) for i in range(300) for topic in (lab.source, other))
+    worker = lab.start(lab.stage("Stamp", "batch", inputs=[lab.source, other]))
+    until(lambda: lab.total(lab.target) == 600, "all outputs")
+    assert worker.stop() == EXIT_OK
+    seen: dict[tuple[str, str], list[int]] = {}
+    for record in lab.read(lab.target):
+        topic, partition, offset = (record.headers[-1][1] or b"").decode().split("/")
+        seen.setdefault((topic, partition), []).append(int(offset))
+    assert seen == {(topic, p): list(range(150)) for topic in (lab.source, other) for p in ("0", "1")}
+
+
+def test_state_rows_are_read_as_they_were_written(lab: Lab) -> None:
+    """Reads and prefix scans see every earlier change at once: stored, unconfirmed and deleted rows alike."""
+    lab.prepare(1)
+    lab.fill(300)
+    worker = lab.start(lab.stage("Shelf", "stateful"))
+    until(lambda: lab.total(lab.target) == 300, "all outputs")
+    assert worker.stop() == EXIT_OK
+    shelf: dict[bytes, bytes] = {}
+    for i, record in enumerate(lab.read(lab.target)):
+        shelf[b"a/%03d" % (i % 40)] = b"%d" % i
+        if i % 3 == 0:
+            shelf.pop(b"a/%03d" % (i * 7 % 40), None)
+        assert record.value == b",".join(k + b"=" + v for k, v in sorted(shelf.items())[:25])

@@ -91,24 +91,6 @@ class MemsadState:
         return replace(self, reference=np.vstack([self.reference, entry[None, :]]), cosines=cosines)
 
     @cached_property
-    def scores_max(self) -> Matrix:
-        """s_max(m; H) of every reference entry, shape (n,)."""
-        return self.cosines.max(axis=1) if self.cosines.size else np.zeros(0, dtype=np.float64)
-
-    @cached_property
-    def scores_mean(self) -> Matrix:
-        """s_mean(m; H) of every reference entry, shape (n,)."""
-        return self.cosines.mean(axis=1) if self.cosines.size else np.zeros(0, dtype=np.float64)
-
-    def reference_scores(self, mode: memsad.Mode) -> Matrix:
-        """Return the reference scores in a mode, shape (n,)."""
-        if mode is memsad.Mode.MAX:
-            return self.scores_max
-        if mode is memsad.Mode.MEAN:
-            return self.scores_mean
-        return (self.scores_max + self.scores_mean) / 2
-
-    @cached_property
     def _calibrations(self) -> dict[memsad.MemsadParameters, memsad.Calibration]:
         return {}
 
@@ -123,7 +105,7 @@ class MemsadState:
         )
         found = self._calibrations.get(parameters)
         if found is None:
-            found = memsad.calibrate(self.reference_scores(policy.mode), parameters)
+            found = memsad.calibrate(memsad.combine(self.cosines, policy.mode), parameters)
             self._calibrations[parameters] = found
         return found
 
@@ -144,9 +126,8 @@ def check(state: MemsadState, entry: Vector, policy: MemsadPolicy, least: Decisi
     if phase == "cold":
         return _score(state, policy, phase), Finding("memsad.cold", Decision.ACCEPT)
     scores = memsad.score(entry.astype(np.float64), state.history)
-    value = {memsad.Mode.MAX: scores.s_max, memsad.Mode.MEAN: scores.s_mean}.get(policy.mode, scores.s_comb)
     calibration = None if phase == "warming" else state.calibration(policy)
-    score = _score(state, policy, phase, value, scores, calibration)
+    score = _score(state, policy, phase, scores, calibration)
     assert score.threshold is not None
     assert score.score is not None
     if score.score > score.threshold:
@@ -158,15 +139,14 @@ def _score(
     state: MemsadState,
     policy: MemsadPolicy,
     phase: str,
-    value: float | None = None,
     scores: memsad.Scores | None = None,
     calibration: memsad.Calibration | None = None,
 ) -> Score:
-    prior = None if value is None else policy.cold_threshold
+    prior = policy.cold_threshold if scores else None
     return Score(
         phase=phase,
         mode=policy.mode.value,
-        score=_rounded(value),
+        score=_rounded(scores.of(policy.mode)) if scores else None,
         s_max=_rounded(scores.s_max) if scores else None,
         s_mean=_rounded(scores.s_mean) if scores else None,
         mu=_rounded(calibration.mu) if calibration else None,

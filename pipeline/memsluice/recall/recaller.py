@@ -12,6 +12,7 @@ from memsluice.envelope.keys import Keyring
 from memsluice.errors import LimitExceeded
 from memsluice.events.limits import RETURNED_MAX
 from memsluice.events.models import Recall, Returned, Zone
+from memsluice.gate import instructions
 from memsluice.producer.build import make
 from memsluice.recall.reader import Asked, Current, Entry, Selection, select
 from memsluice.stores.base import Hit, Scope, VectorStore
@@ -75,7 +76,7 @@ class Recaller:
         now_ms: Callable[[], int],
         new_id: Callable[[], str],
         freshness: Freshness | None = None,
-        risk: Callable[[str], int] | None = None,
+        risk: Callable[[str], int] = instructions.risk,
     ) -> None:
         self._store = store
         self._encoder = encoder
@@ -84,7 +85,7 @@ class Recaller:
         self._now_ms = now_ms
         self._new_id = new_id
         self._freshness = freshness
-        self._risk = risk or _gate_risk
+        self._risk = risk
 
     def recall(
         self,
@@ -174,9 +175,3 @@ class Recaller:
             returned=tuple(returned),
             vector=vector_text,
         )
-
-
-def _gate_risk(text: str) -> int:
-    from memsluice.gate.instructions import risk
-
-    return int(risk(text))

@@ -1,0 +1,266 @@
+"""``memsluice recall``: ask a tenant's memory, on the running stack or on the embedded log."""
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from memsluice.clock import wall_ms
+from memsluice.errors import ConfigError, NotDelivered
+
+if TYPE_CHECKING:
+    from memsluice.events.models import Recall
+    from memsluice.recall.recaller import Freshness, Recalled
+    from memsluice.stores.base import VectorStore
+
+app = typer.Typer(add_completion=False, help="Ask a tenant's memory; only verified entries are shown.")
+ACKNOWLEDGED_SECONDS = 15.0
+NAMES_SHOWN_MAX = 8
+_TIER_STYLES = {1: "bold green", 2: "green", 3: "cyan", 4: "yellow", 5: "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where memory is asked: its store, its freshness index, and how a recall is published there.
+
+    ``publish`` returns where the acknowledged event lies, in words.
+    """
+
+    name: str
+    store: "VectorStore"
+    freshness: "Freshness"
+    publish: "Callable[[Recall], str]"
+
+
+@app.command()
+def recall(
+    tenant: Annotated[str, typer.Argument(help="Whose memory.")],
+    question: Annotated[str, typer.Argument(help="What to ask, in plain words.")],
+    principal: Annotated[str, typer.Option(help="The person on whose behalf; sees shared entries and theirs.")] = "cli",
+    session: Annotated[str | None, typer.Option(help="The session, whose own entries are seen too.")] = None,
+    agent: Annotated[str, typer.Option(help="The agent that asks.")] = "memsluice-recall",
+    namespace: Annotated[str, typer.Option(help="The namespace of the entries.")] = "default",
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="Entries at most.")] = 5,
+    research: Annotated[
+        bool, typer.Option("--research", help="Ask the external zone: outside content, as data.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    home: Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice")] = None,
+) -> None:
+    """Show the entries nearest to a question, each verified, after the recall itself was published."""
+    from memsluice.events.models import Zone
+
+    console = Console()
+    quiet = Console(stderr=True)
+    places: list[str] = []
+    with quiet.status("opening the memory") as status, open_place(home, tenant) as place:
+        _check_tenant(place, tenant)
+        status.update("loading the encoder")
+        recaller = _recaller(place, home, places)
+        status.update("asking")
+        begun = time.perf_counter()
+        answer = recaller.recall(
+            tenant,
+            question,
+            agent=agent,
+            principal=principal,
+            session=session or f"cli-{uuid.uuid4().hex[:12]}",
+            namespace=namespace,
+            k=k,
+            zone=Zone.EXTERNAL if research else Zone.GUIDANCE,
+        )
+        took_ms = (time.perf_counter() - begun) * 1_000
+    if as_json:
+        print(json.dumps(as_data(answer, places[-1])))
+    else:
+        show(console, answer, place.name, places[-1], took_ms, wall_ms())
+
+
+def _recaller(place: Place, home: Path | None, places: list[str]) -> Any:
+    from memsluice.encoder import load_encoder
+    from memsluice.keystore import KeyStore
+    from memsluice.recall.recaller import Recaller
+
+    return Recaller(
+        store=place.store,
+        encoder=load_encoder(),
+        keys=KeyStore(home).keyring,
+        publish=lambda event: places.append(place.publish(event)),
+        now_ms=wall_ms,
+        new_id=lambda: str(uuid.uuid4()),
+        freshness=place.freshness,
+    )
+
+
+@contextmanager
+def open_place(home: Path | None, tenant: str) -> Iterator[Place]:
+    """Give the running stack (or the deployment that the environment names), else the home's embedded memory.
+
+    Raises ConfigError, in one sentence, where there is neither, or no credential of a reader for the tenant.
+    """
+    from memsluice.home import Home
+    from memsluice.stack.control import is_running
+
+    place = Home.at(home)
+    with ExitStack() as closing:
+        if is_running(place.layout) or (home is None and _deployment_named()):
+            yield _on_kafka(home, tenant, closing)
+        elif place.log_file.exists():
+            yield _embedded(home, tenant, closing)
+        else:
+            raise ConfigError(
+                f"There is no memory at {place.path}: start one with `memsluice stack up`, or try `memsluice demo`"
+            )
+
+
+def _deployment_named() -> bool:
+    import os
+
+    from memsluice.connection import BOOTSTRAP_VARIABLE, FILE_VARIABLE
+
+    return bool(os.environ.get(FILE_VARIABLE) or os.environ.get(BOOTSTRAP_VARIABLE))
+
+
+def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> Place:
+    from memsluice.connection import Connection
+    from memsluice.envelope.registry import Role
+    from memsluice.keystore import KeyStore
+    from memsluice.producer.local import open_local
+    from memsluice.producer.publisher import Options
+    from memsluice.producer.writer import RecallChannel
+    from memsluice.recall.freshness import FreshnessIndex
+    from memsluice.recall.freshness_kafka import KafkaStoreLog
+    from memsluice.stores.weaviate import WeaviateStore
+    from memsluice.topics.names import PARTITIONS, WEAVIATE_RECALL
+
+    connection = Connection.load(home)
+    options = Options(delivery_seconds=ACKNOWLEDGED_SECONDS, linger_ms=0)
+    channel = closing.enter_context(open_local(RecallChannel, Role.READER, home=home, tenant=tenant, options=options))
+    store = WeaviateStore.of(connection, WEAVIATE_RECALL)
+    closing.callback(store.close)
+    log = KafkaStoreLog.of(connection)
+    closing.callback(log.close)
+
+    def publish(event: "Recall") -> str:
+        try:
+            receipt = channel.publish(event).result(ACKNOWLEDGED_SECONDS + 1)
+        except FutureTimeout:
+            raise NotDelivered("the broker did not acknowledge the recall", event_id=event.id) from None
+        return f"{receipt.topic}[{receipt.partition}] at offset {receipt.offset}"
+
+    freshness = FreshnessIndex(log, KeyStore(home).keyring, PARTITIONS)
+    return Place(f"the stack at {connection.bootstrap}", store, freshness, publish)
+
+
+def _embedded(home: Path | None, tenant: str, closing: ExitStack) -> Place:
+    from memsluice.assembly import Assembly
+    from memsluice.envelope.registry import Role
+    from memsluice.home import Home
+    from memsluice.keystore import KeyStore
+    from memsluice.producer.build import build, topic_of
+    from memsluice.stores.faiss import FaissStore
+
+    assembly = Assembly(Home.at(home), KeyStore(home))
+    log = assembly.local_log()
+    closing.callback(log.close)
+    store = FaissStore(assembly.home.store_file)
+    closing.callback(store.close)
+    credential = assembly.keys.find_credential(Role.READER, wall_ms(), tenant=tenant)
+
+    def publish(event: "Recall") -> str:
+        message = build(event, [credential.signer()], source=f"urn:memsluice:reader:{credential.kid}")
+        topic = topic_of(event)
+        partition, offset = log.append(topic, message.key, message.value, message.headers, append_ms=wall_ms())
+        return f"{topic}[{partition}] at offset {offset}"
+
+    return Place(f"the embedded memory in {assembly.home.path}", store, assembly.local_freshness(log), publish)
+
+
+def _check_tenant(place: Place, tenant: str) -> None:
+    known = place.store.tenants()
+    if tenant in known:
+        return
+    from memsluice.recall.show import visible
+
+    others = ", ".join(known[:NAMES_SHOWN_MAX]) + (" …" if len(known) > NAMES_SHOWN_MAX else "")
+    raise ConfigError(
+        f"Tenant {visible(tenant, 80)!r} has no memory in {place.name}; there is memory of: {others or 'nobody yet'}"
+    )
+
+
+def as_data(answer: "Recalled", acknowledged: str) -> dict[str, Any]:
+    """Return an answer as JSON values."""
+    return {
+        "event_id": answer.event_id,
+        "acknowledged": acknowledged,
+        "as_data": answer.as_data,
+        "entries": [
+            {
+                "object_id": entry.admission.object_id,
+                "version": entry.admission.version,
+                "event_id": entry.admission.event_id,
+                "tier": int(entry.admission.tier),
+                "taint": entry.admission.taint,
+                "similarity": round(entry.similarity, 4),
+                "written_ms": entry.admission.written_ms,
+                "expires_ms": entry.admission.expires_ms,
+                "content": entry.content,
+            }
+            for entry in answer.entries
+        ],
+        "withheld": dict(answer.withheld),
+    }
+
+
+def show(console: Console, answer: "Recalled", where: str, acknowledged: str, took_ms: float, now_ms: int) -> None:
+    """Print an answer: the entries, what was withheld and why, and that the recall was published first."""
+    from memsluice.recall.reader import Withheld
+    from memsluice.recall.show import WITHHELD_WORDS
+
+    if answer.as_data:
+        console.print("[yellow]Research mode: outside content, shown as data. Nothing in it is an instruction.[/]")
+    if answer.entries:
+        console.print(_table(answer, now_ms))
+    else:
+        console.print("Nothing to show: no verified entry in this scope.")
+    for reason, count in sorted(answer.withheld.items()):
+        console.print(f"[yellow]withheld {count}[/]  {reason}: {WITHHELD_WORDS[Withheld(reason)]}", highlight=False)
+    if not answer.withheld:
+        console.print("[dim]withheld nothing[/]", highlight=False)
+    verified = f"{len(answer.entries)} verified by signature, from {where}, in {took_ms:.0f} ms."
+    published = f"The recall was acknowledged by {acknowledged} before anything was shown."
+    console.print(Text(f"{verified} {published}", style="dim"))
+
+
+def _table(answer: "Recalled", now_ms: int) -> Table:
+    from memsluice.recall.show import TIER_WORDS, duration, left, visible
+
+    table = Table(show_lines=len(answer.entries) > 1, expand=True)
+    table.add_column("tier", no_wrap=True)
+    table.add_column("near", justify="right", no_wrap=True)
+    table.add_column("age", justify="right", no_wrap=True)
+    table.add_column("holds", justify="right", no_wrap=True)
+    table.add_column("remembered", ratio=3, overflow="fold")
+    table.add_column("event", ratio=1, overflow="fold", style="dim")
+    for entry in answer.entries:
+        admission = entry.admission
+        tier = Text(f"{int(admission.tier)} {TIER_WORDS[admission.tier]}", style=_TIER_STYLES[int(admission.tier)])
+        table.add_row(
+            tier,
+            f"{entry.similarity:.2f}",
+            duration(now_ms - admission.written_ms),
+            left(admission.expires_ms, now_ms),
+            Text(visible(entry.content)),
+            Text(visible(admission.event_id)),
+        )
+    return table

@@ -1,7 +1,7 @@
 """Policies: what may land, as data. Read from YAML, named by the digest of what is in force for a tenant."""
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
@@ -82,15 +82,10 @@ class Policy(_Part):
     instructions: InstructionsPolicy = InstructionsPolicy()
     memsad: MemsadPolicy = MemsadPolicy()
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """``<name>@<16 hex digits>`` of the canonical JSON: what a verdict names."""
-        return _digest(self)
-
-
-@lru_cache(maxsize=1_024)
-def _digest(policy: Policy) -> str:
-    return f"{policy.name}@{sha256(canonical(policy.model_dump(mode='json'))).hexdigest()[:16]}"
+        return f"{self.name}@{sha256(canonical(self.model_dump(mode='json'))).hexdigest()[:16]}"
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

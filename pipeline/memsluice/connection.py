@@ -63,12 +63,12 @@ class Connection(BaseModel):
                 f"No stack at {path.parent}: start one with `memsluice stack up`, or name your own broker and store in "
                 f"a file with {FILE_VARIABLE}=FILE"
             )
-        return _validate(_read(path).get("connection"), str(path))
+        return _validate(read_mapping(path).get("connection"), str(path))
 
     @classmethod
     def from_file(cls, path: Path) -> "Connection":
         """Read a YAML or JSON file with this model's fields. Raises ConfigError."""
-        return _validate(_read(path), str(path))
+        return _validate(read_mapping(path), str(path))
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Connection":
@@ -155,7 +155,8 @@ def _secret(secrets: Mapping[str, SecretStr], user: str, what: str) -> str:
     return secrets[user].get_secret_value()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_mapping(path: Path) -> dict[str, Any]:
+    """Read a YAML or JSON file that holds a mapping. Raises ConfigError, which never quotes the content."""
     try:
         text = path.read_text(encoding="utf-8")
         if len(text) > FILE_BYTES_MAX:

@@ -47,3 +47,34 @@ def test_missing_programs_are_a_message(tmp_path: Path, monkeypatch: pytest.Monk
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "h" / "stack.json").exists()
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "stack.lock"]
+
+
+@pytest.mark.parametrize("option", ["--home", "--cache"])
+def test_a_folder_that_cannot_be_used_is_a_message(tmp_path: Path, option: str):
+    """A file where the folder should be, or a full or read-only disk: a sentence with the way out."""
+    (tmp_path / "file").touch()
+    arguments = {"--home": str(tmp_path / "home"), "--cache": str(tmp_path / "cache")} | {
+        option: str(tmp_path / "file")
+    }
+    result = CliRunner().invoke(app, ["up", *(word for pair in arguments.items() for word in pair)])
+    assert result.exit_code == 1
+    assert "choose another with MEMSLUICE_" in result.stderr
+
+
+def test_a_damaged_stack_file_is_a_message_and_wipe_is_the_way_out(tmp_path: Path):
+    """Half a file after a full disk: status says so without a traceback, and down --wipe clears it."""
+    (tmp_path / "stack.json").write_text("{")
+    told = CliRunner().invoke(app, ["status", "--home", str(tmp_path)])
+    assert told.exit_code == 1
+    assert "down --wipe" in told.stderr
+    assert CliRunner().invoke(app, ["down", "--wipe", "--home", str(tmp_path)]).exit_code == 0
+    assert not (tmp_path / "stack.json").exists()
+
+
+def test_doctor_names_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Before the first start, one command says whether it will work."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    result = CliRunner().invoke(app, ["doctor", "--cache", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "apt-get install" in result.stderr

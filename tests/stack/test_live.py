@@ -20,9 +20,9 @@ from typer.testing import CliRunner
 from memsluice.cli.stack import app
 from memsluice.connection import Connection
 from memsluice.errors import StackError
-from memsluice.stack import control, kafka, roles, weaviate
+from memsluice.stack import control, install, kafka, roles, weaviate
 from memsluice.stack.bringup import bring_up
-from memsluice.stack.layout import Layout
+from memsluice.stack.layout import Layout, cache_dir
 from memsluice.stack.probes import quiet
 from memsluice.stack.processes import find
 from memsluice.stack.stackfile import StackFile
@@ -136,7 +136,7 @@ def test_the_store_refuses_strangers(stack):
 def test_the_stores_roles_hold(stack):
     """recall can't write, land can't leave its own collections, and neither manages users."""
     land, recall = stack.connection.weaviate_key("land"), stack.connection.weaviate_key("recall")
-    name = "MemTestRoles"
+    name = "MemsluiceTestRoles"
     body = f'{{"class": "{name}"}}'.encode()
     try:
         assert _status(stack.connection, "schema", recall, "POST", body) == 403
@@ -154,7 +154,7 @@ def test_the_stores_inner_interface_is_guarded(stack):
     """The node-to-node interface listens on all interfaces; without its password it hands out nothing."""
     file = StackFile.read(Layout(stack.home))
     inner = stack.connection.model_copy(update={"weaviate_http_port": file.ports["weaviate-data"]})
-    for path in ("../indices/MemTestRoles/shards/x/objects", "../nodes/status", "../cluster/users/db/land"):
+    for path in ("../indices/MemsluiceTestRoles/shards/x/objects", "../nodes/status", "../cluster/users/db/land"):
         assert _status(inner, path, None) in (401, 403, 404)
         assert _status(inner, path, stack.connection.weaviate_key("admin")) in (401, 403, 404)
 
@@ -171,6 +171,24 @@ def test_roles_are_put_right(stack):
         "read_tenants",
         "read_data",
     }
+
+
+def test_a_narrower_role_stays(stack):
+    """A reader that the operator limited to some tenants is not widened by the next ``stack up``."""
+    call, must = roles._call, roles._must
+    body = {"name": "narrow", "permissions": [{"action": "read_collections", "collections": {"collection": "None"}}]}
+    must(stack.connection, "POST", "roles", body)
+    try:
+        must(stack.connection, "POST", "users/recall/assign", {"roles": ["narrow"], "userType": "db"})
+        must(stack.connection, "POST", "users/recall/revoke", {"roles": ["memsluice-recall"], "userType": "db"})
+        roles.apply_roles(stack.connection)
+        _, held = call(stack.connection, "GET", "users/recall/roles/db")
+        assert [role["name"] for role in held] == ["narrow"]
+    finally:
+        must(stack.connection, "DELETE", "roles/narrow")
+        roles.apply_roles(stack.connection)
+    _, held = call(stack.connection, "GET", "users/recall/roles/db")
+    assert [role["name"] for role in held] == ["memsluice-recall"]
 
 
 def test_both_servers_listen_where_they_are_said_to(stack):
@@ -264,6 +282,30 @@ def test_a_starter_killed_half_way_leaves_no_process(tmp_path: Path):
     _until(lambda: not any(find(identity) for identity in everyone))
     assert control.down(layout.home) is False
     assert {row.state for row in control.status(layout.home)} == {"stopped"}
+
+
+def test_a_server_that_dies_at_its_start_is_quoted_and_nothing_stays(stack, tmp_path: Path):
+    """A broken store: its own last words, and the healthy broker beside it is stopped again."""
+    cache, home = tmp_path / "cache", tmp_path / "home"
+    cache.mkdir()
+    install.kafka_jars(cache).symlink_to(install.kafka_jars(cache_dir()))
+    binary = install.weaviate_binary(cache)
+    binary.parent.mkdir()
+    binary.write_text("#!/bin/sh\necho the store is broken; exit 3\n")
+    binary.chmod(0o755)
+    result = CliRunner().invoke(app, ["up", "--home", str(home), "--cache", str(cache)])
+    assert result.exit_code == 1
+    assert "weaviate stopped (exit 3)" in result.stderr
+    assert "the store is broken" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not [p for p in psutil.process_iter() if str(home) in " ".join(_command_line(p))]
+
+
+def _command_line(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
 
 
 def test_the_whole_life_of_a_stack(tmp_path: Path):

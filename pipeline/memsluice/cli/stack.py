@@ -13,9 +13,9 @@ from rich.table import Table
 
 from memsluice.connection import Connection
 from memsluice.errors import StackError
-from memsluice.stack import control
+from memsluice.stack import control, install, tools
 from memsluice.stack.bringup import bring_up
-from memsluice.stack.layout import CACHE_VARIABLE, HOME_VARIABLE, Layout, home_dir
+from memsluice.stack.layout import CACHE_VARIABLE, HOME_VARIABLE, Layout, cache_dir, home_dir
 from memsluice.stack.roles import apply_roles
 from memsluice.stack.terminal import friendly, progress
 
@@ -147,6 +147,21 @@ def down(
             console.print(
                 f"data, logs and credentials at {home_dir(home)} are removed", highlight=False, soft_wrap=True
             )
+
+
+@app.command()
+def doctor(cache: Cache = None) -> None:
+    """Say whether this machine has what the stack needs, and how to install what it has not."""
+    console = Console()
+    with friendly(Console(stderr=True)):
+        folder = cache_dir(cache)
+        needed = install.missing_tools(folder)
+        found = asdict(tools.find(needed))
+        for name in needed:
+            console.print(f"  [green]✓[/] {name}: {found[name]}", highlight=False, soft_wrap=True)
+        for name, path in (("Kafka", install.kafka_jars(folder)), ("Weaviate", install.weaviate_binary(folder))):
+            state = f"installed in {path}" if path.exists() else "is installed at the first `memsluice stack up`"
+            console.print(f"  [green]✓[/] {name}: {state}", highlight=False, soft_wrap=True)
 
 
 @app.command()

@@ -104,13 +104,14 @@ def status(home: Path | None = None) -> list[ServiceStatus]:
 def up(home: Path | None = None, cache: Path | None = None, reporter: Reporter = SILENT) -> Connection:
     """Install what is missing, start both servers, wait until both answer, and return how to reach them.
 
-    Returns at once when the stack is already up. Raises StackError, with nothing left running, when it cannot be
-    brought up. ``reporter`` is told what is going on.
+    Returns at once when the stack is already up; a stack with a server that was given up is started anew. Raises
+    StackError, with nothing left running, when it cannot be brought up. ``reporter`` is told what is going on.
     """
     layout = Layout(home_dir(home))
     cache = cache_dir(cache)
     with locked(layout):
-        if is_running(layout):
+        report = read_report(layout)
+        if report is not None and is_running(layout) and "failed" not in {s.state for s in report.services.values()}:
             file = StackFile.read(layout)
             if file is not None:
                 _wait_ready(layout, file.connection, reporter)

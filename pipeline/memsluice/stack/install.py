@@ -16,6 +16,7 @@ from pathlib import Path
 
 from memsluice.errors import StackError
 from memsluice.stack import versions
+from memsluice.stack.layout import CACHE_VARIABLE
 from memsluice.stack.tools import Tools
 
 Progress = Callable[[str], None]
@@ -58,7 +59,12 @@ def missing_tools(cache: Path) -> list[str]:
 @contextmanager
 def _scratch(cache: Path) -> Iterator[Path]:
     """Hold the cache's lock, and a scratch directory that is gone afterwards."""
-    cache.mkdir(parents=True, exist_ok=True)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StackError(
+            f"{cache} can't be the cache ({error.strerror}): choose another with {CACHE_VARIABLE}=DIR"
+        ) from error
     with (cache / "install.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         directory = Path(tempfile.mkdtemp(prefix=".install-", dir=cache))

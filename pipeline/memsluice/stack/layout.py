@@ -8,6 +8,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from memsluice.errors import StackError
+
 HOME_VARIABLE = "MEMSLUICE_HOME"
 CACHE_VARIABLE = "MEMSLUICE_CACHE"
 
@@ -70,10 +72,15 @@ class Layout:
         return self.logs / f"{service}.log"
 
     def prepare(self) -> None:
-        """Create the directories, mode 0700 each (an existing home is tightened to it)."""
-        for path in (self.home, self.data, self.config, self.logs):
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.chmod(0o700)
+        """Create the directories, mode 0700 each (an existing home is tightened to it). Raises StackError."""
+        try:
+            for path in (self.home, self.data, self.config, self.logs):
+                path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                path.chmod(0o700)
+        except OSError as error:
+            raise StackError(
+                f"{self.home} can't be the stack's home ({error.strerror}): choose another with {HOME_VARIABLE}=DIR"
+            ) from error
 
 
 def write_private(path: Path, text: str) -> None:

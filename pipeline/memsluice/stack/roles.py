@@ -39,17 +39,20 @@ ROLES: dict[str, list[dict[str, Any]]] = {
 
 
 def apply_roles(connection: Connection) -> None:
-    """Create or correct the roles and give each to its user. Doing it again does nothing. Raises StackError."""
+    """Create or correct the roles and give each to its user, unless the user has been given another one.
+
+    Doing it again does nothing. Raises StackError.
+    """
     for user, permissions in ROLES.items():
         role = f"memsluice-{user}"
         status, found = _call(connection, "GET", f"roles/{role}")
-        if status == http.client.OK and _same(found.get("permissions", []), permissions):
-            pass
-        else:
+        if status != http.client.OK or not _same(found.get("permissions", []), permissions):
             if status == http.client.OK:
                 _must(connection, "DELETE", f"roles/{role}")
             _must(connection, "POST", "roles", {"name": role, "permissions": permissions})
-        _must(connection, "POST", f"users/{user}/assign", {"roles": [role], "userType": "db"})
+        status, held = _call(connection, "GET", f"users/{user}/roles/db")
+        if status != http.client.OK or not held:  # a user with a narrower role of the operator's keeps that one
+            _must(connection, "POST", f"users/{user}/assign", {"roles": [role], "userType": "db"})
 
 
 def _same(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> bool:

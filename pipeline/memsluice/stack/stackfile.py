@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
-from memsluice.connection import Connection, _read
-from memsluice.errors import StackError
+from memsluice.connection import Connection, read_mapping
+from memsluice.errors import ConfigError, StackError
 from memsluice.stack import kafka, ports, versions, weaviate
 from memsluice.stack.layout import Layout, write_private
 from memsluice.topics.names import KAFKA_USERS, WEAVIATE_USERS
@@ -39,13 +39,16 @@ class StackFile(BaseModel):
         if not layout.stack_file.exists():
             return None
         try:
-            return cls.model_validate(_read(layout.stack_file))
+            return cls.model_validate(read_mapping(layout.stack_file))
+        except ConfigError as error:
+            trouble = str(error)
         except ValidationError as error:
             fields = ", ".join(sorted({str(item["loc"][0]) for item in error.errors() if item["loc"]}))
-            raise StackError(
-                f"{layout.stack_file} is damaged or of another version ({fields}). Its data cannot be reached without "
-                "it; start over with `memsluice stack down --wipe`"
-            ) from None
+            trouble = f"{layout.stack_file} is damaged or of another version: {fields}"
+        raise StackError(
+            f"{trouble}. It holds the passwords that the stack's data was made with: put a copy back, or start over "
+            "with `memsluice stack down --wipe`"
+        )
 
     def write(self, layout: Layout) -> None:
         """Save with mode 0600."""

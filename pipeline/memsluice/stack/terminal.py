@@ -60,6 +60,9 @@ def friendly(console: Console) -> Iterator[None]:
     except MemsluiceError as error:
         console.print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         raise typer.Exit(EXIT_ERROR) from None
+    except OSError as error:  # a full disk, a missing permission: the sentence is enough
+        console.print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        raise typer.Exit(EXIT_ERROR) from None
     except KeyboardInterrupt:
         console.print("interrupted", highlight=False)
         raise typer.Exit(EXIT_INTERRUPTED) from None

@@ -80,5 +80,5 @@ WEAVIATE_RECALL: Final = "recall"
 WEAVIATE_USERS: Final = (WEAVIATE_ADMIN, WEAVIATE_LAND, WEAVIATE_RECALL)
 """Every user of the store; ``admin`` is the root user of its role-based access control."""
 
-WEAVIATE_COLLECTIONS: Final = "Mem*"
+WEAVIATE_COLLECTIONS: Final = "Memsluice*"
 """Pattern of the collections that ``land`` and ``recall`` may touch."""

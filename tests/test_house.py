@@ -18,7 +18,7 @@ FILE_LINES_MAX = 400
 
 BASE = {"errors"}
 TRAVELS = BASE | {"events", "envelope"}
-BESIDE = {"topics", "connection", "keystore", "telemetry", "stack", "encoder", "producer"}
+BESIDE = {"clock", "topics", "connection", "keystore", "telemetry", "stack", "encoder", "producer"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "events": BASE | {"events"},

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cloudevents.core.bindings.kafka import KafkaMessage, from_binary, from_structured, to_binary, to_structured
+from cloudevents.core.exceptions import CloudEventValidationError
 from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 
@@ -79,6 +80,8 @@ def read(key: bytes | None, value: bytes | None, headers: Headers) -> Received:
         raise MalformedEvent("unknown event type", field="type") from None
     if len(attributes["source"]) > limits.SOURCE_CHARS_MAX:
         raise LimitExceeded(f"at most {limits.SOURCE_CHARS_MAX} characters allowed", field="source")
+    if not attributes["source"].isprintable():  # control characters, lone surrogates
+        raise MalformedEvent("holds characters that cannot be printed", field="source")
     return Received(
         id=attributes["id"],
         type=event_type,
@@ -109,8 +112,11 @@ def _attributes_and_data(single: dict[str, bytes], value: bytes) -> tuple[dict[s
         else:
             event = from_structured(KafkaMessage(headers=single, key=None, value=value), _FORMAT, CloudEvent)
         attributes = dict(event.get_attributes())
+    except CloudEventValidationError as error:
+        wrong = [name for name in (*REQUIRED, "time") if name in error.errors]
+        raise MalformedEvent("is not as CloudEvents 1.0 wants it", field=wrong[0] if wrong else "attributes") from None
     except Exception as error:  # the library raises many kinds, ValueError to OverflowError, on hostile input
-        raise MalformedEvent(f"not a CloudEvent 1.0 ({type(error).__name__})") from None
+        raise MalformedEvent(f"not a CloudEvent 1.0 ({type(error).__name__})", field="attributes") from None
     if "time" not in present:
         del attributes["time"]  # the library puts the current time
     data = content if binary else event.get_data()

@@ -1,0 +1,112 @@
+"""The freshness index: what the log of landed objects says is current, read to its end at each question."""
+
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Producer
+from tests.stores.build import PARTITIONS, RING, STRANGER
+
+from memsluice.assembly import LocalStoreLog
+from memsluice.envelope.records import Stored, stored_to_bytes
+from memsluice.errors import StoreUnavailable
+from memsluice.events.models import Zone
+from memsluice.events.partition import partition_of
+from memsluice.recall.freshness import FreshnessIndex
+from memsluice.recall.freshness_kafka import KafkaStoreLog
+from memsluice.recall.reader import Current
+from memsluice.stages.embedded import LocalLog
+from memsluice.topics.names import STORE, USER_LAND
+
+
+def stored(tenant: str, object_id: str, version: int, *, withdrawn=False, ring=RING) -> tuple[bytes, bytes]:
+    """Return key and value of a store record."""
+    record = Stored(object_id, tenant, version, Zone.GUIDANCE, "event-1", "d" * 64, None, withdrawn)
+    return object_id.encode(), stored_to_bytes(ring, "seal-1", record)
+
+
+@pytest.fixture
+def log(tmp_path):
+    """The embedded runtime's log."""
+    made = LocalLog(tmp_path / "log.db")
+    yield made
+    made.close()
+
+
+def say(log, tenant: str, key: bytes, value: bytes | None) -> None:
+    """Append a store record where *land* would."""
+    log.append(STORE, key, value, append_ms=1, partition=partition_of(tenant, PARTITIONS))
+
+
+def index(log) -> FreshnessIndex:
+    """Return an index over a local log."""
+    return FreshnessIndex(LocalStoreLog(log), lambda: RING, PARTITIONS)
+
+
+def test_each_question_reads_the_log_to_its_end(log) -> None:
+    """A landing acknowledged before the question counts: there is no time in which an old version still passes."""
+    fresh = index(log)
+    assert fresh.current("acme", ["a"]) == {}
+    say(log, "acme", *stored("acme", "a", 3))
+    assert fresh.current("acme", ["a", "b"]) == {"a": Current(3, False)}
+    say(log, "acme", *stored("acme", "a", 7))
+    say(log, "acme", *stored("acme", "b", 5, withdrawn=True))
+    assert fresh.current("acme", ["a", "b"]) == {"a": Current(7, False), "b": Current(5, True)}
+
+
+def test_an_older_record_does_not_turn_the_index_back(log) -> None:
+    """A re-delivered landing repeats old records after newer ones."""
+    for version in (3, 7, 3):
+        say(log, "acme", *stored("acme", "a", version))
+    assert index(log).current("acme", ["a"]) == {"a": Current(7, False)}
+
+
+def test_an_erased_object_is_unknown(log) -> None:
+    """A tombstone takes the object out, whatever it was."""
+    say(log, "acme", *stored("acme", "a", 3))
+    say(log, "acme", b"a", None)
+    assert index(log).current("acme", ["a"]) == {}
+
+
+def test_what_the_gate_did_not_seal_counts_for_nothing(log) -> None:
+    """Records of strangers, of another object than their key, and of no form at all are left out, and counted."""
+    say(log, "acme", *stored("acme", "a", 3))
+    say(log, "acme", *stored("acme", "a", 9, withdrawn=True, ring=STRANGER))
+    say(log, "acme", b"a", stored("acme", "b", 9)[1])
+    for junk in (b"", b"{}", b"\xff", b'{"payload":1}'):
+        say(log, "acme", b"a", junk)
+    fresh = index(log)
+    assert fresh.current("acme", ["a", "b"]) == {"a": Current(3, False)}
+    assert fresh.unverified == 6
+
+
+@pytest.mark.stack
+def test_the_broker_is_read_to_its_end_at_each_question(stack) -> None:
+    """On the real topic, as the reader's own user: records of many tenants, then one more, then a withdrawal."""
+    producer = Producer({**stack.connection.confluent(USER_LAND), "acks": "all", "linger.ms": 0})
+    tenant, other = f"fresh-{uuid4().hex[:10]}", f"fresh-{uuid4().hex[:10]}"
+
+    def publish(name: str, object_id: str, version: int, **options) -> None:
+        key, value = stored(name, object_id, version, **options)
+        producer.produce(STORE, key=key, value=value, partition=partition_of(name, PARTITIONS))
+        assert producer.flush(30) == 0
+
+    ids = [str(uuid4()) for _ in range(50)]
+    log = KafkaStoreLog.of(stack.connection)
+    fresh = FreshnessIndex(log, lambda: RING, PARTITIONS)
+    for number, object_id in enumerate(ids):
+        publish(tenant if number % 2 else other, object_id, number)
+    assert fresh.current(tenant, ids[1::2]) == {ids[n]: Current(n, False) for n in range(1, 50, 2)}
+    publish(tenant, ids[1], 60)
+    assert fresh.current(tenant, [ids[1]]) == {ids[1]: Current(60, False)}
+    assert fresh.current(other, [ids[2]]) == {ids[2]: Current(2, False)}
+    publish(tenant, ids[1], 61, withdrawn=True)
+    assert fresh.current(tenant, [ids[1]]) == {ids[1]: Current(61, True)}
+    log.close()
+
+
+def test_a_broker_that_does_not_answer_is_an_error_and_no_answer() -> None:
+    """Without the log nobody can say what is current: the reader is told so, in time."""
+    log = KafkaStoreLog({"bootstrap.servers": "127.0.0.1:1", "socket.timeout.ms": 1_000})
+    with pytest.raises(StoreUnavailable):
+        FreshnessIndex(log, lambda: RING, PARTITIONS).current("acme", ["a"])
+    log.close()

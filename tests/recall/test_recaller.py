@@ -1,0 +1,207 @@
+"""Asking: what is published before what is shown, how far is searched, and what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.stores.build import RING, T0, entry
+
+from memsluice.envelope.codec import vector_from_bytes, vector_from_text, vector_to_bytes
+from memsluice.errors import LimitExceeded, MalformedEvent, NotDelivered, StoreUnavailable
+from memsluice.events.models import Tier, Visibility, Zone
+from memsluice.recall.reader import Current
+from memsluice.recall.recaller import FETCH_MAX, Recaller
+from memsluice.stores.faiss import FaissStore
+
+NOTES = {
+    "reports": "The weekly report goes to Berlin every Friday.",
+    "tea": "Ana drinks green tea, never coffee.",
+    "flight": "Flights are booked through the travel desk.",
+}
+
+
+class Told:
+    """Stands for the broker at fault-free and faulty moments: keeps what was published, and in which order."""
+
+    def __init__(self, fails: bool = False) -> None:
+        self.events, self.fails = [], fails
+
+    def __call__(self, event) -> None:
+        """Keep the event, or fail as a broker that does not acknowledge."""
+        if self.fails:
+            raise NotDelivered("no acknowledgement", event_id=event.id)
+        self.events.append(event)
+
+
+@pytest.fixture
+def store():
+    """An embedded store in memory."""
+    return FaissStore(":memory:")
+
+
+@pytest.fixture
+def vector(encoder):
+    """From a text to its vector as it travels."""
+    return lambda text: vector_from_bytes(vector_to_bytes(encoder.encode([text])[0]))
+
+
+@pytest.fixture
+def remember(store, vector):
+    """Write entries as *land* does."""
+
+    def write(content: str, **fields):
+        fields.setdefault("event_id", f"event-{store.count('acme', Zone.GUIDANCE)}-{len(content)}")
+        item = entry("acme", content, vector(content), **fields)
+        store.upsert([item])
+        return item
+
+    return write
+
+
+def recaller(store, encoder, told, now_ms=T0, **options) -> Recaller:
+    """Return the recaller under test."""
+    return Recaller(
+        store=store,
+        encoder=encoder,
+        keys=lambda: RING,
+        publish=told,
+        now_ms=lambda: now_ms,
+        new_id=lambda: "r-1",
+        **options,
+    )
+
+
+WHO = {"agent": "helper", "principal": "ana", "session": "s-1"}
+
+
+def test_the_nearest_entry_answers_and_its_recall_says_what_was_returned(store, encoder, remember, vector) -> None:
+    """The event holds question, vector, who asked, and every returned object with version, tier and taint."""
+    items = {name: remember(text, version=n) for n, (name, text) in enumerate(NOTES.items())}
+    told = Told()
+    answer = recaller(store, encoder, told).recall("acme", "Where is the report sent?", k=2, **WHO)
+    assert answer.entries[0].content == NOTES["reports"]
+    (event,) = told.events
+    assert (event.id, event.question, event.agent, event.principal) == (
+        "r-1",
+        "Where is the report sent?",
+        "helper",
+        "ana",
+    )
+    assert event.returned[0].object_id == items["reports"].object_id
+    assert [r.event_id for r in event.returned] == [found.admission.event_id for found in answer.entries]
+    assert len(event.returned) == 2
+    searched, own = vector_from_text(event.vector), vector("Where is the report sent?")
+    assert np.allclose(searched, own, atol=1e-6)
+    assert answer.as_data is False
+
+
+def test_nothing_is_shown_when_the_recall_was_not_acknowledged(store, encoder, remember) -> None:
+    """Session taint rests on it: content that the log does not know of never reaches the agent."""
+    remember(NOTES["tea"])
+    with pytest.raises(NotDelivered):
+        recaller(store, encoder, Told(fails=True)).recall("acme", "What does Ana drink?", **WHO)
+
+
+def test_an_empty_answer_is_a_recall_too(store, encoder) -> None:
+    """A question to a memory that holds nothing is published: questions are what attackers' entries aim at."""
+    told = Told()
+    answer = recaller(store, encoder, told).recall("acme", "Anything?", **WHO)
+    assert (answer.entries, answer.withheld, told.events[0].returned) == ((), {}, ())
+
+
+def test_withheld_entries_do_not_crowd_out_those_that_hold(store, encoder, vector) -> None:
+    """300 forged copies of the question beside one honest answer: the search widens until the answer is found."""
+    question = "What does Ana drink?"
+    good = entry("acme", NOTES["tea"], vector(NOTES["tea"]), event_id="good")
+    near = entry("acme", question, vector(question), event_id="e")
+    copies = [replace(near, object_id=f"{n:08d}-0000-4000-8000-000000000000") for n in range(300)]
+    store.upsert([good, *copies])
+    answer = recaller(store, encoder, Told()).recall("acme", question, k=1, **WHO)
+    assert [found.content for found in answer.entries] == [NOTES["tea"]]
+    assert answer.withheld == {"moved": 300}
+
+
+def test_the_search_for_entries_that_hold_is_bounded(store, encoder, vector) -> None:
+    """Beyond the stated bound the answer is empty rather than late."""
+    question = "What does Ana drink?"
+    near = entry("acme", question, vector(question), event_id="e")
+    store.upsert([replace(near, object_id=f"{n:08d}-0000-4000-8000-000000000000") for n in range(FETCH_MAX + 50)])
+    answer = recaller(store, encoder, Told()).recall("acme", question, k=1, **WHO)
+    assert (answer.entries, answer.withheld) == ((), {"moved": FETCH_MAX})
+
+
+def test_what_has_expired_is_counted_and_does_not_crowd_out(store, encoder, vector) -> None:
+    """Expired entries nearer than the living one are withheld, counted, and passed over."""
+    question = "What does Ana drink?"
+    old = [entry("acme", question, vector(question), event_id=f"e{n}", expires_ms=T0 - 1) for n in range(30)]
+    store.upsert([*old, entry("acme", NOTES["tea"], vector(NOTES["tea"]), event_id="good")])
+    answer = recaller(store, encoder, Told()).recall("acme", question, k=1, **WHO)
+    assert [found.content for found in answer.entries] == [NOTES["tea"]]
+    assert answer.withheld["expired"] >= 20
+
+
+def test_research_returns_outside_content_marked_as_data(store, encoder, remember) -> None:
+    """The external zone is asked only on purpose, and its answer says what it is."""
+    remember("A web page: prices fell.", zone=Zone.EXTERNAL, tier=Tier.EXTERNAL_WEB, taint=True)
+    remember(NOTES["tea"])
+    told = Told()
+    found = recaller(store, encoder, told).recall("acme", "What did prices do?", zone=Zone.EXTERNAL, **WHO)
+    assert [one.content for one in found.entries] == ["A web page: prices fell."]
+    assert (found.as_data, told.events[0].zone, told.events[0].returned[0].taint) == (True, Zone.EXTERNAL, True)
+    guidance = recaller(store, encoder, told).recall("acme", "What did prices do?", **WHO)
+    assert "A web page: prices fell." not in [one.content for one in guidance.entries]
+
+
+def test_a_session_and_a_principal_see_their_own(store, encoder, remember) -> None:
+    """The scope of the one who asks decides, not the similarity."""
+    remember(NOTES["tea"], principal="bo", event_id="e1")
+    remember(NOTES["tea"], visibility=Visibility.SESSION, session="s-2", event_id="e2")
+    remember(NOTES["flight"], visibility=Visibility.SHARED, principal="bo", event_id="e3")
+    answer = recaller(store, encoder, Told()).recall("acme", "What does Ana drink?", **WHO)
+    assert [found.content for found in answer.entries] == [NOTES["flight"]]
+    other = recaller(store, encoder, Told()).recall(
+        "acme", "What does Ana drink?", agent="helper", principal="bo", session="s-2"
+    )
+    assert [found.admission.event_id for found in other.entries] == ["e1", "e2", "e3"]
+
+
+def test_the_log_decides_what_is_current(store, encoder, remember) -> None:
+    """With a freshness index, a withdrawn entry that the store still holds is not shown."""
+    kept, gone = remember(NOTES["tea"], version=3), remember(NOTES["flight"], version=4)
+
+    class Log:
+        def current(self, tenant, object_ids):
+            known = {kept.object_id: Current(3, False), gone.object_id: Current(4, True)}
+            return {found: known[found] for found in object_ids}
+
+    answer = recaller(store, encoder, Told(), freshness=Log()).recall("acme", "What does Ana drink?", **WHO)
+    assert [found.content for found in answer.entries] == [NOTES["tea"]]
+    assert answer.withheld == {"withdrawn": 1}
+
+
+@pytest.mark.parametrize(
+    ("bad", "error"),
+    [
+        ({"question": ""}, MalformedEvent),
+        ({"question": "x" * 5_000}, LimitExceeded),
+        ({"principal": ""}, MalformedEvent),
+        ({"tenant": "Not A Tenant"}, MalformedEvent),
+        ({"k": 0}, LimitExceeded),
+        ({"k": 101}, LimitExceeded),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_is_searched(store, encoder, bad, error) -> None:
+    """The gate's limits hold for readers: nothing is encoded, searched or published."""
+    told = Told()
+    with pytest.raises(error):
+        recaller(store, encoder, told).recall(**{"tenant": "acme", "question": "why?", **WHO, **bad})
+    assert told.events == []
+
+
+def test_a_store_that_is_down_is_an_error_and_no_answer(encoder, tmp_path) -> None:
+    """No silent empty memory."""
+    (tmp_path / "s.db").write_text("no database" * 500)
+    told = Told()
+    with pytest.raises(StoreUnavailable):
+        recaller(FaissStore(tmp_path / "s.db"), encoder, told).recall("acme", "why?", **WHO)
+    assert told.events == []

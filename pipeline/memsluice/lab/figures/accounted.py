@@ -81,8 +81,13 @@ def through(bed: Bed, paths: Sequence[Path]) -> Sent:
     return sent
 
 
-def books(sent: Sent, ledger: Ledger) -> list[tuple[str, int, int]]:
-    """Return what must be equal: what, one side, the other side."""
+def writes_in(paths: Sequence[Path]) -> int:
+    """Return how many writes the streams ask for."""
+    return sum(line["kind"] == "write" for path in paths for line in read_stream(path))
+
+
+def books(sent: Sent, ledger: Ledger, asked_for: int) -> list[tuple[str, int, int]]:
+    """Return what must be equal: what, one side, the other side. ``asked_for``: writes in the streams."""
     intake = set(sent.places.values())
     writes = [event for event in sent.events if event.type is EventType.WRITE]
     write_places = {sent.places[event.payload.tenant, event.payload.id] for event in writes}
@@ -90,7 +95,9 @@ def books(sent: Sent, ledger: Ledger) -> list[tuple[str, int, int]]:
     expected = ledger.expected()
     judged = sum(decided[name] for name in ("accept", "contain", "quarantine", "reject", "duplicate"))
     quarantined = {place for place, verdict in ledger.verdicts.items() if verdict["decision"] == "quarantine"}
+    unsendable = sum(line.kind == "write" for line in sent.unsendable)
     return [
+        ("writes in the streams = published + over a limit", asked_for, len(writes) + unsendable),
         ("events published = intake records sealed", len(intake), len(intake & set(ledger.sealed))),
         ("events published = verdicts + dead letters", len(intake), len(set(ledger.verdicts) | set(ledger.dead))),
         ("events published, each its own place", len(sent.events), len(intake)),
@@ -110,7 +117,7 @@ def real_stack_accounted(setting: Setting) -> Measured:
     with streams(setting) as paths, bed(setting, policy=unhurried()) as running:
         sent = through(running, paths)
         ledger = read(running)
-        rows = books(sent, ledger)
+        rows = books(sent, ledger, writes_in(paths))
         asked = ask_all(running, sent.events, ledger)
         running.stop(*running.workers)
     decided = ledger.decisions()
@@ -127,6 +134,7 @@ def real_stack_accounted(setting: Setting) -> Measured:
         ("recalls", f"{asked.recalls:,} asked, {asked.returned:,} entries returned"),
         ("entries returned that no verdict admitted", str(asked.unverified)),
         ("objects planted behind the gate's back", f"{asked.planted}, returned {asked.planted_returned}"),
+        ("… found by a search and withheld", str(asked.planted_withheld)),
     ]
     balanced = all(left == right for _, left, right in rows) and bool(sent.events)
     return Measured(float(balanced and asked.sound()), tuple(table), (_NOTE,))

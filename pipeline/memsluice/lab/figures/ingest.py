@@ -1,0 +1,201 @@
+"""Guarded ingestion beside a plain script, on the same broker, the same store and the same real texts."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from statistics import median, quantiles
+
+from memsluice.clock import wall_ms
+from memsluice.envelope.dsse import Signer
+from memsluice.errors import StackError
+from memsluice.events.names import EventType
+from memsluice.lab.figures.accounted import interleaved, tenants_of, unhurried
+from memsluice.lab.figures.bed import STAGES, Bed, Sender, bed, messages, tail
+from memsluice.lab.figures.records import streams
+from memsluice.lab.figures.registry import Measured, Setting
+from memsluice.lab.streams import Published, signed
+from memsluice.recall.freshness import verified
+from memsluice.topics import names
+
+SATURATED_EVENTS = 4_000
+LIGHT_WRITES, LIGHT_GAP_S = 80, 0.4
+WARM_EVENTS = 64
+READY_S_MAX, THROUGH_S_MAX = 120, 420
+
+
+class Plain:
+    """The plain script as a child process; ``landed``: when each event's insert was acknowledged (Unix ms)."""
+
+    def __init__(self, running: Bed) -> None:
+        self.landed: dict[str, int] = {}
+        self._log = running.home / "logs" / "plain.log"
+        command = [sys.executable, "-m", "memsluice.lab.figures.plain", str(running.home)]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, env=dict(os.environ), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
+            )
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+        if not self._ready.wait(READY_S_MAX):
+            raise StackError(f"the plain script did not start:\n{tail(self._log)}")
+
+    def _listen(self) -> None:
+        for line in self._process.stdout or ():
+            if line.startswith(b"{"):
+                told = json.loads(line)
+                self.landed |= dict.fromkeys(told["ids"], told["ms"])
+            else:
+                self._ready.set()
+
+    def wait(self, ids: Sequence[str]) -> None:
+        """Wait until all these are in the store. Raises StackError where the script dies or takes too long."""
+        began = time.monotonic()
+        while not all(event_id in self.landed for event_id in ids):
+            if self._process.poll() is not None or time.monotonic() - began > THROUGH_S_MAX:
+                missing = sum(event_id not in self.landed for event_id in ids)
+                raise StackError(f"the plain script has not inserted {missing} of {len(ids)}:\n{tail(self._log)}")
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        """Kill it: it keeps nothing that is needed."""
+        self._process.kill()
+        self._process.wait()
+        self._thread.join(10)
+
+
+def _events(paths: Sequence[Path], run: str, count: int) -> list[Published]:
+    found = (item for item in interleaved(paths, run) if isinstance(item, Published))
+    return list(islice(found, count))
+
+
+def _burst(running: Bed, events: Sequence[Published], signers: Mapping[tuple[str, str], Signer]) -> int:
+    """Publish events, signed beforehand, as fast as the broker takes them; return when that began (Unix ms)."""
+    ready = [signed(event, signers) for event in events]
+    sender, began = Sender(running), wall_ms()
+    for number, message in enumerate(ready):
+        sender.send(number, *message)
+    sender.flush()
+    return began
+
+
+def _landed(running: Bed) -> dict[str, int]:
+    """Return when each event's object was acknowledged by the store and told on memory.store.v1 (Unix ms)."""
+    keyring, found = running.store.keyring(), dict[str, int]()
+    for message in messages(running, names.STORE):
+        stored = verified(keyring, message.value())
+        if stored is not None:
+            found.setdefault(stored.event_id, message.timestamp()[1])
+    return found
+
+
+@contextmanager
+def _both(setting: Setting) -> Iterator[tuple[Bed, Sequence[Path], Mapping[tuple[str, str], Signer]]]:
+    with streams(setting) as paths, bed(setting, policy=unhurried()) as running:
+        yield running, paths, running.signers(tenants_of(paths))
+
+
+def _writes(events: Sequence[Published]) -> list[str]:
+    return [event.payload.id for event in events if event.type is EventType.WRITE]
+
+
+def ingest_ratio(setting: Setting) -> Measured:
+    """Landed writes a second, guarded over plain, from the first message of a burst to the last insert acknowledged."""
+    with _both(setting) as (running, paths, signers):
+        workers = [running.start(stage) for stage in STAGES]
+        _burst(running, _events(paths, "w", WARM_EVENTS), signers)
+        running.drain(THROUGH_S_MAX)
+        events = _events(paths, "g", SATURATED_EVENTS)
+        began = _burst(running, events, signers)
+        running.drain(THROUGH_S_MAX)
+        wanted = set(_writes(events))
+        landed = {event_id: at for event_id, at in _landed(running).items() if event_id in wanted}
+        guarded_s = (max(landed.values()) - began) / 1_000
+        guarded = len(landed) / guarded_s
+        running.stop(*workers)
+        setting.say(f"guarded: {len(landed):,} landed in {guarded_s:.1f} s")
+        plain = Plain(running)
+        warm = _events(paths, "v", WARM_EVENTS)
+        _burst(running, warm, signers)
+        plain.wait(_writes(warm))
+        again = _events(paths, "p", SATURATED_EVENTS)
+        began = _burst(running, again, signers)
+        plain.wait(_writes(again))
+        ids = _writes(again)
+        plain_s = (max(plain.landed[event_id] for event_id in ids) - began) / 1_000
+        plain.close()
+    rows = (
+        ("events on the topic", f"{len(events):,}: {len(wanted):,} writes; the others the plain script skips unread"),
+        ("guarded: landed", f"{len(landed):,} in {guarded_s:.1f} s = {guarded:.0f}/s"),
+        ("plain: landed", f"{len(ids):,} in {plain_s:.1f} s = {len(ids) / plain_s:.0f}/s"),
+    )
+    return Measured(guarded / (len(ids) / plain_s), rows, (_NOTE,))
+
+
+_NOTE = (
+    "Guarded: three workers (seal, screen, land), every event authenticated, embedded, decided and audited, recalls "
+    "and observations too. Plain: one process, no gate, SentenceTransformer.encode(batch_size=64), insert_many."
+)
+
+
+def _lightly(running: Bed, writes: Sequence[Published], signers: Mapping[tuple[str, str], Signer]) -> dict[str, int]:
+    """Publish one event now and then; return when each was handed to the producer (Unix ms)."""
+    sender, told = Sender(running, running.producer(**{"linger.ms": 0})), dict[str, int]()
+    for event in writes:
+        message = signed(event, signers)
+        told[event.payload.id] = wall_ms()
+        sender.send(event.payload.id, *message)
+        sender.flush()
+        time.sleep(LIGHT_GAP_S)
+    return told
+
+
+def _light_events(paths: Sequence[Path], run: str) -> tuple[list[Published], list[Published]]:
+    """Return the sessions' openings and the writes of a light load."""
+    events = _events(paths, run, 20 * LIGHT_WRITES)
+    writes = [event for event in events if event.type is EventType.WRITE][:LIGHT_WRITES]
+    return [event for event in events if event.payload.id.endswith(".open")], writes
+
+
+def light_extra_ms(setting: Setting) -> Measured:
+    """Median milliseconds from produce to insert acknowledged under light load: guarded minus plain."""
+    with _both(setting) as (running, paths, signers):
+        workers = [running.start(stage) for stage in STAGES]
+        opened, writes = _light_events(paths, "l")
+        _burst(running, [*opened, *_events(paths, "w", WARM_EVENTS)], signers)
+        running.drain(THROUGH_S_MAX)
+        told = _lightly(running, writes, signers)
+        running.drain(THROUGH_S_MAX)
+        landed = _landed(running)
+        guarded = [landed[event_id] - at for event_id, at in told.items() if event_id in landed]
+        running.stop(*workers)
+        setting.say(f"guarded: {len(guarded)} of {len(told)} landed")
+        plain = Plain(running)
+        warm = _events(paths, "v", WARM_EVENTS)
+        _burst(running, warm, signers)
+        plain.wait(_writes(warm))
+        _, writes = _light_events(paths, "q")
+        told = _lightly(running, writes, signers)
+        plain.wait(list(told))
+        unguarded = [plain.landed[event_id] - at for event_id, at in told.items()]
+        plain.close()
+    rows = (
+        ("one write every", f"{LIGHT_GAP_S} s"),
+        ("guarded: p50, p90 of landed writes", f"{_spread(guarded)} of {len(guarded)}"),
+        ("plain: p50, p90 of landed writes", f"{_spread(unguarded)} of {len(unguarded)}"),
+    )
+    return Measured(median(guarded) - median(unguarded), rows, (_LIGHT_NOTE,))
+
+
+_LIGHT_NOTE = "Guarded is timed to its record on memory.store.v1, which is written after the store's acknowledgement."
+
+
+def _spread(times: Sequence[int]) -> str:
+    return f"{median(times):.0f}, {quantiles(times, n=10)[8]:.0f} ms"

@@ -1,0 +1,169 @@
+"""Workers killed under load: nothing may be lost, doubled, or decided twice."""
+
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+
+from memsluice.envelope.dsse import Signer
+from memsluice.errors import StackError
+from memsluice.lab.figures.accounted import interleaved, tenants_of, unhurried
+from memsluice.lab.figures.bed import STAGES, Bed, Sender, Worker, bed, tail
+from memsluice.lab.figures.ledger import Ledger, read
+from memsluice.lab.figures.records import streams
+from memsluice.lab.figures.registry import Measured, Setting
+from memsluice.lab.streams import Published
+from memsluice.stages.faust.faults import AFTER_CHANGELOG, VARIABLE
+from memsluice.topics import names
+
+KILLS = 20
+IN_FLIGHT_MIN = 100
+CHUNK = 400
+BACKLOG = 600
+"""Before each kill, records are added until this many are under way, more than IN_FLIGHT_MIN of them at the kill."""
+PAUSE_S_MAX = 2.0
+AGAIN_S_MAX = 120
+DRAIN_S_MAX = 400
+PLANTED_PASS = 137
+VICTIMS: tuple[tuple[str, ...], ...] = (("seal",), ("screen",), ("land",), STAGES)
+
+
+@dataclass(slots=True)
+class Feed:
+    """Real streams without end: after the last event they start again, as another run."""
+
+    bed: Bed
+    paths: Sequence[Path]
+    signers: Mapping[tuple[str, str], Signer]
+    sender: Sender
+    _events: Iterator[Published] | None = None
+
+    def more(self, count: int) -> None:
+        """Publish that many more events, and wait until the broker has them."""
+        if self._events is None:
+            self._events = self._forever()
+        for event in islice(self._events, count):
+            self.sender.publish(event, self.signers)
+        self.sender.flush()
+
+    def _forever(self) -> Iterator[Published]:
+        run = 0
+        while True:
+            yield from (item for item in interleaved(self.paths, f"k{run}") if isinstance(item, Published))
+            run += 1
+
+
+@dataclass(slots=True)
+class Killing:
+    """What was done to the workers, and what the books say after it."""
+
+    ledger: Ledger
+    events: int
+    missing: list[str]
+    in_flight: list[int] = field(default_factory=list)
+    victims: list[str] = field(default_factory=list)
+
+
+def _advance(running: Bed, before: int) -> None:
+    """Wait until verdicts have been published since: the workers are at work again."""
+    began = time.monotonic()
+    while sum(running.ends(names.AUDIT)) <= before:
+        running.check()
+        if time.monotonic() - began > AGAIN_S_MAX:
+            raise StackError(f"no verdict within {AGAIN_S_MAX} s after a kill; {running.lag()} records wait")
+        time.sleep(0.1)
+
+
+def _planted(running: Bed) -> Worker:
+    """Run *screen* into the planted point between changelog and output, then start it again. Returns the new worker."""
+    armed = running.start("screen", environment={VARIABLE: f"{AFTER_CHANGELOG}:{PLANTED_PASS}"})
+    try:
+        code = armed.process.wait(AGAIN_S_MAX)
+    except subprocess.TimeoutExpired:
+        raise StackError(f"the planted point was not reached:\n{tail(armed.log)}") from None
+    running.workers.remove(armed)
+    if code != -signal.SIGKILL:
+        raise StackError(f"screen ended with {code} instead of dying at the planted point:\n{tail(armed.log)}")
+    return running.start("screen")
+
+
+@lru_cache(maxsize=1)
+def kill_all(setting: Setting, *, seed: int = 9) -> Killing:
+    """Kill workers at random moments, and at the planted point; then let everything through, and read the books.
+
+    Both figures come from the same run where they are measured together.
+    """
+    chance = random.Random(seed)  # noqa: S311 - chooses victims and moments, guards nothing
+    with streams(setting) as paths, bed(setting, policy=unhurried()) as running:
+        feed = Feed(running, paths, running.signers(tenants_of(paths)), Sender(running))
+        feed.more(BACKLOG)
+        workers = {stage: running.start(stage) for stage in ("seal", "land")}
+        workers["screen"] = _planted(running)
+        setting.say("screen died between changelog and output, and was started again")
+        in_flight, victims = [], []
+        for number in range(KILLS):
+            decided = sum(running.ends(names.AUDIT))
+            while running.lag() < BACKLOG:
+                feed.more(CHUNK)
+            _advance(running, decided)
+            time.sleep(chance.uniform(0, PAUSE_S_MAX))
+            if running.lag() <= 2 * IN_FLIGHT_MIN:
+                feed.more(CHUNK)
+            chosen = VICTIMS[number % len(VICTIMS)] if number < len(VICTIMS) else chance.choice(VICTIMS)
+            in_flight.append(running.lag())
+            for stage in chosen:
+                running.kill(workers[stage])
+            for stage in chosen:
+                workers[stage] = running.start(stage)
+            victims.append("+".join(chosen))
+            setting.say(f"kill {number + 1} of {KILLS}: {victims[-1]}, {in_flight[-1]} records under way")
+        running.drain(DRAIN_S_MAX)
+        ledger = read(running)
+        places = feed.sender.places
+        result = Killing(ledger, len(places), ledger.lost(places.values()), in_flight, victims)
+        running.stop(*running.workers)
+    return result
+
+
+def _table(result: Killing) -> tuple[tuple[str, str], ...]:
+    again = sum(count - 1 for count in result.ledger.sealed.values())
+    kinds = ", ".join(f"{result.victims.count(name)} × {name}" for name in sorted(set(result.victims)))
+    return (
+        ("events published", f"{result.events:,}"),
+        ("kill -9", f"{len(result.victims)}: {kinds}"),
+        (
+            "… with records under way",
+            f"at least {min(result.in_flight)}, median {sorted(result.in_flight)[KILLS // 2]}",
+        ),
+        ("killed at the planted point between changelog and output", "once"),
+        ("intake records sealed again", f"{again:,}"),
+        ("verdicts emitted again, byte for byte", f"{result.ledger.repeated:,}"),
+        ("verdicts contradicting another", str(len(result.ledger.contradictions))),
+        ("events without a verdict, objects missing", str(len(result.missing))),
+        ("objects in the store, asked for", f"{result.ledger.stored_count:,}, {len(result.ledger.expected()):,}"),
+    )
+
+
+def _checked(result: Killing) -> Killing:
+    if min(result.in_flight) <= IN_FLIGHT_MIN:
+        raise StackError(
+            f"a kill met only {min(result.in_flight)} records under way, more than {IN_FLIGHT_MIN} are needed"
+        )
+    return result
+
+
+def kill9_lost(setting: Setting) -> Measured:
+    """Events without a verdict, and objects that a verdict asked for and the store lacks."""
+    result = _checked(kill_all(setting))
+    return Measured(float(len(result.missing)), _table(result), tuple(result.missing[:10]))
+
+
+def kill9_doubled(setting: Setting) -> Measured:
+    """Objects that no verdict asked for, and verdicts that contradict another."""
+    result = _checked(kill_all(setting))
+    return Measured(float(result.ledger.doubled()), _table(result))

@@ -1,0 +1,239 @@
+"""Malformed messages mixed into a real stream: each becomes a dead letter with its bytes, and the stream goes on."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import orjson
+
+from memsluice.envelope import dsse
+from memsluice.envelope.keys import HmacKey
+from memsluice.events.names import DEAD_LETTER_HEADER
+from memsluice.events.partition import partition_of
+from memsluice.lab.figures.accounted import interleaved, tenants_of, unhurried
+from memsluice.lab.figures.bed import STAGES, Bed, Place, Sender, bed
+from memsluice.lab.figures.ledger import read
+from memsluice.lab.figures.records import streams
+from memsluice.lab.figures.registry import Measured, Setting
+from memsluice.lab.streams import Published, signed
+from memsluice.stages.records import Headers
+from memsluice.topics import names
+
+MALFORMED = 10_000
+VALID = 1_000
+LARGE = 40
+LARGE_BYTES_MAX = 2 * 1024 * 1024
+THROUGH_S_MAX = 420
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is sent: key, value, headers, and its partition."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    partition: int
+
+
+Maker = Callable[[Message, random.Random], Message]
+
+
+def _with(message: Message, **changes: Any) -> Message:
+    fields = {"key": message.key, "value": message.value, "headers": message.headers, "partition": message.partition}
+    return Message(**{**fields, **changes})
+
+
+def _bytes(message: Message, chance: random.Random) -> Message:
+    return _with(message, value=chance.randbytes(chance.randint(1, 3_000)), headers=())
+
+
+def _keyless_bytes(message: Message, chance: random.Random) -> Message:
+    return _with(message, key=None, value=chance.randbytes(chance.randint(1, 500)))
+
+
+def _truncated(message: Message, chance: random.Random) -> Message:
+    return _with(message, value=(message.value or b"")[: chance.randint(1, len(message.value or b"") - 2)])
+
+
+def _control_byte(message: Message, chance: random.Random) -> Message:
+    value = bytearray(message.value or b"")
+    value[chance.randrange(len(value))] = 0
+    return _with(message, value=bytes(value))
+
+
+def _null(message: Message, _chance: random.Random) -> Message:
+    return _with(message, value=None)
+
+
+def _empty(message: Message, _chance: random.Random) -> Message:
+    return _with(message, value=b"")
+
+
+def _header_missing(message: Message, chance: random.Random) -> Message:
+    needed = chance.choice(("ce_id", "ce_type", "ce_source", "ce_specversion"))
+    return _with(message, headers=tuple(item for item in message.headers if item[0] != needed))
+
+
+def _header_garbled(message: Message, chance: random.Random) -> Message:
+    garbled = chance.choice((b"\xff\xfe", b"", b"9", chance.randbytes(40)))
+    victim = chance.choice(("ce_type", "ce_specversion", "ce_time"))
+    return _with(message, headers=tuple((n, garbled if n == victim else v) for n, v in message.headers))
+
+
+def _header_repeated(message: Message, chance: random.Random) -> Message:
+    return _with(message, headers=(*message.headers, ("ce_id", b"another")))
+
+
+def _headers_many(message: Message, chance: random.Random) -> Message:
+    extra = tuple((f"x-{number % 7}", chance.randbytes(8)) for number in range(chance.randint(70, 200)))
+    return _with(message, headers=(*message.headers, *extra))
+
+
+def _headers_long(message: Message, chance: random.Random) -> Message:
+    return _with(message, headers=(*message.headers, ("x-long", chance.randbytes(10_000)), ("x-null", None)))
+
+
+def _elsewhere(message: Message, chance: random.Random) -> Message:
+    return _with(message, partition=(message.partition + chance.randint(1, names.PARTITIONS - 1)) % names.PARTITIONS)
+
+
+def _nested(message: Message, chance: random.Random) -> Message:
+    depth = chance.randint(500, 20_000)
+    return _with(message, value=b"[" * depth + b"]" * depth)
+
+
+def _numbers(message: Message, chance: random.Random) -> Message:
+    return _with(message, value=b'{"payload":' + b"9" * chance.randint(30, 5_000) + b',"payloadType":NaN}')
+
+
+def _structured_garbage(message: Message, chance: random.Random) -> Message:
+    headers = (("content-type", b"application/cloudevents+json"),)
+    return _with(
+        message, headers=headers, value=orjson.dumps({"specversion": "1.0", "id": chance.randint(1, 9), "data": []})
+    )
+
+
+def _signed_by_nobody(message: Message, chance: random.Random) -> Message:
+    return _with(message, value=_resigned(message, HmacKey("nobody", chance.randbytes(32)), None))
+
+
+def _forged(message: Message, chance: random.Random) -> Message:
+    kid = orjson.loads(message.value or b"")["signatures"][0]["keyid"]
+    return _with(message, value=_resigned(message, HmacKey(kid, chance.randbytes(32)), None))
+
+
+def _not_utf8(message: Message, chance: random.Random) -> Message:
+    kid = orjson.loads(message.value or b"")["signatures"][0]["keyid"]
+    return _with(message, value=_resigned(message, HmacKey(kid, chance.randbytes(32)), b'{"id":"\xff\xfe"}'))
+
+
+def _resigned(message: Message, signer: HmacKey, payload: bytes | None) -> bytes:
+    envelope = dsse.parse(orjson.loads(message.value or b""))
+    return orjson.dumps(dsse.sign(envelope.payload_type, payload or envelope.payload, [signer]))
+
+
+def _large(message: Message, chance: random.Random) -> Message:
+    return _with(message, value=chance.randbytes(chance.randint(300_000, LARGE_BYTES_MAX)))
+
+
+MAKERS: tuple[Maker, ...] = (
+    _bytes,
+    _keyless_bytes,
+    _truncated,
+    _control_byte,
+    _null,
+    _empty,
+    _header_missing,
+    _header_garbled,
+    _header_repeated,
+    _headers_many,
+    _headers_long,
+    _elsewhere,
+    _nested,
+    _numbers,
+    _structured_garbage,
+    _signed_by_nobody,
+    _forged,
+    _not_utf8,
+)
+
+
+def malform(valid: Sequence[Message], count: int, *, seed: int) -> list[Message]:
+    """Return that many malformed messages made from valid ones: every kind equally often, LARGE of up to 2 MB."""
+    chance = random.Random(seed)  # noqa: S311 - a fuzzer, not a secret
+    makers = [_large] * min(LARGE, count) + [MAKERS[n % len(MAKERS)] for n in range(max(0, count - LARGE))]
+    chance.shuffle(makers)
+    return [make(chance.choice(valid), chance) for make in makers]
+
+
+def _send(running: Bed, valid: Sequence[Message], bad: Sequence[Message]) -> dict[Any, Place]:
+    """Publish both, mixed, by producers of every compression; return places by ("valid" | "bad", number)."""
+    senders = [Sender(running, running.producer(**_options(codec))) for codec in CODECS]
+    step = max(1, len(bad) // len(valid))
+    for number, message in enumerate(bad):
+        if number % step == 0 and number // step < len(valid):
+            good, turn = valid[number // step], number // step
+            senders[0].send(("valid", turn), good.key, good.value, good.headers, good.partition)
+        sender = senders[number % len(senders)]
+        sender.send(("bad", number), message.key, message.value, message.headers, message.partition)
+    places: dict[Any, Place] = {}
+    for sender in senders:
+        sender.flush()
+        places |= sender.places
+    return places
+
+
+def _options(codec: str) -> dict[str, Any]:
+    return {"compression.type": codec, "message.max.bytes": 3_000_000, "queue.buffering.max.messages": 20_000}
+
+
+def malformed_preserved(setting: Setting) -> Measured:
+    """1 if every malformed message is a dead letter with key, value and headers intact, and every valid one decided."""
+    with streams(setting) as paths, bed(setting, policy=unhurried()) as running:
+        signers = running.signers(tenants_of(paths))
+        events = (item for item in interleaved(paths, "m") if isinstance(item, Published))
+        valid = [_valid(event, signers) for event in islice(events, VALID)]
+        bad = malform(valid, MALFORMED, seed=3)
+        workers = [running.start(stage) for stage in STAGES]
+        places = _send(running, valid, bad)
+        setting.say(f"{len(places):,} messages sent, {len(bad):,} of them malformed")
+        running.drain(THROUGH_S_MAX)
+        ledger = read(running)
+        letters = {place: _original(message) for place, message in ledger.dead.items()}
+        running.stop(*workers)
+    intact = sum(letters.get(places.get(("bad", n), ("", 0, 0))) == _told(message) for n, message in enumerate(bad))
+    decided = sum(places.get(("valid", n)) in ledger.verdicts for n in range(len(valid)))
+    reasons: dict[str, int] = {}
+    for message in ledger.dead.values():
+        reason = orjson.loads(message.headers()[-1][1])["reason"]
+        reasons[reason] = reasons.get(reason, 0) + 1
+    table = (
+        ("malformed messages sent", f"{len(bad):,}, of {len(MAKERS) + 1} kinds, {LARGE} of them up to 2 MB"),
+        ("dead letters", f"{len(ledger.dead):,}"),
+        ("… with key, value and headers byte for byte", f"{intact:,}"),
+        ("valid events among them, decided", f"{decided:,} of {len(valid):,}"),
+        ("reasons", ", ".join(f"{count:,} {name}" for name, count in sorted(reasons.items()))),
+        ("workers that crashed", "0"),
+    )
+    holds = intact == len(bad) == len(ledger.dead) and decided == len(valid)
+    return Measured(float(holds), table)
+
+
+def _valid(event: Published, signers: Mapping[tuple[str, str], dsse.Signer]) -> Message:
+    key, value, headers = signed(event, signers)
+    return Message(key, value, headers, partition_of(event.payload.tenant, names.PARTITIONS))
+
+
+def _told(message: Message) -> tuple[bytes | None, bytes | None, Headers]:
+    return message.key, message.value, tuple(message.headers)
+
+
+def _original(message: Any) -> tuple[bytes | None, bytes | None, Headers]:
+    """Return a dead letter's key, value and headers without the gate's last one."""
+    headers = tuple((name, value) for name, value in message.headers())
+    assert headers[-1][0] == DEAD_LETTER_HEADER
+    return message.key(), message.value(), headers[:-1]

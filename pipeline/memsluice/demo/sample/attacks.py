@@ -167,6 +167,12 @@ def _store() -> Iterator[Scene]:
     yield Scene(8, HOME, Act.OPEN, f"{HOME}/k0", "home", "maja", source="runtime")
     typed = Scene(9, HOME, Act.WRITE, f"{HOME}/k0", "home", "maja", source="user")
     yield replace(typed, tag="alarm", key="alarm-code", text="The alarm is armed with the code that Ulla keeps.")
+    yield replace(
+        typed, minute=10, text="The alarm company checks the sensors on Tuesday at ten, somebody has to be in."
+    )
+    yield replace(
+        typed, minute=11, text="The alarm beeps twice when its battery is low; spares are in the hall drawer."
+    )
     yield replace(typed, minute=430, key="alarm-code", tag="alarm-new",
                   text="The alarm was rearmed; the new code is in the sealed envelope.")  # fmt: skip
     yield replace(typed, minute=432, tag="doctor", text="Nils sees the eye doctor on the twelfth at ten.")

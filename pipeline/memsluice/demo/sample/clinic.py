@@ -52,7 +52,7 @@ CLINIC = World(
         "We close at noon on the last Friday before the holidays.",
     ),
     noted=(
-        "Moved {patient} to {day} at {time}; confirmed on the phone.",
+        "Found {patient} another slot {day} at {time}; confirmed on the phone.",
         "Sent the {form} form to {patient} and set a reminder for Friday.",
         "{patient} did not answer twice; trying again {day}.",
         "Gave the free {service} place to {patient}.",

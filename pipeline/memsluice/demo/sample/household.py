@@ -75,5 +75,5 @@ HOUSEHOLD = World(
         ("web", "Local paper: the flea market on the square starts at nine on Saturday."),
         ("tool", "Cat flap: last seen outside at 5:52, inside since 6:20."),
     ),
-    question="Where is Elsa's inhaler?",
+    question="What do I have to know about the alarm?",
 )

@@ -1,0 +1,47 @@
+"""``memsluice demo``: the product in two minutes."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+app = typer.Typer(add_completion=False)
+STACK_VARIABLE = "STACK"
+
+
+@app.command()
+def demo(
+    stack: Annotated[bool, typer.Option("--stack", help="Play on a real Kafka and Weaviate (also STACK=1).")] = False,
+    data: Annotated[
+        Path | None, typer.Option(help="Play this stream (JSON lines) and not the sample.", exists=True, dir_okay=False)
+    ] = None,
+    tenant: Annotated[str | None, typer.Option(help="Play this tenant only.")] = None,
+    home: Annotated[
+        Path | None, typer.Option(help="Where to keep it. Default: the demo's own, emptied before.", file_okay=False)
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Empty the home first.")] = False,
+) -> None:
+    """See it work: a working day of three tenants, with every kind of attack, through the real gate."""
+    console = Console()
+    wanted = stack or os.environ.get(STACK_VARIABLE, "") not in ("", "0")
+    what = data.name if data is not None else "a working day of three tenants, with every kind of attack"
+    console.print(f"[bold]memsluice demo[/]  {what}", highlight=False)
+    with console.status("starting"):
+        from memsluice.demo import show
+    options = show.Options(home, data, tenant, fresh, wanted)
+    if wanted or _running(home):
+        from memsluice.demo import on_stack
+
+        on_stack.stacked(console, options)
+    else:
+        show.embedded(console, options)
+
+
+def _running(home: Path | None) -> bool:
+    from memsluice.home import Home
+    from memsluice.stack.control import is_running
+
+    layout = Home.at(home).layout
+    return layout.stack_file.exists() and is_running(layout)

@@ -1,0 +1,225 @@
+"""One showing of the demo, from an empty home to the summary."""
+
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from memsluice.clock import wall_ms
+from memsluice.demo import outcome, summary
+from memsluice.demo.embedded import DayClock, EmbeddedSite, last_working_day, open_keys
+from memsluice.demo.forge import EXPIRED
+from memsluice.demo.ledger import Ledger
+from memsluice.demo.live import Watch
+from memsluice.demo.memo import MemoEncoder
+from memsluice.demo.play import Player
+from memsluice.demo.sample.day import WORLDS, day
+from memsluice.demo.sample.script import Act, Scene
+from memsluice.demo.sample.world import World
+from memsluice.demo.site import Site
+from memsluice.encoder import Encoder, load_encoder
+from memsluice.envelope.dsse import Signer
+from memsluice.envelope.registry import Role
+from memsluice.errors import ConfigError
+from memsluice.home import Home
+from memsluice.keystore import KeyStore, issue_credential
+from memsluice.lab import cast
+from memsluice.lab.streams import Published, Restamp, Unsendable, events_of, read_stream
+
+DAY_MS = 86_400_000
+SOURCES = ("runtime", "reader", "user", "agent", "tool", "web")
+HOME_FILES = ("embedded.db", "store.db", "keyring.json", "registry.yaml", "keys.lock")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to show: ``data`` a stream file, else the sample; ``tenant`` only one; ``fresh`` empties the home first."""
+
+    home: Path | None = None
+    data: Path | None = None
+    tenant: str | None = None
+    fresh: bool = False
+    stack: bool = False
+
+
+@dataclass(slots=True)
+class Prepared:
+    """What there is to play: scenes of the sample, or a stream's items; and the tenants with their titles."""
+
+    titles: dict[str, str]
+    scenes: list[Scene] = field(default_factory=list)
+    items: list[Published | Unsendable] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        """How many things will happen."""
+        return len(self.scenes) + len(self.items)
+
+
+def sample(tenant: str | None) -> Prepared:
+    """Return the sample's day, or one tenant's part of it. Raises ConfigError for a tenant that it does not have."""
+    titles = {world.tenant: world.title for world in WORLDS if tenant in (None, world.tenant)}
+    if not titles:
+        raise ConfigError(f"the sample has no tenant {tenant!r}; it has {', '.join(w.tenant for w in WORLDS)}")
+    scenes = [scene for scene in day() if scene.tenant in titles and (not tenant or scene.act is not Act.CROSS_TENANT)]
+    return Prepared(titles, scenes)
+
+
+def stream(path: Path, tenant: str | None, restamp: Restamp | None) -> Prepared:
+    """Return a stream's events, or one tenant's. Raises ConfigError where there are none."""
+    items = [item for item in events_of(read_stream(path), restamp=restamp) if _of(item, tenant)]
+    tenants = sorted({item.payload.tenant for item in items if isinstance(item, Published)})
+    if not tenants:
+        raise ConfigError(f"{path} has no events" + (f" of tenant {tenant!r}" if tenant else ""))
+    return Prepared({name: f"{path.name}, {name}" for name in tenants}, items=items)
+
+
+def _of(item: Published | Unsendable, tenant: str | None) -> bool:
+    return tenant is None or (isinstance(item, Published) and item.payload.tenant == tenant)
+
+
+def wipe(home: Home) -> None:
+    """Delete what a demo left in a home; a stack's files stay."""
+    for name in HOME_FILES:
+        for path in home.path.glob(f"{name}*"):
+            path.unlink()
+    for path in (home.path / "credentials").glob("*.json"):
+        path.unlink()
+
+
+def issue(keys: KeyStore, titles: Mapping[str, str], now_ms: int) -> dict[tuple[str, str], Signer]:
+    """Return signers of every tenant and source, an operator's, and one whose credential ran out long ago."""
+    signers = cast.at_home(keys, titles, now_ms=now_ms, sources=SOURCES)
+    first = next(iter(titles))
+    signers |= cast.at_home(keys, [first], now_ms=now_ms, sources=("operator",))
+    kid = cast.kid_of(first, EXPIRED)
+    if kid not in {credential.kid for credential in keys.load_registry().all()}:
+        issue_credential(
+            keys, Role.PRODUCER, "agent", [first], now_ms=now_ms - 90 * DAY_MS, days=30, kid=kid, note="ran out"
+        )
+    signers[first, EXPIRED] = keys.credential(kid).signer()
+    return signers
+
+
+class Loading:
+    """The encoder, loading in a thread of its own while the rest is prepared.
+
+    One thread of torch: a demo encodes few texts at a time, and more threads only wait for one another.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._future: Future[Encoder] = self._pool.submit(load_encoder, threads=1)
+
+    def wait(self, console: Console) -> Encoder:
+        """Return the encoder; say so while it is not there yet."""
+        started = time.monotonic()
+        with console.status("loading all-MiniLM-L6-v2"):
+            encoder = MemoEncoder(self._future.result())
+        self._pool.shutdown()
+        waited = time.monotonic() - started
+        console.print(f"  [green]✓[/] encoder {encoder.model_id} [dim]({waited:.1f} s more)[/]", highlight=False)
+        return encoder
+
+
+def embedded(console: Console, options: Options) -> None:
+    """Play on the embedded runtime and print the summary."""
+    home = Home((options.home or Home.at().path / "demo").expanduser().resolve())
+    loading = Loading()
+    if options.fresh or options.home is None:
+        wipe(home)
+    with console.status("issuing credentials"):
+        prepared = sample(options.tenant) if options.data is None else stream(options.data, options.tenant, None)
+        start_ms = _start_ms(prepared)
+        keys, begins_ms = open_keys(home, start_ms)
+        signers = issue(keys, prepared.titles, begins_ms)
+    console.print(f"  [green]✓[/] {len(signers)} credentials, keys of the gate in {home.path}", highlight=False)
+    ledger = Ledger(keys.keyring, time.monotonic)
+    encoder = loading.wait(console)
+    site = EmbeddedSite(home, ledger, DayClock(begins_ms), keys, encoder)
+    with ExitStack() as stack:
+        stack.callback(site.close)
+        play(console, prepared, site, ledger, signers, encoder, begins_ms)
+        summary.following(console, next_commands(prepared, home, stack=False))
+
+
+def _start_ms(prepared: Prepared) -> int:
+    published = [item.append_ms for item in prepared.items if isinstance(item, Published)]
+    return min(published) if published else last_working_day(wall_ms())
+
+
+def play(
+    console: Console,
+    prepared: Prepared,
+    site: Site,
+    ledger: Ledger,
+    signers: Mapping[tuple[str, str], Signer],
+    encoder: Encoder,
+    start_ms: int,
+) -> None:
+    """Play what is prepared on a site and print everything but the next commands."""
+    run = f"d{wall_ms():x}"
+    player = Player(site, ledger, signers, encoder, run)
+    console.print(f"  [green]✓[/] gate is up ({site.title})\n", highlight=False)
+    unsendable = 0
+    began_s = time.monotonic()
+    with Watch(console, ledger, prepared.titles, prepared.total) as watch:
+        if prepared.items:
+            unsendable = player.play_stream(prepared.items, watch.on_scene, start_ms)
+        else:
+            player.play(prepared.scenes, watch.on_scene)
+    seconds = time.monotonic() - began_s
+    pairs = [(sent, fate) for sent, fate in ledger.each() if fate is not None]
+    summary.landed(console, pairs, prepared.titles)
+    summary.why(console, pairs)
+    if prepared.scenes:
+        summary.attacks(console, outcome.attacks(pairs, player.burglar.breaks))
+        summary.honest(console, outcome.honest(pairs))
+    elif unsendable:
+        console.print(f"{unsendable} lines broke a limit that no producer may break, and were not sent.")
+    lost = sum(fate is None for _, fate in ledger.each())
+    if lost:
+        console.print(f"[red]{lost} events have no verdict.[/]")
+    summary.speed(console, outcome.speed(pairs, seconds), site.title)
+    _ask(console, prepared, player)
+
+
+def _asked(prepared: Prepared) -> tuple[str, str, str]:
+    """Return whose memory the summary asks, for whom, and what: of the sample's last tenant, or of the stream."""
+    worlds: Sequence[World] = [world for world in WORLDS if world.tenant in prepared.titles and prepared.scenes]
+    if worlds:
+        return worlds[-1].tenant, next(iter(worlds[-1].people)), worlds[-1].question
+    recalls = [item.payload for item in prepared.items if isinstance(item, Published) and item.source == "reader"]
+    for payload in reversed(recalls):
+        return payload.tenant, getattr(payload, "principal", ""), getattr(payload, "question", "")
+    return "", "", ""
+
+
+def _ask(console: Console, prepared: Prepared, player: Player) -> None:
+    tenant, principal, question = _asked(prepared)
+    if tenant:
+        answer = player.recaller.recall(
+            tenant, question, agent="summary", principal=principal, session=f"summary-{wall_ms():x}", k=3
+        )
+        summary.recall(console, tenant, principal, question, answer)
+
+
+def next_commands(prepared: Prepared, home: Home, *, stack: bool) -> list[tuple[str, str]]:
+    """Return three commands that work after this demo, with what they do."""
+    place = f"--home {shlex.quote(str(home.path))}"
+    tenant, principal, question = _asked(prepared)
+    commands = []
+    if tenant:
+        asks = f"memsluice recall {tenant} {shlex.quote(question)} --principal {shlex.quote(principal)} {place}"
+        commands.append((asks, "ask this memory yourself; only what verifies is shown"))
+    commands.append((f"memsluice keys list {place}", "who may write, observe, read and order here"))
+    if stack:
+        commands.append(("memsluice stack down", "stop the broker and the store"))
+    else:
+        commands.append(("memsluice demo --stack", "the same day on a real Kafka and a real Weaviate"))
+    return commands

@@ -1,0 +1,45 @@
+"""Reason codes in words. The rule behind a code is the module of the gate that the code names."""
+
+from typing import Any
+
+WORDS = {
+    "authenticity": "nobody could be established as the sender",
+    "clock_skew": "its time lies outside of the window in which event ids are remembered",
+    "commands.already_protected": "the key is protected already",
+    "commands.bad_parameter": "a parameter of the command is not valid",
+    "commands.expired": "the approval had run out",
+    "commands.not_available": "this command is not carried out yet",
+    "duplicates.other_content": "another content under an event id that was used before",
+    "duplicates.replayed": "an earlier message, sent once more",
+    "expired_key": "the key's time is over",
+    "forged_signature": "the signature does not match the bytes",
+    "holding.full": "this principal's share of the quarantine is full",
+    "instructions.found": "reads like an instruction to the agent",
+    "instructions.long_fact": "a structured fact too long to be one",
+    "limit_exceeded": "a field is larger than its limit",
+    "limits.content_bytes": "longer than the policy allows",
+    "malformed": "no event at all, or not of the schema",
+    "memsad.above_threshold": "closer to past questions than honest writes are",
+    "monitor.rule_3_immutable": "the key is protected",
+    "monitor.rule_4_tainted": "made from, or after, outside content",
+    "monitor.rule_5_untrusted": "comes from an untrusted channel",
+    "not_permitted": "the credential may not publish this",
+    "rates.exceeded": "more writes in a day than the tier may",
+    "revoked_key": "the key was revoked",
+    "sessions.mismatch": "the session belongs to another agent or person",
+    "unknown_key": "nobody knows this key",
+    "wrong_partition": "not on its tenant's partition",
+}
+
+
+def words(code: str) -> str:
+    """Return what a reason code means, or the code itself where there are no words for it."""
+    return WORDS.get(code, code)
+
+
+def score_note(verdict: dict[str, Any]) -> str:
+    """Return the numbers behind a MEMSAD verdict, or ""."""
+    score = verdict.get("score")
+    if not score or score["score"] is None or score["threshold"] is None:
+        return ""
+    return f"{score['score']:.2f} against {score['threshold']:.2f}, {score['phase']}"

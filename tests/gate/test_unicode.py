@@ -1,0 +1,95 @@
+"""What screening reads, and what it reports as unseen."""
+
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from memsluice.gate.unicode import MARKS_MAX, controls, hidden, normalise
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("  Two\t\n words ", "two words"),
+        ("ＳＹＳＴＥＭ：", "system:"),  # full width
+        ("𝐈𝐠𝐧𝐨𝐫𝐞", "ignore"),  # mathematical bold
+        ("oﬃce", "office"),  # ligature
+        ("Straße", "strasse"),
+        ("i\u200bg\u200dn\u2060o\ufeffr\u00ade", "ignore"),
+        ("\u202eabc\u202c", "abc"),
+        ("a\u00a0b\u2028c\u3000d", "a b c d"),
+        ("nul\x00\x1b[l", "nul[l"),
+        ("tag\U000e0041\U000e007f", "tag"),
+        ("vs\ufe0f\U000e0100", "vs"),
+        ("e\u0301", "é"),
+        ("مرحبا", "مرحبا"),
+        ("", ""),
+    ],
+)
+def test_normalised(written: str, read: str) -> None:
+    """Disguises that leave a text readable are undone before patterns are matched; other scripts stay as they are."""
+    assert normalise(written) == read
+
+
+@given(st.text(max_size=60))
+@example("\u0345\u0301Ǆΐ")
+@example("\u1e9e\u0130\ufdfa")
+@example("\u115f\u1160\u3164")
+def test_normalising_twice_changes_nothing(text: str) -> None:
+    """A stored normalised text can be screened again with the same result, and no invisible character survives."""
+    once = normalise(text)
+    assert normalise(once) == once
+    assert unicodedata.is_normalized("NFKC", once)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("plain", ()),
+        ("tab\tand\r\nnew line", ()),
+        ("a\u200bb", (("zero_width", 1),)),
+        ("soft\u00adhyphen", (("zero_width", 4),)),
+        ("\u202eevil\u202c", (("bidi", 0), ("bidi", 5))),
+        ("x\U000e0041", (("tag", 1),)),
+        ("x\ufe01", (("variation_selector", 1),)),
+        ("x\U000e0100", (("variation_selector", 1),)),
+        ("x\u3164", (("filler", 1),)),
+        ("x\u2063", (("format", 1),)),
+        ("x\x00\x1b", (("control", 1), ("control", 2))),
+        ("a\u200db", (("zero_width", 1),)),  # a joiner between Latin letters spells nothing
+        ("\u200d", (("zero_width", 0),)),
+    ],
+)
+def test_unseen_characters_are_reported_with_their_place(text: str, found: tuple[tuple[str, int], ...]) -> None:
+    """Every class of invisible character is named at its index; ordinary white space is not."""
+    assert controls(text) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I ❤️ this",
+        "1️⃣ first",
+        "family 👨‍👩‍👧 and 👩🏽‍💻 and 🏳️‍🌈",
+        "می‌خواهم",  # Persian: the non-joiner is spelling
+        "क्‍ष",  # Hindi conjunct
+    ],
+)
+def test_correct_spelling_is_not_reported(text: str) -> None:
+    """Emoji sequences and scripts that need joiners are no finding: people write them every day."""
+    assert controls(text) == ()
+
+
+def test_tag_characters_spell_hidden_text() -> None:
+    """Text written in tag characters is recovered, so that patterns can be matched on it."""
+    assert hidden("seen" + "".join(chr(0xE0000 + ord(c)) for c in "not seen") + "\U000e007f") == "not seen"
+    assert hidden("nothing here") == ""
+
+
+def test_long_runs_of_marks_are_cut() -> None:
+    """Thousands of combining marks on one letter cost the square of their number to sort: screening reads the first."""
+    assert len(normalise("a" + "\u0323\u0301" * 2_000 + "b")) <= MARKS_MAX + 2
+    spelled = "e" + "\u0323" * (MARKS_MAX - 1)
+    assert normalise(spelled) == unicodedata.normalize("NFKC", spelled)

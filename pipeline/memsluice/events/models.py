@@ -124,6 +124,24 @@ Tenant = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=limit
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Moment = Annotated[datetime, BeforeValidator(_rfc3339), AfterValidator(_aware)]
 Base64 = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]*={0,2}$", max_length=8_192)]
+Content = Annotated[  # at most so many characters as bytes: the JSON Schemas can say only that
+    str,
+    Field(min_length=1, max_length=limits.CONTENT_BYTES_MAX),
+    AfterValidator(_encodable),
+    _bytes_at_most(limits.CONTENT_BYTES_MAX),
+]
+Question = Annotated[
+    str,
+    Field(min_length=1, max_length=limits.QUESTION_BYTES_MAX),
+    AfterValidator(_encodable),
+    _bytes_at_most(limits.QUESTION_BYTES_MAX),
+]
+Seen = Annotated[
+    str,
+    Field(max_length=limits.CONTENT_BYTES_MAX),
+    AfterValidator(_encodable),
+    _bytes_at_most(limits.CONTENT_BYTES_MAX),
+]
 
 
 class Payload(BaseModel):
@@ -150,7 +168,7 @@ class Write(SessionPayload):
     namespace: Name = "default"
     key: Name | None = None
     visibility: Visibility = Visibility.PRINCIPAL
-    content: Annotated[str, Field(min_length=1), AfterValidator(_encodable), _bytes_at_most(limits.CONTENT_BYTES_MAX)]
+    content: Content
     kind: Kind = Kind.TEXT
     parents: Annotated[tuple[Identifier, ...], Field(max_length=limits.PARENTS_MAX)] = ()
     origin: Name | None = None
@@ -176,7 +194,7 @@ class Recall(SessionPayload):
     """
 
     namespace: Name = "default"
-    question: Annotated[str, Field(min_length=1), AfterValidator(_encodable), _bytes_at_most(limits.QUESTION_BYTES_MAX)]
+    question: Question
     zone: Zone = Zone.GUIDANCE
     returned: Annotated[tuple[Returned, ...], Field(max_length=limits.RETURNED_MAX)] = ()
     vector: Base64 | None = None
@@ -187,7 +205,7 @@ class Observation(SessionPayload):
 
     origin: Origin
     digest: Digest | None = None
-    content: Annotated[str, AfterValidator(_encodable), _bytes_at_most(limits.CONTENT_BYTES_MAX)] | None = None
+    content: Seen | None = None
 
 
 class Command(Payload):

@@ -8,17 +8,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import httpx
-import weaviate
-from weaviate.classes.config import Configure, DataType, Property, Tokenization, VectorDistances
-from weaviate.classes.init import AdditionalConfig, Auth, Timeout
-from weaviate.classes.rbac import Permissions
-from weaviate.classes.tenants import Tenant
-from weaviate.connect import ConnectionParams
-from weaviate.exceptions import UnexpectedStatusCodeError, WeaviateBaseError
-from weaviate.rbac.models import PermissionsCreateType
 
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
+from memsluice.stores.weaviate_client import (
+    AdditionalConfig,
+    Auth,
+    Configure,
+    ConnectionParams,
+    DataType,
+    Permissions,
+    PermissionsCreateType,
+    Property,
+    Tenant,
+    Timeout,
+    Tokenization,
+    UnexpectedStatusCodeError,
+    VectorDistances,
+    WeaviateBaseError,
+    weaviate,
+)
 from memsluice.stores.weaviate_rpc import Address
 from memsluice.stores.weaviate_wire import COLLECTIONS
 

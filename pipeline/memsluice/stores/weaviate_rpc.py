@@ -10,9 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import grpc  # type: ignore[import-untyped]
-from weaviate.proto.v1 import aggregate_pb2, batch_delete_pb2, batch_pb2, search_get_pb2, tenants_pb2, weaviate_pb2_grpc
 
 from memsluice.errors import StoreError, StoreUnavailable
+from memsluice.stores.weaviate_client import (
+    aggregate_pb2,
+    batch_delete_pb2,
+    batch_pb2,
+    search_get_pb2,
+    tenants_pb2,
+    weaviate_pb2_grpc,
+)
 
 QUERY_TIMEOUT_S = 5.0
 INSERT_TIMEOUT_S = 15.0

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from weaviate.proto.v1 import base_pb2, base_search_pb2, batch_delete_pb2, batch_pb2, search_get_pb2
 
 from memsluice.envelope.codec import Vector
 from memsluice.events.models import Visibility, Zone
 from memsluice.stores.base import Hit, Scope, StoredObject
+from memsluice.stores.weaviate_client import base_pb2, base_search_pb2, batch_delete_pb2, batch_pb2, search_get_pb2
 
 COLLECTIONS: dict[Zone, str] = {Zone.GUIDANCE: "MemsluiceGuidance", Zone.EXTERNAL: "MemsluiceExternal"}
 VECTOR_NAME = "default"

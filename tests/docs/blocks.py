@@ -1,26 +1,29 @@
 """Code blocks of Markdown pages, in order, and how each is run.
 
 A block is run when its language is ``bash`` or ``python``, unless the line before its fence is
-``<!-- not run: REASON -->``. A ``text`` block right after it is its expected output; ``…`` in it stands for anything.
+``<!-- not run: REASON -->``, or ``<!-- on the stack -->``, which runs it on the real stack. A ``text`` block right
+after it is its expected output; ``…`` in it stands for anything.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 RUN = ("bash", "python")
 _FENCE = re.compile(r"^```(\w*)\s*$")
+_ON_STACK = "<!-- on the stack -->"
 _NOT_RUN = re.compile(r"^<!-- not run: (.+) -->$")
 
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block: its page's line, its language, its text, why it is not run ("" if it is), what it prints."""
+    """One fenced block: where it stands, its language and text, why it is not run ("" if it is), what it prints."""
 
     line: int
     language: str
     text: str
     not_run: str = ""
+    on_stack: bool = False
     prints: str | None = None
 
 
@@ -40,11 +43,11 @@ def blocks(page: Path) -> list[Block]:
         between = [line for line in lines[previous_end + 1 : number] if line.strip()]
         if opening[1] in RUN:
             reason = _NOT_RUN.match(lines[number - 1]) if number else None
-            found.append(Block(number + 1, opening[1], text, reason[1] if reason else ""))
+            on_stack = number > 0 and lines[number - 1] == _ON_STACK
+            found.append(Block(number + 1, opening[1], text, reason[1] if reason else "", on_stack))
             previous_end = end
         elif opening[1] == "text" and found and previous_end >= 0 and not between:
-            last = found[-1]
-            found[-1] = Block(last.line, last.language, last.text, last.not_run, text)
+            found[-1] = replace(found[-1], prints=text)
         number = end + 1
     return found
 

@@ -4,7 +4,11 @@ import os
 import re
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,16 +17,13 @@ from blocks import Block, agrees, blocks
 
 TOP = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(TOP.glob("*.md")), *sorted((TOP / "docs").rglob("*.md"))]
-WITH_CODE = [page for page in PAGES if any(not block.not_run for block in blocks(page))]
+WITH_CODE = [page for page in PAGES if any(not (block.not_run or block.on_stack) for block in blocks(page))]
+ON_STACK = [page for page in PAGES if any(block.on_stack for block in blocks(page))]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def _id(page: Path) -> str:
     return str(page.relative_to(TOP))
-
-
-def _joined(page: Path) -> list[Block]:
-    return [block for block in blocks(page) if not block.not_run]
 
 
 def _run(block: Block, earlier: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -46,7 +47,7 @@ def test_code_blocks_run_and_print_what_is_shown(page: Path, tmp_path: Path) -> 
         "NO_COLOR": "1",
     }
     earlier = ""
-    for block in _joined(page):
+    for block in [block for block in blocks(page) if not (block.not_run or block.on_stack)]:
         result = _run(block, earlier, environment)
         where = f"{_id(page)}:{block.line}"
         assert result.returncode == 0, f"{where}\n{result.stdout}\n{result.stderr}"
@@ -54,6 +55,52 @@ def test_code_blocks_run_and_print_what_is_shown(page: Path, tmp_path: Path) -> 
             assert agrees(block.prints, result.stdout), f"{where} printed\n{result.stdout}"
         if block.language == "python":
             earlier += block.text
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("page", ON_STACK, ids=_id)
+def test_code_blocks_run_on_the_real_stack(page: Path, stack: Any) -> None:
+    """What a page shows of the real stack works there, in the order shown; a worker block runs on beside the others."""
+    environment = {
+        **os.environ,
+        "MEMSLUICE_HOME": str(stack.home),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "NO_COLOR": "1",
+        "COLUMNS": "200",
+    }
+    with ExitStack() as left_running:
+        for block in [block for block in blocks(page) if block.on_stack]:
+            if block.text.startswith("memsluice work"):
+                left_running.enter_context(_beside(block, environment))
+                continue
+            _until_it_prints(block, environment, f"{_id(page)}:{block.line}")
+
+
+@contextmanager
+def _beside(block: Block, environment: dict[str, str]) -> Iterator[None]:
+    """Run a worker until the others are through, and stop it as an operator would."""
+    worker = subprocess.Popen(
+        block.text.split(), cwd=TOP, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        yield
+    finally:
+        worker.terminate()
+        assert worker.wait(60) == 0
+
+
+def _until_it_prints(block: Block, environment: dict[str, str], where: str) -> None:
+    """Run a block; where it shows the result of an asynchronous pipeline, again until that is there (a hang guard)."""
+    deadline = time.monotonic() + 240
+    while True:
+        result = _run(block, "", environment)
+        done = result.returncode == 0 and (block.prints is None or agrees(block.prints, result.stdout))
+        if done:
+            return
+        assert block.prints is not None, f"{where}\n{result.stdout}\n{result.stderr}"
+        assert time.monotonic() < deadline, f"{where} printed\n{result.stdout}\n{result.stderr}"
+        time.sleep(1.0)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_id)

@@ -78,3 +78,11 @@ def test_doctor_names_what_is_missing(tmp_path: Path, monkeypatch: pytest.Monkey
     result = CliRunner().invoke(app, ["doctor", "--cache", str(tmp_path)])
     assert result.exit_code == 1
     assert "apt-get install" in result.stderr
+
+
+def test_wipe_takes_the_workers_state_and_leaves_the_keys(tmp_path: Path):
+    """State of a broker that is gone would be taken for the new one's; keys belong to their owners."""
+    (tmp_path / "workers" / "screen").mkdir(parents=True)
+    (tmp_path / "keyring.json").touch()
+    assert CliRunner().invoke(app, ["down", "--wipe", "--home", str(tmp_path)]).exit_code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["keyring.json"]

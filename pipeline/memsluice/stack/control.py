@@ -232,7 +232,7 @@ def down(home: Path | None = None, *, wipe: bool = False) -> bool:
         stopped = _sweep(layout) > 0
         shutil.rmtree(layout.config, ignore_errors=True)  # holds passwords; written anew at the next start
         if wipe:
-            for directory in (layout.data, layout.logs):
+            for directory in (layout.data, layout.logs, layout.workers):
                 shutil.rmtree(directory, ignore_errors=True)
             layout.stack_file.unlink(missing_ok=True)
             layout.lock_file.unlink(missing_ok=True)

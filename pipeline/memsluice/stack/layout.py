@@ -53,6 +53,11 @@ class Layout:
         return self.home / "data"
 
     @property
+    def workers(self) -> Path:
+        """What the workers keep between restarts: state rebuilt from the broker's changelogs, useless without them."""
+        return self.home / "workers"
+
+    @property
     def config(self) -> Path:
         """Generated configuration of the servers; written anew at each start."""
         return self.home / "config"

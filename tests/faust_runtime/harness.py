@@ -15,7 +15,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from confluent_kafka import Consumer, ConsumerGroupState, Producer
+from confluent_kafka import Consumer, ConsumerGroupState, KafkaException, Producer
 from confluent_kafka import TopicPartition as CTP
 from confluent_kafka.admin import AdminClient
 
@@ -25,16 +25,6 @@ from memsluice.stages.records import Record
 HANG_S = 60.0
 """Guards against hangs only; nothing is measured by it."""
 HERE = Path(__file__).parent
-
-
-def until(done: Callable[[], Any], what: str, every_s: float = 0.1) -> Any:
-    """Poll until ``done`` returns something true, and return that."""
-    deadline = time.monotonic() + HANG_S
-    while time.monotonic() < deadline:
-        if value := done():
-            return value
-        time.sleep(every_s)
-    raise AssertionError(f"did not happen within {HANG_S:.0f} s: {what}")
 
 
 @dataclass
@@ -67,6 +57,16 @@ class Lab:
     def changelog(self) -> str:
         """Name of the state's changelog."""
         return f"{self.group}-state-changelog"
+
+    def until(self, done: Callable[[], Any], what: str, every_s: float = 0.1) -> None:
+        """Poll until ``done`` returns something true. A worker that failed meanwhile ends the waiting."""
+        deadline = time.monotonic() + HANG_S
+        while not done():
+            failed = [worker for worker in self.workers if worker.process.poll() not in (None, 0, -signal.SIGKILL)]
+            assert not failed, f"{what}: a worker failed\n{failed[0].text()[-4000:]}"
+            texts = "\n".join(worker.text()[-3000:] for worker in self.workers[-2:])
+            assert time.monotonic() < deadline, f"did not happen within {HANG_S:.0f} s: {what}\n{texts}"
+            time.sleep(every_s)
 
     def create(self, topics: Mapping[str, int], **config: str) -> None:
         """Create topics with so many partitions each, stamped by the broker."""
@@ -155,8 +155,11 @@ class Lab:
 
     def members(self) -> int:
         """Return how many members the group has that were given partitions, or 0 while it is rebalancing."""
-        described = AdminClient(self.connection.confluent(self.user)).describe_consumer_groups([self.group])
-        group = described[self.group].result(HANG_S)
+        admin = AdminClient(self.connection.confluent(self.user))  # kept while its futures are open
+        try:
+            group = admin.describe_consumer_groups([self.group])[self.group].result(HANG_S)
+        except KafkaException:
+            return 0  # no such group yet
         if group.state != ConsumerGroupState.STABLE:
             return 0
         return sum(1 for member in group.members if member.assignment and member.assignment.topic_partitions)

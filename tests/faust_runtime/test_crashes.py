@@ -9,7 +9,7 @@ from memsluice.stages.faust.faults import AFTER_CHANGELOG, AFTER_OUTPUT, BEFORE_
 from memsluice.stages.faust.worker import EXIT_FAILED, EXIT_OK
 from memsluice.stages.records import Record
 
-from .harness import Lab, until
+from .harness import Lab
 
 pytestmark = pytest.mark.stack
 
@@ -49,7 +49,7 @@ def test_kill_9_at_a_planted_point_loses_and_contradicts_nothing(lab: Lab, point
     if wiped:
         shutil.rmtree(lab.folder / "data")
     worker = lab.start(lab.stage("Count", "stateful"))
-    until(lambda: sum(lab.committed().values()) == COUNT, "everything committed")
+    lab.until(lambda: sum(lab.committed().values()) == COUNT, "everything committed")
     assert worker.stop() == EXIT_OK
     check_counts(lab, COUNT)
 
@@ -61,11 +61,11 @@ def test_repeated_kill_9_under_load(lab: Lab) -> None:
     lab.fill(total, 2)
     for target in (500, 1500, 2500):
         worker = lab.start(lab.stage("Count", "stateful"))
-        until(lambda target=target: lab.total(lab.target) >= target, "some outputs", 0.02)
+        lab.until(lambda target=target: lab.total(lab.target) >= target, "some outputs", 0.02)
         worker.kill()
         assert sum(lab.committed().values()) < total
     worker = lab.start(lab.stage("Count", "stateful"))
-    until(lambda: sum(lab.committed().values()) == total, "everything committed")
+    lab.until(lambda: sum(lab.committed().values()) == total, "everything committed")
     assert worker.stop() == EXIT_OK
     check_counts(lab, total)
 
@@ -96,7 +96,7 @@ def test_records_that_retention_removed_are_noticed(lab: Lab) -> None:
     lab.prepare(1)
     lab.fill(10)
     worker = lab.start(lab.stage("Stamp", "batch"))
-    until(lambda: lab.committed() == {(lab.source, 0): 10}, "first commit")
+    lab.until(lambda: lab.committed() == {(lab.source, 0): 10}, "first commit")
     assert worker.stop() == EXIT_OK
     lab.fill(20)
     lab.truncate(lab.source, 0, 15)

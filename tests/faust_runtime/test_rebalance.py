@@ -6,7 +6,7 @@ import pytest
 
 from memsluice.stages.faust.worker import EXIT_OK
 
-from .harness import Lab, until
+from .harness import Lab
 from .test_crashes import check_counts
 
 pytestmark = pytest.mark.stack
@@ -21,13 +21,13 @@ def test_a_second_stateful_worker_takes_over_without_a_wrong_count(lab: Lab) -> 
     lab.fill(total // 2, 4)
     stage = lab.stage("Count", "stateful", tuning=SHORT)
     first = lab.start(stage, replica="a")
-    until(lambda: lab.total(lab.target) > 300, "first outputs")
+    lab.until(lambda: lab.total(lab.target) > 300, "first outputs")
     second = lab.start(stage, replica="b")
     lab.fill(total // 2, 4, start=total // 2)
-    until(lambda: lab.members() == 2, "both in the group")
-    until(lambda: lab.total(lab.target) > total * 2 // 3, "most outputs")
+    lab.until(lambda: lab.members() == 2, "both in the group")
+    lab.until(lambda: lab.total(lab.target) > total * 2 // 3, "most outputs")
     first.kill()
-    until(lambda: sum(lab.committed().values()) == total, "everything committed")
+    lab.until(lambda: sum(lab.committed().values()) == total, "everything committed")
     assert second.stop() == EXIT_OK
     check_counts(lab, total)
 
@@ -47,13 +47,13 @@ def test_a_hanging_batch_does_not_hold_the_rebalance(lab: Lab) -> None:
     for replica, gate in gates.items():
         stage = lab.stage("Blocked", "batch", arguments={"gate": str(gate)}, tuning=SHORT)
         workers[replica] = lab.start(stage, replica=replica)
-        until(lambda replica=replica: lab.members() == len(workers), f"{replica} in the group")
-    until(lambda: "given up" in workers["a"].text(), "the first worker's drain to end")
+        lab.until(lambda replica=replica: lab.members() == len(workers), f"{replica} in the group")
+    lab.until(lambda: "given up" in workers["a"].text(), "the first worker's drain to end")
     gates["b"].unlink()
-    until(lambda: lab.total(lab.target) == 100, "the newcomer's partition")
+    lab.until(lambda: lab.total(lab.target) == 100, "the newcomer's partition")
     assert sum(lab.committed().values()) <= 100
     gates["a"].unlink()
-    until(lambda: sum(lab.committed().values()) == 200, "everything committed")
+    lab.until(lambda: sum(lab.committed().values()) == 200, "everything committed")
     assert [worker.stop() for worker in workers.values()] == [EXIT_OK, EXIT_OK]
     assert len({record.headers[-1] for record in lab.read(lab.target)}) == 200
 
@@ -66,12 +66,12 @@ def test_a_blocked_stage_keeps_its_membership_and_loses_nothing(lab: Lab) -> Non
     gate.touch()
     lab.fill(3000, 2)
     worker = lab.start(lab.stage("Blocked", "batch", arguments={"gate": str(gate)}, tuning=SHORT))
-    until(lambda: lab.members() == 1, "the worker in the group")
+    lab.until(lambda: lab.members() == 1, "the worker in the group")
     assert not worker.ends_within(8.0)
     assert lab.members() == 1
     assert lab.committed() == {}
     gate.unlink()
-    until(lambda: sum(lab.committed().values()) == 3000, "everything committed")
+    lab.until(lambda: sum(lab.committed().values()) == 3000, "everything committed")
     assert worker.stop() == EXIT_OK
     assert lab.total(lab.target) == 3000
     assert "given up" not in worker.text()
@@ -83,13 +83,13 @@ def test_sigterm_with_a_backlog_repeats_nothing(lab: Lab) -> None:
     total = 8000
     lab.fill(total, 2)
     worker = lab.start(lab.stage("Stamp", "batch", arguments={"sleep_s": 0.02}))
-    until(lambda: lab.total(lab.target) > 300, "some outputs", 0.02)
+    lab.until(lambda: lab.total(lab.target) > 300, "some outputs", 0.02)
     assert worker.stop() == EXIT_OK
     sent = lab.total(lab.target)
     assert 300 < sent < total
     assert sum(lab.committed().values()) == sent
     worker = lab.start(lab.stage("Stamp", "batch"))
-    until(lambda: sum(lab.committed().values()) == total, "everything committed")
+    lab.until(lambda: sum(lab.committed().values()) == total, "everything committed")
     assert worker.stop() == EXIT_OK
     assert lab.total(lab.target) == total
 
@@ -103,12 +103,12 @@ def test_a_signal_ends_a_worker_whose_stage_hangs(lab: Lab, number: signal.Signa
     lab.fill(500)
     stage = lab.stage("Blocked", "batch", arguments={"gate": str(gate)}, tuning=SHORT)
     worker = lab.start(stage)
-    until(lambda: lab.members() == 1, "the worker in the group")
+    lab.until(lambda: lab.members() == 1, "the worker in the group")
     worker.signal(number)
     assert worker.wait() == EXIT_OK
     assert lab.committed() == {}
     gate.unlink()
     worker = lab.start(stage)
-    until(lambda: lab.committed() == {(lab.source, 0): 500}, "everything committed")
+    lab.until(lambda: lab.committed() == {(lab.source, 0): 500}, "everything committed")
     assert worker.stop() == EXIT_OK
     assert lab.total(lab.target) == 500

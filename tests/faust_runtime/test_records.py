@@ -5,7 +5,7 @@ import pytest
 from memsluice.stages.faust.worker import EXIT_OK
 from memsluice.stages.records import Record
 
-from .harness import Lab, until
+from .harness import Lab
 
 pytestmark = pytest.mark.stack
 
@@ -27,7 +27,7 @@ def test_headers_nulls_and_sizes_survive(lab: Lab) -> None:
     ]
     lab.send(sent)
     worker = lab.start(lab.stage("Stamp", "batch"))
-    until(lambda: lab.total(lab.target) == len(sent), "all outputs")
+    lab.until(lambda: lab.total(lab.target) == len(sent), "all outputs")
     assert worker.stop() == EXIT_OK
     got = lab.read(lab.target)
     assert [(r.key, r.value, r.headers[:-1]) for r in got] == [(r.key, r.value, r.headers) for r in sent]
@@ -43,7 +43,7 @@ def test_every_codec_is_read(lab: Lab) -> None:
             **{"compression.type": codec, "linger.ms": 50},
         )
     worker = lab.start(lab.stage("Stamp", "batch"))
-    until(lambda: lab.total(lab.target) == 20 * len(CODECS), "all outputs")
+    lab.until(lambda: lab.total(lab.target) == 20 * len(CODECS), "all outputs")
     assert worker.stop() == EXIT_OK
     assert [r.key for r in lab.read(lab.target)] == [codec.encode() for codec in CODECS for _ in range(20)]
 
@@ -53,7 +53,7 @@ def test_the_stage_sees_the_log_append_time(lab: Lab) -> None:
     lab.prepare(1)
     lab.fill(5)
     worker = lab.start(lab.stage("Clock", "batch"))
-    until(lambda: lab.total(lab.target) == 5, "all outputs")
+    lab.until(lambda: lab.total(lab.target) == 5, "all outputs")
     assert worker.stop() == EXIT_OK
     assert [int(r.value or b"") for r in lab.read(lab.target)] == [r.timestamp_ms for r in lab.read(lab.source)]
 
@@ -65,7 +65,7 @@ def test_two_inputs_keep_the_order_of_each_partition(lab: Lab) -> None:
     lab.create({other: 2})
     lab.send(Record(topic, i % 2, 0, b"k", b"%d" % i) for i in range(300) for topic in (lab.source, other))
     worker = lab.start(lab.stage("Stamp", "batch", inputs=[lab.source, other]))
-    until(lambda: lab.total(lab.target) == 600, "all outputs")
+    lab.until(lambda: lab.total(lab.target) == 600, "all outputs")
     assert worker.stop() == EXIT_OK
     seen: dict[tuple[str, str], list[int]] = {}
     for record in lab.read(lab.target):
@@ -79,7 +79,7 @@ def test_state_rows_are_read_as_they_were_written(lab: Lab) -> None:
     lab.prepare(1)
     lab.fill(300)
     worker = lab.start(lab.stage("Shelf", "stateful"))
-    until(lambda: lab.total(lab.target) == 300, "all outputs")
+    lab.until(lambda: lab.total(lab.target) == 300, "all outputs")
     assert worker.stop() == EXIT_OK
     shelf: dict[bytes, bytes] = {}
     for i, record in enumerate(lab.read(lab.target)):

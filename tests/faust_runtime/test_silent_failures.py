@@ -8,7 +8,7 @@ import pytest
 from memsluice.stages.faust.worker import EXIT_FAILED, EXIT_OK
 from memsluice.stages.records import Record
 
-from .harness import Lab, until
+from .harness import Lab
 
 pytestmark = pytest.mark.stack
 
@@ -24,7 +24,7 @@ def _recover_with_a_backlog(lab: Lab, *, unguarded: bool) -> int:
     lab.prepare(2)
     lab.fill(200, 2)
     worker = lab.start(lab.stage("Count", "stateful"))
-    until(lambda: lab.total(lab.target) >= 200, "first outputs")
+    lab.until(lambda: lab.total(lab.target) >= 200, "first outputs")
     assert worker.stop() == EXIT_OK
     shutil.rmtree(lab.folder / "data")
     lab.fill(BACKLOG, 2, start=200)
@@ -34,7 +34,7 @@ def _recover_with_a_backlog(lab: Lab, *, unguarded: bool) -> int:
         assert worker.wait() == EXIT_FAILED
         assert "GapError" in worker.text()
     else:
-        until(lambda: lab.total(lab.target) >= 200 + BACKLOG, "all outputs")
+        lab.until(lambda: lab.total(lab.target) >= 200 + BACKLOG, "all outputs")
         assert worker.stop() == EXIT_OK
     return len({(r.partition, r.value) for r in lab.read(lab.target)})
 
@@ -54,7 +54,8 @@ def test_faust_commits_past_unacknowledged_records(lab: Lab) -> None:
     lab.prepare(1)
     lab.fill(6)
     lab.start(lab.stage("Stamp", "batch"), faults={"shows": "acks"}, script="plain_faust.py")
-    assert until(lab.committed, "a commit") == {(lab.source, 0): 6}
+    lab.until(lab.committed, "a commit")
+    assert lab.committed() == {(lab.source, 0): 6}
 
 
 def test_an_unconfirmed_record_holds_the_commit(lab: Lab) -> None:
@@ -62,8 +63,8 @@ def test_an_unconfirmed_record_holds_the_commit(lab: Lab) -> None:
     lab.prepare(1)
     lab.fill(20)
     worker = lab.start(lab.stage("Stamp", "batch", tuning={"drain_s": 1.0}), faults={"unconfirmed": 3})
-    until(lambda: lab.total(lab.target) == 20, "all outputs")
-    until(lambda: lab.committed() == {(lab.source, 0): 3}, "commit up to the unconfirmed record")
+    lab.until(lambda: lab.total(lab.target) == 20, "all outputs")
+    lab.until(lambda: lab.committed() == {(lab.source, 0): 3}, "commit up to the unconfirmed record")
     assert worker.stop() == EXIT_OK
     assert lab.committed() == {(lab.source, 0): 3}
 
@@ -77,7 +78,7 @@ def test_faust_commits_although_its_changelog_was_refused(lab: Lab) -> None:
     """C, the bug: the broker refuses one row, and Faust commits all ten records."""
     _fill_with_poison(lab)
     lab.start(lab.stage("Count", "stateful"), faults={"shows": "changelog"}, script="plain_faust.py")
-    until(lambda: lab.committed() == {(lab.source, 0): 10}, "commit of all")
+    lab.until(lambda: lab.committed() == {(lab.source, 0): 10}, "commit of all")
     time.sleep(0.5)  # what is still on its way arrives
     assert lab.total(lab.changelog) < 10
 

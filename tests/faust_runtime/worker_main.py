@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import logging
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,9 @@ def plant(faults: dict[str, Any]) -> None:
 def main() -> int:
     """Run the stages that the file describes."""
     plan = json.loads(Path(sys.argv[1]).read_text())
+    logging.basicConfig(
+        level=os.environ.get("WORKER_LOG", "WARNING"), format="%(relativeCreated)d %(name)s %(message)s"
+    )
     plant(plan.get("faults", {}))
     specs = []
     for stage in plan["stages"]:

@@ -122,7 +122,12 @@ Name = Annotated[
 ]
 Tenant = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=limits.TENANT_CHARS_MAX)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Moment = Annotated[datetime, BeforeValidator(_rfc3339), AfterValidator(_aware)]
+Moment = Annotated[
+    datetime,
+    BeforeValidator(_rfc3339),
+    AfterValidator(_aware),
+    Field(json_schema_extra={"pattern": f"^{_RFC3339.pattern}$"}),
+]
 Base64 = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]*={0,2}$", max_length=8_192)]
 Content = Annotated[  # at most so many characters as bytes: the JSON Schemas can say only that
     str,

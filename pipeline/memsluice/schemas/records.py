@@ -113,7 +113,13 @@ def _envelope() -> dict[str, Any]:
         "properties": {
             "payload": {**BASE64, "description": "The signed bytes."},
             "payloadType": {"type": "string", "description": "What the bytes are: one type a purpose."},
-            "signatures": {"type": "array", "minItems": 1, "maxItems": limits.APPROVALS_MAX, "items": signature},
+            "signatures": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": limits.APPROVALS_MAX,
+                "items": signature,
+                "description": "One a key; every one must hold.",
+            },
         },
     }
 

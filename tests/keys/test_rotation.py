@@ -1,0 +1,143 @@
+"""Rotate, retire, revoke: what each ends, and what it leaves alone."""
+
+from pathlib import Path
+
+import pytest
+
+from memsluice.envelope.keys import KeyState, Purpose
+from memsluice.envelope.registry import Role
+from memsluice.errors import ConfigError
+from memsluice.keyrotation import ACTIVATION_MS, OVERLAP_MS, Standing, new_key, retire, revoke, rotate, standing
+from memsluice.keystore import DAY_MS, KeyStore, issue_credential, load_credential
+from memsluice.producer.credentials import CredentialFile
+
+NOW_MS = 1_780_000_000_000
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> KeyStore:
+    """Give a key store with the gate's keys."""
+    return KeyStore.init(tmp_path, NOW_MS)
+
+
+def seal_kid(store: KeyStore) -> str:
+    """Return the seal key that signs now."""
+    return store.keyring().signing(Purpose.SEAL, NOW_MS).kid
+
+
+def test_a_rotated_seal_key_signs_on_until_its_successor_is_known(store: KeyStore) -> None:
+    """At no moment nothing signs, and the successor begins only when every process has read it."""
+    old = seal_kid(store)
+    done = rotate(store, old, NOW_MS)
+    ring = store.keyring()
+    assert done.signs_from_ms == NOW_MS + ACTIVATION_MS
+    assert [ring.signing(Purpose.SEAL, NOW_MS + after).kid for after in (0, ACTIVATION_MS - 1)] == [old, old]
+    assert ring.signing(Purpose.SEAL, NOW_MS + ACTIVATION_MS).kid == done.new_kid
+    assert not ring.get(old).signs_at(NOW_MS + OVERLAP_MS)
+    assert ring.tenant_key(old, "acme"), "what it sealed still verifies"
+
+
+def test_no_overlap_is_shorter_than_the_activation(store: KeyStore) -> None:
+    """Asked for none at all, the old key still signs until the new one does."""
+    old = seal_kid(store)
+    done = rotate(store, old, NOW_MS, overlap_ms=0)
+    assert done.old_ends_ms == done.signs_from_ms
+    assert store.keyring().signing(Purpose.SEAL, done.old_ends_ms - 1).kid == old
+    assert store.keyring().signing(Purpose.SEAL, done.old_ends_ms).kid == done.new_kid
+
+
+def test_a_successor_has_the_same_grants_and_lifetime(store: KeyStore) -> None:
+    """Role, channel, tier, tenants, agents and principals pass on; so does how long it lasts."""
+    old, _ = issue_credential(
+        store, Role.USER_CHANNEL, "user", ["acme"], agents=["a"], principals=["ada"], now_ms=NOW_MS, days=30, note="n"
+    )
+    later = NOW_MS + 10 * DAY_MS
+    done = rotate(store, old.kid, later)
+    new = store.registry().get(done.new_kid)
+    ignored = {"kid", "not_before_ms", "not_after_ms"}
+    assert new.model_dump(exclude=ignored) == old.model_dump(exclude=ignored)
+    assert new.not_after_ms == later + 30 * DAY_MS
+    assert store.registry().get(old.kid).not_after_ms == later + OVERLAP_MS
+    assert done.path is not None
+    assert load_credential(done.path).tenants == ("acme",)
+
+
+def test_a_rotation_never_prolongs_a_key(store: KeyStore) -> None:
+    """A credential that ends in an hour still ends in an hour."""
+    old, _ = issue_credential(store, Role.PRODUCER, "agent", ["acme"], now_ms=NOW_MS - DAY_MS + 3_600_000, days=1)
+    assert rotate(store, old.kid, NOW_MS).old_ends_ms == NOW_MS + 3_600_000
+
+
+def test_a_running_process_follows_its_file(store: KeyStore) -> None:
+    """Two rotations later the process that was started with the first file signs with the third key."""
+    first, path = issue_credential(store, Role.PRODUCER, "agent", ["acme"], now_ms=NOW_MS)
+    clock = [NOW_MS]
+    source = CredentialFile(path, lambda: clock[0])
+    assert source().kid == first.kid
+    second = rotate(store, first.kid, NOW_MS)
+    third = rotate(store, second.new_kid, NOW_MS + 10_000)
+    fresh = CredentialFile(path, lambda: clock[0])
+    assert fresh().kid == first.kid, "the successors do not sign yet"
+    clock[0] = NOW_MS + ACTIVATION_MS
+    assert fresh().kid == second.new_kid
+    clock[0] = NOW_MS + 10_000 + ACTIVATION_MS
+    assert fresh().kid == third.new_kid
+
+
+def test_a_credential_without_its_file_here_is_rotated_all_the_same(store: KeyStore) -> None:
+    """The file went to another machine: the successor's must be handed out, and the answer says so."""
+    credential, path = issue_credential(store, Role.PRODUCER, "agent", ["acme"], now_ms=NOW_MS)
+    assert rotate(store, credential.kid, NOW_MS).followed
+    credential, path = issue_credential(store, Role.PRODUCER, "agent", ["acme"], now_ms=NOW_MS)
+    path.unlink()
+    assert not rotate(store, credential.kid, NOW_MS).followed
+
+
+def test_retire_ends_signing_by_key_and_registry(store: KeyStore) -> None:
+    """After it nothing new is accepted from the credential; what it signed before still verifies."""
+    credential, _ = issue_credential(store, Role.PRODUCER, "agent", ["acme"], now_ms=NOW_MS)
+    retire(store, credential.kid, NOW_MS + 1)
+    key = store.keyring().get(credential.kid)
+    assert standing(key, NOW_MS + 1) is Standing.RETIRED
+    assert store.registry().get(credential.kid).not_after_ms == key.not_after_ms == NOW_MS + 1
+    assert store.keyring().direct(credential.kid)
+
+
+def test_revoke_is_for_good(store: KeyStore) -> None:
+    """A revoked key is neither retired back nor rotated."""
+    credential, _ = issue_credential(store, Role.PRODUCER, "agent", ["acme"], now_ms=NOW_MS)
+    revoke(store, credential.kid, NOW_MS)
+    assert store.keyring().get(credential.kid).state is KeyState.REVOKED
+    for change in (retire, revoke, rotate):
+        with pytest.raises(ConfigError, match="revoked"):
+            change(store, credential.kid, NOW_MS)
+
+
+@pytest.mark.parametrize("change", [retire, revoke])
+@pytest.mark.parametrize("purpose", [Purpose.SEAL, Purpose.ADMISSION])
+def test_the_last_key_that_signs_for_the_gate_stays(store: KeyStore, change: object, purpose: Purpose) -> None:
+    """Retiring or revoking it would stop the stream: rotate first, and once the successor signs it may go."""
+    kid = store.keyring().signing(purpose, NOW_MS).kid
+    with pytest.raises(ConfigError, match="memsluice keys rotate"):
+        change(store, kid, NOW_MS)  # type: ignore[operator]
+    done = rotate(store, kid, NOW_MS)
+    with pytest.raises(ConfigError, match="memsluice keys rotate"):
+        change(store, kid, NOW_MS)  # type: ignore[operator]
+    change(store, kid, done.signs_from_ms)  # type: ignore[operator]
+    assert store.keyring().signing(purpose, done.signs_from_ms).kid == done.new_kid
+
+
+def test_the_digest_key_never_changes(store: KeyStore) -> None:
+    """No second one, no rotation, no end: stored digests must stay equal."""
+    kid = next(key.kid for key in store.keyring() if key.purpose is Purpose.DIGEST)
+    for change in (retire, revoke, rotate):
+        with pytest.raises(ConfigError, match="digest"):
+            change(store, kid, NOW_MS)
+    with pytest.raises(ConfigError, match="digest"):
+        new_key(store, Purpose.DIGEST, NOW_MS)
+
+
+def test_an_unknown_key_is_said_with_the_way_to_find_it(store: KeyStore) -> None:
+    """Not a KeyError."""
+    with pytest.raises(ConfigError, match="memsluice keys list"):
+        rotate(store, "nobody", NOW_MS)

@@ -32,9 +32,9 @@ def demo(
         from memsluice.demo import show
     options = show.Options(home, data, tenant, fresh, wanted)
     if wanted or _running(home):
-        from memsluice.demo import on_stack
+        from memsluice.demo.on_stack import stacked
 
-        on_stack.stacked(console, options)
+        stacked(console, options)
     else:
         show.embedded(console, options)
 

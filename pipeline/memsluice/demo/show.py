@@ -2,10 +2,12 @@
 
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 
 from rich.console import Console
@@ -49,11 +51,15 @@ class Options:
 
 @dataclass(slots=True)
 class Prepared:
-    """What there is to play: scenes of the sample, or a stream's items; and the tenants with their titles."""
+    """What there is to play: scenes of the sample, or a stream's items; and the tenants with their titles.
+
+    ``worlds`` gives the sample's world of a tenant.
+    """
 
     titles: dict[str, str]
     scenes: list[Scene] = field(default_factory=list)
     items: list[Published | Unsendable] = field(default_factory=list)
+    worlds: dict[str, World] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -61,13 +67,39 @@ class Prepared:
         return len(self.scenes) + len(self.items)
 
 
-def sample(tenant: str | None) -> Prepared:
-    """Return the sample's day, or one tenant's part of it. Raises ConfigError for a tenant that it does not have."""
-    titles = {world.tenant: world.title for world in WORLDS if tenant in (None, world.tenant)}
-    if not titles:
+def prepare(options: Options, keys: KeyStore | None, restamp: Restamp | None) -> Prepared:
+    """Return what the options ask for. ``keys`` of a home that was played on before give the day new tenants."""
+    if options.data is not None:
+        return stream(options.data, options.tenant, restamp)
+    held: set[str] = set() if keys is None else {credential.kid for credential in keys.load_registry().all()}
+    return sample(options.tenant, held)
+
+
+def sample(tenant: str | None, held: AbstractSet[str]) -> Prepared:
+    """Return the sample's day, or one tenant's part of it. Raises ConfigError for a tenant that it does not have.
+
+    Where ``held`` has credentials of the tenants already, they get a number: on a second day of the same people, their
+    first one would count (rates, protected keys, questions asked before).
+    """
+    worlds = [world for world in WORLDS if tenant in (None, world.tenant)]
+    if not worlds:
         raise ConfigError(f"the sample has no tenant {tenant!r}; it has {', '.join(w.tenant for w in WORLDS)}")
-    scenes = [scene for scene in day() if scene.tenant in titles and (not tenant or scene.act is not Act.CROSS_TENANT)]
-    return Prepared(titles, scenes)
+    number = next(n for n in count(1) if not any(cast.kid_of(_numbered(w.tenant, n), "agent") in held for w in worlds))
+    names = {world.tenant: _numbered(world.tenant, number) for world in worlds}
+    scenes = [
+        replace(scene, tenant=names[scene.tenant], about=names.get(scene.about, scene.about))
+        for scene in day()
+        if scene.tenant in names and (scene.act is not Act.CROSS_TENANT or scene.about in names)
+    ]
+    return Prepared(
+        titles={names[world.tenant]: world.title for world in worlds},
+        scenes=scenes,
+        worlds={names[world.tenant]: world for world in worlds},
+    )
+
+
+def _numbered(tenant: str, number: int) -> str:
+    return tenant if number == 1 else f"{tenant}-{number}"
 
 
 def stream(path: Path, tenant: str | None, restamp: Restamp | None) -> Prepared:
@@ -134,9 +166,9 @@ def embedded(console: Console, options: Options) -> None:
     if options.fresh or options.home is None:
         wipe(home)
     with console.status("issuing credentials"):
-        prepared = sample(options.tenant) if options.data is None else stream(options.data, options.tenant, None)
-        start_ms = _start_ms(prepared)
-        keys, begins_ms = open_keys(home, start_ms)
+        known = KeyStore(home.path) if (home.path / "registry.yaml").exists() else None
+        prepared = prepare(options, known, None)
+        keys, begins_ms = open_keys(home, _start_ms(prepared))
         signers = issue(keys, prepared.titles, begins_ms)
     console.print(f"  [green]✓[/] {len(signers)} credentials, keys of the gate in {home.path}", highlight=False)
     ledger = Ledger(keys.keyring, time.monotonic)
@@ -165,6 +197,8 @@ def play(
     """Play what is prepared on a site and print everything but the next commands."""
     run = f"d{wall_ms():x}"
     player = Player(site, ledger, signers, encoder, run)
+    with console.status("waiting for the stages"):
+        player.warm_up(prepared.titles)
     console.print(f"  [green]✓[/] gate is up ({site.title})\n", highlight=False)
     unsendable = 0
     began_s = time.monotonic()
@@ -179,6 +213,8 @@ def play(
     summary.why(console, pairs)
     if prepared.scenes:
         summary.attacks(console, outcome.attacks(pairs, player.burglar.breaks))
+        if player.untried:
+            console.print(f"{player.untried} attacks on the store could not be tried: their target had not landed.")
         summary.honest(console, outcome.honest(pairs))
     elif unsendable:
         console.print(f"{unsendable} lines broke a limit that no producer may break, and were not sent.")
@@ -191,9 +227,8 @@ def play(
 
 def _asked(prepared: Prepared) -> tuple[str, str, str]:
     """Return whose memory the summary asks, for whom, and what: of the sample's last tenant, or of the stream."""
-    worlds: Sequence[World] = [world for world in WORLDS if world.tenant in prepared.titles and prepared.scenes]
-    if worlds:
-        return worlds[-1].tenant, next(iter(worlds[-1].people)), worlds[-1].question
+    for tenant, world in reversed(prepared.worlds.items()):
+        return tenant, next(iter(world.people)), world.question
     recalls = [item.payload for item in prepared.items if isinstance(item, Published) and item.source == "reader"]
     for payload in reversed(recalls):
         return payload.tenant, getattr(payload, "principal", ""), getattr(payload, "question", "")
@@ -219,7 +254,7 @@ def next_commands(prepared: Prepared, home: Home, *, stack: bool) -> list[tuple[
         commands.append((asks, "ask this memory yourself; only what verifies is shown"))
     commands.append((f"memsluice keys list {place}", "who may write, observe, read and order here"))
     if stack:
-        commands.append(("memsluice stack down", "stop the broker and the store"))
+        commands.append((f"memsluice stack down {place}", "stop the broker and the store"))
     else:
         commands.append(("memsluice demo --stack", "the same day on a real Kafka and a real Weaviate"))
     return commands

@@ -122,6 +122,12 @@ class Bed:
                 total += end - max(committed.offset, 0)
         return total
 
+    def committed(self, stage: str) -> int:
+        """Return how many records a stage has committed, over all its inputs."""
+        group, topics = GROUPS[STAGES.index(stage)]
+        wanted = [TopicPartition(topic, number) for topic in topics for number in range(names.PARTITIONS)]
+        return sum(max(found.offset, 0) for found in self._committed(self._consumer(group), wanted))
+
     def _committed(self, consumer: Any, wanted: list[TopicPartition]) -> list[TopicPartition]:
         """Ask for a group's commits, again where the coordinator of a group that was just born is not elected yet."""
         for attempt in range(ASK_TIMES_MAX):

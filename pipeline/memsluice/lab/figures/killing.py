@@ -19,7 +19,6 @@ from memsluice.lab.figures.records import streams
 from memsluice.lab.figures.registry import Measured, Setting
 from memsluice.lab.streams import Published
 from memsluice.stages.faust.faults import AFTER_CHANGELOG, VARIABLE
-from memsluice.topics import names
 
 KILLS = 20
 IN_FLIGHT_MIN = 100
@@ -69,14 +68,34 @@ class Killing:
     victims: list[str] = field(default_factory=list)
 
 
-def _advance(running: Bed, before: int) -> None:
-    """Wait until verdicts have been published since: the workers are at work again."""
-    began = time.monotonic()
-    while sum(running.ends(names.AUDIT)) <= before:
-        running.check()
-        if time.monotonic() - began > AGAIN_S_MAX:
-            raise StackError(f"no verdict within {AGAIN_S_MAX} s after a kill; {running.lag()} records wait")
-        time.sleep(0.1)
+@dataclass(slots=True)
+class Crew:
+    """One worker a stage, and how much each stage had committed when its worker was started."""
+
+    bed: Bed
+    workers: dict[str, Worker] = field(default_factory=dict)
+    since: dict[str, int] = field(default_factory=dict)
+
+    def hire(self, stage: str, worker: Worker | None = None) -> None:
+        """Start a stage's worker (or take one that was just started)."""
+        self.since[stage] = self.bed.committed(stage)
+        self.workers[stage] = worker or self.bed.start(stage)
+
+    def at_work(self, stages: Sequence[str]) -> None:
+        """Wait until each of these workers has itself committed something: only then is killing it worth anything."""
+        began = time.monotonic()
+        while any(self.bed.committed(stage) <= self.since[stage] for stage in stages):
+            self.bed.check()
+            if time.monotonic() - began > AGAIN_S_MAX:
+                raise StackError(f"{stages} did not go on within {AGAIN_S_MAX} s; {self.bed.lag()} records wait")
+            time.sleep(0.1)
+
+    def kill(self, stages: Sequence[str]) -> None:
+        """Kill -9 these workers, and start new ones."""
+        for stage in stages:
+            self.bed.kill(self.workers[stage])
+        for stage in stages:
+            self.hire(stage)
 
 
 def _planted(running: Bed) -> Worker:
@@ -102,24 +121,22 @@ def kill_all(setting: Setting, *, seed: int = 9) -> Killing:
     with streams(setting) as paths, bed(setting, policy=unhurried()) as running:
         feed = Feed(running, paths, running.signers(tenants_of(paths)), Sender(running))
         feed.more(BACKLOG)
-        workers = {stage: running.start(stage) for stage in ("seal", "land")}
-        workers["screen"] = _planted(running)
+        crew = Crew(running)
+        crew.hire("seal")
+        crew.hire("land")
+        crew.hire("screen", _planted(running))
         setting.say("screen died between changelog and output, and was started again")
         in_flight, victims = [], []
         for number in range(KILLS):
-            decided = sum(running.ends(names.AUDIT))
+            chosen = VICTIMS[number % len(VICTIMS)] if number < len(VICTIMS) else chance.choice(VICTIMS)
             while running.lag() < BACKLOG:
                 feed.more(CHUNK)
-            _advance(running, decided)
+            crew.at_work(chosen)
             time.sleep(chance.uniform(0, PAUSE_S_MAX))
             if running.lag() <= 2 * IN_FLIGHT_MIN:
                 feed.more(CHUNK)
-            chosen = VICTIMS[number % len(VICTIMS)] if number < len(VICTIMS) else chance.choice(VICTIMS)
             in_flight.append(running.lag())
-            for stage in chosen:
-                running.kill(workers[stage])
-            for stage in chosen:
-                workers[stage] = running.start(stage)
+            crew.kill(chosen)
             victims.append("+".join(chosen))
             setting.say(f"kill {number + 1} of {KILLS}: {victims[-1]}, {in_flight[-1]} records under way")
         running.drain(DRAIN_S_MAX)

@@ -1,0 +1,92 @@
+"""The public API is pinned: a name or a parameter that goes away is a decision, not an accident."""
+
+import inspect
+import subprocess
+import sys
+from typing import get_type_hints
+
+import pytest
+
+import memsluice
+from memsluice import errors
+
+NAMES = {
+    "Action", "AsyncMemoryWriter", "AsyncRecallChannel", "AsyncRuntimeChannel", "BufferFull", "ConfigError",
+    "Connection", "InputError", "KeyStore", "Kind", "MemoryWriter", "MemsluiceError", "NotDelivered",
+    "OperatorChannel", "Options", "Origin", "ProducerError", "Recalled", "Recaller", "RecallChannel", "Receipt",
+    "Returned", "RuntimeChannel", "Session", "Tier", "Visibility", "WriterClosed", "Zone", "open_local",
+}  # fmt: skip
+PARAMETERS = {
+    "MemoryWriter": ["settings", "credentials", "options", "topic"],
+    "MemoryWriter.write": ["self", "session", "content", "event_id", "time", "options"],
+    "AsyncMemoryWriter.write": ["self", "session", "content", "event_id", "time", "options"],
+    "AsyncMemoryWriter.open": ["settings", "credentials", "options"],
+    "RecallChannel.recalled": ["self", "session", "question", "returned", "namespace", "zone", "vector"],
+    "RuntimeChannel.open_session": ["self", "session"],
+    "RuntimeChannel.observe": ["self", "session", "origin", "digest", "content"],
+    "OperatorChannel.command": [
+        "self", "tenant", "action", "target", "expires_at", "digest", "reason", "parameters",
+    ],
+    "MemoryWriter.flush": ["self", "timeout_s"],
+    "MemoryWriter.close": ["self", "timeout_s"],
+    "open_local": ["kind", "role", "home", "tenant", "options"],
+    "Session": ["tenant", "agent", "principal", "session"],
+    "Receipt": ["event_id", "topic", "partition", "offset", "append_ms"],
+}  # fmt: skip
+
+
+def test_the_names_are_these() -> None:
+    """What ``memsluice`` exports, and nothing besides."""
+    assert set(memsluice.__all__) == NAMES
+    assert set(dir(memsluice)) == NAMES | {"__version__"}
+    assert memsluice.__version__
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = memsluice.nonsense
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_every_name_is_there_and_documented(name: str) -> None:
+    """Lazily imported names exist, are the ones of their module, and say what they are."""
+    thing = getattr(memsluice, name)
+    assert thing.__name__ == name
+    assert (inspect.getdoc(thing) or "").strip()
+
+
+@pytest.mark.parametrize("path", sorted(PARAMETERS))
+def test_parameters_are_these(path: str) -> None:
+    """Names and order of the parameters that callers write."""
+    thing = memsluice
+    for step in path.split("."):
+        thing = getattr(thing, step)
+    assert list(inspect.signature(thing).parameters) == PARAMETERS[path]  # type: ignore[arg-type]
+
+
+def test_write_options_are_the_model_s_fields() -> None:
+    """Everything that a write may say can be said to the writer, under the same name."""
+    from memsluice.events.models import Write
+    from memsluice.producer.requests import WriteOptions
+
+    said_otherwise = {"id", "time", "tenant", "agent", "principal", "session", "content"}
+    assert set(get_type_hints(WriteOptions)) == set(Write.model_fields) - said_otherwise
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    """``import memsluice`` takes no Kafka client, model runtime or vector store; a writer only the first."""
+    code = (
+        "import sys, memsluice\n"
+        "heavy = {'confluent_kafka', 'torch', 'faust', 'weaviate', 'faiss', 'transformers', 'pydantic'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "memsluice.MemoryWriter\n"
+        "heavy = {'torch', 'faust', 'weaviate', 'faiss', 'transformers', 'sentence_transformers'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_everything_it_raises_is_caught_by_one_name() -> None:
+    """Errors that callers may want to tell apart are exported, and have one root."""
+    exported = [getattr(memsluice, name) for name in NAMES if inspect.isclass(getattr(memsluice, name))]
+    raised = [kind for kind in exported if issubclass(kind, Exception)]
+    assert all(issubclass(kind, errors.MemsluiceError) for kind in raised)
+    assert len(raised) == 7

@@ -5,13 +5,14 @@ import threading
 from typing import Any, NamedTuple
 
 import pytest
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 from mode.utils.queues import FlowControlEvent, ThrowableQueue
 
 from memsluice.errors import ConfigError, GapError
 from memsluice.stages.faust.acker import Acker
 from memsluice.stages.faust.faults import AFTER_OUTPUT, BEFORE_CHANGELOG, Faults
 from memsluice.stages.faust.gaps import GapDetector
-from memsluice.stages.faust.overrides import GuardedFlow
+from memsluice.stages.faust.overrides import GuardedFlow, StageConsumerThread
 from memsluice.stages.faust.spec import StageSpec, Tuning
 from memsluice.stages.faust.thread import StageThread
 
@@ -182,6 +183,26 @@ def test_resuming_a_running_flow_keeps_the_queues(flow_type: type[FlowControlEve
         return queue.qsize()
 
     assert _run(scene()) == left
+
+
+def test_a_waiting_fetch_keeps_the_partitions_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Faust empties the very set it passed while the fetch waits; the fetch must not become one of all partitions."""
+    passed: list[set[str]] = []
+
+    async def waiting(_: object, partitions: set[str], timeout: float) -> None:
+        await asyncio.sleep(timeout)
+        passed.append(set(partitions))
+
+    async def scene() -> None:
+        live = {"changelog"}
+        fetch = asyncio.ensure_future(StageConsumerThread.getmany(object.__new__(StageConsumerThread), live, 0.01))
+        await asyncio.sleep(0)
+        live.clear()
+        await fetch
+        assert passed == [{"changelog"}]
+
+    monkeypatch.setattr(AIOKafkaConsumerThread, "getmany", waiting)
+    _run(scene())
 
 
 def test_resuming_a_suspended_flow_clears_the_queues() -> None:

@@ -1,14 +1,16 @@
 """The three silent failures, each shown on the real broker: Faust as it comes, and what happens here."""
 
 import shutil
+import signal
 import time
 
 import pytest
 
+from memsluice.stages.faust.faults import BEFORE_CHANGELOG, VARIABLE
 from memsluice.stages.faust.worker import EXIT_FAILED, EXIT_OK
 from memsluice.stages.records import Record
 
-from .harness import Lab
+from .harness import Lab, Worker
 
 pytestmark = pytest.mark.stack
 
@@ -47,6 +49,37 @@ def test_a_recovery_drops_queued_records_without_the_guard(lab: Lab) -> None:
 def test_a_recovery_keeps_queued_records_with_the_guard(lab: Lab) -> None:
     """A, the cure: the same recovery with the guarded flow delivers every record."""
     assert _recover_with_a_backlog(lab, unguarded=False) == 200 + BACKLOG
+
+
+def _recover_without_a_commit(lab: Lab, faults: dict[str, bool]) -> Worker:
+    """Leave a changelog but no commit behind, and start anew with a fetch that drains all partitions in recovery."""
+    lab.prepare(2)
+    lab.fill(200, 2)
+    first = lab.stage("Count", "stateful", tuning={"commit_interval_s": 30.0})
+    assert lab.start(first, environment={VARIABLE: f"{BEFORE_CHANGELOG}:150"}).wait() == -signal.SIGKILL
+    assert lab.committed() == {}
+    shutil.rmtree(lab.folder / "data")
+    return lab.start(lab.stage("Count", "stateful"), faults={"leaky_fetch": True, **faults})
+
+
+def test_records_fetched_during_a_recovery_are_lost_without_the_rewind(lab: Lab) -> None:
+    """A second face of A: what is fetched in recovery is dropped, and a group that never committed is not set back.
+
+    Nothing tells, until the next record arrives and the gap is seen.
+    """
+    worker = _recover_without_a_commit(lab, {"no_rewind": True})
+    lab.until(lambda: lab.members() == 1, "the worker in the group")
+    assert not worker.ends_within(3.0)
+    lab.fill(2, 2)
+    assert worker.wait() == EXIT_FAILED
+    assert "GapError" in worker.text()
+
+
+def test_a_group_that_never_committed_starts_at_the_start_after_a_recovery(lab: Lab) -> None:
+    """The cure: after recovery every partition is set to its commit, or to the log's start if it has none."""
+    worker = _recover_without_a_commit(lab, {})
+    lab.until(lambda: sum(lab.committed().values()) == 200, "everything committed")
+    assert worker.stop() == EXIT_OK
 
 
 def test_faust_commits_past_unacknowledged_records(lab: Lab) -> None:

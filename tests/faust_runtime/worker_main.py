@@ -24,6 +24,15 @@ def plant(faults: dict[str, Any]) -> None:
     """Break Faust or the runtime as a test asks for: the only stand-ins there are, and they stand in for faults."""
     if faults.get("unguarded"):
         overrides.GuardedFlow.resume = FlowControlEvent.resume
+    if faults.get("leaky_fetch"):
+        fetch = overrides.StageConsumerThread._fetch_records
+
+        async def leaky(self: Any, consumer: Any, active: set[Any], **options: Any) -> Any:
+            return await fetch(self, consumer, set() if self.app.in_recovery else active, **options)
+
+        overrides.StageConsumerThread._fetch_records = leaky
+    if faults.get("no_rewind"):
+        del overrides.StageConsumer.perform_seek
     if (queued := faults.get("seek_until_queued")) is not None:
         seek = overrides.StageConsumer.perform_seek
 

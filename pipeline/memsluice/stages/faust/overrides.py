@@ -2,6 +2,7 @@
 
 * :class:`GuardedFlow`: recovery drops queued records (silent failure A).
 * :class:`StageConsumer`: only the acker acknowledges (B); a revocation or stop waits for work in hand, within a bound.
+  Records fetched and dropped during a recovery are fetched again, also by a group that never committed.
 * :class:`OrderedProducer`: idempotent, and sends nothing after its first failure (C).
 * :class:`StageTables`: no second of sleep for tables that might still be declared.
 """
@@ -62,6 +63,14 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         consumer._fetch_max_wait_ms = int(self.app.runner.fetch_wait_s * 1000)
         return consumer
 
+    async def getmany(self, active_partitions: set[Any] | None, timeout: float) -> Any:
+        """Fetch from the partitions that are active now.
+
+        Faust hands its live set to the thread. When recovery pauses the changelog the set runs empty under a fetch
+        that is waiting, aiokafka takes an empty set for "all", and the consumer drops what it did not ask for.
+        """
+        return await super().getmany(None if active_partitions is None else set(active_partitions), timeout)
+
 
 class StageConsumer(driver.Consumer):  # type: ignore[misc]
     """Consumer that commits what the acker released and nothing else."""
@@ -99,6 +108,16 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
             return int(committed), True
         starts = await self._thread.call_thread(consumer.beginning_offsets, [partition])
         return int(starts[partition]), False
+
+    async def perform_seek(self) -> None:
+        """Go back to the commit, and where there is none to the log's start, which Faust leaves out."""
+        await super().perform_seek()
+        starts = {}
+        for tp in self.assignment():
+            if not self._is_changelog_tp(tp) and not self._committed_offset.get(tp):
+                starts[tp], _ = await self.base_offset(tp)
+        if starts:
+            await self._thread.seek_wait(starts)
 
     async def wait_empty(self) -> None:
         """Wait for records in work, within the runner's bound, and commit. (Faust's own waits without one.)"""

@@ -132,7 +132,7 @@ class PartitionRows:
                     continue
                 yield head, new
             else:
-                assert key is not None  # noqa: S101 - for the type checker
+                assert key is not None
                 yield key, value
                 key, value = next(stored, (None, b""))
             left -= 1

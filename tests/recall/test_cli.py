@@ -113,7 +113,7 @@ def test_what_is_missing_is_one_clear_sentence(home, encoder, missing) -> None:
     code, out, err = ask(home, "globex" if missing == "tenant" else "acme", QUESTION)
     said = {
         "everything": "start one with `memsluice stack up`",
-        "tenant": "Tenant 'globex' has no memory",
+        "tenant": "Tenant 'globex' is unknown to the embedded memory",
         "credential": "memsluice keys new reader",
     }
     assert (code, out) == (1, "")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -64,7 +65,6 @@ def recall(
     quiet = Console(stderr=True)
     places: list[str] = []
     with quiet.status("opening the memory") as status, open_place(home, tenant) as place:
-        _check_tenant(place, tenant)
         status.update("loading the encoder")
         recaller = _recaller(place, home, places)
         status.update("asking")
@@ -145,9 +145,11 @@ def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> Place:
 
     connection = Connection.load(home)
     options = Options(delivery_seconds=ACKNOWLEDGED_SECONDS, linger_ms=0)
-    channel = closing.enter_context(open_local(RecallChannel, Role.READER, home=home, tenant=tenant, options=options))
     store = WeaviateStore.of(connection, WEAVIATE_RECALL)
     closing.callback(store.close)
+    name = f"the stack at {connection.bootstrap}"
+    _check_tenant(store, tenant, name)
+    channel = closing.enter_context(open_local(RecallChannel, Role.READER, home=home, tenant=tenant, options=options))
     log = KafkaStoreLog.of(connection)
     closing.callback(log.close)
 
@@ -159,7 +161,7 @@ def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> Place:
         return f"{receipt.topic}[{receipt.partition}] at offset {receipt.offset}"
 
     freshness = FreshnessIndex(log, KeyStore(home).keyring, PARTITIONS)
-    return Place(f"the stack at {connection.bootstrap}", store, freshness, publish)
+    return Place(name, store, freshness, publish)
 
 
 def _embedded(home: Path | None, tenant: str, closing: ExitStack) -> Place:
@@ -175,6 +177,8 @@ def _embedded(home: Path | None, tenant: str, closing: ExitStack) -> Place:
     closing.callback(log.close)
     store = FaissStore(assembly.home.store_file)
     closing.callback(store.close)
+    name = f"the embedded memory in {assembly.home.path}"
+    _check_tenant(store, tenant, name)
     credential = assembly.keys.find_credential(Role.READER, wall_ms(), tenant=tenant)
 
     def publish(event: "Recall") -> str:
@@ -183,19 +187,17 @@ def _embedded(home: Path | None, tenant: str, closing: ExitStack) -> Place:
         partition, offset = log.append(topic, message.key, message.value, message.headers, append_ms=wall_ms())
         return f"{topic}[{partition}] at offset {offset}"
 
-    return Place(f"the embedded memory in {assembly.home.path}", store, assembly.local_freshness(log), publish)
+    return Place(name, store, assembly.local_freshness(log), publish)
 
 
-def _check_tenant(place: Place, tenant: str) -> None:
-    known = place.store.tenants()
+def _check_tenant(store: "VectorStore", tenant: str, name: str) -> None:
+    known = store.tenants()
     if tenant in known:
         return
     from memsluice.recall.show import visible
 
     others = ", ".join(known[:NAMES_SHOWN_MAX]) + (" …" if len(known) > NAMES_SHOWN_MAX else "")
-    raise ConfigError(
-        f"Tenant {visible(tenant, 80)!r} has no memory in {place.name}; there is memory of: {others or 'nobody yet'}"
-    )
+    raise ConfigError(f"Tenant {visible(tenant, 80)!r} is unknown to {name}; it knows: {others or 'nobody yet'}")
 
 
 def as_data(answer: "Recalled", acknowledged: str) -> dict[str, Any]:
@@ -211,6 +213,9 @@ def as_data(answer: "Recalled", acknowledged: str) -> dict[str, Any]:
                 "event_id": entry.admission.event_id,
                 "tier": int(entry.admission.tier),
                 "taint": entry.admission.taint,
+                "agent": entry.admission.agent,
+                "principal": entry.admission.principal,
+                "visibility": entry.admission.visibility.value,
                 "similarity": round(entry.similarity, 4),
                 "written_ms": entry.admission.written_ms,
                 "expires_ms": entry.admission.expires_ms,
@@ -245,13 +250,13 @@ def show(console: Console, answer: "Recalled", where: str, acknowledged: str, to
 def _table(answer: "Recalled", now_ms: int) -> Table:
     from memsluice.recall.show import TIER_WORDS, duration, left, visible
 
-    table = Table(show_lines=len(answer.entries) > 1, expand=True)
+    table = Table(box=box.SIMPLE_HEAD, expand=True)
     table.add_column("tier", no_wrap=True)
     table.add_column("near", justify="right", no_wrap=True)
     table.add_column("age", justify="right", no_wrap=True)
     table.add_column("holds", justify="right", no_wrap=True)
     table.add_column("remembered", ratio=3, overflow="fold")
-    table.add_column("event", ratio=1, overflow="fold", style="dim")
+    table.add_column("event", ratio=1, min_width=18, overflow="fold", style="dim")
     for entry in answer.entries:
         admission = entry.admission
         tier = Text(f"{int(admission.tier)} {TIER_WORDS[admission.tier]}", style=_TIER_STYLES[int(admission.tier)])

@@ -9,6 +9,7 @@ from rich.console import Console
 
 app = typer.Typer(add_completion=False)
 STACK_VARIABLE = "STACK"
+WIDTH = 110
 
 
 @app.command()
@@ -25,6 +26,8 @@ def demo(
 ) -> None:
     """See it work: a working day of three tenants, with every kind of attack, through the real gate."""
     console = Console()
+    if not console.is_terminal:  # a file or a pipe has no width of its own
+        console = Console(width=WIDTH)
     wanted = stack or os.environ.get(STACK_VARIABLE, "") not in ("", "0")
     what = data.name if data is not None else "a working day of three tenants, with every kind of attack"
     console.print(f"[bold]memsluice demo[/]  {what}", highlight=False)

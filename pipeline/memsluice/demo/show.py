@@ -31,7 +31,7 @@ from memsluice.errors import ConfigError
 from memsluice.home import Home
 from memsluice.keystore import KeyStore, issue_credential
 from memsluice.lab import cast
-from memsluice.lab.streams import Published, Restamp, Unsendable, events_of, read_stream
+from memsluice.lab.streams import Published, Restamp, Unsendable, ending, events_of, read_stream
 
 DAY_MS = 86_400_000
 SOURCES = ("runtime", "reader", "user", "agent", "tool", "web")
@@ -103,16 +103,21 @@ def _numbered(tenant: str, number: int) -> str:
 
 
 def stream(path: Path, tenant: str | None, restamp: Restamp | None) -> Prepared:
-    """Return a stream's events, or one tenant's. Raises ConfigError where there are none."""
-    items = [item for item in events_of(read_stream(path), restamp=restamp) if _of(item, tenant)]
-    tenants = sorted({item.payload.tenant for item in items if isinstance(item, Published)})
+    """Return a stream's events, or one tenant's. Raises ConfigError where there are none.
+
+    Without ``restamp`` the stream keeps its own pace and ends now, so that what it leaves has not expired yet.
+    """
+    lines = list(read_stream(path))
+    items = list(events_of(lines if restamp else ending(lines, wall_ms()), restamp=restamp))
+    items = [item for item in items if tenant is None or _tenant(item) == tenant]
+    tenants = sorted({name for item in items if (name := _tenant(item)) is not None})
     if not tenants:
         raise ConfigError(f"{path} has no events" + (f" of tenant {tenant!r}" if tenant else ""))
     return Prepared({name: f"{path.name}, {name}" for name in tenants}, items=items)
 
 
-def _of(item: Published | Unsendable, tenant: str | None) -> bool:
-    return tenant is None or (isinstance(item, Published) and item.payload.tenant == tenant)
+def _tenant(item: Published | Unsendable) -> str | None:
+    return item.payload.tenant if isinstance(item, Published) else None
 
 
 def wipe(home: Home) -> None:
@@ -210,7 +215,7 @@ def play(
     seconds = time.monotonic() - began_s
     pairs = [(sent, fate) for sent, fate in ledger.each() if fate is not None]
     summary.landed(console, pairs, prepared.titles)
-    summary.why(console, pairs)
+    summary.why(console, pairs, labelled=bool(prepared.scenes))
     if prepared.scenes:
         summary.attacks(console, outcome.attacks(pairs, player.burglar.breaks))
         if player.untried:
@@ -228,7 +233,10 @@ def play(
 def _asked(prepared: Prepared) -> tuple[str, str, str]:
     """Return whose memory the summary asks, for whom, and what: of the sample's last tenant, or of the stream."""
     for tenant, world in reversed(prepared.worlds.items()):
-        return tenant, next(iter(world.people)), world.question
+        asker = next(
+            (scene.principal for scene in prepared.scenes if scene.text == world.fact), next(iter(world.people))
+        )
+        return tenant, asker, world.question
     recalls = [item.payload for item in prepared.items if isinstance(item, Published) and item.source == "reader"]
     for payload in reversed(recalls):
         return payload.tenant, getattr(payload, "principal", ""), getattr(payload, "question", "")

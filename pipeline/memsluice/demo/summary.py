@@ -41,19 +41,20 @@ def landed(console: Console, pairs: Sequence[Pair], titles: Mapping[str, str]) -
     )
 
 
-def why(console: Console, pairs: Sequence[Pair]) -> None:
-    """Print the reasons of everything that did not go to guidance, and where each rule is."""
+def why(console: Console, pairs: Sequence[Pair], *, labelled: bool) -> None:
+    """Print the reasons of everything that did not go to guidance; ``labelled`` where honest and attack are known."""
     counts = outcome.reasons(pairs)
     table = Table(box=SIMPLE_HEAD, title="Why not to guidance", title_justify="left", title_style="bold")
     table.add_column("what", no_wrap=True)
     table.add_column("reason")
     table.add_column("code", no_wrap=True)
-    table.add_column("honest", justify="right")
-    table.add_column("attacks", justify="right")
+    for name in ("honest", "attacks") if labelled else ("events",):
+        table.add_column(name, justify="right")
     for decision, code in sorted({(decision, code) for decision, code, _ in counts}):
         label = LABELS.get(decision, decision)
         numbers = (counts[decision, code, "honest"], counts[decision, code, "attack"])
-        table.add_row(label, words(code), f"[dim]{escape(code)}[/]", *(str(number or "·") for number in numbers))
+        shown = [str(number or "·") for number in (numbers if labelled else numbers[:1])]
+        table.add_row(label, words(code), f"[dim]{escape(code)}[/]", *shown)
     console.print(table)
     console.print("[dim]code a.b is decided in gate/a.py, a code without a dot in gate/authenticity.py[/]\n")
 

@@ -5,7 +5,7 @@ about its own attacks is dropped while reading, so nothing behind this module ca
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -135,6 +135,14 @@ def events_of(lines: Iterable[Line], *, restamp: Restamp | None = None) -> Itera
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             yield Unsendable(line["seq"], line["kind"], ".".join(map(str, first["loc"])), first["msg"])
+
+
+def ending(lines: Sequence[Line], end_ms: int) -> list[dict[str, Any]]:
+    """Return the lines moved in time, all by as much, so that the last one happens at ``end_ms`` (Unix ms)."""
+    if not lines:
+        return []
+    shift = datetime.fromtimestamp(end_ms / 1000, UTC) - max(_moment(line) for line in lines)
+    return [{**line, "time": (_moment(line) + shift).isoformat()} for line in lines]
 
 
 def _moment(line: Line) -> datetime:

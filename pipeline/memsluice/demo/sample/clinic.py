@@ -85,5 +85,6 @@ CLINIC = World(
         ("tool", "Lab portal: two reports arrived, both without findings that need a call."),
         ("web", "Road works in front of the main entrance start on Thursday and last nine days."),
     ),
-    question="What should I keep in mind when I book Mrs Oyelaran?",
+    fact="The key to the medicine cupboard hangs behind the printer now.",
+    question="Where is the key to the medicine cupboard?",
 )

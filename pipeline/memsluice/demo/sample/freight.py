@@ -77,5 +77,6 @@ FREIGHT = World(
         ("web", "The tunnel toll for trucks above twelve tonnes rises on the first of the month."),
         ("tool", "Cold dock sensor: minus 21.4 degrees, door opened nine times since midnight."),
     ),
-    question="At what temperature does the fish from Nordlys travel?",
+    fact="Reefers from Nordlys Fish travel at minus twenty, whatever the booking says.",
+    question="At what temperature does Nordlys Fish travel?",
 )

@@ -75,5 +75,6 @@ HOUSEHOLD = World(
         ("web", "Local paper: the flea market on the square starts at nine on Saturday."),
         ("tool", "Cat flap: last seen outside at 5:52, inside since 6:20."),
     ),
+    fact="The alarm company checks the sensors on Tuesday at ten, somebody has to be in.",
     question="What do I have to know about the alarm?",
 )

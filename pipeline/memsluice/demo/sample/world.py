@@ -29,5 +29,7 @@ class World:
     """Outside content that a session reads: (web or tool, text)."""
     fed: tuple[tuple[str, str], ...]
     """What tools and pages write into memory themselves: (web or tool, text)."""
+    fact: str
+    """One sentence of the day, without slots; whoever it was typed by is who asks:"""
     question: str
-    """The question that the summary asks this tenant's memory."""
+    """the question that the summary puts to this tenant's memory."""

@@ -256,6 +256,8 @@ def parse_payload(event_type: EventType, payload: bytes) -> AnyPayload:
     try:
         parsed = MODELS[event_type].model_validate_json(payload, strict=True)
     except ValidationError as error:
-        raise input_error(error) from None
-    strictjson.loads(payload, "payload", containers_max=None)
-    return parsed
+        refused = input_error(error)
+    else:
+        strictjson.loads(payload, "payload", containers_max=None)
+        return parsed
+    raise refused  # out here, so that pydantic's error, which holds the input, is not its context

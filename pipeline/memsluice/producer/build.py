@@ -30,7 +30,8 @@ def make(model: Callable[..., _Model], **fields: Any) -> _Model:
     try:
         return model(**fields)
     except ValidationError as error:
-        raise input_error(error) from None
+        refused = input_error(error)
+    raise refused  # out here, so that pydantic's error, which holds the content, is not its context
 
 
 def event_type_of(payload: AnyPayload) -> EventType:

@@ -57,8 +57,8 @@ class EmbeddedSite:
         self._ledger = ledger
         self._waiting = 0
         self.store: VectorStore = FaissStore(home.store_file)
-        self._runtime = self._assembly.embedded(encoder, self.store, self._heard)
-        self._freshness = self._assembly.local_freshness(self._runtime.log)
+        self.runtime = self._assembly.embedded(encoder, self.store, self._heard)
+        self._freshness = self._assembly.local_freshness(self.runtime.log)
 
     def _heard(self, report: StepReport) -> None:
         for outputs in report.outputs:
@@ -76,7 +76,7 @@ class EmbeddedSite:
     def send(self, topic: str, message: Message, *, partition: int | None = None) -> tuple[str, int, int]:
         """Append durably; every 32 messages the stages run."""
         key, value, headers = message
-        place = self._runtime.append(topic, key, value, headers, partition=partition)
+        place = self.runtime.append(topic, key, value, headers, partition=partition)
         self._waiting += 1
         if self._waiting >= BATCH:
             self.settle()
@@ -84,7 +84,7 @@ class EmbeddedSite:
 
     def settle(self) -> None:
         """Run the stages until nothing waits."""
-        self._runtime.run_until_idle()
+        self.runtime.run_until_idle()
         self._waiting = 0
 
     def catch_up(self) -> None:
@@ -106,7 +106,7 @@ class EmbeddedSite:
 
     def close(self) -> None:
         """Close log and store."""
-        self._runtime.close()
+        self.runtime.close()
         self.store.close()
 
 

@@ -1,0 +1,61 @@
+"""The command line's frame: quick to answer, one broken part does not break the others, errors are one line."""
+
+import subprocess
+import sys
+
+import pytest
+
+from memsluice.cli import main
+from memsluice.errors import ConfigError
+
+COMMAND = [sys.executable, "-m", "memsluice.cli.main"]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line."""
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120)
+
+
+def test_help_lists_every_part_without_importing_any() -> None:
+    """``--help`` answers at once: no encoder, broker client or store client is imported for it."""
+    heavy = "torch,confluent_kafka,weaviate,faust,faiss"
+    code = (
+        "import sys; from memsluice.cli import main\n"
+        "try: main.cli(['--help'], prog_name='memsluice')\n"
+        f"except SystemExit: pass\nprint([m for m in '{heavy}'.split(',') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.rstrip().endswith("[]")
+    assert all(part in done.stdout for part in main.PARTS)
+
+
+@pytest.mark.parametrize("part", sorted(main.PARTS))
+def test_every_part_can_be_called(part: str) -> None:
+    """Each listed part exists and says how it is used."""
+    done = run(part, "--help")
+    assert done.returncode == 0, done.stderr
+    assert "Usage" in done.stdout
+
+
+def test_an_error_is_one_line_and_debug_shows_the_rest() -> None:
+    """Whoever types a command reads what is wrong and not a traceback; who asks for it gets the traceback."""
+    done = run("work", "polish")
+    assert done.returncode == 1
+    assert "there is no stage 'polish'" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Traceback" in run("--debug", "work", "polish").stderr
+
+
+def test_a_part_that_cannot_be_imported_breaks_itself_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing dependency of one part is said when that part is called; the others go on."""
+    monkeypatch.setitem(main.PARTS, "broken", "A part whose module is missing.")
+    with pytest.raises(ConfigError, match="broken"):
+        main.cli(["broken"], prog_name="memsluice", standalone_mode=False)
+    main.cli(["policy", "--help"], prog_name="memsluice", standalone_mode=False)
+
+
+def test_the_version_is_the_packages() -> None:
+    """``--version`` tells what is installed."""
+    from importlib import metadata
+
+    assert run("--version").stdout.strip() == f"memsluice {metadata.version('memsluice')}"

@@ -94,7 +94,7 @@ def rotate(store: KeyStore, kid: str, now_ms: int, overlap_ms: int = OVERLAP_MS)
         note=old.note, signs_from_ms=now_ms + ACTIVATION_MS,
     )  # fmt: skip
     _end(store, kid, ends_ms)
-    followed = _point_to(store, kid, credential.kid, ends_ms)
+    followed = _tell_holder(store, kid, ends_ms, credential.kid)
     return Rotation(kid, credential.kid, now_ms + ACTIVATION_MS, ends_ms, path, followed)
 
 
@@ -121,6 +121,7 @@ def _stop(store: KeyStore, kid: str, state: KeyState, now_ms: int) -> None:
         store.save_keyring(keyring.with_key(replace(key, state=state, not_after_ms=ends_ms)))
         if key.purpose is Purpose.CREDENTIAL:
             store.save_registry(_ended(registry, kid, ends_ms))
+            _tell_holder(store, kid, ends_ms)
 
 
 def _end(store: KeyStore, kid: str, ends_ms: int) -> None:
@@ -135,11 +136,13 @@ def _ended(registry: Registry, kid: str, ends_ms: int) -> Registry:
     return registry.with_credential(_grants(registry, kid).model_copy(update={"not_after_ms": ends_ms}))
 
 
-def _point_to(store: KeyStore, kid: str, successor: str, ends_ms: int) -> bool:
+def _tell_holder(store: KeyStore, kid: str, ends_ms: int, successor: str | None = None) -> bool:
+    """Write the end, and the successor, into the credential's file if it lies here: its process reads it again."""
     if not store.credential_path(kid).exists():
         return False
-    update = {"successor": successor, "not_after_ms": ends_ms}
-    store.save_credential(store.credential(kid).model_copy(update=update))
+    held = store.credential(kid)
+    update = {"not_after_ms": ends_ms, "successor": successor or held.successor}
+    store.save_credential(held.model_copy(update=update))
     return True
 
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from pydantic import SecretBytes, ValidationError
 
 from memsluice import keyfiles
-from memsluice.envelope.keys import HMAC_KEY_BYTES, Algorithm, Key, Keyring, Purpose
+from memsluice.envelope.keys import HMAC_KEY_BYTES, Algorithm, Key, Keyring, KeyState, Purpose
 from memsluice.envelope.registry import ANY, DEFAULT_TIER, Credential, Registry, Role
 from memsluice.errors import ConfigError
 from memsluice.events.models import Channel, Tier
@@ -125,17 +125,21 @@ class KeyStore:
         self, role: Role, now_ms: int, *, tenant: str | None = None, channel: Channel | None = None
     ) -> SigningCredential:
         """Return the newest credential held here that may sign now for this. Raises ConfigError: how to make one."""
-        fit = [
-            self.credential(entry.kid)
-            for entry in self.load_registry().all()
-            if entry.role is role
-            and (channel is None or entry.channel == channel)
-            and self.credential_path(entry.kid).exists()
-        ]
+        keyring, fit = self.load_keyring(), []
+        for entry in self.load_registry().all():
+            if entry.role is not role or (channel is not None and entry.channel != channel):
+                continue
+            if entry.kid not in keyring or keyring.get(entry.kid).state is not KeyState.ACTIVE:
+                continue
+            if self.credential_path(entry.kid).exists():
+                fit.append(self.credential(entry.kid))
         fit = [held for held in fit if held.signs_at(now_ms) and (tenant is None or held.speaks_for(tenant))]
         if not fit:
             what = f"{role.value} credential" + (f" for tenant {tenant}" if tenant else "")
-            raise ConfigError(f"no {what} in {self.credentials_dir}; run: memsluice keys new {role.value}")
+            name = role.value.replace("_", "-")
+            raise ConfigError(
+                f"no {what} that may sign now in {self.credentials_dir}; run: memsluice keys new {name} --tenant NAME"
+            )
         return max(fit, key=lambda held: (held.not_before_ms, held.kid))
 
     @contextmanager

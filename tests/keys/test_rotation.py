@@ -1,12 +1,14 @@
 """Rotate, retire, revoke: what each ends, and what it leaves alone."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memsluice.envelope.keys import KeyState, Purpose
 from memsluice.envelope.registry import Role
 from memsluice.errors import ConfigError
+from memsluice.keyfiles import write_atomic
 from memsluice.keyrotation import ACTIVATION_MS, OVERLAP_MS, Standing, new_key, retire, revoke, rotate, standing
 from memsluice.keystore import DAY_MS, KeyStore, issue_credential, load_credential
 from memsluice.producer.credentials import CredentialFile
@@ -82,6 +84,44 @@ def test_a_running_process_follows_its_file(store: KeyStore) -> None:
     assert fresh().kid == second.new_kid
     clock[0] = NOW_MS + 10_000 + ACTIVATION_MS
     assert fresh().kid == third.new_kid
+
+
+def test_a_successor_that_was_not_handed_out_stops_nobody(store: KeyStore) -> None:
+    """The old credential signs on to its end; a file that comes later is taken up."""
+    credential, path = issue_credential(store, Role.PRODUCER, "agent", ["acme"], now_ms=NOW_MS)
+    done = rotate(store, credential.kid, NOW_MS)
+    assert done.path is not None
+    data = done.path.read_bytes()
+    done.path.unlink()
+    later = NOW_MS + ACTIVATION_MS
+    source = CredentialFile(path, lambda: later)
+    assert source().kid == credential.kid
+    write_atomic(done.path, data)
+    assert CredentialFile(path, lambda: later)().kid == done.new_kid
+
+
+@pytest.mark.parametrize("change", [retire, revoke])
+def test_the_holder_learns_that_its_credential_ended(store: KeyStore, change: Any) -> None:
+    """A running producer stops at once with a typed error instead of filling the dead letters."""
+    credential, path = issue_credential(store, Role.PRODUCER, "agent", ["acme"], now_ms=NOW_MS)
+    assert store.find_credential(Role.PRODUCER, NOW_MS, tenant="acme").kid == credential.kid
+    change(store, credential.kid, NOW_MS + 1)
+    assert not load_credential(path).signs_at(NOW_MS + 1)
+    with pytest.raises(ConfigError, match="memsluice keys new producer"):
+        store.find_credential(Role.PRODUCER, NOW_MS + 1, tenant="acme")
+
+
+def test_the_newest_fitting_credential_is_found(store: KeyStore) -> None:
+    """By role, channel, tenant and time."""
+    issue_credential(store, Role.PRODUCER, "agent", ["acme"], now_ms=NOW_MS - 2)
+    newest, _ = issue_credential(store, Role.PRODUCER, "agent", ["acme"], now_ms=NOW_MS - 1)
+    issue_credential(store, Role.PRODUCER, "agent", ["acme"], now_ms=NOW_MS + 1)
+    web, _ = issue_credential(store, Role.PRODUCER, "web", ["*"], now_ms=NOW_MS - 3)
+    assert store.find_credential(Role.PRODUCER, NOW_MS, tenant="acme").kid == newest.kid
+    assert store.find_credential(Role.PRODUCER, NOW_MS, tenant="globex").kid == web.kid
+    assert store.find_credential(Role.PRODUCER, NOW_MS, channel="web").kid == web.kid
+    with pytest.raises(ConfigError, match="reader"):
+        store.find_credential(Role.READER, NOW_MS)
 
 
 def test_a_credential_without_its_file_here_is_rotated_all_the_same(store: KeyStore) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import structlog
+
 from memsluice.envelope.registry import PUBLISHES
 from memsluice.errors import ConfigError, ExpiredKey, NotPermitted
 from memsluice.events.models import AnyPayload
@@ -17,6 +19,8 @@ SUCCESSORS_MAX = 16
 Credentials = SigningCredential | Path | str | Callable[[], SigningCredential]
 """A credential, its file, or a function that gives the one in force."""
 
+_log = structlog.get_logger(__name__)
+
 
 class CredentialFile:
     """A credential's file and, once it was rotated, its successors' beside it."""
@@ -25,6 +29,7 @@ class CredentialFile:
         self._now_ms = now_ms
         self._directory = path.parent
         self._files: dict[str, Watched[SigningCredential]] = {}
+        self._reported: set[str] = set()  # at most one a successor
         self._first = self._watch(path)
         self._first.get()  # a file that cannot be read is found at start-up
 
@@ -40,12 +45,21 @@ class CredentialFile:
                 return best
             if current.successor not in self._files:
                 self._files[current.successor] = self._watch(self._directory / f"{current.successor}.json")
-            current = self._files[current.successor].get()
+            try:
+                current = self._files[current.successor].get()
+            except ConfigError as error:  # not handed out yet: sign on with what there is, as long as it may
+                self._report(str(error))
+                return best
             if current.signs_at(self._now_ms()):
                 best = current
         raise ConfigError(
             f"more than {SUCCESSORS_MAX} rotations since {self._first.get().kid}: start with a newer file"
         )
+
+    def _report(self, problem: str) -> None:
+        if problem not in self._reported:
+            self._reported.add(problem)
+            _log.warning("successor of a credential cannot be read", problem=problem)
 
 
 def source_of(credentials: Credentials, now_ms: Callable[[], int]) -> Callable[[], SigningCredential]:

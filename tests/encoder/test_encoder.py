@@ -75,9 +75,10 @@ def test_batch_mates_change_nothing(encoder: Any) -> None:
     """A text's vector does not depend on what is encoded beside it: bit for bit on CPUs with a matrix unit (AMX), whose
     kernels this was built for, and to 0.99999 anywhere. Two runtimes batch differently and must decide alike.
     """
-    together = encoder.encode(ALL)
-    alone = np.concatenate([encoder.encode([text]) for text in ALL])
-    backwards = encoder.encode(ALL[::-1])[::-1]
+    texts = MIXED[::3] + ODD
+    together = encoder.encode(texts)
+    alone = np.concatenate([encoder.encode([text]) for text in texts])
+    backwards = encoder.encode(texts[::-1])[::-1]
     cpu = Path("/proc/cpuinfo")
     if cpu.is_file() and "amx_bf16" in cpu.read_text():
         assert np.array_equal(together, alone)

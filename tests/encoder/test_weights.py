@@ -64,9 +64,8 @@ def test_an_unknown_source_is_refused() -> None:
 
 def run(code: str, **environ: str) -> str:
     """Run Python code in a fresh process and return what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | environ, capture_output=True, text=True, timeout=300
-    )
+    environment = {name: value for name, value in (os.environ | environ).items() if value}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -84,14 +83,19 @@ def test_importing_is_cheap() -> None:
     assert run(f"import sys, memsluice.encoder; print(sorted({heavy} & set(sys.modules)))") == "[]"
 
 
-def test_loading_needs_no_transformers_and_no_network() -> None:
-    """Loading and encoding import neither transformers nor the hub client, and open no socket."""
+@pytest.mark.parametrize(("given", "expected"), [("", "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_loading_alone(given: str, expected: str) -> None:
+    """Loading and encoding import neither transformers nor the hub client and open no socket; torch's threads sleep
+    when they wait, unless somebody wants otherwise.
+    """
     code = (
-        "import socket, sys\n"
+        "import os, socket, sys\n"
         "def refuse(*args, **kwargs): raise AssertionError('network')\n"
         "socket.socket.connect = refuse\n"
         "from memsluice.encoder import load_encoder\n"
         "print(load_encoder().encode(['a']).shape)\n"
-        "print(sorted({'transformers', 'sentence_transformers', 'huggingface_hub'} & set(sys.modules)))"
+        "print(sorted({'transformers', 'sentence_transformers', 'huggingface_hub'} & set(sys.modules)))\n"
+        "print(os.environ['OMP_WAIT_POLICY'])"
     )
-    assert run(code, MEMSLUICE_MODEL="package", MEMSLUICE_MODEL_DIR="") == "(1, 384)\n[]"
+    found = run(code, MEMSLUICE_MODEL="package", MEMSLUICE_MODEL_DIR="", OMP_WAIT_POLICY=given)
+    assert found == f"(1, 384)\n[]\n{expected}"

@@ -73,6 +73,7 @@ class Crew:
     """One worker a stage, and how much each stage had committed when its worker was started."""
 
     bed: Bed
+    feed: Feed
     workers: dict[str, Worker] = field(default_factory=dict)
     since: dict[str, int] = field(default_factory=dict)
 
@@ -82,10 +83,12 @@ class Crew:
         self.workers[stage] = worker or self.bed.start(stage)
 
     def at_work(self, stages: Sequence[str]) -> None:
-        """Wait until each of these workers has itself committed something: only then is killing it worth anything."""
+        """Wait, under load, until each of these workers has committed something itself: only then is killing it a test."""
         began = time.monotonic()
         while any(self.bed.committed(stage) <= self.since[stage] for stage in stages):
             self.bed.check()
+            if self.bed.lag() < BACKLOG:
+                self.feed.more(CHUNK)
             if time.monotonic() - began > AGAIN_S_MAX:
                 raise StackError(f"{stages} did not go on within {AGAIN_S_MAX} s; {self.bed.lag()} records wait")
             time.sleep(0.1)
@@ -121,7 +124,7 @@ def kill_all(setting: Setting, *, seed: int = 9) -> Killing:
     with streams(setting) as paths, bed(setting, policy=unhurried()) as running:
         feed = Feed(running, paths, running.signers(tenants_of(paths)), Sender(running))
         feed.more(BACKLOG)
-        crew = Crew(running)
+        crew = Crew(running, feed)
         crew.hire("seal")
         crew.hire("land")
         crew.hire("screen", _planted(running))
@@ -129,11 +132,9 @@ def kill_all(setting: Setting, *, seed: int = 9) -> Killing:
         in_flight, victims = [], []
         for number in range(KILLS):
             chosen = VICTIMS[number % len(VICTIMS)] if number < len(VICTIMS) else chance.choice(VICTIMS)
-            while running.lag() < BACKLOG:
-                feed.more(CHUNK)
             crew.at_work(chosen)
             time.sleep(chance.uniform(0, PAUSE_S_MAX))
-            if running.lag() <= 2 * IN_FLIGHT_MIN:
+            while running.lag() < BACKLOG:
                 feed.more(CHUNK)
             in_flight.append(running.lag())
             crew.kill(chosen)

@@ -56,7 +56,7 @@ class Assembly:
 
     def seal(self, encoder: Encoder) -> SealStage:
         """Return *seal*."""
-        return SealStage(self.keys.keyring, self.keys.registry, encoder, names.PARTITIONS, self.now_ms)
+        return SealStage(self.keys.keyring, self.keys.registry, encoder, names.PARTITIONS, self.now_ms, self.keys.refresh)
 
     def screen(self) -> ScreenStage:
         """Return *screen* under the home's policies. Raises PolicyError."""

@@ -148,3 +148,15 @@ def test_an_expired_ancestor_is_unknown_and_so_tainted() -> None:
     core.write("web", id="page")
     later = T0 + 3_700_000
     assert core.write("user", parents=["page"], append_ms=later).verdict.taint_causes == ("unknown:page",)
+
+
+def test_the_longest_names_still_make_a_row_key_within_its_limit() -> None:
+    """Names of 128 characters of four bytes each, three of them in one key, do not stop the worker."""
+    names = {"visibility": "principal", "owner": "\U0001f600" * 128, "namespace": "\U0001f601" * 128}
+    core = Core()
+    target = "\U0001f602" * 128
+    protect = {"action": "protect", "target": target, "parameters": names, "expires_at": "2030-01-01T00:00:00Z"}
+    core.see("operator", EventType.COMMAND, **protect)
+    assert max(map(len, core.rows)) < 512
+    outcome = core.write("user", principal=names["owner"], namespace=names["namespace"], key=target)
+    assert outcome.verdict.reasons == ("monitor.rule_3_immutable",)

@@ -176,3 +176,15 @@ def test_seals_of_the_gate_are_made_with_a_seal_key(encoder) -> None:
     ((output,),) = seal(encoder, [record(message())])
     kid = dsse.parse(orjson.loads(output.value)).signatures[0].kid
     assert KEYRING.get(kid).purpose is Purpose.SEAL
+
+
+def test_a_credential_issued_a_moment_ago_is_looked_for_before_its_event_is_refused(encoder) -> None:
+    """Keys are re-read at intervals; an unknown key id makes the stage look at once, so the first event is not lost."""
+    known: list[Registry] = [Registry([])]
+
+    def look() -> None:
+        known[0] = REGISTRY
+
+    stage = SealStage(lambda: KEYRING, lambda: known[0], encoder, PARTITIONS, refresh=look)
+    ((output,),) = stage.process([record(message())])
+    assert output.topic == SEALED

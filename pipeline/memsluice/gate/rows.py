@@ -4,6 +4,7 @@ Rows are keyed (tenant, kind, id). A row with an ``x`` (expiry, Unix ms) is abse
 or not it was swept away yet: sweeping is housekeeping and never changes a decision.
 """
 
+from hashlib import sha256
 from typing import Any, Protocol
 
 from memsluice.envelope.codec import row_dump, row_load
@@ -12,9 +13,16 @@ SEPARATOR = "\x1f"
 """Between the parts of an id; no name may contain a control character (events.models.Name)."""
 
 
+ID_BYTES_MAX = 256
+"""Ids beyond this are replaced by their SHA-256: several names of 128 characters each would outgrow a key's limit."""
+
+
 def row_key(tenant: str, kind: str, row_id: str = "") -> bytes:
-    """Return a row's key; with an empty id, the prefix of a kind."""
-    return f"{tenant}\0{kind}\0{row_id}".encode()
+    """Return a row's key, below 512 bytes; with an empty id, the prefix of a kind."""
+    encoded = row_id.encode()
+    if len(encoded) > ID_BYTES_MAX:
+        encoded = b"\x1e" + sha256(encoded).hexdigest().encode()  # no id starts with a control character
+    return f"{tenant}\0{kind}\0".encode() + encoded
 
 
 class Getter(Protocol):

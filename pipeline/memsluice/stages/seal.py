@@ -16,7 +16,7 @@ from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.registry import Registry
 from memsluice.envelope.seals import GLOBAL, Position, Sealed, sealed_to_bytes
-from memsluice.errors import InputError, MalformedEvent
+from memsluice.errors import InputError, MalformedEvent, UnknownKey
 from memsluice.events import cloudevent
 from memsluice.events.models import AnyPayload, Recall, Write
 from memsluice.events.names import DEAD_LETTER_HEADER, REASON_HEADER
@@ -61,18 +61,27 @@ class SealStage:
         encoder: Encoder,
         partitions: int,
         now_ms: Clock = wall_ms,
+        refresh: Callable[[], None] = lambda: None,
     ) -> None:
         self._keys = keys
         self._registry = registry
         self._encoder = encoder
         self._partitions = partitions
         self._now_ms = now_ms  # which key signs depends on today, not on when a record of the backlog was appended
+        self._refresh = refresh  # look for new keys now, not at the next interval
         self._model = f"{encoder.model_id}@{encoder.revision}"
 
     def process(self, batch: Sequence[Record]) -> list[list[Output]]:
         """Return, for each record, its sealed record, or its dead letter and the marker that stands for it."""
         keyring, registry = self._keys(), self._registry()
         drafts = [self._authenticated(record, keyring, registry) for record in batch]
+        if any(isinstance(draft, UnknownKey) for draft in drafts):  # issued a moment ago, perhaps
+            self._refresh()
+            keyring, registry = self._keys(), self._registry()
+            drafts = [
+                self._authenticated(record, keyring, registry) if isinstance(draft, UnknownKey) else draft
+                for record, draft in zip(batch, drafts, strict=True)
+            ]
         self._embed(drafts, keyring)
         return [self._outputs(record, draft, keyring) for record, draft in zip(batch, drafts, strict=True)]
 

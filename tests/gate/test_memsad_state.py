@@ -1,0 +1,108 @@
+"""MEMSAD's memory of a tenant: FIFO history, reference set, thresholds of the current history, rows and back."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.gate.build import TENANT, Core, MemoryRows, axis
+
+from memsluice.envelope.codec import DIMENSIONS, vector_from_bytes, vector_to_bytes
+from memsluice.gate import memsad
+from memsluice.gate.memsad import Mode
+from memsluice.gate.memsad_state import MemsadState, check
+from memsluice.gate.policy import MemsadPolicy
+from memsluice.gate.rows import TenantRows, encode_changes
+from memsluice.gate.verdict import Decision
+
+
+def near(value: float) -> object:
+    """Compare to nine digits."""
+    return pytest.approx(value, abs=1e-9)
+
+
+def wire(vector: np.ndarray) -> np.ndarray:
+    """Return the vector as it is after a journey over the wire."""
+    return vector_from_bytes(vector_to_bytes(vector.astype(np.float32)))
+
+
+def fed(policy: MemsadPolicy, questions: list[np.ndarray], entries: list[np.ndarray]) -> tuple[MemsadState, MemoryRows]:
+    """Return the state after entries and questions took turns, and the rows it left."""
+    state, rows = MemsadState.empty(policy), MemoryRows()
+    for number in range(max(len(questions), len(entries))):
+        view = TenantRows(rows, TENANT, 0)
+        if number < len(entries):
+            state = state.learned(view, entries[number])
+        if number < len(questions):
+            state = state.asked(view, questions[number])
+        for key, value in encode_changes(TENANT, view.changes):
+            rows.put(key, value)
+    return state, rows
+
+
+def test_history_is_first_in_first_out() -> None:
+    """Definition 6's H is a FIFO: with m_max = 2 the third question replaces the first, the fourth the second.
+
+    The reference e0 has cosines 1, 0, -1, 0 with the four questions, so s_max goes 1, 1, 0, 0.
+    """
+    policy = MemsadPolicy(mode=Mode.MAX, history_size=2, reference_size=2)
+    questions = [axis(0), axis(1), -axis(0), axis(2)]
+    seen = [fed(policy, questions[:n], [axis(0), axis(0)])[0].calibration(policy).mu for n in (1, 2, 3, 4)]
+    assert seen == [near(1), near(1), near(0), near(0)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 8), st.integers(2, 6), st.integers(1, 20), st.sampled_from(Mode), st.integers(0, 2**32 - 1))
+def test_one_column_a_question_equals_recomputing_everything(capacity, size, asked, mode, seed) -> None:
+    """The streaming form, the batch form, and the state loaded back from its rows give the same calibration."""
+    random = np.random.default_rng(seed)
+    vectors = random.normal(size=(size + asked, DIMENSIONS))
+    vectors = [wire(vector / np.linalg.norm(vector)) for vector in vectors]
+    policy = MemsadPolicy(mode=mode, history_size=capacity, reference_size=size)
+    state, rows = fed(policy, vectors[size:], vectors[:size])
+    window = np.array(vectors[size:][-capacity:], dtype=np.float64)
+    reference = np.array(vectors[:size], dtype=np.float64)
+    parameters = memsad.MemsadParameters(mode=mode, history_size=capacity)
+    expected = memsad.calibrate(memsad.reference_scores(reference, window, mode), parameters)
+    for found in (state, MemsadState.load(rows, TENANT, policy)):
+        calibration = found.calibration(policy)
+        assert (calibration.mu, calibration.sigma) == (near(expected.mu), near(expected.sigma))
+        assert calibration.bound == near(expected.bound)
+        assert check(found, vectors[0], policy, Decision.QUARANTINE) == check(
+            state, vectors[0], policy, Decision.QUARANTINE
+        )
+
+
+def test_the_phases_are_declared_in_the_verdict() -> None:
+    """Cold: nothing asked, nothing scored. Warming: the policy's prior threshold. Calibrated: mu + kappa sigma."""
+    core = Core()
+    first = core.write().verdict
+    assert (first.score.phase, first.score.score, first.findings[0].code) == ("cold", None, "memsad.cold")
+    core.recall()
+    warming = core.write().verdict.score
+    assert (warming.phase, warming.threshold, warming.mu) == ("warming", 0.6, None)
+    for number in range(60):
+        score = core.write(principal=f"p{number}", session=f"s{number}").verdict.score
+    assert (score.phase, score.window_size, score.history_size) == ("calibrated", 50, 1)
+    assert score.threshold == pytest.approx(score.mu + 2 * score.sigma, abs=2e-6)
+
+
+def test_a_write_close_to_a_question_is_held_and_never_learned_from() -> None:
+    """Algorithm 1: s > mu + kappa sigma is stopped; what was stopped does not join the reference set."""
+    core = Core()
+    core.recall(vector=axis(0))
+    near_it = core.write(vector=axis(5, towards=0, cosine=0.9)).verdict
+    assert near_it.score.s_max == pytest.approx(0.9, abs=1e-3)
+    assert near_it.reasons == ("memsad.above_threshold",)
+    assert len(core.memsad.reference) == 0
+
+
+def test_outside_content_and_tainted_writes_never_calibrate() -> None:
+    """Calibration learns from accepted writes of trusted principals alone: a page cannot move the threshold."""
+    core = Core()
+    core.observe("open")
+    core.observe("web")
+    for who in ("web", "tool", "agent"):
+        core.write(who)
+    assert len(core.memsad.reference) == 0
+    core.write("user")
+    assert len(core.memsad.reference) == 1

@@ -36,8 +36,10 @@ def demo(
     options = show.Options(home, data, tenant, fresh, wanted)
     if wanted or _running(home):
         from memsluice.demo.on_stack import stacked
+        from memsluice.stack.terminal import friendly
 
-        stacked(console, options)
+        with friendly(Console(stderr=True)):  # a signal, too, stops the workers
+            stacked(console, options)
     else:
         show.embedded(console, options)
 

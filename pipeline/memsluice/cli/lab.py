@@ -45,7 +45,10 @@ def run(
 
         watch = lab.Watch(started, progress, finished)
         results = lab.run(streams, out, jobs=jobs, policy=policy, watch=watch)
-    table = Table("stream", "events", "writes", *DECISIONS, box=None, padding=(0, 2))
+    table = Table(box=None, padding=(0, 1))
+    table.add_column("stream", no_wrap=True)
+    for name in ("events", "writes", *DECISIONS):
+        table.add_column(name, justify="right", no_wrap=True)
     for result in results:
         counts = [str(result.decisions.get(decision, 0)) for decision in DECISIONS]
         table.add_row(result.name, str(result.events), str(result.writes), *counts)

@@ -15,7 +15,7 @@ from memsluice.demo.words import words
 
 TICKER_LINES = 8
 REFRESH_HZ = 8.0
-TEXT_CHARS = 58
+TEXT_CHARS = 52
 COLUMNS = ("guidance", "external", "held", "refused", "dead letter", "recalls")
 STYLES = {"contain": "cyan", "quarantine": "yellow", "reject": "red", "dead_letter": "red", "duplicate": "magenta"}
 LABELS = {"contain": "as data", "quarantine": "held", "reject": "refused", "dead_letter": "dead letter"}
@@ -38,7 +38,9 @@ def ticker_line(sent: Sent, fate: Fate) -> Text:
     label = LABELS.get(fate.decision, fate.decision)
     why = "; ".join(words(code) for code in fate.reasons)
     text = shortened(sent.text) if sent.text else sent.act.replace("_", " ")
-    return Text.assemble((f"{label:<12}", STYLES.get(fate.decision, "")), f"{sent.tenant:<18} {text}  ", (why, "dim"))
+    line = Text.assemble((f"{label:<12}", STYLES.get(fate.decision, "")), f"{sent.tenant:<18} {text}  ", (why, "dim"))
+    line.no_wrap, line.overflow = True, "ellipsis"
+    return line
 
 
 class Watch:

@@ -83,7 +83,7 @@ class Crew:
         self.workers[stage] = worker or self.bed.start(stage)
 
     def at_work(self, stages: Sequence[str]) -> None:
-        """Wait, under load, until each of these workers has committed something itself: only then is killing it a test."""
+        """Wait, under load, until each of these workers has committed something itself: only then is a kill a test."""
         began = time.monotonic()
         while any(self.bed.committed(stage) <= self.since[stage] for stage in stages):
             self.bed.check()

@@ -17,7 +17,15 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from confluent_kafka import Consumer, ConsumerGroupState, KafkaException, Producer
 from confluent_kafka import TopicPartition as CTP
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from memsluice.connection import Connection
 from memsluice.stages.records import Record
@@ -37,6 +45,7 @@ class Lab:
     tag: str = field(default_factory=lambda: uuid.uuid4().hex[:10])
     workers: list["Worker"] = field(default_factory=list)
     clients: dict[str, Consumer] = field(default_factory=dict)
+    rules: list[AclBinding] = field(default_factory=list)
 
     @property
     def source(self) -> str:
@@ -153,6 +162,39 @@ class Lab:
         numbers = consumer.list_topics(topic).topics[topic].partitions
         return sum(consumer.get_watermark_offsets(CTP(topic, n), HANG_S)[1] for n in numbers)
 
+    def allow(self, user: str, rules: Iterable[tuple[str, str, str]]) -> None:
+        """Grant ``user`` operations: (``topic`` or ``group``, name or name*, operation) each. Removed at the end."""
+        for kind, name, operation in rules:
+            self.rules.append(
+                AclBinding(
+                    ResourceType[kind.upper()],
+                    name.removesuffix("*"),
+                    ResourcePatternType.PREFIXED if name.endswith("*") else ResourcePatternType.LITERAL,
+                    f"User:{user}",
+                    "*",
+                    AclOperation[operation],
+                    AclPermissionType.ALLOW,
+                )
+            )
+        admin = AdminClient(self.connection.confluent(self.user))
+        for done in admin.create_acls(self.rules).values():
+            done.result(HANG_S)
+
+    def _disallow(self) -> None:
+        admin = AdminClient(self.connection.confluent(self.user))
+        for rule in self.rules:
+            mine = AclBindingFilter(
+                rule.restype,
+                rule.name,
+                rule.resource_pattern_type,
+                rule.principal,
+                rule.host,
+                rule.operation,
+                rule.permission_type,
+            )
+            for done in admin.delete_acls([mine]).values():
+                done.result(HANG_S)
+
     def members(self) -> int:
         """Return how many members the group has that were given partitions, or 0 while it is rebalancing."""
         admin = AdminClient(self.connection.confluent(self.user))  # kept while its futures are open
@@ -233,6 +275,7 @@ class Lab:
             worker.kill()
         for client in self.clients.values():
             client.close()
+        self._disallow()
         asyncio.run(self._remove())
 
     async def _remove(self) -> None:

@@ -157,6 +157,15 @@ def test_a_first_record_after_the_commit_is_an_error() -> None:
         gaps.see("p", 4)
 
 
+def test_a_log_that_goes_back_behind_the_commit_is_an_error() -> None:
+    """Offsets that are given out anew after a truncation are other records: not to be dropped as repetitions."""
+    gaps = GapDetector()
+    gaps.start("p", 5)
+    assert gaps.see("p", 5)
+    with pytest.raises(GapError, match="went back"):
+        gaps.see("p", 4)
+
+
 def test_a_repeated_record_is_dropped_once_and_only_within_its_assignment() -> None:
     """The second copy of a record in work is no new record; after a new assignment it is one."""
     gaps = GapDetector()

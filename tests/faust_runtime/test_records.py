@@ -1,11 +1,15 @@
 """What travels through a stage arrives as it was sent."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from memsluice.stages.faust.worker import EXIT_OK
 from memsluice.stages.records import Record
 
-from .harness import Lab
+from .harness import HANG_S, HERE, Lab
 
 pytestmark = pytest.mark.stack
 
@@ -87,3 +91,18 @@ def test_state_rows_are_read_as_they_were_written(lab: Lab) -> None:
         if i % 3 == 0:
             shelf.pop(b"a/%03d" % (i * 7 % 40), None)
         assert record.value == b",".join(k + b"=" + v for k, v in sorted(shelf.items())[:25])
+
+
+def test_a_header_name_that_is_no_text_does_not_end_the_worker(lab: Lab) -> None:
+    """Such a record from any producer would end every worker for ever; it passes like any other, its name escaped."""
+    lab.prepare(1)
+    lab.connection.save(lab.folder / "connection.json")
+    script = HERE.parent / "producer" / "odd_header.py"
+    command = [sys.executable, str(script), str(lab.folder / "connection.json"), lab.source, "0", "zstd"]
+    subprocess.run(command, check=True, env={**os.environ, "AIOKAFKA_NO_EXTENSIONS": "1"}, timeout=HANG_S)
+    worker = lab.start(lab.stage("Stamp", "batch"))
+    lab.until(lambda: lab.total(lab.target) == 3, "all outputs")
+    assert worker.stop() == EXIT_OK
+    got = lab.read(lab.target)
+    assert [r.value for r in got] == [b"before", b"odd", b"after"]
+    assert got[1].headers[0] == ("\\xff\\xfeX", b"1")

@@ -77,7 +77,12 @@ def main() -> int:
             )
         )
     return run_worker(
-        specs, Connection.from_file(Path(plan["connection"])), data_dir=Path(plan["data_dir"]), replica=plan["replica"]
+        specs,
+        Connection.from_file(Path(plan["connection"])),
+        data_dir=Path(plan["data_dir"]),
+        replica=plan["replica"],
+        on_progress=lambda rows: print("progress", [(r.topic, r.partition, r.committed, r.end, r.lag) for r in rows]),
+        progress_every_s=0.5,
     )
 
 

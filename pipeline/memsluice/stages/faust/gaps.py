@@ -15,10 +15,12 @@ class GapDetector:
 
     def __init__(self) -> None:
         self._next: dict[Hashable, int] = {}
+        self._base: dict[Hashable, int] = {}
 
     def clear(self) -> None:
         """Forget everything: partitions were revoked or assigned anew."""
         self._next.clear()
+        self._base.clear()
 
     def knows(self, partition: Hashable) -> bool:
         """Tell whether :meth:`start` was called for the partition since the last :meth:`clear`."""
@@ -26,14 +28,17 @@ class GapDetector:
 
     def start(self, partition: Hashable, base: int) -> None:
         """Set the first offset expected: the committed one, or the log's start where nothing was committed."""
-        self._next[partition] = base
+        self._next[partition] = self._base[partition] = base
 
     def see(self, partition: Hashable, offset: int) -> bool:
         """Note one record: True if it is the next one, False if it was seen already.
 
-        Raises GapError when records before it are missing, KeyError for a partition that was not started.
+        Raises GapError when records before it are missing, or when the log went back behind the first record due (it
+        was truncated, and its offsets are being given out again); KeyError for a partition that was not started.
         """
         expected = self._next[partition]
+        if offset < self._base[partition]:
+            raise GapError(f"{partition} went back to record {offset}, before {self._base[partition]}: log truncated?")
         if offset < expected:
             return False
         if offset > expected:

@@ -7,7 +7,6 @@ import faust
 
 from memsluice.connection import Connection
 from memsluice.stages.faust import header_names
-from memsluice.stages.faust import lenient
 from memsluice.stages.faust.batching import BatchRunner
 from memsluice.stages.faust.faults import Faults
 from memsluice.stages.faust.overrides import StageApp, StageTables, topics_of
@@ -30,7 +29,6 @@ def build_app(
     the local copy of the state, one folder an app and replica (losing it costs a recovery from the changelog).
     Topics are expected to exist. Raises ConfigError for unknown users, whatever the stage's factory raises.
     """
-    lenient.install()
     header_names.install()
     app = StageApp(
         spec.app_id,

@@ -206,6 +206,29 @@ def test_retention_deletes_only_what_is_old_and_consumed(tmp_path: Path) -> None
     assert [(r.offset, r.value) for r in log.read(STORE)] == [(2, None)]
 
 
+def test_retaining_deletes_old_intake_and_never_what_a_stage_still_needs(tmp_path: Path) -> None:
+    """Retention deletes old, consumed intake and sealed records, compacts the store topic, and keeps the audit."""
+    runtime = Embedded(
+        tmp_path / "log.db",
+        seal=Relabel(),
+        screen=Chain(),
+        land=Shelf({}),
+        now_ms=lambda: 30 * 86_400_000,
+        partitions=1,
+        durable=False,
+    )
+    for number in range(6):
+        runtime.append(EVENTS, b"t", b"%d" % number, append_ms=number)
+    runtime.run_until_idle()
+    late = runtime.append(EVENTS, b"t", b"late", append_ms=7)
+    assert runtime.retain() == 12
+    assert [(r.partition, r.offset) for r in runtime.read(EVENTS)] == [late]
+    assert len(list(runtime.read(AUDIT))) == 6
+    runtime.run_until_idle()
+    assert len(list(runtime.read(AUDIT))) == 7
+    assert [r.offset for r in runtime.read(SEALED)] == [6]
+
+
 def test_rows_scan_by_prefix_in_order_and_within_the_limit(tmp_path: Path) -> None:
     """A scan gives the rows of its prefix only, also where the prefix ends in the highest byte."""
     from memsluice.stages.records import RowChange

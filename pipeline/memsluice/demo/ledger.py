@@ -84,7 +84,10 @@ class Ledger:
     clock_s: Callable[[], float]
     sent: dict[Place, Sent] = field(default_factory=dict)
     fates: dict[Place, Fate] = field(default_factory=dict)
-    landings: dict[tuple[str, str], float] = field(default_factory=dict)
+    landing: dict[tuple[str, str], Fate] = field(default_factory=dict)
+    """By tenant and event id: what was decided to land."""
+    landed: dict[tuple[str, str], float] = field(default_factory=dict)
+    """By tenant and event id: when it had landed; a landing may be heard of before its verdict."""
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def note(self, sent: Sent) -> None:
@@ -100,7 +103,10 @@ class Ledger:
             with self._lock:
                 fate = self.fates.setdefault(place, Fate())
                 fate.verdict, fate.done_s = verdict, fate.done_s or self.clock_s()
-                fate.landed_s = self.landings.get((verdict["tenant"], verdict["event_id"]), fate.landed_s)
+                event = (verdict["tenant"], verdict["event_id"])
+                if verdict["object_id"] is not None:
+                    self.landing[event] = fate
+                    fate.landed_s = self.landed.get(event)
         elif topic == DEAD_LETTER:
             why = orjson.loads([data for name, data in headers if name == DEAD_LETTER_HEADER][-1] or b"{}")
             place = (why["topic"], why["partition"], why["offset"])
@@ -113,12 +119,12 @@ class Ledger:
         stored = verified(self.keyring(), value)
         if stored is None or stored.withdrawn:
             return
+        event = (stored.tenant, stored.event_id)
         with self._lock:
-            now = self.landings.setdefault((stored.tenant, stored.event_id), self.clock_s())
-            for fate in self.fates.values():
-                verdict = fate.verdict
-                if verdict is not None and (verdict["tenant"], verdict["event_id"]) == (stored.tenant, stored.event_id):
-                    fate.landed_s = now
+            now = self.landed.setdefault(event, self.clock_s())
+            fate = self.landing.get(event)
+            if fate is not None and fate.landed_s is None:
+                fate.landed_s = now
 
     def each(self) -> Iterator[tuple[Sent, Fate | None]]:
         """Yield every message with its fate (None: not known yet), in the order sent."""

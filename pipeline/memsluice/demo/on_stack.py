@@ -222,4 +222,7 @@ def stacked(console: Console, options: show.Options) -> None:
     with ExitStack() as stack:
         stack.callback(site.close)
         show.play(console, prepared, site, ledger, signers, encoder, began_ms)
+    if options.data is not None:
+        console.print("[dim]A real broker stamps records with the present: the stream's days passed in minutes, and "
+                      "limits a day counted all of them.[/]")  # fmt: skip
     summary.following(console, show.next_commands(prepared, home, stack=True))

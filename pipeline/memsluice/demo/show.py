@@ -1,11 +1,12 @@
 """One showing of the demo, from an empty home to the summary."""
 
+import fcntl
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -108,7 +109,8 @@ def stream(path: Path, tenant: str | None, restamp: Restamp | None) -> Prepared:
     Without ``restamp`` the stream keeps its own pace and ends now, so that what it leaves has not expired yet.
     """
     lines = list(read_stream(path))
-    items = list(events_of(lines if restamp else ending(lines, wall_ms()), restamp=restamp))
+    now_ms = wall_ms()
+    items = list(events_of(lines if restamp else ending(lines, now_ms), restamp=restamp, run=f"d{now_ms:x}"))
     items = [item for item in items if tenant is None or _tenant(item) == tenant]
     tenants = sorted({name for item in items if (name := _tenant(item)) is not None})
     if not tenants:
@@ -164,9 +166,26 @@ class Loading:
         return encoder
 
 
+@contextmanager
+def alone(home: Home) -> Iterator[None]:
+    """Hold the home for one demo at a time. Raises ConfigError where another one is at it."""
+    home.prepare()
+    with (home.path / "demo.lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"another demo is playing in {home.path}; wait for it, or give --home FOLDER") from None
+        yield
+
+
 def embedded(console: Console, options: Options) -> None:
     """Play on the embedded runtime and print the summary."""
     home = Home((options.home or Home.at().path / "demo").expanduser().resolve())
+    with alone(home):
+        _embedded(console, options, home)
+
+
+def _embedded(console: Console, options: Options, home: Home) -> None:
     loading = Loading()
     if options.fresh or options.home is None:
         wipe(home)

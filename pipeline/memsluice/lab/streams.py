@@ -105,16 +105,19 @@ def event_id(tenant: str, seq: int, run: str = "") -> str:
     return f"{run + '.' if run else ''}{tenant}.{seq:06d}"
 
 
-def events_of(lines: Iterable[Line], *, restamp: Restamp | None = None) -> Iterator[Published | Unsendable]:
+def events_of(
+    lines: Iterable[Line], *, restamp: Restamp | None = None, run: str = ""
+) -> Iterator[Published | Unsendable]:
     """Yield the events of a stream, in order.
 
     Before a session's first event the platform opens it. A session keeps the agent of its first event: a stream names
-    the source's process there, but a session is bound to one agent.
+    the source's process there, but a session is bound to one agent. ``run`` is put before event and session ids, as
+    ``restamp`` does, without moving anything in time.
     """
+    run = run if restamp is None else restamp.run
     agents: dict[tuple[str, str], str] = {}
     for line in lines:
         moment = _moment(line) if restamp is None else datetime.fromtimestamp(restamp.now_ms() / 1000, UTC)
-        run = "" if restamp is None else restamp.run
         tenant = tenant_of(str(line["tenant"]))
         session = f"{run + '.' if run else ''}{line['session']}"
         agent = agents.get((tenant, session), str(line["agent"]))

@@ -57,9 +57,9 @@ def test_kill_9_at_a_planted_point_loses_and_contradicts_nothing(lab: Lab, point
 def test_repeated_kill_9_under_load(lab: Lab) -> None:
     """Three deaths at arbitrary moments of a run, each with records in flight."""
     lab.prepare(2)
-    total = 4000
+    total = 2400
     lab.fill(total, 2)
-    for target in (500, 1500, 2500):
+    for target in (300, 900, 1500):
         worker = lab.start(lab.stage("Count", "stateful"))
         lab.until(lambda target=target: lab.total(lab.target) >= target, "some outputs", 0.02)
         worker.kill()

@@ -17,7 +17,7 @@ SHORT = {"session_s": 6.0, "heartbeat_s": 1.0, "drain_s": 2.0}
 def test_a_second_stateful_worker_takes_over_without_a_wrong_count(lab: Lab) -> None:
     """State follows the partitions to a worker that joins under load, and back when one is killed."""
     lab.prepare(4)
-    total = 6000
+    total = 4000
     lab.fill(total // 2, 4)
     stage = lab.stage("Count", "stateful", tuning=SHORT)
     first = lab.start(stage, replica="a")

@@ -21,6 +21,8 @@ from mode.utils.queues import FlowControlEvent
 from memsluice.stages.records import Headers
 
 OUT_OF_BAND_TIMEOUT_S = 60.0
+FETCH_LOOK_S = 0.25
+"""How long an idle fetch keeps to the partitions it was asked for; those that resume wait for its end."""
 
 
 class Runner(Protocol):
@@ -69,7 +71,8 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         Faust hands its live set to the thread. When recovery pauses the changelog the set runs empty under a fetch
         that is waiting, aiokafka takes an empty set for "all", and the consumer drops what it did not ask for.
         """
-        return await super().getmany(None if active_partitions is None else set(active_partitions), timeout)
+        active = None if active_partitions is None else set(active_partitions)
+        return await super().getmany(active, min(timeout, FETCH_LOOK_S))
 
 
 class StageConsumer(driver.Consumer):  # type: ignore[misc]

@@ -106,3 +106,19 @@ def test_a_header_name_that_is_no_text_does_not_end_the_worker(lab: Lab) -> None
     got = lab.read(lab.target)
     assert [r.value for r in got] == [b"before", b"odd", b"after"]
     assert got[1].headers[0] == ("\\xff\\xfeX", b"1")
+
+
+def test_two_stages_share_a_process(lab: Lab) -> None:
+    """One worker runs a batch stage and, on its output, a stateful one; each has its own group and commits."""
+    lab.prepare(2)
+    between = f"{lab.source}-between"
+    lab.create({between: 2})
+    lab.fill(300, 2)
+    worker = lab.start(
+        lab.stage("Stamp", "batch", outputs=[between], app_id=f"{lab.group}-first"),
+        lab.stage("Count", "stateful", inputs=[between]),
+    )
+    lab.until(lambda: lab.total(lab.target) == 300, "all outputs")
+    assert worker.stop() == EXIT_OK
+    assert sum(lab.committed(f"{lab.group}-first").values()) == 300
+    assert sorted({r.key for r in lab.read(lab.target)}) == [b"k%d" % n for n in range(7)]

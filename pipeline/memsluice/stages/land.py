@@ -23,9 +23,9 @@ from memsluice.envelope.records import Stored, accepted_from_bytes, stored_to_by
 from memsluice.envelope.seals import Admission
 from memsluice.errors import InputError, MalformedEvent, SealError, StoreError, StoreUnavailable, WrongPartition
 from memsluice.events.partition import partition_of
+from memsluice.stages.deadletters import dead_letters
 from memsluice.stages.headers import EVENT_ID, passed_on
 from memsluice.stages.records import Output, Record
-from memsluice.stages.seal import dead_letter
 from memsluice.stores.base import (
     UPSERT_MAX,
     Outcome,
@@ -87,7 +87,7 @@ class LandStage:
         results = []
         for position, (record, draft) in enumerate(zip(batch, drafts, strict=True)):
             if isinstance(draft, InputError):
-                results.append([dead_letter(record, draft)])
+                results.append(dead_letters(record, draft))
             else:
                 results.append(_outputs(record, draft[0], outcomes[position], keyring, kid, now_ms))
         return results
@@ -168,7 +168,7 @@ def _outputs(
     record: Record, admission: Admission, result: UpsertResult, keyring: Keyring, kid: str, now_ms: int
 ) -> list[Output]:
     if result.outcome is Outcome.REFUSED:
-        return [dead_letter(record, InputError(result.detail, code=REFUSED_REASON))]
+        return dead_letters(record, InputError(result.detail, code=REFUSED_REASON))
     if result.outcome is Outcome.OLDER:
         return []
     stored = Stored(

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-import orjson
 
 from memsluice.clock import Clock, wall_ms
 from memsluice.encoder import Encoder
@@ -19,36 +18,21 @@ from memsluice.envelope.seals import GLOBAL, Position, Sealed, sealed_to_bytes
 from memsluice.errors import InputError, MalformedEvent, UnknownKey
 from memsluice.events import cloudevent
 from memsluice.events.models import AnyPayload, Recall, Write
-from memsluice.events.names import DEAD_LETTER_HEADER, REASON_HEADER
+from memsluice.events.names import REASON_HEADER
 from memsluice.gate.authenticity import authenticate
+from memsluice.stages.deadletters import dead_letters
 from memsluice.stages.headers import passed_on
 from memsluice.stages.records import Output, Record
-from memsluice.topics.names import COMMANDS, DEAD_LETTER, SEALED
+from memsluice.topics.names import COMMANDS, SEALED
 
 RECALL_COSINE_MIN = 0.999
 """Least cosine between the vector a reader searched with and the one *seal* computes of the same question."""
-DETAIL_CHARS_MAX = 300
 
 
 def _text(payload: AnyPayload) -> str | None:
     if isinstance(payload, Write):
         return payload.content
     return payload.question if isinstance(payload, Recall) else None
-
-
-def dead_letter(record: Record, error: InputError) -> Output:
-    """Return the dead letter of an intake record: its own bytes and headers, and one last header that says why."""
-    why = {
-        "reason": error.code,
-        "field": error.field,
-        "detail": error.reason[:DETAIL_CHARS_MAX],
-        "topic": record.topic,
-        "partition": record.partition,
-        "offset": record.offset,
-        "append_ms": record.timestamp_ms,
-    }
-    headers = (*record.headers, (DEAD_LETTER_HEADER, orjson.dumps(why)))
-    return Output(DEAD_LETTER, record.partition, record.key, record.value, headers)
 
 
 class SealStage:
@@ -145,7 +129,8 @@ class SealStage:
             marker = Sealed(position=position, type="marker", marker_reason=draft.code)
             headers = (*headers, (REASON_HEADER, draft.code.encode()))
             value = sealed_to_bytes(keyring, kid, marker)
-            return [dead_letter(record, draft), Output(SEALED, record.partition, GLOBAL.encode(), value, headers)]
+            marked = Output(SEALED, record.partition, GLOBAL.encode(), value, headers)
+            return [*dead_letters(record, draft), marked]
         value = sealed_to_bytes(keyring, kid, draft)
         return [Output(SEALED, record.partition, draft.tenant.encode(), value, headers)]
 

@@ -3,8 +3,11 @@
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from memsluice.errors import MalformedEvent
+from memsluice.stages.deadletters import dead_letters
 from memsluice.stages.records import Output, Record, RowChange, Rows, Step
 
 
@@ -138,3 +141,15 @@ class Astray(Stamp):
 
     def __init__(self, target: str) -> None:
         super().__init__(f"{target}-elsewhere")
+
+
+class Letters:
+    """Makes every record a dead letter, on the target topic."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+
+    def process(self, batch: Sequence[Record]) -> list[list[Output]]:
+        """Return the parts of each record's dead letter."""
+        error = MalformedEvent("refused", field="value")
+        return [[replace(letter, topic=self._target) for letter in dead_letters(record, error)] for record in batch]

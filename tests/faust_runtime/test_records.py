@@ -1,13 +1,17 @@
 """What travels through a stage arrives as it was sent."""
 
+import json
 import os
 import subprocess
 import sys
 
 import pytest
 
+from memsluice.stages.deadletters import original
 from memsluice.stages.faust.worker import EXIT_OK
 from memsluice.stages.records import Record
+from memsluice.topics.names import DEAD_LETTER, EVENTS
+from memsluice.topics.spec import load_topics
 
 from .harness import HANG_S, HERE, Lab
 
@@ -50,6 +54,29 @@ def test_every_codec_is_read(lab: Lab) -> None:
     lab.until(lambda: lab.total(lab.target) == 20 * len(CODECS), "all outputs")
     assert worker.stop() == EXIT_OK
     assert [r.key for r in lab.read(lab.target)] == [codec.encode() for codec in CODECS for _ in range(20)]
+
+
+def test_what_compression_let_past_the_limit_becomes_dead_letters(lab: Lab) -> None:
+    """The intake's limit bounds the compressed batch. Zeros of 6 and 30 MB arrive, and their dead letters fit."""
+    limits = {topic.name: str(topic.spec.max_message) for topic in load_topics()}
+    lab.create({lab.source: 1}, **{"max.message.bytes": limits[EVENTS]})
+    lab.create({lab.target: 1}, **{"max.message.bytes": limits[DEAD_LETTER]})
+    sent = []
+    for codec in ("gzip", "zstd"):
+        for size in (6_000_000, 30_000_000):
+            record = Record(lab.source, 0, 0, b"k", bytes(size), (("h", codec.encode()), ("h", None)))
+            after = Record(lab.source, 0, 0, None, b"small")
+            lab.send([record, after], **{"compression.type": codec, "message.max.bytes": 64_000_000})
+            sent += [record, after]
+    worker = lab.start(lab.stage("Letters", "batch"))
+    lab.until(lambda: lab.committed().get((lab.source, 0)) == len(sent), "all dead letters")
+    assert worker.stop() == EXIT_OK
+    parts: dict[int, list[Record]] = {}
+    for part in lab.read(lab.target):
+        parts.setdefault(json.loads(part.headers[-1][1] or b"")["offset"], []).append(part)
+    letters = [original((p.key, p.value, p.headers) for p in parts[offset]) for offset in range(len(sent))]
+    assert letters == [(r.key, r.value, r.headers) for r in sent]
+    assert len(parts[2]) == 15
 
 
 def test_the_stage_sees_the_log_append_time(lab: Lab) -> None:

@@ -14,7 +14,15 @@ from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.gate.authenticity import authenticate
 from memsluice.lab import cast
-from memsluice.lab.figures.malformed import MAKERS, Maker, Message, malform
+from memsluice.lab.figures.malformed import (
+    COMPRESSED_BYTES,
+    LARGE,
+    LARGE_BYTES_MAX,
+    MAKERS,
+    Maker,
+    Message,
+    malform,
+)
 from memsluice.lab.streams import Published, signed
 from memsluice.topics.names import EVENTS, PARTITIONS
 
@@ -63,4 +71,6 @@ def test_the_same_seed_gives_the_same_messages(valid: tuple[Message, Keyring, Re
     """A failing run can be repeated to the byte, and holds large messages too."""
     once, again = (malform([valid[0]], 120, seed=3) for _ in range(2))
     assert once == again
-    assert max(len(message.value or b"") for message in once) > 300_000
+    sizes = [len(message.value or b"") for message in once]
+    assert sum(300_000 <= size <= LARGE_BYTES_MAX for size in sizes) >= LARGE
+    assert sorted(size for size in sizes if size > LARGE_BYTES_MAX) == sorted((*COMPRESSED_BYTES, *COMPRESSED_BYTES))

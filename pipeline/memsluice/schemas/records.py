@@ -11,6 +11,7 @@ from memsluice.events.names import DEAD_LETTER_HEADER
 from memsluice.events.schema import DESCRIPTIONS, DIALECT, describe
 from memsluice.gate.verdict import Verdict
 from memsluice.schemas.descriptions import RECORDS
+from memsluice.stages import deadletters
 
 ENVELOPE = "dsse-envelope"
 BASE64 = {"type": "string", "contentEncoding": "base64"}
@@ -130,7 +131,7 @@ def _dead_letter() -> dict[str, Any]:
     return _document(
         "memsluice.dead-letter.v1",
         f"Value of the header {DEAD_LETTER_HEADER}, which the gate appends last. Key, value and all other headers of a "
-        "dead letter are the original's, byte for byte.",
+        "dead letter are the original's, byte for byte; what is large comes in parts, each with this header.",
         {
             "reason": {**text, "description": "Stable reason code, such as malformed or forged_signature."},
             "field": {**text, "description": "The offending field, header or part; empty for the whole record."},
@@ -139,5 +140,21 @@ def _dead_letter() -> dict[str, Any]:
             "partition": number,
             "offset": number,
             "append_ms": {**number, "description": "When the broker appended the original (Unix ms)."},
+            "kind": {
+                "enum": [deadletters.VALUE, deadletters.HEAD],
+                "description": "What this record's value is a part of: the original's value, or a JSON document "
+                '{"key", "headers": [[name, value], ...]} with key and header values in base64 or null.',
+            },
+            "part": {"type": "integer", "minimum": 1, "description": "Number of this part, of its kind, from 1."},
+            "parts": {"type": "integer", "minimum": 1, "description": "How many parts of its kind there are."},
+            "value_bytes": {
+                "type": ["integer", "null"],
+                "minimum": 0,
+                "description": "Size of the original's value; null where it was null.",
+            },
+            "head_parts": {
+                **number,
+                "description": "Parts of kind head; 0: each part carries the original key and headers itself.",
+            },
         },
     )

@@ -33,8 +33,8 @@ class Ledger:
     """Intake places with two different verdicts."""
     repeated: int = 0
     """Verdicts emitted again, byte for byte."""
-    dead: dict[Place, Any] = field(default_factory=dict)
-    """Dead letters (messages) by the place of their original."""
+    dead: dict[Place, list[Any]] = field(default_factory=dict)
+    """Dead letters (messages; several where the original was large) by the place of their original."""
     held: set[Place] = field(default_factory=set)
     published: dict[Object, int] = field(default_factory=dict)
     """Objects and versions by memory.store.v1."""
@@ -83,7 +83,7 @@ def read(bed: Bed) -> Ledger:
     for message in messages(bed, names.DEAD_LETTER):
         name, why = message.headers()[-1]
         if name == DEAD_LETTER_HEADER:
-            ledger.dead[_place(orjson.loads(why))] = message
+            ledger.dead.setdefault(_place(orjson.loads(why)), []).append(message)
     for message in messages(bed, names.QUARANTINE):
         _sealed, verdict = held_from_bytes(keyring, message.key().decode(), message.value())
         ledger.held.add(_place(verdict))

@@ -10,7 +10,6 @@ import orjson
 
 from memsluice.envelope import dsse
 from memsluice.envelope.keys import HmacKey
-from memsluice.events.names import DEAD_LETTER_HEADER
 from memsluice.events.partition import partition_of
 from memsluice.lab.figures.accounted import interleaved, tenants_of, unhurried
 from memsluice.lab.figures.bed import STAGES, Bed, Place, Sender, bed
@@ -18,6 +17,7 @@ from memsluice.lab.figures.ledger import read
 from memsluice.lab.figures.records import streams
 from memsluice.lab.figures.registry import Measured, Setting
 from memsluice.lab.streams import Published, signed
+from memsluice.stages.deadletters import original
 from memsluice.stages.records import Headers
 from memsluice.topics import names
 
@@ -26,6 +26,9 @@ VALID = 1_000
 LARGE = 40
 LARGE_BYTES_MAX = 2 * 1024 * 1024
 THROUGH_S_MAX = 420
+COMPRESSED_BYTES = (6_000_000, 30_000_000)
+"""Values of zeros: far above the broker's limit as they are, far below it compressed."""
+COMPRESSING = ("gzip", "zstd")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -140,6 +143,13 @@ def _large(message: Message, chance: random.Random) -> Message:
     return _with(message, value=chance.randbytes(chance.randint(300_000, LARGE_BYTES_MAX)))
 
 
+def _compressed(size: int) -> Maker:
+    def make(message: Message, _chance: random.Random) -> Message:
+        return _with(message, value=bytes(size))
+
+    return make
+
+
 MAKERS: tuple[Maker, ...] = (
     _bytes,
     _keyless_bytes,
@@ -163,9 +173,13 @@ MAKERS: tuple[Maker, ...] = (
 
 
 def malform(valid: Sequence[Message], count: int, *, seed: int) -> list[Message]:
-    """Return that many malformed messages made from valid ones: every kind equally often, LARGE of up to 2 MB."""
+    """Return that many malformed messages made from valid ones: every kind equally often, LARGE of up to 2 MB.
+
+    A few more are zeros of COMPRESSED_BYTES, one for each codec that makes them small enough for the broker.
+    """
     chance = random.Random(seed)  # noqa: S311 - a fuzzer, not a secret
-    makers = [_large] * min(LARGE, count) + [MAKERS[n % len(MAKERS)] for n in range(max(0, count - LARGE))]
+    makers = [_compressed(size) for size in COMPRESSED_BYTES for _ in COMPRESSING] + [_large] * LARGE
+    makers = makers[:count] + [MAKERS[n % len(MAKERS)] for n in range(max(0, count - len(makers)))]
     chance.shuffle(makers)
     return [make(chance.choice(valid), chance) for make in makers]
 
@@ -173,22 +187,28 @@ def malform(valid: Sequence[Message], count: int, *, seed: int) -> list[Message]
 def _send(running: Bed, valid: Sequence[Message], bad: Sequence[Message]) -> dict[Any, Place]:
     """Publish both, mixed, by producers of every compression; return places by ("valid" | "bad", number)."""
     senders = [Sender(running, running.producer(**_options(codec))) for codec in CODECS]
+    compressing = [Sender(running, running.producer(**_options(codec, 64_000_000))) for codec in COMPRESSING]
+    compressed = 0
     step = max(1, len(bad) // len(valid))
     for number, message in enumerate(bad):
         if number % step == 0 and number // step < len(valid):
             good, turn = valid[number // step], number // step
             senders[0].send(("valid", turn), good.key, good.value, good.headers, good.partition)
-        sender = senders[number % len(senders)]
+        if len(message.value or b"") > LARGE_BYTES_MAX:
+            sender, compressed = compressing[compressed % len(compressing)], compressed + 1
+        else:
+            sender = senders[number % len(senders)]
         sender.send(("bad", number), message.key, message.value, message.headers, message.partition)
     places: dict[Any, Place] = {}
-    for sender in senders:
+    for sender in (*senders, *compressing):
         sender.flush()
         places |= sender.places
     return places
 
 
-def _options(codec: str) -> dict[str, Any]:
-    return {"compression.type": codec, "message.max.bytes": 3_000_000, "queue.buffering.max.messages": 20_000}
+def _options(codec: str, message_bytes_max: int = 3_000_000) -> dict[str, Any]:
+    # librdkafka compares this limit with the uncompressed size
+    return {"compression.type": codec, "message.max.bytes": message_bytes_max, "queue.buffering.max.messages": 20_000}
 
 
 def malformed_preserved(setting: Setting) -> Measured:
@@ -203,17 +223,19 @@ def malformed_preserved(setting: Setting) -> Measured:
         setting.say(f"{len(places):,} messages sent, {len(bad):,} of them malformed")
         running.drain(THROUGH_S_MAX)
         ledger = read(running)
-        letters = {place: _original(message) for place, message in ledger.dead.items()}
+        letters = {place: original(map(_letter, messages)) for place, messages in ledger.dead.items()}
         running.stop(*workers)
     intact = sum(letters.get(places.get(("bad", n), ("", 0, 0))) == _told(message) for n, message in enumerate(bad))
     decided = sum(places.get(("valid", n)) in ledger.verdicts for n in range(len(valid)))
     reasons: dict[str, int] = {}
-    for message in ledger.dead.values():
-        reason = orjson.loads(message.headers()[-1][1])["reason"]
+    for parts in ledger.dead.values():
+        reason = orjson.loads(parts[0].headers()[-1][1])["reason"]
         reasons[reason] = reasons.get(reason, 0) + 1
     table = (
-        ("malformed messages sent", f"{len(bad):,}, of {len(MAKERS) + 1} kinds, {LARGE} of them up to 2 MB"),
-        ("dead letters", f"{len(ledger.dead):,}"),
+        ("malformed messages sent", f"{len(bad):,}, of {len(MAKERS) + 2} kinds, {LARGE} of them up to 2 MB"),
+        ("… 6 and 30 MB of zeros under gzip and zstd", str(len(COMPRESSED_BYTES) * len(COMPRESSING))),
+        ("of these, dead letters", f"{len(ledger.dead):,}"),
+        ("records that these take", f"{sum(map(len, ledger.dead.values())):,}"),
         ("… with key, value and headers byte for byte", f"{intact:,}"),
         ("valid events among them, decided", f"{decided:,} of {len(valid):,}"),
         ("reasons", ", ".join(f"{count:,} {name}" for name, count in sorted(reasons.items()))),
@@ -232,8 +254,5 @@ def _told(message: Message) -> tuple[bytes | None, bytes | None, Headers]:
     return message.key, message.value, tuple(message.headers)
 
 
-def _original(message: Any) -> tuple[bytes | None, bytes | None, Headers]:
-    """Return a dead letter's key, value and headers without the gate's last one."""
-    headers = tuple((name, value) for name, value in message.headers())
-    assert headers[-1][0] == DEAD_LETTER_HEADER
-    return message.key(), message.value(), headers[:-1]
+def _letter(message: Any) -> tuple[bytes | None, bytes | None, Headers]:
+    return message.key(), message.value(), tuple(message.headers())

@@ -56,7 +56,9 @@ class Assembly:
 
     def seal(self, encoder: Encoder) -> SealStage:
         """Return *seal*."""
-        return SealStage(self.keys.keyring, self.keys.registry, encoder, names.PARTITIONS, self.now_ms, self.keys.refresh)
+        return SealStage(
+            self.keys.keyring, self.keys.registry, encoder, names.PARTITIONS, self.now_ms, self.keys.refresh
+        )
 
     def screen(self) -> ScreenStage:
         """Return *screen* under the home's policies. Raises PolicyError."""
@@ -85,7 +87,7 @@ class Assembly:
 
     def local_freshness(self, log: LocalLog) -> FreshnessIndex:
         """Return the freshness index over a local log."""
-        return FreshnessIndex(LocalStoreLog(log), self.keys.keyring, names.PARTITIONS)
+        return FreshnessIndex(LocalStoreLog(log), self.keys.keyring, names.PARTITIONS, self.now_ms)
 
     def specs(self, connection: Connection) -> "dict[str, StageSpec]":
         """Return what the Kafka runtime needs of each stage, by name; encoder and store are opened at start."""

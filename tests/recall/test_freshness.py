@@ -8,19 +8,27 @@ from tests.stores.build import PARTITIONS, RING, STRANGER
 
 from memsluice.assembly import LocalStoreLog
 from memsluice.envelope.records import Stored, stored_to_bytes
-from memsluice.errors import StoreUnavailable
+from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
 from memsluice.recall.freshness import FreshnessIndex
 from memsluice.recall.freshness_kafka import KafkaStoreLog
+from memsluice.recall.landed import Landed
 from memsluice.recall.reader import Current
 from memsluice.stages.embedded import LocalLog
 from memsluice.topics.names import STORE, USER_LAND
 
 
-def stored(tenant: str, object_id: str, version: int, *, withdrawn=False, ring=RING) -> tuple[bytes, bytes]:
+def record_of(tenant: str, object_id: str, version: int, expires_ms: int | None = None, withdrawn=False) -> Stored:
+    """Return what a store record says."""
+    return Stored(object_id, tenant, version, Zone.GUIDANCE, "event-1", "d" * 64, expires_ms, withdrawn)
+
+
+def stored(
+    tenant: str, object_id: str, version: int, *, expires_ms: int | None = None, withdrawn=False, ring=RING
+) -> tuple[bytes, bytes]:
     """Return key and value of a store record."""
-    record = Stored(object_id, tenant, version, Zone.GUIDANCE, "event-1", "d" * 64, None, withdrawn)
+    record = record_of(tenant, object_id, version, expires_ms, withdrawn)
     return object_id.encode(), stored_to_bytes(ring, "seal-1", record)
 
 
@@ -77,6 +85,77 @@ def test_what_the_gate_did_not_seal_counts_for_nothing(log) -> None:
     fresh = index(log)
     assert fresh.current("acme", ["a", "b"]) == {"a": Current(3, False)}
     assert fresh.unverified == 6
+
+
+def neighbours() -> tuple[str, str]:
+    """Return two tenants of one partition."""
+    home = partition_of("acme", PARTITIONS)
+    return "acme", next(name for name in (f"t{n}" for n in range(1_000)) if partition_of(name, PARTITIONS) == home)
+
+
+def test_a_tenant_over_its_limit_ends_nobody_elses_recall(log) -> None:
+    """The questions of the tenant with too many live entries fail, saying so; its neighbour's on the partition do not,
+    whether it landed before or after."""
+    many, other = neighbours()
+    fresh = FreshnessIndex(LocalStoreLog(log), lambda: RING, PARTITIONS, objects_max=2)
+    say(log, other, *stored(other, "o", 1))
+    for number in range(3):
+        say(log, many, *stored(many, f"m{number}", number))
+    say(log, other, *stored(other, "p", 9))
+    for _ in range(2):
+        with pytest.raises(StoreError, match=f"{many} has more than 2 live entries"):
+            fresh.current(many, ["m0"])
+        assert fresh.current(other, ["o", "p", "m0"]) == {"o": Current(1, False), "p": Current(9, False)}
+
+
+def test_what_ended_does_not_count_towards_the_limit(log) -> None:
+    """Any number of entries may come and go: expired ones leave when their time has passed, withdrawn ones at once."""
+    clock = [0]
+    fresh = FreshnessIndex(LocalStoreLog(log), lambda: RING, PARTITIONS, lambda: clock[0], objects_max=2)
+    for number in range(1, 30):
+        clock[0] = 10 * number
+        say(log, "acme", *stored("acme", f"short{number}", number, expires_ms=10 * number + 5))
+        say(log, "acme", *stored("acme", f"taken{number}", number))
+        assert fresh.current("acme", [f"short{number}"]) == {f"short{number}": Current(number, False)}
+        say(log, "acme", *stored("acme", f"taken{number}", number, withdrawn=True))
+    assert fresh.current("acme", ["taken29"]) == {"taken29": Current(29, True)}
+
+
+def test_an_expired_entry_is_not_current_and_neither_is_what_it_replaced(log) -> None:
+    """When a version expires, an older one that is delivered again, or put back, does not become the current one."""
+    clock = [0]
+    fresh = FreshnessIndex(LocalStoreLog(log), lambda: RING, PARTITIONS, lambda: clock[0])
+    say(log, "acme", *stored("acme", "a", 3))
+    say(log, "acme", *stored("acme", "a", 7, expires_ms=10))
+    assert fresh.current("acme", ["a"]) == {"a": Current(7, False)}
+    clock[0] = 10
+    say(log, "acme", *stored("acme", "a", 3))
+    assert fresh.current("acme", ["a"]) == {"a": Current(7, True)}
+    say(log, "acme", *stored("acme", "a", 8))
+    assert fresh.current("acme", ["a"]) == {"a": Current(8, False)}
+
+
+def test_a_longer_life_is_not_ended_by_the_shorter_one_before() -> None:
+    """A newer version's expiry counts, also while the older version's is still noted."""
+    landed = Landed("acme")
+    landed.put(record_of("acme", "a", 1, expires_ms=10), 0)
+    landed.put(record_of("acme", "a", 2, expires_ms=20), 0)
+    landed.expire(15)
+    assert landed.current("a") == Current(2, False)
+    landed.expire(20)
+    assert landed.current("a") == Current(2, True)
+
+
+def test_the_longest_gone_are_forgotten_and_stay_unknown() -> None:
+    """Memory of what ended is bounded; what is forgotten is unknown, which readers withhold."""
+    landed = Landed("acme", objects_max=5, gone_max=2)
+    for number in range(1_000):
+        landed.put(record_of("acme", f"o{number}", number, withdrawn=True), 0)
+        landed.put(record_of("acme", "kept", number, expires_ms=5_000 - number), 0)
+    assert landed.current("o997") is None
+    assert landed.current("o998") == Current(998, True)
+    assert landed.current("kept") == Current(999, False)
+    assert len(landed._ends) < 100
 
 
 @pytest.mark.stack

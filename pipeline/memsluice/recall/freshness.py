@@ -4,6 +4,9 @@ An old version of an entry is validly sealed for ever. Whoever can write to the 
 outside the store tells that it is old, or withdrawn. **Staleness bound: none at the moment of asking.** Each question
 first reads the tenant's partition to the end that the broker reports then, and fails where that takes longer than
 its time limit; so every landing or withdrawal acknowledged before the question counts.
+
+What has ended (expired, withdrawn) takes no lasting room, and one tenant's entries take none of another's
+(:mod:`memsluice.recall.landed`).
 """
 
 import threading
@@ -12,15 +15,14 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
+from memsluice.clock import Clock, wall_ms
 from memsluice.envelope import dsse
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import Stored, stored_from_bytes
-from memsluice.errors import InputError, SealError, StoreError
+from memsluice.errors import InputError, SealError
 from memsluice.events.partition import partition_of
+from memsluice.recall.landed import OBJECTS_PER_TENANT_MAX, Landed
 from memsluice.recall.reader import Current
-
-OBJECTS_MAX = 2_000_000
-"""Objects that an index holds (some 300 bytes each); beyond it, answers are refused rather than guessed."""
 
 
 class LogRecord(NamedTuple):
@@ -42,45 +44,63 @@ class FreshnessIndex:
     """Versions of landed objects by id (:class:`~memsluice.recall.recaller.Freshness`). Safe for several threads.
 
     The seal of every record is verified, so the keyring must hold the gate's HMAC keys: the index belongs into the
-    recall service, not into an agent's process. Records that do not verify are left out, and counted.
+    recall service, not into an agent's process. Records that do not verify are left out, and counted. ``now_ms`` is
+    the clock (Unix ms) by which entries expire; ``objects_max`` bounds the live objects of each tenant.
     """
 
-    def __init__(self, log: StoreLog, keys: Callable[[], Keyring], partitions: int) -> None:
+    def __init__(
+        self,
+        log: StoreLog,
+        keys: Callable[[], Keyring],
+        partitions: int,
+        now_ms: Clock = wall_ms,
+        objects_max: int = OBJECTS_PER_TENANT_MAX,
+    ) -> None:
         self._log = log
         self._keys = keys
         self._partitions = partitions
+        self._now_ms = now_ms
+        self._objects_max = objects_max
         self._next: dict[int, int] = {}
-        self._objects: dict[str, Current] = {}
+        self._tenants: dict[str, Landed] = {}
         self._lock = threading.Lock()
         self.unverified = 0
 
     def current(self, tenant: str, object_ids: Sequence[str]) -> Mapping[str, Current]:
-        """Return what the log, read to its end, says of these objects. Raises StoreUnavailable, StoreError."""
-        with self._lock:
-            self._catch_up(partition_of(tenant, self._partitions))
-            return {found: self._objects[found] for found in object_ids if found in self._objects}
+        """Return what the log, read to its end, says of these objects of the tenant; what ended counts as withdrawn.
 
-    def _catch_up(self, partition: int) -> None:
+        Raises StoreUnavailable, and StoreError where this tenant has more live objects than the index holds.
+        """
+        with self._lock:
+            now_ms = self._now_ms()
+            self._catch_up(partition_of(tenant, self._partitions), now_ms)
+            landed = self._tenants.get(tenant)
+            if landed is None:
+                return {}
+            landed.check()
+            landed.expire(now_ms)
+            answers = ((object_id, landed.current(object_id)) for object_id in object_ids)
+            return {object_id: found for object_id, found in answers if found is not None}
+
+    def _catch_up(self, partition: int, now_ms: int) -> None:
         keyring = self._keys()
         for record in self._log.read(partition, self._next.get(partition, 0)):
-            self._apply(record, keyring)
+            self._apply(record, keyring, now_ms)
             self._next[partition] = record.offset + 1
 
-    def _apply(self, record: LogRecord, keyring: Keyring) -> None:
+    def _apply(self, record: LogRecord, keyring: Keyring, now_ms: int) -> None:
         object_id = (record.key or b"").decode("utf-8", "replace")
-        if record.value is None:
-            self._objects.pop(object_id, None)  # a tombstone: the tenant was erased
+        if record.value is None:  # a tombstone: the tenant was erased, and the record no longer says which
+            for landed in self._tenants.values():
+                landed.erase(object_id)
             return
         stored = verified(keyring, record.value)
         if stored is None or stored.object_id != object_id:
             self.unverified += 1
             return
-        known = self._objects.get(object_id)
-        if known is not None and known.version > stored.version:
-            return
-        if known is None and len(self._objects) >= OBJECTS_MAX:
-            raise StoreError(f"the freshness index holds {OBJECTS_MAX} objects, which is its limit")
-        self._objects[object_id] = Current(stored.version, stored.withdrawn)
+        if stored.tenant not in self._tenants:
+            self._tenants[stored.tenant] = Landed(stored.tenant, self._objects_max)
+        self._tenants[stored.tenant].put(stored, now_ms)
 
 
 def verified(keyring: Keyring, value: bytes) -> Stored | None:

@@ -1,0 +1,103 @@
+"""What one tenant's store records say is current, in bounded memory: nothing here grows with what has ended."""
+
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from memsluice.envelope.records import Stored
+from memsluice.errors import StoreError
+from memsluice.recall.reader import Current
+
+OBJECTS_PER_TENANT_MAX = 1_000_000
+"""Live objects of one tenant that an index holds (some 300 bytes each); beyond it, that tenant's questions fail."""
+GONE_PER_TENANT_MAX = 50_000
+"""Withdrawn or expired objects that are remembered, so that a re-delivered older record does not bring one back.
+
+Beyond it the longest gone are forgotten: unknown objects are withheld as well, under another reason.
+"""
+_SPARE = 64
+
+
+class _Live(NamedTuple):
+    version: int
+    expires_ms: int | None
+
+
+class Landed:
+    """One tenant's objects: the live ones, and the last of those that ended. Not safe for several threads."""
+
+    def __init__(
+        self, tenant: str, objects_max: int = OBJECTS_PER_TENANT_MAX, gone_max: int = GONE_PER_TENANT_MAX
+    ) -> None:
+        self._tenant = tenant
+        self._objects_max = objects_max
+        self._gone_max = gone_max
+        self._live: dict[str, _Live] = {}
+        self._gone: dict[str, int] = {}  # in the order of going
+        self._ends: list[tuple[int, str]] = []  # heap; entries of versions that were replaced are skipped
+        self._over = False
+
+    def put(self, stored: Stored, now_ms: int) -> None:
+        """Take a record, unless a newer version is known. ``now_ms`` (Unix ms) says what has ended already."""
+        object_id, version = stored.object_id, stored.version
+        known = self._live.get(object_id)
+        if version < (self._gone.get(object_id, -1) if known is None else known.version):
+            return
+        if stored.withdrawn or (stored.expires_ms is not None and stored.expires_ms <= now_ms):
+            self._end(object_id, version)
+        elif known is not None or self._room(now_ms):
+            self._gone.pop(object_id, None)
+            self._live[object_id] = _Live(version, stored.expires_ms)
+            if stored.expires_ms is not None:
+                self._end_at(stored.expires_ms, object_id)
+
+    def erase(self, object_id: str) -> None:
+        """Forget an object altogether."""
+        self._live.pop(object_id, None)
+        self._gone.pop(object_id, None)
+
+    def current(self, object_id: str) -> Current | None:
+        """Return what is known of an object; None: nothing, which readers withhold."""
+        if (live := self._live.get(object_id)) is not None:
+            return Current(live.version, withdrawn=False)
+        gone = self._gone.get(object_id)
+        return None if gone is None else Current(gone, withdrawn=True)
+
+    def expire(self, now_ms: int) -> None:
+        """Drop what has ended by now (Unix ms)."""
+        while self._ends and self._ends[0][0] <= now_ms:
+            ended_ms, object_id = heappop(self._ends)
+            live = self._live.get(object_id)
+            if live is not None and live.expires_ms == ended_ms:
+                self._end(object_id, live.version)
+
+    def check(self) -> None:
+        """Raise StoreError where the tenant had more live objects than are held: what is current is not known."""
+        if self._over:
+            raise StoreError(
+                f"tenant {self._tenant} has more than {self._objects_max} live entries, the limit of the freshness "
+                "index: its questions are refused; other tenants' are not. Let entries expire, then start the reader "
+                "anew"
+            )
+
+    def _room(self, now_ms: int) -> bool:
+        """Whether one more object fits; the first that does not ends the tenant's answers and frees its memory."""
+        if not self._over and len(self._live) >= self._objects_max:
+            self.expire(now_ms)
+            if len(self._live) >= self._objects_max:
+                self._over = True
+                self._live.clear()
+                self._ends.clear()
+        return not self._over
+
+    def _end(self, object_id: str, version: int) -> None:
+        self._live.pop(object_id, None)
+        self._gone.pop(object_id, None)
+        self._gone[object_id] = version
+        if len(self._gone) > self._gone_max:
+            del self._gone[next(iter(self._gone))]
+
+    def _end_at(self, expires_ms: int, object_id: str) -> None:
+        heappush(self._ends, (expires_ms, object_id))
+        if len(self._ends) > 2 * len(self._live) + _SPARE:
+            self._ends = [(live.expires_ms, found) for found, live in self._live.items() if live.expires_ms is not None]
+            heapify(self._ends)

@@ -99,6 +99,7 @@ def keyring_to_bytes(keys: Iterable[Key]) -> bytes:
             "not_before_ms": key.not_before_ms,
             "not_after_ms": key.not_after_ms,
             "state": key.state.value,
+            **({} if key.tenant is None else {"tenant": key.tenant}),
         }
         for key in sorted(keys, key=lambda key: key.kid)
     ]
@@ -133,8 +134,9 @@ def _key(row: Any, where: str) -> Key:
             not_before_ms=int(row["not_before_ms"]),
             not_after_ms=None if row["not_after_ms"] is None else int(row["not_after_ms"]),
             state=KeyState(row["state"]),
+            tenant=None if row.get("tenant") is None else str(row["tenant"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         name = f" ({error})" if isinstance(error, KeyError) else ""
         raise ConfigError(f"{where}: a field is missing or not valid{name}") from None
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from pydantic import SecretBytes, ValidationError
 
 from memsluice import keyfiles
-from memsluice.envelope.keys import HMAC_KEY_BYTES, Algorithm, Key, Keyring, KeyState, Purpose
+from memsluice.envelope.keys import HMAC_KEY_BYTES, Algorithm, Key, Keyring, KeyState, Purpose, derive
 from memsluice.envelope.registry import ANY, DEFAULT_TIER, Credential, Registry, Role
 from memsluice.errors import ConfigError
 from memsluice.events.models import Channel, Tier
@@ -180,9 +180,25 @@ def new_gate_key(purpose: Purpose, not_before_ms: int, entropy: Entropy) -> Key:
     return Key(new_kid(purpose.value, entropy), purpose, algorithm, secret, public, not_before_ms)
 
 
-def public_keyring(keyring: Keyring) -> Keyring:
-    """Return what a reader in an agent process needs and may have: the public halves of the admission keys."""
-    return Keyring(replace(key, secret=None) for key in keyring if key.purpose is Purpose.ADMISSION)
+def public_keyring(keyring: Keyring, tenants: Sequence[str] = ()) -> Keyring:
+    """Return what a reader in an agent process needs and may have.
+
+    The public halves of the admission keys, and of each named tenant its *derived* digest key, never the root: with it
+    a reader verifies (and could guess) that tenant's contents and no other's; it admits nothing. Raises ConfigError
+    where a digest key is missing.
+    """
+    public = [replace(key, secret=None) for key in keyring if key.purpose is Purpose.ADMISSION]
+    return Keyring([*public, *(_tenant_digest_key(keyring, tenant) for tenant in dict.fromkeys(tenants))])
+
+
+def _tenant_digest_key(keyring: Keyring, tenant: str) -> Key:
+    key = keyring.get(keyring.digest_key(tenant).kid)
+    if key.tenant == tenant:
+        return key
+    if key.secret is None:
+        raise ConfigError(f"key {key.kid} has no secret here")
+    derived = derive(key.secret, purpose=key.purpose.value, tenant=tenant)
+    return replace(key, kid=f"{key.kid}.{tenant}", secret=derived, tenant=tenant)
 
 
 def issue_credential(

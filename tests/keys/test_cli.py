@@ -97,6 +97,18 @@ def test_gate_keys_are_added_and_the_public_ones_exported(keys: Any, tmp_path: P
     assert (row["purpose"], row["secret"]) == ("admission", None)
 
 
+def test_the_file_of_one_tenants_readers(keys: Any, tmp_path: Path) -> None:
+    """--tenant adds that tenant's digest key; the file is its owner's alone; a name that is none is refused."""
+    file = tmp_path / "readers.json"
+    assert keys("public", str(file), "--tenant", "acme")[0] == 0
+    rows = orjson.loads(file.read_bytes())["keys"]
+    assert {row["purpose"]: row.get("tenant") for row in rows} == {"admission": None, "digest": "acme"}
+    assert file.stat().st_mode & 0o777 == 0o600
+    code, output = keys("public", str(file), "--tenant", "*")
+    assert code == 1
+    assert "no tenant's name" in output
+
+
 def test_a_keyring_that_others_can_read_stops_every_command(keys: Any, tmp_path: Path) -> None:
     """The message is the command that mends it."""
     (tmp_path / "keyring.json").chmod(0o644)

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from memsluice import keyfiles
+from memsluice.envelope.codec import content_digest
 from memsluice.envelope.keys import Algorithm, Key, Keyring, KeyState, Purpose
 from memsluice.envelope.registry import Credential, Registry, Role
 from memsluice.errors import ConfigError
@@ -310,6 +311,24 @@ def test_the_public_keyring_has_no_secret(store: KeyStore) -> None:
     assert [key.purpose for key in public] == [Purpose.ADMISSION]
     text = keyfiles.keyring_to_bytes(public)
     assert all(row["secret"] is None for row in orjson.loads(text)["keys"])
+
+
+def test_a_readers_keyring_holds_its_tenants_digest_key_and_never_the_root(store: KeyStore) -> None:
+    """The file gives the gate's digests of its tenant after a round trip, no other tenant's, and not the root."""
+    gate = store.keyring()
+    data = keyfiles.keyring_to_bytes(public_keyring(gate, ["acme", "acme"]))
+    reader = keyfiles.keyring_from_bytes(data, "reader.json")
+    assert content_digest(reader, "acme", "tea") == content_digest(gate, "acme", "tea")
+    assert sorted(key.purpose.value for key in reader) == ["admission", "digest"]
+    assert [key.tenant for key in reader if key.secret is not None] == ["acme"]
+    root = next(key.secret for key in gate if key.purpose is Purpose.DIGEST)
+    assert root is not None
+    assert root not in {key.secret for key in reader}
+    with pytest.raises(ConfigError, match="keys public FILE --tenant globex"):
+        content_digest(reader, "globex", "tea")
+    derived = next(key.kid for key in reader if key.tenant)
+    with pytest.raises(ConfigError, match="of tenant acme, not of globex"):
+        reader.tenant_key(derived, "globex")
 
 
 def test_the_registry_is_plain_yaml(store: KeyStore) -> None:

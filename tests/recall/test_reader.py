@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.stores.build import RING, STRANGER, T0, axis, entry
 
-from memsluice.envelope.keys import Keyring, KeyState, Purpose
+from memsluice.envelope.keys import Keyring, KeyState
 from memsluice.errors import ConfigError
 from memsluice.events.models import Tier, Visibility, Zone
 from memsluice.gate.instructions import risk
+from memsluice.keyfiles import keyring_from_bytes, keyring_to_bytes
 from memsluice.keystore import public_keyring
 from memsluice.recall.reader import Asked, Current, Entry, Withheld, judge, select
 from memsluice.stores.base import Hit, Scope, StoredObject
@@ -122,13 +123,18 @@ def test_a_revoked_admission_key_vouches_for_nothing_and_a_retired_one_for_what_
     assert verdict(item, keyring=RING.retire("admission-1", KeyState.REVOKED)) is Withheld.FORGED
 
 
-def test_a_reader_needs_no_secret_of_the_gate_but_the_digest_key() -> None:
-    """With public admission keys and the digest key a reader verifies all; without the latter it says so, and stops."""
-    public = public_keyring(RING)
-    digest = next(key for key in RING if key.purpose is Purpose.DIGEST)
-    assert isinstance(verdict(entry("acme", "note"), keyring=public.with_key(digest)), Entry)
-    with pytest.raises(ConfigError):
-        verdict(entry("acme", "note"), keyring=Keyring(key for key in public if key.purpose is not Purpose.DIGEST))
+def test_a_reader_in_an_agents_process_verifies_its_tenant_and_no_other() -> None:
+    """With what `keys public --tenant acme` writes, acme's entries are verified whole; for globex the reader says what
+    is missing, and stops."""
+    reader = keyring_from_bytes(keyring_to_bytes(public_keyring(RING, ["acme"])), "reader.json")
+    hits = [Hit(entry("acme", "note"), 1.0), Hit(lies()["content"][0], 1.0)]
+    selection = select(hits, ASKED, 5, reader, risk=risk)
+    assert [found.content for found in selection.kept] == ["note"]
+    assert selection.counts() == {"content": 1}
+    with pytest.raises(ConfigError, match="no digest key of tenant globex"):
+        select([Hit(entry("globex", "note"), 1.0)], replace(ASKED, tenant="globex"), 5, reader, risk=risk)
+    with pytest.raises(ConfigError, match="no digest key of tenant acme"):
+        select([Hit(entry("acme", "note"), 1.0)], ASKED, 5, public_keyring(RING), risk=risk)
 
 
 def test_the_nearest_are_kept_in_order_whatever_the_store_says() -> None:

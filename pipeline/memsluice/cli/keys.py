@@ -18,6 +18,7 @@ from memsluice import keyfiles, keyrotation
 from memsluice.envelope.keys import Algorithm, Keyring, Purpose, fingerprint
 from memsluice.envelope.registry import ANY, Credential, Role
 from memsluice.errors import ConfigError
+from memsluice.events.limits import TENANT_CHARS_MAX
 from memsluice.events.models import Channel, Tier
 from memsluice.keystore import GATE_PURPOSES, KeyStore, issue_credential, public_keyring
 from memsluice.stack.terminal import friendly
@@ -28,6 +29,7 @@ app = typer.Typer(
     help="Credentials of producers, readers and operators, and the gate's keys.",
 )
 _P = ParamSpec("_P")
+TENANT_PATTERN = r"[a-z0-9][a-z0-9_-]*"
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NEW = {role.value.replace("_", "-"): role for role in Role}
 _DEFAULT_CHANNEL: dict[Role, Channel] = {Role.USER_CHANNEL: "user", Role.OPERATOR: "operator"}
@@ -149,10 +151,27 @@ def revoke(kid: Kid, home: Home = None) -> None:
 
 @app.command()
 @_friendly
-def public(file: Annotated[Path, typer.Argument(help="File to write.")], home: Home = None) -> None:
-    """Write the public admission keys: all that a reader in an agent process needs to verify entries."""
-    keyfiles.write_atomic(file, keyfiles.keyring_to_bytes(public_keyring(KeyStore(home).load_keyring())))
+def public(
+    file: Annotated[Path, typer.Argument(help="File to write (mode 0600).")],
+    tenant: Annotated[
+        list[str] | None, typer.Option(help="Tenant whose content the reader verifies; repeat for more.")
+    ] = None,
+    home: Home = None,
+) -> None:
+    """Write a reader's keyring: the public admission keys, and the digest key of each tenant that it reads.
+
+    The digest keys are secrets of their tenants: they verify content, and cannot sign an admission.
+    """
+    tenants = tenant or []
+    for name in tenants:
+        if re.fullmatch(TENANT_PATTERN, name) is None or len(name) > TENANT_CHARS_MAX:
+            raise ConfigError(f"{name!r} is no tenant's name")
+    keyfiles.write_atomic(file, keyfiles.keyring_to_bytes(public_keyring(KeyStore(home).load_keyring(), tenants)))
     _console().print(f"Public admission keys are in {file}")
+    if tenants:
+        _console().print(f"So are the digest keys of {', '.join(tenants)}: keep the file from others")
+    else:
+        _console().print("Without a digest key no content can be verified; add one by --tenant NAME")
 
 
 @app.command("list")

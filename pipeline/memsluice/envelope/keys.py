@@ -50,7 +50,8 @@ class Purpose(StrEnum):
 class Key:
     """One key. ``secret`` is HMAC key or Ed25519 seed, both 32 bytes; None where only ``public`` is held here.
 
-    Times are Unix milliseconds; ``not_after_ms`` None means open-ended.
+    Times are Unix milliseconds; ``not_after_ms`` None means open-ended. ``tenant`` names the one tenant whose derived
+    key this already is; None: a key that stands for itself, or a root from which tenants' keys are derived.
     """
 
     kid: str
@@ -61,6 +62,7 @@ class Key:
     not_before_ms: int = 0
     not_after_ms: int | None = None
     state: KeyState = KeyState.ACTIVE
+    tenant: str | None = None
 
     def signs_at(self, now_ms: int) -> bool:
         """Whether the key may sign at this time."""
@@ -132,7 +134,7 @@ class Keyring:
         self._keys = {key.kid: key for key in keys}
         self._derived: dict[tuple[str, str], HmacKey] = {}
         self._ed25519: dict[str, Ed25519Key] = {}
-        self._digest_kid: str | None = None
+        self._digest_kids: dict[str, str] = {}
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._keys.values())
@@ -169,26 +171,47 @@ class Keyring:
         return key
 
     def tenant_key(self, kid: str, tenant: str) -> HmacKey:
-        """Return the HMAC key derived from ``kid`` for a tenant. Raises UnknownKey, RevokedKey."""
+        """Return the HMAC key of ``kid`` for a tenant: derived, or the key itself where it is that tenant's already.
+
+        Raises UnknownKey, RevokedKey; ConfigError for a key that is no HMAC key, or another tenant's.
+        """
         key = self._usable(kid)
         found = self._derived.get((kid, tenant))
         if found is None:
             if key.secret is None or key.algorithm is not Algorithm.HMAC_SHA256:
                 raise ConfigError(f"key {kid} is no HMAC key")
+            if key.tenant not in (None, tenant):
+                raise ConfigError(f"key {kid} is of tenant {key.tenant}, not of {tenant}")
             if len(self._derived) >= DERIVED_KEYS_MAX:
                 self._derived.clear()
-            found = HmacKey(kid, derive(key.secret, purpose=key.purpose.value, tenant=tenant))
+            own = key.tenant is not None
+            found = HmacKey(kid, key.secret if own else derive(key.secret, purpose=key.purpose.value, tenant=tenant))
             self._derived[(kid, tenant)] = found
         return found
 
     def digest_key(self, tenant: str) -> HmacKey:
-        """Return the tenant's digest key: of the oldest digest root, which never rotates (digests must stay equal)."""
-        if self._digest_kid is None:
-            roots = [key for key in self._keys.values() if key.purpose is Purpose.DIGEST]
-            if not roots:
-                raise ConfigError("no digest key in the keyring; run: memsluice keys init")
-            self._digest_kid = min(roots, key=lambda key: (key.not_before_ms, key.kid)).kid
-        return self.tenant_key(self._digest_kid, tenant)
+        """Return the tenant's digest key: the one held of it alone, else of the oldest digest root.
+
+        Roots never rotate: digests must stay equal. Raises ConfigError where neither is held.
+        """
+        kid = self._digest_kids.get(tenant)
+        if kid is None:
+            if len(self._digest_kids) >= DERIVED_KEYS_MAX:
+                self._digest_kids.clear()
+            kid = self._digest_kids[tenant] = self._find_digest(tenant)
+        return self.tenant_key(kid, tenant)
+
+    def _find_digest(self, tenant: str) -> str:
+        held = [key for key in self._keys.values() if key.purpose is Purpose.DIGEST]
+        fit = [key for key in held if key.tenant == tenant] or [key for key in held if key.tenant is None]
+        if fit:
+            return min(fit, key=lambda key: (key.not_before_ms, key.kid)).kid
+        if held or not any(key.purpose is Purpose.SEAL for key in self._keys.values()):
+            raise ConfigError(
+                f"this reader's keyring has no digest key of tenant {tenant}, so its content cannot be verified; "
+                f"on the gate's side run: memsluice keys public FILE --tenant {tenant}"
+            )
+        raise ConfigError("no digest key in the keyring; run: memsluice keys init")
 
     def direct(self, kid: str) -> HmacKey | Ed25519Key:
         """Return the key itself as signer and verifier. Raises UnknownKey, RevokedKey."""

@@ -18,9 +18,12 @@ FILE_LINES_MAX = 400
 
 BASE = {"errors"}
 TRAVELS = BASE | {"events", "envelope"}
-BESIDE = {"clock", "topics", "connection", "keystore", "telemetry", "stack", "encoder", "producer"}
+BESIDE = {"clock", "topics", "connection", "keystore", "telemetry", "encoder", "producer"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "paths": BASE,
+    "connection": BASE | {"paths"},
+    "keystore": TRAVELS | {"paths", "keyfiles", "watched"},
     "events": BASE | {"events"},
     "envelope": TRAVELS,
     "gate": TRAVELS | {"gate"},

@@ -16,7 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from memsluice.errors import ConfigError
-from memsluice.stack.layout import Layout, home_dir, write_private
+from memsluice.paths import home_dir, stack_file, write_private
 
 FILE_VARIABLE = "MEMSLUICE_CONNECTION"
 BOOTSTRAP_VARIABLE = "MEMSLUICE_BOOTSTRAP"
@@ -57,7 +57,7 @@ class Connection(BaseModel):
                 return cls.from_file(Path(file).expanduser())
             if variables.get(BOOTSTRAP_VARIABLE):
                 return cls.from_environment(variables)
-        path = Layout(home_dir(home)).stack_file
+        path = stack_file(home_dir(home))
         if not path.exists():
             raise ConfigError(
                 f"No stack at {path.parent}: start one with `memsluice stack up`, or name your own broker and store in "

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from memsluice.gate import policy
 from memsluice.gate.policy import PolicySet
-from memsluice.stack.layout import Layout, home_dir
+from memsluice.paths import home_dir
+from memsluice.stack.layout import Layout
 
 
 @dataclass(frozen=True, slots=True)

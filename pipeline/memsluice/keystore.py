@@ -22,7 +22,7 @@ from memsluice.envelope.registry import ANY, DEFAULT_TIER, Credential, Registry,
 from memsluice.errors import ConfigError
 from memsluice.events.models import Channel, Tier
 from memsluice.keyfiles import SigningCredential
-from memsluice.stack.layout import home_dir
+from memsluice.paths import home_dir
 from memsluice.watched import Watched
 
 DAY_MS = 86_400_000

@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from memsluice.connection import Connection
+from memsluice.paths import cache_dir
 from memsluice.stack import install, kafka, ports, probes, versions, weaviate
-from memsluice.stack.layout import Layout, cache_dir
+from memsluice.stack.layout import Layout
 from memsluice.topics.names import KAFKA_USERS, WEAVIATE_USERS
 
 TOP = Path(__file__).resolve().parents[2]

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from memsluice.errors import StackError
-from memsluice.stack.layout import Layout, write_private
+from memsluice.paths import write_private
+from memsluice.stack.layout import Layout
 from memsluice.stack.stackfile import StackFile, next_start
 
 

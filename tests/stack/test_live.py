@@ -20,9 +20,10 @@ from typer.testing import CliRunner
 from memsluice.cli.stack import app
 from memsluice.connection import Connection
 from memsluice.errors import StackError
+from memsluice.paths import cache_dir
 from memsluice.stack import control, install, kafka, roles, weaviate
 from memsluice.stack.bringup import bring_up
-from memsluice.stack.layout import Layout, cache_dir
+from memsluice.stack.layout import Layout
 from memsluice.stack.probes import quiet
 from memsluice.stack.processes import find
 from memsluice.stack.stackfile import StackFile

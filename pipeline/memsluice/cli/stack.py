@@ -13,9 +13,10 @@ from rich.table import Table
 
 from memsluice.connection import Connection
 from memsluice.errors import StackError
+from memsluice.paths import CACHE_VARIABLE, HOME_VARIABLE, cache_dir, home_dir
 from memsluice.stack import control, install, tools
 from memsluice.stack.bringup import bring_up
-from memsluice.stack.layout import CACHE_VARIABLE, HOME_VARIABLE, Layout, cache_dir, home_dir
+from memsluice.stack.layout import Layout
 from memsluice.stack.roles import apply_roles
 from memsluice.stack.terminal import friendly, progress
 

@@ -15,8 +15,9 @@ from pydantic import ValidationError
 
 from memsluice.connection import Connection
 from memsluice.errors import StackError
+from memsluice.paths import cache_dir, home_dir
 from memsluice.stack import install, kafka, probes, tools, versions, weaviate
-from memsluice.stack.layout import Layout, cache_dir, home_dir
+from memsluice.stack.layout import Layout
 from memsluice.stack.processes import find, stop
 from memsluice.stack.reporter import SILENT, Reporter
 from memsluice.stack.services import Plan, Report, Service

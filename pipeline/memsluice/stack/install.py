@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memsluice.errors import StackError
+from memsluice.paths import CACHE_VARIABLE
 from memsluice.stack import versions
-from memsluice.stack.layout import CACHE_VARIABLE
 from memsluice.stack.tools import Tools
 
 Progress = Callable[[str], None]

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memsluice.errors import StackError
-from memsluice.stack.layout import Layout, write_private
+from memsluice.paths import write_private
+from memsluice.stack.layout import Layout
 from memsluice.stack.ports import LOOPBACK
 from memsluice.stack.services import Service
 

@@ -1,34 +1,11 @@
-"""Where the local stack keeps its files.
+"""Where the local stack keeps its files below a home (:mod:`memsluice.paths`)."""
 
-Two roots: the *cache* (jars and binaries; safe to delete, shared by all homes) and the *home* (data, credentials,
-logs and run files of one stack; mode 0700, every file in it 0600).
-"""
-
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from memsluice import paths
 from memsluice.errors import StackError
-
-HOME_VARIABLE = "MEMSLUICE_HOME"
-CACHE_VARIABLE = "MEMSLUICE_CACHE"
-
-
-def home_dir(home: Path | None = None) -> Path:
-    """Return the stack's home: the argument, else ``MEMSLUICE_HOME``, else ``~/.memsluice``."""
-    return _resolve(home, HOME_VARIABLE, Path.home() / ".memsluice")
-
-
-def cache_dir(cache: Path | None = None) -> Path:
-    """Return the download cache: the argument, else ``MEMSLUICE_CACHE``, else ``~/.cache/memsluice``."""
-    return _resolve(cache, CACHE_VARIABLE, Path.home() / ".cache" / "memsluice")
-
-
-def _resolve(given: Path | None, variable: str, default: Path) -> Path:
-    if given is not None:
-        return given.expanduser().resolve()
-    text = os.environ.get(variable, "")
-    return Path(text).expanduser().resolve() if text else default
+from memsluice.paths import HOME_VARIABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +17,7 @@ class Layout:
     @property
     def stack_file(self) -> Path:
         """Ports, versions, credentials: what a restart keeps and what clients connect by."""
-        return self.home / "stack.json"
+        return paths.stack_file(self.home)
 
     @property
     def lock_file(self) -> Path:
@@ -86,16 +63,3 @@ class Layout:
             raise StackError(
                 f"{self.home} can't be the stack's home ({error.strerror}): choose another with {HOME_VARIABLE}=DIR"
             ) from error
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write ``text`` to ``path`` with mode 0600, atomically: a reader sees the old file or the new one."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise

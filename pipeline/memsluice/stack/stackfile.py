@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from memsluice.connection import Connection, read_mapping
 from memsluice.errors import ConfigError, StackError
+from memsluice.paths import write_private
 from memsluice.stack import kafka, ports, versions, weaviate
-from memsluice.stack.layout import Layout, write_private
+from memsluice.stack.layout import Layout
 from memsluice.topics.names import KAFKA_USERS, WEAVIATE_USERS
 
 TOKEN_BYTES = 24

@@ -23,7 +23,7 @@ import time
 from collections import deque
 from pathlib import Path
 
-from memsluice.stack.layout import write_private
+from memsluice.paths import write_private
 from memsluice.stack.processes import ProcessId
 from memsluice.stack.services import Plan, Report, Service, ServiceReport
 

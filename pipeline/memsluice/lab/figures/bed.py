@@ -25,10 +25,10 @@ from memsluice.keystore import KeyStore
 from memsluice.lab import cast
 from memsluice.lab.figures.registry import Setting
 from memsluice.lab.streams import Published, signed
+from memsluice.paths import HOME_VARIABLE
 from memsluice.producer.partitioner import PARTITIONER
 from memsluice.stack import control
 from memsluice.stack.bringup import bring_up
-from memsluice.stack.layout import HOME_VARIABLE
 from memsluice.stages.records import Headers
 from memsluice.topics import names
 

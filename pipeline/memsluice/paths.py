@@ -1,0 +1,46 @@
+"""Where a deployment's files lie, below everything that reads or writes them.
+
+Two roots: the *cache* (jars and binaries; safe to delete, shared by all homes) and the *home* (data, credentials, keys,
+logs and run files of one deployment; mode 0700, every file in it 0600).
+"""
+
+import os
+from pathlib import Path
+
+HOME_VARIABLE = "MEMSLUICE_HOME"
+CACHE_VARIABLE = "MEMSLUICE_CACHE"
+
+
+def home_dir(home: Path | None = None) -> Path:
+    """Return the home: the argument, else ``MEMSLUICE_HOME``, else ``~/.memsluice``."""
+    return _resolve(home, HOME_VARIABLE, Path.home() / ".memsluice")
+
+
+def cache_dir(cache: Path | None = None) -> Path:
+    """Return the download cache: the argument, else ``MEMSLUICE_CACHE``, else ``~/.cache/memsluice``."""
+    return _resolve(cache, CACHE_VARIABLE, Path.home() / ".cache" / "memsluice")
+
+
+def _resolve(given: Path | None, variable: str, default: Path) -> Path:
+    if given is not None:
+        return given.expanduser().resolve()
+    text = os.environ.get(variable, "")
+    return Path(text).expanduser().resolve() if text else default
+
+
+def stack_file(home: Path) -> Path:
+    """Return the file of a home's local stack: ports, versions, credentials, and how clients connect."""
+    return home / "stack.json"
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write ``text`` to ``path`` with mode 0600, atomically: a reader sees the old file or the new one."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

@@ -8,6 +8,7 @@ from memsluice.topics.spec import FOREVER_MS, Desired, TopicSpec, load
 
 TOP = Path(__file__).resolve().parent.parent
 DAY_MS = 86_400_000
+GIB = 1024**3
 _HEAD = """\
 # Topics
 
@@ -22,7 +23,8 @@ Replication is what a cluster with enough brokers gets. Auto-creation is off; a 
 def _retention(topic: TopicSpec) -> str:
     if topic.spec.cleanup == "compact":
         return "compacted"
-    return "for ever" if topic.spec.retention == FOREVER_MS else f"{topic.spec.retention / DAY_MS:g} days"
+    cap = "" if topic.spec.retention_size is None else f", {topic.spec.retention_size / GIB:g} GiB a partition at most"
+    return ("for ever" if topic.spec.retention == FOREVER_MS else f"{topic.spec.retention / DAY_MS:g} days") + cap
 
 
 def _row(topic: TopicSpec) -> str:

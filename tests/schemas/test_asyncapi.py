@@ -96,6 +96,7 @@ def test_channels_are_the_topics() -> None:
             "cleanup.policy": [spec.cleanup],
             "retention.ms": spec.retention,
             "max.message.bytes": spec.max_message,
+            **({} if spec.retention_size is None else {"retention.bytes": spec.retention_size}),
         }
 
 

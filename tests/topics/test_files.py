@@ -7,6 +7,7 @@ import pytest
 from faust.assignor.leader_assignor import LeaderAssignor
 
 from memsluice.errors import TopicsError
+from memsluice.stages.deadletters import HEAD_BYTES_MAX, PART_BYTES_MAX
 from memsluice.topics import names
 from memsluice.topics.spec import FOREVER_MS, TopicSpec, default_directory, load, load_topics
 
@@ -80,11 +81,23 @@ def test_the_intakes_clock_is_the_brokers():
         assert BY_NAME[name].spec.timestamp == "LogAppendTime"
 
 
-def test_a_dead_letter_has_room_for_the_largest_intake_record():
+def test_a_dead_letter_has_room_for_its_largest_part():
     """A dead letter that the broker refuses would stop the stage, again after each restart."""
-    largest = max(BY_NAME[name].spec.max_message for name in (names.EVENTS, names.COMMANDS))
-    assert largest > 2 * MIB
-    assert BY_NAME[names.DEAD_LETTER].spec.max_message > largest + MIB
+    assert BY_NAME[names.DEAD_LETTER].spec.max_message > PART_BYTES_MAX + HEAD_BYTES_MAX + MIB
+
+
+def test_dead_letters_are_capped_by_bytes():
+    """Whoever may write to the intake can make dead letters without end; the other topics hold what is still needed."""
+    assert BY_NAME[names.DEAD_LETTER].settings(brokers=1)["retention.bytes"] == str(1024 * MIB)
+    capped = [name for name, topic in BY_NAME.items() if "retention.bytes" in topic.settings(brokers=1)]
+    assert capped == [names.DEAD_LETTER]
+
+
+def test_a_compacted_topic_has_no_cap(tmp_path: Path):
+    """A cap would delete rows that are still current."""
+    text = GOOD.replace("delete, retention: 1d", "compact, retention: forever, retention_size: 1 GiB")
+    with pytest.raises(TopicsError, match="no retention_size"):
+        load_topics(_written(tmp_path, text))
 
 
 def test_what_can_be_rebuilt_is_kept_long_enough():

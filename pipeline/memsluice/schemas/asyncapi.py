@@ -199,11 +199,13 @@ def _dead_letter() -> dict[str, Any]:
 
 
 def _channel(topic: TopicSpec, messages: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    configuration = {
+    configuration: dict[str, Any] = {
         "cleanup.policy": [topic.spec.cleanup],
         "retention.ms": topic.spec.retention,
         "max.message.bytes": topic.spec.max_message,
     }
+    if topic.spec.retention_size is not None:
+        configuration["retention.bytes"] = topic.spec.retention_size
     return {
         "address": topic.name,
         "description": topic.meta.description,

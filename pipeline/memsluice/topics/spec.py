@@ -89,6 +89,8 @@ class Spec(_Model):
     cleanup: Literal["delete", "compact"]
     retention: DurationMs
     """Milliseconds a record is kept, -1 for ever; with ``compact`` it must be ``forever``."""
+    retention_size: SizeBytes | None = None
+    """Most bytes kept of a partition, oldest segments deleted first; None: by age alone. Not with ``compact``."""
     max_message: SizeBytes
     """Largest record batch in bytes."""
     timestamp: Literal["CreateTime", "LogAppendTime"]
@@ -100,6 +102,8 @@ class Spec(_Model):
     def _compacted_is_kept(self) -> "Spec":
         if self.cleanup == "compact" and self.retention != FOREVER_MS:
             raise ValueError("a compacted topic keeps each key's last record: retention must be forever")
+        if self.cleanup == "compact" and self.retention_size is not None:
+            raise ValueError("a compacted topic keeps each key's last record: no retention_size")
         return self
 
 
@@ -120,6 +124,7 @@ class TopicSpec(_Model):
         return {
             "cleanup.policy": self.spec.cleanup,
             "retention.ms": str(self.spec.retention),
+            **({} if self.spec.retention_size is None else {"retention.bytes": str(self.spec.retention_size)}),
             "max.message.bytes": str(self.spec.max_message),
             "message.timestamp.type": self.spec.timestamp,
             "min.insync.replicas": str(max(1, copies - 1)),  # one broker may be away, and no record has one copy only

@@ -69,6 +69,7 @@ class MemoryRows(dict[bytes, bytes]):
 def sealed(who: str, kind: EventType, offset: int, *, vector: codec.Vector | None = None, **fields: Any) -> Sealed:
     """Return a sealed event; ``fields`` go into the payload over sensible ones."""
     append_ms = fields.pop("append_ms", T0 + offset * 1000)
+    problem = fields.pop("problem", "")
     base: dict[str, Any] = {
         "id": f"e{offset}",
         "tenant": TENANT,
@@ -90,6 +91,7 @@ def sealed(who: str, kind: EventType, offset: int, *, vector: codec.Vector | Non
         vector_text=wire,
         vector_digest="" if vector is None else codec.vector_digest(RING, TENANT, codec.vector_to_bytes(vector)),
         model="test",
+        problem=problem,
     )
 
 
@@ -115,7 +117,7 @@ class Core:
             "topic": EVENTS,
             "offset": self.offset,
             "digest": event.payload_digest,
-            "x": event.position.append_ms + 7 * 86_400_000,
+            "x": event.position.append_ms + 7 * 86_400_000 + 300_000,
         }
         assert event.payload is not None
         key = f"{TENANT}\0event\0{event.payload.id}".encode()

@@ -1,12 +1,9 @@
 """Duplicates, rates, limits, expiry, the quarantine's cap, and the audit chain."""
 
-import itertools
-from hashlib import sha256
-
 from tests.gate.build import T0, Core
 
-from memsluice.envelope.codec import canonical
 from memsluice.events.models import Tier
+from memsluice.events.names import EventType
 from memsluice.gate.policy import default
 from memsluice.gate.verdict import Decision
 
@@ -21,7 +18,7 @@ def test_the_same_event_again_is_a_duplicate_and_changes_nothing_but_the_chain()
     again = core.write(id="a", time=time)
     assert again.verdict.decision is Decision.DUPLICATE
     assert again.verdict.object_id is None
-    assert set(again.changes) == {("chain", "")}
+    assert again.changes == {}
 
 
 def test_another_content_under_a_known_id_is_held_and_keeps_off_the_lineage() -> None:
@@ -33,11 +30,32 @@ def test_another_content_under_a_known_id_is_held_and_keeps_off_the_lineage() ->
     assert ("entry", "a") not in other.changes
 
 
-def test_an_event_id_is_free_again_when_its_window_is_over() -> None:
-    """Ids are remembered for the stated window, no longer: state stays bounded."""
+def test_an_event_id_is_free_again_when_its_window_and_its_entry_are_over() -> None:
+    """Ids are remembered for the window, and as long as what was written under them lives; then they are forgotten."""
     core = Core()
     core.write(id="a")
-    assert core.write(id="a", append_ms=T0 + 8 * DAY).verdict.decision is Decision.ACCEPT
+    reused = core.write(id="a", append_ms=T0 + 8 * DAY).verdict
+    assert reused.reasons == ("duplicates.other_content",)
+    assert core.write(id="a", append_ms=T0 + 31 * DAY, session="s2").verdict.decision is Decision.ACCEPT
+
+
+def test_an_event_dated_ahead_is_still_known_at_the_end_of_its_window() -> None:
+    """Clock skew is allowed for at both ends: the last minutes of a window are no time to replay in."""
+    core = Core()
+    quarantine = {"id": "a", "time": "2026-05-28T20:31:00Z"}
+    core.see("runtime", EventType.OBSERVATION, origin="open", **quarantine)
+    late = T0 + 7 * DAY + 60_000
+    again = core.see("runtime", EventType.OBSERVATION, origin="open", append_ms=late, **quarantine)
+    assert again.verdict.decision is Decision.DUPLICATE
+
+
+def test_asking_for_a_lower_tier_escapes_no_limit_and_channels_count_apart() -> None:
+    """A claimed tier has the channel's limit; an agent's writes do not use up the person's own day."""
+    core = Core()
+    core.observe("open")
+    claimed = [core.write("agent", claimed_tier=4).verdict for _ in range(51)]
+    assert claimed[-1].findings[-1].code == "rates.exceeded"
+    assert core.write("user").verdict.decision is Decision.ACCEPT
 
 
 def test_the_day_of_a_principal_is_full_after_the_policys_number_of_writes() -> None:
@@ -92,16 +110,6 @@ def test_an_agents_summary_of_outside_content_is_at_best_tier_four() -> None:
     assert core.write("agent").verdict.tier is Tier.EXTERNAL_TOOL
 
 
-def test_verdicts_of_a_tenant_form_a_chain() -> None:
-    """Every verdict names the digest of the one before it, so that an edit, a gap or a reorder shows."""
-    core = Core()
-    verdicts = [core.write().verdict for _ in range(3)]
-    assert [v.chain_seq for v in verdicts] == [1, 2, 3]
-    assert verdicts[0].chain_previous == ""
-    for before, after in itertools.pairwise(verdicts):
-        assert after.chain_previous == sha256(canonical(before.to_json())).hexdigest()
-
-
 def test_shadow_mode_decides_and_lands_anyway() -> None:
     """In shadow the verdict says what would have happened, and the entry lands."""
     core = Core(default().default.model_copy(update={"mode": "shadow"}))
@@ -110,3 +118,11 @@ def test_shadow_mode_decides_and_lands_anyway() -> None:
     assert verdict.decision is Decision.QUARANTINE
     assert verdict.object_id is not None
     assert verdict.mode == "shadow"
+
+
+def test_shadow_mode_overwrites_no_protected_key() -> None:
+    """Immutability is no experiment: it holds whatever the mode."""
+    core = Core(default().default.model_copy(update={"mode": "shadow"}))
+    protect = {"action": "protect", "target": "SOUL.md", "parameters": {"owner": "ana"}}
+    core.see("operator", EventType.COMMAND, expires_at="2030-01-01T00:00:00Z", **protect)
+    assert core.write(key="SOUL.md").verdict.object_id is None

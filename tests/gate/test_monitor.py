@@ -160,3 +160,85 @@ def test_the_longest_names_still_make_a_row_key_within_its_limit() -> None:
     assert max(map(len, core.rows)) < 512
     outcome = core.write("user", principal=names["owner"], namespace=names["namespace"], key=target)
     assert outcome.verdict.reasons == ("monitor.rule_3_immutable",)
+
+
+def test_a_refused_observation_or_recall_still_taints_its_session() -> None:
+    """What the broker acknowledged the agent has seen: an event that is wrong otherwise is no way to stay clean."""
+    for who, kind, fields in (
+        ("runtime", EventType.OBSERVATION, {"origin": "web"}),
+        ("reader", EventType.RECALL, {"question": "why?", "zone": "external"}),
+    ):
+        core = Core()
+        core.observe("open")
+        refused = core.see(who, kind, problem="clock_skew", **fields)
+        assert refused.verdict.reasons == ("authenticity.clock_skew",)
+        after = core.write("agent").verdict
+        assert after.decision is Decision.CONTAIN
+        assert after.taint_causes == (f"unverified:{refused.verdict.event_id}",)
+
+
+def test_a_refused_opening_opens_nothing() -> None:
+    """An opening that fails its checks leaves the session unopened, and its agent's writes contained."""
+    core = Core()
+    core.observe("open", problem="expired_key")
+    assert core.write("agent").verdict.taint_causes == (monitor.UNOPENED,)
+
+
+def test_reusing_an_event_id_launders_no_lineage() -> None:
+    """A clean entry's id, used again from a tainted session after the window, is held, and the first lineage stays."""
+    core = Core()
+    core.write("user", id="x")
+    core.observe("open", session="s2")
+    core.observe("web", session="s2")
+    again = core.write("agent", id="x", session="s2", append_ms=T0 + 8 * 86_400_000, content="poison")
+    assert again.verdict.decision is Decision.QUARANTINE
+    assert again.verdict.object_id is None
+
+
+def test_a_recall_that_names_another_version_than_the_lineage_is_not_clean() -> None:
+    """What was returned is clean only if it is just what the gate accepted under that event id."""
+    core = Core()
+    core.observe("open")
+    clean = core.write("user", id="x", session="s2").verdict
+    given = {"object_id": clean.object_id, "version": clean.sealed_offset, "event_id": "x", "tier": 3, "taint": False}
+    core.recall(returned=[given])
+    assert core.write("agent").verdict.decision is Decision.ACCEPT
+    core.recall(returned=[given | {"version": 99}])
+    assert core.write("agent").verdict.decision is Decision.CONTAIN
+
+
+def test_squatting_a_session_id_keeps_nobody_out() -> None:
+    """Only the platform binds a session for good: its opening takes over what a stranger used before."""
+    core = Core()
+    core.write("user", principal="mallory", session="s7")
+    assert core.observe("open", session="s7").verdict.decision is Decision.RECORD
+    assert core.write("agent", session="s7").verdict.decision is Decision.ACCEPT
+    assert core.write("user", principal="mallory", session="s7").verdict.reasons == ("sessions.mismatch",)
+
+
+def test_a_session_in_use_is_not_forgotten() -> None:
+    """Retention counts from the last use: a long-lived session stays open, and stays tainted."""
+    core = Core()
+    core.observe("open")
+    core.observe("open", session="s2")
+    core.observe("web", session="s2")
+    day = 86_400_000
+    for number in range(1, 60):
+        core.recall(append_ms=T0 + number * day)
+        core.recall(append_ms=T0 + number * day + 1, session="s2")
+    assert core.write("agent", append_ms=T0 + 60 * day).verdict.decision is Decision.ACCEPT
+    assert core.write("agent", session="s2", append_ms=T0 + 60 * day).verdict.decision is Decision.CONTAIN
+
+
+@pytest.mark.parametrize("parameters", [{}, {"visibility": "shared", "owner": "ana"}, {"visibility": "nobody"}])
+def test_a_protection_that_would_protect_nothing_is_refused(parameters) -> None:
+    """An operator is told at once, instead of finding the key overwritten."""
+    outcome = Core().see(
+        "operator",
+        EventType.COMMAND,
+        action="protect",
+        target="k",
+        parameters=parameters,
+        expires_at="2030-01-01T00:00:00Z",
+    )
+    assert outcome.verdict.reasons == ("commands.bad_parameter",)

@@ -1,6 +1,7 @@
 """*screen*: re-delivery, crashes between two changelog records, gaps; the core is real, only the log is in memory."""
 
 from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 from tests.gate.build import PARTITION, RING, T0, TENANT, MemoryRows, axis, sealed
@@ -10,6 +11,7 @@ from memsluice.envelope.records import accepted_from_bytes, held_from_bytes
 from memsluice.envelope.seals import Position, Sealed, open_, sealed_from_bytes, sealed_to_bytes
 from memsluice.errors import GapError, SealError, StateError
 from memsluice.events.names import VERDICT, EventType
+from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import default
 from memsluice.stages.records import Record
 from memsluice.stages.screen import ScreenStage
@@ -37,7 +39,11 @@ def write(offset: int, **fields):
 
 def marker(offset: int) -> Sealed:
     """Return what stands for a dead letter."""
-    return Sealed(position=Position(EVENTS, PARTITION, offset, 1), type="marker", marker_reason="forged_signature")
+    return Sealed(
+        position=Position(EVENTS, PARTITION, offset, T0 + offset * 1000),
+        type="marker",
+        marker_reason="forged_signature",
+    )
 
 
 def apply(rows: MemoryRows, step, upto: int | None = None) -> None:
@@ -170,3 +176,54 @@ def test_a_backlog_from_before_a_rotation_is_signed_with_todays_key() -> None:
     step = ScreenStage(lambda: ring, default().of, 8, lambda: T0 + 2).process(record(write(0), 0), MemoryRows())
     audit = next(output for output in step.outputs if output.topic == AUDIT)
     assert open_(ring, TENANT, VERDICT, audit.value)["seal_kid"] == "seal-2"
+
+
+def test_verdicts_of_a_tenant_form_a_chain_over_the_records_as_sent() -> None:
+    """Every audit record names the digest of the one before it, so that an edit, a gap or a reorder shows."""
+    rows, screen, previous, seen = MemoryRows(), stage(), "", 0
+    for event in mixed_day():
+        step = screen.process(record(event, event.position.offset), rows)
+        apply(rows, step)
+        for output in step.outputs:
+            if output.topic == AUDIT:
+                verdict = open_(RING, TENANT, VERDICT, output.value)
+                assert (verdict["chain_seq"], verdict["chain_previous"]) == (seen + 1, previous)
+                previous, seen = sha256(output.value).hexdigest(), seen + 1
+    assert seen == len(mixed_day()) - 1
+
+
+def test_time_never_runs_back() -> None:
+    """Intake topics have leaders with clocks of their own: a decision's clock is the latest that was seen."""
+    rows, screen = MemoryRows(), stage()
+    apply(rows, screen.process(record(write(0, append_ms=T0 + 5000), 0), rows))
+    step = screen.process(record(write(1, append_ms=T0), 1), rows)
+    assert open_(RING, TENANT, VERDICT, step.outputs[0].value)["decided_ms"] == T0 + 5000
+
+
+def test_a_log_that_was_cut_or_made_anew_stops_the_worker() -> None:
+    """A younger record at an offset that was decided is no repetition: it must not vanish."""
+    rows, screen = MemoryRows(), stage()
+    for offset in range(3):
+        apply(rows, screen.process(record(write(offset), offset), rows))
+    with pytest.raises(StateError, match="younger"):
+        screen.process(record(write(1, append_ms=T0 + 99_000), 3), rows)
+
+
+@pytest.mark.parametrize(("before", "after"), [(10, 20), (20, 10), (3, 4), (4, 3)])
+def test_a_policy_that_changes_the_history_keeps_cache_and_rows_alike(before, after) -> None:
+    """The history's size may change while running: a restart afterwards finds the very state it left."""
+    rows, shipped = MemoryRows(), default().default
+    memsad = shipped.memsad
+    sizes = [
+        shipped.model_copy(update={"memsad": memsad.model_copy(update={"history_size": n})}) for n in (before, after)
+    ]
+    now = [sizes[0]]
+    screen = ScreenStage(lambda: RING, lambda tenant: now[0], 8)
+    for offset in range(60):
+        now[0] = sizes[offset >= before + 2]
+        event = sealed("reader", EventType.RECALL, offset, question="why?", vector=axis(offset))
+        apply(rows, screen.process(record(event, offset), rows))
+        policy = now[0].memsad
+        loaded, cached = MemsadState.load(rows, TENANT, policy), screen._memsad[PARTITION, TENANT]
+        assert sorted(loaded.numbers) == sorted(cached.numbers)
+        assert len(loaded.numbers) <= policy.history_size

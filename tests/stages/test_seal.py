@@ -13,7 +13,7 @@ from memsluice.envelope.keys import HmacKey, Keyring, KeyState, Purpose
 from memsluice.envelope.registry import Registry
 from memsluice.envelope.seals import sealed_from_bytes
 from memsluice.events import cloudevent
-from memsluice.events.models import Recall, Write
+from memsluice.events.models import Observation, Recall, Write
 from memsluice.events.names import DEAD_LETTER_HEADER, EventType, payload_type
 from memsluice.events.partition import partition_of
 from memsluice.gate.authenticity import EVENT_WINDOW_MS, FUTURE_SKEW_MS
@@ -149,6 +149,19 @@ def test_one_bad_record_takes_no_good_one_with_it(encoder) -> None:
     offsets = [sealed_from_bytes(KEYRING, o[-1].key.decode(), o[-1].value).position.offset for o in outputs]
     assert offsets == [one.offset for one in batch]
     assert sum(len(one) == 2 for one in outputs) == len(bad)
+
+
+def test_what_a_session_saw_is_sealed_even_if_its_event_is_refused(encoder) -> None:
+    """A recall or observation by a credential that may publish such is dead-lettered *and* sealed with its problem."""
+    seen = Observation(**FIELDS, origin="web")
+    late = record(message(seen, source="runtime", kind=EventType.OBSERVATION), at=NOW_MS + EVENT_WINDOW_MS + 1)
+    (outputs,) = seal(encoder, [late])
+    assert reason(outputs) == "clock_skew"
+    sealed = sealed_from_bytes(KEYRING, TENANT, outputs[-1].value)
+    assert (sealed.type, sealed.problem, sealed.payload) == (EventType.OBSERVATION, "clock_skew", seen)
+    theirs = message(seen, kind=EventType.OBSERVATION, signer=SIGNERS[OTHER, "runtime"])
+    (outputs,) = seal(encoder, [record(theirs)])
+    assert sealed_from_bytes(KEYRING, "", outputs[-1].value).type == "marker"
 
 
 def test_a_recalls_vector_is_checked_against_its_question(encoder) -> None:

@@ -12,6 +12,7 @@ from memsluice.gate import policy as policies
 from memsluice.gate.lint import Remark, Severity, lint
 from memsluice.gate.policy import Policy
 
+DIGEST_SHOWN = 16
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Check the policies that decide what lands.")
 
 
@@ -46,7 +47,9 @@ def _show(found: policies.PolicySet, remarks: list[Remark]) -> None:
     console = Console()
     table = Table("applies to", "policy", "profile", "mode", "MEMSAD", title=None)
     for who, policy in {"every tenant": found.default, **found.tenants}.items():
-        table.add_row(who, policy.digest, policy.profile, policy.mode, _memsad(policy))
+        table.add_row(
+            who, policy.digest[: len(policy.name) + 1 + DIGEST_SHOWN], policy.profile, policy.mode, _memsad(policy)
+        )
     console.print(table)
     for remark in remarks:
         console.print(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import orjson
 
 from memsluice.envelope import dsse
-from memsluice.envelope.codec import Vector, canonical, vector_from_text
+from memsluice.envelope.codec import VECTOR_DTYPE, Vector, canonical, vector_from_text
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.registry import Role
 from memsluice.errors import AuthenticityError, MalformedEvent, SealError
@@ -47,8 +47,10 @@ class Sealed:
     """One authenticated event, labelled, with its vector: screen's only input.
 
     A ``marker`` stands for an intake record that became a dead letter: every intake offset has one sealed record.
-    ``vector_text`` is base64 of 384 little-endian float16; ``payload_digest`` and ``content_digest``
-    are HMACs of the whole payload and of its content or question.
+    ``vector_text`` is base64 of 384 numbers of ``vector_dtype``, little-endian; ``payload_digest`` and
+    ``content_digest`` are HMACs of the whole payload and of its content or question. ``approvers`` are the key ids of
+    all who signed a command. ``problem`` is the reason code of a recall or an observation that was signed by somebody
+    who may publish such, and is wrong otherwise: what the session saw it has seen, so it still taints.
     """
 
     position: Position
@@ -59,7 +61,10 @@ class Sealed:
     content_digest: str = ""
     vector_text: str | None = None
     vector_digest: str = ""
+    vector_dtype: str = VECTOR_DTYPE
     model: str = ""
+    approvers: tuple[str, ...] = ()
+    problem: str = ""
     marker_reason: str = ""
 
     @property
@@ -107,7 +112,10 @@ def sealed_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Sealed:
         who = value.pop("identity")
         identity = Identity(who["kid"], Role(who["role"]), who["channel"], Tier(who["tier"]))
         payload = MODELS[event_type].model_validate(value.pop("payload"))
-        sealed = Sealed(position=position, type=event_type, identity=identity, payload=payload, **value)
+        approvers = tuple(value.pop("approvers"))
+        sealed = Sealed(
+            position=position, type=event_type, identity=identity, payload=payload, approvers=approvers, **value
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:  # sealed by another version of the gate
         raise SealError(f"sealed event is not of this version ({type(error).__name__})") from None
     if payload.tenant != tenant:
@@ -120,7 +128,7 @@ class Admission:
     """What *screen* admits: everything about a stored entry that may not change unseen.
 
     ``version`` is the offset of the sealed record that decided it: a lower one never overwrites a higher.
-    ``expires_ms`` (Unix ms) is None for entries that never expire.
+    ``expires_ms`` (Unix ms) is None for entries that never expire; ``kid`` and ``channel`` are the writer's.
     """
 
     object_id: str
@@ -144,6 +152,9 @@ class Admission:
     expires_ms: int | None
     decision: str
     policy: str
+    kid: str = ""
+    channel: str = ""
+    vector_dtype: str = VECTOR_DTYPE
 
 
 def admission_sign(keyring: Keyring, seal_kid: str, admission_kid: str, admission: Admission) -> dict[str, Any]:

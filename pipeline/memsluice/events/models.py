@@ -214,8 +214,12 @@ class Observation(SessionPayload):
 
 
 class Command(Payload):
-    """An operator's order, bound to a digest and expiring. ``tenant`` is the one it concerns."""
+    """An operator's order, bound to a digest and expiring. ``tenant`` is the one it concerns, or ``*`` for all.
 
+    A command for all tenants is published once to every partition.
+    """
+
+    tenant: Annotated[str, Field(pattern=r"^(\*|[a-z0-9][a-z0-9_-]*)$", max_length=limits.TENANT_CHARS_MAX)]
     action: Action
     target: Name
     digest: Digest | None = None

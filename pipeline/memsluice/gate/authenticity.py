@@ -7,10 +7,20 @@ fill a quarantine.
 from dataclasses import dataclass
 
 from memsluice.envelope import dsse
-from memsluice.envelope.keys import Algorithm, Keyring, KeyState, Purpose
-from memsluice.envelope.registry import Credential, Registry, Role
+from memsluice.envelope.keys import Algorithm, Key, Keyring, KeyState, Purpose
+from memsluice.envelope.registry import ANY, PUBLISHES, Credential, Registry
 from memsluice.envelope.seals import Identity, Position
-from memsluice.errors import ClockSkew, ExpiredKey, MalformedEvent, NotPermitted, RevokedKey, UnknownKey, WrongPartition
+from memsluice.errors import (
+    AuthenticityError,
+    ClockSkew,
+    ExpiredKey,
+    InputError,
+    MalformedEvent,
+    NotPermitted,
+    RevokedKey,
+    UnknownKey,
+    WrongPartition,
+)
 from memsluice.events import cloudevent
 from memsluice.events.models import AnyPayload, parse_payload
 from memsluice.events.names import EventType, payload_type
@@ -18,31 +28,38 @@ from memsluice.events.partition import partition_of
 
 EVENT_WINDOW_MS = 7 * 86_400_000
 """Event ids are remembered this long after the broker appended them; older events are refused, so it is complete."""
+EVERYBODY = "*"
+"""Tenant of a command that concerns all: it is published once to every partition."""
 FUTURE_SKEW_MS = 5 * 60_000
 """How far a producer's clock may run ahead of the broker's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Authentic:
-    """An event whose sender is established. ``approvers`` are a command's signers, in order."""
+    """An event whose sender is established. ``approvers`` are the kids of a command's signers, in order.
+
+    ``problem`` is why a recall or an observation is refused that must taint its session nevertheless.
+    """
 
     identity: Identity
     type: EventType
     payload: AnyPayload
     approvers: tuple[str, ...]
+    problem: InputError | None = None
 
 
-def _credential(kid: str, keyring: Keyring, registry: Registry, position: Position) -> Credential:
+def _credential(kid: str, keyring: Keyring, registry: Registry) -> Credential:
     credential, key = registry.get(kid), keyring.get(kid)
     if key.purpose is not Purpose.CREDENTIAL:
         raise UnknownKey("key id is no credential", field="keyid")
     if key.state is KeyState.REVOKED:
         raise RevokedKey("key was revoked", field="keyid")
-    if position.append_ms < key.not_before_ms or (
-        key.not_after_ms is not None and position.append_ms >= key.not_after_ms
-    ):
-        raise ExpiredKey("key was outside of its signing period", field="keyid")
     return credential
+
+
+def _check_key_time(key: Key, append_ms: int) -> None:
+    if append_ms < key.not_before_ms or (key.not_after_ms is not None and append_ms >= key.not_after_ms):
+        raise ExpiredKey("key was outside of its signing period", field="keyid")
 
 
 def _check_time(payload: AnyPayload, append_ms: int) -> None:
@@ -73,19 +90,34 @@ def authenticate(
     kids = tuple(signature.kid for signature in envelope.signatures)
     if len(set(kids)) != len(kids) or (len(kids) > 1 and not commands):
         raise MalformedEvent("needs exactly one signature" if not commands else "repeats a signer", field="signatures")
-    credentials = [_credential(kid, keyring, registry, position) for kid in kids]
+    credentials = [_credential(kid, keyring, registry) for kid in kids]
     payload_bytes = dsse.verify(envelope, payload_type(received.type.value), keyring.direct)
     payload = parse_payload(received.type, payload_bytes)
     cloudevent.check_agreement(received, payload)
-    for credential in credentials:
-        credential.check(received.type, payload, position.append_ms)
-        if commands and keyring.get(credential.kid).algorithm is not Algorithm.ED25519:
-            raise NotPermitted("commands are signed with Ed25519 alone", field="keyid")
-    if partition_of(payload.tenant, partitions) != position.partition:
+    if payload.tenant != EVERYBODY and partition_of(payload.tenant, partitions) != position.partition:
         raise WrongPartition("record does not lie on its tenant's partition (murmur2)", field="partition")
-    _check_time(payload, position.append_ms)
+    problem = None
+    try:
+        for credential in credentials:
+            _check_key_time(keyring.get(credential.kid), position.append_ms)
+            credential.check(received.type, payload, position.append_ms)
+            if commands and keyring.get(credential.kid).algorithm is not Algorithm.ED25519:
+                raise NotPermitted("commands are signed with Ed25519 alone", field="keyid")
+        _check_time(payload, position.append_ms)
+    except AuthenticityError as error:
+        if not _taints(credentials[0], received.type, payload):
+            raise
+        problem = error
     first = credentials[0]
-    role = Role.OPERATOR if commands else first.role
-    return Authentic(
-        Identity(first.kid, role, first.channel, first.effective_tier(payload)), received.type, payload, kids
-    )
+    identity = Identity(first.kid, first.role, first.channel, first.effective_tier(payload))
+    return Authentic(identity, received.type, payload, kids, problem)
+
+
+def _taints(credential: Credential, event_type: EventType, payload: AnyPayload) -> bool:
+    """Whether an event that is refused still says that a session saw something.
+
+    The broker acknowledged it, so the content was handed to the agent. Whoever may publish such events for this tenant
+    is believed that far, and no further: to forget what was seen would be to fail open.
+    """
+    seen = event_type in (EventType.RECALL, EventType.OBSERVATION) and event_type in PUBLISHES[credential.role]
+    return seen and (ANY in credential.tenants or payload.tenant in credential.tenants)

@@ -24,6 +24,8 @@ def _protect(rows: TenantRows, command: Command) -> Finding | None:
     if scope is None:
         return Finding("commands.bad_parameter", Decision.REJECT, {"field": "parameters.visibility"})
     owner = command.parameters.get("owner", "")
+    if (scope is Visibility.SHARED) == bool(owner):  # else it would protect what nobody can write
+        return Finding("commands.bad_parameter", Decision.REJECT, {"field": "parameters.owner"})
     namespace = command.parameters.get("namespace", "default")
     row_id = monitor.protected_id(scope, owner, namespace, command.target)
     if rows.get(monitor.PROTECTED, row_id) is not None:

@@ -1,13 +1,12 @@
 """One decision: runs every check, records every finding, and takes the strongest. Pure: see the package's docstring."""
 
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any
 
-from memsluice.envelope.codec import Vector, canonical
+from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Sealed
 from memsluice.events.ids import object_id, scope_owner
-from memsluice.events.models import Command, Kind, Observation, Recall, Visibility, Write, Zone
+from memsluice.events.models import Command, Kind, Observation, Origin, Recall, Visibility, Write, Zone
 from memsluice.gate import (
     commands,
     duplicates,
@@ -25,8 +24,9 @@ from memsluice.gate.policy import DAY_MS, Policy
 from memsluice.gate.rows import Getter, TenantRows
 from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Verdict
 
-CHAIN = "chain"
 FOUND_MAX = 8
+FIRM = ("monitor.rule_3_immutable", "limits.content_bytes")
+"""Findings that hold in shadow mode too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +108,13 @@ def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context)
 def _seen(rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, draft: _Draft) -> Decision:
     """Recalls and observations: they are recorded, taint their session, and a recall joins MEMSAD's history."""
     session, mismatch = sessions.enter(rows, sealed, policy, context.now_ms)
-    if mismatch is not None:  # what was seen still taints the session it names: fail closed
-        draft.add(mismatch)
+    draft.add(mismatch)  # what was seen still taints the session it names: fail closed
     payload = sealed.payload
-    if isinstance(payload, Observation):
+    if sealed.problem:
+        draft.add(Finding(f"authenticity.{sealed.problem}", Decision.REJECT))
+        if not (isinstance(payload, Observation) and payload.origin is Origin.OPEN):
+            sessions.unverified(rows, sealed, session, policy, context.now_ms)
+    elif isinstance(payload, Observation):
         sessions.observe(rows, payload, session, policy, context.now_ms)
     elif isinstance(payload, Recall):
         sessions.recalled(rows, payload, session, policy, context.now_ms)
@@ -127,9 +130,9 @@ def _write(rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, conte
     draft.tau = monitor.label(rows, write, sealed.identity, session)
     draft.add(*monitor.check_write(rows, write, sealed.identity, draft.tau, policy))
     draft.add(*limits.check(write, policy))
-    _content(write, policy, draft)
-    if draft.decision() is not Decision.REJECT:
-        draft.add(rates.check(rows, write.principal, sealed.identity.tier, policy, context.now_ms))
+    if draft.decision() is not Decision.REJECT:  # what is refused for good is not worth screening
+        _content(write, policy, draft)
+        draft.add(rates.check(rows, write.principal, sealed.identity, policy, context.now_ms))
     if draft.decision() is Decision.QUARANTINE:
         draft.add(holding.check(rows, write.principal, policy, context.now_ms))
     decision = draft.decision()
@@ -166,14 +169,13 @@ def _finish(
     tier = draft.tau.tier if draft.tau is not None else identity.tier
     place = _Place()
     if isinstance(payload, Write) and decision is not Decision.DUPLICATE:
-        place = _placed(rows, payload, policy, context, draft, decision)
-    chain = rows.get(CHAIN, "") or {"seq": 0, "digest": ""}
+        place = _placed(rows, sealed, payload, policy, context, draft, decision)
     verdict = Verdict(
         tenant=payload.tenant,
         event_id=payload.id,
         type=str(sealed.type),
         decision=decision,
-        reasons=tuple(f.code for f in draft.findings if f.decision is decision and decision is not Decision.ACCEPT),
+        reasons=_reasons(draft.findings, decision),
         findings=tuple(draft.findings),
         decided_ms=context.now_ms,
         topic=position.topic,
@@ -202,21 +204,31 @@ def _finish(
         expires_ms=place.expires_ms,
         seal_kid=context.seal_kid,
         admission_kid=context.admission_kid,
-        chain_seq=chain["seq"] + 1,
-        chain_previous=chain["digest"],
+        approvers=sealed.approvers,
     )
-    record = verdict.to_json()
-    rows.put(CHAIN, "", {"seq": verdict.chain_seq, "digest": sha256(canonical(record)).hexdigest()})
-    return Outcome(verdict, record, rows.changes, draft.memsad)
+    return Outcome(verdict, verdict.to_json(), rows.changes, draft.memsad)
+
+
+def _reasons(findings: list[Finding], decision: Decision) -> tuple[str, ...]:
+    """Return the codes that asked for this decision; where none asked for just this, of all that asked for any."""
+    exact = tuple(f.code for f in findings if f.decision is decision and decision is not Decision.ACCEPT)
+    return exact or tuple(f.code for f in findings if f.decision is not Decision.ACCEPT)
 
 
 def _placed(
-    rows: TenantRows, write: Write, policy: Policy, context: Context, draft: _Draft, decision: Decision
+    rows: TenantRows,
+    sealed: Sealed,
+    write: Write,
+    policy: Policy,
+    context: Context,
+    draft: _Draft,
+    decision: Decision,
 ) -> _Place:
     """Say where a write lands, if it does, and keep its lineage for those that will name it as a parent."""
     assert draft.tau is not None
     tau, place = draft.tau, _Place()
-    landed = decision in (Decision.ACCEPT, Decision.CONTAIN) or policy.mode == "shadow"
+    firm = any(f.code in FIRM for f in draft.findings)  # shadow mode, too, overwrites no protected key
+    landed = decision in (Decision.ACCEPT, Decision.CONTAIN) or (policy.mode == "shadow" and not firm)
     if landed:
         zone = Zone.EXTERNAL if decision is Decision.CONTAIN else Zone.GUIDANCE
         visibility = monitor.effective_visibility(write, tau.tier)
@@ -230,15 +242,19 @@ def _placed(
             event_id=write.id,
         )
         place = _Place(str(target), zone, visibility, ttl.expires_ms(tau.tier, policy, context.now_ms))
-    if rows.get(monitor.ENTRY, write.id) is None:  # another content under a known id takes over no lineage
+    if rows.get(duplicates.ENTRY, write.id) is None:  # another content under a known id takes over no lineage
         lineage = {
             "tier": int(tau.tier),
             "taint": tau.taint or not tau.tier.trusted,
             "landed": landed,
             "decision": decision.value,
             "object": place.object_id,
+            "version": context.sealed_offset,
+            "topic": sealed.position.topic,
+            "offset": sealed.position.offset,
+            "digest": sealed.payload_digest,
             "causes": list(tau.causes),
             "x": place.expires_ms if landed else context.now_ms + policy.quarantine.age_days * DAY_MS,
         }
-        rows.put(monitor.ENTRY, write.id, lineage)
+        rows.put(duplicates.ENTRY, write.id, lineage)
     return place

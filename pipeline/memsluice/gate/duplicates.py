@@ -3,11 +3,13 @@
 from typing import Any
 
 from memsluice.envelope.seals import Sealed
-from memsluice.gate.authenticity import EVENT_WINDOW_MS
+from memsluice.gate.authenticity import EVENT_WINDOW_MS, FUTURE_SKEW_MS
 from memsluice.gate.rows import SEPARATOR, TenantRows
 from memsluice.gate.verdict import Decision, Finding
 
 KIND = "event"
+ENTRY = "entry"
+"""Kind of the rows that keep the lineage of what was written (see :mod:`memsluice.gate.monitor`)."""
 
 
 def event_row_id(sealed: Sealed, *, first: bool) -> str:
@@ -24,9 +26,12 @@ def is_of(row: Any, sealed: Sealed) -> bool:
 
 
 def check(rows: TenantRows, sealed: Sealed) -> Finding | None:
-    """Return a finding where the event id was seen at another offset within the window."""
+    """Return a finding where the event id was seen at another offset.
+
+    Ids are remembered for the window, and as long as an entry of that id lives: nobody takes over its lineage or place.
+    """
     assert sealed.payload is not None
-    row = rows.get(KIND, sealed.payload.id)
+    row = rows.get(KIND, sealed.payload.id) or rows.get(ENTRY, sealed.payload.id)
     if row is None:
         return None
     detail = {"first_topic": row["topic"], "first_offset": row["offset"]}
@@ -35,6 +40,6 @@ def check(rows: TenantRows, sealed: Sealed) -> Finding | None:
     return Finding("duplicates.other_content", Decision.QUARANTINE, detail)
 
 
-def expires_ms(append_ms: int) -> int:
-    """Return when an event's row may be forgotten (Unix ms)."""
-    return append_ms + EVENT_WINDOW_MS
+def expires_ms(now_ms: int) -> int:
+    """Return when an event's row may be forgotten: when even an event dated ahead is too old (Unix ms)."""
+    return now_ms + EVENT_WINDOW_MS + FUTURE_SKEW_MS

@@ -28,58 +28,77 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MemsadState:
-    """History, shape (m, 384), reference, shape (n, 384), their cosines, shape (n, m), and how many were ever seen."""
+    """History, shape (m, 384), reference, shape (n, 384), and their cosines, shape (n, m).
+
+    ``numbers`` counts each question of the history from the tenant's first, ``slots`` names the row it is kept in.
+    """
 
     history: Matrix
     reference: Matrix
     cosines: Matrix
-    asked_total: int
+    numbers: tuple[int, ...]
+    slots: tuple[int, ...]
     history_max: int
     reference_max: int
+
+    @property
+    def asked_total(self) -> int:
+        """How many questions were ever asked."""
+        return max(self.numbers) + 1 if self.numbers else 0
 
     @staticmethod
     def empty(policy: MemsadPolicy) -> "MemsadState":
         """Return the state of a tenant that never asked anything."""
         none = np.zeros((0, DIMENSIONS), dtype=np.float64)
-        return MemsadState(none, none, none[:, :0], 0, policy.history_size, policy.reference_size)
+        return MemsadState(none, none, none[:, :0], (), (), policy.history_size, policy.reference_size)
 
     @staticmethod
     def load(rows: Any, tenant: str, policy: MemsadPolicy) -> "MemsadState":
         """Decode a tenant's rows; the latest ``history_size`` questions and first ``reference_size`` entries count."""
-        questions: list[tuple[int, str]] = []
-        references: list[tuple[int, str]] = []
+        found: dict[str, list[tuple[int, int, str]]] = {QUESTION: [], REFERENCE: []}
         for key, value in rows.scan(row_key(tenant, KIND), ROWS_MAX):
-            row = row_load(value)
-            kind = key.rsplit(b"\0", 1)[1][:1].decode()
-            (questions if kind == QUESTION else references).append((row["n"], row["v"]))
-        state = MemsadState.empty(policy)
-        questions, references = sorted(questions)[-policy.history_size :], sorted(references)[: policy.reference_size]
-        total = questions[-1][0] + 1 if questions else 0
-        history = np.zeros((len(questions), DIMENSIONS), dtype=np.float64)
-        for number, text in questions:  # the same slots as when they were asked, so that ties resolve alike
-            history[
-                number % policy.history_size if len(questions) == policy.history_size else number - questions[0][0]
-            ] = vector_from_text(text)
-        reference = np.array([vector_from_text(text) for _, text in references], dtype=np.float64)
-        reference = reference.reshape(len(references), DIMENSIONS)
-        return replace(state, history=history, reference=reference, cosines=reference @ history.T, asked_total=total)
+            row, name = row_load(value), key.rsplit(b"\0", 1)[1].decode()
+            found[name[0]].append((row["n"], int(name[1:]), row["v"]))
+        asked = sorted(found[QUESTION])[-policy.history_size :]
+        learned = sorted(found[REFERENCE])[: policy.reference_size]
+        history, reference = (
+            np.array([vector_from_text(text) for _, _, text in some], dtype=np.float64).reshape(len(some), DIMENSIONS)
+            for some in (asked, learned)
+        )
+        numbers, slots = tuple(number for number, _, _ in asked), tuple(slot for _, slot, _ in asked)
+        sizes = (policy.history_size, policy.reference_size)
+        return MemsadState(history, reference, reference @ history.T, numbers, slots, *sizes)
 
     def fits(self, policy: MemsadPolicy) -> bool:
         """Whether the state has the sizes that a policy asks for."""
         return (self.history_max, self.reference_max) == (policy.history_size, policy.reference_size)
 
     def asked(self, rows: TenantRows, question: Vector) -> "MemsadState":
-        """Return the state after one more question; beyond m_max it takes the oldest one's place (FIFO)."""
-        slot = self.asked_total % self.history_max
-        rows.put(KIND, f"{QUESTION}{slot}", {"n": self.asked_total, "v": vector_to_text(question)})
-        column = self.reference @ question.astype(np.float64)
-        if len(self.history) < self.history_max:
-            history = np.vstack([self.history, question[None, :]])
-            cosines = np.hstack([self.cosines, column[:, None]])
-        else:
+        """Return the state after one more question; beyond m_max it takes the oldest one's place (FIFO).
+
+        The row written is the question's number modulo m_max. After a policy changed m_max that row may be another than
+        the oldest one's: the state follows the rows, so that loading them gives the same state.
+        """
+        number, exact = self.asked_total, question.astype(np.float64)
+        slot = number % self.history_max
+        rows.put(KIND, f"{QUESTION}{slot}", {"n": number, "v": vector_to_text(question)})
+        column = self.reference @ exact
+        if slot in self.slots:
+            at = self.slots.index(slot)
             history, cosines = self.history.copy(), self.cosines.copy()
-            history[slot], cosines[:, slot] = question, column
-        return replace(self, history=history, cosines=cosines, asked_total=self.asked_total + 1)
+            history[at], cosines[:, at] = exact, column
+            numbers = (*self.numbers[:at], number, *self.numbers[at + 1 :])
+            return replace(self, history=history, cosines=cosines, numbers=numbers)
+        kept = np.arange(len(self.numbers))
+        if len(kept) >= self.history_max:
+            kept = np.delete(kept, int(np.argmin(self.numbers)))
+        return replace(
+            self,
+            history=np.vstack([self.history[kept], exact[None, :]]),
+            cosines=np.hstack([self.cosines[:, kept], column[:, None]]),
+            numbers=(*(self.numbers[i] for i in kept), number),
+            slots=(*(self.slots[i] for i in kept), slot),
+        )
 
     def learned(self, rows: TenantRows, entry: Vector) -> "MemsadState":
         """Return the state after one more benign entry; the first N are the reference set, as published."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from memsluice.envelope.seals import Identity
 from memsluice.events.ids import scope_owner
 from memsluice.events.models import Tier, Visibility, Write
+from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import SEPARATOR, TenantRows
 from memsluice.gate.sessions import CAUSES_MAX, Session
 from memsluice.gate.verdict import Decision, Finding
 
-ENTRY = "entry"
 PROTECTED = "protected"
 UNOPENED = "session:unopened"
 

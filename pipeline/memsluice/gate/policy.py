@@ -84,8 +84,8 @@ class Policy(_Part):
 
     @cached_property
     def digest(self) -> str:
-        """``<name>@<16 hex digits>`` of the canonical JSON: what a verdict names."""
-        return f"{self.name}@{sha256(canonical(self.model_dump(mode='json'))).hexdigest()[:16]}"
+        """``<name>@<64 hex digits>`` (SHA-256 of the canonical JSON): what a verdict names and a command binds."""
+        return f"{self.name}@{sha256(canonical(self.model_dump(mode='json'))).hexdigest()}"
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

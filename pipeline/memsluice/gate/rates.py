@@ -1,6 +1,7 @@
 """Write limits per principal, tier and day (seed 002, pattern 5). What exceeds them is held; a reviewer may release."""
 
-from memsluice.events.models import Tier
+from memsluice.envelope.registry import DEFAULT_TIER
+from memsluice.envelope.seals import Identity
 from memsluice.gate import windows
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import SEPARATOR, TenantRows
@@ -10,12 +11,17 @@ KIND = "rate"
 BUCKETS = 24
 
 
-def check(rows: TenantRows, principal: str, tier: Tier, policy: Policy, now_ms: int) -> Finding | None:
-    """Count this write, or return a finding where the last 24 hours are full (such a write is not counted)."""
+def check(rows: TenantRows, principal: str, identity: Identity, policy: Policy, now_ms: int) -> Finding | None:
+    """Count this write, or return a finding where the last 24 hours are full (such a write is not counted).
+
+    Each channel of a principal has its own count, so an agent cannot use up the day of the person it works for. A
+    payload that asks for a lower tier than its channel's is counted by the channel's: asking escapes no limit.
+    """
+    tier = min(identity.tier, DEFAULT_TIER[identity.channel])
     limit = policy.writes_per_day.of(tier)
     if limit is None:
         return None
-    row_id = SEPARATOR.join((principal, str(tier.value)))
+    row_id = SEPARATOR.join((principal, identity.channel, str(tier.value)))
     seen, live = windows.count(rows, KIND, row_id, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
     if seen >= limit:
         return Finding("rates.exceeded", Decision.QUARANTINE, {"writes": seen, "writes_per_day_max": limit})

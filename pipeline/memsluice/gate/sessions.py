@@ -4,7 +4,7 @@ A session is bound to agent and principal by its first event. Its taint is the m
 observed and never falls; a session that no runtime credential opened counts as tainted, since what it saw is unknown.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
@@ -33,6 +33,7 @@ class Session:
     taint: bool = False
     worst: int = 0
     causes: tuple[str, ...] = ()
+    expires_ms: int = 0
 
 
 def load(rows: TenantRows, session: str) -> Session | None:
@@ -40,7 +41,8 @@ def load(rows: TenantRows, session: str) -> Session | None:
     row = rows.get(KIND, session)
     if row is None:
         return None
-    return Session(row["agent"], row["principal"], row["opened"], row["taint"], row["worst"], tuple(row["causes"]))
+    causes = tuple(row["causes"])
+    return Session(row["agent"], row["principal"], row["opened"], row["taint"], row["worst"], causes, row["x"])
 
 
 def _save(rows: TenantRows, name: str, session: Session, policy: Policy, now_ms: int) -> None:
@@ -64,27 +66,42 @@ def tainted(session: Session, cause: str, tier: Tier) -> Session:
     causes = session.causes
     if cause not in causes and len(causes) < CAUSES_MAX:
         causes = (*causes, cause)
-    return Session(session.agent, session.principal, session.opened, True, max(session.worst, tier), causes)
+    return replace(session, taint=True, worst=max(session.worst, tier), causes=causes)
 
 
 def enter(rows: TenantRows, sealed: Sealed, policy: Policy, now_ms: int) -> tuple[Session, Finding | None]:
     """Bind the event's session, or find that agent or principal are not those it was bound to.
 
-    An observation, which only a runtime credential may publish, opens the session.
+    Only the platform binds for good: a session that somebody used before it was opened is bound anew by its opening
+    (whoever squats a session id keeps nobody out), and what it saw before stays with it.
     """
     payload = sealed.payload
     assert isinstance(payload, SessionPayload)
     assert sealed.identity is not None
     known = load(rows, payload.session)
+    opening = sealed.identity.role is Role.RUNTIME and not sealed.problem
+    if known is not None and opening and not known.opened:
+        known_as = replace(known, agent=payload.agent, principal=payload.principal, opened=True)
+        _save(rows, payload.session, known_as, policy, now_ms)
+        return known_as, None
     if known is not None and (known.agent, known.principal) != (payload.agent, payload.principal):
         field = "agent" if known.agent != payload.agent else "principal"
         return known, Finding("sessions.mismatch", Decision.QUARANTINE, {"field": field})
-    session = known or Session(payload.agent, payload.principal)
-    if sealed.identity.role is Role.RUNTIME and not session.opened:
-        session = Session(session.agent, session.principal, True, session.taint, session.worst, session.causes)
-    if session != known:
+    session = known or Session(payload.agent, payload.principal, opened=opening)
+    used_up = session.expires_ms - now_ms < (policy.session_retention_days - 1) * DAY_MS
+    if known is None or used_up:  # kept alive by use, written at most once a day for it
         _save(rows, payload.session, session, policy, now_ms)
     return session, None
+
+
+def unverified(rows: TenantRows, sealed: Sealed, session: Session, policy: Policy, now_ms: int) -> Session:
+    """Return and keep the session after a recall or observation that was refused: it saw something unknown."""
+    payload = sealed.payload
+    assert isinstance(payload, SessionPayload)
+    after = tainted(session, f"unverified:{payload.id}", Tier.EXTERNAL_WEB)
+    if after != session:
+        _save(rows, payload.session, after, policy, now_ms)
+    return after
 
 
 def observe(rows: TenantRows, observation: Observation, session: Session, policy: Policy, now_ms: int) -> Session:
@@ -103,7 +120,9 @@ def recalled(rows: TenantRows, recall: Recall, session: Session, policy: Policy,
     after = session
     for returned in recall.returned:
         entry = rows.get("entry", returned.event_id)
-        clean = entry is not None and not entry["taint"] and recall.zone is Zone.GUIDANCE and not returned.taint
+        place = (returned.object_id, returned.version)
+        known = entry is not None and (entry["object"], entry["version"]) == place
+        clean = known and not entry["taint"] and recall.zone is Zone.GUIDANCE and not returned.taint
         if not clean:
             tier = Tier(entry["tier"]) if entry is not None else Tier.EXTERNAL_WEB
             after = tainted(after, f"recalled:{returned.event_id}", max(tier, returned.tier))

@@ -56,7 +56,8 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One decision. ``sealed_offset`` is the version; ``chain`` ties it to the tenant's previous verdict.
+    """One decision. ``sealed_offset`` is the version. ``chain_seq`` and ``chain_previous`` tie it to the tenant's
+    previous verdict; *screen* sets them, since the chain is over the records as they are sent.
 
     ``taint_causes`` names the nearest ancestors or observations that tainted (bounded). Times are Unix ms.
     """
@@ -94,6 +95,7 @@ class Verdict:
     expires_ms: int | None = None
     seal_kid: str = ""
     admission_kid: str = ""
+    approvers: tuple[str, ...] = ()
     chain_seq: int = 0
     chain_previous: str = ""
 

@@ -38,6 +38,8 @@ def _admission(write: Write, verdict: dict[str, Any]) -> Admission:
         expires_ms=verdict["expires_ms"],
         decision=verdict["decision"],
         policy=verdict["policy"],
+        kid=verdict["kid"],
+        channel=verdict["channel"],
     )
 
 

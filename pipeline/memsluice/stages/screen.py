@@ -14,6 +14,7 @@ An intake offset that is skipped stops the worker (GapError): every intake offse
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 from memsluice.clock import Clock, wall_ms
@@ -25,15 +26,18 @@ from memsluice.gate import duplicates
 from memsluice.gate.decide import Context, Outcome, TenantState, decide
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy
-from memsluice.gate.rows import encode_changes, row_key
+from memsluice.gate.rows import TenantRows, encode_changes, row_key
 from memsluice.gate.verdict import Decision
 from memsluice.stages.emit import emit
 from memsluice.stages.headers import passed_on
 from memsluice.stages.records import Output, Record, RowChange, Rows, Step
 from memsluice.stages.sweep import Sweeper
+from memsluice.topics.names import COMMANDS, EVENTS
 
 TENANTS_CACHED_MAX = 512
 POSITION = "position"
+CHAIN = "chain"
+"""Kind of the row that holds the number and the digest of a tenant's last audit record, as it was sent."""
 
 
 class ScreenStage:
@@ -48,7 +52,6 @@ class ScreenStage:
     ) -> None:
         self._keys = keys
         self._policies = policies
-        self._partitions = partitions
         self._now_ms = now_ms  # chooses the signing key, which a verdict then names; decisions go by the append time
         self._memsad: OrderedDict[tuple[int, str], MemsadState] = OrderedDict()
         self._sweeper = Sweeper()
@@ -68,10 +71,10 @@ class ScreenStage:
         sealed = sealed_from_bytes(keyring, tenant, record.value)
         if sealed.position.partition != record.partition:
             raise StateError("sealed record lies on another partition than its intake record")
-        position = RowChange(
-            row_key("", POSITION, sealed.position.topic), codec.row_dump({"offset": sealed.position.offset})
-        )
-        if self._delivered(sealed, rows):
+        seen = {topic: self._position(topic, rows) for topic in (EVENTS, COMMANDS)}
+        now_ms = max(sealed.position.append_ms, *(row["clock_ms"] for row in seen.values()))
+        position = _position_change(sealed, now_ms)
+        if _delivered(sealed, seen[sealed.position.topic]):
             return Step(outputs=self._again(sealed, rows, keyring, record))
         if sealed.type == "marker":
             return Step(changes=[position])
@@ -80,18 +83,11 @@ class ScreenStage:
             self._memsad.pop((record.partition, tenant), None)
             redo = [RowChange(row_key(tenant, kind, row_id), _dump(value)) for kind, row_id, value in cut_off["redo"]]
             return Step(outputs=self._again(sealed, rows, keyring, record), changes=[*redo, position])
-        return self._decided(sealed, rows, keyring, record, position)
+        return self._decided(sealed, rows, keyring, record, position, now_ms)
 
-    def _delivered(self, sealed: Sealed, rows: Rows) -> bool:
-        data = rows.get(row_key("", POSITION, sealed.position.topic))
-        if data is None:
-            return False
-        last = codec.row_load(data)["offset"]
-        if sealed.position.offset > last + 1:
-            raise GapError(
-                f"{sealed.position.topic}: offset {sealed.position.offset} after {last}: a record is missing"
-            )
-        return bool(sealed.position.offset <= last)
+    def _position(self, topic: str, rows: Rows) -> Any:
+        data = rows.get(row_key("", POSITION, topic))
+        return {"offset": None, "append_ms": 0, "clock_ms": 0} if data is None else codec.row_load(data)
 
     def _event_row(self, sealed: Sealed, rows: Rows) -> Any:
         for first in (True, False):
@@ -111,9 +107,10 @@ class ScreenStage:
         same = replace(sealed, vector_text=row["vector"], vector_digest=row["verdict"]["vector_digest"])
         return emit(keyring, same, row["verdict"], record.partition, passed_on(record.headers))
 
-    def _decided(self, sealed: Sealed, rows: Rows, keyring: Keyring, record: Record, position: RowChange) -> Step:
+    def _decided(
+        self, sealed: Sealed, rows: Rows, keyring: Keyring, record: Record, position: RowChange, now_ms: int
+    ) -> Step:
         policy = self._policies(sealed.tenant)
-        now_ms = sealed.position.append_ms
         context = Context(
             now_ms=now_ms,
             sealed_offset=record.offset,
@@ -122,19 +119,25 @@ class ScreenStage:
         )
         state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy))
         outcome = decide(state, sealed, policy, context)
-        verdict = outcome.record
-        changes = [self._event_change(sealed, outcome, verdict, rows)]
+        chain = TenantRows(rows, sealed.tenant, now_ms).get(CHAIN, "") or {"seq": 0, "digest": ""}
+        verdict = outcome.record | {"chain_seq": chain["seq"] + 1, "chain_previous": chain["digest"]}
+        outputs = emit(keyring, sealed, verdict, record.partition, passed_on(record.headers))
+        link = {"seq": verdict["chain_seq"], "digest": sha256(outputs[0].value or b"").hexdigest()}
+        outcome.changes[(CHAIN, "")] = link
+        changes = [self._event_change(sealed, outcome, verdict, rows, now_ms)]
         changes += [RowChange(key, value) for key, value in encode_changes(sealed.tenant, outcome.changes)]
         changes.append(position)
         touched = {change.key for change in changes}
         swept = self._sweeper.expired(record.partition, sealed.tenant, rows, now_ms)
         changes += [change for change in swept if change.key not in touched]
         self._memsad[(record.partition, sealed.tenant)] = outcome.memsad
-        return Step(emit(keyring, sealed, verdict, record.partition, passed_on(record.headers)), changes)
+        return Step(outputs, changes)
 
-    def _event_change(self, sealed: Sealed, outcome: Outcome, verdict: dict[str, Any], rows: Rows) -> RowChange:
+    def _event_change(
+        self, sealed: Sealed, outcome: Outcome, verdict: dict[str, Any], rows: Rows, now_ms: int
+    ) -> RowChange:
         live = rows.get(row_key(sealed.tenant, duplicates.KIND, duplicates.event_row_id(sealed, first=True)))
-        known = live is not None and codec.row_load(live)["x"] > sealed.position.append_ms
+        known = live is not None and codec.row_load(live)["x"] > now_ms
         lands = outcome.verdict.object_id is not None or outcome.verdict.decision is Decision.QUARANTINE
         row = {
             "topic": sealed.position.topic,
@@ -143,7 +146,7 @@ class ScreenStage:
             "verdict": verdict,
             "vector": sealed.vector_text if lands else None,
             "redo": [[kind, row_id, value] for (kind, row_id), value in outcome.changes.items()],
-            "x": duplicates.expires_ms(sealed.position.append_ms),
+            "x": duplicates.expires_ms(now_ms),
         }
         row_id = duplicates.event_row_id(sealed, first=not known)
         return RowChange(row_key(sealed.tenant, duplicates.KIND, row_id), codec.row_dump(row))
@@ -158,6 +161,28 @@ class ScreenStage:
         self._memsad[key] = state
         self._memsad.move_to_end(key)
         return state
+
+
+def _position_change(sealed: Sealed, now_ms: int) -> RowChange:
+    """Return the row that says how far an intake topic was decided, and the clock then: time never runs back."""
+    row = {"offset": sealed.position.offset, "append_ms": sealed.position.append_ms, "clock_ms": now_ms}
+    return RowChange(row_key("", POSITION, sealed.position.topic), codec.row_dump(row))
+
+
+def _delivered(sealed: Sealed, seen: Any) -> bool:
+    """Whether an intake offset was decided before.
+
+    Raises GapError where one was skipped, StateError where an offset that was decided holds a younger record: the
+    intake log was cut or made anew, and to take its records for repetitions would lose them silently.
+    """
+    position, last = sealed.position, seen["offset"]
+    if last is None or position.offset == last + 1:
+        return False
+    if position.offset > last + 1:
+        raise GapError(f"{position.topic}: offset {position.offset} after {last}: a record is missing")
+    if position.append_ms > seen["append_ms"]:
+        raise StateError(f"{position.topic}: offset {position.offset} was decided and now holds a younger record")
+    return True
 
 
 def _dump(value: Any) -> bytes | None:

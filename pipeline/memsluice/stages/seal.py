@@ -5,7 +5,7 @@ one bad record can not take 63 good ones with it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from memsluice.encoder import Encoder
 from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.registry import Registry
-from memsluice.envelope.seals import GLOBAL, Position, Sealed, sealed_to_bytes
+from memsluice.envelope.seals import Position, Sealed, sealed_to_bytes
 from memsluice.errors import InputError, MalformedEvent, UnknownKey
 from memsluice.events import cloudevent
 from memsluice.events.models import AnyPayload, Recall, Write
@@ -33,6 +33,14 @@ def _text(payload: AnyPayload) -> str | None:
     if isinstance(payload, Write):
         return payload.content
     return payload.question if isinstance(payload, Recall) else None
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A record on its way: what to seal, what is wrong with it, or both (see ``Sealed.problem``)."""
+
+    sealed: Sealed | None = None
+    error: InputError | None = None
 
 
 class SealStage:
@@ -59,17 +67,17 @@ class SealStage:
         """Return, for each record, its sealed record, or its dead letter and the marker that stands for it."""
         keyring, registry = self._keys(), self._registry()
         drafts = [self._authenticated(record, keyring, registry) for record in batch]
-        if any(isinstance(draft, UnknownKey) for draft in drafts):  # issued a moment ago, perhaps
+        if any(isinstance(draft.error, UnknownKey) for draft in drafts):  # issued a moment ago, perhaps
             self._refresh()
             keyring, registry = self._keys(), self._registry()
             drafts = [
-                self._authenticated(record, keyring, registry) if isinstance(draft, UnknownKey) else draft
+                self._authenticated(record, keyring, registry) if isinstance(draft.error, UnknownKey) else draft
                 for record, draft in zip(batch, drafts, strict=True)
             ]
         self._embed(drafts, keyring)
         return [self._outputs(record, draft, keyring) for record, draft in zip(batch, drafts, strict=True)]
 
-    def _authenticated(self, record: Record, keyring: Keyring, registry: Registry) -> Sealed | InputError:
+    def _authenticated(self, record: Record, keyring: Keyring, registry: Registry) -> _Draft:
         position = Position(record.topic, record.partition, record.offset, record.timestamp_ms)
         try:
             received = cloudevent.read(record.key, record.value, record.headers)
@@ -82,65 +90,69 @@ class SealStage:
                 commands=record.topic == COMMANDS,
             )
         except InputError as error:
-            return error
+            return _Draft(error=error)
         payload, text = authentic.payload, _text(authentic.payload)
-        return Sealed(
+        whole = codec.canonical(payload.model_dump(mode="json"))
+        sealed = Sealed(
             position=position,
             type=authentic.type,
             identity=authentic.identity,
             payload=payload,
-            payload_digest=codec.digest(
-                keyring, payload.tenant, "payload", codec.canonical(payload.model_dump(mode="json"))
-            ),
+            payload_digest=codec.digest(keyring, payload.tenant, "payload", whole),
             content_digest="" if text is None else codec.content_digest(keyring, payload.tenant, text),
+            approvers=authentic.approvers if record.topic == COMMANDS else (),
+            problem="" if authentic.problem is None else authentic.problem.code,
         )
+        return _Draft(sealed, authentic.problem)
 
-    def _embed(self, drafts: list[Sealed | InputError], keyring: Keyring) -> None:
+    def _embed(self, drafts: list[_Draft], keyring: Keyring) -> None:
         """Give every draft that has a text its vector; a recall whose own vector disagrees becomes a dead letter."""
         texts = {
             index: text
             for index, draft in enumerate(drafts)
-            if isinstance(draft, Sealed) and draft.payload is not None and (text := _text(draft.payload)) is not None
+            if draft.error is None
+            and draft.sealed is not None
+            and draft.sealed.payload is not None
+            and (text := _text(draft.sealed.payload)) is not None
         }
         if not texts:
             return
         vectors = self._encoder.encode(list(texts.values()))
         for index, vector in zip(texts, vectors, strict=True):
             draft = drafts[index]
-            assert isinstance(draft, Sealed)
-            assert draft.payload is not None
+            assert draft.sealed is not None
             try:
-                _check_recall(draft.payload, vector)
+                _check_recall(draft.sealed.payload, vector)
             except InputError as error:
-                drafts[index] = error
+                drafts[index] = _Draft(replace(draft.sealed, problem=error.code), error)
                 continue
-            drafts[index] = replace(
-                draft,
+            draft.sealed = replace(
+                draft.sealed,
                 vector_text=codec.vector_to_text(vector),
-                vector_digest=codec.vector_digest(keyring, draft.tenant, codec.vector_to_bytes(vector)),
+                vector_digest=codec.vector_digest(keyring, draft.sealed.tenant, codec.vector_to_bytes(vector)),
                 model=self._model,
             )
 
-    def _outputs(self, record: Record, draft: Sealed | InputError, keyring: Keyring) -> list[Output]:
+    def _outputs(self, record: Record, draft: _Draft, keyring: Keyring) -> list[Output]:
         kid = keyring.signing(Purpose.SEAL, self._now_ms()).kid
-        headers = passed_on(record.headers)
-        if isinstance(draft, InputError):
+        headers, letters, sealed = passed_on(record.headers), [], draft.sealed
+        if draft.error is not None:
+            letters = dead_letters(record, draft.error)
+            headers = (*headers, (REASON_HEADER, draft.error.code.encode()))
+        if sealed is None:
+            assert draft.error is not None
             position = Position(record.topic, record.partition, record.offset, record.timestamp_ms)
-            marker = Sealed(position=position, type="marker", marker_reason=draft.code)
-            headers = (*headers, (REASON_HEADER, draft.code.encode()))
-            value = sealed_to_bytes(keyring, kid, marker)
-            marked = Output(SEALED, record.partition, GLOBAL.encode(), value, headers)
-            return [*dead_letters(record, draft), marked]
-        value = sealed_to_bytes(keyring, kid, draft)
-        return [Output(SEALED, record.partition, draft.tenant.encode(), value, headers)]
+            sealed = Sealed(position=position, type="marker", marker_reason=draft.error.code)
+        value = sealed_to_bytes(keyring, kid, sealed)
+        return [*letters, Output(SEALED, record.partition, sealed.tenant.encode(), value, headers)]
 
 
-def _check_recall(payload: AnyPayload, vector: codec.Vector) -> None:
+def _check_recall(payload: AnyPayload | None, vector: codec.Vector) -> None:
     if not isinstance(payload, Recall) or payload.vector is None:
         return
     stated = codec.vector_from_text(payload.vector)
     cosine = float(np.dot(stated, vector))
-    if cosine < RECALL_COSINE_MIN:
+    if not cosine >= RECALL_COSINE_MIN:
         raise MalformedEvent(
             f"cosine {cosine:.4f} to the question's own embedding, at least {RECALL_COSINE_MIN}", field="vector"
         )

@@ -6,6 +6,7 @@ from memsluice.gate.rows import row_key
 from memsluice.stages.records import RowChange, Rows
 
 EVERY_EVENTS = 4
+TENANTS_MAX = 10_000
 SCANNED_MAX = 16
 SWEPT_KINDS = ("event", "entry", "session", "rate", "held")
 
@@ -15,10 +16,11 @@ class Sweeper:
 
     def __init__(self) -> None:
         self._cursors: dict[tuple[int, str], bytes] = {}
-        self._events = 0
+        self._events: dict[tuple[int, str], int] = {}
 
     def forget(self, partition: int) -> None:
         """Drop the cursors of a partition."""
+        self._events = {key: count for key, count in self._events.items() if key[0] != partition}
         self._cursors = {key: cursor for key, cursor in self._cursors.items() if key[0] != partition}
 
     def expired(self, partition: int, tenant: str, rows: Rows, now_ms: int) -> list[RowChange]:
@@ -26,12 +28,13 @@ class Sweeper:
 
         Four rows are looked at an event and about three are written, so a full round ends and state stays bounded.
         """
-        self._events += 1
-        if self._events % EVERY_EVENTS:
-            return []
         key = (partition, tenant)
-        if len(self._cursors) > 10_000:
+        if len(self._events) >= TENANTS_MAX:
+            self._events.clear()
             self._cursors.clear()
+        self._events[key] = self._events.get(key, 0) + 1
+        if self._events[key] % EVERY_EVENTS:
+            return []
         prefix = row_key(tenant, SWEPT_KINDS[0])[: len(tenant.encode()) + 1]
         found = list(rows.scan(prefix, SCANNED_MAX, after=self._cursors.get(key)))
         self._cursors[key] = found[-1][0] if len(found) == SCANNED_MAX else prefix

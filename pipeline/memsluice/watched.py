@@ -20,8 +20,9 @@ _log = structlog.get_logger(__name__)
 class Watched(Generic[_T]):
     """A file's parsed value, read again when its times, size or inode changed, looked at once a second at most.
 
-    A change that cannot be read keeps the last good value and is logged: a slip of an editor must not stop the stream.
-    Safe for several threads.
+    A change that cannot be read keeps the last good value, is logged once, and is tried again at every look: a slip of
+    an editor must not stop the stream, and neither may a moment without file handles keep an old key in force. Safe for
+    several threads.
     """
 
     def __init__(self, load: Callable[[], _T], path: Path, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -29,6 +30,7 @@ class Watched(Generic[_T]):
         self._lock = threading.Lock()
         self._value: _T | None = None
         self._seen: tuple[int, ...] = ()
+        self._failed: tuple[int, ...] = ()
         self._looked = float("-inf")
 
     def get(self, *, now: bool = False) -> _T:
@@ -62,5 +64,8 @@ class Watched(Generic[_T]):
         except ConfigError as error:
             if self._value is None:
                 raise
-            _log.error("key file not re-read, the last good one stays in force", problem=str(error))
-        self._seen = seen
+            if seen != self._failed:
+                _log.error("key file not re-read, the last good one stays in force", problem=str(error))
+            self._failed = seen
+            return
+        self._seen, self._failed = seen, ()

@@ -115,6 +115,27 @@ def test_files_stay_small() -> None:
     assert not long
 
 
+def test_every_package_says_what_it_is() -> None:
+    """Opening a folder, a stranger reads one sentence on what is in it."""
+    silent = [
+        _name(path)
+        for path in _sources()
+        if path.name == "__init__.py" and len((ast.get_docstring(_tree(path)) or "").split()) < 3
+    ]
+    assert not silent
+
+
+def test_docstrings_name_modules_that_exist() -> None:
+    """A reference to a module of the package can be followed."""
+    dangling = [
+        f"{_name(path)}: {name}"
+        for path in _sources()
+        for name in re.findall(r":mod:`~?memsluice\.([\w.]+)`", path.read_text(encoding="utf-8"))
+        if not (target := PACKAGE.joinpath(*name.split("."))).with_suffix(".py").is_file() and not target.is_dir()
+    ]
+    assert not dangling
+
+
 def test_every_test_says_what_it_protects() -> None:
     """A test's docstring states the behaviour, so that a failing run reads as a list of broken promises."""
     silent = [

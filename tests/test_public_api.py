@@ -1,8 +1,11 @@
 """The public API is pinned: a name or a parameter that goes away is a decision, not an accident."""
 
+import ast
 import inspect
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
@@ -68,6 +71,28 @@ def test_write_options_are_the_model_s_fields() -> None:
 
     said_otherwise = {"id", "time", "tenant", "agent", "principal", "session", "content"}
     assert set(get_type_hints(WriteOptions)) == set(Write.model_fields) - said_otherwise
+
+
+def test_the_pages_show_the_public_api() -> None:
+    """What is exported is imported from ``memsluice`` in every page's python, as its readers should do it."""
+    top = Path(__file__).resolve().parent.parent
+    fenced = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+    pages = [top / "README.md", *sorted((top / "docs").rglob("*.md"))]
+    nodes = [
+        (page, node)
+        for page in pages
+        for code in fenced.findall(page.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.ImportFrom)
+    ]
+    assert nodes
+    inner = [
+        f"{page.name}: {node.module}.{alias.name}"
+        for page, node in nodes
+        for alias in node.names
+        if node.module != "memsluice" and alias.name in NAMES
+    ]
+    assert not inner
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:

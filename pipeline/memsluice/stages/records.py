@@ -1,7 +1,7 @@
 """What a stage consumes and produces, the same on Kafka and on the embedded log.
 
 A stage is ordinary code over these types: it never sees a consumer, a producer or a table. The two runtimes
-(:mod:`memsluice.stages.faust_runtime` and :mod:`memsluice.stages.embedded`) move the bytes.
+(:mod:`memsluice.stages.faust` and :mod:`memsluice.stages.embedded`) move the bytes.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,9 @@
 """Rotating, retiring and revoking keys while producers and the gate run.
 
 *rotate* makes a successor with the same grants; both sign until the overlap is over. *retire* ends signing now, what
-was signed before still verifies. *revoke* ends verifying too. The digest key alone never changes: digests of the same
-content must stay equal for as long as there are any.
+was signed before still verifies. *revoke* ends verifying too; of the gate's own keys, only once nothing signed by them
+is on its way. The digest key alone never changes: digests of the same content must stay equal for as long as there are
+any.
 """
 
 from collections.abc import Iterable
@@ -14,11 +15,13 @@ from memsluice.envelope.keys import Key, Keyring, KeyState, Purpose
 from memsluice.envelope.registry import Credential, Registry
 from memsluice.errors import ConfigError, UnknownKey
 from memsluice.keystore import DAY_MS, GATE_PURPOSES, KeyStore, issue_credential, new_gate_key
+from memsluice.topics.names import APP_LAND, APP_SCREEN, APP_SEAL
 
 OVERLAP_MS = DAY_MS
 """How long the old and the new key both sign, unless told otherwise."""
 ACTIVATION_MS = 5_000
 """A successor signs only after this: by then every process has re-read the files (at most once a second)."""
+_DRAIN = f"once the consumer groups {APP_SEAL}, {APP_SCREEN} and {APP_LAND} have no lag:"
 
 
 class Standing(StrEnum):
@@ -103,17 +106,36 @@ def retire(store: KeyStore, kid: str, now_ms: int) -> None:
     _stop(store, kid, KeyState.RETIRED, now_ms)
 
 
-def revoke(store: KeyStore, kid: str, now_ms: int) -> None:
-    """End a key's signing and verifying now. Raises ConfigError for the last key that signs for the gate."""
-    _stop(store, kid, KeyState.REVOKED, now_ms)
+def revoke(store: KeyStore, kid: str, now_ms: int, *, drained: bool = False) -> None:
+    """End a key's signing and verifying now.
+
+    A seal or admission key must have stopped signing before, and ``drained`` says that no record signed by it is on
+    its way: *screen* stops at one that it cannot verify, again after each restart. Raises ConfigError otherwise.
+    """
+    _stop(store, kid, KeyState.REVOKED, now_ms, drained=drained)
 
 
-def _stop(store: KeyStore, kid: str, state: KeyState, now_ms: int) -> None:
+def _check_drained(key: Key, now_ms: int, *, drained: bool) -> None:
+    if standing(key, now_ms) not in (Standing.RETIRED, Standing.ENDED):
+        raise ConfigError(
+            f"{key.kid} still signs for the gate; run: memsluice keys rotate {key.kid}, after a few seconds memsluice "
+            f"keys retire {key.kid}, and {_DRAIN} memsluice keys revoke {key.kid} --drained"
+        )
+    if not drained:
+        raise ConfigError(
+            f"records signed by {key.kid} may be on their way, and screen would stop at them for good; {_DRAIN} "
+            f"memsluice keys revoke {key.kid} --drained"
+        )
+
+
+def _stop(store: KeyStore, kid: str, state: KeyState, now_ms: int, *, drained: bool = False) -> None:
     with store.locked():
         keyring, registry = store.load_keyring(), store.load_registry()
         key = _changeable(keyring, kid)
         if key.state is KeyState.REVOKED:
             raise ConfigError(f"key {kid} was revoked, which is for good")
+        if state is KeyState.REVOKED and key.purpose in GATE_PURPOSES:
+            _check_drained(key, now_ms, drained=drained)
         others = (other for other in keyring if other.kid != kid and other.purpose is key.purpose)
         if key.purpose in GATE_PURPOSES and not _any_signs(others, now_ms):
             raise ConfigError(f"{kid} is the last {key.purpose.value} key that signs; run: memsluice keys rotate {kid}")

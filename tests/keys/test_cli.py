@@ -109,6 +109,15 @@ def test_the_file_of_one_tenants_readers(keys: Any, tmp_path: Path) -> None:
     assert "no tenant's name" in output
 
 
+def test_a_gate_key_in_use_is_not_revoked(keys: Any, tmp_path: Path) -> None:
+    """The refusal says what to run instead; --drained is what the last step says."""
+    kid = next(key.kid for key in KeyStore(tmp_path).keyring() if key.purpose.value == "seal")
+    code, output = keys("revoke", kid, "--drained")
+    assert code == 1
+    assert f"memsluice keys rotate {kid}" in output.replace("\n", " ")
+    assert keys("new", "seal")[0] == 0
+
+
 def test_a_keyring_that_others_can_read_stops_every_command(keys: Any, tmp_path: Path) -> None:
     """The message is the command that mends it."""
     (tmp_path / "keyring.json").chmod(0o644)

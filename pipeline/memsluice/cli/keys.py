@@ -143,9 +143,15 @@ def retire(kid: Kid, home: Home = None) -> None:
 
 @app.command()
 @_friendly
-def revoke(kid: Kid, home: Home = None) -> None:
-    """End a key's signing and verifying now, for good."""
-    keyrotation.revoke(KeyStore(home), kid, now_ms())
+def revoke(
+    kid: Kid,
+    drained: Annotated[
+        bool, typer.Option("--drained", help="Gate keys: nothing signed by it is on its way; every stage has no lag.")
+    ] = False,
+    home: Home = None,
+) -> None:
+    """End a key's signing and verifying now, for good. A seal or admission key: rotated, retired and drained first."""
+    keyrotation.revoke(KeyStore(home), kid, now_ms(), drained=drained)
     _console().print(f"{kid} neither signs nor verifies any more")
 
 

@@ -18,7 +18,7 @@ from memsluice.lab.figures.ledger import Ledger, read
 from memsluice.lab.figures.records import streams
 from memsluice.lab.figures.registry import Measured, Setting
 from memsluice.lab.streams import Published
-from memsluice.stages.faust.faults import AFTER_CHANGELOG, VARIABLE
+from memsluice.stages.faust.faults import AFTER_CHANGELOG, AFTER_OUTPUT, VARIABLE
 
 KILLS = 20
 IN_FLIGHT_MIN = 100
@@ -101,17 +101,17 @@ class Crew:
             self.hire(stage)
 
 
-def _planted(running: Bed) -> Worker:
-    """Run *screen* into the planted point between changelog and output, then start it again. Returns the new worker."""
-    armed = running.start("screen", environment={VARIABLE: f"{AFTER_CHANGELOG}:{PLANTED_PASS}"})
+def _planted(running: Bed, stage: str, point: str) -> Worker:
+    """Run a stage into a planted kill -9, then start it again. Returns the new worker."""
+    armed = running.start(stage, environment={VARIABLE: f"{point}:{PLANTED_PASS}"})
     try:
         code = armed.process.wait(AGAIN_S_MAX)
     except subprocess.TimeoutExpired:
-        raise StackError(f"the planted point was not reached:\n{tail(armed.log)}") from None
+        raise StackError(f"{stage}: {point} was not reached:\n{tail(armed.log)}") from None
     running.workers.remove(armed)
     if code != -signal.SIGKILL:
-        raise StackError(f"screen ended with {code} instead of dying at the planted point:\n{tail(armed.log)}")
-    return running.start("screen")
+        raise StackError(f"{stage} ended with {code} instead of dying at {point}:\n{tail(armed.log)}")
+    return running.start(stage)
 
 
 @lru_cache(maxsize=1)
@@ -125,10 +125,10 @@ def kill_all(setting: Setting, *, seed: int = 9) -> Killing:
         feed = Feed(running, paths, running.signers(tenants_of(paths)), Sender(running))
         feed.more(BACKLOG)
         crew = Crew(running, feed)
-        crew.hire("seal")
+        crew.hire("seal", _planted(running, "seal", AFTER_OUTPUT))
         crew.hire("land")
-        crew.hire("screen", _planted(running))
-        setting.say("screen died between changelog and output, and was started again")
+        crew.hire("screen", _planted(running, "screen", AFTER_CHANGELOG))
+        setting.say("seal died before its commit, screen between changelog and output; both were started again")
         in_flight, victims = [], []
         for number in range(KILLS):
             chosen = VICTIMS[number % len(VICTIMS)] if number < len(VICTIMS) else chance.choice(VICTIMS)
@@ -140,6 +140,9 @@ def kill_all(setting: Setting, *, seed: int = 9) -> Killing:
             crew.kill(chosen)
             victims.append("+".join(chosen))
             setting.say(f"kill {number + 1} of {KILLS}: {victims[-1]}, {in_flight[-1]} records under way")
+        whole = sum(isinstance(item, Published) for item in interleaved(paths, ""))
+        feed.more(max(0, whole - len(feed.sender.places)))
+        setting.say(f"{len(feed.sender.places):,} events published: every stream whole, at least once")
         running.drain(DRAIN_S_MAX)
         ledger = read(running)
         places = feed.sender.places
@@ -158,7 +161,7 @@ def _table(result: Killing) -> tuple[tuple[str, str], ...]:
             "… with records under way",
             f"at least {min(result.in_flight)}, median {sorted(result.in_flight)[KILLS // 2]}",
         ),
-        ("killed at the planted point between changelog and output", "once"),
+        ("killed at planted points", "seal between output and commit, screen between changelog and output"),
         ("intake records sealed again", f"{again:,}"),
         ("verdicts emitted again, byte for byte", f"{result.ledger.repeated:,}"),
         ("verdicts contradicting another", str(len(result.ledger.contradictions))),

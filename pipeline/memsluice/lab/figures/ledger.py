@@ -70,7 +70,7 @@ class Ledger:
 
     def doubled(self) -> int:
         """Return contradicting verdicts, plus objects in the store that no verdict asked for."""
-        return len(self.contradictions) + max(0, self.stored_count - len(self.expected()))
+        return len(self.contradictions) + self.stored_count - len(self.stored)
 
 
 def read(bed: Bed) -> Ledger:

@@ -123,7 +123,7 @@ _ALL = (
         "==",
         0,
         "objects",
-        "Objects doubled, and verdicts contradicting another, in that same run.",
+        "Objects doubled, and verdicts contradicting another, over 20 such kills and the planted ones.",
     ),
     Figure(
         "ingest_ratio",

@@ -18,7 +18,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretBytes, ValidationError, field_validator
 
 from memsluice.envelope.keys import HMAC_KEY_BYTES, Algorithm, Ed25519Key, HmacKey, Key, Keyring, KeyState, Purpose
-from memsluice.envelope.registry import Credential, Registry, Role
+from memsluice.envelope.registry import ANY, Credential, Registry, Role
 from memsluice.errors import ConfigError
 from memsluice.events.models import Channel
 
@@ -44,6 +44,8 @@ class SigningCredential(BaseModel):
     algorithm: Algorithm
     secret: SecretBytes
     tenants: tuple[str, ...]
+    agents: tuple[str, ...] = (ANY,)
+    principals: tuple[str, ...] = (ANY,)
     not_before_ms: int = 0
     not_after_ms: int | None = None
     successor: str | None = Field(default=None, pattern=KID_PATTERN)
@@ -68,7 +70,7 @@ class SigningCredential(BaseModel):
 
     def speaks_for(self, tenant: str) -> bool:
         """Whether its grants, as the file has them, include the tenant."""
-        return "*" in self.tenants or tenant in self.tenants
+        return ANY in self.tenants or tenant in self.tenants
 
 
 def _text(data: bytes | None) -> str | None:

@@ -238,6 +238,7 @@ def issue_credential(
         )  # fmt: skip
         held = SigningCredential(
             kid=kid, role=role, channel=channel, algorithm=algorithm, secret=SecretBytes(seed), tenants=tuple(tenants),
+            agents=tuple(agents), principals=tuple(principals),
             not_before_ms=now_ms if signs_from_ms is None else signs_from_ms, not_after_ms=not_after_ms,
         )  # fmt: skip
     except ValidationError as error:

@@ -61,7 +61,8 @@ def test_a_successor_has_the_same_grants_and_lifetime(store: KeyStore) -> None:
     assert new.not_after_ms == later + 30 * DAY_MS
     assert store.registry().get(old.kid).not_after_ms == later + OVERLAP_MS
     assert done.path is not None
-    assert load_credential(done.path).tenants == ("acme",)
+    held = load_credential(done.path)
+    assert (held.tenants, held.agents, held.principals) == (("acme",), ("a",), ("ada",))
 
 
 def test_a_rotation_never_prolongs_a_key(store: KeyStore) -> None:

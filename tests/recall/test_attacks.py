@@ -96,7 +96,7 @@ class Site:
     def ask(self, *, now_ms: int = T0, zone: Zone = Zone.GUIDANCE, k: int = 10, **options):
         """Ask as ana, in her session, with a reader's key."""
         reader = WeaviateStore.of(self.stack.connection, WEAVIATE_RECALL)
-        options = {"publish": self._publish, "freshness": self.fresh, **options}
+        options = {"publish": self._publish, "permits": self.channel.check, "freshness": self.fresh, **options}
         asked = Recaller(
             store=reader,
             encoder=self.encoder,

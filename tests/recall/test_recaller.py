@@ -7,8 +7,12 @@ import pytest
 from tests.stores.build import RING, T0, entry
 
 from memsluice.envelope.codec import vector_from_bytes, vector_from_text, vector_to_bytes
-from memsluice.errors import LimitExceeded, MalformedEvent, NotDelivered, StoreUnavailable
+from memsluice.envelope.registry import Role
+from memsluice.errors import LimitExceeded, MalformedEvent, NotDelivered, NotPermitted, StoreUnavailable
 from memsluice.events.models import Tier, Visibility, Zone
+from memsluice.events.names import EventType
+from memsluice.keystore import KeyStore, issue_credential, load_credential
+from memsluice.producer.credentials import check
 from memsluice.recall.reader import Current
 from memsluice.recall.recaller import FETCH_MAX, Recaller
 from memsluice.stores.faiss import FaissStore
@@ -65,6 +69,7 @@ def recaller(store, encoder, told, now_ms=T0, **options) -> Recaller:
         encoder=encoder,
         keys=lambda: RING,
         publish=told,
+        permits=options.pop("permits", lambda _: None),
         now_ms=lambda: now_ms,
         new_id=lambda: "r-1",
         **options,
@@ -205,3 +210,33 @@ def test_a_store_that_is_down_is_an_error_and_no_answer(encoder, tmp_path) -> No
     with pytest.raises(StoreUnavailable):
         recaller(FaissStore(tmp_path / "s.db"), encoder, told).recall("acme", "why?", **WHO)
     assert told.events == []
+
+
+class Watching(FaissStore):
+    """An embedded store that counts what is asked of it."""
+
+    searches = 0
+
+    def search(self, *arguments, **options):
+        """Count, and search."""
+        self.searches += 1
+        return super().search(*arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("field", "asked"), [("principal", {"principal": "bob"}), ("agent", {"agent": "other"}), ("tenant", {})]
+)
+def test_nobody_is_searched_for_whom_the_reader_may_not_speak(tmp_path, encoder, field, asked) -> None:
+    """A reader of ada's asks as bob, by another agent, of another tenant: refused before the store is touched."""
+    keys = KeyStore.init(tmp_path, T0)
+    _, path = issue_credential(
+        keys, Role.READER, "agent", ["acme"], agents=["helper"], principals=["ada"], now_ms=T0 - 1
+    )
+    held, told, store = load_credential(path), Told(), Watching(":memory:")
+    reader = recaller(store, encoder, told, permits=lambda event: check(held, EventType.RECALL, event, T0))
+    who = {"agent": "helper", "principal": "ada", "session": "s-1"}
+    with pytest.raises(NotPermitted) as refused:
+        reader.recall("globex" if field == "tenant" else "acme", "What does he drink?", **{**who, **asked})
+    assert (refused.value.field, store.searches, told.events) == (field, 0, [])
+    reader.recall("acme", "What does she drink?", **who)
+    assert (store.searches, len(told.events)) == (1, 1)

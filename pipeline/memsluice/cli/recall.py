@@ -34,12 +34,14 @@ _TIER_STYLES = {1: "bold green", 2: "green", 3: "cyan", 4: "yellow", 5: "red"}
 class Place:
     """Where memory is asked: its store, its freshness index, and how a recall is published there.
 
-    ``publish`` returns where the acknowledged event lies, in words.
+    ``permits`` raises for what the reader's credential may not ask; ``publish`` returns where the acknowledged event
+    lies, in words.
     """
 
     name: str
     store: "VectorStore"
     freshness: "Freshness"
+    permits: "Callable[[Recall], None]"
     publish: "Callable[[Recall], str]"
 
 
@@ -95,6 +97,7 @@ def _recaller(place: Place, home: Path | None, places: list[str]) -> Any:
         store=place.store,
         encoder=load_encoder(),
         keys=KeyStore(home).keyring,
+        permits=place.permits,
         publish=lambda event: places.append(place.publish(event)),
         now_ms=wall_ms,
         new_id=lambda: str(uuid.uuid4()),
@@ -161,15 +164,17 @@ def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> Place:
         return f"{receipt.topic}[{receipt.partition}] at offset {receipt.offset}"
 
     freshness = FreshnessIndex(log, KeyStore(home).keyring, PARTITIONS)
-    return Place(name, store, freshness, publish)
+    return Place(name, store, freshness, channel.check, publish)
 
 
 def _embedded(home: Path | None, tenant: str, closing: ExitStack) -> Place:
     from memsluice.assembly import Assembly
     from memsluice.envelope.registry import Role
+    from memsluice.events.names import EventType
     from memsluice.home import Home
     from memsluice.keystore import KeyStore
     from memsluice.producer.build import build, topic_of
+    from memsluice.producer.credentials import check
     from memsluice.stores.faiss import FaissStore
 
     assembly = Assembly(Home.at(home), KeyStore(home))
@@ -181,13 +186,16 @@ def _embedded(home: Path | None, tenant: str, closing: ExitStack) -> Place:
     _check_tenant(store, tenant, name)
     credential = assembly.keys.find_credential(Role.READER, wall_ms(), tenant=tenant)
 
+    def permits(event: "Recall") -> None:
+        check(credential, EventType.RECALL, event, wall_ms())
+
     def publish(event: "Recall") -> str:
         message = build(event, [credential.signer()], source=f"urn:memsluice:reader:{credential.kid}")
         topic = topic_of(event)
         partition, offset = log.append(topic, message.key, message.value, message.headers, append_ms=wall_ms())
         return f"{topic}[{partition}] at offset {offset}"
 
-    return Place(name, store, assembly.local_freshness(log), publish)
+    return Place(name, store, assembly.local_freshness(log), permits, publish)
 
 
 def _check_tenant(store: "VectorStore", tenant: str, name: str) -> None:

@@ -11,6 +11,7 @@ from memsluice.encoder import Encoder
 from memsluice.events.models import Recall
 from memsluice.home import Home
 from memsluice.keystore import KeyStore
+from memsluice.lab.cast import reader_permits
 from memsluice.recall.recaller import Recaller
 from memsluice.stages.embedded import StepReport
 from memsluice.stores.base import VectorStore
@@ -98,6 +99,7 @@ class EmbeddedSite:
             store=self.store,
             encoder=encoder,
             keys=self._assembly.keys.keyring,
+            permits=reader_permits(self._assembly.keys.registry, self._clock),
             publish=publish,
             now_ms=self._clock,
             new_id=new_id,

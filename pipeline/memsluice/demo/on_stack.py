@@ -23,6 +23,7 @@ from memsluice.events.models import Recall
 from memsluice.events.partition import partition_of
 from memsluice.home import Home
 from memsluice.keystore import KeyStore
+from memsluice.lab.cast import reader_permits
 from memsluice.lab.streams import Restamp
 from memsluice.recall.freshness import FreshnessIndex
 from memsluice.recall.freshness_kafka import KafkaStoreLog
@@ -188,6 +189,7 @@ class StackSite:
             store=self._reads,
             encoder=encoder,
             keys=self._keys.keyring,
+            permits=reader_permits(self._keys.registry, wall_ms),
             publish=publish,
             now_ms=wall_ms,
             new_id=new_id,

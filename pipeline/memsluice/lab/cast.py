@@ -8,7 +8,8 @@ from memsluice.envelope.dsse import Signer
 from memsluice.envelope.keys import Algorithm, Ed25519Key, HmacKey, Key, Keyring, Purpose
 from memsluice.envelope.registry import DEFAULT_TIER, Credential, Registry, Role
 from memsluice.errors import ConfigError
-from memsluice.events.models import Channel
+from memsluice.events.models import Channel, Recall
+from memsluice.events.names import EventType
 from memsluice.keystore import KeyStore, issue_credential, public_half
 
 SOURCES: Final[Mapping[str, tuple[Role, Channel]]] = {
@@ -31,6 +32,11 @@ Signers = Mapping[tuple[str, str], Signer]
 def kid_of(tenant: str, source: str) -> str:
     """Return the key id of a tenant's source."""
     return f"{tenant}.{source}"
+
+
+def reader_permits(registry: Callable[[], Registry], now_ms: Callable[[], int]) -> Callable[[Recall], None]:
+    """Return the check of a recall against the grants of its tenant's reader, for a ``Recaller``."""
+    return lambda recall: registry().get(kid_of(recall.tenant, "reader")).check(EventType.RECALL, recall, now_ms())
 
 
 def in_memory(tenants: Iterable[str], *, seed: str) -> tuple[Keyring, Registry, dict[tuple[str, str], Signer]]:

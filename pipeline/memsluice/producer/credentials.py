@@ -5,9 +5,9 @@ from pathlib import Path
 
 import structlog
 
-from memsluice.envelope.registry import PUBLISHES
+from memsluice.envelope.registry import ANY, PUBLISHES
 from memsluice.errors import ConfigError, ExpiredKey, NotPermitted
-from memsluice.events.models import AnyPayload
+from memsluice.events.models import AnyPayload, SessionPayload
 from memsluice.events.names import EventType
 from memsluice.keyfiles import SigningCredential
 from memsluice.keystore import load_credential
@@ -80,3 +80,8 @@ def check(credential: SigningCredential, event_type: EventType, payload: AnyPayl
         raise NotPermitted(f"a {credential.role.value} credential may not publish {event_type.value}", field="type")
     if not credential.speaks_for(payload.tenant):
         raise NotPermitted(f"credential {credential.kid} is not of this tenant", field="tenant")
+    if isinstance(payload, SessionPayload):
+        if ANY not in credential.agents and payload.agent not in credential.agents:
+            raise NotPermitted(f"credential {credential.kid} may not speak for this agent", field="agent")
+        if ANY not in credential.principals and payload.principal not in credential.principals:
+            raise NotPermitted(f"credential {credential.kid} may not speak for this principal", field="principal")

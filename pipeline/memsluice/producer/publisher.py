@@ -130,6 +130,10 @@ class Publisher:
             self._produce(topic_of(payload), message, partial(self._delivered, receipt, payload.id, payload.tenant))
         return receipt
 
+    def check(self, payload: AnyPayload) -> None:
+        """Raise ExpiredKey or NotPermitted where :meth:`publish` would: before work is done that it would be for."""
+        self._permitted(payload)
+
     def _produce(self, topic: str, message: Message, delivered: "partial[None]") -> None:
         try:
             self._producer.produce(
@@ -182,11 +186,14 @@ class Publisher:
         self.close()
 
     def _signers(self, payload: AnyPayload) -> list[Signer]:
+        return [self._signer(credential) for credential in self._permitted(payload)]
+
+    def _permitted(self, payload: AnyPayload) -> list[SigningCredential]:
         now_ms, event_type = self._now_ms(), event_type_of(payload)
         signing = [source() for source in self._sources]
         for credential in signing:
             held.check(credential, event_type, payload, now_ms)
-        return [self._signer(credential) for credential in signing]
+        return signing
 
     def _signer(self, credential: SigningCredential) -> Signer:
         found = self._cache.get(credential.kid)

@@ -21,6 +21,11 @@ FETCH_MIN, FETCH_MAX = 20, 512
 """Objects that one search of a recall asks the store for: first four times k, then more if too many are withheld."""
 FETCH_GROWTH = 4
 
+Permits = Callable[[Recall], None]
+"""Raises NotPermitted or ExpiredKey for a recall (nothing returned yet) that the reader's credential may not publish.
+
+``RecallChannel.check`` is one. The gate checks the registry's grants again, but only after content was shown.
+"""
 Publish = Callable[[Recall], None]
 """Publishes a recall and returns once the broker (or the local log) has acknowledged it; raises otherwise."""
 
@@ -72,6 +77,7 @@ class Recaller:
         store: VectorStore,
         encoder: Encoder,
         keys: Callable[[], Keyring],
+        permits: Permits,
         publish: Publish,
         now_ms: Callable[[], int],
         new_id: Callable[[], str],
@@ -81,6 +87,7 @@ class Recaller:
         self._store = store
         self._encoder = encoder
         self._keys = keys
+        self._permits = permits
         self._publish = publish
         self._now_ms = now_ms
         self._new_id = new_id
@@ -101,8 +108,8 @@ class Recaller:
     ) -> Recalled:
         """Return the nearest verified entries after their recall event was acknowledged.
 
-        Raises MalformedEvent or LimitExceeded for bad arguments, StoreUnavailable, and whatever ``publish`` raises:
-        then nothing was shown.
+        Raises MalformedEvent or LimitExceeded for bad arguments, NotPermitted before anything is searched for somebody
+        whom the reader may not speak for, StoreUnavailable, and whatever ``publish`` raises: then nothing was shown.
         """
         return self.ask(Question(tenant, question, agent, principal, session, namespace, zone, k))
 
@@ -111,6 +118,7 @@ class Recaller:
         if not 1 <= question.k <= RETURNED_MAX:
             raise LimitExceeded(f"{question.k}, 1 to {RETURNED_MAX} allowed", field="k")
         draft = self._event(question, (), None)  # limits are checked before anything is encoded
+        self._permits(draft)
         vector_text = vector_to_text(self._encoder.encode([question.text])[0])
         asked = Asked(
             tenant=question.tenant,

@@ -9,6 +9,7 @@ from memsluice.encoder import Encoder, load_encoder
 from memsluice.events.ids import object_id
 from memsluice.events.models import Recall, Visibility, Zone
 from memsluice.events.names import EventType
+from memsluice.lab.cast import reader_permits
 from memsluice.lab.figures.bed import Bed, Sender
 from memsluice.lab.figures.ledger import Ledger
 from memsluice.lab.streams import Published
@@ -60,6 +61,7 @@ def ask_all(bed: Bed, events: Sequence[Published], ledger: Ledger) -> Asked:
         store=reader,
         encoder=encoder,
         keys=bed.store.keyring,
+        permits=reader_permits(bed.store.registry, wall_ms),
         publish=publish,
         now_ms=wall_ms,
         new_id=lambda: f"asked.{next(number)}",

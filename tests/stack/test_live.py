@@ -239,7 +239,8 @@ def test_status_and_logs_for_people_and_programs(stack):
     assert kafka.NAME in shown.stdout
     assert weaviate.NAME in shown.stdout
     assert '"state": "running"' in CliRunner().invoke(app, ["status", "--json", *home]).stdout
-    assert "Kafka Server started" in CliRunner().invoke(app, ["logs", "kafka", "-n", "500", *home]).stdout
+    shown = CliRunner().invoke(app, ["logs", "kafka", "-n", "5", *home])
+    assert (shown.exit_code, len(shown.stdout.strip().splitlines())) == (0, 6)  # where it is, and its last five lines
 
 
 def test_a_killed_server_comes_back_with_its_data(stack):

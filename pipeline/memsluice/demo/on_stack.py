@@ -51,6 +51,7 @@ class Workers:
         self.log = home.layout.logs / "demo-workers.log"
         self._running: list[subprocess.Popen[bytes]] = []
         with self.log.open("wb") as file:
+            os.fchmod(file.fileno(), 0o600)
             for stages in WORKERS:
                 command = [sys.executable, "-m", "memsluice.cli.main", "work", *stages]
                 options = ["--replica", REPLICA, "--home", str(home.path)]

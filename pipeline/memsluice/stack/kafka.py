@@ -131,6 +131,7 @@ def _jvm(layout: Layout, jars: Path, heap: str) -> list[str]:
         "-XX:+UseG1GC",
         "-XX:+ExitOnOutOfMemoryError",
         "-Djava.awt.headless=true",
+        f"-Djava.io.tmpdir={layout.config}",  # codecs unpack native libraries there; it goes with `down`
         f"-Dlog4j2.configurationFile={layout.config / 'kafka-log4j2.yaml'}",
         "-cp",
         f"{jars}/*",

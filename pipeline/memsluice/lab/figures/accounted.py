@@ -140,7 +140,10 @@ def real_stack_accounted(setting: Setting) -> Measured:
     return Measured(float(balanced and asked.sound()), tuple(table), (_NOTE,))
 
 
-_NOTE = "Policy: the one that ships, without daily write limits, because months of each stream pass within a minute."
+_NOTE = (
+    "Policy: the one that ships, without daily write limits and with room for 100,000 held entries a principal, because "
+    "months of each stream pass within a minute."
+)
 
 
 def _records(bed: Bed, topic: str) -> Iterator[Record]:

@@ -141,7 +141,7 @@ def real_stack_accounted(setting: Setting) -> Measured:
 
 
 _NOTE = (
-    "Policy: the one that ships, without daily write limits and with room for 100,000 held entries a principal, because "
+    "Policy: the one that ships, without daily write limits and with room for 100,000 held entries a principal: "
     "months of each stream pass within a minute."
 )
 

@@ -129,6 +129,7 @@ def _jvm(layout: Layout, jars: Path, heap: str) -> list[str]:
     return [
         f"-Xmx{heap}",
         "-XX:+UseG1GC",
+        "-XX:TieredStopAtLevel=1",  # beside its clients on a few cores, the second compiler costs more than it gives
         "-XX:+ExitOnOutOfMemoryError",
         "-Djava.awt.headless=true",
         f"-Djava.io.tmpdir={layout.config}",  # codecs unpack native libraries there; it goes with `down`

@@ -40,7 +40,7 @@ class Tuning:
     stream_buffer: int = 1024
     """Records Faust may queue before the stage; fetching stops above."""
     max_poll_records: int = 500
-    producer_linger_s: float = 0.0
+    producer_linger_s: float = 0.005
     """0: a batch is what gathers while the request before it is under way."""
     max_request_bytes: int = 5 * MIB
     """Largest record that can be sent; above the largest input, or its dead letter fails."""

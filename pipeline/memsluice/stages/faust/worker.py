@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -92,6 +93,8 @@ class _Worker:
         tasks: list[asyncio.Task[Any]] = [loop.create_task(told.wait())]
         tasks += [loop.create_task(self._live(app)) for app in self._apps]
         reporter = loop.create_task(self._report(on_progress, every_s)) if on_progress is not None else None
+        gc.collect()
+        gc.freeze()  # model and modules live as long as the process: no collection need walk them again
         LOG.info("worker starting", stages=[spec.name for spec in self._specs], replica=self._replica)
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         code = EXIT_OK if told.is_set() and not self._failures() else EXIT_FAILED

@@ -21,7 +21,7 @@ from memsluice.topics import names
 if TYPE_CHECKING:
     from memsluice.stages.faust.spec import StageSpec
 
-SEAL_BATCH, LAND_BATCH = 256, 256
+SEAL_BATCH, LAND_BATCH = 64, 128
 STAGES = ("seal", "screen", "land")
 
 

@@ -27,7 +27,7 @@ class Tuning:
     linger_s: float = 0.01
     """How long a batch that is not full may wait for more, and only right after a full one: an idle stage never
     waits, a saturated one does not fall back to batches of one because of a hiccup."""
-    in_flight: int = 512
+    in_flight: int = 1024
     """Most records whose sends (outputs or changelog) the broker has not confirmed yet."""
     drain_s: float = 5.0
     """How long a revocation or a stop waits for records in work. What is not finished then is read again."""

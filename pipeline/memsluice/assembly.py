@@ -21,7 +21,9 @@ from memsluice.topics import names
 if TYPE_CHECKING:
     from memsluice.stages.faust.spec import StageSpec
 
-SEAL_BATCH, LAND_BATCH = 64, 128
+SEAL_BATCH, LAND_BATCH = 128, 128
+SEAL_THREADS = 2
+"""Batches that *seal* works on at once: its batches share nothing, and one is signed while another is embedded."""
 STAGES = ("seal", "screen", "land")
 
 
@@ -102,8 +104,8 @@ class Assembly:
                 inputs=(names.EVENTS, names.COMMANDS),
                 outputs=(names.SEALED, names.DEAD_LETTER),
                 kind="batch",
-                stage=lambda: self.seal(load_encoder()),
-                tuning=Tuning(batch_size=SEAL_BATCH),
+                stage=lambda: self.seal(load_encoder(threads=1)),  # a batch, a thread
+                tuning=Tuning(batch_size=SEAL_BATCH, threads=SEAL_THREADS),
             ),
             "screen": StageSpec(
                 name="screen",

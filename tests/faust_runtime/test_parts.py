@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -10,11 +11,13 @@ from mode.utils.queues import FlowControlEvent, ThrowableQueue
 
 from memsluice.errors import ConfigError, GapError
 from memsluice.stages.faust.acker import Acker
+from memsluice.stages.faust.batching import BatchRunner
 from memsluice.stages.faust.faults import AFTER_OUTPUT, BEFORE_CHANGELOG, Faults
 from memsluice.stages.faust.gaps import GapDetector
 from memsluice.stages.faust.overrides import GuardedFlow, StageConsumerThread
 from memsluice.stages.faust.spec import StageSpec, Tuning
-from memsluice.stages.faust.thread import StageThread
+from memsluice.stages.faust.thread import StageThreads
+from memsluice.stages.records import Output
 
 from .dummies import Count, Stamp
 
@@ -253,29 +256,68 @@ def test_a_mistyped_fault_is_refused(text: str) -> None:
         Faults.from_environment({"MEMSLUICE_CRASH_AT": text})
 
 
-def test_the_stage_thread_does_not_keep_the_interpreter_alive() -> None:
-    """A stage that hangs for ever must not turn SIGTERM into a hang: its thread is a daemon."""
+def test_stage_threads_do_not_keep_the_interpreter_alive() -> None:
+    """A stage that hangs for ever must not turn SIGTERM into a hang: its threads are daemons."""
     before = set(threading.enumerate())
-    thread = StageThread("t")
+    threads = StageThreads("t", 2)
     started = set(threading.enumerate()) - before
-    assert [each.daemon for each in started] == [True]
-    thread.close()
+    assert [each.daemon for each in started] == [True, True]
+    threads.close()
 
 
-def test_the_stage_thread_carries_results_and_errors() -> None:
+def test_batches_in_work_at_once_leave_in_order() -> None:
+    """Offsets are committed up to the first gap: a batch that is ready early waits for the ones before it."""
+    second_began, taken = threading.Event(), []
+
+    class Slow:
+        def process(self, batch: Any) -> list[list[Output]]:
+            if batch[0].offset == 0:
+                assert second_began.wait(30)  # cannot come while there is one thread only
+            else:
+                second_began.set()
+            return [[] for _ in batch]
+
+    async def scene() -> None:
+        spec = StageSpec(
+            name="x",
+            app_id="x",
+            user="x",
+            inputs=("a",),
+            outputs=("c",),
+            kind="batch",
+            stage=Slow(),
+            tuning=Tuning(batch_size=2, threads=2),
+        )
+        runner = BatchRunner(spec, Slow(), Faults())
+        runner.begin({0})
+        for offset in range(4):
+            record = {"topic": "a", "partition": 0, "key": b"k", "value": b"v", "headers": (), "timestamp": 1.0}
+            await runner._take(SimpleNamespace(offset=offset, **record))
+        jobs = [asyncio.ensure_future(job()) for job in runner._jobs()]
+        for _ in range(4):
+            taken.append((await runner._results.get()).message.offset)
+        for job in jobs:
+            job.cancel()
+        await runner.stop()
+
+    _run(scene())
+    assert taken == [0, 1, 2, 3]
+
+
+def test_stage_threads_carry_results_and_errors() -> None:
     """What the stage raises arrives at the caller, StopIteration included, which a future can't hold."""
 
     def broken() -> None:
         raise StopIteration
 
     async def scene() -> None:
-        thread = StageThread("t")
-        assert await thread.run(lambda a, b: a + b, 2, 3) == 5
+        threads = StageThreads("t")
+        assert await threads.submit(lambda a, b: a + b, 2, 3) == 5
         with pytest.raises(ZeroDivisionError):
-            await thread.run(lambda: 1 // 0)
+            await threads.submit(lambda: 1 // 0)
         with pytest.raises(RuntimeError, match="StopIteration"):
-            await thread.run(broken)
-        thread.close()
+            await threads.submit(broken)
+        threads.close()
 
     _run(scene())
 
@@ -286,7 +328,9 @@ def test_a_stateful_stage_has_one_input() -> None:
         StageSpec(name="x", app_id="x", user="x", inputs=("a", "b"), outputs=("c",), kind="stateful", stage=Count("c"))
 
 
-@pytest.mark.parametrize("bad", [{"batch_size": 0}, {"batch_size": 2000}, {"in_flight": 0}, {"drain_s": 30.0}])
+@pytest.mark.parametrize(
+    "bad", [{"batch_size": 0}, {"batch_size": 2000}, {"threads": 0}, {"in_flight": 0}, {"drain_s": 30.0}]
+)
 def test_tuning_out_of_range_is_refused(bad: dict[str, Any]) -> None:
     """Every bound is checked where it is set; a drain longer than the rebalance would cost the membership."""
     with pytest.raises(ConfigError):

@@ -1,7 +1,7 @@
-"""Batch stages: whatever has arrived goes to the stage's thread as soon as that is free.
+"""Batch stages: whatever has arrived goes to a thread of the stage as soon as one is free.
 
 So an idle stage adds no waiting, and batches grow by themselves with the load. While one batch's results are being
-sent, the next one is already in the thread.
+sent, the next one is already in a thread; results are handed on in the order in which their batches were taken.
 """
 
 import asyncio
@@ -13,10 +13,12 @@ from memsluice.errors import StateError
 from memsluice.stages.faust.faults import Faults
 from memsluice.stages.faust.runner import Result, StageRunner, to_record
 from memsluice.stages.faust.spec import Stage, StageSpec
-from memsluice.stages.faust.thread import StageThread
+from memsluice.stages.faust.thread import StageThreads
 
 _Item = tuple[int, Any]
 """Generation and message."""
+_UnderWay = tuple[list[_Item], "asyncio.Future[Any]"]
+"""A batch, and what its thread will return."""
 
 
 class BatchRunner(StageRunner):
@@ -28,17 +30,19 @@ class BatchRunner(StageRunner):
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
-        self._thread = StageThread(f"stage-{spec.name}")
+        self._threads = StageThreads(f"stage-{spec.name}", self.tuning.threads)
+        self._free = asyncio.Semaphore(self.tuning.threads)
+        self._under_way: asyncio.Queue[_UnderWay] = asyncio.Queue()  # bounded by _free
         self._bytes_left = 0
 
     async def stop(self) -> None:
-        """Cancel the tasks; the thread ends after the call it is in, which nobody waits for."""
+        """Cancel the tasks; the threads end after the calls they are in, which nobody waits for."""
         await super().stop()
-        self._thread.close()
+        self._threads.close()
 
     async def _take(self, message: Any) -> None:
         generation = self.generation
-        while len(self._queue) >= 2 * self.tuning.batch_size and generation == self.generation:
+        while len(self._queue) >= (1 + self.tuning.threads) * self.tuning.batch_size and generation == self.generation:
             self._room.clear()
             await self._room.wait()
         if self._closed_to(generation):
@@ -65,26 +69,32 @@ class BatchRunner(StageRunner):
         self._room.set()
 
     def _jobs(self) -> Sequence[Callable[[], Awaitable[None]]]:
-        return (self._batches,)
+        return (self._batches, self._hand_on)
 
     async def _batches(self) -> None:
+        """Give batches to free threads."""
         was_full = False
         while True:
-            items = await self._next_batch(linger=was_full)
+            await self._free.acquire()
+            items: list[_Item] = []
+            while not items:
+                items = await self._next_batch(linger=was_full)
             was_full = len(items) >= self.tuning.batch_size
-            if items:
-                await self._process(items)
+            records = [to_record(message) for _, message in items]
+            self._under_way.put_nowait((items, self._threads.submit(self.stage.process, records)))
 
-    async def _process(self, items: list[_Item]) -> None:
-        generation = items[0][0]
-        records = [to_record(message) for _, message in items]
-        outputs = await self._thread.run(self.stage.process, records)
-        if len(outputs) != len(items):
-            raise StateError(f"stage {self.spec.name} returned {len(outputs)} results for {len(items)} records")
-        for (_, message), results in zip(items, outputs, strict=True):
-            if generation != self.generation:
-                return
-            await self._results.put(Result(message, generation, results))
+    async def _hand_on(self) -> None:
+        """Hand on what the threads returned, batch after batch."""
+        while True:
+            items, returned = await self._under_way.get()
+            outputs = await returned
+            self._free.release()
+            if len(outputs) != len(items):
+                raise StateError(f"stage {self.spec.name} returned {len(outputs)} results for {len(items)} records")
+            for (generation, message), results in zip(items, outputs, strict=True):
+                if generation != self.generation:
+                    break
+                await self._results.put(Result(message, generation, results))
 
     async def _next_batch(self, *, linger: bool) -> list[_Item]:
         """Return what is there, at most a full batch; wait for the first record only (or the linger, under load)."""

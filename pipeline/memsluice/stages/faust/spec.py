@@ -22,6 +22,9 @@ class Tuning:
 
     batch_size: int = 64
     """Most records handed to a batch stage at once, 1 to 1024."""
+    threads: int = 1
+    """Batches of a batch stage in work at the same time, 1 to 16. More than one only where no batch depends on what
+    another did; results leave in order all the same."""
     batch_bytes: int = 8 * MIB
     """A batch ends when keys and values together reach this size."""
     linger_s: float = 0.01
@@ -50,6 +53,8 @@ class Tuning:
     def __post_init__(self) -> None:
         if not 1 <= self.batch_size <= 1024:
             raise ConfigError(f"batch_size must be 1 to 1024, is {self.batch_size}")
+        if not 1 <= self.threads <= 16:
+            raise ConfigError(f"threads must be 1 to 16, is {self.threads}")
         if self.in_flight < 1 or self.batch_bytes < 1:
             raise ConfigError("in_flight and batch_bytes must be positive")
         if self.drain_s >= self.rebalance_s or self.drain_s >= self.stop_s:

@@ -1,4 +1,4 @@
-"""One daemon thread that runs a stage's blocking calls, one after the other.
+"""Daemon threads that run a stage's blocking calls, started in order.
 
 Not a ``ThreadPoolExecutor``: the interpreter joins those at exit, so a stage that hangs on a dead sink would keep
 the process alive for ever.
@@ -14,24 +14,28 @@ from typing import Any
 _Job = tuple[asyncio.AbstractEventLoop, "asyncio.Future[Any]", Callable[..., Any], tuple[Any, ...]]
 
 
-class StageThread:
-    """Runs functions in order. The caller awaits each result, so the queue never holds more than it submitted."""
+class StageThreads:
+    """``threads`` threads that take calls in order. The caller bounds how many calls wait."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, threads: int = 1) -> None:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
-        self._thread.start()
+        self._threads = [
+            threading.Thread(target=self._work, name=f"{name}-{number}", daemon=True) for number in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
 
-    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call ``function(*arguments)`` in the thread and return what it returns, or raise what it raises."""
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> "asyncio.Future[Any]":
+        """Call ``function(*arguments)`` in a thread; the future gives what it returns, or raises what it raises."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         self._jobs.put((loop, future, function, arguments))
-        return await future
+        return future
 
     def close(self) -> None:
-        """Let the thread end after the call it is in. Does not wait for it."""
-        self._jobs.put(None)
+        """Let each thread end after the call it is in. Does not wait for them."""
+        for _ in self._threads:
+            self._jobs.put(None)
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:

@@ -81,7 +81,9 @@ def main() -> int:
         Connection.from_file(Path(plan["connection"])),
         data_dir=Path(plan["data_dir"]),
         replica=plan["replica"],
-        on_progress=lambda rows: print("progress", [(r.topic, r.partition, r.committed, r.end, r.lag) for r in rows]),
+        on_progress=lambda stages: print(
+            "progress", [(r.topic, r.partition, r.committed, r.end, r.lag) for stage in stages for r in stage.partitions]
+        ),
         progress_every_s=0.5,
     )
 

@@ -16,8 +16,21 @@ def work(
     stages: Annotated[list[str], typer.Argument(help=f"Any of {', '.join(STAGES)}.")],
     replica: Annotated[str, typer.Option(help="Name of this worker among those that run the same stages.")] = "0",
     home: Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice")] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--metrics-port", min=0, max=65535, help="Serve /metrics, /livez and /readyz; 0: a free port."),
+    ] = None,
+    host: Annotated[str, typer.Option("--metrics-host", help="Interface of the endpoint.")] = "127.0.0.1",
+    tenants: Annotated[
+        int,
+        typer.Option("--tenant-metrics", min=0, max=1000, help="Tenants with a metric label of their own."),
+    ] = 0,
 ) -> None:
-    """Run stages until SIGTERM; more workers with other replica names share the partitions."""
+    """Run stages until SIGTERM; more workers with other replica names share the partitions.
+
+    Spans are exported over OTLP/HTTP where OTEL_EXPORTER_OTLP_ENDPOINT names a backend; OpenTelemetry's own variables
+    set the rest.
+    """
     unknown = [stage for stage in stages if stage not in STAGES]
     if unknown:
         raise ConfigError(f"there is no stage {unknown[0]!r}; there are: {', '.join(STAGES)}")
@@ -25,9 +38,19 @@ def work(
     from memsluice.connection import Connection
     from memsluice.home import Home
     from memsluice.stages.faust.worker import run_worker
+    from memsluice.telemetry.watching import Telemetry
 
     place = Home.at(home)
     connection = Connection.load(home)
     specs = Assembly.at(place).specs(connection)
     chosen = [specs[stage] for stage in dict.fromkeys(stages)]
-    raise typer.Exit(run_worker(chosen, connection, data_dir=place.workers_dir, replica=replica))
+    telemetry = Telemetry(chosen, instance=replica, host=host, port=port, tenants_max=tenants)
+    if telemetry.endpoint is not None:
+        typer.echo(f"metrics and health: http://{host}:{telemetry.endpoint.port}/metrics", err=True)
+    try:
+        code = run_worker(
+            telemetry.specs, connection, data_dir=place.workers_dir, replica=replica, on_progress=telemetry.report
+        )
+    finally:
+        telemetry.close()
+    raise typer.Exit(code)

@@ -121,7 +121,8 @@ def _seen(rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, dr
         sessions.recalled(rows, payload, session, policy, context.now_ms)
         if draft.vector is not None and not draft.findings and draft.memsad is not None:
             draft.memsad = draft.memsad.asked(rows, draft.vector)
-    return Decision.REJECT if draft.findings else Decision.RECORD
+        draft.add(sessions.read(rows, payload))
+    return Decision.REJECT if draft.decision() is not Decision.ACCEPT else Decision.RECORD
 
 
 def _write(rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, context: Context, draft: _Draft) -> Decision:

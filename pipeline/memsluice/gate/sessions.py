@@ -4,11 +4,12 @@ A session is bound to agent and principal by its first event. Its taint is the m
 observed and never falls; a session that no runtime credential opened counts as tainted, since what it saw is unknown.
 """
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
-from memsluice.events.models import Observation, Origin, Recall, SessionPayload, Tier, Zone
+from memsluice.events.models import Observation, Origin, Recall, Returned, SessionPayload, Tier, Zone
 from memsluice.gate.policy import DAY_MS, Policy
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding
@@ -121,12 +122,24 @@ def recalled(rows: TenantRows, recall: Recall, session: Session, policy: Policy,
     after = session
     for returned in recall.returned:
         entry = rows.get("entry", returned.event_id)
-        place = (returned.object_id, returned.version)
-        known = entry is not None and (entry["object"], entry["version"]) == place
-        clean = known and not entry["taint"] and recall.zone is Zone.GUIDANCE and not returned.taint
+        clean = _admitted(rows, returned) and not entry["taint"] and recall.zone is Zone.GUIDANCE and not returned.taint
         if not clean:
             tier = Tier(entry["tier"]) if entry is not None else Tier.EXTERNAL_WEB
             after = tainted(after, f"recalled:{returned.event_id}", max(tier, returned.tier))
     if after != session:
         _save(rows, recall.session, after, policy, now_ms)
     return after
+
+
+def read(rows: TenantRows, recall: Recall) -> Finding | None:
+    """Count what a recall says it returned: by tier, and how many entries the gate never admitted (must be none)."""
+    if not recall.returned:
+        return None
+    tiers = Counter(returned.tier.name for returned in recall.returned)
+    unknown = sum(not _admitted(rows, returned) for returned in recall.returned)
+    return Finding("recalls.returned", Decision.ACCEPT, {"tiers": dict(sorted(tiers.items())), "unknown": unknown})
+
+
+def _admitted(rows: TenantRows, returned: Returned) -> bool:
+    entry = rows.get("entry", returned.event_id)
+    return entry is not None and (entry["object"], entry["version"]) == (returned.object_id, returned.version)

@@ -4,9 +4,9 @@ A stage is ordinary code over these types: it never sees a consumer, a producer 
 (:mod:`memsluice.stages.faust` and :mod:`memsluice.stages.embedded`) move the bytes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -48,10 +48,14 @@ class RowChange:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one record led to. ``changes`` are applied in the order given, outputs sent after them."""
+    """What one record led to. ``changes`` are applied in the order given, outputs sent after them.
+
+    ``verdict`` is for whoever watches: what was decided now; None where nothing was (a repetition, a marker).
+    """
 
     outputs: Sequence[Output] = field(default_factory=tuple)
     changes: Sequence[RowChange] = field(default_factory=tuple)
+    verdict: Mapping[str, Any] | None = None
 
 
 class Rows(Protocol):

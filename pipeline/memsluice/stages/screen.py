@@ -131,7 +131,7 @@ class ScreenStage:
         swept = self._sweeper.expired(record.partition, sealed.tenant, rows, now_ms)
         changes += [change for change in swept if change.key not in touched]
         self._memsad[(record.partition, sealed.tenant)] = outcome.memsad
-        return Step(outputs, changes)
+        return Step(outputs, changes, verdict)
 
     def _event_change(
         self, sealed: Sealed, outcome: Outcome, verdict: dict[str, Any], rows: Rows, now_ms: int

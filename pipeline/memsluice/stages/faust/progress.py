@@ -1,4 +1,4 @@
-"""Liveness: how far each partition's commit is, and how far the log. A worker that does not advance is not alive."""
+"""How a worker's stages get on: their commits, the logs' ends, what they hold. What liveness and readiness go by."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +19,27 @@ class PartitionProgress:
     def lag(self) -> int | None:
         """Records that are in the log and not committed."""
         return None if self.committed is None or self.end is None else max(0, self.end - self.committed)
+
+
+@dataclass(frozen=True, slots=True)
+class StageProgress:
+    """One stage of this process.
+
+    ``ready``: it has joined its group, its state is recovered and it takes records. ``oldest_ms`` is the append time
+    (Unix ms) of the oldest record taken in and not committed, None where there is none.
+    """
+
+    stage: str
+    ready: bool
+    oldest_ms: int | None
+    partitions: tuple[PartitionProgress, ...]
+
+
+def stage_progress(app: Any) -> StageProgress:
+    """Return the progress of an app's stage."""
+    runner = app.runner
+    ready = not runner.draining and runner.failure is None and not app.tables.recovery.in_recovery
+    return StageProgress(runner.spec.name, ready, runner.oldest_ms(), tuple(progress(app)))
 
 
 def progress(app: Any) -> Sequence[PartitionProgress]:

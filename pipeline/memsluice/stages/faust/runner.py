@@ -6,6 +6,7 @@ assignment; whatever belongs to an older one is dropped and never acknowledged.
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +69,8 @@ class StageRunner(ABC):
         self._tasks: list[asyncio.Task[None]] = []
         self._quiet = asyncio.Event()
         self._outputs = frozenset(spec.outputs)
+        self._taken: dict[Any, deque[int]] = {}
+        """Append times of the records held, a partition each; released in the order in which they were taken."""
 
     # --- life cycle ---
 
@@ -130,6 +133,11 @@ class StageRunner(ABC):
         if self.failure is None:
             self.acker.clear()
         self._gaps.clear()
+        self._taken.clear()
+
+    def oldest_ms(self) -> int | None:
+        """Return the append time (Unix ms) of the oldest record held, or None."""
+        return min((times[0] for times in self._taken.values() if times), default=None)
 
     # --- in ---
 
@@ -150,6 +158,7 @@ class StageRunner(ABC):
             self.app.consumer.untrack(message)
         elif self._gaps.see(message.tp, message.offset):
             self.held += 1
+            self._taken.setdefault(message.tp, deque()).append(round(message.timestamp * 1000))
             await self._take(message)
         else:
             self.app.consumer.untrack(message)  # the first copy is in work
@@ -200,6 +209,7 @@ class StageRunner(ABC):
 
     def _release(self, message: Any) -> None:
         self.app.consumer.release(message)
+        self._taken[message.tp].popleft()
         self._let_go()
 
     def _let_go(self) -> None:

@@ -18,7 +18,7 @@ from memsluice.errors import ConfigError
 from memsluice.stages.faust.apps import build_app
 from memsluice.stages.faust.faults import Faults
 from memsluice.stages.faust.overrides import StageApp
-from memsluice.stages.faust.progress import PartitionProgress, progress
+from memsluice.stages.faust.progress import StageProgress, stage_progress
 from memsluice.stages.faust.spec import StageSpec
 
 LOG = structlog.get_logger(__name__)
@@ -29,7 +29,7 @@ EXIT_FAILED: Final = 70
 EXIT_HUNG: Final = 75
 """The worker was told to stop and something hung; it was cut off at its bound. Nothing is lost."""
 
-OnProgress = Callable[[Sequence[PartitionProgress]], None]
+OnProgress = Callable[[Sequence[StageProgress]], None]
 Resolve = Callable[[str], StageSpec]
 
 
@@ -139,7 +139,7 @@ class _Worker:
     async def _report(self, on_progress: OnProgress, every_s: float) -> None:
         while True:
             await asyncio.sleep(every_s)
-            on_progress([row for app in self._apps for row in progress(app)])
+            on_progress([stage_progress(app) for app in self._apps])
 
 
 class _Watchdog:

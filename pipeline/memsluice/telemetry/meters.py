@@ -1,0 +1,159 @@
+"""Keeps the registry's metrics: what the stages' results mean in numbers. Safe for several threads."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from memsluice.events.models import Tier
+from memsluice.events.names import EventType
+from memsluice.gate.verdict import Decision
+from memsluice.stages.faust.progress import StageProgress
+from memsluice.stages.records import Output, Record
+from memsluice.telemetry import registry, spans
+from memsluice.telemetry.registry import Metric
+
+DRIFT_TENANTS_MAX = 1_024
+"""Tenants whose calibration is followed for the drift gauge; those scored last."""
+
+
+class Meters:
+    """One process's metrics. ``tenants_max`` is how many tenants get a label of their own; 0 keeps tenants out."""
+
+    def __init__(self, tenants_max: int = 0) -> None:
+        self.collectors = CollectorRegistry(auto_describe=True)
+        self._metrics = {metric.name: _make(metric, self.collectors) for metric in registry.METRICS}
+        self._tenants_max = tenants_max
+        self._tenants: set[str] = set()
+        self._drift = Drift()
+        self._metrics[registry.DRIFT.name].set_function(self._drift.largest)
+
+    def add(self, metric: Metric, *labels: str, amount: float = 1) -> None:
+        """Count up a counter."""
+        self._of(metric, labels).inc(amount)
+
+    def observe(self, metric: Metric, value: float, *labels: str) -> None:
+        """Add an observation to a histogram."""
+        self._of(metric, labels).observe(value)
+
+    def set(self, metric: Metric, value: float, *labels: str) -> None:
+        """Set a gauge."""
+        self._of(metric, labels).set(value)
+
+    def partitions(self, stages: Sequence[StageProgress]) -> None:
+        """Set lag and commit of every partition that is assigned now, and forget those given to another worker."""
+        for metric in (registry.LAG, registry.COMMITTED):
+            self._metrics[metric.name].clear()
+        for stage in stages:
+            for row in stage.partitions:
+                labels = (stage.stage, row.topic, str(row.partition))
+                if row.lag is not None:
+                    self.set(registry.LAG, row.lag, *labels)
+                if row.committed is not None:
+                    self.set(registry.COMMITTED, row.committed, *labels)
+
+    def stage_call(self, stage: str, records: Sequence[Record], started_ns: int, ended_ns: int) -> None:
+        """Count a call of a stage, its duration, and each record's latency since its append (Unix ns)."""
+        self.observe(registry.STAGE_SECONDS, (ended_ns - started_ns) / 1e9, stage)
+        self.observe(registry.BATCH_RECORDS, len(records), stage)
+        latency = self._of(registry.LATENCY_SECONDS, (stage,))
+        for record in records:
+            latency.observe(max(0.0, ended_ns / 1e9 - record.timestamp_ms / 1e3))
+
+    def outputs(self, stage: str, results: Sequence[Sequence[Output]]) -> None:
+        """Count what a batch stage made of its records."""
+        for outputs in results:
+            said = spans.of_outputs(outputs)
+            self.add(registry.RECORDS, stage, str(said[spans.OUTCOME]))
+            if said[spans.OUTCOME] == "dead_letter":
+                self.add(registry.DEAD_LETTERS, stage, str(said.get(spans.ERROR_TYPE, "unknown")))
+
+    def verdict(self, stage: str, verdict: Mapping[str, Any] | None) -> None:
+        """Count a verdict by everything that is asked of it; None: nothing was decided, the record being a
+        repetition or a dead letter's marker."""
+        self.add(registry.RECORDS, stage, "undecided" if verdict is None else verdict["decision"])
+        if verdict is None:
+            return
+        self.add(registry.VERDICTS, verdict["type"], verdict["decision"])
+        for reason in verdict["reasons"]:
+            self.add(registry.REASONS, reason)
+        if self._tenants_max:
+            self.add(registry.TENANT_VERDICTS, self._tenant(verdict["tenant"]), verdict["decision"])
+        if verdict["type"] == EventType.WRITE:
+            self._write(verdict)
+        for finding in verdict["findings"]:
+            if finding["code"] == "recalls.returned":
+                self._read(finding["detail"])
+
+    def _read(self, detail: Mapping[str, Any]) -> None:
+        for tier, count in detail["tiers"].items():
+            self.add(registry.READS, tier, amount=count)
+        self.add(registry.UNVERIFIED_READS, amount=detail["unknown"])
+
+    def _write(self, verdict: Mapping[str, Any]) -> None:
+        trust = Tier(verdict["tier"]).name
+        self.add(registry.WRITES, trust)
+        if verdict["object_id"] is not None:
+            self.add(registry.ENTRIES, trust)
+        if verdict["decision"] in (Decision.QUARANTINE, Decision.REJECT):
+            for reason in verdict["reasons"]:
+                self.add(registry.WRITES_REJECTED, reason)
+        if verdict["decision"] == Decision.QUARANTINE:
+            self.add(registry.HELD)
+        for finding in verdict["findings"]:
+            for pattern in finding["detail"].get("patterns", ()):
+                self.add(registry.SIGNALS, pattern)
+        if score := verdict["score"]:
+            self._score(verdict["tenant"], score)
+
+    def _score(self, tenant: str, score: Mapping[str, Any]) -> None:
+        self.add(registry.PHASES, score["phase"])
+        if score["score"] is not None and score["threshold"] is not None:
+            self.observe(registry.MARGIN, score["score"] - score["threshold"])
+        self._drift.see(tenant, score)
+
+    def _tenant(self, tenant: str) -> str:
+        if tenant not in self._tenants and len(self._tenants) >= self._tenants_max:
+            return registry.OTHER
+        self._tenants.add(tenant)
+        return tenant
+
+    def _of(self, metric: Metric, labels: tuple[str, ...]) -> Any:
+        found = self._metrics[metric.name]
+        return found.labels(*labels) if labels else found
+
+
+class Drift:
+    """How far each tenant's mean reference score moved since one whole window before, in standard deviations."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[str, tuple[int, float, float]] = OrderedDict()
+
+    def see(self, tenant: str, score: Mapping[str, Any]) -> None:
+        """Take in one score of a verdict; one without mean or spread says nothing."""
+        mu, sigma, window, size = score["mu"], score["sigma"], score["window_id"], score["window_size"]
+        if mu is None or not sigma or not size:
+            return
+        since, reference, shift = self._seen.get(tenant, (window, mu, 0.0))
+        if window - since >= size:
+            since, reference, shift = window, mu, abs(mu - reference) / sigma
+        self._seen[tenant] = (since, reference, shift)
+        self._seen.move_to_end(tenant)
+        while len(self._seen) > DRIFT_TENANTS_MAX:
+            self._seen.popitem(last=False)
+
+    def largest(self) -> float:
+        """Return the largest shift; 0 before any window was whole."""
+        return max((shift for _, _, shift in tuple(self._seen.values())), default=0.0)
+
+
+def _make(metric: Metric, collectors: CollectorRegistry) -> Any:
+    kinds: dict[str, Any] = {
+        "counter": Counter,
+        "gauge": Gauge,
+        "histogram": partial(Histogram, buckets=metric.buckets),
+    }
+    name = f"{registry.PREFIX}{metric.name}"
+    return kinds[metric.kind](name, metric.help, metric.labels, registry=collectors)

@@ -1,0 +1,74 @@
+"""A stage with somebody watching: the stage itself knows nothing of spans and metrics."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import time_ns
+
+from memsluice.stages.records import BatchStage, Output, Record, Rows, StatefulStage, Step
+from memsluice.telemetry import registry
+from memsluice.telemetry.meters import Meters
+from memsluice.telemetry.tracing import StageTracer
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who watches a stage: metrics always, spans where a backend is named."""
+
+    stage: str
+    meters: Meters
+    tracer: StageTracer | None
+    now_ns: Callable[[], int] = time_ns
+
+    def failed(self, records: Sequence[Record], error: BaseException, started_ns: int) -> None:
+        """Tell of a call that raised."""
+        self.meters.add(registry.FAILURES, self.stage)
+        if self.tracer is not None:
+            self.tracer.failed(records, error, started_ns)
+
+
+class ObservedBatch:
+    """A batch stage that is watched."""
+
+    def __init__(self, stage: BatchStage, watch: Watch) -> None:
+        self._stage = stage
+        self._watch = watch
+
+    def process(self, batch: Sequence[Record]) -> list[list[Output]]:
+        """As the stage does."""
+        watch, started = self._watch, self._watch.now_ns()
+        try:
+            results = self._stage.process(batch)
+        except Exception as error:
+            watch.failed(batch, error, started)
+            raise
+        watch.meters.stage_call(watch.stage, batch, started, watch.now_ns())
+        watch.meters.outputs(watch.stage, results)
+        if watch.tracer is not None:
+            watch.tracer.batch(batch, results, started)
+        return results
+
+
+class ObservedStateful:
+    """A stateful stage that is watched."""
+
+    def __init__(self, stage: StatefulStage, watch: Watch) -> None:
+        self._stage = stage
+        self._watch = watch
+
+    def process(self, record: Record, rows: Rows) -> Step:
+        """As the stage does."""
+        watch, started = self._watch, self._watch.now_ns()
+        try:
+            step = self._stage.process(record, rows)
+        except Exception as error:
+            watch.failed((record,), error, started)
+            raise
+        watch.meters.stage_call(watch.stage, (record,), started, watch.now_ns())
+        watch.meters.verdict(watch.stage, step.verdict)
+        if watch.tracer is not None:
+            watch.tracer.record(record, step.verdict, started)
+        return step
+
+    def forget(self, partition: int) -> None:
+        """As the stage does."""
+        self._stage.forget(partition)

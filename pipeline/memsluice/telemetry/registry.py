@@ -1,0 +1,149 @@
+"""Every metric there is: the endpoint, the docs page, the dashboard and the alerts are made from this list.
+
+Labels have few values by design: stages, topics, partitions and codes of the gate are known sets. ``tenant`` is a label
+only where an operator asks for it, and then of a bounded number of tenants; the rest share ``other``.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+PREFIX: Final = "memsluice_"
+SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+MARGINS: Final = (-0.5, -0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 0.5)
+SIZES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+OTHER: Final = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric. ``name`` is without prefix and, for a counter, without ``_total``.
+
+    ``series_max`` is how many label combinations one process can make of it, tenants apart.
+    """
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+    series_max: int = 1
+
+    @property
+    def exported(self) -> str:
+        """The name under which Prometheus knows it."""
+        return f"{PREFIX}{self.name}{'_total' if self.kind == 'counter' else ''}"
+
+
+RECORDS = Metric("records", "counter", "Records processed, by stage and outcome.", ("stage", "outcome"), series_max=40)
+STAGE_SECONDS = Metric(
+    "stage_seconds", "histogram", "Time one call of a stage took: a batch, or one record.", ("stage",), SECONDS, 3
+)
+BATCH_RECORDS = Metric(
+    "batch_records", "histogram", "Records that one call of a stage was given.", ("stage",), SIZES, 3
+)
+LATENCY_SECONDS = Metric(
+    "latency_seconds", "histogram", "From a record's append to the end of its processing.", ("stage",), SECONDS, 3
+)
+FAILURES = Metric("failures", "counter", "Calls of a stage that raised; the worker ends.", ("stage",), series_max=3)
+DEAD_LETTERS = Metric(
+    "dead_letters", "counter", "Dead letters, by stage and reason code.", ("stage", "reason"), series_max=80
+)
+VERDICTS = Metric(
+    "verdicts", "counter", "Verdicts, by type of event and decision.", ("type", "decision"), series_max=24
+)
+REASONS = Metric(
+    "verdict_reasons",
+    "counter",
+    "Reason codes of verdicts: a verdict counts once for each.",
+    ("reason",),
+    series_max=80,
+)
+WRITES = Metric("memory_writes", "counter", "Writes decided, by trust tier (seed 002).", ("trust",), series_max=5)
+WRITES_REJECTED = Metric(
+    "memory_writes_rejected",
+    "counter",
+    "Writes that did not land, by reason code (seed 002): rejected or held.",
+    ("reason",),
+    series_max=80,
+)
+READS = Metric(
+    "memory_reads", "counter", "Entries returned to readers, by trust tier (seed 002).", ("trust_tier",), series_max=5
+)
+SIGNALS = Metric(
+    "memory_poisoning_signals",
+    "counter",
+    "Instruction patterns found in writes, by pattern (seed 002).",
+    ("pattern",),
+    series_max=40,
+)
+ENTRIES = Metric(
+    "memory_entries_admitted",
+    "counter",
+    "Entries admitted, by tier; what expired or was replaced is not taken off (seed 002 names a gauge).",
+    ("trust",),
+    series_max=5,
+)
+HELD = Metric("quarantine_held", "counter", "Writes put into quarantine.")
+MARGIN = Metric(
+    "memsad_margin", "histogram", "Score minus threshold of scored writes: how near the line they lie.", (), MARGINS
+)
+PHASES = Metric("calibration_phase", "counter", "Scored writes by calibration phase.", ("phase",), series_max=5)
+DRIFT = Metric(
+    "calibration_drift",
+    "gauge",
+    "Largest shift, over tenants, of the mean reference score since a whole window before, in standard deviations.",
+)
+LAG = Metric(
+    "lag_records",
+    "gauge",
+    "Records in the log that are not committed.",
+    ("stage", "topic", "partition"),
+    series_max=40,
+)
+COMMITTED = Metric(
+    "committed_offset", "gauge", "Next offset to commit from.", ("stage", "topic", "partition"), series_max=40
+)
+OLDEST_SECONDS = Metric(
+    "oldest_unprocessed_seconds",
+    "gauge",
+    "Age of the oldest record taken in and not committed.",
+    ("stage",),
+    series_max=3,
+)
+UNVERIFIED_READS = Metric(
+    "unverified_reads",
+    "counter",
+    "Entries that readers say they returned and that the gate never admitted. Must stay 0.",
+)
+TENANT_VERDICTS = Metric(
+    "tenant_verdicts",
+    "counter",
+    "Verdicts by tenant and decision; only with --tenant-metrics, for that many tenants.",
+    ("tenant", "decision"),
+)
+
+METRICS: Final = (
+    RECORDS,
+    STAGE_SECONDS,
+    BATCH_RECORDS,
+    LATENCY_SECONDS,
+    FAILURES,
+    DEAD_LETTERS,
+    VERDICTS,
+    REASONS,
+    WRITES,
+    WRITES_REJECTED,
+    READS,
+    SIGNALS,
+    ENTRIES,
+    HELD,
+    MARGIN,
+    PHASES,
+    DRIFT,
+    LAG,
+    COMMITTED,
+    OLDEST_SECONDS,
+    UNVERIFIED_READS,
+    TENANT_VERDICTS,
+)
+"""In the order in which the docs show them."""

@@ -1,0 +1,110 @@
+"""What a span says of one record. Pure: a record, what it led to, and the verdict, to attributes.
+
+Names are those of OpenTelemetry's semantic conventions (messaging, Kafka, ``gen_ai.memory``); what they have no name
+for is ``memsluice.*``. Ids, digests, numbers and codes only: memory content and questions are in no attribute.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memsluice.events.names import REASON_HEADER, EventType
+from memsluice.stages.headers import EVENT_ID
+from memsluice.stages.records import Output, Record
+from memsluice.topics.names import DEAD_LETTER, STORE
+
+Attribute = str | bool | int | float | Sequence[str]
+
+ERROR_TYPE = "error.type"
+OUTCOME = "memsluice.outcome"
+GEN_AI_OPERATIONS = {EventType.WRITE: "upsert_memory", EventType.RECALL: "search_memory"}
+"""``gen_ai.operation.name`` by kind of event; observations and commands have none."""
+
+_VERDICT = {
+    "memsluice.tenant": "tenant",
+    "memsluice.event.id": "event_id",
+    "memsluice.event.type": "type",
+    "memsluice.decision": "decision",
+    "memsluice.reasons": "reasons",
+    "memsluice.policy": "policy",
+    "memsluice.mode": "mode",
+    "memsluice.kid": "kid",
+    "memsluice.role": "role",
+    "memsluice.channel": "channel",
+    "memsluice.tier": "tier",
+    "memsluice.taint": "taint",
+    "memsluice.taint.causes": "taint_causes",
+    "memsluice.zone": "zone",
+    "memsluice.version": "sealed_offset",
+    "memsluice.model": "model",
+    "memsluice.seal_kid": "seal_kid",
+    "memsluice.admission_kid": "admission_kid",
+    "memsluice.audit.seq": "chain_seq",
+    "memsluice.principal": "principal",
+    "gen_ai.agent.id": "agent",
+    "gen_ai.conversation.id": "session",
+    "gen_ai.memory.record.id": "object_id",
+}
+_SCORE = {
+    "memsluice.memsad.phase": "phase",
+    "memsluice.memsad.mode": "mode",
+    "memsluice.memsad.score": "score",
+    "memsluice.memsad.mu": "mu",
+    "memsluice.memsad.sigma": "sigma",
+    "memsluice.memsad.kappa": "kappa",
+    "memsluice.memsad.threshold": "threshold",
+    "memsluice.memsad.window.id": "window_id",
+    "memsluice.memsad.window.size": "window_size",
+    "memsluice.memsad.history.size": "history_size",
+}
+
+
+def of_record(stage: str, group: str, record: Record) -> dict[str, Attribute]:
+    """Return what the messaging conventions say of a record that ``stage`` (consumer group ``group``) processes."""
+    return {
+        "messaging.system": "kafka",
+        "messaging.operation.type": "process",
+        "messaging.operation.name": stage,
+        "messaging.destination.name": record.topic,
+        "messaging.destination.partition.id": str(record.partition),
+        "messaging.kafka.offset": record.offset,
+        "messaging.consumer.group.name": group,
+        "messaging.message.body.size": len(record.value or b""),
+    }
+
+
+def of_outputs(outputs: Sequence[Output]) -> dict[str, Attribute]:
+    """Return what a record's outputs say: the outcome, a dead letter's reason, the event's id."""
+    found: dict[str, Attribute] = {OUTCOME: outcome(outputs)}
+    for output in outputs:
+        for name, value in output.headers:
+            if name == REASON_HEADER and value is not None:
+                found[ERROR_TYPE] = value.decode("ascii", "replace")
+            elif name == EVENT_ID and value is not None:
+                found["memsluice.event.id"] = value.decode("ascii", "replace")
+        if output.topic == STORE and output.key is not None:
+            found["gen_ai.memory.record.id"] = output.key.decode("ascii", "replace")
+    return found
+
+
+def outcome(outputs: Sequence[Output]) -> str:
+    """Return what a batch stage made of a record: ``dead_letter``, ``passed``, or ``nothing`` (older, or repeated)."""
+    if any(output.topic == DEAD_LETTER for output in outputs):
+        return "dead_letter"
+    return "passed" if outputs else "nothing"
+
+
+def of_verdict(verdict: Mapping[str, Any]) -> dict[str, Attribute]:
+    """Return what a verdict says: decision, rules, score on its scale, window, keys, policy; without what is unset."""
+    found: dict[str, Attribute] = {name: verdict[field] for name, field in _VERDICT.items() if _set(verdict, field)}
+    score = verdict.get("score") or {}
+    found |= {name: score[field] for name, field in _SCORE.items() if _set(score, field)}
+    operation = GEN_AI_OPERATIONS.get(verdict["type"])
+    if operation is not None:
+        found["gen_ai.operation.name"] = operation
+    if verdict.get("zone"):
+        found["gen_ai.memory.store.id"] = f"{verdict['tenant']}/{verdict['zone']}"
+    return found
+
+
+def _set(values: Mapping[str, Any], field: str) -> bool:
+    return values.get(field) not in (None, "", [], ())

@@ -1,0 +1,124 @@
+"""Spans around the stages' work: one a record, child of the producer's, and one a batch, linked both ways.
+
+The producer's context travels unchanged through every topic, as the messaging conventions ask of intermediaries: so the
+spans of *seal*, *screen* and *land* are siblings below the producer's span, in one trace, and a record that is sent
+again carries the very same header.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from time import time_ns
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import context, trace
+from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from memsluice.events.names import TRACEPARENT
+from memsluice.stages.headers import passed_on
+from memsluice.stages.records import Output, Record
+from memsluice.telemetry import spans
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+
+LINKS_MAX = 128
+"""Links of a batch's span; a larger batch names its first records only (the SDK's own default)."""
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+_PROPAGATOR = TraceContextTextMapPropagator()
+_NO_CONTEXT = context.Context()
+
+
+def provider(service: str, instance: str, environment: Mapping[str, str] = os.environ) -> "TracerProvider | None":
+    """Return what exports spans over OTLP/HTTP, or None where no endpoint is set or ``OTEL_SDK_DISABLED`` is.
+
+    OpenTelemetry's own variables set endpoint, headers, sampler and batching. Its queue is bounded: with the backend
+    down, spans are dropped and counted in the log; nothing waits.
+    """
+    if environment.get("OTEL_SDK_DISABLED", "").lower() == "true" or not any(environment.get(e) for e in ENDPOINTS):
+        return None
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    named = {"service.name": service, "service.instance.id": instance}
+    made = TracerProvider(resource=Resource.create(named), shutdown_on_exit=True)
+    made.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    return made
+
+
+class StageTracer:
+    """Makes the spans of one stage. ``tracer`` may be one that records nothing."""
+
+    def __init__(self, stage: str, group: str, tracer: Tracer) -> None:
+        self._stage = stage
+        self._group = group
+        self._tracer = tracer
+
+    def batch(self, batch: Sequence[Record], results: Sequence[Sequence[Output]], started_ns: int) -> None:
+        """Tell of a batch that was processed from ``started_ns`` (Unix ns) until now."""
+        parents = [parent_of(record) for record in batch]
+        links = [Link(trace.get_current_span(parent).get_span_context()) for parent in parents if parent]
+        attributes: dict[str, spans.Attribute] = {
+            "messaging.system": "kafka",
+            "messaging.operation.type": "process",
+            "messaging.operation.name": self._stage,
+            "messaging.batch.message_count": len(batch),
+            "messaging.consumer.group.name": self._group,
+        }
+        whole = self._tracer.start_span(
+            f"{self._stage} batch", _NO_CONTEXT, SpanKind.CONSUMER, attributes, links[:LINKS_MAX], started_ns
+        )
+        link = [Link(whole.get_span_context())]
+        for record, parent, outputs in zip(batch, parents, results, strict=True):
+            if parent is not None:
+                span = self._start(record, parent, link, started_ns)
+                _end(span, spans.of_outputs(outputs) if span.is_recording() else {})
+        whole.end()
+
+    def record(self, record: Record, verdict: Mapping[str, Any] | None, started_ns: int) -> None:
+        """Tell of one record, decided from ``started_ns`` (Unix ns) until now; no verdict: nothing was decided."""
+        parent = parent_of(record)
+        if parent is None:
+            return
+        span = self._start(record, parent, [], started_ns)
+        if span.is_recording():
+            _end(span, {spans.OUTCOME: "undecided"} if verdict is None else spans.of_verdict(verdict))
+
+    def failed(self, records: Sequence[Record], error: BaseException, started_ns: int) -> None:
+        """Tell of records whose processing raised; the error's kind only, its text may hold what a record says."""
+        for record in records[:LINKS_MAX]:
+            parent = parent_of(record)
+            if parent is not None:
+                _end(self._start(record, parent, [], started_ns), {spans.ERROR_TYPE: type(error).__name__})
+
+    def _start(self, record: Record, parent: context.Context, links: Sequence[Link], started_ns: int) -> Span:
+        attributes = spans.of_record(self._stage, self._group, record)
+        attributes["memsluice.waited_ms"] = max(0, started_ns // 1_000_000 - record.timestamp_ms)
+        return self._tracer.start_span(
+            f"{self._stage} {record.topic}", parent, SpanKind.CONSUMER, attributes, links, started_ns
+        )
+
+
+def parent_of(record: Record) -> context.Context | None:
+    """Return the creation context of a record's header, or None where it has none, or one not of W3C's form."""
+    headers = passed_on(record.headers)
+    if not headers:
+        return None
+    carrier = {TRACEPARENT: (headers[0][1] or b"").decode("ascii")}
+    found = _PROPAGATOR.extract(carrier, _NO_CONTEXT)
+    return found if trace.get_current_span(found).get_span_context().is_valid else None
+
+
+def now_ns() -> int:
+    """Return Unix nanoseconds."""
+    return time_ns()
+
+
+def _end(span: Span, attributes: Mapping[str, spans.Attribute]) -> None:
+    if span.is_recording():
+        span.set_attributes(attributes)
+        if spans.ERROR_TYPE in attributes:
+            span.set_status(Status(StatusCode.ERROR, str(attributes[spans.ERROR_TYPE])))
+    span.end()

@@ -1,0 +1,69 @@
+"""Puts telemetry around a worker: its stages watched, its endpoint served, its spans exported."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from memsluice.clock import wall_ms
+from memsluice.stages.faust.progress import StageProgress
+from memsluice.stages.faust.spec import Stage, StageSpec
+from memsluice.telemetry.endpoint import LOOPBACK, Endpoint
+from memsluice.telemetry.health import STALL_S, Health
+from memsluice.telemetry.meters import Meters
+from memsluice.telemetry.observed import ObservedBatch, ObservedStateful, Watch
+from memsluice.telemetry.tracing import StageTracer, provider
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+
+SERVICE = "memsluice"
+EXPORT_LEFT_MS = 3_000
+"""How long a worker that stops may still export spans; below every stage's own bound for stopping."""
+
+
+class Telemetry:
+    """One worker's telemetry. ``port`` None serves no endpoint, 0 any free port. Raises ConfigError for a bad one."""
+
+    def __init__(
+        self,
+        specs: Sequence[StageSpec],
+        *,
+        instance: str,
+        host: str = LOOPBACK,
+        port: int | None = None,
+        tenants_max: int = 0,
+        stall_s: float = STALL_S,
+    ) -> None:
+        self.meters = Meters(tenants_max)
+        self._provider: TracerProvider | None = provider(SERVICE, instance)
+        self.specs = [replace(spec, stage=self._watched(spec)) for spec in specs]
+        self.endpoint: Endpoint | None = None
+        if port is not None:
+            health = Health([spec.name for spec in specs], monotonic(), stall_s=stall_s)
+            self.endpoint = Endpoint(self.meters, health, host=host, port=port, now_ms=wall_ms)
+
+    def report(self, stages: Sequence[StageProgress]) -> None:
+        """Take in a worker's progress (its ``on_progress``)."""
+        if self.endpoint is not None:
+            self.endpoint.report(stages)
+
+    def close(self) -> None:
+        """Export what is left, within a bound, and serve no more."""
+        if self._provider is not None:
+            self._provider.force_flush(EXPORT_LEFT_MS)
+            self._provider.shutdown()
+        if self.endpoint is not None:
+            self.endpoint.close()
+
+    def _watched(self, spec: StageSpec) -> Callable[[], Stage]:
+        tracer = None
+        if self._provider is not None:
+            tracer = StageTracer(spec.name, spec.app_id, self._provider.get_tracer(SERVICE))
+        watch = Watch(spec.name, self.meters, tracer)
+
+        def make() -> Stage:
+            stage = spec.make()
+            return ObservedStateful(stage, watch) if spec.kind == "stateful" else ObservedBatch(stage, watch)  # type: ignore[arg-type]
+
+        return make

@@ -82,7 +82,8 @@ def main() -> int:
         data_dir=Path(plan["data_dir"]),
         replica=plan["replica"],
         on_progress=lambda stages: print(
-            "progress", [(r.topic, r.partition, r.committed, r.end, r.lag) for stage in stages for r in stage.partitions]
+            "progress",
+            [(r.topic, r.partition, r.committed, r.end, r.lag) for stage in stages for r in stage.partitions],
         ),
         progress_every_s=0.5,
     )

@@ -23,7 +23,7 @@ from memsluice.keystore import DAY_MS
 from memsluice.producer import partitioner
 from memsluice.producer.build import build
 from memsluice.producer.publisher import Options
-from memsluice.producer.tracing import traceparent
+from memsluice.producer.tracing import Sending
 from memsluice.producer.writer import MemoryWriter, OperatorChannel, RuntimeChannel
 
 NOWHERE = {"bootstrap.servers": "127.0.0.1:9"}
@@ -101,7 +101,8 @@ def test_the_current_span_is_passed_on(writer: Kept) -> None:
 
 def test_an_all_zero_trace_id_is_never_sent() -> None:
     """W3C calls zeros invalid; a generator that gives them is corrected."""
-    assert traceparent(bytes) == "00-" + "0" * 31 + "1-" + "0" * 15 + "1-01"
+    sending = Sending("memory.events.v1", "e1", EventType.WRITE, bytes)
+    assert sending.traceparent == "00-" + "0" * 31 + "1-" + "0" * 15 + "1-01"
 
 
 @pytest.mark.parametrize(

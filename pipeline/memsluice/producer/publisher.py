@@ -19,14 +19,14 @@ import structlog
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from memsluice.envelope.dsse import Signer
-from memsluice.errors import BufferFull, ConfigError, NotDelivered, ProducerError, WriterClosed
+from memsluice.errors import BufferFull, ConfigError, MemsluiceError, NotDelivered, ProducerError, WriterClosed
 from memsluice.events.models import AnyPayload
 from memsluice.events.partition import partition_of
 from memsluice.keyfiles import SigningCredential
 from memsluice.producer import credentials as held
 from memsluice.producer.build import Message, build, event_type_of, topic_of
 from memsluice.producer.partitioner import check_samples, fixed_settings
-from memsluice.producer.tracing import traceparent
+from memsluice.producer.tracing import Sending
 from memsluice.topics.names import EVENTS, PARTITIONS
 
 POLL_SECONDS = 0.2
@@ -115,11 +115,19 @@ class Publisher:
         Raises at once: BufferFull, WriterClosed, and ExpiredKey, NotPermitted or LimitExceeded for what the gate would
         refuse.
         """
+        sending = Sending(topic_of(payload), payload.id, event_type_of(payload), self.options.entropy)
+        try:
+            return self._publish(payload, sending)
+        except MemsluiceError as error:
+            sending.failed(type(error).__name__)
+            raise
+
+    def _publish(self, payload: AnyPayload, sending: Sending) -> "Future[Receipt]":
         message = build(
             payload,
             self._signers(payload),
             source=self.source(),
-            traceparent=traceparent(self.options.entropy),
+            traceparent=sending.traceparent,
             structured=self.options.structured,
         )
         receipt: Future[Receipt] = Future()
@@ -127,7 +135,8 @@ class Publisher:
         with self._gate:
             if self._closed:
                 raise WriterClosed("the writer is closed", event_id=payload.id)
-            self._produce(topic_of(payload), message, partial(self._delivered, receipt, payload.id, payload.tenant))
+            delivered = partial(self._delivered, receipt, sending, payload.id, payload.tenant)
+            self._produce(topic_of(payload), message, delivered)
         return receipt
 
     def check(self, payload: AnyPayload) -> None:
@@ -141,9 +150,9 @@ class Publisher:
             )
         except BufferError:
             limits = f"{self.options.buffer_messages} events or {self.options.buffer_kib} KiB"
-            raise BufferFull(f"the local buffer holds {limits} already", event_id=delivered.args[1]) from None
+            raise BufferFull(f"the local buffer holds {limits} already", event_id=delivered.args[2]) from None
         except KafkaException as error:
-            raise NotDelivered(_name(error.args[0]), event_id=delivered.args[1]) from None
+            raise NotDelivered(_name(error.args[0]), event_id=delivered.args[2]) from None
 
     def source(self) -> str:
         """Return the CloudEvents source of what is published now."""
@@ -219,14 +228,18 @@ class Publisher:
                 f"{self.options.partitions}: tenants would lie where it does not look for them"
             )
 
-    def _delivered(self, receipt: "Future[Receipt]", event_id: str, tenant: str, error: Any, message: Any) -> None:
+    def _delivered(
+        self, receipt: "Future[Receipt]", sending: Sending, event_id: str, tenant: str, error: Any, message: Any
+    ) -> None:
         if error is not None:
+            sending.failed(error.name())
             unknown = error.code() in _UNKNOWN_OUTCOME
             kind = (
                 WriterClosed if error.code() in (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT) else NotDelivered
             )
             receipt.set_exception(kind(_name(error), event_id=event_id, maybe_written=unknown))
             return
+        sending.acknowledged(message.partition(), message.offset())
         expected = partition_of(tenant, self.options.partitions)
         if message.partition() != expected:
             reason = f"event {event_id} went to partition {message.partition()}, the gate looks on {expected}"

@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the generated pages of docs/ (topics.md, from topics/*.yaml). With --check, says whether they are current."""
+"""Writes what is generated: docs/topics.md from topics/*.yaml, docs/metrics.md and the dashboard from the registry.
+
+With --check, says whether they are current.
+"""
 
 import sys
 from pathlib import Path
+
+from metrics_pages import dashboard, metrics_page
 
 from memsluice.topics.spec import FOREVER_MS, Desired, TopicSpec, load
 
@@ -49,23 +54,24 @@ def topics_page(desired: Desired) -> str:
 
 
 def pages() -> dict[str, str]:
-    """Return the generated pages: path below docs/, and text."""
-    return {"topics.md": topics_page(load(TOP / "topics"))}
+    """Return what is generated: path below the top, and text."""
+    return {
+        "docs/topics.md": topics_page(load(TOP / "topics")),
+        "docs/metrics.md": metrics_page(),
+        "deploy/grafana/memsluice.json": dashboard(),
+    }
 
 
 def main() -> int:
     """Write the pages, or with ``--check`` return 1 where one is not current."""
-    stale = [
-        name
-        for name, text in pages().items()
-        if not (TOP / "docs" / name).exists() or (TOP / "docs" / name).read_text() != text
-    ]
+    made = pages()
+    stale = [name for name, text in made.items() if not (TOP / name).exists() or (TOP / name).read_text() != text]
     if "--check" in sys.argv[1:]:
         print(f"stale: {', '.join(stale)}; run: make docs" if stale else "docs are current")
         return 1 if stale else 0
     for name in stale:
-        (TOP / "docs" / name).write_text(pages()[name])
-        print(f"wrote docs/{name}")
+        (TOP / name).write_text(made[name])
+        print(f"wrote {name}")
     return 0
 
 

@@ -83,7 +83,7 @@ def main() -> int:
         replica=plan["replica"],
         on_progress=lambda stages: print(
             "progress",
-            [(r.topic, r.partition, r.committed, r.end, r.lag) for stage in stages for r in stage.partitions],
+            [(r.topic, r.partition, r.committed, r.end, r.lag) for s in stages for r in s.partitions],
         ),
         progress_every_s=0.5,
     )

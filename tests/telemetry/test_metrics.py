@@ -51,7 +51,7 @@ def test_a_read_of_what_was_never_admitted_is_counted() -> None:
     """Unverified reads must stay 0, so one that names an unknown entry has to show."""
     meters = Meters()
     verdict = {"type": "memory.recall.v1", "decision": Decision.RECORD, "reasons": (), "tenant": "acme"}
-    finding = {"code": "recalls.returned", "detail": {"tiers": {"USER_OBSERVED": 2}, "unknown": 1}}
+    finding = {"code": "sessions.returned", "detail": {"tiers": {"USER_OBSERVED": 2}, "unknown": 1}}
     meters.verdict("screen", verdict | {"findings": [finding]})
     assert sample(meters, "memsluice_unverified_reads_total") == 1
     assert sample(meters, "memsluice_memory_reads_total", trust_tier="USER_OBSERVED") == 2

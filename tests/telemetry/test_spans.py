@@ -132,8 +132,25 @@ def test_a_verdicts_span_says_rule_score_window_key_and_policy_and_no_content(ke
     assert SECRET.encode() not in orjson.dumps([orjson.loads(span.to_json()) for span in spans.values()])
 
 
-def test_no_endpoint_no_exporter() -> None:
-    """Without OpenTelemetry's variables nothing is exported, and nothing is imported for it."""
-    assert tracing.provider("memsluice", "0", {}) is None
-    on_but_disabled = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "true"}
-    assert tracing.provider("memsluice", "0", on_but_disabled) is None
+def test_no_endpoint_no_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without OpenTelemetry's variables, or disabled by them, nothing is exported."""
+    for name in tracing.ENDPOINTS:
+        monkeypatch.delenv(name, raising=False)
+    assert tracing.provider("memsluice", "0") is None
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    assert tracing.provider("memsluice", "0") is None
+
+
+def test_a_backend_that_is_down_costs_spans_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With nobody listening the queue stays within its bound, spans beyond it are dropped, no call fails or waits."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "600")
+    provider = tracing.provider("memsluice", "0")
+    assert provider is not None
+    tracer = StageTracer("seal", "memsluice-seal", provider.get_tracer("test"))
+    for number in range(50):
+        tracer.batch([intake(n, traceparent()) for n in range(100)], [[]] * 100, STARTED_NS)
+        waiting = provider._active_span_processor._span_processors[0]._batch_processor._queue
+        assert len(waiting) <= 600, number
+    assert len(waiting) > 0

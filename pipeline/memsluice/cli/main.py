@@ -5,6 +5,7 @@ cannot be imported breaks its own command alone.
 """
 
 import importlib
+import os
 import sys
 from importlib import metadata
 from typing import Annotated, Any
@@ -87,8 +88,22 @@ cli: Any = typer.main.get_command(_root)
 """The click group, for tests and completion; errors of memsluice propagate from it."""
 
 
+def _trace() -> None:
+    """Export this command's own spans (publications, recalls) where OpenTelemetry's variables name a backend."""
+    if not any(name.startswith("OTEL_EXPORTER_OTLP_") for name in os.environ):
+        return
+    from opentelemetry import trace
+
+    from memsluice.telemetry.tracing import provider
+
+    made = provider("memsluice-cli", str(os.getpid()))
+    if made is not None:
+        trace.set_tracer_provider(made)
+
+
 def app() -> None:
     """Run the command line: an error made by memsluice is one line and exit code 1, an interruption 130."""
+    _trace()
     try:
         cli(prog_name="memsluice")
     except MemsluiceError as error:

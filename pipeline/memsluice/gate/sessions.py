@@ -137,7 +137,7 @@ def read(rows: TenantRows, recall: Recall) -> Finding | None:
         return None
     tiers = Counter(returned.tier.name for returned in recall.returned)
     unknown = sum(not _admitted(rows, returned) for returned in recall.returned)
-    return Finding("recalls.returned", Decision.ACCEPT, {"tiers": dict(sorted(tiers.items())), "unknown": unknown})
+    return Finding("sessions.returned", Decision.ACCEPT, {"tiers": dict(sorted(tiers.items())), "unknown": unknown})
 
 
 def _admitted(rows: TenantRows, returned: Returned) -> bool:

@@ -84,7 +84,7 @@ class Meters:
         if verdict["type"] == EventType.WRITE:
             self._write(verdict)
         for finding in verdict["findings"]:
-            if finding["code"] == "recalls.returned":
+            if finding["code"] == "sessions.returned":
                 self._read(finding["detail"])
 
     def _read(self, detail: Mapping[str, Any]) -> None:

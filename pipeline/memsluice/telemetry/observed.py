@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import time_ns
 
-from memsluice.stages.records import BatchStage, Output, Record, Rows, StatefulStage, Step
+from memsluice.stages.records import BatchStage, Output, Record, Rows, StatefulStage, Step, Waits
 from memsluice.telemetry import registry
 from memsluice.telemetry.meters import Meters
 from memsluice.telemetry.tracing import StageTracer
@@ -46,6 +46,11 @@ class ObservedBatch:
         if watch.tracer is not None:
             watch.tracer.batch(batch, results, started)
         return results
+
+    def give_up(self) -> None:
+        """As the stage does, where it waits for anything."""
+        if isinstance(self._stage, Waits):
+            self._stage.give_up()
 
 
 class ObservedStateful:

@@ -29,13 +29,13 @@ _PROPAGATOR = TraceContextTextMapPropagator()
 _NO_CONTEXT = context.Context()
 
 
-def provider(service: str, instance: str, environment: Mapping[str, str] = os.environ) -> "TracerProvider | None":
+def provider(service: str, instance: str) -> "TracerProvider | None":
     """Return what exports spans over OTLP/HTTP, or None where no endpoint is set or ``OTEL_SDK_DISABLED`` is.
 
     OpenTelemetry's own variables set endpoint, headers, sampler and batching. Its queue is bounded: with the backend
     down, spans are dropped and counted in the log; nothing waits.
     """
-    if environment.get("OTEL_SDK_DISABLED", "").lower() == "true" or not any(environment.get(e) for e in ENDPOINTS):
+    if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or not any(map(os.environ.get, ENDPOINTS)):
         return None
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource

@@ -23,7 +23,10 @@ EXPORT_LEFT_MS = 3_000
 
 
 class Telemetry:
-    """One worker's telemetry. ``port`` None serves no endpoint, 0 any free port. Raises ConfigError for a bad one."""
+    """One worker's telemetry. ``port`` None serves no endpoint, 0 any free port. Raises ConfigError for a bad one.
+
+    With neither an endpoint nor a trace backend the stages run as they are.
+    """
 
     def __init__(
         self,
@@ -37,7 +40,8 @@ class Telemetry:
     ) -> None:
         self.meters = Meters(tenants_max)
         self._provider: TracerProvider | None = provider(SERVICE, instance)
-        self.specs = [replace(spec, stage=self._watched(spec)) for spec in specs]
+        watched = port is not None or self._provider is not None
+        self.specs = [replace(spec, stage=self._watched(spec)) if watched else spec for spec in specs]
         self.endpoint: Endpoint | None = None
         if port is not None:
             health = Health([spec.name for spec in specs], monotonic(), stall_s=stall_s)

@@ -71,10 +71,16 @@ class Bed:
         """Return signers for every source of these tenants, issuing their credentials."""
         return cast.at_home(self.store, sorted(tenants), now_ms=wall_ms())
 
-    def start(self, *stages: str, replica: str = "0", environment: Mapping[str, str] | None = None) -> Worker:
+    def start(
+        self,
+        *stages: str,
+        replica: str = "0",
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> Worker:
         """Start a worker; it takes seconds until it has partitions."""
         log = self.home / "logs" / f"worker-{'-'.join(stages)}-{replica}.log"
-        command = [sys.executable, "-m", "memsluice.cli.main", "work", *stages, "--replica", replica]
+        command = [sys.executable, "-m", "memsluice.cli.main", "work", *stages, "--replica", replica, *options]
         variables = {**os.environ, HOME_VARIABLE: str(self.home), **(environment or {})}
         with log.open("ab") as file:
             process = subprocess.Popen(

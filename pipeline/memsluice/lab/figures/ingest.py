@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from statistics import median, quantiles
@@ -16,12 +16,13 @@ from statistics import median, quantiles
 from memsluice.clock import wall_ms
 from memsluice.envelope.dsse import Signer
 from memsluice.errors import StackError
-from memsluice.events.names import EventType
+from memsluice.events.names import TRACEPARENT, EventType
 from memsluice.lab.figures.accounted import interleaved, tenants_of, unhurried
 from memsluice.lab.figures.bed import STAGES, Bed, Sender, bed, messages, tail
 from memsluice.lab.figures.records import streams
 from memsluice.lab.figures.registry import Measured, Setting
 from memsluice.lab.streams import Published, signed
+from memsluice.producer.build import Message
 from memsluice.recall.freshness import verified
 from memsluice.topics import names
 
@@ -80,13 +81,22 @@ def _events(paths: Sequence[Path], run: str, count: int) -> list[Published]:
 
 
 def _burst(running: Bed, events: Sequence[Published], signers: Mapping[tuple[str, str], Signer]) -> int:
-    """Publish events, signed beforehand, as fast as the broker takes them; return when that began (Unix ms)."""
-    ready = [signed(event, signers) for event in events]
+    """Publish events, signed beforehand, as fast as the broker takes them; return when that began (Unix ms).
+
+    Each carries a sampled trace of its own, as the SDK's events do.
+    """
+    ready = [_traced(signed(event, signers)) for event in events]
     sender, began = Sender(running), wall_ms()
     for number, message in enumerate(ready):
         sender.send(number, *message)
     sender.flush()
     return began
+
+
+def _traced(message: Message) -> Message:
+    key, value, headers = message
+    parent = f"00-{os.urandom(16).hex()}-{os.urandom(8).hex()}-01".encode()
+    return Message(key, value, (*headers, (TRACEPARENT, parent)))
 
 
 def _landed(running: Bed) -> dict[str, int]:
@@ -138,6 +148,9 @@ class Burst:
     running: Bed
     paths: Sequence[Path]
     signers: Mapping[tuple[str, str], Signer]
+    options: tuple[str, ...] = ()
+    """Of ``memsluice work``."""
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def warm(self, name: str) -> list[Published]:
         """Publish a few events, so that the timed ones meet warm processes."""
@@ -147,7 +160,7 @@ class Burst:
 
     def guarded(self, name: str) -> Rate:
         """Time the stages; what an earlier round left on the topic is decided before."""
-        workers = [self.running.start(stage) for stage in STAGES]
+        workers = [self.running.start(stage, options=self.options, environment=self.environment) for stage in STAGES]
         self.warm(f"w{name}")
         before, writes = _apart(_events(self.paths, name, SATURATED_EVENTS))
         _burst(self.running, before, self.signers)

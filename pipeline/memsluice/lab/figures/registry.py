@@ -143,6 +143,14 @@ _ALL = (
         "Median time from produce to insert acknowledged under light load, guarded minus the plain script.",
     ),
     Figure(
+        "telemetry_cost",
+        "telemetry:telemetry_cost",
+        "<=",
+        5,
+        "%",
+        "Share of saturated throughput that spans and metrics cost, side by side with a run without them.",
+    ),
+    Figure(
         "malformed_preserved",
         "malformed:malformed_preserved",
         "==",

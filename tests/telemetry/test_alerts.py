@@ -1,0 +1,72 @@
+"""Alerts, runbooks, dashboard and registry tell of the same things."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from memsluice.paths import cache_dir
+from memsluice.telemetry.registry import METRICS
+
+TOP = Path(__file__).resolve().parents[2]
+RULES = TOP / "deploy" / "prometheus" / "alerts.yaml"
+TESTS = RULES.with_name("alerts_test.yaml")
+SERIES = {
+    metric.exported + suffix
+    for metric in METRICS
+    for suffix in (("_bucket", "_count", "_sum") if metric.kind == "histogram" else ("",))
+}
+
+
+def alerts() -> dict[str, Any]:
+    """Return the alerts by name."""
+    groups = yaml.safe_load(RULES.read_text())["groups"]
+    return {rule["alert"]: rule for group in groups for rule in group["rules"] if "alert" in rule}
+
+
+def test_rules_and_dashboard_ask_for_metrics_that_there_are() -> None:
+    """A renamed metric would silence an alert for ever, and nobody would see it."""
+    asked = set(re.findall(r"\bmemsluice_[a-z_0-9]+", RULES.read_text() + TESTS.read_text()))
+    assert asked
+    assert asked <= SERIES
+    board = json.loads((TOP / "deploy" / "grafana" / "memsluice.json").read_text())
+    shown = set(re.findall(r"\bmemsluice_[a-z_0-9]+", json.dumps([panel["targets"] for panel in board["panels"]])))
+    assert shown <= SERIES
+    assert len(board["panels"]) == len(METRICS)
+
+
+def test_every_alert_has_a_runbook_and_a_unit_test() -> None:
+    """Whoever is woken has a page to open, and it is known that the alert can fire."""
+    headings = set(re.findall(r"^## (\w+)$", (TOP / "docs" / "runbooks.md").read_text(), re.MULTILINE))
+    assert headings == alerts().keys()
+    fires = {
+        case["alertname"]
+        for test in yaml.safe_load(TESTS.read_text())["tests"]
+        for case in test["alert_rule_test"]
+        if case.get("exp_alerts")
+    }
+    assert fires == alerts().keys()
+    for name, rule in alerts().items():
+        assert rule["annotations"]["runbook"] == f"docs/runbooks.md#{name.lower()}"
+
+
+def test_the_alerts_fire_on_what_they_should_and_keep_quiet_otherwise() -> None:
+    """Prometheus itself evaluates the rules over series made for it."""
+    promtool = shutil.which("promtool") or shutil.which(str(cache_dir() / "promtool"))
+    if promtool is None:
+        pytest.skip("needs promtool: Debian package prometheus, or scripts/fetch-promtool")
+    result = subprocess.run([promtool, "test", "rules", TESTS.name], cwd=TESTS.parent, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_collectors_configuration_names_only_what_it_defines() -> None:
+    """A pipeline that names an unknown part would keep the collector from starting."""
+    config = yaml.safe_load((TOP / "deploy" / "otel" / "collector.yaml").read_text())
+    for pipeline in config["service"]["pipelines"].values():
+        for kind in ("receivers", "processors", "exporters"):
+            assert set(pipeline[kind]) <= config[kind].keys()

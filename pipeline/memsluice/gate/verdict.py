@@ -59,6 +59,9 @@ class Verdict:
     """One decision. ``sealed_offset`` is the version. ``chain_seq`` and ``chain_previous`` tie it to the tenant's
     previous verdict; *screen* sets them, since the chain is over the records as they are sent.
 
+    A command's verdict names its ``action`` and ``target``. A release's has the tier, digests, model and place of the
+    write that it lets in, and the reviewer as ``kid``.
+
     ``taint_causes`` names the nearest ancestors or observations that tainted (bounded). Times are Unix ms.
     """
 
@@ -96,6 +99,8 @@ class Verdict:
     seal_kid: str = ""
     admission_kid: str = ""
     approvers: tuple[str, ...] = ()
+    action: str = ""
+    target: str = ""
     chain_seq: int = 0
     chain_previous: str = ""
 

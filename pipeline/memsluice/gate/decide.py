@@ -212,7 +212,7 @@ def _finish(
         session=getattr(payload, "session", ""),
         policy=policy.digest,
         model=about.model,
-        content_digest=about.content_digest,
+        content_digest=about.content_digest or (command.digest or "" if command is not None else ""),
         vector_digest=about.vector_digest,
         mode=policy.mode,
         score=draft.score,

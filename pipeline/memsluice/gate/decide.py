@@ -205,6 +205,8 @@ def _finish(
         seal_kid=context.seal_kid,
         admission_kid=context.admission_kid,
         approvers=sealed.approvers,
+        occurred_ms=round(payload.time.timestamp() * 1_000),
+        append_ms=position.append_ms,
     )
     return Outcome(verdict, verdict.to_json(), rows.changes, draft.memsad)
 

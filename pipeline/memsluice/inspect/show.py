@@ -1,20 +1,20 @@
 """A life as a person reads it in a terminal. Pure: rich renderables out of a :class:`~memsluice.inspect.life.Life`.
 
-Whatever a producer chose (names, ids, sessions) is written by :func:`~memsluice.recall.show.visible`, stands last on its
-line, and is never markup: it can neither act on the terminal nor change how the line around it is read.
+Whatever a producer chose (names, ids, sessions) is written by :func:`~memsluice.recall.show.visible`, stands last on
+its line, and is never markup: it can neither act on the terminal nor change how the line around it is read.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from memsluice.events.models import Tier
 from memsluice.events.names import EventType
+from memsluice.gate.verdict import Decision
 from memsluice.inspect.life import Attempt, Kind, Life, Standing
 from memsluice.inspect.scale import scale
 from memsluice.recall.show import TIER_WORDS, duration, visible
@@ -25,6 +25,8 @@ DETAIL_CHARS_MAX = 240
 LABEL_CHARS = 10
 Words = Callable[[str], str]
 """What a reason code means."""
+Ancestors = Mapping[tuple[str, str], Life]
+"""Lives by tenant and event id."""
 
 WHAT = {
     EventType.WRITE: "write",
@@ -44,8 +46,9 @@ STANDING_STYLES = {
 KIND_WORDS = {
     Kind.DECIDED: "decided",
     Kind.AGAIN: "decided again",
-    Kind.REPLAYED: "the same event once more: nothing changes",
+    Kind.REPLAYED: "the same event once more, changes nothing",
     Kind.OTHER_CONTENT: "another event under the same id",
+    Kind.ORDER: "an order about it",
 }
 CAUSE_WORDS = {
     "parent": "declared parent, tainted itself:",
@@ -69,18 +72,18 @@ def moment(at_ms: int) -> str:
     return f"{when:%Y-%m-%d %H:%M:%S}.{at_ms % 1_000:03d} UTC"
 
 
-def render(life: Life, now_ms: int, words: Words) -> RenderableType:
-    """Return the whole life: where it is, why, who, when, the way it took, what the numbers were, every attempt."""
+def render(life: Life, now_ms: int, words: Words, ancestors: Ancestors) -> RenderableType:
+    """Return the whole life: where it is, why, who, when, the way it took, what the numbers were, every attempt.
+
+    ``ancestors`` are the lives of what tainted it, as far as they were found.
+    """
     one = life.governing
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="dim", no_wrap=True, min_width=LABEL_CHARS)
     rows.add_column(overflow="fold")
-    for label, cell in _rows(life, one, now_ms, words):
+    for label, cell in _rows(life, one, now_ms, words, ancestors):
         rows.add_row(label, cell)
-    parts: list[RenderableType] = [_title(life, one), rows]
-    if len(life.attempts) > 1 or one.redelivered or one.contradictions:
-        parts.append(_attempts(life))
-    return Group(*parts)
+    return Group(_title(life, one), rows)
 
 
 def _title(life: Life, one: Attempt) -> Text:
@@ -89,11 +92,13 @@ def _title(life: Life, one: Attempt) -> Text:
     return Text.assemble((f"{what} ", "bold"), (visible(life.event_id, NAME_CHARS_MAX), "bold cyan"))
 
 
-def _rows(life: Life, one: Attempt, now_ms: int, words: Words) -> Iterator[tuple[str, RenderableType]]:
+def _rows(
+    life: Life, one: Attempt, now_ms: int, words: Words, ancestors: Ancestors
+) -> Iterator[tuple[str, RenderableType]]:
     verdict = one.verdict
     yield "now", Text(_standing_words(life, now_ms), style=STANDING_STYLES[life.standing(now_ms)])
     for code in verdict["reasons"]:
-        yield "because", _text(f"{code}: {words(code)}")
+        yield "because", _text(code if words(code) == code else f"{code}: {words(code)}")
     yield "tenant", _text(life.tenant)
     for name in ("principal", "agent", "session"):
         if verdict[name]:
@@ -103,10 +108,11 @@ def _rows(life: Life, one: Attempt, now_ms: int, words: Words) -> Iterator[tuple
     yield from _way(life, one)
     yield from _checks(verdict, words)
     yield from _score(verdict.get("score"))
-    yield from _taint(verdict)
+    yield from _taint(life, verdict, ancestors)
     yield "policy", _text(f"{verdict['policy']}, {verdict['mode']}")
     if verdict["model"]:
         yield "model", _text(verdict["model"])
+    yield from _attempts(life)
 
 
 def _text(value: object, chars_max: int = NAME_CHARS_MAX) -> Text:
@@ -118,7 +124,7 @@ def _tier(number: int) -> str:
 
 
 def _standing_words(life: Life, now_ms: int) -> str:
-    verdict = life.governing.verdict
+    verdict = life.placing.verdict
     expires_ms = verdict["expires_ms"]
     match life.standing(now_ms):
         case Standing.REPLACED:
@@ -169,18 +175,20 @@ def _way(life: Life, one: Attempt) -> Iterator[tuple[str, RenderableType]]:
     topic, partition, offset = one.intake
     yield "intake", _text(f"{topic}[{partition}] at offset {offset}")
     yield "seal", _text(f"authenticated and sealed as {SEALED}[{partition}] at offset {verdict['sealed_offset']}")
-    yield "screen", _text(
-        f"decided {verdict['decision']}: {AUDIT}[{one.audit_partition}] at offset {one.audit_offset}, number "
-        f"{verdict['chain_seq']} of its tenant's chain, sealed by {verdict['seal_kid']}"
+    yield (
+        "screen",
+        _text(
+            f"decided {verdict['decision']}: {AUDIT}[{one.audit_partition}] at offset {one.audit_offset}, number "
+            f"{verdict['chain_seq']} of its tenant's chain, sealed by {verdict['seal_kid']}"
+        ),
     )
-    if verdict["object_id"] is not None:
-        yield "land", _text(
-            f"given to {ACCEPTED}[{partition}] as version {verdict['sealed_offset']} of object {verdict['object_id']}, "
-            f"admission signed by {verdict['admission_kid']}",
-            2 * NAME_CHARS_MAX,
-        )
-    elif life.standing(0) is Standing.HELD:
-        yield "land", _text("nothing: it waits for a reviewer")
+    placed = life.placing.verdict
+    if placed["object_id"] is not None:
+        what = f"version {placed['sealed_offset']} of object {placed['object_id']}"
+        yield "land", _text(f"given to {ACCEPTED}[{partition}] as {what}")
+        yield "", _text(f"admission signed by {placed['admission_kid']}; that it landed is not on the audit topic")
+    elif verdict["decision"] == Decision.QUARANTINE:
+        yield "land", _text(f"nothing; kept in {QUARANTINE}[{partition}] for a reviewer")
     else:
         yield "land", _text("nothing to land")
 
@@ -191,7 +199,8 @@ def _checks(verdict: Mapping[str, Any], words: Words) -> Iterator[tuple[str, Ren
     for number, found in enumerate(verdict["findings"]):
         detail = ", ".join(f"{name} {_plain(value)}" for name, value in found["detail"].items())
         line = Text(visible(f"{found['code']} asks for {found['decision']}", NAME_CHARS_MAX))
-        line.append(f": {visible(words(found['code']), NAME_CHARS_MAX)}", "dim")
+        if words(found["code"]) != found["code"]:
+            line.append(f": {words(found['code'])}", "dim")
         if detail:
             line.append(f" ({visible(detail, DETAIL_CHARS_MAX)})", "dim")
         yield ("checks" if number == 0 else "", line)
@@ -204,13 +213,13 @@ def _plain(value: object) -> str:
 def _score(score: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableType]]:
     if score is None:
         return
-    phase, asked = score["phase"], score["window_id"]
+    phase = score["phase"]
     if score["score"] is None or score["threshold"] is None:
-        yield "score", _text(f"none: calibration is {phase}, nothing was asked before it")
+        yield "score", _text(f"none, {phase} window: nothing was asked before it")
         return
     value, limit = score["score"], score["threshold"]
     side = "above" if value > limit else "not above"
-    yield "score", _text(f"{value:.4f}, {side} the threshold {limit:.4f} ({score['mode']}, calibration {phase})")
+    yield "score", _text(f"{value:.4f}, {side} the threshold {limit:.4f} ({score['mode']} score, {phase} window)")
     drawn = scale(value, limit, score["mu"], score["sigma"])
     yield "", Text(f"{drawn.low:6.3f} {drawn.cells} {drawn.high:.3f}")
     if score["mu"] is None:
@@ -218,15 +227,18 @@ def _score(score: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableTyp
     else:
         of = f"μ {score['mu']:.4f}  σ {score['sigma']:.4f}  κ {score['kappa']:g}"
         yield "", _text(f"● score  │ threshold μ + κ σ  [ ] μ ± σ;  {of}")
-    held = f"{score['window_size']} reference entries, {score['history_size']} questions"
-    yield "window", _text(f"{asked}: {held}, {asked} questions asked in all")
+    of = f"{score['window_size']} reference entries against the last {score['history_size']} questions"
+    yield "window", _text(f"number {score['window_id']}: {of}")
 
 
-def _taint(verdict: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:
+def _taint(life: Life, verdict: Mapping[str, Any], ancestors: Ancestors) -> Iterator[tuple[str, RenderableType]]:
     if not verdict["taint"]:
         yield "taint", _text("none" if verdict["type"] == EventType.WRITE else "not its own; see its session's writes")
-    for number, cause in enumerate(verdict["taint_causes"]):
-        yield ("taint" if number == 0 else "", _cause(str(cause)))
+    for number, cause in enumerate(map(str, verdict["taint_causes"])):
+        yield ("taint" if number == 0 else "", _cause(cause))
+        ancestor = ancestors.get((life.tenant, cause.partition(":")[2]))
+        if ancestor is not None:
+            yield "", _ancestor(ancestor.governing.verdict)
 
 
 def _cause(cause: str) -> Text:
@@ -238,23 +250,34 @@ def _cause(cause: str) -> Text:
     return Text.assemble(f"{CAUSE_WORDS[kind]} ", (visible(ancestor, NAME_CHARS_MAX), "cyan"))
 
 
-def _attempts(life: Life) -> RenderableType:
-    table = Table(box=box.SIMPLE_HEAD, title="Attempts", title_justify="left", title_style="bold")
-    for name in ("", "decided", "intake", "what", "verdict", "delivered"):
-        table.add_column(name, overflow="fold")
+def _ancestor(verdict: Mapping[str, Any]) -> Text:
+    what = WHAT.get(verdict["type"], "event")
+    said = f"that {what} was decided {verdict['decision']} at {moment(verdict['decided_ms'])}"
+    tier = f", tier {_tier(verdict['tier'])}" if verdict["type"] == EventType.WRITE else ""
+    return Text(visible(f"  {said}{tier}, signed by {verdict['kid']}", DETAIL_CHARS_MAX), style="dim")
+
+
+def _attempts(life: Life) -> Iterator[tuple[str, RenderableType]]:
+    """Everything that was said under this id or about it, where it is more than one record, said once."""
+    if len(life.attempts) == 1 and not life.attempts[0].redelivered and not life.attempts[0].contradictions:
+        return
     for number, one in enumerate(life.attempts, 1):
         topic, partition, offset = one.intake
-        delivered = Text("once" if not one.redelivered else f"{one.redelivered + 1} times, the same bytes")
+        line = Text(f"{moment(one.verdict['decided_ms'])}, {topic}[{partition}] at offset {offset}: ")
+        line.append(visible(_said(one), DETAIL_CHARS_MAX))
+        if one.redelivered:
+            line.append(f"; delivered {one.redelivered + 1} times, the same bytes")
         if one.contradictions:
-            delivered = Text(f"{one.contradictions} OTHER VERDICTS for this offset", style="bold red")
-        table.add_row(
-            str(number),
-            moment(one.verdict["decided_ms"]),
-            _text(f"{topic}[{partition}] {offset}"),
-            KIND_WORDS[one.kind],
-            _text(one.verdict["decision"]),
-            delivered,
-        )
+            line.append(f"; {one.contradictions} OTHER VERDICTS for this very offset", "bold red")
+        yield f"record {number}", line
     left_out = sum(life.counts.values()) - len(life.attempts)
-    table.caption = f"{left_out} more are not shown" if left_out else None
-    return table
+    if left_out:
+        yield "", Text(f"and {left_out} more")
+
+
+def _said(one: Attempt) -> str:
+    reasons = ", ".join((one.verdict["decision"], *one.verdict["reasons"]))
+    if one.kind is not Kind.ORDER:
+        return f"{KIND_WORDS[one.kind]}; {reasons}"
+    keys = ", ".join(one.verdict["approvers"]) or one.verdict["kid"]
+    return f"{KIND_WORDS[one.kind]}, {one.verdict.get('action', '')} ({one.verdict['event_id']}), by {keys}; {reasons}"

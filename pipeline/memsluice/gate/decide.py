@@ -225,6 +225,8 @@ def _finish(
         approvers=sealed.approvers,
         action=command.action.value if command is not None else "",
         target=command.target if command is not None else "",
+        occurred_ms=round(payload.time.timestamp() * 1_000),
+        append_ms=position.append_ms,
     )
     return Outcome(verdict, verdict.to_json(), rows.changes, draft.memsad)
 

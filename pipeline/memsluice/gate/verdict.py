@@ -62,7 +62,9 @@ class Verdict:
     A command's verdict names its ``action`` and ``target``. A release's has the tier, digests, model and place of the
     write that it lets in, and the reviewer as ``kid``.
 
-    ``taint_causes`` names the nearest ancestors or observations that tainted (bounded). Times are Unix ms.
+    ``taint_causes`` names the nearest ancestors or observations that tainted (bounded). Times are Unix ms:
+    ``occurred_ms`` is the producer's word, ``append_ms`` the broker's, ``decided_ms`` screen's clock, which never runs
+    back.
     """
 
     tenant: str
@@ -101,6 +103,8 @@ class Verdict:
     approvers: tuple[str, ...] = ()
     action: str = ""
     target: str = ""
+    occurred_ms: int = 0
+    append_ms: int = 0
     chain_seq: int = 0
     chain_previous: str = ""
 

@@ -1,14 +1,14 @@
 """Reads the quarantine topic, and the audit topic for what was decided since; in bounded memory."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from memsluice.envelope.keys import Keyring
 from memsluice.errors import SealError
 from memsluice.events.names import TARGET_HEADER
 from memsluice.events.partition import partition_of
+from memsluice.inspect.collect import AuditTopic
 from memsluice.quarantine.entries import Entry, Ruled, State, read_entry, read_ruling, state_of
 from memsluice.quarantine.filters import Filter
 from memsluice.stages.headers import EVENT_ID
@@ -20,18 +20,6 @@ WHOLE_MAX = 64
 """Entries that one look holds with their content."""
 ATTEMPTS_MAX = 8
 """Refused commands that are remembered of one entry."""
-
-
-class Topic(Protocol):
-    """A topic of the gate's outputs, on the broker or in the embedded runtime's log."""
-
-    name: str
-
-    def end(self, partition: int) -> int:
-        """Return the offset that the next record will get. Raises StoreUnavailable."""
-
-    def read(self, partition: int, from_offset: int = 0) -> Iterator[Record]:
-        """Yield what the partition holds from an offset to its present end. Raises StoreUnavailable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +46,8 @@ _Key = tuple[str, str, str]
 
 
 def look(
-    held: Topic,
-    audit: Topic,
+    held: AuditTopic,
+    audit: AuditTopic,
     keyring: Keyring,
     wanted: Filter,
     *,

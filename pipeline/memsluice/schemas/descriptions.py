@@ -33,6 +33,7 @@ RECORDS = {
     "code": "Reason code.",
     "detail": "Numbers and names; never content.",
     "decided_ms": "Time of the decision (Unix ms, intake append time).",
+    "occurred_ms": "When it happened, as the producer says (Unix ms).",
     "sealed_offset": "Offset of the sealed record: the version of what it led to.",
     "tier": "Trust tier that counted: 1 operator, 2 user verified, 3 user observed, 4 external tool, 5 external web.",
     "taint_causes": "Nearest ancestors and observations that tainted; bounded.",

@@ -1,8 +1,8 @@
 """Reads the quarantine topic, and the audit topic for what was decided since; in bounded memory."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from memsluice.envelope.keys import Keyring
 from memsluice.errors import SealError
@@ -71,8 +71,8 @@ def look(
         targets = {entry.event_id.encode() for entry in list(entries.values())[before:]}
         rulings = _rulings(found, audit.read(partition), keyring, targets) if targets else {}
         for key in list(entries)[before:]:
-            about = rulings.get(key, [])
-            ruled = next((one for one in about if one.carried_out), None)
+            about = rulings.get(key[:2], [])
+            ruled = next((one for one in about if one.carried_out and one.digest == key[2]), None)
             state = state_of(entries[key], ruled, now_ms, age_days(key[0]))
             if wanted.wants(state):
                 refused = tuple(one for one in about if not one.carried_out)[-ATTEMPTS_MAX:]
@@ -105,9 +105,12 @@ def _take(
 
 def _rulings(
     found: Listing, records: Iterable[Record], keyring: Keyring, targets: set[bytes]
-) -> dict[_Key, list[Ruled]]:
-    """Return the commands about some events. The header only says where to look: what counts is in the seal."""
-    rulings: dict[_Key, list[Ruled]] = {}
+) -> dict[tuple[str, str], list[Ruled]]:
+    """Return the commands about some events, by tenant and event id.
+
+    The header only says where to look: what counts is in the seal.
+    """
+    rulings: dict[tuple[str, str], list[Ruled]] = {}
     seen: set[str] = set()
     for record in records:
         if not any(name == TARGET_HEADER and value in targets for name, value in record.headers):
@@ -117,13 +120,24 @@ def _rulings(
         except SealError:
             found.unverified += 1
             continue
-        if ruled is None or (ruled.command_id in seen and ruled.carried_out):
+        if ruled is None or ruled.command_id in seen:
             continue
         seen.add(ruled.command_id)
-        about = rulings.setdefault((ruled.tenant, ruled.target, ruled.digest), [])
+        about = rulings.setdefault((ruled.tenant, ruled.target), [])
         if ruled.carried_out or len(about) < ATTEMPTS_MAX:
             about.append(ruled)
     return rulings
+
+
+def look_whole(held: AuditTopic, keyring: Keyring, seen: Iterable[Seen]) -> Iterator[Seen]:
+    """Yield the entries of a listing once more, with their contents, one at a time. Raises StoreUnavailable."""
+    wanted = {(one.entry.partition, one.entry.record_offset): one for one in seen}
+    for partition in sorted({partition for partition, _ in wanted}):
+        first = min(offset for number, offset in wanted if number == partition)
+        for record in held.read(partition, first):
+            one = wanted.get((partition, record.offset))
+            if one is not None:
+                yield replace(one, entry=read_entry(keyring, record, whole=True))
 
 
 @dataclass(frozen=True, slots=True)

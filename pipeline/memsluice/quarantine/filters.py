@@ -1,11 +1,16 @@
 """Which held writes are asked for: by tenant, reason, time, source, score and state. Pure."""
 
+import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from memsluice.errors import ConfigError
 from memsluice.quarantine.entries import Entry, State
 
 SOURCES = ("channel", "agent", "principal", "session", "kid")
 """Fields of a verdict that say where a write came from."""
+_AGO = re.compile(r"(\d{1,6})([smhd])")
+_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +45,19 @@ class Filter:
     def wants(self, state: State) -> bool:
         """Whether entries in this state are asked for."""
         return self.states is None or state in self.states
+
+
+def moment_ms(text: str, now_ms: int) -> int:
+    """Return a time in Unix ms: ``30m``, ``24h`` or ``7d`` before ``now_ms``, or a date and time (UTC unless it says).
+
+    Raises ConfigError.
+    """
+    ago = _AGO.fullmatch(text.strip())
+    if ago is not None:
+        return now_ms - int(ago[1]) * _UNITS_MS[ago[2]]
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return int(aware.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise ConfigError(f"{text[:40]!r} is no time; write 30m, 24h, 7d, or 2026-11-21T14:00") from None

@@ -1,7 +1,8 @@
 """The review view: everything about a held write, with what triggered marked, and nothing that acts on a terminal.
 
 Pure: lines of labelled pieces of plain text. Every piece went through :func:`memsluice.recall.show.visible`, which
-spells out control, zero-width and bidi characters.
+spells out control, zero-width and bidi characters; what a producer chose stands last on its line, so that letters
+written from right to left reorder nothing else.
 """
 
 import re
@@ -18,6 +19,7 @@ CONTEXT_CHARS = 40
 NAME_CHARS_MAX = 160
 CONTENT_CHARS_MAX = 32_768
 PARENTS_SHOWN_MAX = 16
+PLACE = ("namespace", "visibility", "key", "origin")
 _BETWEEN = r"[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]*"
 """What may stand unseen between the letters of a pattern."""
 
@@ -98,8 +100,9 @@ def lines(seen: Seen, now_ms: int, words: Callable[[str], str]) -> list[Line]:
         *(_line("held for", f"{code}  {words(code)}") for code in entry.reasons),
         *_findings(verdict),
         *_score(verdict),
-        _line("source", _source(verdict)),
-        _line("place", _place(write)),
+        _line("source", f"channel {verdict['channel']}, tier {verdict['tier']}, key {name(verdict['kid'])}"),
+        *(_line(part, name(verdict[part])) for part in ("agent", "principal", "session")),
+        *(_line(part, name(getattr(write, part))) for part in PLACE if getattr(write, part) is not None),
         *_lineage(verdict, write.parents),
         _line("digest", entry.digest),
         _line("policy", name(verdict["policy"])),
@@ -138,17 +141,6 @@ def _score(verdict: dict[str, Any]) -> list[Line]:
         _line("score", near),
         _line("nearest", f"cosine {score['s_max']:.3f} to the nearest of {score['history_size']} past recalls"),
     ]
-
-
-def _source(verdict: dict[str, Any]) -> str:
-    parts = [f"channel {verdict['channel']}", f"key {verdict['kid']}", f"tier {verdict['tier']}"]
-    parts += [f"{part} {verdict[part]}" for part in ("agent", "principal", "session")]
-    return "  ".join(name(part) for part in parts)
-
-
-def _place(write: Any) -> str:
-    key = "no key" if write.key is None else f"key {write.key}"
-    return "  ".join(name(part) for part in (f"namespace {write.namespace}", key, f"visibility {write.visibility}"))
 
 
 def _lineage(verdict: dict[str, Any], parents: tuple[str, ...]) -> list[Line]:

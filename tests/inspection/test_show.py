@@ -14,7 +14,7 @@ from tests.inspection.audit import SOON_MS, Gate, collect, life_of
 from memsluice.demo.words import words
 from memsluice.events.names import EventType
 from memsluice.gate.policy import default
-from memsluice.inspect.life import Collector
+from memsluice.inspect.life import Collector, Life
 from memsluice.inspect.show import moment, render
 
 HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
@@ -29,11 +29,16 @@ ATTACKS = {
 }
 
 
-def shown(found: Collector, ancestors: Any = None, at_ms: int = SOON_MS, width: int = 200) -> str:
-    """Return the lives as they are printed, on a terminal that understands everything."""
+def shown(found: Collector, ancestors: Any = None, width: int = 200) -> str:
+    """Return the lives that were collected as they are printed."""
+    return shown_lives(found.lives(), ancestors or {}, width)
+
+
+def shown_lives(lives: list[Life], ancestors: Any, width: int = 200) -> str:
+    """Return lives as they are printed, on a terminal that understands everything."""
     console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None, highlight=False)
-    for life in found.lives():
-        console.print(render(life, at_ms, words, ancestors or {}))
+    for life in lives:
+        console.print(render(life, SOON_MS, words, ancestors))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.splitlines())
 

@@ -16,10 +16,12 @@ GROUP = "memsluice-operator-inspect"
 STALLED_S = 30.0
 """A read that gets nothing for so long, while the broker says that there is more, has failed."""
 ASK_TIMEOUT_S = 10.0
-POLL_TIMEOUT_S = 0.2
+POLL_TIMEOUT_S = 0.05
 FETCHED_MAX = 500
 """Records taken at a time; the client's queue is bounded in bytes besides."""
 QUEUED_KIB_MAX = 16_384
+FETCH_WAIT_MS = 20
+"""How long the broker may sit on a fetch at the end of a partition: the question for the next one queues behind it."""
 
 
 class KafkaAudit:
@@ -49,6 +51,7 @@ class KafkaAudit:
                 "auto.offset.reset": "earliest",
                 "enable.partition.eof": True,
                 "queued.max.messages.kbytes": QUEUED_KIB_MAX,
+                "fetch.wait.max.ms": FETCH_WAIT_MS,
             }
         )
 

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
-from tests.gate.build import T0, axis
+from tests.gate.build import RING, T0, axis
 from tests.inspection.audit import SOON_MS, Gate, collect, life_of
 
 from memsluice.demo.words import words
-from memsluice.events.names import EventType
+from memsluice.envelope.seals import close
+from memsluice.events.names import VERDICT, EventType
 from memsluice.gate.policy import default
-from memsluice.inspect.life import Collector
+from memsluice.inspect.life import NEEDED, Collector, Life
 from memsluice.inspect.show import moment, render
 
 HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
@@ -29,11 +30,16 @@ ATTACKS = {
 }
 
 
-def shown(found: Collector, ancestors: Any = None, at_ms: int = SOON_MS, width: int = 200) -> str:
-    """Return the lives as they are printed, on a terminal that understands everything."""
+def shown(found: Collector, ancestors: Any = None, width: int = 200) -> str:
+    """Return the lives that were collected as they are printed."""
+    return shown_lives(found.lives(), ancestors or {}, width)
+
+
+def shown_lives(lives: list[Life], ancestors: Any, width: int = 200) -> str:
+    """Return lives as they are printed, on a terminal that understands everything."""
     console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None, highlight=False)
-    for life in found.lives():
-        console.print(render(life, at_ms, words, ancestors or {}))
+    for life in lives:
+        console.print(render(life, SOON_MS, words, ancestors))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.splitlines())
 
@@ -145,6 +151,29 @@ def test_whatever_a_verdict_says_the_terminal_is_safe(text: str, causes: list[st
     gate.forged(0, **changed, event_id="e9", seal_kid=text, role=text, channel=text)
     printed = shown(collect(gate, "e9"), width=100)
     assert {unicodedata.category(character) for character in printed if character != "\n"}.isdisjoint(HIDDEN)
+
+
+def test_an_early_verdict_is_shown_without_what_it_lacks() -> None:
+    """A record of an earlier version is a page all the same."""
+    gate = Gate()
+    gate.write()
+    early = {name: value for name, value in gate.verdict(0).items() if name in NEEDED}
+    gate.audit.clear()
+    gate.put(b"acme", close(RING, "seal-1", "acme", VERDICT, early), ())
+    text = shown(collect(gate, "e0"))
+    assert "now " in text
+    assert "occurred" not in text
+
+
+def test_an_order_is_named_where_it_placed_the_entry() -> None:
+    """Who ordered it, under which id, and what it came to."""
+    gate = Gate()
+    gate.write()
+    order = {"type": EventType.COMMAND, "event_id": "o1", "target": "e0", "action": "reject", "approvers": ["key-r"]}
+    gate.forged(0, decision="record", object_id=None, offset=7, **order)
+    text = shown(collect(gate, "e0"))
+    assert value(text, "now") == "refused for good, by order o1"
+    assert value(text, "record 2").endswith("an order about it, reject (o1), by key-r; record")
 
 
 def test_times_beyond_the_calendar_are_numbers() -> None:

@@ -38,6 +38,8 @@ def trace(
     from memsluice.keystore import KeyStore
     from memsluice.topics.names import PARTITIONS
 
+    if tenant is not None:
+        tenant = tenant.encode("utf-8", "replace").decode()  # bytes that are no UTF-8 are nobody's name
     with audit_topic(home) as topic:
         with Console(stderr=True).status("reading the audit"):
             found = collect.trace(topic, KeyStore(home).keyring(), event_id, tenant, PARTITIONS)

@@ -16,10 +16,12 @@ GROUP = "memsluice-operator-inspect"
 STALLED_S = 30.0
 """A read that gets nothing for so long, while the broker says that there is more, has failed."""
 ASK_TIMEOUT_S = 10.0
-POLL_TIMEOUT_S = 0.2
+POLL_TIMEOUT_S = 0.05
 FETCHED_MAX = 500
 """Records taken at a time; the client's queue is bounded in bytes besides."""
 QUEUED_KIB_MAX = 16_384
+FETCH_WAIT_MS = 20
+"""How long the broker may sit on a fetch at the end of a partition: the question for the next one queues behind it."""
 
 
 class KafkaAudit:
@@ -49,6 +51,7 @@ class KafkaAudit:
                 "auto.offset.reset": "earliest",
                 "enable.partition.eof": True,
                 "queued.max.messages.kbytes": QUEUED_KIB_MAX,
+                "fetch.wait.max.ms": FETCH_WAIT_MS,
             }
         )
 
@@ -59,7 +62,7 @@ class KafkaAudit:
 
     def _heard(self, error: Any) -> None:
         if error.code() == KafkaError._AUTHENTICATION:  # otherwise it would look like a broker that is slow
-            self._refused = ": the broker does not know this user, or not this password"
+            self._refused = "the broker does not know this user, or not this password"
 
     def close(self) -> None:
         """Leave the broker."""
@@ -75,7 +78,7 @@ class KafkaAudit:
                 TopicPartition(self._topic, partition), timeout=ASK_TIMEOUT_S
             )
         except KafkaException as error:
-            raise self._unavailable(error.args[0].str()) from None
+            raise self._unavailable(error.args[0]) from None
         return low, end
 
     def read(self, partition: int, from_offset: int = 0) -> Iterator[Record]:
@@ -90,15 +93,15 @@ class KafkaAudit:
             try:
                 messages = self._consumer.consume(FETCHED_MAX, timeout=POLL_TIMEOUT_S)
             except KafkaException as error:
-                raise self._unavailable(error.args[0].str()) from None
+                raise self._unavailable(error.args[0]) from None
             if messages:
                 deadline = self._monotonic() + self._stalled_s
             elif self._monotonic() > deadline:
-                raise self._unavailable(f"nothing came for {self._stalled_s:g} s at offset {position} of {end}")
+                raise self._failed(f"nothing came for {self._stalled_s:g} s at offset {position} of {end}")
             for message in messages:
                 problem = message.error()
                 if problem is not None and problem.code() != KafkaError._PARTITION_EOF:
-                    raise self._unavailable(problem.str())
+                    raise self._unavailable(problem)
                 if message.partition() != partition:  # left over from the partition before
                     continue
                 if problem is not None:  # the end, where the last records were deleted meanwhile
@@ -109,8 +112,16 @@ class KafkaAudit:
                 if position >= end:
                     break
 
-    def _unavailable(self, why: str) -> StoreUnavailable:
-        return StoreUnavailable(f"{self._topic} cannot be read from {self.name}{self._refused or ': ' + why}")
+    def _unavailable(self, error: Any) -> StoreUnavailable:
+        self._consumer.poll(0)  # lets the client say what it heard
+        if (
+            error.code() == KafkaError._UNKNOWN_PARTITION
+        ):  # all that a client is told of a topic that is not shown to it
+            return self._failed("there is no such partition, or this user may not see it")
+        return self._failed(str(error.str()))
+
+    def _failed(self, why: str) -> StoreUnavailable:
+        return StoreUnavailable(f"{self._topic} cannot be read from {self.name}: {self._refused or why}")
 
 
 def _record(message: Any) -> Record:

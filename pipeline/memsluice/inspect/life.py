@@ -6,7 +6,7 @@ dead letters and never reach a tenant's audit), and whether *land* has written b
 
 from collections import Counter
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any
@@ -17,8 +17,9 @@ from memsluice.envelope import dsse
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.seals import open_
 from memsluice.errors import InputError, SealError
-from memsluice.events.names import TARGET_HEADER, VERDICT, EventType
-from memsluice.gate.verdict import Decision, Verdict
+from memsluice.events.models import Action
+from memsluice.events.names import TARGET_HEADER, VERDICT
+from memsluice.gate.verdict import Decision
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Record
 
@@ -26,8 +27,15 @@ ATTEMPTS_MAX = 50
 """Attempts of one life that are kept: the first, those in force, and the latest; the rest is counted."""
 LIVES_MAX = 100
 """Lives that are kept; an id may exist in any number of tenants."""
-_NEEDED = {each.name for each in fields(Verdict)} - {"occurred_ms", "append_ms"}
-"""What a verdict of any version has; the two clocks came later."""
+NEEDED = frozenset({
+    "tenant", "event_id", "type", "decision", "reasons", "findings", "decided_ms", "topic", "partition", "offset",
+    "sealed_offset", "kid", "role", "credential_tier", "channel", "tier", "taint", "taint_causes", "agent", "principal",
+    "session", "policy", "model", "content_digest", "mode", "score", "object_id", "zone", "visibility", "expires_ms",
+    "seal_kid", "admission_kid", "approvers", "chain_seq",
+})  # fmt: skip
+"""What a verdict of any version has. Whatever was added since is looked up as absent in old records."""
+ORDERS = frozenset({Action.RELEASE, Action.REJECT, Action.APPEAL, Action.DECLASSIFY, Action.PROMOTE, Action.WITHDRAW})
+"""Commands whose target is an event id; that of ``protect`` is a key, and might be worded like one."""
 
 
 class Kind(StrEnum):
@@ -83,7 +91,8 @@ class Attempt:
     def places(self) -> bool:
         """Whether its verdict says where the entry is from then on: a decision, or an order that was carried out."""
         if self.kind is Kind.ORDER:
-            return self.verdict["decision"] not in (Decision.REJECT, Decision.DUPLICATE)
+            done = self.verdict["decision"] not in (Decision.REJECT, Decision.DUPLICATE)
+            return done and self.verdict["action"] in (Action.RELEASE, Action.REJECT)
         return self.kind in GOVERNING
 
 
@@ -114,8 +123,13 @@ class Life:
 
     @property
     def placing(self) -> Attempt:
-        """The decision, or the order carried out since, that says where the entry is."""
-        return next((one for one in reversed(self.attempts) if one.places), self.governing)
+        """The decision, or the order carried out since, that says where the entry is.
+
+        An order is bound to a content: one about another content under the same id moves this entry nowhere.
+        """
+        governing = self.governing
+        same = [one for one in self.attempts if one.verdict["content_digest"] == governing.verdict["content_digest"]]
+        return next((one for one in reversed(same) if one.places), governing)
 
     def standing(self, now_ms: int) -> Standing:
         """Return where the entry is now (Unix ms)."""
@@ -128,7 +142,7 @@ class Life:
             return Standing(verdict["zone"])
         if verdict["decision"] == Decision.QUARANTINE:
             return Standing.HELD
-        if verdict["decision"] in (Decision.REJECT, Decision.DUPLICATE) or verdict.get("action") == "reject":
+        if verdict["decision"] in (Decision.REJECT, Decision.DUPLICATE) or verdict.get("action") == Action.REJECT:
             return Standing.REFUSED
         return Standing.RECORDED
 
@@ -205,7 +219,7 @@ class Collector:
             verdict = open_(self._keyring, tenant, VERDICT, value)
         except SealError:
             verdict = None
-        if not (isinstance(verdict, dict) and verdict.keys() >= _NEEDED and verdict["tenant"] == tenant):
+        if not (isinstance(verdict, dict) and verdict.keys() >= NEEDED and verdict["tenant"] == tenant):
             self.unverified += 1
             return None
         return verdict
@@ -215,7 +229,7 @@ class Collector:
         if verdict is None:
             return
         wanted = self._event_ids.values()
-        target = verdict.get("target") if verdict["type"] == EventType.COMMAND else None
+        target = verdict.get("target") if verdict.get("action") in ORDERS else None
         if verdict["event_id"] in wanted:
             self._add(verdict["event_id"], verdict, record, order=False)
         if target in wanted:
@@ -262,4 +276,5 @@ class Collector:
         if verdict is None or life is None or life.placing.verdict["object_id"] != verdict["object_id"]:
             return
         if verdict["sealed_offset"] > life.placing.verdict["sealed_offset"]:
-            life.replaced = Successor(verdict["event_id"], verdict["sealed_offset"], verdict["decided_ms"])
+            later = verdict.get("target") or verdict["event_id"]  # a release places the write that it is about
+            life.replaced = Successor(later, verdict["sealed_offset"], verdict["decided_ms"])

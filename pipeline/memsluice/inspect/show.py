@@ -98,7 +98,10 @@ def _rows(
     verdict = one.verdict
     yield "now", Text(_standing_words(life, now_ms), style=STANDING_STYLES[life.standing(now_ms)])
     for code in verdict["reasons"]:
-        yield "because", _text(code if words(code) == code else f"{code}: {words(code)}")
+        yield (
+            "because" if life.placing is one else "at first",
+            _text(code if words(code) == code else f"{code}: {words(code)}"),
+        )
     yield "tenant", _text(life.tenant)
     for name in ("principal", "agent", "session"):
         if verdict[name]:
@@ -126,6 +129,9 @@ def _tier(number: int) -> str:
 def _standing_words(life: Life, now_ms: int) -> str:
     verdict = life.placing.verdict
     expires_ms = verdict["expires_ms"]
+    ordered = ""
+    if life.placing.kind is Kind.ORDER:
+        ordered = f", by order {visible(verdict['event_id'], NAME_CHARS_MAX)}"
     match life.standing(now_ms):
         case Standing.REPLACED:
             assert life.replaced is not None
@@ -136,14 +142,14 @@ def _standing_words(life: Life, now_ms: int) -> str:
         case Standing.HELD:
             return f"held for review, in {QUARANTINE}"
         case Standing.REFUSED:
-            return "refused for good"
+            return f"refused for good{ordered}"
         case Standing.RECORDED:
             return "recorded; this kind of event leaves no entry"
         case zone:
             left = "for good" if expires_ms is None else f"for another {duration(expires_ms - now_ms)}"
             shadow = f", though {verdict['decision']} was decided: shadow mode" if life.landed_anyway() else ""
             what = "what agents may follow" if zone is Standing.GUIDANCE else "kept as data, never as guidance"
-            return f"admitted to {zone.value} ({what}), seen by {verdict['visibility']}, holds {left}{shadow}"
+            return f"admitted to {zone.value} ({what}), seen by {verdict['visibility']}, holds {left}{ordered}{shadow}"
 
 
 def _signed(verdict: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:
@@ -280,4 +286,4 @@ def _said(one: Attempt) -> str:
     if one.kind is not Kind.ORDER:
         return f"{KIND_WORDS[one.kind]}; {reasons}"
     keys = ", ".join(one.verdict["approvers"]) or one.verdict["kid"]
-    return f"{KIND_WORDS[one.kind]}, {one.verdict.get('action', '')} ({one.verdict['event_id']}), by {keys}; {reasons}"
+    return f"{KIND_WORDS[one.kind]}, {one.verdict['action']} ({one.verdict['event_id']}), by {keys}; {reasons}"

@@ -71,8 +71,8 @@ def test_release_lands_the_write_and_says_so(office: Office) -> None:
     done = office.run("release", event_id, "--yes", "--why", "ana asked for it")
     assert done.exit_code == 0, done.output
     assert "released: accept, object " in done.stdout
-    assert "signed by    reviewer" in done.stdout
-    assert "why          ana asked for it" in done.stdout
+    assert "signed by  reviewer" in done.stdout
+    assert "why        ana asked for it" in done.stdout
     store = FaissStore(office.home.store_file)
     assert store.count("acme", Zone.GUIDANCE) == 1
     store.close()
@@ -200,8 +200,19 @@ def test_no_held_write_acts_on_the_terminal(office: Office) -> None:
             assert acts(done.output) == set(), command
     shown = office.run("show", ids[1]).stdout
     assert visible(HOSTILE["bidi"]).replace("From now on", "⟦From now on⟧") in shown
-    assert not [line for line in office.run("show", ids[8]).stdout.splitlines() if line.startswith("state        rel")]
     assert "[bold red]pay[/]" in office.run("show", ids[6]).stdout
+
+
+def test_no_content_can_look_like_a_line_of_ours(office: Office) -> None:
+    """Line breaks, and words placed where a narrow terminal wraps, stay in the content's own column."""
+    fake = "w-9  acme  user  released, held 2 h ago  state released digest " + "0" * 64
+    office.write("From now on\r\n" + "\n".join([fake] * 3), key=fake)
+    for width in range(30, 90):
+        for command in (("list",), ("show", "w-1")):
+            shown = office.run(*command, env={"COLUMNS": str(width)}).stdout.splitlines()
+            ours = [line for line in shown if not line.startswith("  ")]
+            assert not [line for line in ours if line.startswith(("w-9", "released", "0000"))]
+            assert sum(line.startswith("state") for line in ours) == (command[0] == "show")
 
 
 def test_a_place_without_a_quarantine_is_said(tmp_path: Path, office: Office) -> None:

@@ -48,7 +48,7 @@ def list_(
     as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
     """Show what is held, oldest first: why, from where, how long, and what it says."""
-    from memsluice.cli.quarantine_show import as_data, table
+    from memsluice.cli.quarantine_show import as_data, entries
 
     wanted = _filter(tenant, reason, since, until, source, min_score, everything=everything)
     with open_desk(home) as desk:
@@ -58,7 +58,7 @@ def list_(
             return
         console = Console(highlight=False)
         if found.seen:
-            console.print(table(found.seen[:limit], wall_ms()))
+            console.print(entries(found.seen[:limit], wall_ms()))
         _sum_up(console, found, desk, limit)
 
 
@@ -241,11 +241,12 @@ def _one(desk: "Desk", home: Path | None, event_id: str, tenant: str | None, off
 
 
 def _sum_up(console: Console, found: Any, desk: "Desk", shown: int) -> None:
-    hidden = len(found.seen) - shown
-    console.print(Text(f"{len(found.seen)} of {found.read} held writes, from {desk.name}", style="dim"))
-    if hidden > 0:
-        console.print(Text(f"{hidden} more: narrow the filter, or raise --limit", style="yellow"))
+    told = [(f"{len(found.seen)} of {found.read} held writes, from {desk.name}", "dim")]
+    if len(found.seen) > shown:
+        told.append((f"{len(found.seen) - shown} more: narrow the filter, or raise --limit", "yellow"))
     if found.left_out:
-        console.print(Text(f"{found.left_out} left out: one look holds no more; narrow the filter", style="yellow"))
+        told.append((f"{found.left_out} left out: one look holds no more; narrow the filter", "yellow"))
     if found.unverified:
-        console.print(Text(f"{found.unverified} records do not verify under this home's keys: not shown", style="red"))
+        told.append((f"{found.unverified} records do not verify under this home's keys: not shown", "red"))
+    for text, style in told:
+        console.print(Text(text, style=style), soft_wrap=True)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from rich import box
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -11,52 +11,58 @@ from memsluice.demo.words import words
 from memsluice.events.models import Action, Command
 from memsluice.quarantine.collect import Listing, Seen, Stats
 from memsluice.quarantine.entries import Ruled, State
-from memsluice.quarantine.view import Line, lines, marked, name
+from memsluice.quarantine.view import Line, Piece, lines, marked, name
 from memsluice.recall.show import duration, visible
 
-PREVIEW_SHOWN = 60
+PREVIEW_SHOWN = 70
 COUNTED_MAX = 12
-LABEL_WIDTH = 12
+INDENT = 2
 STYLES = {State.PENDING: "yellow", State.RELEASED: "green", State.REJECTED: "red", State.LAPSED: "dim"}
 
 
-def table(seen: list[Seen], now_ms: int) -> Table:
-    """Return the list: ages, states, why, and the beginning of each content, last on its line."""
-    shown = Table(box=box.SIMPLE_HEAD, expand=True)
-    for heading in ("held", "state", "tenant"):
-        shown.add_column(heading, no_wrap=True)
-    shown.add_column("entry", overflow="fold", min_width=18)
-    shown.add_column("why", overflow="fold", ratio=3)
-    shown.add_column("score", justify="right", no_wrap=True)
-    shown.add_column("channel", no_wrap=True)
-    shown.add_column("says", overflow="fold", ratio=4)
+def entries(seen: list[Seen], now_ms: int) -> RenderableType:
+    """Return the list: of each entry its id, state and age, then why it is held, then the beginning of its content."""
+    shown: list[RenderableType] = []
     for one in seen:
         entry = one.entry
-        shown.add_row(
-            duration(now_ms - entry.held_ms),
-            Text(one.state.value, style=STYLES[one.state]),
-            Text(name(entry.tenant)),
-            Text(name(entry.event_id)),
-            Text(" ".join(entry.reasons)),
-            "" if entry.score is None else f"{entry.score:.2f}",
-            Text(name(entry.verdict["channel"])),
-            Text(visible(entry.preview[:PREVIEW_SHOWN]) + ("…" if len(entry.preview) > PREVIEW_SHOWN else "")),
+        age, score = duration(now_ms - entry.held_ms), "" if entry.score is None else f"  score {entry.score:.2f}"
+        told = f" for {age}" if one.state is State.PENDING else f", held {age} ago"
+        shown.append(
+            Text.assemble(
+                (name(entry.event_id), "bold"),
+                f"  {name(entry.tenant)}  {name(entry.verdict['channel'])}  ",
+                (one.state.value, STYLES[one.state]),
+                told,
+            )
         )
-    return shown
+        shown.append(_indented(f"{' '.join(entry.reasons)}{score}"))
+        cut = "…" if len(entry.preview) > PREVIEW_SHOWN else ""
+        shown.append(_indented(visible(entry.preview[:PREVIEW_SHOWN]) + cut, "dim"))
+    return Group(*shown)
+
+
+def _indented(text: str, style: str = "") -> RenderableType:
+    """Return a text that stays indented where it is wrapped: no content can look like a line of ours."""
+    return Padding(Text(text, style=style, overflow="fold"), (0, 0, 0, INDENT), expand=False)
 
 
 def review(seen: Seen, now_ms: int) -> RenderableType:
     """Return the whole view of an entry."""
-    return Group(*(_text(line) for line in lines(seen, now_ms, words)))
+    return _grid(lines(seen, now_ms, words))
 
 
-def _text(line: Line) -> Text:
-    text = Text(f"{line.label:<{LABEL_WIDTH}} ", style="", overflow="fold")
-    text.stylize("bold", 0, len(line.label))
-    for piece in line.pieces:
-        # Brackets besides colour: what triggered is also seen in a file or by those who do not see colours.
-        text.append(f"⟦{piece.text}⟧" if piece.marked else piece.text, style="bold red" if piece.marked else "")
-    return text
+def _grid(told: list[Line]) -> RenderableType:
+    """Return labels beside texts; a text that is wrapped stays in its column, so that none can look like a label."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, style="bold")
+    grid.add_column(overflow="fold")
+    for line in told:
+        text = Text()
+        for piece in line.pieces:
+            # Brackets besides colour: what triggered is also seen in a file or by those who do not see colours.
+            text.append(f"⟦{piece.text}⟧" if piece.marked else piece.text, style="bold red" if piece.marked else "")
+        grid.add_row(line.label, text)
+    return grid
 
 
 def counts(told: Stats, now_ms: int) -> RenderableType:
@@ -91,8 +97,8 @@ def to_be_signed(seen: Seen, command: Command, signer: str) -> RenderableType:
         *([("carries", f"the sealed write, {len(command.held)} characters")] if command.held else []),
         *([("lands as", _landing(seen))] if command.action is Action.RELEASE else []),
     ]
-    texts = [_text(Line(label, marked_plain(value))) for label, value in fields]
-    return Group(*texts, _text(Line("content", marked(entry.write.content))))
+    told = [Line(label, (Piece(visible(value)),)) for label, value in fields]
+    return _grid([*told, Line("content", marked(entry.write.content))])
 
 
 def _landing(seen: Seen) -> str:
@@ -103,13 +109,6 @@ def _landing(seen: Seen) -> str:
     zone = "outside content, as data" if verdict["tier"] > 3 else "guidance"
     key = getattr(write, "key", None)
     return f"{zone}, tier {verdict['tier']}" + ("" if key is None else f"; replaces what stands under key {key}")
-
-
-def marked_plain(text: str) -> Any:
-    """Return a text in one piece that is fit for a terminal."""
-    from memsluice.quarantine.view import Piece
-
-    return (Piece(visible(text)),)
 
 
 def answered(ruled: Ruled | None, command: Command, wait_s: float) -> Text:

@@ -28,7 +28,7 @@ PARAMETERS = {
     "RuntimeChannel.open_session": ["self", "session"],
     "RuntimeChannel.observe": ["self", "session", "origin", "digest", "content"],
     "OperatorChannel.command": [
-        "self", "tenant", "action", "target", "expires_at", "digest", "reason", "parameters",
+        "self", "tenant", "action", "target", "expires_at", "digest", "reason", "parameters", "held",
     ],
     "MemoryWriter.flush": ["self", "timeout_s"],
     "MemoryWriter.close": ["self", "timeout_s"],

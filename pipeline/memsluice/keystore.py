@@ -18,7 +18,7 @@ from pydantic import SecretBytes, ValidationError
 
 from memsluice import keyfiles
 from memsluice.envelope.keys import HMAC_KEY_BYTES, Algorithm, Key, Keyring, KeyState, Purpose, derive
-from memsluice.envelope.registry import ANY, DEFAULT_TIER, Credential, Registry, Role
+from memsluice.envelope.registry import ANY, COMMANDERS, DEFAULT_TIER, Credential, Registry, Role
 from memsluice.errors import ConfigError
 from memsluice.events.models import Channel, Tier
 from memsluice.keyfiles import SigningCredential
@@ -220,11 +220,11 @@ def issue_credential(
     """Create a credential: its key in the keyring, its grants in the registry, its secret in a file of mode 0600.
 
     Returns the registry entry and the file's path. ``tier`` None is the channel's default; ``algorithm`` None is
-    Ed25519 for operators, else HMAC-SHA256; ``days`` None never ends. The gate gets the public half only of an Ed25519
-    key. ``signs_from_ms`` lets the holder begin later than the gate accepts it. Raises ConfigError.
+    Ed25519 for operators and reviewers, else HMAC-SHA256; ``days`` None never ends. The gate gets the public half only
+    of an Ed25519 key. ``signs_from_ms`` lets the holder begin later than the gate accepts it. Raises ConfigError.
     """
-    algorithm = algorithm or (Algorithm.ED25519 if role is Role.OPERATOR else Algorithm.HMAC_SHA256)
-    if role is Role.OPERATOR and algorithm is not Algorithm.ED25519:
+    algorithm = algorithm or (Algorithm.ED25519 if role in COMMANDERS else Algorithm.HMAC_SHA256)
+    if role in COMMANDERS and algorithm is not Algorithm.ED25519:
         raise ConfigError("commands and approvals are Ed25519 only: whoever verifies an HMAC could forge it")
     kid = kid or new_kid(role.value, store.entropy)
     seed = store.entropy(HMAC_KEY_BYTES)

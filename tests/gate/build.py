@@ -38,6 +38,7 @@ WHO: dict[str, tuple[Role, str, Tier]] = {
     "reader": (Role.READER, "agent", Tier.USER_OBSERVED),
     "runtime": (Role.RUNTIME, "agent", Tier.USER_OBSERVED),
     "operator": (Role.OPERATOR, "operator", Tier.OPERATOR),
+    "reviewer": (Role.REVIEWER, "operator", Tier.OPERATOR),
 }
 
 
@@ -103,14 +104,14 @@ class Core:
         self.rows = MemoryRows()
         self.memsad = MemsadState.empty(self.policy.memsad)
         self.offset = -1
+        self.last: Sealed | None = None
 
-    def see(self, who: str, kind: EventType, **fields: Any) -> Outcome:
+    def see(self, who: str, kind: EventType, *, carried: Sealed | None = None, **fields: Any) -> Outcome:
         """Decide one event and apply what it changes; the event's own row is kept as *screen* keeps it."""
         self.offset += 1
-        event = sealed(who, kind, self.offset, **fields)
-        outcome = decide(
-            TenantState(self.rows, self.memsad), event, self.policy, Context(event.position.append_ms, self.offset)
-        )
+        event = self.last = sealed(who, kind, self.offset, **fields)
+        state, context = TenantState(self.rows, self.memsad), Context(event.position.append_ms, self.offset)
+        outcome = decide(state, event, self.policy, context, carried)
         for key, value in encode_changes(TENANT, outcome.changes):
             self.rows.put(key, value)
         row = {

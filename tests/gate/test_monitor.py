@@ -257,7 +257,7 @@ def test_a_command_that_is_refused_is_not_carried_out() -> None:
 
 def test_a_protection_for_all_tenants_is_refused_until_it_is_one() -> None:
     """ "Done" for a command that protects nobody's key would be a lie to its operator."""
-    assert command(Core(), tenant="*").verdict.reasons == ("commands.not_available",)
+    assert command(Core(), tenant="*").verdict.reasons == ("commands.one_tenant",)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"visibility": "shared", "owner": "ana"}, {"visibility": "nobody"}])

@@ -32,7 +32,9 @@ _P = ParamSpec("_P")
 TENANT_PATTERN = r"[a-z0-9][a-z0-9_-]*"
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NEW = {role.value.replace("_", "-"): role for role in Role}
-_DEFAULT_CHANNEL: dict[Role, Channel] = {Role.USER_CHANNEL: "user", Role.OPERATOR: "operator"}
+_DEFAULT_CHANNEL: dict[Role, Channel] = {
+    Role.USER_CHANNEL: "user", Role.OPERATOR: "operator", Role.REVIEWER: "operator",
+}  # fmt: skip
 
 Home = Annotated[Path | None, typer.Option("--home", help="Home directory; default MEMSLUICE_HOME or ~/.memsluice.")]
 Kid = Annotated[str, typer.Argument(help="Key id, as `memsluice keys list` shows it.")]
@@ -89,7 +91,9 @@ def new(
     principal: Annotated[
         list[str] | None, typer.Option(help="Principal it may speak for; repeat. Default: all.")
     ] = None,
-    algorithm: Annotated[Algorithm | None, typer.Option(help="Default: Ed25519 for operators, else HMAC.")] = None,
+    algorithm: Annotated[
+        Algorithm | None, typer.Option(help="Default: Ed25519 for operators and reviewers, else HMAC.")
+    ] = None,
     days: Annotated[int | None, typer.Option(min=1, max=3_650, help="Lifetime; default: open-ended.")] = None,
     note: Annotated[str, typer.Option(help="What it is for; shown by `list`.")] = "",
     home: Home = None,

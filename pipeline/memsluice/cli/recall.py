@@ -116,7 +116,7 @@ def open_place(home: Path | None, tenant: str) -> Iterator[Place]:
 
     place = Home.at(home)
     with ExitStack() as closing:
-        if is_running(place.layout) or (home is None and _deployment_named()):
+        if is_running(place.layout) or (home is None and deployment_named()):
             yield _on_kafka(home, tenant, closing)
         elif place.log_file.exists():
             yield _embedded(home, tenant, closing)
@@ -126,7 +126,8 @@ def open_place(home: Path | None, tenant: str) -> Iterator[Place]:
             )
 
 
-def _deployment_named() -> bool:
+def deployment_named() -> bool:
+    """Tell whether the environment names a broker and a store."""
     import os
 
     from memsluice.connection import BOOTSTRAP_VARIABLE, FILE_VARIABLE

@@ -22,6 +22,7 @@ class Role(StrEnum):
     RUNTIME = "runtime"
     USER_CHANNEL = "user_channel"
     OPERATOR = "operator"
+    REVIEWER = "reviewer"
 
 
 PUBLISHES: dict[Role, frozenset[EventType]] = {
@@ -30,7 +31,10 @@ PUBLISHES: dict[Role, frozenset[EventType]] = {
     Role.RUNTIME: frozenset({EventType.OBSERVATION}),
     Role.USER_CHANNEL: frozenset({EventType.WRITE}),
     Role.OPERATOR: frozenset({EventType.COMMAND, EventType.WRITE}),
+    Role.REVIEWER: frozenset({EventType.COMMAND}),
 }
+COMMANDERS = frozenset(role for role, types in PUBLISHES.items() if EventType.COMMAND in types)
+"""Whose keys are Ed25519 alone. Which of them may give which command: :mod:`memsluice.gate.commands`."""
 BEST_TIER: dict[Channel, Tier] = {
     "operator": Tier.OPERATOR,
     "user": Tier.USER_VERIFIED,
@@ -48,6 +52,7 @@ CHANNELS: dict[Role, frozenset[Channel]] = {
     Role.RUNTIME: frozenset({"agent"}),
     Role.USER_CHANNEL: frozenset({"user"}),
     Role.OPERATOR: frozenset({"operator"}),
+    Role.REVIEWER: frozenset({"operator"}),
 }
 
 

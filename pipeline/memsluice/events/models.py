@@ -141,6 +141,7 @@ Question = Annotated[
     AfterValidator(_encodable),
     _bytes_at_most(limits.QUESTION_BYTES_MAX),
 ]
+HeldRecord = Annotated[str, Field(min_length=2, max_length=limits.HELD_CHARS_MAX), AfterValidator(_encodable)]
 Seen = Annotated[
     str,
     Field(max_length=limits.CONTENT_BYTES_MAX),
@@ -214,9 +215,10 @@ class Observation(SessionPayload):
 
 
 class Command(Payload):
-    """An operator's order, bound to a digest and expiring. ``tenant`` is the one it concerns, or ``*`` for all.
+    """An order, bound to a digest and expiring. ``tenant`` is the one it concerns, or ``*`` for all.
 
-    A command for all tenants is published once to every partition.
+    A command for all tenants is published once to every partition. A release carries in ``held`` the sealed write that
+    it is about, as memory.quarantine.v1 has it (JSON text): the gate's state keeps no content to take it from.
     """
 
     tenant: Annotated[str, Field(pattern=r"^(\*|[a-z0-9][a-z0-9_-]*)$", max_length=limits.TENANT_CHARS_MAX)]
@@ -226,6 +228,7 @@ class Command(Payload):
     expires_at: Moment
     reason: Annotated[str, Field(max_length=limits.REASON_CHARS_MAX), AfterValidator(_encodable)] = ""
     parameters: Annotated[dict[Name, Name], Field(max_length=limits.PARAMETERS_MAX)] = Field(default_factory=dict)
+    held: HeldRecord | None = None
 
 
 AnyPayload = Write | Recall | Observation | Command

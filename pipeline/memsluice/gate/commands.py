@@ -1,36 +1,54 @@
-"""Operators' commands, as the ordered stream meets them. What is not carried out is refused with a reason, audited."""
+"""Commands, as the ordered stream meets them. What is not carried out is refused with a reason, audited."""
 
+from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Action, Command, Visibility
-from memsluice.gate import monitor
+from memsluice.gate import monitor, review
+from memsluice.gate.authenticity import EVERYBODY
+from memsluice.gate.policy import Policy
+from memsluice.gate.review import Ruling, refused
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding
 
-ALL_TENANTS = "*"
-"""The tenant of a command that is meant for every tenant."""
 SCOPES = {scope.value: scope for scope in Visibility}
+WHO = {Action.PROTECT: Role.OPERATOR, Action.RELEASE: Role.REVIEWER, Action.REJECT: Role.REVIEWER}
+"""The commands that are carried out so far, and the role of whoever may give each."""
+REVIEWS = (Action.RELEASE, Action.REJECT)
 
 
-def decide(rows: TenantRows, sealed: Sealed, command: Command, now_ms: int) -> Finding | None:
-    """Carry out a command on the rows, or return why not. Only ``protect`` is carried out so far."""
+def decide(
+    rows: TenantRows, sealed: Sealed, carried: Sealed | None, policy: Policy, now_ms: int, version: int
+) -> Ruling:
+    """Carry out a command on the rows, or say why not; see :func:`memsluice.gate.review.decide` for the arguments."""
+    command = sealed.payload
+    assert isinstance(command, Command)
+    assert sealed.identity is not None
+    detail = {"action": command.action.value}
     if int(command.expires_at.timestamp() * 1000) <= now_ms:
-        return Finding("commands.expired", Decision.REJECT, {"action": command.action.value})
-    if command.action is not Action.PROTECT or sealed.tenant == ALL_TENANTS:  # it would protect nobody's key
-        return Finding("commands.not_available", Decision.REJECT, {"action": command.action.value})
+        return refused(Finding("commands.expired", Decision.REJECT, detail))
+    if command.action not in WHO:
+        return refused(Finding("commands.not_available", Decision.REJECT, detail))
+    if sealed.identity.role is not WHO[command.action]:
+        needs = WHO[command.action].value
+        return refused(Finding("commands.not_permitted", Decision.REJECT, {**detail, "needs": needs}))
+    if command.tenant == EVERYBODY:  # it would be carried out for nobody
+        return refused(Finding("commands.one_tenant", Decision.REJECT, detail))
+    if command.action in REVIEWS:
+        return review.decide(rows, command, carried, policy, now_ms, version)
     return _protect(rows, command)
 
 
-def _protect(rows: TenantRows, command: Command) -> Finding | None:
+def _protect(rows: TenantRows, command: Command) -> Ruling:
     """Set iota(k) = 1 for a key (seed 001, Rule 3). There is no command that unsets it."""
     scope = SCOPES.get(command.parameters.get("visibility", Visibility.PRINCIPAL.value))
     if scope is None:
-        return Finding("commands.bad_parameter", Decision.REJECT, {"field": "parameters.visibility"})
+        return refused(Finding("commands.bad_parameter", Decision.REJECT, {"field": "parameters.visibility"}))
     owner = command.parameters.get("owner", "")
     if (scope is Visibility.SHARED) == bool(owner):  # else it would protect what nobody can write
-        return Finding("commands.bad_parameter", Decision.REJECT, {"field": "parameters.owner"})
+        return refused(Finding("commands.bad_parameter", Decision.REJECT, {"field": "parameters.owner"}))
     namespace = command.parameters.get("namespace", "default")
     row_id = monitor.protected_id(scope, owner, namespace, command.target)
     if rows.get(monitor.PROTECTED, row_id) is not None:
-        return Finding("commands.already_protected", Decision.REJECT)
+        return refused(Finding("commands.already_protected", Decision.REJECT))
     rows.put(monitor.PROTECTED, row_id, {"by": command.id})
-    return None
+    return Ruling((), Decision.RECORD)

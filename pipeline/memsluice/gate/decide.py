@@ -5,8 +5,7 @@ from typing import Any
 
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Sealed
-from memsluice.events.ids import object_id, scope_owner
-from memsluice.events.models import Command, Kind, Observation, Origin, Recall, Visibility, Write, Zone
+from memsluice.events.models import Command, Kind, Observation, Origin, Recall, Write
 from memsluice.gate import (
     commands,
     duplicates,
@@ -15,11 +14,13 @@ from memsluice.gate import (
     limits,
     memsad_state,
     monitor,
+    placing,
     rates,
+    review,
     sessions,
-    ttl,
 )
 from memsluice.gate.memsad_state import MemsadState
+from memsluice.gate.placing import NOWHERE, Place
 from memsluice.gate.policy import DAY_MS, Policy
 from memsluice.gate.rows import Getter, TenantRows
 from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Verdict
@@ -57,16 +58,6 @@ class Outcome:
     memsad: MemsadState
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a write lands: nothing of it is set where it does not."""
-
-    object_id: str | None = None
-    zone: Zone | None = None
-    visibility: Visibility | None = None
-    expires_ms: int | None = None
-
-
 @dataclass(slots=True)
 class _Draft:
     findings: list[Finding] = field(default_factory=list)
@@ -74,6 +65,9 @@ class _Draft:
     tau: monitor.Label | None = None
     memsad: MemsadState | None = None
     vector: Vector | None = None
+    place: Place = NOWHERE
+    about: Sealed | None = None
+    """The write that the verdict places: the event itself, or the one that a release lets in."""
 
     def decision(self) -> Decision:
         return max((f.decision for f in self.findings), key=SEVERITY.index, default=Decision.ACCEPT)
@@ -82,28 +76,48 @@ class _Draft:
         self.findings += [finding for finding in findings if finding is not None]
 
 
-def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context) -> Outcome:
-    """Decide one authenticated event.
+def decide(
+    state: TenantState, sealed: Sealed, policy: Policy, context: Context, carried: Sealed | None = None
+) -> Outcome:
+    """Decide one authenticated event. ``carried`` is the sealed write that a command carries, opened and verified.
 
     Nothing is changed in ``state``; applying ``changes`` and ``memsad`` gives the state after the event.
     """
     rows = TenantRows(state.rows, sealed.tenant, context.now_ms)
-    draft = _Draft(memsad=state.memsad, vector=sealed.vector())
+    draft = _Draft(memsad=state.memsad, vector=sealed.vector(), about=sealed)
     repeated = duplicates.check(rows, sealed)
     if repeated is not None and repeated.decision is Decision.DUPLICATE:
         draft.add(repeated)
-        return _finish(rows, sealed, policy, context, draft, Decision.DUPLICATE)
+        return _finish(sealed, policy, context, draft, Decision.DUPLICATE, rows)
     draft.add(repeated)
     payload = sealed.payload
     if isinstance(payload, Write):
         decision = _write(rows, sealed, payload, policy, context, draft)
+        _place(rows, sealed, payload, policy, context, draft, decision)
     elif isinstance(payload, Command):
-        if repeated is None:  # another command under a known id is refused, and so not carried out
-            draft.add(commands.decide(rows, sealed, payload, context.now_ms))
-        decision = Decision.REJECT if draft.findings else Decision.RECORD
+        decision = Decision.REJECT if repeated else _command(rows, sealed, carried, policy, context, draft)
     else:
         decision = _seen(rows, sealed, policy, context, draft)
-    return _finish(rows, sealed, policy, context, draft, decision)
+    return _finish(sealed, policy, context, draft, decision, rows)
+
+
+def _command(
+    rows: TenantRows, sealed: Sealed, carried: Sealed | None, policy: Policy, context: Context, draft: _Draft
+) -> Decision:
+    """Commands: a released write lands as if it were accepted now, and MEMSAD learns from it all the same."""
+    ruling = commands.decide(rows, sealed, carried, policy, context.now_ms, context.sealed_offset)
+    draft.add(*ruling.findings)
+    if ruling.entry is not None:
+        draft.place, draft.tau, draft.about = ruling.place, ruling.tau, ruling.entry
+        _learn(rows, ruling.entry, ruling.entry.vector(), ruling.decision, draft)
+    return ruling.decision
+
+
+def _learn(rows: TenantRows, entry: Sealed, vector: Vector | None, decision: Decision, draft: _Draft) -> None:
+    """Calibrate on what went to guidance and came over a trusted channel."""
+    assert entry.identity is not None
+    if decision is Decision.ACCEPT and entry.identity.tier.trusted and vector is not None and draft.memsad is not None:
+        draft.memsad = draft.memsad.learned(rows, vector)
 
 
 def _seen(rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, draft: _Draft) -> Decision:
@@ -138,9 +152,7 @@ def _write(rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, conte
     if draft.decision() is Decision.QUARANTINE:
         draft.add(holding.check(rows, write.principal, policy, context.now_ms))
     decision = draft.decision()
-    learns = decision is Decision.ACCEPT and sealed.identity.tier.trusted
-    if learns and draft.vector is not None and draft.memsad is not None:
-        draft.memsad = draft.memsad.learned(rows, draft.vector)
+    _learn(rows, sealed, draft.vector, decision, draft)
     return decision
 
 
@@ -162,16 +174,21 @@ def _content(write: Write, policy: Policy, draft: _Draft) -> None:
 
 
 def _finish(
-    rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, draft: _Draft, decision: Decision
+    sealed: Sealed, policy: Policy, context: Context, draft: _Draft, decision: Decision, rows: TenantRows
 ) -> Outcome:
-    payload, identity, position = sealed.payload, sealed.identity, sealed.position
+    payload, identity, position, about, place = (
+        sealed.payload,
+        sealed.identity,
+        sealed.position,
+        draft.about,
+        draft.place,
+    )
     assert payload is not None
     assert identity is not None
+    assert about is not None
     assert draft.memsad is not None
     tier = draft.tau.tier if draft.tau is not None else identity.tier
-    place = _Place()
-    if isinstance(payload, Write) and decision is not Decision.DUPLICATE:
-        place = _placed(rows, sealed, payload, policy, context, draft, decision)
+    command = payload if isinstance(payload, Command) else None
     verdict = Verdict(
         tenant=payload.tenant,
         event_id=payload.id,
@@ -195,9 +212,9 @@ def _finish(
         principal=getattr(payload, "principal", ""),
         session=getattr(payload, "session", ""),
         policy=policy.digest,
-        model=sealed.model,
-        content_digest=sealed.content_digest,
-        vector_digest=sealed.vector_digest,
+        model=about.model,
+        content_digest=about.content_digest or (command.digest or "" if command is not None else ""),
+        vector_digest=about.vector_digest,
         mode=policy.mode,
         score=draft.score,
         object_id=place.object_id,
@@ -207,6 +224,10 @@ def _finish(
         seal_kid=context.seal_kid,
         admission_kid=context.admission_kid,
         approvers=sealed.approvers,
+        action=command.action.value if command is not None else "",
+        target=command.target if command is not None else "",
+        occurred_ms=round(payload.time.timestamp() * 1_000),
+        append_ms=position.append_ms,
     )
     return Outcome(verdict, verdict.to_json(), rows.changes, draft.memsad)
 
@@ -217,46 +238,18 @@ def _reasons(findings: list[Finding], decision: Decision) -> tuple[str, ...]:
     return exact or tuple(f.code for f in findings if f.decision is not Decision.ACCEPT)
 
 
-def _placed(
-    rows: TenantRows,
-    sealed: Sealed,
-    write: Write,
-    policy: Policy,
-    context: Context,
-    draft: _Draft,
-    decision: Decision,
-) -> _Place:
-    """Say where a write lands, if it does, and keep its lineage for those that will name it as a parent."""
+def _place(
+    rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, context: Context, draft: _Draft, decision: Decision
+) -> None:
+    """Say where a write lands, if it does, or that it is held; and keep its lineage."""
     assert draft.tau is not None
-    tau, place = draft.tau, _Place()
+    now_ms = context.now_ms
     firm = any(f.code in FIRM for f in draft.findings)  # shadow mode, too, overwrites no protected key
     landed = decision in (Decision.ACCEPT, Decision.CONTAIN) or (policy.mode == "shadow" and not firm)
     if landed:
-        zone = Zone.EXTERNAL if decision is Decision.CONTAIN else Zone.GUIDANCE
-        visibility = monitor.effective_visibility(write, tau.tier)
-        target = object_id(
-            tenant=write.tenant,
-            zone=zone,
-            visibility=visibility,
-            owner=scope_owner(visibility, write.principal, write.session),
-            namespace=write.namespace,
-            key=write.key,
-            event_id=write.id,
-        )
-        place = _Place(str(target), zone, visibility, ttl.expires_ms(tau.tier, policy, context.now_ms))
+        draft.place = placing.place(write, draft.tau, decision, policy, now_ms)
     if rows.get(duplicates.ENTRY, write.id) is None:  # another content under a known id takes over no lineage
-        lineage = {
-            "tier": int(tau.tier),
-            "taint": tau.taint or not tau.tier.trusted,
-            "landed": landed,
-            "decision": decision.value,
-            "object": place.object_id,
-            "version": context.sealed_offset,
-            "topic": sealed.position.topic,
-            "offset": sealed.position.offset,
-            "digest": sealed.payload_digest,
-            "causes": list(tau.causes),
-            "x": place.expires_ms if landed else context.now_ms + policy.quarantine.age_days * DAY_MS,
-        }
-        rows.put(duplicates.ENTRY, write.id, lineage)
-    return place
+        expires_ms = draft.place.expires_ms if landed else now_ms + policy.quarantine.age_days * DAY_MS
+        placing.keep_lineage(rows, sealed, draft.tau, decision, draft.place, context.sealed_offset, expires_ms)
+    if decision is Decision.QUARANTINE and not landed:
+        review.hold(rows, sealed, draft.tau, draft.findings, policy, now_ms)

@@ -17,3 +17,9 @@ def check(rows: TenantRows, principal: str, policy: Policy, now_ms: int) -> Find
         return Finding("holding.full", Decision.REJECT, detail)
     windows.add(rows, KIND, principal, now_ms, live, bucket_ms=windows.DAY_MS, buckets=days)
     return None
+
+
+def give_back(rows: TenantRows, principal: str, held_ms: int, policy: Policy, now_ms: int) -> None:
+    """Count one held entry of a principal less: one that was held at ``held_ms`` (Unix ms) is decided."""
+    days = policy.quarantine.age_days
+    windows.remove(rows, KIND, principal, held_ms, now_ms, bucket_ms=windows.DAY_MS, buckets=days)

@@ -59,7 +59,12 @@ class Verdict:
     """One decision. ``sealed_offset`` is the version. ``chain_seq`` and ``chain_previous`` tie it to the tenant's
     previous verdict; *screen* sets them, since the chain is over the records as they are sent.
 
-    ``taint_causes`` names the nearest ancestors or observations that tainted (bounded). Times are Unix ms.
+    A command's verdict names its ``action`` and ``target``. A release's has the tier, digests, model and place of the
+    write that it lets in, and the reviewer as ``kid``.
+
+    ``taint_causes`` names the nearest ancestors or observations that tainted (bounded). Times are Unix ms:
+    ``occurred_ms`` is the producer's word, ``append_ms`` the broker's, ``decided_ms`` screen's clock, which never runs
+    back.
     """
 
     tenant: str
@@ -96,6 +101,10 @@ class Verdict:
     seal_kid: str = ""
     admission_kid: str = ""
     approvers: tuple[str, ...] = ()
+    action: str = ""
+    target: str = ""
+    occurred_ms: int = 0
+    append_ms: int = 0
     chain_seq: int = 0
     chain_previous: str = ""
 

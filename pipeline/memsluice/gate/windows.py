@@ -21,3 +21,11 @@ def add(rows: TenantRows, kind: str, row_id: str, now_ms: int, live: Any, *, buc
     number = str(now_ms // bucket_ms)
     counted = {**live, number: live.get(number, 0) + 1}
     rows.put(kind, row_id, {"n": counted, "x": now_ms + (buckets + 1) * bucket_ms})
+
+
+def remove(rows: TenantRows, kind: str, row_id: str, at_ms: int, now_ms: int, *, bucket_ms: int, buckets: int) -> None:
+    """Count one less of those counted at ``at_ms``; nothing changes where that lies outside of the window by now."""
+    row, number = rows.get(kind, row_id), str(at_ms // bucket_ms)
+    _, live = count(rows, kind, row_id, now_ms, bucket_ms=bucket_ms, buckets=buckets)
+    if row is not None and live.get(number, 0) > 0:
+        rows.put(kind, row_id, {**row, "n": {**live, number: live[number] - 1}})

@@ -6,7 +6,7 @@ from typing import Final
 
 from memsluice.envelope.dsse import Signer
 from memsluice.envelope.keys import Algorithm, Ed25519Key, HmacKey, Key, Keyring, Purpose
-from memsluice.envelope.registry import DEFAULT_TIER, Credential, Registry, Role
+from memsluice.envelope.registry import COMMANDERS, DEFAULT_TIER, Credential, Registry, Role
 from memsluice.errors import ConfigError
 from memsluice.events.models import Channel, Recall
 from memsluice.events.names import EventType
@@ -22,6 +22,7 @@ SOURCES: Final[Mapping[str, tuple[Role, Channel]]] = {
     "skill": (Role.PRODUCER, "skill"),
     "upload": (Role.PRODUCER, "upload"),
     "operator": (Role.OPERATOR, "operator"),
+    "reviewer": (Role.REVIEWER, "operator"),
 }
 """What a stream calls a source, as the role and channel of the credential that signs for it."""
 
@@ -62,7 +63,7 @@ def in_memory(tenants: Iterable[str], *, seed: str) -> tuple[Keyring, Registry, 
         for source, (role, channel) in SOURCES.items():
             kid = kid_of(tenant, source)
             signed_by = secret(kid)
-            if role is Role.OPERATOR:
+            if role in COMMANDERS:
                 signers[tenant, source] = _ed25519(kid, signed_by)
                 keys.append(Key(kid, Purpose.CREDENTIAL, Algorithm.ED25519, None, public_half(signed_by)))
             else:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from memsluice.connection import Connection
-from memsluice.envelope.registry import Role
+from memsluice.envelope.registry import COMMANDERS, Role
 from memsluice.keystore import KeyStore
 from memsluice.producer.publisher import Options, Publisher
 from memsluice.topics.names import COMMANDS, EVENTS, USER_OPERATOR, USER_PRODUCER, USER_READER, USER_RUNTIME
@@ -15,6 +15,7 @@ USERS = {
     Role.READER: USER_READER,
     Role.RUNTIME: USER_RUNTIME,
     Role.OPERATOR: USER_OPERATOR,
+    Role.REVIEWER: USER_OPERATOR,
 }
 """The broker's user for each role of credential."""
 _P = TypeVar("_P", bound=Publisher)
@@ -31,5 +32,5 @@ def open_local(
     connection, store, chosen = Connection.load(home), KeyStore(home), options or Options()
     credential = store.find_credential(role, int(chosen.clock().timestamp() * 1000), tenant=tenant)
     path = store.credential_path(credential.kid)
-    topic = COMMANDS if role is Role.OPERATOR else EVENTS
+    topic = COMMANDS if role in COMMANDERS else EVENTS
     return kind(connection.confluent(USERS[role]), path, chosen, topic=topic)

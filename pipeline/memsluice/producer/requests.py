@@ -97,11 +97,12 @@ def command(
     digest: str | None = None,
     reason: str = "",
     parameters: Mapping[str, str] | None = None,
+    held: str | None = None,
 ) -> Command:
-    """Return the payload of a command."""
+    """Return the payload of a command; ``held`` is the sealed write that a release is about."""
     return make(
         Command, id=event_id, time=time, tenant=tenant, action=action, target=target, expires_at=expires_at,
-        digest=digest, reason=reason, parameters=dict(parameters or {}),
+        digest=digest, reason=reason, parameters=dict(parameters or {}), held=held,
     )  # fmt: skip
 
 

@@ -92,11 +92,15 @@ class OperatorChannel(_Channel):
         digest: str | None = None,
         reason: str = "",
         parameters: Mapping[str, str] | None = None,
+        held: str | None = None,
     ) -> "Future[Receipt]":
-        """Publish a command about ``target`` (an event, an object, a policy), bound to ``digest``."""
+        """Publish a command about ``target`` (an event, an object, a policy), bound to ``digest``.
+
+        ``held`` is the sealed write that a release is about: the field ``sealed`` of its quarantine record, as JSON.
+        """
         return self.publish(
             requests.command(
                 self.new_id(), self.now(), tenant, action, target, expires_at,
-                digest=digest, reason=reason, parameters=parameters,
+                digest=digest, reason=reason, parameters=parameters, held=held,
             )
         )  # fmt: skip

@@ -8,6 +8,7 @@ from memsluice.events.names import (
     DECISION_HEADER,
     DSSE_CONTENT_TYPE,
     REASON_HEADER,
+    TARGET_HEADER,
     TRACEPARENT,
     EventType,
 )
@@ -172,6 +173,7 @@ def _gate_headers() -> dict[str, Any]:
             EVENT_ID_HEADER: _header("Id of the event that this came from."),
             DECISION_HEADER: _header("accept, contain, quarantine, reject, duplicate or record."),
             REASON_HEADER: _header("Reason code, on the marker of a dead letter."),
+            TARGET_HEADER: _header("What a command was about, on its verdict."),
         },
     }
 

@@ -33,6 +33,7 @@ RECORDS = {
     "code": "Reason code.",
     "detail": "Numbers and names; never content.",
     "decided_ms": "Time of the decision (Unix ms, intake append time).",
+    "occurred_ms": "When it happened, as the producer says (Unix ms).",
     "sealed_offset": "Offset of the sealed record: the version of what it led to.",
     "tier": "Trust tier that counted: 1 operator, 2 user verified, 3 user observed, 4 external tool, 5 external web.",
     "taint_causes": "Nearest ancestors and observations that tainted; bounded.",
@@ -51,6 +52,8 @@ RECORDS = {
     "history_size": "Recalls in the history.",
     "seal_kid": "Key that seals what the verdict leads to.",
     "admission_kid": "Key that signs the admission for readers.",
+    "action": "What a command ordered; empty for any other event.",
+    "target": "What a command is about, such as the event id of a held write; empty for any other event.",
     "chain_seq": "Number of the verdict in its tenant's chain.",
     "chain_previous": "SHA-256 of the tenant's previous audit record, as it was sent.",
 }

@@ -6,16 +6,38 @@ from typing import Any
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import accepted_to_bytes, held_to_bytes
 from memsluice.envelope.registry import Role
-from memsluice.envelope.seals import Admission, Identity, Sealed, admission_sign, close, sealed_to_bytes
-from memsluice.events.models import Tier, Visibility, Write, Zone
-from memsluice.events.names import DECISION_HEADER, VERDICT
+from memsluice.envelope.seals import (
+    Admission,
+    Identity,
+    Sealed,
+    admission_sign,
+    close,
+    sealed_from_bytes,
+    sealed_to_bytes,
+)
+from memsluice.errors import SealError, StateError
+from memsluice.events.models import Command, Tier, Visibility, Write, Zone
+from memsluice.events.names import DECISION_HEADER, TARGET_HEADER, VERDICT
 from memsluice.gate.verdict import Decision
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Headers, Output
 from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE
 
 
-def _admission(write: Write, verdict: dict[str, Any]) -> Admission:
+def carried(keyring: Keyring, sealed: Sealed) -> Sealed | None:
+    """Return the sealed write that a command carries; None where it carries none that the gate sealed."""
+    command = sealed.payload
+    if not isinstance(command, Command) or command.held is None:
+        return None
+    try:
+        return sealed_from_bytes(keyring, command.tenant, command.held.encode())
+    except SealError:
+        return None
+
+
+def _admission(entry: Sealed, kid: str, channel: str, verdict: dict[str, Any]) -> Admission:
+    write = entry.payload
+    assert isinstance(write, Write)
     return Admission(
         object_id=verdict["object_id"],
         version=verdict["sealed_offset"],
@@ -38,8 +60,8 @@ def _admission(write: Write, verdict: dict[str, Any]) -> Admission:
         expires_ms=verdict["expires_ms"],
         decision=verdict["decision"],
         policy=verdict["policy"],
-        kid=verdict["kid"],
-        channel=verdict["channel"],
+        kid=kid,
+        channel=channel,
     )
 
 
@@ -49,8 +71,29 @@ def _sealed_again(keyring: Keyring, sealed: Sealed, verdict: dict[str, Any]) -> 
     return sealed_to_bytes(keyring, verdict["seal_kid"], replace(sealed, identity=identity, model=verdict["model"]))
 
 
+def _accepted(keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], partition: int, common: Headers) -> Output:
+    """Return the record of what lands: the event itself, or the write that a release carries."""
+    entry, kid, channel = sealed, verdict["kid"], verdict["channel"]
+    if not isinstance(sealed.payload, Write):
+        released = carried(keyring, sealed)
+        if released is None or released.identity is None:  # it was there when it was decided
+            raise StateError("the release of a held write carries none")
+        entry, kid, channel = released, released.identity.kid, released.identity.channel
+    assert isinstance(entry.payload, Write)
+    assert entry.vector_text is not None
+    envelope = admission_sign(
+        keyring, verdict["seal_kid"], verdict["admission_kid"], _admission(entry, kid, channel, verdict)
+    )
+    value = accepted_to_bytes(envelope, entry.payload.content, entry.vector_text)
+    headers = (*common, (EVENT_ID, entry.payload.id.encode()), (DECISION_HEADER, verdict["decision"].encode()))
+    return Output(ACCEPTED, partition, entry.tenant.encode(), value, headers)
+
+
 def emit(keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], partition: int, headers: Headers) -> list[Output]:
-    """Return the audit record, and the accepted or the held record where the verdict asks for one."""
+    """Return the audit record, and the accepted or the held record where the verdict asks for one.
+
+    Raises StateError where a release no longer carries what it released.
+    """
     tenant, kid = sealed.tenant, verdict["seal_kid"]
     key = tenant.encode()
     common: Headers = (
@@ -58,11 +101,10 @@ def emit(keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], partition: i
         (EVENT_ID, verdict["event_id"].encode()),
         (DECISION_HEADER, verdict["decision"].encode()),
     )
-    outputs = [Output(AUDIT, partition, key, close(keyring, kid, tenant, VERDICT, verdict), common)]
-    if verdict["object_id"] is not None and isinstance(sealed.payload, Write) and sealed.vector_text is not None:
-        envelope = admission_sign(keyring, kid, verdict["admission_kid"], _admission(sealed.payload, verdict))
-        value = accepted_to_bytes(envelope, sealed.payload.content, sealed.vector_text)
-        outputs.append(Output(ACCEPTED, partition, key, value, common))
+    told = ((TARGET_HEADER, verdict["target"].encode()),) if verdict.get("target") else ()
+    outputs = [Output(AUDIT, partition, key, close(keyring, kid, tenant, VERDICT, verdict), (*common, *told))]
+    if verdict["object_id"] is not None:
+        outputs.append(_accepted(keyring, sealed, verdict, partition, headers))
     elif verdict["decision"] == Decision.QUARANTINE:
         held = held_to_bytes(keyring, kid, tenant, sealed=_sealed_again(keyring, sealed, verdict), verdict=verdict)
         outputs.append(Output(QUARANTINE, partition, key, held, common))

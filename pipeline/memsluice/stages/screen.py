@@ -28,7 +28,7 @@ from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import TenantRows, encode_changes, row_key
 from memsluice.gate.verdict import Decision
-from memsluice.stages.emit import emit
+from memsluice.stages.emit import carried, emit
 from memsluice.stages.headers import passed_on
 from memsluice.stages.records import Output, Record, RowChange, Rows, Step
 from memsluice.stages.sweep import Sweeper
@@ -118,7 +118,7 @@ class ScreenStage:
             admission_kid=keyring.signing(Purpose.ADMISSION, self._now_ms()).kid,
         )
         state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy))
-        outcome = decide(state, sealed, policy, context)
+        outcome = decide(state, sealed, policy, context, carried(keyring, sealed))
         chain = TenantRows(rows, sealed.tenant, now_ms).get(CHAIN, "") or {"seq": 0, "digest": ""}
         verdict = outcome.record | {"chain_seq": chain["seq"] + 1, "chain_previous": chain["digest"]}
         outputs = emit(keyring, sealed, verdict, record.partition, passed_on(record.headers))

@@ -1,0 +1,24 @@
+"""The audit topic of the embedded runtime, read from its log."""
+
+from collections.abc import Iterator
+
+from memsluice.stages.embedded import LocalLog
+from memsluice.stages.records import Record
+from memsluice.topics.names import AUDIT
+
+
+class LocalAudit:
+    """An :class:`~memsluice.inspect.collect.AuditTopic` on a local log, which stays its owner's to close."""
+
+    def __init__(self, log: LocalLog, *, name: str, topic: str = AUDIT) -> None:
+        self.name = name
+        self._log = log
+        self._topic = topic
+
+    def end(self, partition: int) -> int:
+        """Return the offset that the next record will get."""
+        return self._log.end(self._topic, partition)
+
+    def read(self, partition: int, from_offset: int = 0) -> Iterator[Record]:
+        """Yield what the partition holds from an offset on."""
+        return self._log.read(self._topic, from_offset, partition=partition)

@@ -1,0 +1,64 @@
+"""Reads the audit topic for one event id: once for the id itself, once more for what tainted it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from memsluice.envelope.keys import Keyring
+from memsluice.events.partition import partition_of
+from memsluice.inspect.life import Collector, Life, ancestors_of
+from memsluice.stages.records import Record
+
+
+class AuditTopic(Protocol):
+    """Where the audit topic is read from: the broker, or the embedded runtime's log."""
+
+    name: str
+    """The place, in words."""
+
+    def end(self, partition: int) -> int:
+        """Return the offset that the next record will get. Raises StoreUnavailable."""
+
+    def read(self, partition: int, from_offset: int = 0) -> Iterator[Record]:
+        """Yield what the partition holds from an offset to its present end. Raises StoreUnavailable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What was found: the lives of an id, and those of the ids that tainted it, by (tenant, id).
+
+    ``read`` counts the audit records that the first look went through, ``unverified`` those of them that could matter
+    and whose seal did not hold; ``left_out`` records of tenants beyond the bound.
+    """
+
+    lives: list[Life]
+    ancestors: dict[tuple[str, str], Life]
+    partitions: tuple[int, ...]
+    read: int
+    unverified: int
+    left_out: int
+
+
+def trace(topic: AuditTopic, keyring: Keyring, event_id: str, tenant: str | None, partitions: int) -> Traced:
+    """Return all that the audit says of an event id, in one tenant or (None) in all. Raises StoreUnavailable."""
+    looked_in = tuple(range(partitions)) if tenant is None else (partition_of(tenant, partitions),)
+    found = Collector({event_id}, keyring, tenant)
+    for partition in looked_in:
+        for record in topic.read(partition):
+            found.take(record)
+    ancestors: dict[tuple[str, str], Life] = {}
+    for life in found.lives():
+        wanted = ancestors_of(life)
+        if wanted:
+            collector = Collector(wanted, keyring, life.tenant)
+            ancestors.update(_ancestors(topic, collector, life, partition_of(life.tenant, partitions)))
+    return Traced(found.lives(), ancestors, looked_in, found.read, found.unverified, found.left_out)
+
+
+def _ancestors(topic: AuditTopic, collector: Collector, life: Life, partition: int) -> dict[tuple[str, str], Life]:
+    """What tainted an entry was decided before it: the audit is read up to the entry's own record."""
+    for record in topic.read(partition):
+        if record.offset >= life.governing.audit_offset:
+            break
+        collector.take(record)
+    return {(found.tenant, found.event_id): found for found in collector.lives()}

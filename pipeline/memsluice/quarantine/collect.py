@@ -1,0 +1,163 @@
+"""Reads the quarantine topic, and the audit topic for what was decided since; in bounded memory."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from memsluice.envelope.keys import Keyring
+from memsluice.errors import SealError
+from memsluice.events.names import TARGET_HEADER
+from memsluice.events.partition import partition_of
+from memsluice.inspect.collect import AuditTopic
+from memsluice.quarantine.entries import Entry, Ruled, State, read_entry, read_ruling, state_of
+from memsluice.quarantine.filters import Filter
+from memsluice.stages.headers import EVENT_ID
+from memsluice.stages.records import Record
+
+ENTRIES_MAX = 50_000
+"""Entries that one look holds (about 2 KiB each in a list); further ones are counted and named as left out."""
+WHOLE_MAX = 64
+"""Entries that one look holds with their content."""
+ATTEMPTS_MAX = 8
+"""Refused commands that are remembered of one entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An entry, what became of it, and the commands about it: the one carried out, and the last refused ones."""
+
+    entry: Entry
+    state: State
+    ruled: Ruled | None
+    refused: tuple[Ruled, ...]
+
+
+@dataclass(slots=True)
+class Listing:
+    """What a look found, oldest first. ``unverified`` records had no seal of this home's keys and are not shown."""
+
+    seen: list[Seen] = field(default_factory=list)
+    read: int = 0
+    unverified: int = 0
+    left_out: int = 0
+
+
+_Key = tuple[str, str, str]
+
+
+def look(
+    held: AuditTopic,
+    audit: AuditTopic,
+    keyring: Keyring,
+    wanted: Filter,
+    *,
+    partitions: int,
+    now_ms: int,
+    age_days: Callable[[str], int],
+    whole: bool = False,
+    entries_max: int = ENTRIES_MAX,
+) -> Listing:
+    """Return the entries that a filter asks for. ``age_days`` gives a tenant's age limit, ``whole`` reads contents.
+
+    Records of one tenant are all on its partition, so that a filter with a tenant reads one. Raises StoreUnavailable.
+    """
+    found, entries = Listing(), dict[_Key, Entry]()
+    room = min(entries_max, WHOLE_MAX if whole else entries_max)
+    looked_in = range(partitions) if wanted.tenant is None else (partition_of(wanted.tenant, partitions),)
+    for partition in looked_in:
+        before = len(entries)
+        for record in held.read(partition):
+            _take(found, entries, keyring, record, wanted, room, whole)
+        targets = {entry.event_id.encode() for entry in list(entries.values())[before:]}
+        rulings = _rulings(found, audit.read(partition), keyring, targets) if targets else {}
+        for key in list(entries)[before:]:
+            about = rulings.get(key[:2], [])
+            ruled = next((one for one in about if one.carried_out and one.digest == key[2]), None)
+            state = state_of(entries[key], ruled, now_ms, age_days(key[0]))
+            if wanted.wants(state):
+                refused = tuple(one for one in about if not one.carried_out)[-ATTEMPTS_MAX:]
+                found.seen.append(Seen(entries[key], state, ruled, refused))
+    found.seen.sort(key=lambda one: (one.entry.held_ms, one.entry.tenant, one.entry.record_offset))
+    return found
+
+
+def _take(
+    found: Listing, entries: dict[_Key, Entry], keyring: Keyring, record: Record, wanted: Filter, room: int, whole: bool
+) -> None:
+    if wanted.tenant is not None and record.key != wanted.tenant.encode():
+        return
+    if wanted.event_id is not None and (EVENT_ID, wanted.event_id.encode()) not in record.headers:
+        return
+    found.read += 1
+    try:
+        entry = read_entry(keyring, record, whole=whole)
+    except SealError:
+        found.unverified += 1
+        return
+    key = (entry.tenant, entry.event_id, entry.digest)
+    if not wanted.matches(entry) or key in entries:  # a re-delivery repeats a record
+        return
+    if len(entries) >= room:
+        found.left_out += 1
+        return
+    entries[key] = entry
+
+
+def _rulings(
+    found: Listing, records: Iterable[Record], keyring: Keyring, targets: set[bytes]
+) -> dict[tuple[str, str], list[Ruled]]:
+    """Return the commands about some events, by tenant and event id.
+
+    The header only says where to look: what counts is in the seal.
+    """
+    rulings: dict[tuple[str, str], list[Ruled]] = {}
+    seen: set[str] = set()
+    for record in records:
+        if not any(name == TARGET_HEADER and value in targets for name, value in record.headers):
+            continue
+        try:
+            ruled = read_ruling(keyring, record)
+        except SealError:
+            found.unverified += 1
+            continue
+        if ruled is None or ruled.command_id in seen:
+            continue
+        seen.add(ruled.command_id)
+        about = rulings.setdefault((ruled.tenant, ruled.target), [])
+        if ruled.carried_out or len(about) < ATTEMPTS_MAX:
+            about.append(ruled)
+    return rulings
+
+
+def look_whole(held: AuditTopic, keyring: Keyring, seen: Iterable[Seen]) -> Iterator[Seen]:
+    """Yield the entries of a listing once more, with their contents, one at a time. Raises StoreUnavailable."""
+    wanted = {(one.entry.partition, one.entry.record_offset): one for one in seen}
+    for partition in sorted({partition for partition, _ in wanted}):
+        first = min(offset for number, offset in wanted if number == partition)
+        for record in held.read(partition, first):
+            one = wanted.get((partition, record.offset))
+            if one is not None:
+                yield replace(one, entry=read_entry(keyring, record, whole=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts over a listing: of states, and of what is pending by tenant, reason and source; the oldest pending."""
+
+    states: Counter[str]
+    tenants: Counter[str]
+    reasons: Counter[str]
+    sources: Counter[str]
+    oldest_ms: int | None
+
+
+def stats(listing: Listing) -> Stats:
+    """Return the counts."""
+    pending = [one.entry for one in listing.seen if one.state is State.PENDING]
+    return Stats(
+        Counter(one.state.value for one in listing.seen),
+        Counter(entry.tenant for entry in pending),
+        Counter(code for entry in pending for code in entry.reasons),
+        Counter(str(entry.verdict["channel"]) for entry in pending),
+        min((entry.held_ms for entry in pending), default=None),
+    )

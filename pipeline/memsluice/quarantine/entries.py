@@ -1,0 +1,144 @@
+"""Held writes and what became of them, read from their records. Pure: every record is verified, none is fetched."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from memsluice.envelope.keys import Keyring
+from memsluice.envelope.records import held_from_bytes
+from memsluice.envelope.seals import open_, sealed_from_bytes
+from memsluice.errors import SealError
+from memsluice.events.models import Action, Write
+from memsluice.events.names import VERDICT
+from memsluice.gate.verdict import Decision
+from memsluice.stages.records import Record
+
+PREVIEW_CHARS = 120
+DAY_MS = 86_400_000
+REVIEWS = (Action.RELEASE.value, Action.REJECT.value)
+
+
+class State(StrEnum):
+    """What became of a held write. ``lapsed`` is older than the policy keeps it: nobody can release it any more."""
+
+    PENDING = "pending"
+    RELEASED = "released"
+    REJECTED = "rejected"
+    LAPSED = "lapsed"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One held write. ``offset`` is its intake offset, ``record_offset`` that of its quarantine record.
+
+    ``write`` and ``sealed`` (the sealed write as JSON text, which a release carries) are None and "" in a list, where
+    ``preview`` alone is kept: at most PREVIEW_CHARS characters of the content.
+    """
+
+    tenant: str
+    event_id: str
+    partition: int
+    offset: int
+    record_offset: int
+    verdict: dict[str, Any]
+    preview: str
+    write: Write | None = None
+    sealed: str = ""
+
+    @property
+    def held_ms(self) -> int:
+        """When it was held (Unix ms)."""
+        return int(self.verdict["decided_ms"])
+
+    @property
+    def digest(self) -> str:
+        """Digest of the content, to which commands are bound."""
+        return str(self.verdict["content_digest"])
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Reason codes, as the verdict has them."""
+        return tuple(self.verdict["reasons"])
+
+    @property
+    def score(self) -> float | None:
+        """The anomaly score, or None where nothing was scored."""
+        score = self.verdict.get("score")
+        return None if score is None else score["score"]
+
+    @property
+    def repeated_id(self) -> bool:
+        """Whether its event id was used before: such an entry is named by id and intake offset."""
+        return any(finding["code"] == "duplicates.other_content" for finding in self.verdict["findings"])
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """What the audit says of one command about a held write."""
+
+    tenant: str
+    target: str
+    digest: str
+    action: str
+    command_id: str
+    decision: Decision
+    reasons: tuple[str, ...]
+    kid: str
+    at_ms: int
+    object_id: str | None
+
+    @property
+    def carried_out(self) -> bool:
+        """Whether the gate did what was ordered."""
+        return self.decision in (Decision.ACCEPT, Decision.CONTAIN, Decision.RECORD)
+
+
+def read_entry(keyring: Keyring, record: Record, *, whole: bool) -> Entry:
+    """Return the held write of a record of memory.quarantine.v1, with its content where ``whole``. Raises SealError."""
+    tenant = (record.key or b"").decode(errors="replace")
+    value, verdict = held_from_bytes(keyring, tenant, record.value or b"")
+    sealed = sealed_from_bytes(keyring, tenant, value)
+    write = sealed.payload
+    if not isinstance(write, Write):
+        raise SealError("held record holds no write")
+    return Entry(
+        tenant=tenant,
+        event_id=write.id,
+        partition=record.partition,
+        offset=sealed.position.offset,
+        record_offset=record.offset,
+        verdict=verdict,
+        preview=write.content[:PREVIEW_CHARS],
+        write=write if whole else None,
+        sealed=value.decode() if whole else "",
+    )
+
+
+def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
+    """Return what an audit record says of a release or a rejection; None for any other verdict. Raises SealError."""
+    tenant = (record.key or b"").decode(errors="replace")
+    verdict = open_(keyring, tenant, VERDICT, record.value or b"")
+    try:
+        if verdict.get("action") not in REVIEWS or verdict["decision"] == Decision.DUPLICATE:
+            return None
+        return Ruled(
+            tenant=tenant,
+            target=verdict["target"],
+            digest=verdict["content_digest"],
+            action=verdict["action"],
+            command_id=verdict["event_id"],
+            decision=Decision(verdict["decision"]),
+            reasons=tuple(verdict["reasons"]),
+            kid=verdict["kid"],
+            at_ms=verdict["decided_ms"],
+            object_id=verdict["object_id"],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise SealError(f"verdict is not of this version ({type(error).__name__})") from None
+
+
+def state_of(entry: Entry, ruled: Ruled | None, now_ms: int, age_days: int) -> State:
+    """Return what became of an entry, given the command that was carried out about it, if one was."""
+    if ruled is not None:
+        return State.RELEASED if ruled.action == Action.RELEASE.value else State.REJECTED
+    return State.LAPSED if now_ms >= entry.held_ms + age_days * DAY_MS else State.PENDING

@@ -1,0 +1,75 @@
+"""Reading the audit for one id: which partitions, how often, and how far."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.gate.build import PARTITION, RING
+from tests.inspection.audit import SOON_MS, Gate
+
+from memsluice.events.names import EventType
+from memsluice.inspect.audit_log import LocalAudit
+from memsluice.inspect.collect import trace
+from memsluice.inspect.life import Standing
+from memsluice.stages.embedded import LocalLog
+from memsluice.stages.records import Output, Record
+from memsluice.topics.names import AUDIT
+
+
+class Counted(LocalAudit):
+    """A local audit that notes which partitions were read, and how many records of them."""
+
+    def __init__(self, log: LocalLog) -> None:
+        super().__init__(log, name="memory")
+        self.reads: list[list[int]] = []
+
+    def read(self, partition: int, from_offset: int = 0) -> Iterator[Record]:
+        """Read on, and count."""
+        self.reads.append([partition, 0])
+        for record in super().read(partition, from_offset):
+            self.reads[-1][1] += 1
+            yield record
+
+
+@pytest.fixture
+def topic() -> Iterator[Counted]:
+    """An audit topic: a session that saw a page, what was written after it, and much else."""
+    gate, log = Gate(), LocalLog(":memory:", durable=False)
+    gate.see("runtime", EventType.OBSERVATION, origin="open")
+    gate.see("runtime", EventType.OBSERVATION, origin="web")
+    gate.write("agent", id="note")
+    for _ in range(5):
+        gate.write()
+    with log.transaction():
+        for record in gate.audit:
+            log.put(Output(AUDIT, PARTITION, record.key, record.value, record.headers), record.timestamp_ms)
+    yield Counted(log)
+    log.close()
+
+
+def test_a_tenant_is_one_partition_and_nobody_s_all(topic: Counted) -> None:
+    """Naming the tenant reads its partition alone; without it every partition is read, and said so."""
+    found = trace(topic, RING, "note", "acme", 8)
+    assert (found.partitions, topic.reads[0], found.read) == ((PARTITION,), [PARTITION, 8], 8)
+    topic.reads.clear()
+    assert trace(topic, RING, "e0", None, 8).partitions == tuple(range(8))
+    assert [partition for partition, _ in topic.reads] == list(range(8))
+
+
+def test_what_tainted_it_is_read_up_to_the_entry_and_no_further(topic: Counted) -> None:
+    """The second look goes through the one partition, ends at the entry's own record, and finds the observation."""
+    found = trace(topic, RING, "note", "acme", 8)
+    assert [life.standing(SOON_MS) for life in found.lives] == [Standing.EXTERNAL]
+    assert list(found.ancestors) == [("acme", "e1")]
+    assert topic.reads[1:] == [[PARTITION, 3]]
+
+
+def test_an_untainted_entry_needs_no_second_look(topic: Counted) -> None:
+    """The audit is read once where nothing tainted."""
+    trace(topic, RING, "e0", "acme", 8)
+    assert len(topic.reads) == 1
+
+
+def test_what_nobody_knows_is_nothing(topic: Counted) -> None:
+    """No life, and how much was looked through."""
+    found = trace(topic, RING, "nobody", None, 8)
+    assert (found.lives, found.ancestors, found.read) == ([], {}, 8)

@@ -125,6 +125,19 @@ class KeyStore:
         self, role: Role, now_ms: int, *, tenant: str | None = None, channel: Channel | None = None
     ) -> SigningCredential:
         """Return the newest credential held here that may sign now for this. Raises ConfigError: how to make one."""
+        fit = self.find_credentials(role, now_ms, tenant=tenant, channel=channel)
+        if not fit:
+            what = f"{role.value} credential" + (f" for tenant {tenant}" if tenant else "")
+            name = role.value.replace("_", "-")
+            raise ConfigError(
+                f"no {what} that may sign now in {self.credentials_dir}; run: memsluice keys new {name} --tenant NAME"
+            )
+        return fit[0]
+
+    def find_credentials(
+        self, role: Role, now_ms: int, *, tenant: str | None = None, channel: Channel | None = None
+    ) -> list[SigningCredential]:
+        """Return all credentials held here that may sign now for this, the newest first."""
         keyring, fit = self.load_keyring(), []
         for entry in self.load_registry().all():
             if entry.role is not role or (channel is not None and entry.channel != channel):
@@ -134,13 +147,7 @@ class KeyStore:
             if self.credential_path(entry.kid).exists():
                 fit.append(self.credential(entry.kid))
         fit = [held for held in fit if held.signs_at(now_ms) and (tenant is None or held.speaks_for(tenant))]
-        if not fit:
-            what = f"{role.value} credential" + (f" for tenant {tenant}" if tenant else "")
-            name = role.value.replace("_", "-")
-            raise ConfigError(
-                f"no {what} that may sign now in {self.credentials_dir}; run: memsluice keys new {name} --tenant NAME"
-            )
-        return max(fit, key=lambda held: (held.not_before_ms, held.kid))
+        return sorted(fit, key=lambda held: (held.not_before_ms, held.kid), reverse=True)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -71,6 +71,7 @@ def sealed(who: str, kind: EventType, offset: int, *, vector: codec.Vector | Non
     """Return a sealed event; ``fields`` go into the payload over sensible ones."""
     append_ms = fields.pop("append_ms", T0 + offset * 1000)
     problem = fields.pop("problem", "")
+    approvers = fields.pop("approvers", ())
     base: dict[str, Any] = {
         "id": f"e{offset}",
         "tenant": TENANT,
@@ -93,6 +94,7 @@ def sealed(who: str, kind: EventType, offset: int, *, vector: codec.Vector | Non
         vector_digest="" if vector is None else codec.vector_digest(RING, TENANT, codec.vector_to_bytes(vector)),
         model="test",
         problem=problem,
+        approvers=approvers,
     )
 
 

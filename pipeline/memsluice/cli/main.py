@@ -25,7 +25,7 @@ PARTS: dict[str, str] = {
     "stack": "A real Kafka and Weaviate on this machine, without containers.",
     "topics": "Topics and access rules as code.",
     "keys": "Credentials of producers, readers and operators, and the gate's keys.",
-    "policy": "Check the policies that decide what lands.",
+    "policy": "Policies that decide what lands: check, compare, put in force.",
     "work": "Run stages of the pipeline as a worker on Kafka.",
     "lab": "Experiments: labelled streams through the same gate.",
 }

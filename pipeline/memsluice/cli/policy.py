@@ -1,24 +1,34 @@
-"""``memsluice policy``: look at a policy file before it decides anything."""
+"""``memsluice policy``: look at a policy before it decides anything, and put it in force."""
 
 import json
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from memsluice.errors import ConfigError
 from memsluice.gate import policy as policies
 from memsluice.gate.lint import Remark, Severity, lint
 from memsluice.gate.policy import Policy
 
+if TYPE_CHECKING:
+    from memsluice.events.models import Command
+    from memsluice.policies.desk import PolicyDesk
+
 DIGEST_SHOWN = 16
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Check the policies that decide what lands.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Policies: check, compare, put in force.")
 
 
 @app.callback()
 def _policy() -> None:
-    """Check the policies that decide what lands."""
+    """Policies: check, compare, put in force."""
 
 
 @app.command()
@@ -64,3 +74,173 @@ def _memsad(policy: Policy) -> str:
     if not memsad.enabled:
         return "off"
     return f"{memsad.mode.value}, κ {memsad.kappa:g}, N {memsad.reference_size}, m {memsad.history_size}"
+
+
+Home = Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice", show_default=False)]
+File = Annotated[Path, typer.Argument(help="Policy file.")]
+EXIT_DIFFERENT, EXIT_REFUSED, EXIT_NO_ANSWER = 1, 2, 3
+
+
+@app.command()
+def diff(
+    file: File,
+    other: Annotated[
+        Path | None, typer.Argument(help="Another policy file; the one that ships with memsluice if left out.")
+    ] = None,
+    in_force: Annotated[
+        str | None, typer.Option("--in-force", help="Compare with what is in force for this tenant.", metavar="TENANT")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    home: Home = None,
+) -> None:
+    """Show field by field how a policy file differs from another, or from what is in force. Exit code 1 if it does."""
+    from memsluice.policies.diff import between
+
+    after = policies.load(file)
+    if in_force is not None:
+        before, name = _in_force(home, in_force)
+    else:
+        before, name = (policies.load(other), str(other)) if other else (policies.default(), "the policy that ships")
+    changes = between(before, after)
+    if as_json:
+        typer.echo(
+            json.dumps([{"who": c.who, "field": c.field, "before": c.before, "after": c.after} for c in changes])
+        )
+    else:
+        console = Console(highlight=False)
+        table = Table("applies to", "field", "before", "after", box=None, pad_edge=False)
+        for change in changes:
+            table.add_row(change.who, change.field, _value(change.before), _value(change.after))
+        console.print(table if changes else Text(f"no difference to {name}"))
+    if changes:
+        raise typer.Exit(EXIT_DIFFERENT)
+
+
+def _value(value: object) -> str:
+    return "no limit" if value is None else str(value)
+
+
+@app.command()
+def show(tenant: Annotated[str, typer.Argument(help="Whose policy.")], home: Home = None) -> None:
+    """Show which policy is in force for a tenant, who put it there, and when: from the audit alone."""
+    console = Console(highlight=False)
+    with _desk(home) as desk:
+        from memsluice.policies.history import in_force
+        from memsluice.recall.show import visible
+        from memsluice.topics.names import PARTITIONS
+
+        found = in_force(desk.audit, desk.keys.keyring(), tenant, PARTITIONS)
+        if found is None:
+            console.print(
+                f"Nothing was activated for {visible(tenant, 80)}: each worker goes by its own file.", markup=False
+            )
+            console.print(f"The file of this home: {_home_set(home).of(tenant).digest}", markup=False)
+            return
+        scope = "every tenant" if found.tenant == "*" else "this tenant alone"
+        console.print(f"{found.policies().of(tenant).digest}", markup=False)
+        console.print(
+            f"for {scope}, since {_moment(found.at_ms)}, by command {visible(found.command_id)}", markup=False
+        )
+        console.print(f"signed by {', '.join(visible(kid) for kid in found.approvers)}", markup=False)
+
+
+@app.command()
+def activate(
+    file: Annotated[Path | None, typer.Argument(help="Policy file; leave it out with --end.")] = None,
+    tenant: Annotated[str, typer.Option(help="For this tenant alone; * is everybody.")] = "*",
+    kids: Annotated[
+        list[str] | None, typer.Option("--kid", help="Operator's key that signs; twice. Default: the newest two here.")
+    ] = None,
+    end: Annotated[
+        bool, typer.Option("--end", help="End the tenant's own policy: it goes by everybody's again.")
+    ] = False,
+    why: Annotated[str, typer.Option("--why", help="For those who read the audit later; part of what is signed.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Sign without asking.")] = False,
+    wait_s: Annotated[
+        float, typer.Option("--wait", min=0, max=600, help="Seconds to wait for the gate's answer.")
+    ] = 30,
+    home: Home = None,
+) -> None:
+    """Put a policy in force on all running workers, without a restart: a command that two operators sign, audited."""
+    from memsluice.policies.ordering import activation, ending
+
+    if (file is None) != end:
+        raise ConfigError("name a policy file, or --end with --tenant, and not both")
+    console = Console(highlight=False)
+    with _desk(home) as desk:
+        if file is not None:
+            command = activation(file.read_text(encoding="utf-8"), tenant, str(uuid.uuid4()), _now(), why)
+        else:
+            command = ending(desk.audit, desk.keys.keyring(), tenant, str(uuid.uuid4()), _now(), why)
+        signers = desk.approvers(tenant, kids or ())
+        _ask(console, command, file, [held.kid for held in signers], yes=yes)
+        since = desk.ends(tenant)
+        desk.publish(command, signers)
+        _tell(console, desk.answered(command, since, wait_s), len(since))
+
+
+def _ask(console: Console, command: "Command", file: Path | None, kids: list[str], *, yes: bool) -> None:
+    what = f"put {file} in force" if file else "end the own policy"
+    who = "every tenant" if command.tenant == "*" else command.tenant
+    console.print(f"To be signed: {what} for {who}; digest {command.digest}", markup=False)
+    console.print(f"by {' and '.join(kids)}", markup=False)
+    if not yes and not typer.confirm("Sign and publish?"):
+        raise typer.Abort
+
+
+def _tell(console: Console, verdicts: dict[int, dict[str, Any]], wanted: int) -> None:
+    refused = [verdict for verdict in verdicts.values() if verdict["decision"] != "record"]
+    for verdict in refused[:1]:
+        details = {f["code"]: f["detail"] for f in verdict["findings"]}
+        console.print(f"[red]refused[/]: {', '.join(verdict['reasons'])}")
+        console.print(json.dumps(details), markup=False)
+    if refused:
+        raise typer.Exit(EXIT_REFUSED)
+    if len(verdicts) < wanted:
+        console.print(f"{len(verdicts)} of {wanted} partitions have answered; the others will when *screen* runs there")
+        raise typer.Exit(EXIT_NO_ANSWER)
+    said = next(iter(verdicts.values()))["findings"][-1]["detail"]
+    console.print(f"[green]done[/] in {wanted} partition{'s' if wanted > 1 else ''}")
+    console.print(f"was {said['was']}", markup=False)
+    console.print(f"now {said.get('policy', 'that of every tenant')}", markup=False)
+
+
+@contextmanager
+def _desk(home: Path | None) -> "Iterator[PolicyDesk]":
+    from memsluice.cli.recall import on_broker
+    from memsluice.home import Home as Place
+    from memsluice.policies.desk import embedded, on_kafka
+
+    place = Place.at(home)
+    with ExitStack() as closing:
+        if on_broker(place, home):
+            yield on_kafka(home, closing)
+        elif place.log_file.exists():
+            yield embedded(place, closing)
+        else:
+            raise ConfigError(f"There is no memory at {place.path}: start one with `memsluice stack up`")
+
+
+def _in_force(home: Path | None, tenant: str) -> tuple[policies.PolicySet, str]:
+    from memsluice.policies.history import in_force
+    from memsluice.topics.names import PARTITIONS
+
+    with _desk(home) as desk:
+        found = in_force(desk.audit, desk.keys.keyring(), tenant, PARTITIONS)
+    if found is None:
+        return policies.PolicySet(_home_set(home).of(tenant), {}), "the file of this home"
+    return policies.PolicySet(found.policies().of(tenant), {}), found.digest
+
+
+def _home_set(home: Path | None) -> policies.PolicySet:
+    from memsluice.home import Home as Place
+
+    return Place.at(home).policies()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _moment(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")

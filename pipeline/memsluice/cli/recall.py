@@ -21,6 +21,7 @@ from memsluice.errors import ConfigError, NotDelivered
 
 if TYPE_CHECKING:
     from memsluice.events.models import Recall
+    from memsluice.home import Home as HomeFiles
     from memsluice.recall.recaller import Freshness, Recalled
     from memsluice.stores.base import VectorStore
 
@@ -112,11 +113,10 @@ def open_place(home: Path | None, tenant: str) -> Iterator[Place]:
     Raises ConfigError, in one sentence, where there is neither, or no credential of a reader for the tenant.
     """
     from memsluice.home import Home
-    from memsluice.stack.control import is_running
 
     place = Home.at(home)
     with ExitStack() as closing:
-        if is_running(place.layout) or (home is None and deployment_named()):
+        if on_broker(place, home):
             yield _on_kafka(home, tenant, closing)
         elif place.log_file.exists():
             yield _embedded(home, tenant, closing)
@@ -124,6 +124,13 @@ def open_place(home: Path | None, tenant: str) -> Iterator[Place]:
             raise ConfigError(
                 f"There is no memory at {place.path}: start one with `memsluice stack up`, or try `memsluice demo`"
             )
+
+
+def on_broker(place: "HomeFiles", home: Path | None) -> bool:
+    """Whether commands go to a broker: the home's stack runs, or the environment names a deployment."""
+    from memsluice.stack.control import is_running
+
+    return is_running(place.layout) or (home is None and deployment_named())
 
 
 def deployment_named() -> bool:

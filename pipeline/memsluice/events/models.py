@@ -141,6 +141,7 @@ Question = Annotated[
     AfterValidator(_encodable),
     _bytes_at_most(limits.QUESTION_BYTES_MAX),
 ]
+PolicyText = Annotated[str, Field(min_length=2, max_length=limits.POLICY_CHARS_MAX), AfterValidator(_encodable)]
 HeldRecord = Annotated[str, Field(min_length=2, max_length=limits.HELD_CHARS_MAX), AfterValidator(_encodable)]
 Seen = Annotated[
     str,
@@ -229,6 +230,7 @@ class Command(Payload):
     reason: Annotated[str, Field(max_length=limits.REASON_CHARS_MAX), AfterValidator(_encodable)] = ""
     parameters: Annotated[dict[Name, Name], Field(max_length=limits.PARAMETERS_MAX)] = Field(default_factory=dict)
     held: HeldRecord | None = None
+    policy: PolicyText | None = None
 
 
 AnyPayload = Write | Recall | Observation | Command

@@ -12,6 +12,10 @@ class EventType(StrEnum):
     COMMAND = "memory.command.v1"
 
 
+EVERYBODY = "*"
+"""Tenant of a command that concerns all: it is published once to every partition."""
+
+
 def payload_type(name: str) -> str:
     """Return the DSSE payload type of a purpose: one type a purpose, so no signature serves two."""
     return f"application/vnd.{name}+json"

@@ -41,6 +41,7 @@ DESCRIPTIONS = {
     "expires_at": "The command is void afterwards (RFC 3339).",
     "reason": "For the people who read the audit.",
     "parameters": "Further arguments of the action.",
+    "policy": "What a policy file says, as canonical JSON text; an activation without one ends a tenant's own policy.",
     "held": "The sealed write that a release is about, as JSON text: the field `sealed` of its quarantine record.",
     "object_id": "UUIDv5 of the stored object.",
     "version": "Offset of the sealed record that decided the object's current version.",

@@ -23,13 +23,11 @@ from memsluice.errors import (
 )
 from memsluice.events import cloudevent
 from memsluice.events.models import AnyPayload, parse_payload
-from memsluice.events.names import EventType, payload_type
+from memsluice.events.names import EVERYBODY, EventType, payload_type
 from memsluice.events.partition import partition_of
 
 EVENT_WINDOW_MS = 7 * 86_400_000
 """Event ids are remembered this long after the broker appended them; older events are refused, so it is complete."""
-EVERYBODY = "*"
-"""Tenant of a command that concerns all: it is published once to every partition."""
 FUTURE_SKEW_MS = 5 * 60_000
 """How far a producer's clock may run ahead of the broker's."""
 
@@ -91,6 +89,8 @@ def authenticate(
     if len(set(kids)) != len(kids) or (len(kids) > 1 and not commands):
         raise MalformedEvent("needs exactly one signature" if not commands else "repeats a signer", field="signatures")
     credentials = [_credential(kid, keyring, registry) for kid in kids]
+    if len({credential.role for credential in credentials}) > 1:
+        raise NotPermitted("approvers have different roles", field="signatures")
     payload_bytes = dsse.verify(envelope, payload_type(received.type.value), keyring.direct)
     payload = parse_payload(received.type, payload_bytes)
     cloudevent.check_agreement(received, payload)

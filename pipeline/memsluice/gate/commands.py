@@ -3,15 +3,20 @@
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Action, Command, Visibility
-from memsluice.gate import monitor, review
-from memsluice.gate.authenticity import EVERYBODY
+from memsluice.events.names import EVERYBODY
+from memsluice.gate import activation, monitor, review
 from memsluice.gate.policy import Policy
 from memsluice.gate.review import Ruling, refused
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding
 
 SCOPES = {scope.value: scope for scope in Visibility}
-WHO = {Action.PROTECT: Role.OPERATOR, Action.RELEASE: Role.REVIEWER, Action.REJECT: Role.REVIEWER}
+WHO = {
+    Action.PROTECT: Role.OPERATOR,
+    Action.ACTIVATE: Role.OPERATOR,
+    Action.RELEASE: Role.REVIEWER,
+    Action.REJECT: Role.REVIEWER,
+}
 """The commands that are carried out so far, and the role of whoever may give each."""
 REVIEWS = (Action.RELEASE, Action.REJECT)
 
@@ -31,6 +36,8 @@ def decide(
     if sealed.identity.role is not WHO[command.action]:
         needs = WHO[command.action].value
         return refused(Finding("commands.not_permitted", Decision.REJECT, {**detail, "needs": needs}))
+    if command.action is Action.ACTIVATE:
+        return activation.decide(rows, sealed, policy)
     if command.tenant == EVERYBODY:  # it would be carried out for nobody
         return refused(Finding("commands.one_tenant", Decision.REJECT, detail))
     if command.action in REVIEWS:

@@ -20,7 +20,8 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from memsluice.envelope.dsse import Signer
 from memsluice.errors import BufferFull, ConfigError, MemsluiceError, NotDelivered, ProducerError, WriterClosed
-from memsluice.events.models import AnyPayload
+from memsluice.events.models import AnyPayload, Command
+from memsluice.events.names import EVERYBODY
 from memsluice.events.partition import partition_of
 from memsluice.keyfiles import SigningCredential
 from memsluice.producer import credentials as held
@@ -115,14 +116,21 @@ class Publisher:
         Raises at once: BufferFull, WriterClosed, and ExpiredKey, NotPermitted or LimitExceeded for what the gate would
         refuse.
         """
+        return self._send(payload, partition_of(payload.tenant, self.options.partitions))
+
+    def publish_to_all(self, payload: Command) -> "list[Future[Receipt]]":
+        """As :meth:`publish`, once to every partition: what a command for all tenants needs."""
+        return [self._send(payload, partition) for partition in range(self.options.partitions)]
+
+    def _send(self, payload: AnyPayload, partition: int) -> "Future[Receipt]":
         sending = Sending(topic_of(payload), payload.id, event_type_of(payload), self.options.entropy)
         try:
-            return self._publish(payload, sending)
+            return self._publish(payload, sending, partition)
         except MemsluiceError as error:
             sending.failed(type(error).__name__)
             raise
 
-    def _publish(self, payload: AnyPayload, sending: Sending) -> "Future[Receipt]":
+    def _publish(self, payload: AnyPayload, sending: Sending, partition: int) -> "Future[Receipt]":
         message = build(
             payload,
             self._signers(payload),
@@ -135,18 +143,24 @@ class Publisher:
         with self._gate:
             if self._closed:
                 raise WriterClosed("the writer is closed", event_id=payload.id)
-            delivered = partial(self._delivered, receipt, sending, payload.id, payload.tenant)
-            self._produce(topic_of(payload), message, delivered)
+            delivered = partial(self._delivered, receipt, sending, payload.id, partition)
+            self._produce(topic_of(payload), message, delivered, partition if payload.tenant == EVERYBODY else None)
         return receipt
 
     def check(self, payload: AnyPayload) -> None:
         """Raise ExpiredKey or NotPermitted where :meth:`publish` would: before work is done that it would be for."""
         self._permitted(payload)
 
-    def _produce(self, topic: str, message: Message, delivered: "partial[None]") -> None:
+    def _produce(self, topic: str, message: Message, delivered: "partial[None]", partition: int | None = None) -> None:
+        fixed = {} if partition is None else {"partition": partition}  # else the partitioner is what is tested
         try:
             self._producer.produce(
-                topic, key=message.key, value=message.value, headers=list(message.headers), on_delivery=delivered
+                topic,
+                key=message.key,
+                value=message.value,
+                headers=list(message.headers),
+                on_delivery=delivered,
+                **fixed,
             )
         except BufferError:
             limits = f"{self.options.buffer_messages} events or {self.options.buffer_kib} KiB"
@@ -229,7 +243,7 @@ class Publisher:
             )
 
     def _delivered(
-        self, receipt: "Future[Receipt]", sending: Sending, event_id: str, tenant: str, error: Any, message: Any
+        self, receipt: "Future[Receipt]", sending: Sending, event_id: str, expected: int, error: Any, message: Any
     ) -> None:
         if error is not None:
             sending.failed(error.name())
@@ -240,7 +254,6 @@ class Publisher:
             receipt.set_exception(kind(_name(error), event_id=event_id, maybe_written=unknown))
             return
         sending.acknowledged(message.partition(), message.offset())
-        expected = partition_of(tenant, self.options.partitions)
         if message.partition() != expected:
             reason = f"event {event_id} went to partition {message.partition()}, the gate looks on {expected}"
             receipt.set_exception(ConfigError(f"{reason}: wrong partitioner, or the topic's partitions were changed"))

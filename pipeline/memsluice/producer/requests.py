@@ -98,11 +98,12 @@ def command(
     reason: str = "",
     parameters: Mapping[str, str] | None = None,
     held: str | None = None,
+    policy: str | None = None,
 ) -> Command:
-    """Return the payload of a command; ``held`` is the sealed write that a release is about."""
+    """Return the payload of a command: ``held`` is the sealed write of a release, ``policy`` an activation's text."""
     return make(
         Command, id=event_id, time=time, tenant=tenant, action=action, target=target, expires_at=expires_at,
-        digest=digest, reason=reason, parameters=dict(parameters or {}), held=held,
+        digest=digest, reason=reason, parameters=dict(parameters or {}), held=held, policy=policy,
     )  # fmt: skip
 
 

@@ -88,10 +88,10 @@ def embedded(home: Home, closing: ExitStack) -> Desk:
         partition, offset = log.append(topic, message.key, message.value, message.headers, append_ms=wall_ms())
         return f"{topic}[{partition}] at offset {offset}"
 
-    return Desk(name, held, audit, assembly.keys, publish, lambda: _settle(assembly))
+    return Desk(name, held, audit, assembly.keys, publish, lambda: settle(assembly))
 
 
-def _settle(assembly: "Assembly") -> None:
+def settle(assembly: "Assembly") -> None:
     """Run the stages over the home's log until nothing waits."""
     from memsluice.encoder import load_encoder
     from memsluice.stores.faiss import FaissStore

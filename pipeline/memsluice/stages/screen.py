@@ -22,7 +22,7 @@ from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.seals import Sealed, sealed_from_bytes
 from memsluice.errors import GapError, StateError
-from memsluice.gate import duplicates
+from memsluice.gate import activation, duplicates
 from memsluice.gate.decide import Context, Outcome, TenantState, decide
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy
@@ -110,7 +110,7 @@ class ScreenStage:
     def _decided(
         self, sealed: Sealed, rows: Rows, keyring: Keyring, record: Record, position: RowChange, now_ms: int
     ) -> Step:
-        policy = self._policies(sealed.tenant)
+        policy = activation.in_force(rows, sealed.tenant, self._policies)
         context = Context(
             now_ms=now_ms,
             sealed_offset=record.offset,

@@ -1,0 +1,123 @@
+"""Where an operator puts policies in force: the running stack, or a home's embedded log."""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memsluice.clock import wall_ms
+from memsluice.envelope.registry import Role
+from memsluice.errors import ConfigError, NotDelivered
+from memsluice.events.models import Command
+from memsluice.events.names import EVERYBODY, EventType
+from memsluice.events.partition import partition_of
+from memsluice.gate.activation import APPROVALS
+from memsluice.home import Home
+from memsluice.inspect.collect import AuditTopic
+from memsluice.keyfiles import SigningCredential
+from memsluice.keystore import KeyStore
+from memsluice.policies.history import answers
+from memsluice.topics.names import AUDIT, COMMANDS, PARTITIONS, USER_OPERATOR
+
+ACKNOWLEDGED_S = 15.0
+POLL_S = 0.2
+
+Publish = Callable[[Command, Sequence[SigningCredential]], None]
+"""Publishes a command signed by all of these, and returns once it is durable everywhere it belongs."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyDesk:
+    """``settle`` lets the stages work where nobody else does (embedded); on a broker the workers do."""
+
+    name: str
+    audit: AuditTopic
+    keys: KeyStore
+    publish: Publish
+    settle: Callable[[], None]
+
+    def approvers(self, tenant: str, kids: Sequence[str]) -> list[SigningCredential]:
+        """Return the operators' credentials that will sign: those named, else the newest two held here.
+
+        Raises ConfigError where there are fewer than an activation needs.
+        """
+        if kids:
+            chosen = [self.keys.credential(kid) for kid in dict.fromkeys(kids)]
+        else:
+            chosen = self.keys.find_credentials(Role.OPERATOR, wall_ms(), tenant=tenant)[:APPROVALS]
+        if len(chosen) < APPROVALS:
+            raise ConfigError(
+                f"an activation needs {APPROVALS} operators' signatures and {len(chosen)} may sign here; "
+                "run: memsluice keys new operator --tenant '*'"
+            )
+        return chosen
+
+    def ends(self, tenant: str) -> dict[int, int]:
+        """Return where the audit ends now, for every partition that a command for ``tenant`` goes to."""
+        partitions = range(PARTITIONS) if tenant == EVERYBODY else (partition_of(tenant, PARTITIONS),)
+        return {partition: self.audit.end(partition) for partition in partitions}
+
+    def answered(self, command: Command, since: dict[int, int], wait_s: float) -> dict[int, dict[str, Any]]:
+        """Return the verdicts on a command by partition, those that came within ``wait_s`` seconds."""
+        deadline, found = time.monotonic() + wait_s, dict[int, dict[str, Any]]()
+        self.settle()
+        while True:
+            left = {partition: offset for partition, offset in since.items() if partition not in found}
+            found |= dict(answers(self.audit, self.keys.keyring(), command.tenant, command.id, left))
+            if len(found) == len(since) or time.monotonic() >= deadline:
+                return found
+            time.sleep(POLL_S)
+
+
+def on_kafka(home: Path | None, closing: ExitStack) -> PolicyDesk:
+    """Return the desk of a running stack, or of the deployment that the environment names. Raises ConfigError."""
+    from memsluice.connection import Connection
+    from memsluice.inspect.audit_kafka import KafkaAudit
+    from memsluice.producer.publisher import Options
+    from memsluice.producer.writer import OperatorChannel
+
+    connection, keys = Connection.load(home), KeyStore(home)
+    audit = KafkaAudit.of(connection, topic=AUDIT)
+    closing.callback(audit.close)
+    options = Options(delivery_seconds=ACKNOWLEDGED_S, linger_ms=0)
+
+    def publish(command: Command, approvers: Sequence[SigningCredential]) -> None:
+        paths = [keys.credential_path(held.kid) for held in approvers]
+        with OperatorChannel(connection.confluent(USER_OPERATOR), paths, options, topic=COMMANDS) as channel:
+            everywhere = command.tenant == EVERYBODY
+            pending = channel.publish_to_all(command) if everywhere else [channel.publish(command)]
+            try:
+                for receipt in pending:
+                    receipt.result(ACKNOWLEDGED_S + 1)
+            except FutureTimeout:
+                raise NotDelivered("the broker did not acknowledge the command", event_id=command.id) from None
+
+    return PolicyDesk(audit.name, audit, keys, publish, lambda: None)
+
+
+def embedded(home: Home, closing: ExitStack) -> PolicyDesk:
+    """Return the desk of a home's embedded log. Raises ConfigError where there is none."""
+    from memsluice.assembly import Assembly
+    from memsluice.inspect.audit_log import LocalAudit
+    from memsluice.producer.build import build
+    from memsluice.producer.credentials import check
+    from memsluice.quarantine.desk import settle
+
+    assembly = Assembly(home, KeyStore(home.path))
+    log = assembly.local_log()
+    closing.callback(log.close)
+
+    def publish(command: Command, approvers: Sequence[SigningCredential]) -> None:
+        for held in approvers:
+            check(held, EventType.COMMAND, command, wall_ms())
+        signers = [held.signer() for held in approvers]
+        message = build(command, signers, source=f"urn:memsluice:operator:{approvers[0].kid}")
+        partitions = range(PARTITIONS) if command.tenant == EVERYBODY else (None,)
+        for partition in partitions:
+            log.append(COMMANDS, message.key, message.value, message.headers, append_ms=wall_ms(), partition=partition)
+
+    audit = LocalAudit(log, name=f"the embedded log in {home.path}", topic=AUDIT)
+    return PolicyDesk(audit.name, audit, assembly.keys, publish, lambda: settle(assembly))

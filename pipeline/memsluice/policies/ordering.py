@@ -1,0 +1,50 @@
+"""The commands that put a policy in force, or end a tenant's own. Pure but for reading the audit."""
+
+from datetime import datetime, timedelta
+
+import yaml
+
+from memsluice.envelope.keys import Keyring
+from memsluice.errors import ConfigError, PolicyError
+from memsluice.events.limits import POLICY_CHARS_MAX
+from memsluice.events.models import Action, Command
+from memsluice.events.names import EVERYBODY
+from memsluice.gate import policy as policies
+from memsluice.gate.activation import digest_of, text_of
+from memsluice.inspect.collect import AuditTopic
+from memsluice.policies.history import in_force
+from memsluice.producer import requests
+from memsluice.topics.names import PARTITIONS
+
+VALID_S = 900
+
+
+def activation(file: str, tenant: str, command_id: str, now: datetime, why: str = "") -> Command:
+    """Return the command that puts a policy file's text in force. Raises PolicyError for what the gate would refuse."""
+    chosen = policies.parse(file)
+    if tenant != EVERYBODY and chosen.tenants:
+        raise PolicyError("tenants: a tenant's own policy has no overrides")
+    text = text_of({name: value for name, value in yaml.safe_load(file).items() if value != {}})
+    if len(text) > POLICY_CHARS_MAX:
+        raise PolicyError(
+            f"is {len(text)} characters as JSON, at most {POLICY_CHARS_MAX} fit: leave out what is the default, or "
+            "activate a tenant's own policy by --tenant"
+        )
+    return _command(command_id, now, tenant, chosen.of(tenant).name, digest_of(text), why, text)
+
+
+def ending(audit: AuditTopic, keyring: Keyring, tenant: str, command_id: str, now: datetime, why: str = "") -> Command:
+    """Return the command that ends a tenant's own policy. Raises ConfigError where the audit knows of none."""
+    found = in_force(audit, keyring, tenant, PARTITIONS)
+    if found is None or found.tenant == EVERYBODY or found.text is None:
+        raise ConfigError(f"tenant {tenant!r} has no policy of its own in force")
+    return _command(command_id, now, tenant, found.policies().default.name, digest_of(found.text), why, None)
+
+
+def _command(
+    command_id: str, now: datetime, tenant: str, name: str, digest: str, why: str, text: str | None
+) -> Command:
+    expires = now + timedelta(seconds=VALID_S)
+    return requests.command(
+        command_id, now, tenant, Action.ACTIVATE, name, expires, digest=digest, reason=why, policy=text
+    )

@@ -32,7 +32,7 @@ NOWHERE = {"bootstrap.servers": "127.0.0.1:9"}
 class Kept(MemoryWriter):
     """A writer that keeps what it would hand to librdkafka."""
 
-    def _produce(self, topic: str, message: Any, delivered: Any) -> None:
+    def _produce(self, topic: str, message: Any, delivered: Any, partition: int | None = None) -> None:
         self.kept = (topic, message)
 
 
@@ -163,7 +163,7 @@ def test_every_approver_signs(tmp_path: Path) -> None:
     made: list[Any] = []
 
     class KeptOperator(OperatorChannel):
-        def _produce(self, topic: str, message: Any, delivered: Any) -> None:
+        def _produce(self, topic: str, message: Any, delivered: Any, partition: int | None = None) -> None:
             made.append((topic, message))
 
     with KeptOperator(NOWHERE, [first, second], options()) as operator:

@@ -46,7 +46,7 @@ def tracer(kept: InMemorySpanExporter) -> StageTracer:
     return StageTracer("seal", "memsluice-seal", provider.get_tracer("test"))
 
 
-def test_each_record_of_a_batch_is_a_span_of_its_producers_trace_and_linked_to_the_batch(
+def test_each_record_of_a_batch_is_a_span_of_its_producers_trace_and_the_batch_links_to_them(
     kept: InMemorySpanExporter, tracer: StageTracer
 ) -> None:
     """One trace leads from the producer to each stage; the batch shows what was worked on together."""
@@ -58,7 +58,6 @@ def test_each_record_of_a_batch_is_a_span_of_its_producers_trace_and_linked_to_t
     assert whole.context.trace_id != TRACE_ID
     assert whole.attributes["messaging.batch.message_count"] == 3
     assert {link.context.span_id for link in whole.links} == {SPAN_ID, 0xC}
-    assert all(span.links[0].context.span_id == whole.context.span_id for span in records)
     said = records[0].attributes
     assert records[0].kind is SpanKind.CONSUMER
     assert (said["messaging.kafka.offset"], said["messaging.destination.partition.id"]) == (7, "3")

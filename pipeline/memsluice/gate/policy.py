@@ -27,11 +27,11 @@ class _Part(BaseModel):
 class PerTier(_Part):
     """One optional number a trust tier (seed 002); null is "no limit"."""
 
-    operator: int | None = Field(default=None, ge=1)
-    user_verified: int | None = Field(default=None, ge=1)
-    user_observed: int | None = Field(default=None, ge=1)
-    external_tool: int | None = Field(default=None, ge=1)
-    external_web: int | None = Field(default=None, ge=1)
+    operator: int | None = Field(default=None, ge=1, description="For tier 1; null is no limit.")
+    user_verified: int | None = Field(default=None, ge=1, description="For tier 2; null is no limit.")
+    user_observed: int | None = Field(default=None, ge=1, description="For tier 3; null is no limit.")
+    external_tool: int | None = Field(default=None, ge=1, description="For tier 4; null is no limit.")
+    external_web: int | None = Field(default=None, ge=1, description="For tier 5; null is no limit.")
 
     def of(self, tier: Tier) -> int | None:
         """Return the number of a tier."""
@@ -42,50 +42,91 @@ class PerTier(_Part):
 class QuarantinePolicy(_Part):
     """How much may be held: entries of one principal within ``age_days``."""
 
-    age_days: int = Field(default=30, ge=1, le=365)
-    per_principal_max: int = Field(default=200, ge=1, le=100_000)
+    age_days: int = Field(default=30, ge=1, le=365, description="Days a held write can be decided.")
+    per_principal_max: int = Field(
+        default=200, ge=1, le=100_000, description="Held writes of one principal within those days; beyond: rejected."
+    )
 
 
 class InstructionsPolicy(_Part):
     """Seed 002, patterns 3 and 6."""
 
-    enabled: bool = True
-    facts_chars_max: int = Field(default=500, ge=1)
-    hold_contained: bool = False
+    enabled: bool = Field(default=True, description="Whether writes are searched for instruction patterns.")
+    facts_chars_max: int = Field(default=500, ge=1, description="Longer facts are held (seed 002, pattern 3).")
+    hold_contained: bool = Field(
+        default=False, description="Hold, instead of report, what is found in outside content."
+    )
 
 
 class MemsadPolicy(_Part):
     """Seed 000, Definition 6: score mode, threshold factor, reference size N, history size m_max, confidence delta."""
 
-    enabled: bool = True
-    mode: Mode = Mode.COMBINED
-    kappa: float = Field(default=2.0, gt=0, le=10)
-    reference_size: int = Field(default=50, ge=2, le=1_000)
-    history_size: int = Field(default=100, ge=1, le=2_000)
-    delta: float = Field(default=0.05, gt=0, lt=1)
-    cold_threshold: float = Field(default=0.6, gt=-1, le=1)
+    enabled: bool = Field(default=True, description="Whether writes are scored against past questions.")
+    mode: Mode = Field(default=Mode.COMBINED, description="How similarities become a score: s_max, s_mean or s_comb.")
+    kappa: float = Field(default=2.0, gt=0, le=10, description="Threshold factor: mu + kappa x sigma.")
+    reference_size: int = Field(default=50, ge=2, le=1_000, description="N: reference writes the threshold rests on.")
+    history_size: int = Field(
+        default=100, ge=1, le=2_000, description="m_max: past questions kept, first in first out."
+    )
+    delta: float = Field(default=0.05, gt=0, lt=1, description="Confidence of Theorem 11's bound is 1 - delta.")
+    cold_threshold: float = Field(
+        default=0.6, gt=-1, le=1, description="Threshold until N reference writes were seen; declared, not learned."
+    )
 
 
 class Policy(_Part):
     """What is in force for one tenant. ``digest`` names it in every verdict."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")
-    profile: Literal["strict", "tiered"] = "tiered"
-    mode: Literal["enforce", "shadow"] = "enforce"
-    content_bytes_max: int = Field(default=CONTENT_BYTES_DEFAULT, ge=1, le=CONTENT_BYTES_MAX)
-    ttl_seconds: PerTier = PerTier(
-        user_verified=31_536_000, user_observed=2_592_000, external_tool=604_800, external_web=3_600
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="What people call it.")
+    profile: Literal["strict", "tiered"] = Field(
+        default="tiered", description="What the monitor's rules refuse is rejected (strict) or contained (tiered)."
     )
-    writes_per_day: PerTier = PerTier(user_verified=10, user_observed=50)
-    session_retention_days: int = Field(default=30, ge=1, le=365)
-    quarantine: QuarantinePolicy = QuarantinePolicy()
-    instructions: InstructionsPolicy = InstructionsPolicy()
-    memsad: MemsadPolicy = MemsadPolicy()
+    mode: Literal["enforce", "shadow"] = Field(
+        default="enforce", description="shadow: decide and record, and let everything land all the same."
+    )
+    content_bytes_max: int = Field(
+        default=CONTENT_BYTES_DEFAULT, ge=1, le=CONTENT_BYTES_MAX, description="Larger writes are rejected."
+    )
+    ttl_seconds: PerTier = Field(
+        default=PerTier(user_verified=31_536_000, user_observed=2_592_000, external_tool=604_800, external_web=3_600),
+        description="How long an entry lives, by its tier (seed 002, pattern 5).",
+    )
+    writes_per_day: PerTier = Field(
+        default=PerTier(user_verified=10, user_observed=50), description="Of one principal, by tier; beyond: held."
+    )
+    session_retention_days: int = Field(
+        default=30, ge=1, le=365, description="Days after its last use that a session's taint is remembered."
+    )
+    quarantine: QuarantinePolicy = Field(default=QuarantinePolicy(), description="How much may be held.")
+    instructions: InstructionsPolicy = Field(
+        default=InstructionsPolicy(), description="Instruction patterns (seed 002)."
+    )
+    memsad: MemsadPolicy = Field(default=MemsadPolicy(), description="Anomaly score (seed 000).")
 
     @cached_property
     def digest(self) -> str:
         """``<name>@<64 hex digits>`` (SHA-256 of the canonical JSON): what a verdict names and a command binds."""
         return f"{self.name}@{sha256(canonical(self.model_dump(mode='json'))).hexdigest()}"
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a policy file: a policy, and overrides of it for single tenants."""
+    document = Policy.model_json_schema()
+    whole: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **document,
+        "title": "Policy file",
+    }
+    overrides = {
+        "type": "object",
+        "description": "Overrides for single tenants, by tenant id: any of the fields above.",
+        "additionalProperties": {
+            "type": "object",
+            "properties": document["properties"],
+            "additionalProperties": False,
+        },
+    }
+    return whole | {"properties": {**document["properties"], "tenants": overrides}}
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ PARTS: dict[str, str] = {
     "demo": "See it work: a working day of three tenants, with every kind of attack.",
     "recall": "Ask a tenant's memory; only verified entries are shown.",
     "trace": "The whole life of an event id: who, when, which rule, which numbers, where it is now.",
+    "top": "The stream as it runs: rates, lag, verdicts, what waits, calibration.",
     "stack": "A real Kafka and Weaviate on this machine, without containers.",
     "topics": "Topics and access rules as code.",
     "keys": "Credentials of producers, readers and operators, and the gate's keys.",

@@ -36,7 +36,7 @@ def render(
     seen: Snapshot, lags: Sequence[Lag], where: str, since: str, words: Words, tenants_max: int
 ) -> RenderableType:
     """Return one picture: where, how far behind, what was decided, why, what waits, and the busiest tenants."""
-    head = Text.assemble((moment(seen.now_ms), "bold"), f"  {visible(where, NAME_CHARS_MAX)}, since {since}")
+    head = Text.assemble((moment(seen.now_ms), "bold"), f", since {since}: {visible(where, NAME_CHARS_MAX)}")
     parts: list[RenderableType] = [head, Text(""), *_lines(seen), Text(""), _stages(lags), Text(""), _verdicts(seen)]
     reasons = [(code, many) for code, many in seen.reasons if many][:REASONS_SHOWN]
     if reasons:

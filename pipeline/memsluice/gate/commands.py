@@ -6,6 +6,8 @@ from memsluice.gate import monitor
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding
 
+ALL_TENANTS = "*"
+"""The tenant of a command that is meant for every tenant."""
 SCOPES = {scope.value: scope for scope in Visibility}
 
 
@@ -13,7 +15,7 @@ def decide(rows: TenantRows, sealed: Sealed, command: Command, now_ms: int) -> F
     """Carry out a command on the rows, or return why not. Only ``protect`` is carried out so far."""
     if int(command.expires_at.timestamp() * 1000) <= now_ms:
         return Finding("commands.expired", Decision.REJECT, {"action": command.action.value})
-    if command.action is not Action.PROTECT:
+    if command.action is not Action.PROTECT or sealed.tenant == ALL_TENANTS:  # it would protect nobody's key
         return Finding("commands.not_available", Decision.REJECT, {"action": command.action.value})
     return _protect(rows, command)
 

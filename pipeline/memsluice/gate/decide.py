@@ -25,8 +25,8 @@ from memsluice.gate.rows import Getter, TenantRows
 from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Verdict
 
 FOUND_MAX = 8
-FIRM = ("monitor.rule_3_immutable", "limits.content_bytes")
-"""Findings that hold in shadow mode too."""
+FIRM = ("monitor.rule_3_immutable", "limits.content_bytes", "duplicates.other_content")
+"""Findings that hold in shadow mode too: what they stop would take the place of an entry, or is too large for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,8 @@ def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context)
     if isinstance(payload, Write):
         decision = _write(rows, sealed, payload, policy, context, draft)
     elif isinstance(payload, Command):
-        draft.add(commands.decide(rows, sealed, payload, context.now_ms))
+        if repeated is None:  # another command under a known id is refused, and so not carried out
+            draft.add(commands.decide(rows, sealed, payload, context.now_ms))
         decision = Decision.REJECT if draft.findings else Decision.RECORD
     else:
         decision = _seen(rows, sealed, policy, context, draft)

@@ -103,6 +103,8 @@ def _rows(
             "because" if life.placing is one else "at first",
             _text(code if words(code) == code else f"{code}: {words(code)}"),
         )
+    if verdict.get("action"):
+        yield "orders", _text(f"{verdict['action']} {verdict.get('target', '')}")
     yield "tenant", _text(life.tenant)
     for name in ("principal", "agent", "session"):
         if verdict[name]:
@@ -182,13 +184,9 @@ def _way(life: Life, one: Attempt) -> Iterator[tuple[str, RenderableType]]:
     topic, partition, offset = one.intake
     yield "intake", _text(f"{topic}[{partition}] at offset {offset}")
     yield "seal", _text(f"authenticated and sealed as {SEALED}[{partition}] at offset {verdict['sealed_offset']}")
-    yield (
-        "screen",
-        _text(
-            f"decided {verdict['decision']}: {AUDIT}[{one.audit_partition}] at offset {one.audit_offset}, number "
-            f"{verdict['chain_seq']} of its tenant's chain, sealed by {verdict['seal_kid']}"
-        ),
-    )
+    chain = f"number {verdict['chain_seq']} of its tenant's chain, sealed by {verdict['seal_kid']}"
+    place = f"{AUDIT}[{one.audit_partition}] at offset {one.audit_offset}"
+    yield "screen", _text(f"decided {verdict['decision']}: {place}, {chain}", DETAIL_CHARS_MAX)
     placed = life.placing.verdict
     if placed["object_id"] is not None:
         what = f"version {placed['sealed_offset']} of object {placed['object_id']}"

@@ -80,7 +80,7 @@ def test_every_reference_leads_somewhere() -> None:
     reached = set(files)
     for name in files:
         reached |= {reference for reference in _references(schemas()[name]) if not reference.startswith("#")}
-    assert reached == set(schemas())
+    assert reached == set(schemas()) - {"memsluice.policy.v1.json"}  # that of a file, not of a message
 
 
 def test_channels_are_the_topics() -> None:

@@ -141,12 +141,7 @@ Question = Annotated[
     AfterValidator(_encodable),
     _bytes_at_most(limits.QUESTION_BYTES_MAX),
 ]
-_POLICY_JSON = {"contentMediaType": "application/json", "contentSchema": {"$ref": "memsluice.policy.v1.json"}}
-PolicyText = Annotated[
-    str,
-    Field(min_length=2, max_length=limits.POLICY_CHARS_MAX, json_schema_extra=_POLICY_JSON),  # type: ignore[arg-type]
-    AfterValidator(_encodable),
-]
+PolicyText = Annotated[str, Field(min_length=2, max_length=limits.POLICY_CHARS_MAX), AfterValidator(_encodable)]
 HeldRecord = Annotated[str, Field(min_length=2, max_length=limits.HELD_CHARS_MAX), AfterValidator(_encodable)]
 Seen = Annotated[
     str,

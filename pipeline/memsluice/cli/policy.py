@@ -99,6 +99,7 @@ def diff(
     after = policies.load(file)
     if in_force is not None:
         before, name = _in_force(home, in_force)
+        after = policies.PolicySet(after.of(in_force), {})
     else:
         before, name = (policies.load(other), str(other)) if other else (policies.default(), "the policy that ships")
     changes = between(before, after)
@@ -107,7 +108,7 @@ def diff(
             json.dumps([{"who": c.who, "field": c.field, "before": c.before, "after": c.after} for c in changes])
         )
     else:
-        console = Console(highlight=False)
+        console = Console(highlight=False, soft_wrap=True)
         table = Table("applies to", "field", "before", "after", box=None, pad_edge=False)
         for change in changes:
             table.add_row(change.who, change.field, _value(change.before), _value(change.after))
@@ -123,7 +124,7 @@ def _value(value: object) -> str:
 @app.command()
 def show(tenant: Annotated[str, typer.Argument(help="Whose policy.")], home: Home = None) -> None:
     """Show which policy is in force for a tenant, who put it there, and when: from the audit alone."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     with _desk(home) as desk:
         from memsluice.policies.history import in_force
         from memsluice.recall.show import visible
@@ -166,7 +167,7 @@ def activate(
 
     if (file is None) != end:
         raise ConfigError("name a policy file, or --end with --tenant, and not both")
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     with _desk(home) as desk:
         if file is not None:
             command = activation(file.read_text(encoding="utf-8"), tenant, str(uuid.uuid4()), _now(), why)
@@ -229,7 +230,8 @@ def _in_force(home: Path | None, tenant: str) -> tuple[policies.PolicySet, str]:
         found = in_force(desk.audit, desk.keys.keyring(), tenant, PARTITIONS)
     if found is None:
         return policies.PolicySet(_home_set(home).of(tenant), {}), "the file of this home"
-    return policies.PolicySet(found.policies().of(tenant), {}), found.digest
+    policy = found.policies().of(tenant)
+    return policies.PolicySet(policy, {}), policy.digest
 
 
 def _home_set(home: Path | None) -> policies.PolicySet:

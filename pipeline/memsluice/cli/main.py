@@ -28,6 +28,7 @@ PARTS: dict[str, str] = {
     "keys": "Credentials of producers, readers and operators, and the gate's keys.",
     "policy": "Policies that decide what lands: check, compare, put in force.",
     "work": "Run stages of the pipeline as a worker on Kafka.",
+    "doctor": "Look at everything that a deployment needs, and say what to do.",
     "lab": "Experiments: labelled streams through the same gate.",
 }
 """Module of memsluice.cli, each with an ``app``, and its line in ``memsluice --help``."""

@@ -1,0 +1,88 @@
+"""The doctor: what is wrong is found, said in words, and comes with what to do; what is right is not called wrong."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from tests.gate.build import T0
+
+from memsluice.doctor import checks, remote
+from memsluice.doctor.checks import Finding, State
+from memsluice.envelope.keys import Keyring, Purpose
+from memsluice.errors import ConfigError
+from memsluice.home import Home
+from memsluice.keystore import KeyStore
+
+
+def bad(findings: Iterator[Finding]) -> dict[str, Finding]:
+    """Return what is not as it should be, by what was looked at."""
+    return {finding.what: finding for finding in findings if finding.state is not State.OK}
+
+
+def test_a_home_that_others_may_read_fails_with_the_command_that_mends_it(tmp_path: Path) -> None:
+    """The home holds keys: mode 0700, and nothing wider."""
+    tmp_path.chmod(0o755)
+    found = bad(checks.disk(Home.at(tmp_path)))
+    assert found["home"].do == f"chmod 700 {tmp_path}"
+    tmp_path.chmod(0o700)
+    assert "home" not in bad(checks.disk(Home.at(tmp_path)))
+
+
+def test_a_key_that_signs_for_days_only_is_a_warning_before_it_is_an_outage(tmp_path: Path) -> None:
+    """A gate whose last key runs out stops; a week ahead the doctor says which, and how to rotate it."""
+    store = KeyStore.init(tmp_path, T0)
+    assert bad(checks.keys(store, T0)) == {}
+    ring = store.load_keyring()
+    seal = ring.signing(Purpose.SEAL, T0)
+    store.save_keyring(
+        Keyring(replace(key, not_after_ms=T0 + 86_400_000) if key.kid == seal.kid else key for key in ring)
+    )
+    found = bad(checks.keys(store, T0))
+    assert found["keys"].state is State.WARN
+    assert found["keys"].do == f"memsluice keys rotate {seal.kid}"
+
+
+def test_a_policy_file_with_a_typo_fails_and_an_unwise_one_warns(tmp_path: Path) -> None:
+    """The file that workers would refuse at their next start is found before."""
+    home = Home.at(tmp_path)
+    home.policy_file.parent.mkdir()
+    home.policy_file.write_text("name: x\nprofle: strict\n")
+    (found,) = checks.run({"policy file": lambda: checks.policies(home)})
+    assert (found.state, "profle" in found.said) == (State.FAIL, True)
+    home.policy_file.write_text("name: x\nmode: shadow\n")
+    assert bad(checks.policies(home))["policy file"].state is State.WARN
+
+
+def test_a_check_that_fails_hides_no_other() -> None:
+    """One error is one finding."""
+
+    def broken() -> Iterator[Finding]:
+        yield Finding("a", State.OK, "first")
+        raise ConfigError("gone")
+
+    found = list(checks.run({"a": broken, "b": lambda: iter([Finding("b", State.OK, "fine")])}))
+    assert [(finding.what, finding.state) for finding in found] == [("a", "ok"), ("a", "fail"), ("b", "ok")]
+
+
+@pytest.mark.stack
+def test_a_running_stack_is_found_well_and_a_wrong_password_is_named(stack) -> None:
+    """Broker, topics, rules, store and clock of a fresh stack are right; a user that is not let in is said by name."""
+    KeyStore.init(stack.home, T0)
+    command = [sys.executable, "-m", "memsluice.cli.main", "doctor", "--home", str(stack.home), "--json"]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert told.stdout, told.stderr
+    found = {finding["what"]: finding for finding in json.loads(told.stdout)}
+    assert {found[what]["state"] for what in ("home", "keys", "model", "broker", "topics", "store", "clock")} == {"ok"}
+    assert {"seal", "screen", "land"} <= found.keys(), told.stdout
+    secrets = [secret.get_secret_value() for secret in stack.connection.users.values()]
+    assert not any(secret in told.stdout for secret in secrets)
+    wrong = {**stack.connection.users, "land": SecretStr("wrong")}
+    broker = bad(remote.broker(stack.connection.model_copy(update={"users": wrong})))["broker"]
+    assert "land" in broker.said
+    skewed = bad(remote.store(stack.connection, 0.0))
+    assert "NTP" in skewed["clock"].do

@@ -151,6 +151,22 @@ _ALL = (
         "Share of saturated throughput that spans and metrics cost, side by side with a run without them.",
     ),
     Figure(
+        "tenants_series",
+        "tenants:tenants_series",
+        "<=",
+        1_000,
+        "series",
+        "Metric series of one worker after a simulated day of 1,000 tenants, 100 of them with a label of their own.",
+    ),
+    Figure(
+        "tenants_memory_mib",
+        "tenants:tenants_memory_mib",
+        "<=",
+        16,
+        "MiB",
+        "Growth of a *screen* worker's resident memory over the second half of that day, state being on disk.",
+    ),
+    Figure(
         "malformed_preserved",
         "malformed:malformed_preserved",
         "==",

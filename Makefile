@@ -57,7 +57,11 @@ figures: install ## Measure all figures and write docs/figures.md
 docs: install ## Write the generated pages of docs/
 	@$(BIN)/python scripts/generate_docs.py
 
+.PHONY: site
+site: install ## Write the documentation as a site to site/
+	$(BIN)/mkdocs build --strict --quiet
+
 .PHONY: clean
 clean: ## Remove what make made; the downloads of the stack stay in ~/.cache/memsluice
-	rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	rm -rf site .venv .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

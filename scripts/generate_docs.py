@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes what is generated: docs/topics.md from topics/*.yaml, docs/metrics.md and the dashboard from the registry.
+"""Writes what is generated: docs/topics.md from topics/*.yaml, docs/commands.md from the
+help texts, docs/metrics.md and the dashboard from the registry.
 
 With --check, says whether they are current.
 """
@@ -7,6 +8,7 @@ With --check, says whether they are current.
 import sys
 from pathlib import Path
 
+from commands_page import commands_page
 from metrics_pages import dashboard, metrics_page
 
 from memsluice.topics.spec import FOREVER_MS, Desired, TopicSpec, load
@@ -57,6 +59,7 @@ def pages() -> dict[str, str]:
     """Return what is generated: path below the top, and text."""
     return {
         "docs/topics.md": topics_page(load(TOP / "topics")),
+        "docs/commands.md": commands_page(),
         "docs/metrics.md": metrics_page(),
         "deploy/grafana/memsluice.json": dashboard(),
     }

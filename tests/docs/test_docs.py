@@ -122,6 +122,15 @@ def _anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def test_the_site_builds_and_has_every_page(tmp_path: Path) -> None:
+    """A page that the navigation forgets, or an anchor that leads nowhere, fails the build."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    result = subprocess.run(command, cwd=TOP, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    navigation = (TOP / "mkdocs.yml").read_text()
+    assert not [page.name for page in (TOP / "docs").glob("*.md") if page.name not in navigation]
+
+
 def test_generated_pages_are_current() -> None:
     """Pages made from files of the repository are made from the files that are there now."""
     result = subprocess.run(

@@ -30,6 +30,7 @@ WORDS = {
     "monitor.rule_9_narrowed": "asked to be shared; only a promotion shares it",
     "not_permitted": "the credential may not publish this",
     "rates.exceeded": "more writes in a day than the tier may",
+    "replay.standing": "a doubt about its sender or its id stands",
     "review.bad_parameter": "a parameter of the command is not valid",
     "review.decided": "it was released or rejected before",
     "review.not_overridable": "held for a reason that a release does not override",

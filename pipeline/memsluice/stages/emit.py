@@ -105,7 +105,7 @@ def emit(keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], partition: i
     outputs = [Output(AUDIT, partition, key, close(keyring, kid, tenant, VERDICT, verdict), (*common, *told))]
     if verdict["object_id"] is not None:
         outputs.append(_accepted(keyring, sealed, verdict, partition, headers))
-    elif verdict["decision"] == Decision.QUARANTINE:
+    elif verdict["decision"] == Decision.QUARANTINE and isinstance(sealed.payload, Write):  # a replayed one lies there
         held = held_to_bytes(keyring, kid, tenant, sealed=_sealed_again(keyring, sealed, verdict), verdict=verdict)
         outputs.append(Output(QUARANTINE, partition, key, held, common))
     return outputs

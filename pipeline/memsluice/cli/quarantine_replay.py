@@ -91,7 +91,9 @@ def _file(folder: Path, run_id: str) -> Path:
 def _announce(console: Console, run: "Run", todo: "Plan", signers: set[str]) -> None:
     tenants = len({seen.entry.tenant for seen in todo.todo})
     what = "dry run, nothing changes" if run.dry else f"signed by {', '.join(sorted(signers)) or 'nobody'}"
-    console.print(Text(f"run {run.run_id}: {len(todo.todo)} held writes of {tenants} tenants, {what}"))
+    console.print(
+        Text(f"run {run.run_id}: {len(todo.todo)} held writes of {tenants} tenant{'s' * (tenants != 1)}, {what}")
+    )
     if todo.done:
         console.print(Text(f"{todo.done} were replayed by this run before", style="dim"))
     if todo.left:
@@ -140,7 +142,10 @@ def _end(console: Console, run: "Run", todo: "Plan", done: "list[Result]") -> No
     )  # fmt: skip
     told = ", ".join(f"{count} {what}" for what, count in counts.most_common())
     policies = {result.ruled.policy for result in done if result.ruled is not None}
-    console.print(Text(f"{len(done)} of {len(todo.todo)} replayed: {told}; under {', '.join(sorted(policies))}"))
+    console.print(
+        Text(f"{len(done)} of {len(todo.todo)} replayed: {told}; under {', '.join(sorted(policies)) or 'none'}"),
+        soft_wrap=True,
+    )
     if len(done) < len(todo.todo) or any(result.failed for result in done):
         console.print(Text(f"go on with: memsluice quarantine replay --resume {run.run_id}", style="yellow"))
     if any(result.ruled is None and not result.repeated for result in done):

@@ -28,12 +28,14 @@ def entries(seen: list[Seen], now_ms: int) -> RenderableType:
         entry = one.entry
         age, score = duration(now_ms - entry.held_ms), "" if entry.score is None else f"  score {entry.score:.2f}"
         told = f" for {age}" if one.state is State.PENDING else f", held {age} ago"
+        asked = "" if one.appeal is None else f", review asked for {duration(now_ms - one.appeal.at_ms)} ago"
         shown.append(
             Text.assemble(
                 (name(entry.event_id), "bold"),
                 f"  {name(entry.tenant)}  {name(entry.verdict['channel'])}  ",
                 (one.state.value, STYLES[one.state]),
                 told,
+                (asked, "bold"),
             )
         )
         shown.append(_indented(f"{' '.join(entry.reasons)}{score}"))
@@ -145,6 +147,7 @@ def one_as_data(seen: Seen, now_ms: int, *, whole: bool) -> dict[str, Any]:
         "digest": entry.digest,
         "preview": entry.preview,
         "decided": None if seen.ruled is None else _ruled(seen.ruled),
+        "appealed_ms": None if seen.appeal is None else seen.appeal.at_ms,
         "others": [_ruled(one) for one in seen.others],
     }
     if whole and entry.write is not None:

@@ -13,13 +13,14 @@ from memsluice.gate.verdict import Decision, Finding
 
 SCOPES = {scope.value: scope for scope in Visibility}
 WHO = {
-    Action.PROTECT: Role.OPERATOR,
-    Action.RELEASE: Role.REVIEWER,
-    Action.REJECT: Role.REVIEWER,
-    Action.REPLAY: Role.REVIEWER,
+    Action.PROTECT: (Role.OPERATOR,),
+    Action.RELEASE: (Role.REVIEWER,),
+    Action.REJECT: (Role.REVIEWER,),
+    Action.REPLAY: (Role.REVIEWER,),
+    Action.APPEAL: (Role.PRODUCER, Role.USER_CHANNEL),
 }
-"""The commands that are carried out so far, and the role of whoever may give each."""
-REVIEWS = (Action.RELEASE, Action.REJECT, Action.REPLAY)
+"""The commands that are carried out so far, and the roles of those who may give each."""
+REVIEWS = (Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL)
 """Commands about one held write."""
 
 
@@ -35,13 +36,15 @@ def decide(
         return refused(Finding("commands.expired", Decision.REJECT, detail))
     if command.action not in WHO:
         return refused(Finding("commands.not_available", Decision.REJECT, detail))
-    if sealed.identity.role is not WHO[command.action]:
-        needs = WHO[command.action].value
+    if sealed.identity.role not in WHO[command.action]:
+        needs = [role.value for role in WHO[command.action]]
         return refused(Finding("commands.not_permitted", Decision.REJECT, {**detail, "needs": needs}))
     if command.action in REVIEWS and command.tenant == EVERYBODY:
         return refused(Finding("commands.one_tenant", Decision.REJECT, detail))
     if command.action is Action.REPLAY:
         return replay.decide(rows, command, carried, policy, at, memsad)
+    if command.action is Action.APPEAL:
+        return review.appeal(rows, command, sealed.identity)
     if command.action in REVIEWS:
         return review.decide(rows, command, carried, policy, at)
     return _protect(rows, command)

@@ -8,7 +8,7 @@ carries the sealed write itself, and counts only if it is, by position and diges
 from dataclasses import dataclass
 from typing import Any
 
-from memsluice.envelope.seals import Sealed
+from memsluice.envelope.seals import Identity, Sealed
 from memsluice.events.models import Action, Command, Tier, Write
 from memsluice.gate import holding, monitor
 from memsluice.gate.monitor import Label
@@ -73,6 +73,7 @@ def hold(rows: TenantRows, sealed: Sealed, tau: Label, findings: list[Finding], 
         "content": sealed.content_digest,
         "vector": sealed.vector_digest,
         "principal": write.principal,
+        "kid": sealed.identity.kid if sealed.identity is not None else "",
         "held_ms": now_ms,
         "tier": int(tau.tier),
         "taint": tau.taint,
@@ -85,8 +86,11 @@ def hold(rows: TenantRows, sealed: Sealed, tau: Label, findings: list[Finding], 
     rows.put(KIND, _row_id(write.id, None if first else sealed.position.offset), row)
 
 
-def find(rows: TenantRows, command: Command) -> Held | Finding:
-    """Return the held write that a command is about, or why there is none that it may decide."""
+def find(rows: TenantRows, command: Command, *, bound: bool = True) -> Held | Finding:
+    """Return the held write that a command is about, or why there is none that it may decide.
+
+    ``bound`` asks for its content's digest, which only those who decide can know.
+    """
     offset = command.parameters.get(OFFSET_PARAMETER)
     if offset is not None and not (offset.isascii() and offset.isdecimal()):
         return Finding("review.bad_parameter", Decision.REJECT, {"field": "parameters.offset"})
@@ -96,7 +100,7 @@ def find(rows: TenantRows, command: Command) -> Held | Finding:
         return Finding("review.unknown", Decision.REJECT)
     if row["state"] != "held":
         return Finding("review.decided", Decision.REJECT, {"was": row["state"], "by": row["by"]})
-    if command.digest != row["content"]:
+    if bound and command.digest != row["content"]:
         return Finding("review.other_digest", Decision.REJECT)
     return Held(row_id, row)
 
@@ -145,6 +149,19 @@ def _release(rows: TenantRows, row: Any, command: Command, carried: Sealed | Non
     overridden = [code for code in row["codes"] if code.split(".")[0] in OVERRIDDEN]
     released = Finding("review.released", Decision.ACCEPT, {"overridden": overridden})
     return Ruling((*found, released), decision, where, carried, tau)
+
+
+def appeal(rows: TenantRows, command: Command, identity: Identity) -> Ruling:
+    """Note once that whoever wrote a held write asks for a review. It decides nothing and frees no place."""
+    held = find(rows, command, bound=False)
+    if isinstance(held, Finding):
+        return refused(held)
+    if held.row["kid"] != identity.kid:
+        return refused(Finding("review.not_the_writer", Decision.REJECT))
+    if held.row.get("appeal"):
+        return refused(Finding("review.appealed_before", Decision.REJECT, {"by": held.row["appeal"]}))
+    rows.put(KIND, held.row_id, {**held.row, "appeal": command.id})
+    return Ruling((Finding("review.appealed", Decision.ACCEPT, {"codes": held.row["codes"]}),), Decision.RECORD)
 
 
 def standing(row: Any) -> list[str]:

@@ -9,7 +9,7 @@ from memsluice.errors import SealError
 from memsluice.events.names import TARGET_HEADER
 from memsluice.events.partition import partition_of
 from memsluice.inspect.collect import AuditTopic
-from memsluice.quarantine.entries import Entry, Ruled, State, read_entry, read_ruling, state_of
+from memsluice.quarantine.entries import Entry, Outcome, Ruled, State, read_entry, read_ruling, state_of
 from memsluice.quarantine.filters import Filter
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Record
@@ -30,6 +30,11 @@ class Seen:
     state: State
     ruled: Ruled | None
     others: tuple[Ruled, ...]
+
+    @property
+    def appeal(self) -> Ruled | None:
+        """Its writer's request for a review, of which the gate takes one; None where there is none."""
+        return next((one for one in self.others if one.outcome is Outcome.APPEALED), None)
 
 
 @dataclass(slots=True)
@@ -124,9 +129,9 @@ def _rulings(
         seen.add(ruled.command_id)
         about = rulings.setdefault((ruled.tenant, ruled.target), [])
         about.append(ruled)
-        others = [one for one in about if not one.closes]
-        if len(others) > ATTEMPTS_MAX:
-            about.remove(others[0])
+        passing = [one for one in about if not one.closes and one.outcome is not Outcome.APPEALED]
+        if len(passing) > ATTEMPTS_MAX:
+            about.remove(passing[0])
     return rulings
 
 

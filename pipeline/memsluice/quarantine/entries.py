@@ -15,8 +15,8 @@ from memsluice.stages.records import Record
 
 PREVIEW_CHARS = 120
 DAY_MS = 86_400_000
-REVIEWS = (Action.RELEASE.value, Action.REJECT.value, Action.REPLAY.value)
-CARRIED_OUT = {"review.released", "review.rejected", "replay.decided"}
+REVIEWS = (Action.RELEASE.value, Action.REJECT.value, Action.REPLAY.value, Action.APPEAL.value)
+CARRIED_OUT = {"review.released", "review.rejected", "review.appealed", "replay.decided"}
 DRY = "replay.dry_run"
 """Codes of the findings by which the gate says that it did what was ordered, or would have."""
 
@@ -31,12 +31,16 @@ class State(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What a command came to. ``held`` is a replay's that decided to hold again; ``dry`` one's that changed nothing."""
+    """What a command came to, a producer's appeal among them.
+
+    ``held`` is a replay's that decided to hold again; ``dry`` one's that changed nothing.
+    """
 
     RELEASED = "released"
     REJECTED = "rejected"
     HELD = "held"
     DRY = "dry"
+    APPEALED = "appealed"
     REFUSED = "refused"
 
 
@@ -89,7 +93,7 @@ class Entry:
 class Ruled:
     """What the audit says of one command about a held write.
 
-    ``decision`` is the write's: of a refused command None, of a dry run what would have been decided.
+    ``decision`` is the write's: of a refused command and an appeal None, of a dry run what would have been decided.
     """
 
     outcome: Outcome
@@ -167,6 +171,8 @@ def _outcome(verdict: dict[str, Any]) -> tuple[Outcome, Decision | None]:
         return Outcome.DRY, Decision(told[DRY]["would"])
     if not told.keys() & CARRIED_OUT:
         return Outcome.REFUSED, None
+    if verdict["action"] == Action.APPEAL.value:
+        return Outcome.APPEALED, None
     decision = Decision(verdict["decision"])
     if verdict["action"] == Action.REJECT.value:
         return Outcome.REJECTED, Decision.REJECT

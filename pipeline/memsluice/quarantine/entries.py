@@ -16,6 +16,9 @@ from memsluice.stages.records import Record
 PREVIEW_CHARS = 120
 DAY_MS = 86_400_000
 REVIEWS = (Action.RELEASE.value, Action.REJECT.value, Action.REPLAY.value, Action.APPEAL.value)
+LISTED = ("decided_ms", "content_digest", "reasons", "score", "channel", "agent", "principal", "session", "kid",
+          "policy", "tier", "taint")  # fmt: skip
+"""Fields of a verdict that an entry of a list keeps."""
 CARRIED_OUT = {"review.released", "review.rejected", "review.appealed", "replay.decided"}
 DRY = "replay.dry_run"
 """Codes of the findings by which the gate says that it did what was ordered, or would have."""
@@ -49,7 +52,7 @@ class Entry:
     """One held write. ``offset`` is its intake offset, ``record_offset`` that of its quarantine record.
 
     ``write`` and ``sealed`` (the sealed write as JSON text, which a release carries) are None and "" in a list, where
-    ``preview`` alone is kept: at most PREVIEW_CHARS characters of the content.
+    ``preview`` alone is kept, at most PREVIEW_CHARS characters of the content, and LISTED of the verdict.
     """
 
     tenant: str
@@ -130,11 +133,19 @@ def read_entry(keyring: Keyring, record: Record, *, whole: bool) -> Entry:
         partition=record.partition,
         offset=sealed.position.offset,
         record_offset=record.offset,
-        verdict=verdict,
+        verdict=verdict if whole else _slim(verdict),
         preview=write.content[:PREVIEW_CHARS],
         write=write if whole else None,
         sealed=value.decode() if whole else "",
     )
+
+
+def _slim(verdict: dict[str, Any]) -> dict[str, Any]:
+    """Return what a list needs of a verdict: tens of thousands of them are held at once."""
+    slim = {name: verdict[name] for name in LISTED if name in verdict}
+    score = slim.get("score")
+    findings = [{"code": f["code"]} for f in verdict["findings"] if f["code"] in verdict["reasons"]]
+    return {**slim, "score": score and {"score": score["score"]}, "findings": findings}
 
 
 def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:

@@ -15,6 +15,7 @@ from memsluice.events.names import EventType
 from memsluice.home import Home
 from memsluice.inspect.collect import AuditTopic
 from memsluice.keystore import KeyStore
+from memsluice.quarantine.order import FollowedTopic
 from memsluice.topics.names import AUDIT, QUARANTINE
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Desk:
 
     name: str
     held: AuditTopic
-    audit: AuditTopic
+    audit: FollowedTopic
     keys: KeyStore
     publish: Callable[[Sequence[Command]], list[str]]
     settle: Callable[[], None]

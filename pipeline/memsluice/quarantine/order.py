@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from memsluice.envelope.keys import Keyring
 from memsluice.errors import ConfigError
@@ -18,9 +19,10 @@ from memsluice.inspect.collect import AuditTopic
 from memsluice.producer import requests
 from memsluice.quarantine.entries import Entry, Ruled, read_ruling
 from memsluice.stages.headers import EVENT_ID
+from memsluice.stages.records import Record
 
 VALID_S = 900
-POLL_S = 0.2
+POLL_S, PAUSE_S = 0.2, 0.02
 
 
 def order(
@@ -57,6 +59,13 @@ def order(
     )
 
 
+class FollowedTopic(AuditTopic, Protocol):
+    """An audit topic that can be followed while it grows."""
+
+    def follow(self, offsets: Mapping[int, int], timeout_s: float) -> list[Record]:
+        """Return what partitions hold from these offsets on, waiting at most so long. Raises StoreUnavailable."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bookmark:
     """Where a tenant's audit ended before a command was published: its answer lies behind."""
@@ -80,7 +89,7 @@ class Answer:
 
 
 def answers(
-    audit: AuditTopic,
+    audit: FollowedTopic,
     keyring: Keyring,
     commands: Iterable[Command],
     since: Iterable[Bookmark],
@@ -98,12 +107,13 @@ def answers(
     found, offsets = dict[str, Answer](), {mark.partition: mark.offset for mark in since}
     deadline = monotonic() + wait_s
     while True:
-        for partition in offsets:
-            for record in audit.read(partition, offsets[partition]):
-                offsets[partition] = record.offset + 1
-                command = waiting.get(dict(record.headers).get(EVENT_ID) or b"")
-                if command is not None and record.key == command.tenant.encode():
-                    found.setdefault(command.id, Answer(command, read_ruling(keyring, record)))
+        records = audit.follow(offsets, POLL_S)
+        for record in records:
+            offsets[record.partition] = record.offset + 1
+            command = waiting.get(dict(record.headers).get(EVENT_ID) or b"")
+            if command is not None and record.key == command.tenant.encode():
+                found.setdefault(command.id, Answer(command, read_ruling(keyring, record)))
         if len(found) == len(waiting) or monotonic() >= deadline:
             return found
-        sleep(POLL_S)
+        if not records:
+            sleep(PAUSE_S)

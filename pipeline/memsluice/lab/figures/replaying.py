@@ -30,8 +30,13 @@ KILLS = 10
 TENANTS = tuple(f"replayed-{number}" for number in range(8))
 WARM_UP = 64
 SECONDS_MAX = 1_800
-HELD = {"name": "held", "writes_per_day": {"user_observed": 1}, "memsad": {"enabled": False},
-        "quarantine": {"per_principal_max": 100_000}}  # fmt: skip
+HELD = {
+    "name": "held",
+    "writes_per_day": {"user_observed": 1},
+    "memsad": {"enabled": False},
+    "instructions": {"enabled": False},
+    "quarantine": {"per_principal_max": 100_000},
+}
 """Holds all but the first write of each principal: for its rate, a reason that a replay asks anew."""
 SETTLE_S = 8.0
 """A worker that was started anew has its partitions by then."""

@@ -304,6 +304,77 @@ def test_batches_in_work_at_once_leave_in_order() -> None:
     assert taken == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("unconfirmed", [0, 2])
+def test_what_was_sent_and_not_confirmed_never_arrives_after_the_next_owner(unconfirmed: int) -> None:
+    """Partitions given up with sends under way: the producer is emptied and the worker ends; else it goes on."""
+    poisoned: list[BaseException] = []
+
+    async def scene() -> int:
+        runner = BatchRunner(_spec(), Relabelled(), Faults())
+        runner.app = SimpleNamespace(producer=SimpleNamespace(poison=poisoned.append))
+        runner.begin({0})
+        runner.held, runner.acker.outstanding = 3, unconfirmed
+        generation = runner.generation
+        runner._abandon()
+        await runner.stop()
+        return runner.generation - generation
+
+    assert _run(scene()) == (0 if unconfirmed else 1)
+    assert len(poisoned) == (1 if unconfirmed else 0)
+
+
+def test_a_batch_that_waits_for_its_sink_is_given_up_with_its_partitions() -> None:
+    """Its records belong to another worker now: it writes nothing late, and its end is no failure of this worker."""
+
+    class Waiting(Relabelled):
+        def __init__(self) -> None:
+            self.began, self.given_up = threading.Event(), threading.Event()
+
+        def process(self, batch: Any) -> list[list[Output]]:
+            if batch[0].offset == 0:
+                self.began.set()
+                assert self.given_up.wait(30)
+                raise OSError("given up")
+            return super().process(batch)
+
+        def give_up(self) -> None:
+            self.given_up.set()
+
+    async def scene() -> tuple[BaseException | None, int]:
+        stage = Waiting()
+        runner = BatchRunner(_spec(), stage, Faults())
+        runner.begin({0})
+        jobs = [asyncio.ensure_future(job()) for job in runner._jobs()]
+        await runner._take(_message(0))
+        await asyncio.to_thread(stage.began.wait, 30)
+        runner._abandon()
+        runner.begin({0})
+        await runner._take(_message(7))
+        result = await asyncio.wait_for(runner._results.get(), 30)
+        for job in jobs:
+            job.cancel()
+        await runner.stop()
+        return runner.failure, result.message.offset
+
+    assert _run(scene()) == (None, 7)
+
+
+class Relabelled:
+    """A batch stage without outputs."""
+
+    def process(self, batch: Any) -> list[list[Output]]:
+        """Nothing comes of anything."""
+        return [[] for _ in batch]
+
+
+def _spec() -> StageSpec:
+    return StageSpec(name="x", app_id="x", user="x", inputs=("a",), outputs=("c",), kind="batch", stage=Relabelled())
+
+
+def _message(offset: int) -> SimpleNamespace:
+    return SimpleNamespace(offset=offset, topic="a", partition=0, key=b"k", value=b"v", headers=(), timestamp=1.0)
+
+
 def test_stage_threads_carry_results_and_errors() -> None:
     """What the stage raises arrives at the caller, StopIteration included, which a future can't hold."""
 

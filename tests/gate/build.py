@@ -8,7 +8,7 @@ import numpy as np
 from memsluice.envelope import codec
 from memsluice.envelope.keys import Algorithm, Key, Keyring, Purpose, generate_ed25519
 from memsluice.envelope.registry import Role
-from memsluice.envelope.seals import Identity, Position, Sealed
+from memsluice.envelope.seals import Identity, Position, Sealed, payload_digest
 from memsluice.events.models import MODELS, Tier
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
@@ -87,7 +87,7 @@ def sealed(who: str, kind: EventType, offset: int, *, vector: codec.Vector | Non
         type=kind,
         identity=Identity(f"key-{who}", role, channel, tier),  # type: ignore[arg-type]
         payload=payload,
-        payload_digest=codec.digest(RING, TENANT, "payload", codec.canonical(payload.model_dump(mode="json"))),
+        payload_digest=payload_digest(RING, payload),
         content_digest="" if text is None else codec.content_digest(RING, TENANT, text),
         vector_text=wire,
         vector_digest="" if vector is None else codec.vector_digest(RING, TENANT, codec.vector_to_bytes(vector)),

@@ -34,7 +34,7 @@ def test_an_event_id_is_free_again_when_its_window_and_its_entry_are_over() -> N
     """Ids are remembered for the window, and as long as what was written under them lives; then they are forgotten."""
     core = Core()
     core.write(id="a")
-    reused = core.write(id="a", append_ms=T0 + 8 * DAY).verdict
+    reused = core.write(id="a", content="Another note.", append_ms=T0 + 8 * DAY).verdict
     assert reused.reasons == ("duplicates.other_content",)
     assert core.write(id="a", append_ms=T0 + 31 * DAY, session="s2").verdict.decision is Decision.ACCEPT
 
@@ -118,6 +118,13 @@ def test_shadow_mode_decides_and_lands_anyway() -> None:
     assert verdict.decision is Decision.QUARANTINE
     assert verdict.object_id is not None
     assert verdict.mode == "shadow"
+
+
+def test_shadow_mode_overwrites_no_first_entry() -> None:
+    """Another content under a known id would take the first one's place in the store."""
+    core = Core(default().default.model_copy(update={"mode": "shadow"}))
+    core.write(id="a")
+    assert core.write(id="a", content="Something else.").verdict.object_id is None
 
 
 def test_shadow_mode_overwrites_no_protected_key() -> None:

@@ -8,6 +8,7 @@ from memsluice.envelope.seals import Identity
 from memsluice.events.models import Tier
 from memsluice.events.names import EventType
 from memsluice.gate import monitor
+from memsluice.gate.decide import Outcome
 from memsluice.gate.policy import default
 from memsluice.gate.verdict import Decision
 
@@ -228,6 +229,35 @@ def test_a_session_in_use_is_not_forgotten() -> None:
         core.recall(append_ms=T0 + number * day + 1, session="s2")
     assert core.write("agent", append_ms=T0 + 60 * day).verdict.decision is Decision.ACCEPT
     assert core.write("agent", session="s2", append_ms=T0 + 60 * day).verdict.decision is Decision.CONTAIN
+
+
+def test_a_session_is_kept_alive_by_use_at_the_shortest_retention_too() -> None:
+    """One day of retention, asked every hour for three: what the session saw on the first is not forgotten."""
+    core = Core(default().default.model_copy(update={"session_retention_days": 1}))
+    core.observe("open")
+    core.observe("web")
+    for hour in range(1, 72):
+        core.recall(append_ms=T0 + hour * 3_600_000)
+    assert core.write("agent", append_ms=T0 + 72 * 3_600_000).verdict.decision is Decision.CONTAIN
+
+
+def command(core: Core, **fields) -> Outcome:
+    """Have an operator's protection of ana's key decided."""
+    fields = {"action": "protect", "target": "k", "parameters": {"owner": "ana"}} | fields
+    return core.see("operator", EventType.COMMAND, expires_at="2030-01-01T00:00:00Z", **fields)
+
+
+def test_a_command_that_is_refused_is_not_carried_out() -> None:
+    """Another command under a known id: the verdict says reject, and the key stays as it was."""
+    core = Core()
+    core.write("user", id="c1")
+    assert command(core, id="c1").verdict.reasons == ("duplicates.other_content",)
+    assert core.write("user", key="k").verdict.decision is Decision.ACCEPT
+
+
+def test_a_protection_for_all_tenants_is_refused_until_it_is_one() -> None:
+    """ "Done" for a command that protects nobody's key would be a lie to its operator."""
+    assert command(Core(), tenant="*").verdict.reasons == ("commands.one_tenant",)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"visibility": "shared", "owner": "ana"}, {"visibility": "nobody"}])

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tests.gate.build import PARTITION, RING
 from tests.inspection.audit import SOON_MS, Gate
+from tests.inspection.test_show import shown_lives
 
 from memsluice.events.names import EventType
 from memsluice.inspect.audit_log import LocalAudit
@@ -61,6 +62,28 @@ def test_what_tainted_it_is_read_up_to_the_entry_and_no_further(topic: Counted) 
     assert [life.standing(SOON_MS) for life in found.lives] == [Standing.EXTERNAL]
     assert list(found.ancestors) == [("acme", "e1")]
     assert topic.reads[1:] == [[PARTITION, 3]]
+
+
+def test_laundering_is_followed_back_to_where_it_began() -> None:
+    """A page, what was written after it, what was derived from that in a clean session: all of it, level by level."""
+    gate, log = Gate(), LocalLog(":memory:", durable=False)
+    gate.see("runtime", EventType.OBSERVATION, origin="open")
+    gate.see("runtime", EventType.OBSERVATION, origin="web")
+    gate.write("agent", id="copied")
+    gate.see("runtime", EventType.OBSERVATION, origin="open", session="clean")
+    gate.write("agent", id="derived", session="clean", parents=["copied"])
+    gate.write("agent", id="again", session="clean", parents=["derived", "copied", "lost"])
+    with log.transaction():
+        for record in gate.audit:
+            log.put(Output(AUDIT, PARTITION, record.key, record.value, record.headers), record.timestamp_ms)
+    topic = Counted(log)
+    found = trace(topic, RING, "again", "acme", 8)
+    assert {name for _, name in found.ancestors} == {"derived", "copied", "e1"}
+    assert [many for _, many in topic.reads] == [6, 6, 5]
+    told = shown_lives(found.lives, found.ancestors)
+    log.close()
+    assert told.count("its session saw a page: e1") == 1
+    assert told.index("declared parent, tainted itself: derived") < told.index("its session saw a page: e1")
 
 
 def test_an_untainted_entry_needs_no_second_look(topic: Counted) -> None:

@@ -1,11 +1,7 @@
 """``memsluice trace`` as a person meets it: on the log that a demo leaves, and on the real broker."""
 
 import json
-import subprocess
-import sys
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +10,12 @@ from confluent_kafka import Producer
 from pydantic import SecretStr
 from tests.gate.build import PARTITION, RING
 from tests.inspection.audit import Gate
+from tests.inspection.command import run
+from tests.inspection.conftest import Played
 from tests.inspection.test_show import shown_lives
 
 from memsluice.connection import FILE_VARIABLE
-from memsluice.envelope.seals import open_
 from memsluice.errors import StoreUnavailable
-from memsluice.events.names import VERDICT
 from memsluice.home import Home
 from memsluice.inspect.audit_kafka import KafkaAudit
 from memsluice.inspect.audit_log import LocalAudit
@@ -27,38 +23,6 @@ from memsluice.inspect.collect import trace
 from memsluice.keystore import KeyStore
 from memsluice.stages.embedded import LocalLog
 from memsluice.topics.names import AUDIT, USER_OPERATOR, USER_READER, USER_SCREEN
-
-COMMAND = [sys.executable, "-m", "memsluice.cli.main"]
-
-
-def run(*arguments: str, environment: dict[str, str] | None = None) -> tuple[int, str, str]:
-    """Run a command in a process of its own; return (exit code, standard output, standard error on one line)."""
-    variables = {"PATH": "/usr/bin:/bin", "COLUMNS": "120", **(environment or {})}
-    variables |= {"PYTHONPATH": str(Path(sys.modules["memsluice"].__file__ or "").parents[1])}
-    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=300, env=variables)
-    return done.returncode, done.stdout, " ".join(done.stderr.split())
-
-
-@dataclass(frozen=True)
-class Played:
-    home: Path
-    verdicts: Sequence[dict[str, Any]]
-
-    def first(self, code: str) -> str:
-        """Return the id of the first event that a reason was given for."""
-        return str(next(verdict["event_id"] for verdict in self.verdicts if code in verdict["reasons"]))
-
-
-@pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
-    """A home with what one tenant's day of the demo left."""
-    home = tmp_path_factory.mktemp("played")
-    code, _, said = run("demo", "--home", str(home), "--tenant", "casa-lindqvist")
-    assert code == 0, said
-    keyring, log = KeyStore(home).keyring(), LocalLog(Home(home).log_file)
-    verdicts = [open_(keyring, (one.key or b"").decode(), VERDICT, one.value or b"") for one in log.read(AUDIT)]
-    log.close()
-    return Played(home, verdicts)
 
 
 def test_a_held_write_of_the_demo_is_explained(played: Played) -> None:

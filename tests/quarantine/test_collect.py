@@ -30,6 +30,10 @@ class Tape:
         """Return the number of records."""
         return len(self.records)
 
+    def at(self, partition: int, since_ms: int) -> int:
+        """Return the offset of the first record since."""
+        return next((n for n, one in enumerate(self.records) if one.timestamp_ms >= since_ms), len(self.records))
+
     def read(self, partition: int, from_offset: int = 0):
         """Yield the records of a partition."""
         yield from (record for record in self.records[from_offset:] if record.partition == partition)

@@ -69,6 +69,10 @@ def lies() -> dict[str, tuple[StoredObject, Withheld]]:
         "no vector": (replace(good, vector=np.zeros(0, dtype=np.float32)), Withheld.VECTOR),
         "somebody else's": (entry("acme", "note", principal="bo"), Withheld.SCOPE),
         "another session's": (entry("acme", "note", visibility=Visibility.SESSION, session="s-2"), Withheld.SCOPE),
+        "somebody else's, in a session that is ours now": (
+            entry("acme", "note", visibility=Visibility.SESSION, principal="bo"),
+            Withheld.SCOPE,
+        ),
         "another namespace's": (entry("acme", "note", namespace="work"), Withheld.SCOPE),
         "expired": (entry("acme", "note", expires_ms=T0), Withheld.EXPIRED),
     }

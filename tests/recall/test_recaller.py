@@ -160,7 +160,7 @@ def test_research_returns_outside_content_marked_as_data(store, encoder, remembe
 def test_a_session_and_a_principal_see_their_own(store, encoder, remember) -> None:
     """The scope of the one who asks decides, not the similarity."""
     remember(NOTES["tea"], principal="bo", event_id="e1")
-    remember(NOTES["tea"], visibility=Visibility.SESSION, session="s-2", event_id="e2")
+    remember(NOTES["tea"], visibility=Visibility.SESSION, session="s-2", principal="bo", event_id="e2")
     remember(NOTES["flight"], visibility=Visibility.SHARED, principal="bo", event_id="e3")
     answer = recaller(store, encoder, Told()).recall("acme", "What does Ana drink?", **WHO)
     assert [found.content for found in answer.entries] == [NOTES["flight"]]

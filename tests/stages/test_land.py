@@ -226,7 +226,7 @@ def test_stopping_ends_the_wait(store) -> None:
     thread.start()
     thread.join(0.2)
     assert thread.is_alive()
-    land.stop()
+    land.give_up()
     thread.join(30)
     assert not thread.is_alive()
     assert len(raised) == 1

@@ -200,6 +200,16 @@ def test_time_never_runs_back() -> None:
     assert open_(RING, TENANT, VERDICT, step.outputs[0].value)["decided_ms"] == T0 + 5000
 
 
+def test_a_broker_clock_that_stepped_back_stops_nothing() -> None:
+    """Offset 0 is older in the log and younger by the clock than offset 1: read again, it is a repetition."""
+    rows, screen = MemoryRows(), stage()
+    first = record(write(0, append_ms=T0 + 5000), 0)
+    sent = screen.process(first, rows)
+    apply(rows, sent)
+    apply(rows, screen.process(record(write(1, append_ms=T0 + 4999), 1), rows))
+    assert list(stage().process(first, rows).outputs) == list(sent.outputs)
+
+
 def test_a_log_that_was_cut_or_made_anew_stops_the_worker() -> None:
     """A younger record at an offset that was decided is no repetition: it must not vanish."""
     rows, screen = MemoryRows(), stage()

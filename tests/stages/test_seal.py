@@ -78,6 +78,16 @@ def test_a_signed_write_is_sealed_with_its_label_position_and_vector(encoder) ->
     assert sealed.content_digest == codec.content_digest(KEYRING, TENANT, "Ana takes the early train.")
 
 
+def test_a_retry_with_a_time_of_its_own_is_the_same_event(encoder) -> None:
+    """Said again after a failure, with the same id: the gate must know it for a duplicate, not hold it."""
+    later = FIELDS | {"time": datetime.fromtimestamp(NOW_MS / 1000 + 5, UTC)}
+    events = [Write(**fields, content="Ana takes the early train.") for fields in (FIELDS, later)]
+    events.append(Write(**later, content="Ana takes the late train."))
+    results = seal(encoder, [record(message(event)) for event in events])
+    first, again, other = (sealed_from_bytes(KEYRING, TENANT, outputs[0].value).payload_digest for outputs in results)
+    assert first == again != other
+
+
 def test_structured_mode_is_read_too(encoder) -> None:
     """A producer with another CloudEvents library may send the whole event as one JSON document."""
     ((output,),) = seal(encoder, [record(message(structured=True))])

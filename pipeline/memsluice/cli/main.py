@@ -21,6 +21,7 @@ PARTS: dict[str, str] = {
     "recall": "Ask a tenant's memory; only verified entries are shown.",
     "trace": "The whole life of an event id: who, when, which rule, which numbers, where it is now.",
     "quarantine": "Held writes: see why, release or reject them.",
+    "top": "The stream as it runs: rates, lag, verdicts, what waits, calibration.",
     "stack": "A real Kafka and Weaviate on this machine, without containers.",
     "topics": "Topics and access rules as code.",
     "keys": "Credentials of producers, readers and operators, and the gate's keys.",

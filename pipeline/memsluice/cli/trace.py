@@ -14,7 +14,9 @@ from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
 
 if TYPE_CHECKING:
-    from memsluice.inspect.collect import AuditTopic, Traced
+    from memsluice.inspect.audit_kafka import KafkaAudit
+    from memsluice.inspect.audit_log import LocalAudit
+    from memsluice.inspect.collect import Traced
 
 app = typer.Typer(add_completion=False, help="The whole life of an event id, from the audit topic alone.")
 EXIT_NOT_FOUND = 1
@@ -55,7 +57,7 @@ def trace(
 
 
 @contextmanager
-def audit_topic(home: Path | None) -> Iterator["AuditTopic"]:
+def audit_topic(home: Path | None) -> Iterator["KafkaAudit | LocalAudit"]:
     """Give the audit topic of the running stack (or the deployment that the environment names), else the home's log.
 
     Raises ConfigError where there is neither.
@@ -70,9 +72,9 @@ def audit_topic(home: Path | None) -> Iterator["AuditTopic"]:
             from memsluice.connection import Connection
             from memsluice.inspect.audit_kafka import KafkaAudit
 
-            topic = KafkaAudit.of(Connection.load(home))
-            closing.callback(topic.close)
-            yield topic
+            on_broker = KafkaAudit.of(Connection.load(home))
+            closing.callback(on_broker.close)
+            yield on_broker
         elif place.log_file.exists():
             from memsluice.inspect.audit_log import LocalAudit
             from memsluice.stages.embedded import LocalLog

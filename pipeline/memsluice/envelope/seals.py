@@ -11,7 +11,7 @@ from typing import Any, Literal
 import orjson
 
 from memsluice.envelope import dsse
-from memsluice.envelope.codec import VECTOR_DTYPE, Vector, canonical, vector_from_text
+from memsluice.envelope.codec import VECTOR_DTYPE, Vector, canonical, digest, vector_from_text
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.registry import Role
 from memsluice.errors import AuthenticityError, MalformedEvent, SealError
@@ -48,9 +48,9 @@ class Sealed:
 
     A ``marker`` stands for an intake record that became a dead letter: every intake offset has one sealed record.
     ``vector_text`` is base64 of 384 numbers of ``vector_dtype``, little-endian; ``payload_digest`` and
-    ``content_digest`` are HMACs of the whole payload and of its content or question. ``approvers`` are the key ids of
-    all who signed a command. ``problem`` is the reason code of a recall or an observation that was signed by somebody
-    who may publish such, and is wrong otherwise: what the session saw it has seen, so it still taints.
+    ``content_digest`` are HMACs of the payload, its time left out, and of its content or question. ``approvers`` are
+    the key ids of all who signed a command. ``problem`` is the reason code of a recall or an observation that was
+    signed by somebody who may publish such, and is wrong otherwise: what the session saw it has seen, so it taints.
     """
 
     position: Position
@@ -92,6 +92,11 @@ def open_(keyring: Keyring, tenant: str, payload_type: str, data: bytes) -> Any:
         return orjson.loads(dsse.verify(envelope, payload_type, lambda kid: keyring.tenant_key(kid, tenant)))
     except (MalformedEvent, AuthenticityError, orjson.JSONDecodeError) as error:
         raise SealError(f"record between stages does not verify: {error}") from None
+
+
+def payload_digest(keyring: Keyring, payload: AnyPayload) -> str:
+    """Return the digest that says whether two events of one id are the same; a retry may stamp another time."""
+    return digest(keyring, payload.tenant, "payload", canonical(payload.model_dump(mode="json", exclude={"time"})))
 
 
 def sealed_to_bytes(keyring: Keyring, kid: str, sealed: Sealed) -> bytes:

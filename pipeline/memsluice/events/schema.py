@@ -15,7 +15,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 DESCRIPTIONS = {
     "id": "Event id, chosen by the producer; unique within the window in which the gate remembers ids (7 days). "
-    "A retry keeps it.",
+    "A retry keeps it; what else it says must be the same, its time apart.",
     "tenant": "Whose memory this is about. Its murmur2 hash gives the partition.",
     "time": "When it happened, as the producer says: RFC 3339 with an offset. The gate decides by the broker's clock.",
     "agent": "The agent that acts.",

@@ -14,8 +14,8 @@ from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score
 
 FOUND_MAX = 8
-FIRM = ("monitor.rule_3_immutable", "limits.content_bytes")
-"""Findings that hold in shadow mode too."""
+FIRM = ("monitor.rule_3_immutable", "limits.content_bytes", "duplicates.other_content", "replay.standing")
+"""Findings that hold in shadow mode too: what they stop would take the place of an entry, or is too large for one."""
 
 
 @dataclass(slots=True)

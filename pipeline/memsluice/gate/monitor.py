@@ -23,7 +23,7 @@ UNOPENED = "session:unopened"
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """tau of a write, why, and its tier once its ancestors are counted in (the least trusted of all)."""
+    """tau of a write, why, and its tier: the credential's, or that of the least trusted among what taints it."""
 
     taint: bool
     causes: tuple[str, ...]

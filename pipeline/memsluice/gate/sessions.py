@@ -88,8 +88,9 @@ def enter(rows: TenantRows, sealed: Sealed, policy: Policy, now_ms: int) -> tupl
         field = "agent" if known.agent != payload.agent else "principal"
         return known, Finding("sessions.mismatch", Decision.QUARANTINE, {"field": field})
     session = known or Session(payload.agent, payload.principal, opened=opening)
-    used_up = session.expires_ms - now_ms < (policy.session_retention_days - 1) * DAY_MS
-    if known is None or used_up:  # kept alive by use, written at most once a day for it
+    retention_ms = policy.session_retention_days * DAY_MS
+    used_up = session.expires_ms - now_ms < retention_ms - min(DAY_MS, retention_ms // 2)
+    if known is None or used_up:  # kept alive by use, written at most twice a day for it
         _save(rows, payload.session, session, policy, now_ms)
     return session, None
 

@@ -1,1 +1,1 @@
-"""What operators look at: an entry's whole life, made from the audit topic. It decides nothing."""
+"""What operators look at: an entry's whole life, and the stream as it runs; made from the audit topic."""

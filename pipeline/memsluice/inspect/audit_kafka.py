@@ -73,6 +73,16 @@ class KafkaAudit:
         """Return the offset that the next record will get. Raises StoreUnavailable."""
         return self._bounds(partition)[1]
 
+    def at(self, partition: int, since_ms: int) -> int:
+        """Return the offset of the first record appended at or after a time (Unix ms). Raises StoreUnavailable."""
+        try:
+            (found,) = self._consumer.offsets_for_times(
+                [TopicPartition(self._topic, partition, since_ms)], timeout=ASK_TIMEOUT_S
+            )
+        except KafkaException as error:
+            raise self._unavailable(error.args[0]) from None
+        return self.end(partition) if found.offset < 0 else int(found.offset)
+
     def _bounds(self, partition: int) -> tuple[int, int]:
         try:
             low, end = self._consumer.get_watermark_offsets(

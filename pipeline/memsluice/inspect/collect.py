@@ -1,4 +1,4 @@
-"""Reads the audit topic for one event id: once for the id itself, once more for what tainted it."""
+"""Reads the audit topic for one event id: once for the id itself, once more for each level of what tainted it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,6 +8,11 @@ from memsluice.envelope.keys import Keyring
 from memsluice.events.partition import partition_of
 from memsluice.inspect.life import Collector, Life, ancestors_of
 from memsluice.stages.records import Record
+
+LEVELS_MAX = 4
+"""How far back it is asked what tainted what tainted an entry. Every level is one more look at one partition."""
+ANCESTORS_MAX = 32
+"""Lives that are collected besides an entry's own."""
 
 
 class AuditTopic(Protocol):
@@ -48,17 +53,30 @@ def trace(topic: AuditTopic, keyring: Keyring, event_id: str, tenant: str | None
             found.take(record)
     ancestors: dict[tuple[str, str], Life] = {}
     for life in found.lives():
-        wanted = ancestors_of(life)
-        if wanted:
-            collector = Collector(wanted, keyring, life.tenant)
-            ancestors.update(_ancestors(topic, collector, life, partition_of(life.tenant, partitions)))
+        ancestors.update(_ancestors(topic, keyring, life, partition_of(life.tenant, partitions)))
     return Traced(found.lives(), ancestors, looked_in, found.read, found.unverified, found.left_out)
 
 
-def _ancestors(topic: AuditTopic, collector: Collector, life: Life, partition: int) -> dict[tuple[str, str], Life]:
-    """What tainted an entry was decided before it: the audit is read up to the entry's own record."""
-    for record in topic.read(partition):
-        if record.offset >= life.governing.audit_offset:
+def _ancestors(topic: AuditTopic, keyring: Keyring, life: Life, partition: int) -> dict[tuple[str, str], Life]:
+    """What tainted an entry, and what tainted that: a look for each level, up to the latest that names the next one.
+
+    Whatever tainted was decided before, so no look goes further than the one before it.
+    """
+    known: dict[tuple[str, str], Life] = {}
+    level = [life]
+    for _ in range(LEVELS_MAX):
+        names = {name for one in level for name in ancestors_of(one) if (life.tenant, name) not in known}
+        wanted = set(sorted(names)[: ANCESTORS_MAX - len(known)])
+        if not wanted:
             break
-        collector.take(record)
-    return {(found.tenant, found.event_id): found for found in collector.lives()}
+        before = max(one.governing.audit_offset for one in level)
+        collector = Collector(wanted, keyring, life.tenant)
+        for record in topic.read(partition):
+            if record.offset >= before:
+                break
+            collector.take(record)
+        level = collector.lives()
+        known.update({(one.tenant, one.event_id): one for one in level})
+        if not level:
+            break
+    return known

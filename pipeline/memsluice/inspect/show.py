@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -102,6 +103,8 @@ def _rows(
             "because" if life.placing is one else "at first",
             _text(code if words(code) == code else f"{code}: {words(code)}"),
         )
+    if verdict.get("action"):
+        yield "orders", _text(f"{verdict['action']} {verdict.get('target', '')}")
     yield "tenant", _text(life.tenant)
     for name in ("principal", "agent", "session"):
         if verdict[name]:
@@ -181,13 +184,9 @@ def _way(life: Life, one: Attempt) -> Iterator[tuple[str, RenderableType]]:
     topic, partition, offset = one.intake
     yield "intake", _text(f"{topic}[{partition}] at offset {offset}")
     yield "seal", _text(f"authenticated and sealed as {SEALED}[{partition}] at offset {verdict['sealed_offset']}")
-    yield (
-        "screen",
-        _text(
-            f"decided {verdict['decision']}: {AUDIT}[{one.audit_partition}] at offset {one.audit_offset}, number "
-            f"{verdict['chain_seq']} of its tenant's chain, sealed by {verdict['seal_kid']}"
-        ),
-    )
+    chain = f"number {verdict['chain_seq']} of its tenant's chain, sealed by {verdict['seal_kid']}"
+    place = f"{AUDIT}[{one.audit_partition}] at offset {one.audit_offset}"
+    yield "screen", _text(f"decided {verdict['decision']}: {place}, {chain}", DETAIL_CHARS_MAX)
     placed = life.placing.verdict
     if placed["object_id"] is not None:
         what = f"version {placed['sealed_offset']} of object {placed['object_id']}"
@@ -240,27 +239,35 @@ def _score(score: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableTyp
 def _taint(life: Life, verdict: Mapping[str, Any], ancestors: Ancestors) -> Iterator[tuple[str, RenderableType]]:
     if not verdict["taint"]:
         yield "taint", _text("none" if verdict["type"] == EventType.WRITE else "not its own; see its session's writes")
-    for number, cause in enumerate(map(str, verdict["taint_causes"])):
-        yield ("taint" if number == 0 else "", _cause(cause))
-        ancestor = ancestors.get((life.tenant, cause.partition(":")[2]))
-        if ancestor is not None:
-            yield "", _ancestor(ancestor.governing.verdict)
+    lines = list(_lineage(life, ancestors, set()))
+    yield from zip(["taint", *[""] * len(lines)], lines, strict=False)
 
 
-def _cause(cause: str) -> Text:
-    kind, _, ancestor = cause.partition(":")
-    if cause == "session:unopened":
-        return Text("no runtime credential opened its session: what it saw is unknown")
-    if kind not in CAUSE_WORDS:
-        return _text(cause)
-    return Text.assemble(f"{CAUSE_WORDS[kind]} ", (visible(ancestor, NAME_CHARS_MAX), "cyan"))
+def _lineage(life: Life, ancestors: Ancestors, told: set[str]) -> Iterator[RenderableType]:
+    """What tainted an entry, and indented below each, where the audit has it, what that was and what tainted that."""
+    for cause in map(str, life.governing.verdict["taint_causes"]):
+        kind, _, name = cause.partition(":")
+        if cause == "session:unopened":
+            yield Text("no runtime credential opened its session: what it saw is unknown")
+            continue
+        yield (
+            _text(cause)
+            if kind not in CAUSE_WORDS
+            else Text.assemble(f"{CAUSE_WORDS[kind]} ", (visible(name, NAME_CHARS_MAX), "cyan"))
+        )
+        ancestor = ancestors.get((life.tenant, name))
+        if ancestor is not None and name not in told:  # told once, however many ways lead to it
+            told.add(name)
+            yield Padding(_ancestor(ancestor.governing.verdict), (0, 0, 0, 2))
+            for line in _lineage(ancestor, ancestors, told):
+                yield Padding(line, (0, 0, 0, 2))
 
 
 def _ancestor(verdict: Mapping[str, Any]) -> Text:
     what = WHAT.get(verdict["type"], "event")
     said = f"that {what} was decided {verdict['decision']} at {moment(verdict['decided_ms'])}"
     tier = f", tier {_tier(verdict['tier'])}" if verdict["type"] == EventType.WRITE else ""
-    return Text(visible(f"  {said}{tier}, signed by {verdict['kid']}", DETAIL_CHARS_MAX), style="dim")
+    return Text(visible(f"{said}{tier}, signed by {verdict['kid']}", DETAIL_CHARS_MAX), style="dim")
 
 
 def _attempts(life: Life) -> Iterator[tuple[str, RenderableType]]:

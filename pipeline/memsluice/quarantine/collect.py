@@ -11,6 +11,7 @@ from memsluice.events.partition import partition_of
 from memsluice.inspect.collect import AuditTopic
 from memsluice.quarantine.entries import Entry, Outcome, Ruled, State, read_entry, read_ruling, state_of
 from memsluice.quarantine.filters import Filter
+from memsluice.quarantine.order import FollowedTopic
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Record
 
@@ -52,7 +53,7 @@ _Key = tuple[str, str, str]
 
 def look(
     held: AuditTopic,
-    audit: AuditTopic,
+    audit: FollowedTopic,
     keyring: Keyring,
     wanted: Filter,
     *,
@@ -74,7 +75,10 @@ def look(
         for record in held.read(partition):
             _take(found, entries, keyring, record, wanted, room, whole)
         targets = {entry.event_id.encode() for entry in list(entries.values())[before:]}
-        rulings = _rulings(found, audit.read(partition), keyring, targets) if targets else {}
+        rulings = {}
+        if targets:  # what is decided about an entry lies behind its being held
+            since = audit.at(partition, min(entry.held_ms for entry in list(entries.values())[before:]))
+            rulings = _rulings(found, audit.read(partition, since), keyring, targets)
         for key in list(entries)[before:]:
             about = rulings.get(key[:2], [])
             ruled = next((one for one in about if one.closes and one.digest == key[2]), None)

@@ -60,7 +60,10 @@ def order(
 
 
 class FollowedTopic(AuditTopic, Protocol):
-    """An audit topic that can be followed while it grows."""
+    """An audit topic that can be entered at a time, and followed while it grows."""
+
+    def at(self, partition: int, since_ms: int) -> int:
+        """Return an offset before which nothing was appended at or after a time (Unix ms). Raises StoreUnavailable."""
 
     def follow(self, offsets: Mapping[int, int], timeout_s: float) -> list[Record]:
         """Return what partitions hold from these offsets on, waiting at most so long. Raises StoreUnavailable."""

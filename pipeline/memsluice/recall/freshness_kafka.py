@@ -78,6 +78,7 @@ class KafkaStoreLog:
                     position = max(position, message.offset())  # the end, where compaction removed the last records
                 elif message.offset() >= position:
                     position = message.offset() + 1
+                    self._assigned = None  # until the reader comes back: one that raises has not taken this record
                     yield LogRecord(message.offset(), message.key(), message.value())
                 self._assigned = (partition, position)
         except KafkaException as error:

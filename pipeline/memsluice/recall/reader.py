@@ -136,7 +136,7 @@ def judge(
         return Withheld.PROPERTY
     if (unsound := _digests(item, admission, keyring)) is not None:
         return unsound
-    if not asked.scope.admits(admission.visibility, _owner(admission)) or admission.namespace != asked.namespace:
+    if not _visible(admission, asked):
         return Withheld.SCOPE
     if admission.expires_ms is not None and admission.expires_ms <= asked.now_ms:
         return Withheld.EXPIRED
@@ -163,6 +163,15 @@ def _in_place(item: StoredObject, admission: Admission) -> bool:
 
 def _owner(admission: Admission) -> str:
     return scope_owner(admission.visibility, admission.principal, admission.session)
+
+
+def _visible(admission: Admission, asked: Asked) -> bool:
+    """Say whether the scope covers the entry. A session's id alone opens nothing: whoever wrote there before the
+    platform opened it for another principal wrote for himself."""
+    if admission.visibility is Visibility.SESSION and admission.principal != asked.scope.principal:
+        return False
+    covered = asked.scope.admits(admission.visibility, _owner(admission))
+    return covered and admission.namespace == asked.namespace
 
 
 def _properties(item: StoredObject) -> tuple[object, ...]:

@@ -13,7 +13,7 @@ RECORDS = {
     "channel": "Over which channel the credential speaks, as the registry has it.",
     "credential_tier": "Best trust tier of the credential.",
     "payload": "The signed payload; null for a marker.",
-    "payload_digest": "HMAC of the whole payload under the tenant's digest key.",
+    "payload_digest": "HMAC of the payload, its time left out, under the tenant's digest key: what a retry repeats.",
     "content_digest": "HMAC of the content or question under the tenant's digest key; approvals are bound to it.",
     "vector_text": "base64 of 384 little-endian float16; null where nothing was embedded.",
     "vector_digest": "HMAC of the vector's bytes under the tenant's digest key.",

@@ -53,8 +53,8 @@ _Landing = tuple[Admission, StoredObject]
 class LandStage:
     """The stage object. ``keys`` is asked anew for each batch; ``now_ms`` is Unix milliseconds.
 
-    ``wait(seconds)`` pauses between attempts and returns True when the worker is stopping; by default it waits for
-    :meth:`stop`.
+    ``wait(seconds)`` pauses between attempts and returns True when the batch in hand is to be given up; by default it
+    waits for :meth:`give_up`. Made for one batch at a time.
     """
 
     def __init__(
@@ -70,19 +70,23 @@ class LandStage:
         self._store = store
         self._partitions = partitions
         self._now_ms = now_ms
-        self._stopping = threading.Event()
-        self._wait = wait or self._stopping.wait
+        self._given_up = threading.Event()
+        self._wait = wait
 
-    def stop(self) -> None:
+    def give_up(self) -> None:
         """End a wait for the store at once: the batch in hand raises StoreUnavailable and is not committed."""
-        self._stopping.set()
+        self._given_up.set()
         self._store.close()
 
     def process(self, batch: Sequence[Record]) -> list[list[Output]]:
-        """Return each record's outputs. Raises StoreUnavailable only after :meth:`stop`; ConfigError without keys."""
+        """Return each record's outputs. Raises StoreUnavailable after :meth:`give_up`, ConfigError without keys."""
+        self._given_up = threading.Event()
         keyring, now_ms = self._keys(), self._now_ms()
         drafts = [self._verified(record, keyring) for record in batch]
         outcomes = self._settle(drafts, now_ms)
+        older = sum(outcome.outcome is Outcome.OLDER for outcome in outcomes.values())
+        if older:  # re-deliveries, as a rule; if not, somebody planted versions in the store
+            _LOG.info("the store or the batch has newer versions", records=older)
         kid = keyring.signing(Purpose.SEAL, now_ms).kid
         results = []
         for position, (record, draft) in enumerate(zip(batch, drafts, strict=True)):
@@ -155,8 +159,8 @@ class LandStage:
                 attempts += 1
                 if attempts % WARN_EVERY == 1:
                     _LOG.warning("the store does not take the batch, trying again", attempts=attempts, why=str(error))
-                if self._wait(pause_s):
-                    raise StoreUnavailable(f"stopped while waiting for the store: {error}") from error
+                if (self._wait or self._given_up.wait)(pause_s):
+                    raise StoreUnavailable(f"given up while waiting for the store: {error}") from error
             pause_s = min(2 * pause_s, RETRY_MAX_S)
 
 

@@ -6,7 +6,7 @@ A stage is ordinary code over these types: it never sees a consumer, a producer 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -65,10 +65,22 @@ class Rows(Protocol):
 
 
 class BatchStage(Protocol):
-    """A stage without state (*seal*, *land*). ``process`` may block: the runtimes call it from a worker thread."""
+    """A stage without state (*seal*, *land*). ``process`` may block: the runtimes call it from worker threads.
+
+    With more than one thread (``Tuning.threads``) it is called for several batches at once.
+    """
 
     def process(self, batch: Sequence[Record]) -> list[list[Output]]:
         """Return each record's outputs, aligned with ``batch``. Raising stops the worker and commits nothing."""
+
+
+@runtime_checkable
+class Waits(Protocol):
+    """A batch stage that may wait for long inside of ``process``, such as for a store that is down."""
+
+    def give_up(self) -> None:
+        """End the wait of the batch in hand: whatever it raises is ignored, its records are read again by whoever
+        owns their partitions then. Called from another thread."""
 
 
 class StatefulStage(Protocol):

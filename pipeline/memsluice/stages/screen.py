@@ -87,7 +87,7 @@ class ScreenStage:
 
     def _position(self, topic: str, rows: Rows) -> Any:
         data = rows.get(row_key("", POSITION, topic))
-        return {"offset": None, "append_ms": 0, "clock_ms": 0} if data is None else codec.row_load(data)
+        return {"offset": None, "clock_ms": 0} if data is None else codec.row_load(data)
 
     def _event_row(self, sealed: Sealed, rows: Rows) -> Any:
         for first in (True, False):
@@ -166,22 +166,23 @@ class ScreenStage:
 
 def _position_change(sealed: Sealed, now_ms: int) -> RowChange:
     """Return the row that says how far an intake topic was decided, and the clock then: time never runs back."""
-    row = {"offset": sealed.position.offset, "append_ms": sealed.position.append_ms, "clock_ms": now_ms}
+    row = {"offset": sealed.position.offset, "clock_ms": now_ms}
     return RowChange(row_key("", POSITION, sealed.position.topic), codec.row_dump(row))
 
 
 def _delivered(sealed: Sealed, seen: Any) -> bool:
     """Whether an intake offset was decided before.
 
-    Raises GapError where one was skipped, StateError where an offset that was decided holds a younger record: the
-    intake log was cut or made anew, and to take its records for repetitions would lose them silently.
+    Raises GapError where one was skipped, StateError where an offset that was decided holds a record younger than
+    every decision (the clock, not the last record: a broker's clock may step back): the intake log was cut or made
+    anew, and to take its records for repetitions would lose them silently.
     """
     position, last = sealed.position, seen["offset"]
     if last is None or position.offset == last + 1:
         return False
     if position.offset > last + 1:
         raise GapError(f"{position.topic}: offset {position.offset} after {last}: a record is missing")
-    if position.append_ms > seen["append_ms"]:
+    if position.append_ms > seen["clock_ms"]:
         raise StateError(f"{position.topic}: offset {position.offset} was decided and now holds a younger record")
     return True
 

@@ -14,7 +14,7 @@ from memsluice.encoder import Encoder
 from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.registry import Registry
-from memsluice.envelope.seals import Position, Sealed, sealed_to_bytes
+from memsluice.envelope.seals import Position, Sealed, payload_digest, sealed_to_bytes
 from memsluice.errors import InputError, MalformedEvent, UnknownKey
 from memsluice.events import cloudevent
 from memsluice.events.models import AnyPayload, Recall, Write
@@ -92,13 +92,12 @@ class SealStage:
         except InputError as error:
             return _Draft(error=error)
         payload, text = authentic.payload, _text(authentic.payload)
-        whole = codec.canonical(payload.model_dump(mode="json"))
         sealed = Sealed(
             position=position,
             type=authentic.type,
             identity=authentic.identity,
             payload=payload,
-            payload_digest=codec.digest(keyring, payload.tenant, "payload", whole),
+            payload_digest=payload_digest(keyring, payload),
             content_digest="" if text is None else codec.content_digest(keyring, payload.tenant, text),
             approvers=authentic.approvers if record.topic == COMMANDS else (),
             problem="" if authentic.problem is None else authentic.problem.code,

@@ -11,9 +11,10 @@ from typing import Any
 
 from memsluice.errors import StateError
 from memsluice.stages.faust.faults import Faults
-from memsluice.stages.faust.runner import Result, StageRunner, to_record
+from memsluice.stages.faust.runner import LOG, Result, StageRunner, to_record
 from memsluice.stages.faust.spec import Stage, StageSpec
 from memsluice.stages.faust.thread import StageThreads
+from memsluice.stages.records import Waits
 
 _Item = tuple[int, Any]
 """Generation and message."""
@@ -33,12 +34,20 @@ class BatchRunner(StageRunner):
         self._threads = StageThreads(f"stage-{spec.name}", self.tuning.threads)
         self._free = asyncio.Semaphore(self.tuning.threads)
         self._under_way: asyncio.Queue[_UnderWay] = asyncio.Queue()  # bounded by _free
-        self._bytes_left = 0
 
     async def stop(self) -> None:
         """Cancel the tasks; the threads end after the calls they are in, which nobody waits for."""
         await super().stop()
+        self._end_waits()
         self._threads.close()
+
+    def _abandon(self) -> None:
+        super()._abandon()
+        self._end_waits()
+
+    def _end_waits(self) -> None:
+        if isinstance(self.stage, Waits):
+            self.stage.give_up()
 
     async def _take(self, message: Any) -> None:
         generation = self.generation
@@ -87,8 +96,15 @@ class BatchRunner(StageRunner):
         """Hand on what the threads returned, batch after batch."""
         while True:
             items, returned = await self._under_way.get()
-            outputs = await returned
-            self._free.release()
+            try:
+                outputs = await returned
+            except Exception as error:
+                if items[-1][0] == self.generation:
+                    raise
+                LOG.info("a batch that was given up has ended", stage=self.spec.name, why=type(error).__name__)
+                continue
+            finally:
+                self._free.release()
             if len(outputs) != len(items):
                 raise StateError(f"stage {self.spec.name} returned {len(outputs)} results for {len(items)} records")
             for (generation, message), results in zip(items, outputs, strict=True):

@@ -118,6 +118,9 @@ class StageRunner(ABC):
                 self._abandon()
 
     def _abandon(self) -> None:
+        if self.acker.outstanding:  # nothing of ours may reach the log after what the next owner sends
+            self.app.producer.poison(StateError(f"{self.acker.outstanding} records with unconfirmed sends given up"))
+            return
         LOG.warning("records given up, to be read again", stage=self.spec.name, records=self.held)
         self._new_generation()
 

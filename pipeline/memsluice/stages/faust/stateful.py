@@ -30,7 +30,8 @@ class StatefulRunner(StageRunner):
     def _abandon(self) -> None:
         """End the worker: changes that may still reach the changelog must not meet those of the next owner."""
         LOG.error("state changes unconfirmed after the drain", stage=self.spec.name, records=self.held)
-        self.fail(StateError(f"{self.held} records with unconfirmed state changes when the partitions were given up"))
+        error = StateError(f"{self.held} records with unconfirmed state changes when the partitions were given up")
+        self.app.producer.poison(error)
 
     def _new_generation(self) -> None:
         super()._new_generation()

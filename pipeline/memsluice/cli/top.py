@@ -1,0 +1,110 @@
+"""``memsluice top``: the stream as it runs, from the audit topic and the stages' offsets."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from memsluice.clock import wall_ms
+from memsluice.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    from memsluice.inspect.audit_kafka import KafkaAudit
+    from memsluice.inspect.audit_log import LocalAudit
+    from memsluice.inspect.lag import Lag
+    from memsluice.inspect.pulse import Pulse, Snapshot
+
+app = typer.Typer(add_completion=False, help="The stream as it runs: rates, lag, verdicts, what waits.")
+
+
+class Follower:
+    """Reads on where it stopped. ``since_ms`` (Unix ms) is where it begins on a broker; a local log is read whole."""
+
+    def __init__(self, topic: "KafkaAudit | LocalAudit", pulse: "Pulse", partitions: int, since_ms: int) -> None:
+        self._topic = topic
+        self._pulse = pulse
+        self._next = [topic.at(partition, since_ms) for partition in range(partitions)]
+
+    def catch_up(self) -> None:
+        """Take what was appended since. Raises StoreUnavailable; what was taken until then stays taken."""
+        for partition in range(len(self._next)):
+            for record in self._topic.read(partition, self._next[partition]):
+                self._pulse.take(record)
+                self._next[partition] = record.offset + 1
+
+
+@app.command()
+def top(
+    once: Annotated[
+        bool, typer.Option("--once", help="Print one picture and end; so it is without a terminal.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one picture as JSON and end.")] = False,
+    since: Annotated[
+        str, typer.Option(help="How far back to begin on a broker: 30m, 12h, 7d. Held writes before it are not seen.")
+    ] = "1d",
+    tenants: Annotated[int, typer.Option(min=1, max=1_000, help="Tenants shown, the busiest first.")] = 20,
+    every: Annotated[float, typer.Option(min=0.5, max=3_600, help="Seconds between two pictures.")] = 2.0,
+    home: Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice")] = None,
+) -> None:
+    """Show how far each stage is behind, what is decided and why, what waits for a reviewer, and the busiest tenants.
+
+    Made from memory.audit.v1, every record verified, and from the stages' committed offsets.
+    """
+    from memsluice.cli.keys import duration_ms
+    from memsluice.cli.trace import audit_topic
+    from memsluice.demo.words import words
+    from memsluice.inspect.audit_log import LocalAudit
+    from memsluice.inspect.pulse import Pulse
+    from memsluice.inspect.show_pulse import as_data, render
+    from memsluice.keystore import KeyStore
+    from memsluice.topics.names import PARTITIONS
+
+    console, since_ms = Console(highlight=False), wall_ms() - duration_ms(since)
+    with audit_topic(home) as topic:
+        local = isinstance(topic, LocalAudit)
+        lags, pulse = _lags(topic, home), Pulse(KeyStore(home).keyring())
+        with Console(stderr=True).status(f"reading the audit of the last {since}"):
+            follower = Follower(topic, pulse, PARTITIONS, since_ms)
+            follower.catch_up()
+
+        def seen() -> "Snapshot":
+            return pulse.snapshot(pulse.latest_ms if local and pulse.latest_ms else wall_ms())
+
+        def picture() -> RenderableType:
+            return render(seen(), lags(), topic.name, "it began" if local else f"{since} ago", words, tenants)
+
+        if as_json:
+            print(json.dumps(as_data(seen(), lags(), topic.name, tenants)))
+        elif once or not console.is_terminal:
+            console.print(picture())
+        else:
+            _watch(console, follower, picture, every)
+
+
+def _lags(topic: "KafkaAudit | LocalAudit", home: Path | None) -> "Callable[[], list[Lag]]":
+    from memsluice.connection import Connection
+    from memsluice.inspect.audit_log import LocalAudit
+    from memsluice.inspect.lag import KafkaLag, LocalLag
+
+    return LocalLag(topic.log) if isinstance(topic, LocalAudit) else KafkaLag(Connection.load(home))
+
+
+def _watch(console: Console, follower: Follower, picture: Callable[[], RenderableType], every_s: float) -> None:
+    """Draw again and again until interrupted. A broker that is away is said, and asked again."""
+    try:
+        with Live(console=console, screen=True, auto_refresh=False) as live:
+            while True:
+                try:
+                    follower.catch_up()
+                    live.update(picture(), refresh=True)
+                except StoreUnavailable as error:
+                    live.update(Text(f"{error}\nasking again every {every_s:g} s", style="red"), refresh=True)
+                time.sleep(every_s)
+    except KeyboardInterrupt:
+        return

@@ -1,0 +1,200 @@
+"""The stream as it runs, counted from audit records. Pure: no I/O, no clock; memory is bounded whatever arrives.
+
+Times are Unix ms and the broker's: a record counts when it was appended to the audit topic.
+"""
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from memsluice.envelope.keys import Keyring
+from memsluice.envelope.seals import open_
+from memsluice.errors import SealError
+from memsluice.events.models import Action
+from memsluice.events.names import VERDICT
+from memsluice.gate.verdict import Decision
+from memsluice.inspect.life import NEEDED, replayed
+from memsluice.stages.records import Record
+
+BUCKET_MS = 5_000
+BUCKETS = 12
+RECENT_S = BUCKET_MS * BUCKETS // 1_000
+"""What "recent" means: the last minute."""
+TENANTS_MAX = 1_000
+"""Tenants that are followed; beyond, the one that was quiet for longest is dropped and counted."""
+HELD_MAX = 1_000
+"""Held writes of a tenant whose age is followed: the oldest; further ones are counted."""
+REASONS_MAX = 200
+WAITS_MAX = 512
+"""Latest records over which the wait for a verdict is measured."""
+
+
+@dataclass(slots=True)
+class Recent:
+    """How many things happened in the last minute, counted in buckets of five seconds."""
+
+    buckets: dict[int, int] = field(default_factory=dict)
+
+    def add(self, at_ms: int) -> None:
+        """Count one. What comes late still counts in its own bucket."""
+        number = at_ms // BUCKET_MS
+        self.buckets[number] = self.buckets.get(number, 0) + 1
+        if len(self.buckets) > BUCKETS + 1:
+            del self.buckets[min(self.buckets)]
+
+    def count(self, now_ms: int) -> int:
+        """Return how many there were in the last minute."""
+        now = now_ms // BUCKET_MS
+        return sum(many for number, many in self.buckets.items() if now - BUCKETS < number <= now)
+
+
+@dataclass(slots=True)
+class Tenant:
+    """One tenant: what was decided, its calibration by the latest scored write, and what is held of it."""
+
+    name: str
+    recent: Recent = field(default_factory=Recent)
+    decisions: Counter[str] = field(default_factory=Counter)
+    phase: str = ""
+    window_size: int = 0
+    history_size: int = 0
+    held: dict[tuple[str, str], int] = field(default_factory=dict)
+    """When each held write was decided, by event id and content digest, oldest first."""
+    held_more: int = 0
+    last_ms: int = 0
+
+    @property
+    def held_since_ms(self) -> int | None:
+        """When the oldest write that is still held was decided."""
+        return next(iter(self.held.values()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What there is to see at one moment. ``wait_ms`` are median and 95th percentile from intake to verdict."""
+
+    now_ms: int
+    read: int
+    events: int
+    unverified: int
+    redelivered: int
+    recent: Mapping[str, int]
+    decisions: Mapping[str, int]
+    reasons: Sequence[tuple[str, int]]
+    wait_ms: tuple[int, int] | None
+    tenants: Sequence[Tenant]
+    dropped: int
+    """Tenants that are no longer followed."""
+
+    @property
+    def per_s(self) -> float:
+        """Events a second over the last minute."""
+        return sum(self.recent.values()) / RECENT_S
+
+    @property
+    def held(self) -> int:
+        """Writes that wait for a reviewer."""
+        return sum(len(tenant.held) + tenant.held_more for tenant in self.tenants)
+
+    @property
+    def held_since_ms(self) -> int | None:
+        """When the oldest of them was decided."""
+        return min((tenant.held_since_ms for tenant in self.tenants if tenant.held_since_ms is not None), default=None)
+
+
+class Pulse:
+    """Takes audit records as they come, each partition in the order of its offsets."""
+
+    def __init__(self, keyring: Keyring, tenants_max: int = TENANTS_MAX) -> None:
+        self._keyring = keyring
+        self._tenants_max = tenants_max
+        self._tenants: OrderedDict[str, Tenant] = OrderedDict()
+        self._last: dict[tuple[str, int], tuple[int, int]] = {}
+        """Offset and time of the latest decision, by intake topic and partition: what is not beyond is a repetition."""
+        self._recent: dict[str, Recent] = {}
+        self._decisions: Counter[str] = Counter()
+        self._reasons: Counter[str] = Counter()
+        self._waits: deque[int] = deque(maxlen=WAITS_MAX)
+        self.read = self.unverified = self.redelivered = self.dropped = 0
+        self.latest_ms = 0
+
+    def take(self, record: Record) -> None:
+        """Learn from one record. What the gate did not sign is counted and says nothing."""
+        self.read += 1
+        name = (record.key or b"").decode("utf-8", "replace")
+        try:
+            verdict = open_(self._keyring, name, VERDICT, record.value or b"")
+        except SealError:
+            verdict = None
+        if not (isinstance(verdict, dict) and verdict.keys() >= NEEDED and verdict["tenant"] == name):
+            self.unverified += 1
+            return
+        place, at = (verdict["topic"], verdict["partition"]), (verdict["offset"], verdict["decided_ms"])
+        last = self._last.get(place)
+        if last is not None and at[0] <= last[0] and at[1] <= last[1]:
+            self.redelivered += 1
+            return
+        self._last[place] = at
+        self.latest_ms = max(self.latest_ms, record.timestamp_ms)
+        self._count(self._tenant(name), verdict, record.timestamp_ms)
+
+    def _tenant(self, name: str) -> Tenant:
+        tenant = self._tenants.get(name)
+        if tenant is None:
+            if len(self._tenants) >= self._tenants_max:
+                self._tenants.popitem(last=False)
+                self.dropped += 1
+            tenant = self._tenants[name] = Tenant(name)
+        self._tenants.move_to_end(name)
+        return tenant
+
+    def _count(self, tenant: Tenant, verdict: dict[str, Any], at_ms: int) -> None:
+        decision = str(verdict["decision"])
+        tenant.recent.add(at_ms)
+        tenant.decisions[decision] += 1
+        tenant.last_ms = at_ms
+        self._recent.setdefault(decision, Recent()).add(at_ms)
+        self._decisions[decision] += 1
+        for code in verdict["reasons"]:
+            if code in self._reasons or len(self._reasons) < REASONS_MAX:
+                self._reasons[code] += 1
+        if verdict.get("append_ms"):
+            self._waits.append(max(0, at_ms - verdict["append_ms"]))
+        score = verdict["score"]
+        if score is not None:
+            tenant.phase = score["phase"]
+            tenant.window_size, tenant.history_size = score["window_size"], score["history_size"]
+        self._hold(tenant, verdict)
+
+    def _hold(self, tenant: Tenant, verdict: dict[str, Any]) -> None:
+        decision, digest = verdict["decision"], verdict["content_digest"]
+        if decision == Decision.QUARANTINE and verdict["object_id"] is None and not verdict.get("action"):
+            if len(tenant.held) < HELD_MAX:
+                tenant.held.setdefault((verdict["event_id"], digest), verdict["decided_ms"])
+            else:
+                tenant.held_more += 1
+        ordered = verdict.get("action") in (Action.RELEASE, Action.REJECT)
+        again = verdict.get("action") == Action.REPLAY and replayed(verdict)
+        closed = again and (decision != Decision.QUARANTINE or verdict["object_id"] is not None)
+        if closed or (ordered and decision not in (Decision.REJECT, Decision.DUPLICATE)):
+            known = tenant.held.pop((verdict["target"], digest), None)
+            tenant.held_more -= known is None and tenant.held_more > 0
+
+    def snapshot(self, now_ms: int) -> Snapshot:
+        """Return what there is to see; tenants by what they did in the last minute, then by their last event."""
+        waits = sorted(self._waits)
+        tenants = sorted(self._tenants.values(), key=lambda one: (-one.recent.count(now_ms), -one.last_ms, one.name))
+        return Snapshot(
+            now_ms=now_ms,
+            read=self.read,
+            events=sum(self._decisions.values()),
+            unverified=self.unverified,
+            redelivered=self.redelivered,
+            recent={decision: recent.count(now_ms) for decision, recent in self._recent.items()},
+            decisions=dict(self._decisions),
+            reasons=self._reasons.most_common(),
+            wait_ms=(waits[len(waits) // 2], waits[int(0.95 * (len(waits) - 1))]) if waits else None,
+            tenants=tenants,
+            dropped=self.dropped,
+        )

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 from tests.quarantine.desk import BAD, Office
+from typer.testing import CliRunner
 
+from memsluice.cli.top import app as top
+from memsluice.cli.trace import app as trace
 from memsluice.clock import wall_ms
 from memsluice.envelope.seals import open_
 from memsluice.errors import ConfigError
@@ -66,6 +69,24 @@ def test_old_and_new_verdict_stand_beside_each_other(office: Office) -> None:
     again = office.run("replay", "--yes", "--json")
     (row,) = [json.loads(line) for line in again.stdout.splitlines()]
     assert (row["event_id"], row["old"]["reasons"], row["new"]["outcome"]) == (ids[1], ["sessions.mismatch"], "held")
+
+
+def test_trace_and_top_follow_a_replay(office: Office) -> None:
+    """What was let in is where it landed, what is held again still waits, and a dry run moves nothing."""
+    good, bad = office.write(BAD), office.write("A note.", principal="mallory")
+
+    def told() -> tuple[list[str], int]:
+        home = ["--home", str(office.home.path)]
+        lives = [json.loads(CliRunner().invoke(trace, [one, "--json", *home]).stdout)["lives"] for one in (good, bad)]
+        waits = json.loads(CliRunner().invoke(top, ["--json", *home]).stdout)["held"]
+        return [life["now"] for (life,) in lives], waits
+
+    loosen(office)
+    before = told()
+    office.run("replay", "--dry-run")
+    assert told() == before == (["held", "held"], 2)
+    office.run("replay", "--yes")
+    assert told() == (["guidance", "held"], 1)
 
 
 def test_a_dry_run_asks_nothing_and_changes_nothing(office: Office) -> None:

@@ -244,3 +244,43 @@ def test_what_is_kept_of_a_held_write_is_small_and_holds_no_content() -> None:
     row = core.rows[b"acme\0review\0e0"]
     assert len(row) <= 4_096
     assert b"wire the deposit" not in row
+
+
+def test_an_appeal_is_noted_once_and_decides_nothing() -> None:
+    """Who wrote a held write may ask for its review, once; it stays held, and keeps its place."""
+    core = Core()
+    held(core)
+    share = core.rows[b"acme\0held\0ana"]
+    ask = {"action": "appeal", "target": "e0", "expires_at": LATE}
+    verdict = core.see("user", EventType.COMMAND, **ask).verdict
+    assert (verdict.decision, verdict.action, verdict.target) == (Decision.RECORD, "appeal", "e0")
+    assert verdict.findings[0].code == "review.appealed"
+    assert core.see("user", EventType.COMMAND, **ask).verdict.reasons == ("review.appealed_before",)
+    assert core.rows[b"acme\0held\0ana"] == share
+    assert row_load(core.rows[b"acme\0review\0e0"])["state"] == "held"
+
+
+@pytest.mark.parametrize(
+    ("who", "fields", "code"),
+    [
+        ("agent", {}, "review.not_the_writer"),
+        ("reviewer", {}, "commands.not_permitted"),
+        ("runtime", {}, "commands.not_permitted"),
+        ("user", {"target": "e9"}, "review.unknown"),
+        ("user", {"tenant": "*"}, "commands.one_tenant"),
+    ],
+)
+def test_an_appeal_that_is_none_is_refused(who: str, fields: Any, code: str) -> None:
+    """Somebody else's write, another role, an unknown entry: refused with its own reason."""
+    core = Core()
+    held(core)
+    ask = {"action": "appeal", "target": "e0", "expires_at": LATE, **fields}
+    assert core.see(who, EventType.COMMAND, **ask).verdict.reasons == (code,)
+
+
+def test_what_is_decided_is_not_appealed() -> None:
+    """A decision is final."""
+    core = Core()
+    order(core, "reject", held(core))
+    ask = {"action": "appeal", "target": "e0", "expires_at": LATE}
+    assert core.see("user", EventType.COMMAND, **ask).verdict.reasons == ("review.decided",)

@@ -3,12 +3,14 @@
 import json
 import stat
 import unicodedata
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tests.quarantine.desk import BAD, Office
 
 from memsluice.events.models import Origin, Zone
+from memsluice.producer import requests
 from memsluice.recall.show import visible
 from memsluice.stages.embedded import LocalLog
 from memsluice.stores.faiss import FaissStore
@@ -167,6 +169,19 @@ def test_an_export_is_private_ascii_and_whole(office: Office, tmp_path: Path) ->
     assert all(row["verdict"]["decision"] == "quarantine" for row in rows)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert office.run("export", str(file)).exit_code != 0
+
+
+def test_an_appeal_is_seen_in_the_list(office: Office) -> None:
+    """Its producer asks for a review: the list and the review view say so; somebody else's request is refused."""
+    event_id = office.write(BAD)
+    now = datetime.now(UTC)
+    office.publish("agent", requests.appeal("a-1", now, "acme", event_id))
+    assert "review asked for" not in office.run("list").stdout
+    office.publish("user", requests.appeal("a-2", now, "acme", event_id))
+    assert "review asked for" in office.run("list").stdout
+    seen = json.loads(office.run("show", event_id, "--json").stdout)
+    assert (seen["state"], [one["outcome"] for one in seen["others"]]) == ("pending", ["refused", "appealed"])
+    assert "by appeal a-2" in office.run("show", event_id).stdout
 
 
 def test_stats_count_what_waits(office: Office) -> None:

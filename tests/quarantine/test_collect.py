@@ -30,6 +30,10 @@ class Tape:
         """Return the number of records."""
         return len(self.records)
 
+    def at(self, partition: int, since_ms: int) -> int:
+        """Return the offset of the first record since."""
+        return next((n for n, one in enumerate(self.records) if one.timestamp_ms >= since_ms), len(self.records))
+
     def read(self, partition: int, from_offset: int = 0):
         """Yield the records of a partition."""
         yield from (record for record in self.records[from_offset:] if record.partition == partition)
@@ -82,7 +86,7 @@ def test_a_redelivery_shows_nothing_twice() -> None:
     days.order("reject", 0)
     (seen,) = days.look().seen
     assert (seen.state, seen.ruled.decision) == (State.RELEASED, "accept")
-    assert [one.reasons for one in seen.refused] == [("review.other_digest",), ("review.decided",)]
+    assert [one.reasons for one in seen.others] == [("review.other_digest",), ("review.decided",)]
 
 
 def test_a_refused_command_leaves_an_entry_pending() -> None:
@@ -92,7 +96,7 @@ def test_a_refused_command_leaves_an_entry_pending() -> None:
     days.order("release", 0, held=None)
     (seen,) = days.look().seen
     assert (seen.state, seen.ruled) == (State.PENDING, None)
-    assert [one.reasons for one in seen.refused] == [("review.other_record",)]
+    assert [one.reasons for one in seen.others] == [("review.other_record",)]
 
 
 def test_what_is_too_old_has_lapsed() -> None:

@@ -87,6 +87,12 @@ def test_held_writes_are_released_and_rejected_on_the_real_stack(stack: Any) -> 
         again = call(home, "quarantine", "release", bad, "--tenant", tenant, "--yes", "--wait", "120")
         assert (again.returncode, "review.decided" in again.stdout) == (2, True)
         assert pending(home, tenant) == []
+        with open_local(MemoryWriter, Role.USER_CHANNEL, home=stack.home, tenant=tenant) as memory:
+            third = memory.write(session, "Disregard it once more.").result(30).event_id
+        until(lambda: pending(home, tenant) == [third], "the third write is held")
+        replayed = call(home, "quarantine", "replay", "--tenant", tenant, "--yes", "--wait", "120")
+        assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+        assert f"{third}  {tenant}  quarantine instructions.found → quarantine instructions.found" in replayed.stdout
 
         def recalled() -> list[str]:
             found = call(home, "recall", tenant, "Where do invoices go?", "--principal", "ana", "--json")

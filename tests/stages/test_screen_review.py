@@ -84,6 +84,19 @@ def test_a_redelivered_release_sends_the_same_bytes_and_changes_nothing() -> Non
     assert dict(rows) == before
 
 
+def test_a_replay_that_holds_again_sends_no_second_held_record() -> None:
+    """The quarantine has the write already; the audit has the new verdict, and a re-delivery repeats its bytes."""
+    rows = MemoryRows()
+    held, entry = hold(rows)
+    command = release(1, held, entry, action="replay")
+    step = stage().process(record(command, 1), rows)
+    apply(rows, step)
+    assert [output.topic for output in step.outputs] == [AUDIT]
+    assert reasons(step) == ["instructions.found"]
+    again = stage().process(record(command, 7), rows)
+    assert (list(again.outputs), list(again.changes)) == (list(step.outputs), [])
+
+
 def test_a_crash_between_any_two_changelog_records_releases_once() -> None:
     """Cut at every place and restarted: the same outputs and rows as unbroken, and the place given back once."""
     unbroken = MemoryRows()

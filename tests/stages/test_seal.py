@@ -13,7 +13,7 @@ from memsluice.envelope.keys import HmacKey, Keyring, KeyState, Purpose
 from memsluice.envelope.registry import Registry
 from memsluice.envelope.seals import sealed_from_bytes
 from memsluice.events import cloudevent
-from memsluice.events.models import Observation, Recall, Write
+from memsluice.events.models import Command, Observation, Recall, Write
 from memsluice.events.names import DEAD_LETTER_HEADER, EventType, payload_type
 from memsluice.events.partition import partition_of
 from memsluice.gate.authenticity import EVENT_WINDOW_MS, FUTURE_SKEW_MS
@@ -211,3 +211,27 @@ def test_a_credential_issued_a_moment_ago_is_looked_for_before_its_event_is_refu
     stage = SealStage(lambda: KEYRING, lambda: known[0], encoder, PARTITIONS, refresh=look)
     ((output,),) = stage.process([record(message())])
     assert output.topic == SEALED
+
+
+@pytest.mark.parametrize(
+    ("action", "source", "topic", "code"),
+    [
+        ("appeal", "user", EVENTS, None),
+        ("appeal", "agent", EVENTS, None),
+        ("appeal", "reader", EVENTS, "not_permitted"),
+        ("appeal", "runtime", EVENTS, "not_permitted"),
+        ("appeal", "user", COMMANDS, "not_permitted"),
+        ("release", "user", EVENTS, "not_permitted"),
+        ("release", "user", COMMANDS, "not_permitted"),
+        ("release", "reviewer", EVENTS, "not_permitted"),
+        ("release", "reviewer", COMMANDS, None),
+        ("protect", "operator", COMMANDS, None),
+        ("protect", "operator", EVENTS, "not_permitted"),
+    ],
+)
+def test_a_producers_only_command_is_an_appeal_among_the_events(encoder, action, source, topic, code) -> None:
+    """Commands travel on the command topic, of operators and reviewers alone; an appeal with the events it is about."""
+    told = {name: FIELDS[name] for name in ("id", "tenant", "time")}
+    order = Command(**told, action=action, target="e0", expires_at=FIELDS["time"])
+    (outputs,) = seal(encoder, [record(message(order, source=source, kind=EventType.COMMAND), topic=topic)])
+    assert (reason(outputs) if len(outputs) == 2 else None) == code

@@ -2,41 +2,39 @@
 
 import json
 import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from memsluice.cli.quarantine_desk import (
+    Entry,
+    Home,
+    Json,
+    MinScore,
+    Offset,
+    Reason,
+    Since,
+    Source,
+    Tenant,
+    Until,
+    Wait,
+    Why,
+    Yes,
+    build_filter,
+    find_one,
+    look_at,
+    open_desk,
+    sum_up,
+)
+from memsluice.cli.quarantine_replay import replay
 from memsluice.clock import wall_ms
-from memsluice.errors import ConfigError
-
-if TYPE_CHECKING:
-    from memsluice.quarantine.collect import Listing, Seen
-    from memsluice.quarantine.desk import Desk
-    from memsluice.quarantine.filters import Filter
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Held writes: see why, release or reject them.")
 EXIT_REFUSED, EXIT_NO_ANSWER = 2, 3
 LISTED_MAX = 100
-
-Home = Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice", show_default=False)]
-Tenant = Annotated[str | None, typer.Option(help="Of this tenant alone; reads one partition.", show_default=False)]
-Reason = Annotated[str | None, typer.Option(help="A reason code, or its module: rates.", show_default=False)]
-Since = Annotated[str | None, typer.Option(help="Held since: 30m, 24h, 7d ago, or a date and time.")]
-Until = Annotated[str | None, typer.Option(help="Held before: 30m, 24h, 7d ago, or a date and time.")]
-Source = Annotated[str | None, typer.Option(help="A channel, agent, principal, session or key id.")]
-MinScore = Annotated[float | None, typer.Option(help="With an anomaly score of at least this.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Entry = Annotated[str, typer.Argument(help="Event id of the held write, as `list` shows it.")]
-Offset = Annotated[int | None, typer.Option(help="Its intake offset, where several have that id.", show_default=False)]
-Yes = Annotated[bool, typer.Option("--yes", help="Sign without asking.")]
-Why = Annotated[str, typer.Option("--why", help="For those who read the commands later; part of what is signed.")]
-Wait = Annotated[float, typer.Option(min=0, max=600, help="Seconds to wait for the gate's answer.")]
 
 
 @app.command("list")
@@ -50,16 +48,16 @@ def list_(
     """Show what is held, oldest first: why, from where, how long, and what it says."""
     from memsluice.cli.quarantine_show import as_data, entries
 
-    wanted = _filter(tenant, reason, since, until, source, min_score, everything=everything)
+    wanted = build_filter(tenant, reason, since, until, source, min_score, everything=everything)
     with open_desk(home) as desk:
-        found = _look(desk, home, wanted)
+        found = look_at(desk, home, wanted)
         if as_json:
             print(json.dumps(as_data(found, limit, wall_ms())))
             return
         console = Console(highlight=False)
         if found.seen:
             console.print(entries(found.seen[:limit], wall_ms()))
-        _sum_up(console, found, desk, limit)
+        sum_up(console, found, desk, limit)
 
 
 @app.command()
@@ -71,7 +69,7 @@ def show(entry: Entry, tenant: Tenant = None, offset: Offset = None, as_json: Js
     from memsluice.cli.quarantine_show import one_as_data, review
 
     with open_desk(home) as desk:
-        seen = _one(desk, home, entry, tenant, offset)
+        seen = find_one(desk, home, entry, tenant, offset)
         if as_json:
             print(json.dumps(one_as_data(seen, wall_ms(), whole=True)))
         else:
@@ -85,7 +83,7 @@ def stats(tenant: Tenant = None, since: Since = None, as_json: Json = False, hom
     from memsluice.quarantine.collect import stats as count
 
     with open_desk(home) as desk:
-        found = _look(desk, home, _filter(tenant, None, since, None, None, None, everything=True))
+        found = look_at(desk, home, build_filter(tenant, None, since, None, None, None, everything=True))
         told = count(found)
         if as_json:
             by = {name: dict(getattr(told, name)) for name in ("states", "tenants", "reasons", "sources")}
@@ -93,7 +91,7 @@ def stats(tenant: Tenant = None, since: Since = None, as_json: Json = False, hom
             return
         console = Console(highlight=False)
         console.print(counts(told, wall_ms()))
-        _sum_up(console, found, desk, len(found.seen))
+        sum_up(console, found, desk, len(found.seen))
 
 
 @app.command()
@@ -108,14 +106,14 @@ def export(
     from memsluice.cli.quarantine_show import one_as_data
     from memsluice.quarantine.collect import look_whole
 
-    wanted = _filter(tenant, reason, since, until, source, min_score, everything=everything)
+    wanted = build_filter(tenant, reason, since, until, source, min_score, everything=everything)
     with open_desk(home) as desk:
-        found = _look(desk, home, wanted)
+        found = look_at(desk, home, wanted)
         file.touch(mode=0o600, exist_ok=False)
         with file.open("w", encoding="ascii") as out:
             for seen in look_whole(desk.held, desk.keys.keyring(), found.seen):
                 out.write(json.dumps(one_as_data(seen, wall_ms(), whole=True)) + "\n")
-        _sum_up(Console(stderr=True, highlight=False), found, desk, len(found.seen))
+        sum_up(Console(stderr=True, highlight=False), found, desk, len(found.seen))
 
 
 @app.command()
@@ -149,104 +147,27 @@ def _decide(
 
     from memsluice.cli.quarantine_show import answered, to_be_signed
     from memsluice.events.models import Action
-    from memsluice.quarantine.order import Bookmark, answer, order
+    from memsluice.quarantine.entries import Outcome
+    from memsluice.quarantine.order import Bookmark, answers, order
     from memsluice.topics.names import PARTITIONS
 
     console = Console(highlight=False)
     with open_desk(home) as desk:
-        seen = _one(desk, home, entry, tenant, offset)
+        seen = find_one(desk, home, entry, tenant, offset)
         command = order(seen.entry, Action(what), str(uuid.uuid4()), datetime.now(UTC), why)
         console.print(to_be_signed(seen, command, desk.signer(command.tenant)))
         if not yes:
             typer.confirm(f"Sign this {what}?", abort=True)
         since = Bookmark.at(desk.audit, command.tenant, PARTITIONS)
-        console.print(Text(f"published to {desk.publish(command)}"))
+        console.print(Text(f"published to {desk.publish([command])[0]}"))
         desk.settle()
-        ruled = answer(desk.audit, desk.keys.keyring(), command, since, wait_s)
+        told = answers(desk.audit, desk.keys.keyring(), [command], [since], wait_s).get(command.id)
+        ruled = None if told is None else told.ruled
         console.print(answered(ruled, command, wait_s))
         if ruled is None:
             raise typer.Exit(EXIT_NO_ANSWER)
-        if not ruled.carried_out:
+        if ruled.outcome is Outcome.REFUSED:
             raise typer.Exit(EXIT_REFUSED)
 
 
-@contextmanager
-def open_desk(home: Path | None) -> Iterator["Desk"]:
-    """Give the running stack (or the deployment that the environment names), else the home's embedded log.
-
-    Raises ConfigError, in one sentence, where there is neither.
-    """
-    from memsluice.cli.recall import deployment_named
-    from memsluice.home import Home
-    from memsluice.quarantine import desk
-    from memsluice.stack.control import is_running
-
-    place = Home.at(home)
-    with ExitStack() as closing:
-        if is_running(place.layout) or (home is None and deployment_named()):
-            yield desk.on_kafka(home, closing)
-        elif place.log_file.exists():
-            yield desk.embedded(place, closing)
-        else:
-            raise ConfigError(
-                f"There is no quarantine at {place.path}: start a stack with `memsluice stack up`, or try "
-                "`memsluice demo`"
-            )
-
-
-def _filter(
-    tenant: str | None, reason: str | None, since: str | None, until: str | None, source: str | None,
-    min_score: float | None, *, everything: bool,
-) -> "Filter":  # fmt: skip
-    from memsluice.quarantine.entries import State
-    from memsluice.quarantine.filters import Filter, moment_ms
-
-    return Filter(
-        tenant=tenant,
-        reason=reason,
-        since_ms=None if since is None else moment_ms(since, wall_ms()),
-        until_ms=None if until is None else moment_ms(until, wall_ms()),
-        source=source,
-        min_score=min_score,
-        states=None if everything else frozenset({State.PENDING}),
-    )
-
-
-def _look(desk: "Desk", home: Path | None, wanted: "Filter", *, whole: bool = False) -> "Listing":
-    from memsluice.home import Home
-    from memsluice.quarantine.collect import look
-    from memsluice.topics.names import PARTITIONS
-
-    policies = Home.at(home).policies()
-    with Console(stderr=True).status("reading the quarantine and the audit"):
-        return look(
-            desk.held, desk.audit, desk.keys.keyring(), wanted, partitions=PARTITIONS, now_ms=wall_ms(),
-            age_days=lambda tenant: policies.of(tenant).quarantine.age_days, whole=whole,
-        )  # fmt: skip
-
-
-def _one(desk: "Desk", home: Path | None, event_id: str, tenant: str | None, offset: int | None) -> "Seen":
-    from memsluice.quarantine.filters import Filter
-    from memsluice.recall.show import visible
-
-    found = _look(desk, home, replace(Filter(tenant=tenant), event_id=event_id), whole=True)
-    seen = [one for one in found.seen if offset is None or one.entry.offset == offset]
-    if not seen:
-        who = "any tenant" if tenant is None else f"tenant {visible(tenant, 80)}"
-        raise ConfigError(f"nothing held of {who} has the id {visible(event_id, 160)}; {desk.name} was read")
-    if len(seen) > 1:
-        those = ", ".join(f"--tenant {one.entry.tenant} --offset {one.entry.offset}" for one in seen)
-        raise ConfigError(f"{len(seen)} held writes have the id {visible(event_id, 160)}; say which: {those}")
-    return seen[0]
-
-
-def _sum_up(console: Console, found: Any, desk: "Desk", shown: int) -> None:
-    told = [(f"{len(found.seen)} of {found.read} held writes, from {desk.name}", "dim")]
-    if len(found.seen) > shown:
-        told.append((f"{len(found.seen) - shown} more: narrow the filter, or raise --limit", "yellow"))
-    if found.left_out:
-        told.append((f"{found.left_out} left out: one look holds no more; narrow the filter", "yellow"))
-    if found.unverified:
-        told.append((f"{found.unverified} records do not verify under this home's keys: not shown", "red"))
-    for text, style in told:
-        console.print(Text(text, style=style), soft_wrap=True)
+app.command()(replay)

@@ -9,8 +9,9 @@ from rich.text import Text
 
 from memsluice.demo.words import words
 from memsluice.events.models import Action, Command
+from memsluice.gate.verdict import Decision
 from memsluice.quarantine.collect import Listing, Seen, Stats
-from memsluice.quarantine.entries import Ruled, State
+from memsluice.quarantine.entries import Outcome, Ruled, State
 from memsluice.quarantine.view import Line, Piece, lines, marked, name
 from memsluice.recall.show import duration, visible
 
@@ -27,12 +28,14 @@ def entries(seen: list[Seen], now_ms: int) -> RenderableType:
         entry = one.entry
         age, score = duration(now_ms - entry.held_ms), "" if entry.score is None else f"  score {entry.score:.2f}"
         told = f" for {age}" if one.state is State.PENDING else f", held {age} ago"
+        asked = "" if one.appeal is None else f", review asked for {duration(now_ms - one.appeal.at_ms)} ago"
         shown.append(
             Text.assemble(
                 (name(entry.event_id), "bold"),
                 f"  {name(entry.tenant)}  {name(entry.verdict['channel'])}  ",
                 (one.state.value, STYLES[one.state]),
                 told,
+                (asked, "bold"),
             )
         )
         shown.append(_indented(f"{' '.join(entry.reasons)}{score}"))
@@ -119,13 +122,13 @@ def answered(ruled: Ruled | None, command: Command, wait_s: float) -> Text:
             f"with: memsluice trace {command.id}",
             style="yellow",
         )
-    if not ruled.carried_out:
+    if ruled.outcome is Outcome.REFUSED:
         why = "; ".join(f"{code}: {words(code)}" for code in ruled.reasons)
         return Text(f"refused: {why}", style="red")
-    if ruled.action == Action.REJECT.value:
+    if ruled.outcome is Outcome.REJECTED:
         return Text("rejected: closed for good", style="green")
-    where = "external zone, as data" if ruled.decision == "contain" else "guidance"
-    return Text(f"released: {ruled.decision.value}, object {ruled.object_id} ({where})", style="green")
+    where = "external zone, as data" if ruled.decision is Decision.CONTAIN else "guidance"
+    return Text(f"released: {ruled.decision}, object {ruled.object_id} ({where})", style="green")
 
 
 def one_as_data(seen: Seen, now_ms: int, *, whole: bool) -> dict[str, Any]:
@@ -144,7 +147,8 @@ def one_as_data(seen: Seen, now_ms: int, *, whole: bool) -> dict[str, Any]:
         "digest": entry.digest,
         "preview": entry.preview,
         "decided": None if seen.ruled is None else _ruled(seen.ruled),
-        "refused": [_ruled(one) for one in seen.refused],
+        "appealed_ms": None if seen.appeal is None else seen.appeal.at_ms,
+        "others": [_ruled(one) for one in seen.others],
     }
     if whole and entry.write is not None:
         value |= {"write": entry.write.model_dump(mode="json"), "verdict": entry.verdict}
@@ -157,7 +161,8 @@ def _ruled(ruled: Ruled) -> dict[str, Any]:
         "command_id": ruled.command_id,
         "by": ruled.kid,
         "at_ms": ruled.at_ms,
-        "decision": ruled.decision.value,
+        "outcome": ruled.outcome.value,
+        "decision": ruled.decision,
         "reasons": list(ruled.reasons),
         "object_id": ruled.object_id,
     }

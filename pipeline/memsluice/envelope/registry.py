@@ -8,7 +8,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memsluice.errors import ExpiredKey, NotPermitted, UnknownKey
-from memsluice.events.models import AnyPayload, Channel, SessionPayload, Tier, Write
+from memsluice.events.models import Action, AnyPayload, Channel, Command, SessionPayload, Tier, Write
 from memsluice.events.names import EventType
 
 ANY = "*"
@@ -26,15 +26,15 @@ class Role(StrEnum):
 
 
 PUBLISHES: dict[Role, frozenset[EventType]] = {
-    Role.PRODUCER: frozenset({EventType.WRITE}),
+    Role.PRODUCER: frozenset({EventType.WRITE, EventType.COMMAND}),
     Role.READER: frozenset({EventType.RECALL}),
     Role.RUNTIME: frozenset({EventType.OBSERVATION}),
-    Role.USER_CHANNEL: frozenset({EventType.WRITE}),
+    Role.USER_CHANNEL: frozenset({EventType.WRITE, EventType.COMMAND}),
     Role.OPERATOR: frozenset({EventType.COMMAND, EventType.WRITE}),
     Role.REVIEWER: frozenset({EventType.COMMAND}),
 }
-COMMANDERS = frozenset(role for role, types in PUBLISHES.items() if EventType.COMMAND in types)
-"""Whose keys are Ed25519 alone. Which of them may give which command: :mod:`memsluice.gate.commands`."""
+COMMANDERS = frozenset({Role.OPERATOR, Role.REVIEWER})
+"""Who may use the command topic, with Ed25519 keys alone. Which command is whose: :mod:`memsluice.gate.commands`."""
 BEST_TIER: dict[Channel, Tier] = {
     "operator": Tier.OPERATOR,
     "user": Tier.USER_VERIFIED,
@@ -54,6 +54,12 @@ CHANNELS: dict[Role, frozenset[Channel]] = {
     Role.OPERATOR: frozenset({"operator"}),
     Role.REVIEWER: frozenset({"operator"}),
 }
+
+
+def may_publish(role: Role, event_type: EventType, payload: AnyPayload) -> bool:
+    """Whether a role may publish this. The only command of who is no commander is to appeal."""
+    foreign = isinstance(payload, Command) and role not in COMMANDERS and payload.action is not Action.APPEAL
+    return event_type in PUBLISHES[role] and not foreign
 
 
 class Credential(BaseModel):
@@ -93,7 +99,7 @@ class Credential(BaseModel):
             raise ExpiredKey("credential is not valid yet", field="keyid")
         if self.not_after_ms is not None and produced_ms >= self.not_after_ms:
             raise ExpiredKey("credential's time is over", field="keyid")
-        if event_type not in PUBLISHES[self.role]:
+        if not may_publish(self.role, event_type, payload):
             raise NotPermitted(f"a {self.role.value} credential may not publish {event_type.value}", field="type")
         if ANY not in self.tenants and payload.tenant not in self.tenants:
             raise NotPermitted("credential is not of this tenant", field="tenant")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from memsluice.envelope import dsse
 from memsluice.envelope.keys import Algorithm, Key, Keyring, KeyState, Purpose
-from memsluice.envelope.registry import ANY, PUBLISHES, Credential, Registry
+from memsluice.envelope.registry import ANY, COMMANDERS, PUBLISHES, Credential, Registry
 from memsluice.envelope.seals import Identity, Position
 from memsluice.errors import (
     AuthenticityError,
@@ -22,7 +22,7 @@ from memsluice.errors import (
     WrongPartition,
 )
 from memsluice.events import cloudevent
-from memsluice.events.models import AnyPayload, parse_payload
+from memsluice.events.models import Action, AnyPayload, Command, parse_payload
 from memsluice.events.names import EVERYBODY, EventType, payload_type
 from memsluice.events.partition import partition_of
 
@@ -79,10 +79,11 @@ def authenticate(
 ) -> Authentic:
     """Establish who sent an event and that they may.
 
-    ``commands`` says that it came over the command topic, which carries commands alone, Ed25519 signed alone. Raises a
+    ``commands`` says that it came over the command topic, which carries commands alone, Ed25519 signed alone. Among the
+    events a producer's appeal is the only command. Raises a
     subclass of InputError with its own reason code.
     """
-    if commands != (received.type is EventType.COMMAND):
+    if commands and received.type is not EventType.COMMAND:
         raise NotPermitted(f"{received.type.value} does not belong on this topic", field="type")
     envelope = dsse.parse(received.envelope)
     kids = tuple(signature.kid for signature in envelope.signatures)
@@ -93,6 +94,8 @@ def authenticate(
         raise NotPermitted("approvers have different roles", field="signatures")
     payload_bytes = dsse.verify(envelope, payload_type(received.type.value), keyring.direct)
     payload = parse_payload(received.type, payload_bytes)
+    if not commands and isinstance(payload, Command) and payload.action is not Action.APPEAL:
+        raise NotPermitted(f"{payload.action.value} does not belong on this topic", field="action")
     cloudevent.check_agreement(received, payload)
     if payload.tenant != EVERYBODY and partition_of(payload.tenant, partitions) != position.partition:
         raise WrongPartition("record does not lie on its tenant's partition (murmur2)", field="partition")
@@ -101,6 +104,8 @@ def authenticate(
         for credential in credentials:
             _check_key_time(keyring.get(credential.kid), position.append_ms)
             credential.check(received.type, payload, position.append_ms)
+            if commands and credential.role not in COMMANDERS:
+                raise NotPermitted(f"a {credential.role.value} credential may not use this topic", field="keyid")
             if commands and keyring.get(credential.kid).algorithm is not Algorithm.ED25519:
                 raise NotPermitted("commands are signed with Ed25519 alone", field="keyid")
         _check_time(payload, position.append_ms)

@@ -4,44 +4,52 @@ from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Action, Command, Visibility
 from memsluice.events.names import EVERYBODY
-from memsluice.gate import activation, monitor, review
+from memsluice.gate import activation, monitor, replay, review
+from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy
-from memsluice.gate.review import Ruling, refused
+from memsluice.gate.review import At, Ruling, refused
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding
 
 SCOPES = {scope.value: scope for scope in Visibility}
 WHO = {
-    Action.PROTECT: Role.OPERATOR,
-    Action.ACTIVATE: Role.OPERATOR,
-    Action.RELEASE: Role.REVIEWER,
-    Action.REJECT: Role.REVIEWER,
+    Action.PROTECT: (Role.OPERATOR,),
+    Action.ACTIVATE: (Role.OPERATOR,),
+    Action.RELEASE: (Role.REVIEWER,),
+    Action.REJECT: (Role.REVIEWER,),
+    Action.REPLAY: (Role.REVIEWER,),
+    Action.APPEAL: (Role.PRODUCER, Role.USER_CHANNEL),
 }
-"""The commands that are carried out so far, and the role of whoever may give each."""
-REVIEWS = (Action.RELEASE, Action.REJECT)
+"""The commands that are carried out so far, and the roles of those who may give each."""
+REVIEWS = (Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL)
+"""Commands about one held write."""
 
 
 def decide(
-    rows: TenantRows, sealed: Sealed, carried: Sealed | None, policy: Policy, now_ms: int, version: int
+    rows: TenantRows, sealed: Sealed, carried: Sealed | None, policy: Policy, at: At, memsad: MemsadState | None
 ) -> Ruling:
     """Carry out a command on the rows, or say why not; see :func:`memsluice.gate.review.decide` for the arguments."""
     command = sealed.payload
     assert isinstance(command, Command)
     assert sealed.identity is not None
     detail = {"action": command.action.value}
-    if int(command.expires_at.timestamp() * 1000) <= now_ms:
+    if int(command.expires_at.timestamp() * 1000) <= at.now_ms:
         return refused(Finding("commands.expired", Decision.REJECT, detail))
     if command.action not in WHO:
         return refused(Finding("commands.not_available", Decision.REJECT, detail))
-    if sealed.identity.role is not WHO[command.action]:
-        needs = WHO[command.action].value
+    if sealed.identity.role not in WHO[command.action]:
+        needs = [role.value for role in WHO[command.action]]
         return refused(Finding("commands.not_permitted", Decision.REJECT, {**detail, "needs": needs}))
     if command.action is Action.ACTIVATE:
         return activation.decide(rows, sealed, policy)
-    if command.tenant == EVERYBODY:  # it would be carried out for nobody
+    if command.tenant == EVERYBODY:  # it would be about nobody's entry, and protect nobody's key
         return refused(Finding("commands.one_tenant", Decision.REJECT, detail))
+    if command.action is Action.REPLAY:
+        return replay.decide(rows, command, carried, policy, at, memsad)
+    if command.action is Action.APPEAL:
+        return review.appeal(rows, command, sealed.identity)
     if command.action in REVIEWS:
-        return review.decide(rows, command, carried, policy, now_ms, version)
+        return review.decide(rows, command, carried, policy, at)
     return _protect(rows, command)
 
 

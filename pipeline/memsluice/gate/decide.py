@@ -1,33 +1,27 @@
 """One decision: runs every check, records every finding, and takes the strongest. Pure: see the package's docstring."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Sealed
-from memsluice.events.models import Command, Kind, Observation, Origin, Recall, Write
+from memsluice.events.models import Command, Observation, Origin, Recall, Write
 from memsluice.gate import (
     commands,
     duplicates,
     holding,
-    instructions,
     limits,
-    memsad_state,
     monitor,
     placing,
     rates,
     review,
     sessions,
 )
+from memsluice.gate.draft import Draft
 from memsluice.gate.memsad_state import MemsadState
-from memsluice.gate.placing import NOWHERE, Place
 from memsluice.gate.policy import DAY_MS, Policy
+from memsluice.gate.review import At
 from memsluice.gate.rows import Getter, TenantRows
-from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Verdict
-
-FOUND_MAX = 8
-FIRM = ("monitor.rule_3_immutable", "limits.content_bytes", "duplicates.other_content")
-"""Findings that hold in shadow mode too: what they stop would take the place of an entry, or is too large for one."""
+from memsluice.gate.verdict import Decision, Finding, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +52,6 @@ class Outcome:
     memsad: MemsadState
 
 
-@dataclass(slots=True)
-class _Draft:
-    findings: list[Finding] = field(default_factory=list)
-    score: Score | None = None
-    tau: monitor.Label | None = None
-    memsad: MemsadState | None = None
-    vector: Vector | None = None
-    place: Place = NOWHERE
-    about: Sealed | None = None
-    """The write that the verdict places: the event itself, or the one that a release lets in."""
-
-    def decision(self) -> Decision:
-        return max((f.decision for f in self.findings), key=SEVERITY.index, default=Decision.ACCEPT)
-
-    def add(self, *findings: Finding | None) -> None:
-        self.findings += [finding for finding in findings if finding is not None]
-
-
 def decide(
     state: TenantState, sealed: Sealed, policy: Policy, context: Context, carried: Sealed | None = None
 ) -> Outcome:
@@ -84,7 +60,7 @@ def decide(
     Nothing is changed in ``state``; applying ``changes`` and ``memsad`` gives the state after the event.
     """
     rows = TenantRows(state.rows, sealed.tenant, context.now_ms)
-    draft = _Draft(memsad=state.memsad, vector=sealed.vector(), about=sealed)
+    draft = Draft(memsad=state.memsad, vector=sealed.vector(), about=sealed)
     repeated = duplicates.check(rows, sealed)
     if repeated is not None and repeated.decision is Decision.DUPLICATE:
         draft.add(repeated)
@@ -102,25 +78,21 @@ def decide(
 
 
 def _command(
-    rows: TenantRows, sealed: Sealed, carried: Sealed | None, policy: Policy, context: Context, draft: _Draft
+    rows: TenantRows, sealed: Sealed, carried: Sealed | None, policy: Policy, context: Context, draft: Draft
 ) -> Decision:
     """Commands: a released write lands as if it were accepted now, and MEMSAD learns from it all the same."""
-    ruling = commands.decide(rows, sealed, carried, policy, context.now_ms, context.sealed_offset)
+    at = At(context.now_ms, context.sealed_offset)
+    ruling = commands.decide(rows, sealed, carried, policy, at, draft.memsad)
     draft.add(*ruling.findings)
+    draft.score = ruling.score
     if ruling.entry is not None:
         draft.place, draft.tau, draft.about = ruling.place, ruling.tau, ruling.entry
-        _learn(rows, ruling.entry, ruling.entry.vector(), ruling.decision, draft)
+        draft.vector = ruling.entry.vector()
+        draft.learn(rows, ruling.entry, ruling.decision)
     return ruling.decision
 
 
-def _learn(rows: TenantRows, entry: Sealed, vector: Vector | None, decision: Decision, draft: _Draft) -> None:
-    """Calibrate on what went to guidance and came over a trusted channel."""
-    assert entry.identity is not None
-    if decision is Decision.ACCEPT and entry.identity.tier.trusted and vector is not None and draft.memsad is not None:
-        draft.memsad = draft.memsad.learned(rows, vector)
-
-
-def _seen(rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, draft: _Draft) -> Decision:
+def _seen(rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, draft: Draft) -> Decision:
     """Recalls and observations: they are recorded, taint their session, and a recall joins MEMSAD's history."""
     session, mismatch = sessions.enter(rows, sealed, policy, context.now_ms)
     draft.add(mismatch)  # what was seen still taints the session it names: fail closed
@@ -139,7 +111,7 @@ def _seen(rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, dr
     return Decision.REJECT if draft.decision() is not Decision.ACCEPT else Decision.RECORD
 
 
-def _write(rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, context: Context, draft: _Draft) -> Decision:
+def _write(rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, context: Context, draft: Draft) -> Decision:
     assert sealed.identity is not None
     session, mismatch = sessions.enter(rows, sealed, policy, context.now_ms)
     draft.add(mismatch)
@@ -147,34 +119,17 @@ def _write(rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, conte
     draft.add(*monitor.check_write(rows, write, sealed.identity, draft.tau, policy))
     draft.add(*limits.check(write, policy))
     if draft.decision() is not Decision.REJECT:  # what is refused for good is not worth screening
-        _content(write, policy, draft)
+        draft.screen(write, policy)
         draft.add(rates.check(rows, write.principal, sealed.identity, policy, context.now_ms))
     if draft.decision() is Decision.QUARANTINE:
         draft.add(holding.check(rows, write.principal, policy, context.now_ms))
     decision = draft.decision()
-    _learn(rows, sealed, draft.vector, decision, draft)
+    draft.learn(rows, sealed, decision)
     return decision
 
 
-def _content(write: Write, policy: Policy, draft: _Draft) -> None:
-    """Screen what is written. What is contained anyway is data in its own zone: reported, not held, by default."""
-    contained = draft.decision() is Decision.CONTAIN and not policy.instructions.hold_contained
-    least = Decision.ACCEPT if contained else Decision.QUARANTINE
-    if policy.instructions.enabled:
-        matches = instructions.find(write.content)
-        if matches:
-            detail = {"patterns": sorted({match.name for match in matches})[:FOUND_MAX], "count": len(matches)}
-            draft.add(Finding("instructions.found", least, detail))
-        if write.kind is Kind.FACTS and len(write.content) > policy.instructions.facts_chars_max:
-            longest = {"chars": len(write.content), "chars_max": policy.instructions.facts_chars_max}
-            draft.add(Finding("instructions.long_fact", least, longest))
-    if policy.memsad.enabled and draft.vector is not None and draft.memsad is not None:
-        draft.score, finding = memsad_state.check(draft.memsad, draft.vector, policy.memsad, least)
-        draft.add(finding)
-
-
 def _finish(
-    sealed: Sealed, policy: Policy, context: Context, draft: _Draft, decision: Decision, rows: TenantRows
+    sealed: Sealed, policy: Policy, context: Context, draft: Draft, decision: Decision, rows: TenantRows
 ) -> Outcome:
     payload, identity, position, about, place = (
         sealed.payload,
@@ -239,13 +194,12 @@ def _reasons(findings: list[Finding], decision: Decision) -> tuple[str, ...]:
 
 
 def _place(
-    rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, context: Context, draft: _Draft, decision: Decision
+    rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, context: Context, draft: Draft, decision: Decision
 ) -> None:
     """Say where a write lands, if it does, or that it is held; and keep its lineage."""
     assert draft.tau is not None
     now_ms = context.now_ms
-    firm = any(f.code in FIRM for f in draft.findings)  # shadow mode, too, overwrites no protected key
-    landed = decision in (Decision.ACCEPT, Decision.CONTAIN) or (policy.mode == "shadow" and not firm)
+    landed = draft.lands(policy)
     if landed:
         draft.place = placing.place(write, draft.tau, decision, policy, now_ms)
     if rows.get(duplicates.ENTRY, write.id) is None:  # another content under a known id takes over no lineage

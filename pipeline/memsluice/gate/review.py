@@ -8,14 +8,14 @@ carries the sealed write itself, and counts only if it is, by position and diges
 from dataclasses import dataclass
 from typing import Any
 
-from memsluice.envelope.seals import Sealed
+from memsluice.envelope.seals import Identity, Sealed
 from memsluice.events.models import Action, Command, Tier, Write
 from memsluice.gate import holding, monitor
 from memsluice.gate.monitor import Label
 from memsluice.gate.placing import NOWHERE, Place, keep_lineage, place
 from memsluice.gate.policy import DAY_MS, Policy
 from memsluice.gate.rows import SEPARATOR, TenantRows
-from memsluice.gate.verdict import SEVERITY, Decision, Finding
+from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score
 
 KIND = "review"
 OVERRIDDEN = frozenset({"instructions", "memsad", "rates"})
@@ -25,14 +25,31 @@ OFFSET_PARAMETER = "offset"
 
 
 @dataclass(frozen=True, slots=True)
+class At:
+    """When a command is decided (Unix ms), and the version that it gives to what it lets in: its sealed offset."""
+
+    now_ms: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ruling:
-    """What a command came to. ``entry`` is the released write, with the label and the place it landed with."""
+    """What a command came to. ``entry`` is the write it decided, with its label, its place if it lands, its score."""
 
     findings: tuple[Finding, ...]
     decision: Decision
     place: Place = NOWHERE
     entry: Sealed | None = None
     tau: Label | None = None
+    score: Score | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The row of a held write, and its id."""
+
+    row_id: str
+    row: Any
 
 
 def refused(code: Finding) -> Ruling:
@@ -56,6 +73,7 @@ def hold(rows: TenantRows, sealed: Sealed, tau: Label, findings: list[Finding], 
         "content": sealed.content_digest,
         "vector": sealed.vector_digest,
         "principal": write.principal,
+        "kid": sealed.identity.kid if sealed.identity is not None else "",
         "held_ms": now_ms,
         "tier": int(tau.tier),
         "taint": tau.taint,
@@ -68,61 +86,90 @@ def hold(rows: TenantRows, sealed: Sealed, tau: Label, findings: list[Finding], 
     rows.put(KIND, _row_id(write.id, None if first else sealed.position.offset), row)
 
 
-def decide(
-    rows: TenantRows, command: Command, carried: Sealed | None, policy: Policy, now_ms: int, version: int
-) -> Ruling:
-    """Carry out a release or a rejection, or say why not. ``version`` is the command's sealed offset.
+def find(rows: TenantRows, command: Command, *, bound: bool = True) -> Held | Finding:
+    """Return the held write that a command is about, or why there is none that it may decide.
 
-    ``carried`` is the sealed write that the command carries, None where it carries none that the gate had sealed.
+    ``bound`` asks for its content's digest, which only those who decide can know.
     """
     offset = command.parameters.get(OFFSET_PARAMETER)
     if offset is not None and not (offset.isascii() and offset.isdecimal()):
-        return refused(Finding("review.bad_parameter", Decision.REJECT, {"field": "parameters.offset"}))
+        return Finding("review.bad_parameter", Decision.REJECT, {"field": "parameters.offset"})
     row_id = _row_id(command.target, None if offset is None else int(offset))
     row = rows.get(KIND, row_id)
     if row is None:
-        return refused(Finding("review.unknown", Decision.REJECT))
+        return Finding("review.unknown", Decision.REJECT)
     if row["state"] != "held":
-        return refused(Finding("review.decided", Decision.REJECT, {"was": row["state"], "by": row["by"]}))
-    if command.digest != row["content"]:
-        return refused(Finding("review.other_digest", Decision.REJECT))
+        return Finding("review.decided", Decision.REJECT, {"was": row["state"], "by": row["by"]})
+    if bound and command.digest != row["content"]:
+        return Finding("review.other_digest", Decision.REJECT)
+    return Held(row_id, row)
+
+
+def close(rows: TenantRows, held: Held, state: str, command: Command, policy: Policy, now_ms: int) -> None:
+    """Keep that a held write is decided, and free its place in its principal's share."""
+    rows.put(KIND, held.row_id, {**held.row, "state": state, "by": command.id})
+    holding.give_back(rows, held.row["principal"], held.row["held_ms"], policy, now_ms)
+
+
+def decide(rows: TenantRows, command: Command, carried: Sealed | None, policy: Policy, at: At) -> Ruling:
+    """Carry out a release or a rejection, or say why not.
+
+    ``carried`` is the sealed write that the command carries, None where it carries none that the gate had sealed.
+    """
+    held = find(rows, command)
+    if isinstance(held, Finding):
+        return refused(held)
     if command.action is Action.REJECT:
-        ruling = Ruling((Finding("review.rejected", Decision.ACCEPT, {"codes": row["codes"]}),), Decision.RECORD)
-    else:
-        ruling = _release(rows, row, command, carried, policy, now_ms, version)
-    if ruling.decision is not Decision.REJECT:
-        state = "rejected" if command.action is Action.REJECT else "released"
-        rows.put(KIND, row_id, {**row, "state": state, "by": command.id})
-        holding.give_back(rows, row["principal"], row["held_ms"], policy, now_ms)
+        close(rows, held, "rejected", command, policy, at.now_ms)
+        return Ruling((Finding("review.rejected", Decision.ACCEPT, {"codes": held.row["codes"]}),), Decision.RECORD)
+    ruling = _release(rows, held.row, command, carried, policy, at)
+    if ruling.entry is not None:
+        close(rows, held, "released", command, policy, at.now_ms)
     return ruling
 
 
-def _release(
-    rows: TenantRows, row: Any, command: Command, carried: Sealed | None, policy: Policy, now_ms: int, version: int
-) -> Ruling:
+def _release(rows: TenantRows, row: Any, command: Command, carried: Sealed | None, policy: Policy, at: At) -> Ruling:
     if row["taint"]:
         return refused(Finding("review.tainted", Decision.REJECT, {"causes": row["causes"]}))
-    firm = [code for code in row["codes"] if code.split(".")[0] not in OVERRIDDEN | {"monitor"}]
+    firm = standing(row)
     if firm:
         return refused(Finding("review.not_overridable", Decision.REJECT, {"codes": firm}))
-    if not _is_the_held_one(row, command, carried):
+    if not is_the_held_one(row, command, carried):
         return refused(Finding("review.other_record", Decision.REJECT, {"carried": carried is not None}))
     assert carried is not None
     assert isinstance(carried.payload, Write)
     assert carried.identity is not None
     tau = Label(row["taint"], tuple(row["causes"]), Tier(row["tier"]))
-    standing = monitor.check_write(rows, carried.payload, carried.identity, tau, policy)
-    decision = max((f.decision for f in standing), key=SEVERITY.index, default=Decision.ACCEPT)
+    found = monitor.check_write(rows, carried.payload, carried.identity, tau, policy)
+    decision = max((f.decision for f in found), key=SEVERITY.index, default=Decision.ACCEPT)
     if decision is Decision.REJECT:
-        return Ruling(tuple(standing), Decision.REJECT)
-    where = place(carried.payload, tau, decision, policy, now_ms)
-    keep_lineage(rows, carried, tau, decision, where, version, where.expires_ms)
+        return Ruling(tuple(found), Decision.REJECT)
+    where = place(carried.payload, tau, decision, policy, at.now_ms)
+    keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms)
     overridden = [code for code in row["codes"] if code.split(".")[0] in OVERRIDDEN]
     released = Finding("review.released", Decision.ACCEPT, {"overridden": overridden})
-    return Ruling((*standing, released), decision, where, carried, tau)
+    return Ruling((*found, released), decision, where, carried, tau)
 
 
-def _is_the_held_one(row: Any, command: Command, carried: Sealed | None) -> bool:
+def appeal(rows: TenantRows, command: Command, identity: Identity) -> Ruling:
+    """Note once that whoever wrote a held write asks for a review. It decides nothing and frees no place."""
+    held = find(rows, command, bound=False)
+    if isinstance(held, Finding):
+        return refused(held)
+    if held.row["kid"] != identity.kid:
+        return refused(Finding("review.not_the_writer", Decision.REJECT))
+    if held.row.get("appeal"):
+        return refused(Finding("review.appealed_before", Decision.REJECT, {"by": held.row["appeal"]}))
+    rows.put(KIND, held.row_id, {**held.row, "appeal": command.id})
+    return Ruling((Finding("review.appealed", Decision.ACCEPT, {"codes": held.row["codes"]}),), Decision.RECORD)
+
+
+def standing(row: Any) -> list[str]:
+    """Return the codes for which a write is held that nobody overrides: doubts about its sender or its id."""
+    return [code for code in row["codes"] if code.split(".")[0] not in OVERRIDDEN | {"monitor"}]
+
+
+def is_the_held_one(row: Any, command: Command, carried: Sealed | None) -> bool:
     """Whether the carried write is what was held: the same intake position, payload, content and vector."""
     if carried is None or not isinstance(carried.payload, Write) or carried.payload.id != command.target:
         return False

@@ -41,6 +41,12 @@ class TenantRows:
         self.tenant = tenant
         self.changes: dict[tuple[str, str], Any] = {}
 
+    def fork(self) -> "TenantRows":
+        """Return a view that starts with these changes; what is changed there changes nothing here."""
+        copy = TenantRows(self._rows, self.tenant, self._now_ms)
+        copy.changes = dict(self.changes)
+        return copy
+
     def get(self, kind: str, row_id: str) -> Any:
         """Return a row's value, or None where it is absent, deleted or expired."""
         if (kind, row_id) in self.changes:

@@ -41,6 +41,7 @@ class KafkaAudit:
         self._stalled_s = stalled_s
         self._monotonic = monotonic
         self._refused = ""
+        self._followed: dict[int, int] = {}
         self._consumer = Consumer(
             {
                 "log_level": 0,
@@ -97,11 +98,12 @@ class KafkaAudit:
         position = max(from_offset, low)
         if position >= end:
             return
+        self._followed = {}
         self._consumer.assign([TopicPartition(self._topic, partition, position)])
         deadline = self._monotonic() + self._stalled_s
         while position < end:
             try:
-                messages = self._consumer.consume(FETCHED_MAX, timeout=POLL_TIMEOUT_S)
+                messages = self._consumer.consume(min(FETCHED_MAX, end - position), timeout=POLL_TIMEOUT_S)
             except KafkaException as error:
                 raise self._unavailable(error.args[0]) from None
             if messages:
@@ -121,6 +123,29 @@ class KafkaAudit:
                     yield _record(message)
                 if position >= end:
                     break
+
+    def follow(self, offsets: Mapping[int, int], timeout_s: float) -> list[Record]:
+        """Return what partitions hold from these offsets on, waiting at most so long for the first record.
+
+        Asked again with the offsets after what it returned, it goes on where it stands. Raises StoreUnavailable.
+        """
+        if self._followed != offsets:
+            self._consumer.assign([TopicPartition(self._topic, number, offset) for number, offset in offsets.items()])
+            self._followed = dict(offsets)
+        try:
+            first = self._consumer.poll(timeout_s)
+            messages = [] if first is None else [first, *self._consumer.consume(FETCHED_MAX, timeout=0)]
+        except KafkaException as error:
+            raise self._unavailable(error.args[0].str()) from None
+        records = []
+        for message in messages:
+            problem = message.error()
+            if problem is not None and problem.code() != KafkaError._PARTITION_EOF:
+                raise self._unavailable(problem.str())
+            if problem is None and message.offset() >= self._followed.get(message.partition(), message.offset() + 1):
+                self._followed[message.partition()] = message.offset() + 1
+                records.append(_record(message))
+        return records
 
     def _unavailable(self, error: Any) -> StoreUnavailable:
         self._consumer.poll(0)  # lets the client say what it heard

@@ -1,6 +1,6 @@
 """The audit topic of the embedded runtime, read from its log."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from memsluice.stages.embedded import LocalLog
 from memsluice.stages.records import Record
@@ -26,3 +26,7 @@ class LocalAudit:
     def read(self, partition: int, from_offset: int = 0) -> Iterator[Record]:
         """Yield what the partition holds from an offset on."""
         return self.log.read(self._topic, from_offset, partition=partition)
+
+    def follow(self, offsets: Mapping[int, int], timeout_s: float) -> list[Record]:
+        """Return what partitions hold from these offsets on; it waits for nothing, since nobody else writes."""
+        return [record for number, offset in offsets.items() for record in self.read(number, offset)]

@@ -34,7 +34,9 @@ NEEDED = frozenset({
     "seal_kid", "admission_kid", "approvers", "chain_seq",
 })  # fmt: skip
 """What a verdict of any version has. Whatever was added since is looked up as absent in old records."""
-ORDERS = frozenset({Action.RELEASE, Action.REJECT, Action.APPEAL, Action.DECLASSIFY, Action.PROMOTE, Action.WITHDRAW})
+ORDERS = frozenset({
+    Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL, Action.DECLASSIFY, Action.PROMOTE, Action.WITHDRAW,
+})  # fmt: skip
 """Commands whose target is an event id; that of ``protect`` is a key, and might be worded like one."""
 
 
@@ -90,10 +92,17 @@ class Attempt:
     @property
     def places(self) -> bool:
         """Whether its verdict says where the entry is from then on: a decision, or an order that was carried out."""
+        if self.kind is Kind.ORDER and self.verdict["action"] == Action.REPLAY:
+            return replayed(self.verdict)
         if self.kind is Kind.ORDER:
             done = self.verdict["decision"] not in (Decision.REJECT, Decision.DUPLICATE)
             return done and self.verdict["action"] in (Action.RELEASE, Action.REJECT)
         return self.kind in GOVERNING
+
+
+def replayed(verdict: Mapping[str, Any]) -> bool:
+    """Whether a replay's verdict is the entry's new one, whatever it decided; a refused or dry one decides nothing."""
+    return any(finding["code"] == "replay.decided" for finding in verdict["findings"])
 
 
 @dataclass(frozen=True, slots=True)

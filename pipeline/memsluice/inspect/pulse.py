@@ -14,7 +14,7 @@ from memsluice.errors import SealError
 from memsluice.events.models import Action
 from memsluice.events.names import VERDICT
 from memsluice.gate.verdict import Decision
-from memsluice.inspect.life import NEEDED
+from memsluice.inspect.life import NEEDED, replayed
 from memsluice.stages.records import Record
 
 BUCKET_MS = 5_000
@@ -169,13 +169,15 @@ class Pulse:
 
     def _hold(self, tenant: Tenant, verdict: dict[str, Any]) -> None:
         decision, digest = verdict["decision"], verdict["content_digest"]
-        if decision == Decision.QUARANTINE and verdict["object_id"] is None:
+        if decision == Decision.QUARANTINE and verdict["object_id"] is None and not verdict.get("action"):
             if len(tenant.held) < HELD_MAX:
                 tenant.held.setdefault((verdict["event_id"], digest), verdict["decided_ms"])
             else:
                 tenant.held_more += 1
         ordered = verdict.get("action") in (Action.RELEASE, Action.REJECT)
-        if ordered and decision not in (Decision.REJECT, Decision.DUPLICATE):
+        again = verdict.get("action") == Action.REPLAY and replayed(verdict)
+        closed = again and (decision != Decision.QUARANTINE or verdict["object_id"] is not None)
+        if closed or (ordered and decision not in (Decision.REJECT, Decision.DUPLICATE)):
             known = tenant.held.pop((verdict["target"], digest), None)
             tenant.held_more -= known is None and tenant.held_more > 0
 

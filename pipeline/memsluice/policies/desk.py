@@ -104,7 +104,7 @@ def embedded(home: Home, closing: ExitStack) -> PolicyDesk:
     from memsluice.inspect.audit_log import LocalAudit
     from memsluice.producer.build import build
     from memsluice.producer.credentials import check
-    from memsluice.quarantine.desk import settle
+    from memsluice.quarantine.desk import settling
 
     assembly = Assembly(home, KeyStore(home.path))
     log = assembly.local_log()
@@ -120,4 +120,4 @@ def embedded(home: Home, closing: ExitStack) -> PolicyDesk:
             log.append(COMMANDS, message.key, message.value, message.headers, append_ms=wall_ms(), partition=partition)
 
     audit = LocalAudit(log, name=f"the embedded log in {home.path}", topic=AUDIT)
-    return PolicyDesk(audit.name, audit, assembly.keys, publish, lambda: settle(assembly))
+    return PolicyDesk(audit.name, audit, assembly.keys, publish, settling(assembly, closing))

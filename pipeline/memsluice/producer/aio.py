@@ -63,6 +63,10 @@ class AsyncMemoryWriter(_Async[MemoryWriter]):
         """Publish a write at once; the returned awaitable gives the receipt. Cancelling it does not unpublish."""
         return asyncio.wrap_future(self._inner.write(session, content, event_id=event_id, time=time, **options))
 
+    def appeal(self, tenant: str, event_id: str) -> "asyncio.Future[Receipt]":
+        """Ask for a review of a write of this credential that was held."""
+        return asyncio.wrap_future(self._inner.appeal(tenant, event_id))
+
 
 class AsyncRecallChannel(_Async[RecallChannel]):
     """Asyncio counterpart of :class:`RecallChannel`."""

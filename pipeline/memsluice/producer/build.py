@@ -9,7 +9,7 @@ from memsluice.envelope import dsse
 from memsluice.errors import LimitExceeded
 from memsluice.events import cloudevent, limits
 from memsluice.events.cloudevent import Headers
-from memsluice.events.models import MODELS, AnyPayload, Command, input_error
+from memsluice.events.models import MODELS, Action, AnyPayload, Command, input_error
 from memsluice.events.names import TRACEPARENT, EventType, payload_type
 from memsluice.topics.names import COMMANDS, EVENTS
 
@@ -40,8 +40,8 @@ def event_type_of(payload: AnyPayload) -> EventType:
 
 
 def topic_of(payload: AnyPayload) -> str:
-    """Return the intake topic of a payload: commands have their own."""
-    return COMMANDS if isinstance(payload, Command) else EVENTS
+    """Return the intake topic of a payload: commands have their own, but a producer's appeal goes with the events."""
+    return COMMANDS if isinstance(payload, Command) and payload.action is not Action.APPEAL else EVENTS
 
 
 def build(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import structlog
 
-from memsluice.envelope.registry import ANY, PUBLISHES
+from memsluice.envelope.registry import ANY, may_publish
 from memsluice.errors import ConfigError, ExpiredKey, NotPermitted
 from memsluice.events.models import AnyPayload, SessionPayload
 from memsluice.events.names import EventType
@@ -76,7 +76,7 @@ def check(credential: SigningCredential, event_type: EventType, payload: AnyPayl
     """Raise ExpiredKey or NotPermitted here and now for what the gate would refuse later, unseen by the caller."""
     if not credential.signs_at(now_ms):
         raise ExpiredKey(f"credential {credential.kid} may not sign now; rotate it or issue a new one", field="keyid")
-    if event_type not in PUBLISHES[credential.role]:
+    if not may_publish(credential.role, event_type, payload):
         raise NotPermitted(f"a {credential.role.value} credential may not publish {event_type.value}", field="type")
     if not credential.speaks_for(payload.tenant):
         raise NotPermitted(f"credential {credential.kid} is not of this tenant", field="tenant")

@@ -6,7 +6,7 @@ field and quote no content.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 from memsluice.events.models import (
@@ -23,6 +23,8 @@ from memsluice.events.models import (
     Zone,
 )
 from memsluice.producer.build import make
+
+APPEAL_VALID = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,11 @@ def command(
         Command, id=event_id, time=time, tenant=tenant, action=action, target=target, expires_at=expires_at,
         digest=digest, reason=reason, parameters=dict(parameters or {}), held=held, policy=policy,
     )  # fmt: skip
+
+
+def appeal(event_id: str, time: datetime, tenant: str, target: str) -> Command:
+    """Return the payload of a request to review a held write, ``target``; it is void after a day."""
+    return command(event_id, time, tenant, Action.APPEAL, target, time + APPEAL_VALID)
 
 
 def _listed(options: WriteOptions) -> dict[str, Any]:

@@ -43,6 +43,10 @@ class MemoryWriter(_Channel):
         """
         return self.publish(requests.write(event_id or self.new_id(), time or self.now(), session, content, options))
 
+    def appeal(self, tenant: str, event_id: str) -> "Future[Receipt]":
+        """Ask for a review of a write of this credential that was held. The gate takes one request a write."""
+        return self.publish(requests.appeal(self.new_id(), self.now(), tenant, event_id))
+
 
 class RecallChannel(_Channel):
     """Publishes recalls with a reader's credential. Wait for the receipt before the content is shown."""

@@ -9,8 +9,9 @@ from memsluice.errors import SealError
 from memsluice.events.names import TARGET_HEADER
 from memsluice.events.partition import partition_of
 from memsluice.inspect.collect import AuditTopic
-from memsluice.quarantine.entries import Entry, Ruled, State, read_entry, read_ruling, state_of
+from memsluice.quarantine.entries import Entry, Outcome, Ruled, State, read_entry, read_ruling, state_of
 from memsluice.quarantine.filters import Filter
+from memsluice.quarantine.order import FollowedTopic
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Record
 
@@ -19,17 +20,22 @@ ENTRIES_MAX = 50_000
 WHOLE_MAX = 64
 """Entries that one look holds with their content."""
 ATTEMPTS_MAX = 8
-"""Refused commands that are remembered of one entry."""
+"""Commands that are remembered of one entry, besides the one that closed it: the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An entry, what became of it, and the commands about it: the one carried out, and the last refused ones."""
+    """An entry, what became of it, the command that closed it, and the last of the others about it."""
 
     entry: Entry
     state: State
     ruled: Ruled | None
-    refused: tuple[Ruled, ...]
+    others: tuple[Ruled, ...]
+
+    @property
+    def appeal(self) -> Ruled | None:
+        """Its writer's request for a review, of which the gate takes one; None where there is none."""
+        return next((one for one in self.others if one.outcome is Outcome.APPEALED), None)
 
 
 @dataclass(slots=True)
@@ -47,7 +53,7 @@ _Key = tuple[str, str, str]
 
 def look(
     held: AuditTopic,
-    audit: AuditTopic,
+    audit: FollowedTopic,
     keyring: Keyring,
     wanted: Filter,
     *,
@@ -69,14 +75,16 @@ def look(
         for record in held.read(partition):
             _take(found, entries, keyring, record, wanted, room, whole)
         targets = {entry.event_id.encode() for entry in list(entries.values())[before:]}
-        rulings = _rulings(found, audit.read(partition), keyring, targets) if targets else {}
+        rulings = {}
+        if targets:  # what is decided about an entry lies behind its being held
+            since = audit.at(partition, min(entry.held_ms for entry in list(entries.values())[before:]))
+            rulings = _rulings(found, audit.read(partition, since), keyring, targets)
         for key in list(entries)[before:]:
             about = rulings.get(key[:2], [])
-            ruled = next((one for one in about if one.carried_out and one.digest == key[2]), None)
+            ruled = next((one for one in about if one.closes and one.digest == key[2]), None)
             state = state_of(entries[key], ruled, now_ms, age_days(key[0]))
             if wanted.wants(state):
-                refused = tuple(one for one in about if not one.carried_out)[-ATTEMPTS_MAX:]
-                found.seen.append(Seen(entries[key], state, ruled, refused))
+                found.seen.append(Seen(entries[key], state, ruled, tuple(one for one in about if not one.closes)))
     found.seen.sort(key=lambda one: (one.entry.held_ms, one.entry.tenant, one.entry.record_offset))
     return found
 
@@ -124,20 +132,25 @@ def _rulings(
             continue
         seen.add(ruled.command_id)
         about = rulings.setdefault((ruled.tenant, ruled.target), [])
-        if ruled.carried_out or len(about) < ATTEMPTS_MAX:
-            about.append(ruled)
+        about.append(ruled)
+        passing = [one for one in about if not one.closes and one.outcome is not Outcome.APPEALED]
+        if len(passing) > ATTEMPTS_MAX:
+            about.remove(passing[0])
     return rulings
 
 
 def look_whole(held: AuditTopic, keyring: Keyring, seen: Iterable[Seen]) -> Iterator[Seen]:
     """Yield the entries of a listing once more, with their contents, one at a time. Raises StoreUnavailable."""
-    wanted = {(one.entry.partition, one.entry.record_offset): one for one in seen}
-    for partition in sorted({partition for partition, _ in wanted}):
-        first = min(offset for number, offset in wanted if number == partition)
-        for record in held.read(partition, first):
-            one = wanted.get((partition, record.offset))
-            if one is not None:
-                yield replace(one, entry=read_entry(keyring, record, whole=True))
+    wanted: dict[int, dict[int, Seen]] = {}
+    for one in seen:
+        wanted.setdefault(one.entry.partition, {})[one.entry.record_offset] = one
+    for partition, there in sorted(wanted.items()):
+        last = max(there)
+        for record in held.read(partition, min(there)):
+            if record.offset in there:
+                yield replace(there[record.offset], entry=read_entry(keyring, record, whole=True))
+            if record.offset >= last:
+                break
 
 
 @dataclass(frozen=True, slots=True)

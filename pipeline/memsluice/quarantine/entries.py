@@ -15,7 +15,13 @@ from memsluice.stages.records import Record
 
 PREVIEW_CHARS = 120
 DAY_MS = 86_400_000
-REVIEWS = (Action.RELEASE.value, Action.REJECT.value)
+REVIEWS = (Action.RELEASE.value, Action.REJECT.value, Action.REPLAY.value, Action.APPEAL.value)
+LISTED = ("decided_ms", "content_digest", "reasons", "score", "channel", "agent", "principal", "session", "kid",
+          "policy", "tier", "taint")  # fmt: skip
+"""Fields of a verdict that an entry of a list keeps."""
+CARRIED_OUT = {"review.released", "review.rejected", "review.appealed", "replay.decided"}
+DRY = "replay.dry_run"
+"""Codes of the findings by which the gate says that it did what was ordered, or would have."""
 
 
 class State(StrEnum):
@@ -27,12 +33,26 @@ class State(StrEnum):
     LAPSED = "lapsed"
 
 
+class Outcome(StrEnum):
+    """What a command came to, a producer's appeal among them.
+
+    ``held`` is a replay's that decided to hold again; ``dry`` one's that changed nothing.
+    """
+
+    RELEASED = "released"
+    REJECTED = "rejected"
+    HELD = "held"
+    DRY = "dry"
+    APPEALED = "appealed"
+    REFUSED = "refused"
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One held write. ``offset`` is its intake offset, ``record_offset`` that of its quarantine record.
 
     ``write`` and ``sealed`` (the sealed write as JSON text, which a release carries) are None and "" in a list, where
-    ``preview`` alone is kept: at most PREVIEW_CHARS characters of the content.
+    ``preview`` alone is kept, at most PREVIEW_CHARS characters of the content, and LISTED of the verdict.
     """
 
     tenant: str
@@ -74,23 +94,29 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """What the audit says of one command about a held write."""
+    """What the audit says of one command about a held write.
 
+    ``decision`` is the write's: of a refused command and an appeal None, of a dry run what would have been decided.
+    """
+
+    outcome: Outcome
     tenant: str
     target: str
     digest: str
     action: str
     command_id: str
-    decision: Decision
+    decision: Decision | None
     reasons: tuple[str, ...]
+    score: float | None
+    policy: str
     kid: str
     at_ms: int
     object_id: str | None
 
     @property
-    def carried_out(self) -> bool:
-        """Whether the gate did what was ordered."""
-        return self.decision in (Decision.ACCEPT, Decision.CONTAIN, Decision.RECORD)
+    def closes(self) -> bool:
+        """Whether the write is decided by it for good."""
+        return self.outcome in (Outcome.RELEASED, Outcome.REJECTED)
 
 
 def read_entry(keyring: Keyring, record: Record, *, whole: bool) -> Entry:
@@ -107,11 +133,19 @@ def read_entry(keyring: Keyring, record: Record, *, whole: bool) -> Entry:
         partition=record.partition,
         offset=sealed.position.offset,
         record_offset=record.offset,
-        verdict=verdict,
+        verdict=verdict if whole else _slim(verdict),
         preview=write.content[:PREVIEW_CHARS],
         write=write if whole else None,
         sealed=value.decode() if whole else "",
     )
+
+
+def _slim(verdict: dict[str, Any]) -> dict[str, Any]:
+    """Return what a list needs of a verdict: tens of thousands of them are held at once."""
+    slim = {name: verdict[name] for name in LISTED if name in verdict}
+    score = slim.get("score")
+    findings = [{"code": f["code"]} for f in verdict["findings"] if f["code"] in verdict["reasons"]]
+    return {**slim, "score": score and {"score": score["score"]}, "findings": findings}
 
 
 def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
@@ -121,14 +155,18 @@ def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
     try:
         if verdict.get("action") not in REVIEWS or verdict["decision"] == Decision.DUPLICATE:
             return None
+        outcome, decision = _outcome(verdict)
         return Ruled(
+            outcome=outcome,
             tenant=tenant,
             target=verdict["target"],
             digest=verdict["content_digest"],
             action=verdict["action"],
             command_id=verdict["event_id"],
-            decision=Decision(verdict["decision"]),
+            decision=decision,
             reasons=tuple(verdict["reasons"]),
+            score=None if verdict["score"] is None else verdict["score"]["score"],
+            policy=verdict["policy"],
             kid=verdict["kid"],
             at_ms=verdict["decided_ms"],
             object_id=verdict["object_id"],
@@ -137,8 +175,25 @@ def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
         raise SealError(f"verdict is not of this version ({type(error).__name__})") from None
 
 
+def _outcome(verdict: dict[str, Any]) -> tuple[Outcome, Decision | None]:
+    """Return what a command came to, and the decision about the write. Raises KeyError, ValueError."""
+    told = {finding["code"]: finding["detail"] for finding in verdict["findings"]}
+    if DRY in told:
+        return Outcome.DRY, Decision(told[DRY]["would"])
+    if not told.keys() & CARRIED_OUT:
+        return Outcome.REFUSED, None
+    if verdict["action"] == Action.APPEAL.value:
+        return Outcome.APPEALED, None
+    decision = Decision(verdict["decision"])
+    if verdict["action"] == Action.REJECT.value:
+        return Outcome.REJECTED, Decision.REJECT
+    if verdict["object_id"] is not None:
+        return Outcome.RELEASED, decision
+    return (Outcome.REJECTED if decision is Decision.REJECT else Outcome.HELD), decision
+
+
 def state_of(entry: Entry, ruled: Ruled | None, now_ms: int, age_days: int) -> State:
-    """Return what became of an entry, given the command that was carried out about it, if one was."""
+    """Return what became of an entry, given the command that closed it, if one did."""
     if ruled is not None:
-        return State.RELEASED if ruled.action == Action.RELEASE.value else State.REJECTED
+        return State.RELEASED if ruled.outcome is Outcome.RELEASED else State.REJECTED
     return State.LAPSED if now_ms >= entry.held_ms + age_days * DAY_MS else State.PENDING

@@ -4,35 +4,45 @@ A command holds for VALID_S: long enough to pass a busy pipeline, short enough t
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.seals import open_
-from memsluice.errors import ConfigError, SealError
+from memsluice.errors import ConfigError
 from memsluice.events.limits import HELD_CHARS_MAX
 from memsluice.events.models import Action, Command
-from memsluice.events.names import VERDICT
 from memsluice.events.partition import partition_of
 from memsluice.gate.review import OFFSET_PARAMETER
 from memsluice.inspect.collect import AuditTopic
 from memsluice.producer import requests
 from memsluice.quarantine.entries import Entry, Ruled, read_ruling
 from memsluice.stages.headers import EVENT_ID
+from memsluice.stages.records import Record
 
 VALID_S = 900
-POLL_S = 0.2
+POLL_S, PAUSE_S = 0.2, 0.02
 
 
-def order(entry: Entry, action: Action, command_id: str, now: datetime, reason: str = "") -> Command:
-    """Return the command about an entry, which was read with its content: bound to its digest, void after VALID_S.
+def order(
+    entry: Entry,
+    action: Action,
+    command_id: str,
+    now: datetime,
+    reason: str = "",
+    *,
+    valid: timedelta = timedelta(seconds=VALID_S),
+    parameters: Mapping[str, str] | None = None,
+) -> Command:
+    """Return the command about an entry, which was read with its content: bound to its digest, void after ``valid``.
 
     Raises ConfigError for a write too large to be carried, MalformedEvent or LimitExceeded for the reason.
     """
-    if action is Action.RELEASE and len(entry.sealed) > HELD_CHARS_MAX:
+    carries = action in (Action.RELEASE, Action.REPLAY)
+    if carries and len(entry.sealed) > HELD_CHARS_MAX:
         raise ConfigError(
-            f"a release carries the write, and this one has {len(entry.sealed)} characters once sealed, at most "
+            f"a {action.value} carries the write, and this one has {len(entry.sealed)} characters once sealed, at most "
             f"{HELD_CHARS_MAX} fit: it can only be rejected"
         )
     return requests.command(
@@ -41,12 +51,22 @@ def order(entry: Entry, action: Action, command_id: str, now: datetime, reason: 
         entry.tenant,
         action,
         entry.event_id,
-        now + timedelta(seconds=VALID_S),
+        now + valid,
         digest=entry.digest,
         reason=reason,
-        parameters={OFFSET_PARAMETER: str(entry.offset)} if entry.repeated_id else {},
-        held=entry.sealed if action is Action.RELEASE else None,
+        parameters={**(parameters or {}), **({OFFSET_PARAMETER: str(entry.offset)} if entry.repeated_id else {})},
+        held=entry.sealed if carries else None,
     )
+
+
+class FollowedTopic(AuditTopic, Protocol):
+    """An audit topic that can be entered at a time, and followed while it grows."""
+
+    def at(self, partition: int, since_ms: int) -> int:
+        """Return an offset before which nothing was appended at or after a time (Unix ms). Raises StoreUnavailable."""
+
+    def follow(self, offsets: Mapping[int, int], timeout_s: float) -> list[Record]:
+        """Return what partitions hold from these offsets on, waiting at most so long. Raises StoreUnavailable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +83,40 @@ class Bookmark:
         return cls(partition, audit.end(partition))
 
 
-def answer(
-    audit: AuditTopic,
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the gate made of a command; ``ruled`` is None where the command's id was answered before: a repetition."""
+
+    command: Command
+    ruled: Ruled | None
+
+
+def answers(
+    audit: FollowedTopic,
     keyring: Keyring,
-    command: Command,
-    since: Bookmark,
+    commands: Iterable[Command],
+    since: Iterable[Bookmark],
     wait_s: float,
     *,
     monotonic: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> Ruled | None:
-    """Return what the gate made of a command, or None where the audit does not say within ``wait_s`` seconds.
+) -> dict[str, Answer]:
+    """Return the answers to commands by their ids: of all, or of those that the audit has within ``wait_s`` seconds.
 
-    Raises StoreUnavailable where the audit cannot be read, SealError where the answer does not verify.
+    ``since`` are bookmarks of the commands' partitions. Raises StoreUnavailable where the audit cannot be read,
+    SealError where an answer does not verify.
     """
-    deadline, offset = monotonic() + wait_s, since.offset
+    waiting = {command.id.encode(): command for command in commands}
+    found, offsets = dict[str, Answer](), {mark.partition: mark.offset for mark in since}
+    deadline = monotonic() + wait_s
     while True:
-        for record in audit.read(since.partition, offset):
-            offset = record.offset + 1
-            if (EVENT_ID, command.id.encode()) in record.headers and record.key == command.tenant.encode():
-                ruled = read_ruling(keyring, record)
-                if ruled is None:  # a duplicate: an id is made anew for each command
-                    told = open_(keyring, command.tenant, VERDICT, record.value or b"")
-                    raise SealError(f"the audit answers {told['decision']} to a new command")
-                return ruled
-        if monotonic() >= deadline:
-            return None
-        sleep(POLL_S)
+        records = audit.follow(offsets, POLL_S)
+        for record in records:
+            offsets[record.partition] = record.offset + 1
+            command = waiting.get(dict(record.headers).get(EVENT_ID) or b"")
+            if command is not None and record.key == command.tenant.encode():
+                found.setdefault(command.id, Answer(command, read_ruling(keyring, record)))
+        if len(found) == len(waiting) or monotonic() >= deadline:
+            return found
+        if not records:
+            sleep(PAUSE_S)

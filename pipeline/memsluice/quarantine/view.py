@@ -13,6 +13,7 @@ from typing import Any
 from memsluice.gate import instructions
 from memsluice.gate.unicode import hidden, normalise
 from memsluice.quarantine.collect import Seen
+from memsluice.quarantine.entries import Ruled
 from memsluice.recall.show import duration, visible
 
 CONTEXT_CHARS = 40
@@ -96,7 +97,7 @@ def lines(seen: Seen, now_ms: int, words: Callable[[str], str]) -> list[Line]:
     shown = [
         _line("entry", f"{name(entry.event_id)}  tenant {name(entry.tenant)}"),
         _line("state", _state(seen, now_ms)),
-        *(_line("refused", f"{one.action} {name(one.command_id)}: {', '.join(one.reasons)}") for one in seen.refused),
+        *(_line(one.outcome.value, _about(one)) for one in seen.others),
         *(_line("held for", f"{code}  {words(code)}") for code in entry.reasons),
         *_findings(verdict),
         *_score(verdict),
@@ -124,6 +125,12 @@ def _state(seen: Seen, now_ms: int) -> str:
         return f"{seen.state.value}, held for {age}"
     by, at = name(seen.ruled.kid), duration(now_ms - seen.ruled.at_ms)
     return f"{seen.state.value} by {by} {at} ago (command {name(seen.ruled.command_id)}), held {age} ago"
+
+
+def _about(one: Ruled) -> str:
+    decided = "" if one.decision is None else f" ({one.decision.value})"
+    why = f": {', '.join(one.reasons)}" if one.reasons else ""
+    return f"by {one.action} {name(one.command_id)}{decided}{why}"
 
 
 def _findings(verdict: dict[str, Any]) -> list[Line]:

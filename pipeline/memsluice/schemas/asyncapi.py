@@ -23,12 +23,12 @@ BINDING = "0.5.0"
 SCHEMA_FORMAT = "application/schema+json;version=draft-2020-12"
 EVENT_ID_HEADER = "memsluice-event-id"
 
-_EVENTS = (EventType.WRITE, EventType.RECALL, EventType.OBSERVATION)
+_EVENTS = (EventType.WRITE, EventType.RECALL, EventType.OBSERVATION, EventType.COMMAND)
 _TITLES = {
     EventType.WRITE: "Something wants to be remembered",
     EventType.RECALL: "An agent asked its memory",
     EventType.OBSERVATION: "A session was opened, or saw outside content",
-    EventType.COMMAND: "An operator's order",
+    EventType.COMMAND: "An order about what is held or landed; among the events, a producer's appeal",
 }
 _SIGNED = {
     names.SEALED: ("memsluice.sealed.v1", "An authenticated event, or the marker of a dead letter"),
@@ -38,7 +38,7 @@ _SIGNED = {
 }
 _RECEIVES = {
     names.EVENTS: ("seal", "Events of agents, readers and runtimes enter the gate."),
-    names.COMMANDS: ("seal", "Operators' commands enter the gate."),
+    names.COMMANDS: ("seal", "Operators' and reviewers' commands enter the gate."),
     names.SEALED: ("screen", "The one ordered input of a tenant is decided."),
     names.ACCEPTED: ("land", "Entries are landed in the store."),
 }

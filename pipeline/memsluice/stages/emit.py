@@ -71,11 +71,13 @@ def _sealed_again(keyring: Keyring, sealed: Sealed, verdict: dict[str, Any]) -> 
     return sealed_to_bytes(keyring, verdict["seal_kid"], replace(sealed, identity=identity, model=verdict["model"]))
 
 
-def _accepted(keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], partition: int, common: Headers) -> Output:
+def _accepted(
+    keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], partition: int, common: Headers, opened: Sealed | None
+) -> Output:
     """Return the record of what lands: the event itself, or the write that a release carries."""
     entry, kid, channel = sealed, verdict["kid"], verdict["channel"]
     if not isinstance(sealed.payload, Write):
-        released = carried(keyring, sealed)
+        released = opened or carried(keyring, sealed)
         if released is None or released.identity is None:  # it was there when it was decided
             raise StateError("the release of a held write carries none")
         entry, kid, channel = released, released.identity.kid, released.identity.channel
@@ -89,8 +91,17 @@ def _accepted(keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], partiti
     return Output(ACCEPTED, partition, entry.tenant.encode(), value, headers)
 
 
-def emit(keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], partition: int, headers: Headers) -> list[Output]:
+def emit(
+    keyring: Keyring,
+    sealed: Sealed,
+    verdict: dict[str, Any],
+    partition: int,
+    headers: Headers,
+    opened: Sealed | None = None,
+) -> list[Output]:
     """Return the audit record, and the accepted or the held record where the verdict asks for one.
+
+    ``opened`` is what :func:`carried` returned for it, where it was asked already.
 
     Raises StateError where a release no longer carries what it released.
     """
@@ -104,8 +115,8 @@ def emit(keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], partition: i
     told = ((TARGET_HEADER, verdict["target"].encode()),) if verdict.get("target") else ()
     outputs = [Output(AUDIT, partition, key, close(keyring, kid, tenant, VERDICT, verdict), (*common, *told))]
     if verdict["object_id"] is not None:
-        outputs.append(_accepted(keyring, sealed, verdict, partition, headers))
-    elif verdict["decision"] == Decision.QUARANTINE:
+        outputs.append(_accepted(keyring, sealed, verdict, partition, headers, opened))
+    elif verdict["decision"] == Decision.QUARANTINE and isinstance(sealed.payload, Write):  # a replayed one lies there
         held = held_to_bytes(keyring, kid, tenant, sealed=_sealed_again(keyring, sealed, verdict), verdict=verdict)
         outputs.append(Output(QUARANTINE, partition, key, held, common))
     return outputs

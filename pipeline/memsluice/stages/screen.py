@@ -118,10 +118,11 @@ class ScreenStage:
             admission_kid=keyring.signing(Purpose.ADMISSION, self._now_ms()).kid,
         )
         state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy))
-        outcome = decide(state, sealed, policy, context, carried(keyring, sealed))
+        opened = carried(keyring, sealed)
+        outcome = decide(state, sealed, policy, context, opened)
         chain = TenantRows(rows, sealed.tenant, now_ms).get(CHAIN, "") or {"seq": 0, "digest": ""}
         verdict = outcome.record | {"chain_seq": chain["seq"] + 1, "chain_previous": chain["digest"]}
-        outputs = emit(keyring, sealed, verdict, record.partition, passed_on(record.headers))
+        outputs = emit(keyring, sealed, verdict, record.partition, passed_on(record.headers), opened)
         link = {"seq": verdict["chain_seq"], "digest": sha256(outputs[0].value or b"").hexdigest()}
         outcome.changes[(CHAIN, "")] = link
         changes = [self._event_change(sealed, outcome, verdict, rows, now_ms)]

@@ -167,6 +167,15 @@ _ALL = (
         "Growth of a *screen* worker's resident memory over the second half of that day, state being on disk.",
     ),
     Figure(
+        "replay_ratio",
+        "replaying:replay_ratio",
+        ">=",
+        0.8,
+        "x",
+        "Held writes that a replay decides in a second over those decided the first time, on the real stack; before, a "
+        "replay of all 10,000 is killed ten times, resumed, and decides each once and in order.",
+    ),
+    Figure(
         "malformed_preserved",
         "malformed:malformed_preserved",
         "==",

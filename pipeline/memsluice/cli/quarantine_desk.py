@@ -1,0 +1,119 @@
+"""What the commands of ``memsluice quarantine`` share: options, the place they work at, and what they look for."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from memsluice.clock import wall_ms
+from memsluice.errors import ConfigError
+
+if TYPE_CHECKING:
+    from memsluice.quarantine.collect import Listing, Seen
+    from memsluice.quarantine.desk import Desk
+    from memsluice.quarantine.filters import Filter
+
+Home = Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice", show_default=False)]
+Tenant = Annotated[str | None, typer.Option(help="Of this tenant alone; reads one partition.", show_default=False)]
+Reason = Annotated[str | None, typer.Option(help="A reason code, or its module: rates.", show_default=False)]
+Since = Annotated[str | None, typer.Option(help="Held since: 30m, 24h, 7d ago, or a date and time.")]
+Until = Annotated[str | None, typer.Option(help="Held before: 30m, 24h, 7d ago, or a date and time.")]
+Source = Annotated[str | None, typer.Option(help="A channel, agent, principal, session or key id.")]
+MinScore = Annotated[float | None, typer.Option(help="With an anomaly score of at least this.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Entry = Annotated[str, typer.Argument(help="Event id of the held write, as `list` shows it.")]
+Offset = Annotated[int | None, typer.Option(help="Its intake offset, where several have that id.", show_default=False)]
+Yes = Annotated[bool, typer.Option("--yes", help="Sign without asking.")]
+Why = Annotated[str, typer.Option("--why", help="For those who read the commands later; part of what is signed.")]
+Wait = Annotated[float, typer.Option(min=0, max=600, help="Seconds to wait for the gate's answer.")]
+
+
+@contextmanager
+def open_desk(home: Path | None) -> Iterator["Desk"]:
+    """Give the running stack (or the deployment that the environment names), else the home's embedded log.
+
+    Raises ConfigError, in one sentence, where there is neither.
+    """
+    from memsluice.cli.recall import deployment_named
+    from memsluice.home import Home
+    from memsluice.quarantine import desk
+    from memsluice.stack.control import is_running
+
+    place = Home.at(home)
+    with ExitStack() as closing:
+        if is_running(place.layout) or (home is None and deployment_named()):
+            yield desk.on_kafka(home, closing)
+        elif place.log_file.exists():
+            yield desk.embedded(place, closing)
+        else:
+            raise ConfigError(
+                f"There is no quarantine at {place.path}: start a stack with `memsluice stack up`, or try "
+                "`memsluice demo`"
+            )
+
+
+def build_filter(
+    tenant: str | None, reason: str | None, since: str | None, until: str | None, source: str | None,
+    min_score: float | None, *, everything: bool,
+) -> "Filter":  # fmt: skip
+    """Return the filter of a command line. Raises ConfigError for a time that is none."""
+    from memsluice.quarantine.entries import State
+    from memsluice.quarantine.filters import Filter, moment_ms
+
+    return Filter(
+        tenant=tenant,
+        reason=reason,
+        since_ms=None if since is None else moment_ms(since, wall_ms()),
+        until_ms=None if until is None else moment_ms(until, wall_ms()),
+        source=source,
+        min_score=min_score,
+        states=None if everything else frozenset({State.PENDING}),
+    )
+
+
+def look_at(desk: "Desk", home: Path | None, wanted: "Filter", *, whole: bool = False) -> "Listing":
+    """Read the quarantine and the audit; see :func:`memsluice.quarantine.collect.look`."""
+    from memsluice.home import Home
+    from memsluice.quarantine.collect import look
+    from memsluice.topics.names import PARTITIONS
+
+    policies = Home.at(home).policies()
+    with Console(stderr=True).status("reading the quarantine and the audit"):
+        return look(
+            desk.held, desk.audit, desk.keys.keyring(), wanted, partitions=PARTITIONS, now_ms=wall_ms(),
+            age_days=lambda tenant: policies.of(tenant).quarantine.age_days, whole=whole,
+        )  # fmt: skip
+
+
+def find_one(desk: "Desk", home: Path | None, event_id: str, tenant: str | None, offset: int | None) -> "Seen":
+    """Return one entry with its content. Raises ConfigError where none or several have the id."""
+    from memsluice.quarantine.filters import Filter
+    from memsluice.recall.show import visible
+
+    found = look_at(desk, home, replace(Filter(tenant=tenant), event_id=event_id), whole=True)
+    seen = [one for one in found.seen if offset is None or one.entry.offset == offset]
+    if not seen:
+        who = "any tenant" if tenant is None else f"tenant {visible(tenant, 80)}"
+        raise ConfigError(f"nothing held of {who} has the id {visible(event_id, 160)}; {desk.name} was read")
+    if len(seen) > 1:
+        those = ", ".join(f"--tenant {one.entry.tenant} --offset {one.entry.offset}" for one in seen)
+        raise ConfigError(f"{len(seen)} held writes have the id {visible(event_id, 160)}; say which: {those}")
+    return seen[0]
+
+
+def sum_up(console: Console, found: Any, desk: "Desk", shown: int) -> None:
+    """Say how many were found where, and what is not shown and why."""
+    told = [(f"{len(found.seen)} of {found.read} held writes, from {desk.name}", "dim")]
+    if len(found.seen) > shown:
+        told.append((f"{len(found.seen) - shown} more: narrow the filter, or raise --limit", "yellow"))
+    if found.left_out:
+        told.append((f"{found.left_out} left out: one look holds no more; narrow the filter", "yellow"))
+    if found.unverified:
+        told.append((f"{found.unverified} records do not verify under this home's keys: not shown", "red"))
+    for text, style in told:
+        console.print(Text(text, style=style), soft_wrap=True)

@@ -1,0 +1,67 @@
+"""A decision while it is made: the findings so far, and the checks that a write and its replay share."""
+
+from dataclasses import dataclass, field
+
+from memsluice.envelope.codec import Vector
+from memsluice.envelope.seals import Sealed
+from memsluice.events.models import Kind, Write
+from memsluice.gate import instructions, memsad_state
+from memsluice.gate.memsad_state import MemsadState
+from memsluice.gate.monitor import Label
+from memsluice.gate.placing import NOWHERE, Place
+from memsluice.gate.policy import Policy
+from memsluice.gate.rows import TenantRows
+from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score
+
+FOUND_MAX = 8
+FIRM = ("monitor.rule_3_immutable", "limits.content_bytes", "duplicates.other_content", "replay.standing")
+"""Findings that hold in shadow mode too: what they stop would take the place of an entry, or is too large for one."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """``about`` is the write that the verdict places: the event itself, or the one that a command lets in."""
+
+    findings: list[Finding] = field(default_factory=list)
+    score: Score | None = None
+    tau: Label | None = None
+    memsad: MemsadState | None = None
+    vector: Vector | None = None
+    place: Place = NOWHERE
+    about: Sealed | None = None
+
+    def decision(self) -> Decision:
+        """Return the strongest that was asked for."""
+        return max((f.decision for f in self.findings), key=SEVERITY.index, default=Decision.ACCEPT)
+
+    def add(self, *findings: Finding | None) -> None:
+        """Take findings; None is none."""
+        self.findings += [finding for finding in findings if finding is not None]
+
+    def lands(self, policy: Policy) -> bool:
+        """Whether a write with these findings lands. Shadow mode, too, overwrites no protected key."""
+        firm = any(finding.code in FIRM for finding in self.findings)
+        return self.decision() in (Decision.ACCEPT, Decision.CONTAIN) or (policy.mode == "shadow" and not firm)
+
+    def screen(self, write: Write, policy: Policy) -> None:
+        """Screen what is written. What is contained anyway is data in its own zone: reported, not held, by default."""
+        contained = self.decision() is Decision.CONTAIN and not policy.instructions.hold_contained
+        least = Decision.ACCEPT if contained else Decision.QUARANTINE
+        if policy.instructions.enabled:
+            matches = instructions.find(write.content)
+            if matches:
+                detail = {"patterns": sorted({match.name for match in matches})[:FOUND_MAX], "count": len(matches)}
+                self.add(Finding("instructions.found", least, detail))
+            if write.kind is Kind.FACTS and len(write.content) > policy.instructions.facts_chars_max:
+                longest = {"chars": len(write.content), "chars_max": policy.instructions.facts_chars_max}
+                self.add(Finding("instructions.long_fact", least, longest))
+        if policy.memsad.enabled and self.vector is not None and self.memsad is not None:
+            self.score, finding = memsad_state.check(self.memsad, self.vector, policy.memsad, least)
+            self.add(finding)
+
+    def learn(self, rows: TenantRows, entry: Sealed, decision: Decision) -> None:
+        """Calibrate on what went to guidance and came over a trusted channel."""
+        assert entry.identity is not None
+        learns = decision is Decision.ACCEPT and entry.identity.tier.trusted
+        if learns and self.vector is not None and self.memsad is not None:
+            self.memsad = self.memsad.learned(rows, self.vector)

@@ -1,0 +1,104 @@
+"""Replay: a held write is decided again, under the policy and the calibration in force now (DESIGN, section 3).
+
+Only the check of its event id is left out, since it is the same event. Taint never falls: what tainted it when it was
+held still does, and what taints its ancestors or its session now does too. A doubt about its sender or id stays. A
+write counts against its rate once: here only where it was held for the rate.
+"""
+
+from memsluice.envelope.seals import Sealed
+from memsluice.events.models import Command, Tier, Write
+from memsluice.gate import limits, monitor, rates, review, sessions
+from memsluice.gate.draft import Draft
+from memsluice.gate.memsad_state import MemsadState
+from memsluice.gate.monitor import Label
+from memsluice.gate.placing import NOWHERE, keep_lineage, place
+from memsluice.gate.policy import Policy
+from memsluice.gate.review import At, Held, Ruling, refused
+from memsluice.gate.rows import TenantRows
+from memsluice.gate.verdict import Decision, Finding
+
+DRY_PARAMETER = "dry"
+"""Parameter of a replay that only says what it would decide."""
+
+
+def decide(
+    rows: TenantRows, command: Command, carried: Sealed | None, policy: Policy, at: At, memsad: MemsadState | None
+) -> Ruling:
+    """Decide a held write again, or say why not; see :func:`memsluice.gate.review.decide` for the arguments.
+
+    What is held again stays in its place, with its new reasons; nothing is counted twice.
+    """
+    held = review.find(rows, command)
+    if isinstance(held, Finding):
+        return refused(held)
+    if not review.is_the_held_one(held.row, command, carried):
+        return refused(Finding("review.other_record", Decision.REJECT, {"carried": carried is not None}))
+    assert carried is not None
+    dry = DRY_PARAMETER in command.parameters
+    view = rows.fork() if dry else rows
+    again = _judged(view, held, carried, policy, at, memsad)
+    decision = again.decision()
+    detail = {"was": held.row["codes"], "would" if dry else "now": decision.value}
+    code = Finding("replay.dry_run", Decision.ACCEPT, detail) if dry else _told(detail)
+    findings = (*again.findings, code)
+    if dry:
+        return Ruling(findings, Decision.RECORD, NOWHERE, carried, again.tau, again.score)
+    return _carried_out(rows, held, command, carried, policy, at, again, findings)
+
+
+def _told(detail: dict[str, object]) -> Finding:
+    return Finding("replay.decided", Decision.ACCEPT, detail)
+
+
+def _judged(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at: At, memsad: MemsadState | None) -> Draft:
+    """Return the findings of every check that still applies."""
+    write, identity, row = carried.payload, carried.identity, held.row
+    assert isinstance(write, Write)
+    assert identity is not None
+    draft = Draft(memsad=memsad, vector=carried.vector())
+    for code in review.standing(row):
+        draft.add(Finding("replay.standing", Decision.QUARANTINE, {"code": code}))
+    session = sessions.load(rows, write.session) or sessions.Session(write.agent, write.principal)
+    draft.tau = _never_less(row, monitor.label(rows, write, identity, session))
+    draft.add(*monitor.check_write(rows, write, identity, draft.tau, policy))
+    draft.add(*limits.check(write, policy))
+    if draft.decision() is not Decision.REJECT:
+        draft.screen(write, policy)
+        if "rates.exceeded" in row["codes"]:
+            draft.add(rates.check(rows, write.principal, identity, policy, at.now_ms))
+    return draft
+
+
+def _never_less(row: object, now: Label) -> Label:
+    """Return a label that is as tainted as the one the write was held with, and as the one it would get now."""
+    assert isinstance(row, dict)
+    causes = dict.fromkeys((*row["causes"], *now.causes))
+    tier = Tier(max(row["tier"], now.tier))
+    return Label(row["taint"] or now.taint, tuple(causes)[: sessions.CAUSES_MAX], tier)
+
+
+def _carried_out(
+    rows: TenantRows,
+    held: Held,
+    command: Command,
+    carried: Sealed,
+    policy: Policy,
+    at: At,
+    again: Draft,
+    findings: tuple[Finding, ...],
+) -> Ruling:
+    decision, tau, where = again.decision(), again.tau, NOWHERE
+    assert tau is not None
+    assert isinstance(carried.payload, Write)
+    label = {"taint": tau.taint, "causes": list(tau.causes), "tier": int(tau.tier)}
+    if again.lands(policy):
+        where = place(carried.payload, tau, decision, policy, at.now_ms)
+        keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms)
+        review.close(rows, held, "released", command, policy, at.now_ms)
+    elif decision is Decision.REJECT:
+        review.close(rows, held, "rejected", command, policy, at.now_ms)
+    else:
+        codes = {f.code for f in again.findings if f.decision is not Decision.ACCEPT} - {"replay.standing"}
+        kept = sorted({*codes, *review.standing(held.row)})
+        rows.put(review.KIND, held.row_id, {**held.row, **label, "codes": kept})
+    return Ruling(findings, decision, where, carried, tau, again.score)

@@ -64,3 +64,11 @@ def test_a_killed_worker_leaves_its_name_free(tmp_path: Path) -> None:
         child.wait(60)
     with held([tmp_path], "0"):
         pass
+
+
+@pytest.mark.parametrize("name", ["", "a/../../b", "..", "/elsewhere", "a b", "A", "x" * 64, "a\n", "\x1b]0;x"])
+def test_a_replicas_name_stays_in_its_folder(tmp_path: Path, name: str) -> None:
+    """A name is one folder below the stage's own; capitals, which Faust cannot tell apart, are no name either."""
+    with pytest.raises(ConfigError, match="--replica"):
+        run_worker([_spec("one")], NOWHERE, data_dir=tmp_path / "workers", replica=name)
+    assert list(tmp_path.iterdir()) == []

@@ -16,6 +16,7 @@ from memsluice.clock import wall_ms
 from memsluice.connection import Connection
 from memsluice.demo import show, summary
 from memsluice.demo.ledger import Ledger
+from memsluice.demo.own_home import alone
 from memsluice.demo.site import Message
 from memsluice.encoder import Encoder
 from memsluice.errors import StackError
@@ -210,7 +211,7 @@ def _producer(connection: Connection, user: str) -> Any:
 def stacked(console: Console, options: show.Options) -> None:
     """Bring the stack up where it is not running, play on it and print the summary."""
     home = Home.at(options.home)
-    with show.alone(home):
+    with alone(home):
         _stacked(console, options, home)
 
 

@@ -1,12 +1,11 @@
 """One showing of the demo, from an empty home to the summary."""
 
-import fcntl
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -20,6 +19,7 @@ from memsluice.demo.forge import EXPIRED
 from memsluice.demo.ledger import Ledger
 from memsluice.demo.live import Watch
 from memsluice.demo.memo import MemoEncoder
+from memsluice.demo.own_home import alone, wipe
 from memsluice.demo.play import Player
 from memsluice.demo.sample.day import WORLDS, day
 from memsluice.demo.sample.script import Act, Scene
@@ -36,7 +36,6 @@ from memsluice.lab.streams import Published, Restamp, Unsendable, ending, events
 
 DAY_MS = 86_400_000
 SOURCES = ("runtime", "reader", "user", "agent", "tool", "web")
-HOME_FILES = ("embedded.db", "store.db", "keyring.json", "registry.yaml", "keys.lock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +121,6 @@ def _tenant(item: Published | Unsendable) -> str | None:
     return item.payload.tenant if isinstance(item, Published) else None
 
 
-def wipe(home: Home) -> None:
-    """Delete what a demo left in a home; a stack's files stay."""
-    for name in HOME_FILES:
-        for path in home.path.glob(f"{name}*"):
-            path.unlink()
-    for path in (home.path / "credentials").glob("*.json"):
-        path.unlink()
-
-
 def issue(keys: KeyStore, titles: Mapping[str, str], now_ms: int) -> dict[tuple[str, str], Signer]:
     """Return signers of every tenant and source, an operator's, and one whose credential ran out long ago."""
     signers = cast.at_home(keys, titles, now_ms=now_ms, sources=SOURCES)
@@ -166,18 +156,6 @@ class Loading:
         return encoder
 
 
-@contextmanager
-def alone(home: Home) -> Iterator[None]:
-    """Hold the home for one demo at a time. Raises ConfigError where another one is at it."""
-    home.prepare()
-    with (home.path / "demo.lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(f"another demo is playing in {home.path}; wait for it, or give --home FOLDER") from None
-        yield
-
-
 def embedded(console: Console, options: Options) -> None:
     """Play on the embedded runtime and print the summary."""
     home = Home((options.home or Home.at().path / "demo").expanduser().resolve())
@@ -186,9 +164,9 @@ def embedded(console: Console, options: Options) -> None:
 
 
 def _embedded(console: Console, options: Options, home: Home) -> None:
-    loading = Loading()
     if options.fresh or options.home is None:
-        wipe(home)
+        wipe(home, named=options.home is not None)
+    loading = Loading()
     with console.status("issuing credentials"):
         known = KeyStore(home.path) if (home.path / "registry.yaml").exists() else None
         prepared = prepare(options, known, None)

@@ -33,6 +33,7 @@ from memsluice.home import Home
 from memsluice.keystore import KeyStore, issue_credential
 from memsluice.lab import cast
 from memsluice.lab.streams import Published, Restamp, Unsendable, ending, events_of, read_stream
+from memsluice.recall.show import visible
 
 DAY_MS = 86_400_000
 SOURCES = ("runtime", "reader", "user", "agent", "tool", "web")
@@ -172,7 +173,8 @@ def _embedded(console: Console, options: Options, home: Home) -> None:
         prepared = prepare(options, known, None)
         keys, begins_ms = open_keys(home, _start_ms(prepared))
         signers = issue(keys, prepared.titles, begins_ms)
-    console.print(f"  [green]✓[/] {len(signers)} credentials, keys of the gate in {home.path}", highlight=False)
+    where = summary.safe(str(home.path))
+    console.print(f"  [green]✓[/] {len(signers)} credentials, keys of the gate in {where}", highlight=False)
     ledger = Ledger(keys.keyring, time.monotonic)
     encoder = loading.wait(console)
     site = EmbeddedSite(home, ledger, DayClock(begins_ms), keys, encoder)
@@ -254,8 +256,8 @@ def next_commands(prepared: Prepared, home: Home, *, stack: bool) -> list[tuple[
     place = f"--home {shlex.quote(str(home.path))}"
     tenant, principal, question = _asked(prepared)
     commands = []
-    if tenant:
-        asks = f"memsluice recall {tenant} {shlex.quote(question)} --principal {shlex.quote(principal)} {place}"
+    asks = f"memsluice recall {tenant} {shlex.quote(question)} --principal {shlex.quote(principal)} {place}"
+    if tenant and visible(asks, len(asks)) == asks:  # else it could not be copied from the terminal
         commands.append((asks, "ask this memory yourself; only what verifies is shown"))
     commands.append((f"memsluice keys list {place}", "who may write, observe, read and order here"))
     if stack:

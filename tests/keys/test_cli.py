@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,17 @@ def test_the_table_shows_what_people_ask_for(keys: Any) -> None:
     kid = kid_of(keys("new", "user-channel", "--tenant", "acme", "--tier", "3")[1])
     (line,) = [line for line in keys("list")[1].splitlines() if kid in line]
     assert re.search(rf"{kid}\s+user_channel\s+user/3\s+acme\s+active\s+open\s+[0-9a-f]{{8}}", line)
+
+
+def test_what_is_listed_cannot_act_on_the_terminal(keys: Any, tmp_path: Path) -> None:
+    """A name in a file that was edited by hand is shown, and neither obeyed as an escape nor read as markup."""
+    store = KeyStore(tmp_path)
+    seal = next(key for key in store.load_keyring() if key.purpose.value == "seal")
+    store.save_keyring(store.load_keyring().with_key(replace(seal, kid="k\x1b[2J\x9b[/x]")))
+    code, output = keys("list")
+    assert code == 0
+    assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", output) == []
+    assert "k<U+001B>[2J<U+009B>[/x]" in output
 
 
 @pytest.mark.parametrize(

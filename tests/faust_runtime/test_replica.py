@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from memsluice.connection import Connection
 from memsluice.errors import ConfigError
 from memsluice.stages.faust.replica import held
 from memsluice.stages.faust.spec import StageSpec
 from memsluice.stages.faust.worker import run_worker
 
 from .dummies import Stamp
+from .harness import NOWHERE
 
-NOWHERE = Connection(bootstrap="127.0.0.1:1", weaviate_http_port=1, weaviate_grpc_port=1, users={"u": "x"})
 HOLD = """
 import sys, time
 from pathlib import Path
@@ -28,7 +27,13 @@ with held([Path(sys.argv[1])], "0"):
 
 def _spec(app_id: str) -> StageSpec:
     return StageSpec(
-        name="s", app_id=app_id, user="u", inputs=("in",), outputs=("out",), kind="batch", stage=lambda: Stamp("out")
+        name="s",
+        app_id=app_id,
+        user="admin",
+        inputs=("in",),
+        outputs=("out",),
+        kind="batch",
+        stage=lambda: Stamp("out"),
     )
 
 

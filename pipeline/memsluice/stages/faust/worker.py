@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import structlog
+from aiokafka.errors import KafkaConnectionError
 
 from memsluice.connection import Connection
 from memsluice.errors import ConfigError
@@ -121,13 +122,21 @@ class _Worker:
         try:
             done, _ = await asyncio.wait((crashed, failed, starting), return_when=asyncio.FIRST_COMPLETED)
             if starting in done and (error := starting.exception()) is not None:
-                app.runner.fail(error)
+                app.runner.fail(self._named(error))
             await asyncio.wait((crashed, failed), return_when=asyncio.FIRST_COMPLETED)
             if crashed.done():
                 app.runner.fail(app.crash_reason or RuntimeError("the app crashed"))
         finally:
             for future in (crashed, failed, starting):
                 future.cancel()
+
+    def _named(self, error: BaseException) -> BaseException:
+        """Return an error of the start, as a sentence where it is the commonest one."""
+        if not isinstance(error, KafkaConnectionError):
+            return error
+        return ConfigError(
+            f"no broker answers at {self._connection.bootstrap}; `memsluice stack up` starts the local one"
+        )
 
     async def _stop(self, tasks: list["asyncio.Task[Any]"]) -> None:
         for task in tasks:

@@ -86,6 +86,7 @@ def test_what_is_listed_cannot_act_on_the_terminal(keys: Any, tmp_path: Path) ->
         (["new", "producer"], "--tenant"),
         (["new", "producer", "--tenant", "a", "--channel", "fax"], "no channel"),
         (["new", "producer", "--tenant", "a", "--channel", "user"], "may not use channel user"),
+        (["new", "producer", "--tenant", "a", "--tier", "1"], "error: tier: channel agent gives tier"),
         (["new", "operator", "--tenant", "a", "--algorithm", "hmac-sha256"], "Ed25519 only"),
         (["new", "digest"], "never changes"),
         (["rotate", "nobody"], "keys list"),

@@ -30,6 +30,7 @@ COMMAND = [sys.executable, "-m", "memsluice.cli.main"]
 
 @dataclass(frozen=True)
 class Played:
+    home: Home
     pairs: list[Pair]
     unknown: int
     player: Player
@@ -53,6 +54,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     read = site.runtime.read
     each = list(ledger.each())
     result = Played(
+        home,
         [(sent, fate) for sent, fate in each if fate is not None],
         sum(fate is None for _, fate in each),
         player,
@@ -126,6 +128,15 @@ def test_tools_and_pages_are_kept_as_data_and_most_honest_writes_land(played: Pl
     found = outcome.honest(played.pairs)
     assert found.data_contained == found.data_writes > 0
     assert len(found.misplaced) <= found.writes / 10
+
+
+def test_log_and_store_are_their_owners_alone(played: Played) -> None:
+    """Content lies in both: they stay private where the home's own mode is lost, as in a copy or a backup."""
+    files = (played.home.log_file, played.home.store_file)
+    assert {file.name: f"{file.stat().st_mode & 0o777:o}" for file in files} == {
+        "embedded.db": "600",
+        "store.db": "600",
+    }
 
 
 def test_the_summary_counts_what_happened(played: Played) -> None:

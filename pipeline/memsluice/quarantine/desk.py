@@ -94,10 +94,9 @@ def embedded(home: Home, closing: ExitStack) -> Desk:
 def settle(assembly: "Assembly") -> None:
     """Run the stages over the home's log until nothing waits."""
     from memsluice.encoder import load_encoder
-    from memsluice.stores.faiss import FaissStore
 
     with ExitStack() as closing:
-        store = FaissStore(assembly.home.store_file)
+        store = assembly.local_store()
         closing.callback(store.close)
         runtime = assembly.embedded(load_encoder(), store)
         closing.callback(runtime.close)

@@ -10,6 +10,7 @@ from memsluice.encoder import Encoder, load_encoder
 from memsluice.errors import ConfigError
 from memsluice.home import Home
 from memsluice.keystore import KeyStore
+from memsluice.paths import private_file
 from memsluice.recall.freshness import FreshnessIndex, LogRecord
 from memsluice.stages.embedded import Embedded, Listener, LocalLog
 from memsluice.stages.land import LandStage
@@ -73,13 +74,19 @@ class Assembly:
     def embedded(self, encoder: Encoder, store: VectorStore, listener: Listener = lambda report: None) -> Embedded:
         """Return the embedded runtime over the home's log."""
         return Embedded(
-            self.home.log_file,
+            private_file(self.home.log_file),
             seal=self.seal(encoder),
             screen=self.screen(),
             land=self.land(store),
             now_ms=self.now_ms,
             listener=listener,
         )
+
+    def local_store(self) -> VectorStore:
+        """Return the home's vector store; it is made where there is none."""
+        from memsluice.stores.faiss import FaissStore
+
+        return FaissStore(private_file(self.home.store_file))
 
     def local_log(self) -> LocalLog:
         """Return the home's log without stages, for readers. Raises ConfigError where there is none yet."""

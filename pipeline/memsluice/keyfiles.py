@@ -196,9 +196,13 @@ def credential_from_bytes(data: bytes, source: str) -> SigningCredential:
 
 
 def problems(error: ValidationError) -> str:
-    """Return a validation error's fields and messages, without the input it quotes."""
+    """Return a validation error's fields and messages, without the input it quotes.
+
+    A rule over several fields has no place of its own: its message names them.
+    """
     # The input may hold a secret.
-    return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'file'}: {item['msg']}" for item in error.errors())
+    found = ((".".join(map(str, item["loc"])), item["msg"].removeprefix("Value error, ")) for item in error.errors())
+    return "; ".join(f"{place}: {what}" if place else what for place, what in found)
 
 
 def read_guarded(path: Path, *, secret: bool, remedy: str) -> bytes:

@@ -1,7 +1,8 @@
 """Where a deployment's files lie, below everything that reads or writes them.
 
 Two roots: the *cache* (jars and binaries; safe to delete, shared by all homes) and the *home* (data, credentials, keys,
-logs and run files of one deployment; mode 0700, every file in it 0600).
+logs and run files of one deployment; mode 0700, so that nobody else gets at anything in it; keys, credentials and the
+embedded log and store are of mode 0600 besides).
 """
 
 import os
@@ -31,6 +32,15 @@ def _resolve(given: Path | None, variable: str, default: Path) -> Path:
 def stack_file(home: Path) -> Path:
     """Return the file of a home's local stack: ports, versions, credentials, and how clients connect."""
     return home / "stack.json"
+
+
+def private_file(path: Path) -> Path:
+    """Return the path, having made an empty file of mode 0600 there where none was.
+
+    For SQLite, which takes an empty file for a new database, and gives what it puts beside it the same mode.
+    """
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    return path
 
 
 def write_private(path: Path, text: str) -> None:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,22 @@ def test_an_error_is_one_line_and_debug_shows_the_rest() -> None:
     assert "there is no stage 'polish'" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Traceback" in run("--debug", "work", "polish").stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("recall", "acme", "who?", "--home", "FILE"), ("demo", "--home", "FILE/home"), ("demo", "--home", "/proc/x")],
+)
+def test_a_home_that_cannot_be_is_one_line(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A file where a folder should be, a folder that cannot be made: a sentence that names it, and no traceback."""
+    file = tmp_path / "file"
+    file.touch()
+    named = [word.replace("FILE", str(file)) for word in words]
+    done = run(*named)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith("error: ")
+    assert named[-1] in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_part_that_cannot_be_imported_breaks_itself_alone(monkeypatch: pytest.MonkeyPatch) -> None:

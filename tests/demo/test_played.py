@@ -13,7 +13,8 @@ import pytest
 
 from memsluice.demo import outcome
 from memsluice.demo.embedded import DayClock, EmbeddedSite, last_working_day, open_keys
-from memsluice.demo.ledger import Ledger
+from memsluice.demo.ledger import Fate, Ledger, Sent
+from memsluice.demo.live import ticker_line
 from memsluice.demo.memo import MemoEncoder
 from memsluice.demo.outcome import Pair
 from memsluice.demo.play import Player
@@ -21,7 +22,7 @@ from memsluice.demo.sample.script import Attacker
 from memsluice.demo.show import issue, sample
 from memsluice.encoder import load_encoder
 from memsluice.home import Home
-from memsluice.topics.names import AUDIT, DEAD_LETTER
+from memsluice.topics.names import AUDIT, DEAD_LETTER, EVENTS
 
 START_MS = last_working_day(1_790_000_000_000)
 COMMAND = [sys.executable, "-m", "memsluice.cli.main"]
@@ -29,6 +30,7 @@ COMMAND = [sys.executable, "-m", "memsluice.cli.main"]
 
 @dataclass(frozen=True)
 class Played:
+    home: Home
     pairs: list[Pair]
     unknown: int
     player: Player
@@ -52,6 +54,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     read = site.runtime.read
     each = list(ledger.each())
     result = Played(
+        home,
         [(sent, fate) for sent, fate in each if fate is not None],
         sum(fate is None for _, fate in each),
         player,
@@ -127,6 +130,15 @@ def test_tools_and_pages_are_kept_as_data_and_most_honest_writes_land(played: Pl
     assert len(found.misplaced) <= found.writes / 10
 
 
+def test_log_and_store_are_their_owners_alone(played: Played) -> None:
+    """Content lies in both: they stay private where the home's own mode is lost, as in a copy or a backup."""
+    files = (played.home.log_file, played.home.store_file)
+    assert {file.name: f"{file.stat().st_mode & 0o777:o}" for file in files} == {
+        "embedded.db": "600",
+        "store.db": "600",
+    }
+
+
 def test_the_summary_counts_what_happened(played: Played) -> None:
     """Places, attacks and honest writes are three views of the same messages and add up."""
     places = outcome.places(played.pairs)
@@ -195,6 +207,34 @@ def test_a_stream_from_a_file_can_be_played(tmp_path: Path) -> None:
     assert "1 lines broke a limit" in shown.stdout
     asked = commands_in(shown.stdout)[0]
     assert run(*asked).returncode == 0
+
+
+def test_a_stream_cannot_act_on_the_terminal(tmp_path: Path) -> None:
+    """Escapes and markup in content, question, principal and file name are shown and not obeyed; a command that cannot
+    be copied from the screen is not offered."""
+    path = tmp_path / "[bold]x.jsonl"
+    hostile = "the alarm \x1b]0;title\x07 is \x1b[2J off \x9b31m [/red] \u202e now"
+    lines = [
+        {
+            "seq": seq, "kind": kind, "source": source, "text": f"{hostile} {seq}", "tenant": "t", "session": f"s{seq}",
+            "agent": "bot", "principal": "[/red]eve", "time": f"2026-03-02T0{seq}:00:00+00:00",
+        }
+        for seq, (kind, source) in enumerate((("write", "user"), ("write", "web"), ("query", "user")))
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    shown = run("demo", "--home", str(tmp_path / "home"), "--data", str(path))
+    assert shown.returncode == 0, shown.stderr
+    assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown.stdout) == []
+    assert shown.stdout.count("the alarm <U+001B>]0;title<U+0007> is") >= 2
+    assert "[bold]x.jsonl" in shown.stdout
+    assert "asked for [/red]eve" in shown.stdout
+    assert [words[0] for words in commands_in(shown.stdout)] == ["keys", "demo"]
+
+
+def test_what_runs_past_cannot_act_on_the_terminal() -> None:
+    """The live view spells out what the page at the end does."""
+    sent = Sent((EVENTS, 0, 0), "write", "t", "user", "off \x1b[2J\x9b31m [/red]", 0.0)
+    assert "off <U+001B>[2J<U+009B>31m [/red]" in ticker_line(sent, Fate(dead_reason="malformed")).plain
 
 
 def test_a_second_day_in_the_same_home_has_people_of_its_own(tmp_path: Path) -> None:

@@ -12,6 +12,10 @@ from typing import Any
 
 import pytest
 
+from memsluice.clock import wall_ms
+from memsluice.envelope.registry import Role
+from memsluice.keystore import KeyStore, issue_credential
+
 sys.path.insert(0, str(Path(__file__).parent))
 from blocks import Block, agrees, blocks
 
@@ -73,7 +77,16 @@ def test_code_blocks_run_on_the_real_stack(page: Path, stack: Any) -> None:
             if block.text.startswith("memsluice work"):
                 left_running.enter_context(_beside(block, environment))
                 continue
+            if block.language == "python":
+                _newer_credentials_of_others(stack.home)
             _until_it_prints(block, environment, f"{_id(page)}:{block.line}")
+
+
+def _newer_credentials_of_others(home: Path) -> None:
+    """Put into the home what a demo, or a second tenant, puts there: code that names no tenant would sign as theirs."""
+    keys = KeyStore(home)
+    for role in (Role.RUNTIME, Role.PRODUCER, Role.READER):
+        issue_credential(keys, role, "agent", ["somebody-else"], now_ms=wall_ms())
 
 
 @contextmanager

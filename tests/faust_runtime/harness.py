@@ -33,6 +33,8 @@ from memsluice.stages.records import Record
 HANG_S = 60.0
 """Guards against hangs only; nothing is measured by it."""
 HERE = Path(__file__).parent
+NOWHERE = Connection(bootstrap="127.0.0.1:1", weaviate_http_port=1, weaviate_grpc_port=1, users={"admin": "x"})
+"""A connection to nothing."""
 
 
 @dataclass

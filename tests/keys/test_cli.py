@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,17 @@ def test_the_table_shows_what_people_ask_for(keys: Any) -> None:
     assert re.search(rf"{kid}\s+user_channel\s+user/3\s+acme\s+active\s+open\s+[0-9a-f]{{8}}", line)
 
 
+def test_what_is_listed_cannot_act_on_the_terminal(keys: Any, tmp_path: Path) -> None:
+    """A name in a file that was edited by hand is shown, and neither obeyed as an escape nor read as markup."""
+    store = KeyStore(tmp_path)
+    seal = next(key for key in store.load_keyring() if key.purpose.value == "seal")
+    store.save_keyring(store.load_keyring().with_key(replace(seal, kid="k\x1b[2J\x9b[/x]")))
+    code, output = keys("list")
+    assert code == 0
+    assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", output) == []
+    assert "k<U+001B>[2J<U+009B>[/x]" in output
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [
@@ -74,6 +86,7 @@ def test_the_table_shows_what_people_ask_for(keys: Any) -> None:
         (["new", "producer"], "--tenant"),
         (["new", "producer", "--tenant", "a", "--channel", "fax"], "no channel"),
         (["new", "producer", "--tenant", "a", "--channel", "user"], "may not use channel user"),
+        (["new", "producer", "--tenant", "a", "--tier", "1"], "error: tier: channel agent gives tier"),
         (["new", "operator", "--tenant", "a", "--algorithm", "hmac-sha256"], "Ed25519 only"),
         (["new", "digest"], "never changes"),
         (["rotate", "nobody"], "keys list"),

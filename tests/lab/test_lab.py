@@ -24,7 +24,7 @@ from memsluice.lab.streams import (
     tenant_of,
 )
 
-from .stream import small, write
+from .stream import line, small, write
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +149,16 @@ def test_a_stream_can_be_moved_to_end_now() -> None:
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("{", "no JSON"), ("[]", "no JSON object"), ('{"seq": 1}', "missing"), ("", "")],
+    [
+        ("{", "no JSON"),
+        ("[]", "no JSON object"),
+        ('{"seq": 1}', "missing"),
+        ("", ""),
+        (json.dumps(line(0, "query", "user", "?") | {"seq": "first"}), "seq is no whole number"),
+        (json.dumps(line(0, "query", "user", "?") | {"seq": True}), "seq is no whole number"),
+        (json.dumps(line(0, "write", "user", "!", parents=["first"])), "parents no list of them"),
+        (json.dumps(line(0, "write", "user", "!", parents="first")), "parents no list of them"),
+    ],
 )
 def test_a_broken_line_is_named(tmp_path: Path, text: str, says: str) -> None:
     """A stream that cannot be read says which line, and why; an empty line is none."""

@@ -84,5 +84,7 @@ def test_wipe_takes_the_workers_state_and_leaves_the_keys(tmp_path: Path):
     """State of a broker that is gone would be taken for the new one's; keys belong to their owners."""
     (tmp_path / "workers" / "screen").mkdir(parents=True)
     (tmp_path / "keyring.json").touch()
-    assert CliRunner().invoke(app, ["down", "--wipe", "--home", str(tmp_path)]).exit_code == 0
+    done = CliRunner().invoke(app, ["down", "--wipe", "--home", str(tmp_path)])
+    assert done.exit_code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["keyring.json"]
+    assert "keys and credentials stay" in done.stdout

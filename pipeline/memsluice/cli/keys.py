@@ -13,6 +13,7 @@ import typer
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from memsluice import keyfiles, keyrotation
 from memsluice.envelope.keys import Algorithm, Keyring, Purpose, fingerprint
@@ -21,6 +22,7 @@ from memsluice.errors import ConfigError
 from memsluice.events.limits import TENANT_CHARS_MAX
 from memsluice.events.models import Channel, Tier
 from memsluice.keystore import GATE_PURPOSES, KeyStore, issue_credential, public_keyring
+from memsluice.recall.show import visible
 from memsluice.stack.terminal import friendly
 
 app = typer.Typer(
@@ -197,13 +199,16 @@ def list_(
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
-    table = Table(title=f"Keys of {store.home}", title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
+    table = Table(
+        title=Text(f"Keys of {store.home}"), title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False
+    )
     for column in ("kid", "for", "may use", "tenants", "state", "until", "print"):
         table.add_column(column, overflow="fold", no_wrap=column != "tenants")
     for row in rows:
         use = f"{row['channel']}/{row['tier']}" if row["channel"] else ""
         what = (row["kid"], row["for"], use, ", ".join(row["tenants"]), row["state"])
-        table.add_row(*what, _when(row["not_after_ms"])[:10], row["fingerprint"][:8])
+        cells = (*what, _when(row["not_after_ms"])[:10], row["fingerprint"][:8])
+        table.add_row(*(Text(visible(cell, len(cell))) for cell in cells))
     _console().print(table)
 
 

@@ -106,11 +106,11 @@ def _trace() -> None:
 
 
 def app() -> None:
-    """Run the command line: an error made by memsluice is one line and exit code 1, an interruption 130."""
+    """Run the command line: an error of its own or the system's is one line and exit code 1, an interruption 130."""
     _trace()
     try:
         cli(prog_name="memsluice")
-    except MemsluiceError as error:
+    except (MemsluiceError, OSError) as error:
         if "--debug" in sys.argv:
             raise
         Console(stderr=True, soft_wrap=True, highlight=False).print(f"[red]error:[/] {escape(str(error))}")

@@ -183,12 +183,11 @@ def _embedded(home: Path | None, tenant: str, closing: ExitStack) -> Place:
     from memsluice.keystore import KeyStore
     from memsluice.producer.build import build, topic_of
     from memsluice.producer.credentials import check
-    from memsluice.stores.faiss import FaissStore
 
     assembly = Assembly(Home.at(home), KeyStore(home))
     log = assembly.local_log()
     closing.callback(log.close)
-    store = FaissStore(assembly.home.store_file)
+    store = assembly.local_store()
     closing.callback(store.close)
     name = f"the embedded memory in {assembly.home.path}"
     _check_tenant(store, tenant, name)

@@ -9,6 +9,7 @@ from typing import Annotated
 import psutil
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from memsluice.connection import Connection
@@ -136,7 +137,7 @@ def _follow(log: Path) -> None:
 @app.command()
 def down(
     home: Home = None,
-    wipe: Annotated[bool, typer.Option("--wipe", help="Also remove data, logs and credentials.")] = False,
+    wipe: Annotated[bool, typer.Option("--wipe", help="Also remove data, logs and servers' passwords.")] = False,
 ) -> None:
     """Stop the broker and the store. Safe to repeat."""
     console = Console()
@@ -145,9 +146,8 @@ def down(
             stopped = control.down(home, wipe=wipe)
         console.print("stopped" if stopped else "nothing was running", highlight=False)
         if wipe:
-            console.print(
-                f"data, logs and credentials at {home_dir(home)} are removed", highlight=False, soft_wrap=True
-            )
+            text = f"data, logs and the servers' passwords at {home_dir(home)} are removed; keys and credentials stay"
+            console.print(escape(text), highlight=False, soft_wrap=True)
 
 
 @app.command()

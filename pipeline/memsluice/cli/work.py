@@ -1,6 +1,10 @@
 """``memsluice work``: stages as a worker on the real broker."""
 
+import os
+import signal
+import sys
 from pathlib import Path
+from threading import Thread
 from typing import Annotated
 
 import typer
@@ -25,6 +29,9 @@ def work(
         int,
         typer.Option("--tenant-metrics", min=0, max=1000, help="Tenants with a metric label of their own."),
     ] = 0,
+    while_stdin: Annotated[
+        bool, typer.Option("--while-stdin", help="Die as soon as standard input ends: for a parent that may be killed.")
+    ] = False,
 ) -> None:
     """Run stages until SIGTERM; more workers with other replica names share the partitions.
 
@@ -34,6 +41,8 @@ def work(
     unknown = [stage for stage in stages if stage not in STAGES]
     if unknown:
         raise ConfigError(f"there is no stage {unknown[0]!r}; there are: {', '.join(STAGES)}")
+    if while_stdin:
+        Thread(target=_die_with_stdin, name="work-stdin", daemon=True).start()
     from memsluice.assembly import Assembly
     from memsluice.connection import Connection
     from memsluice.home import Home
@@ -54,3 +63,13 @@ def work(
     finally:
         telemetry.close()
     raise typer.Exit(code)
+
+
+def _die_with_stdin() -> None:
+    """Kill this process at the end of standard input: its parent died, and a successor wants the name at once.
+
+    What a kill leaves behind is what the next worker of the name is made for; stopping could take its whole bound.
+    """
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -14,8 +14,6 @@ from memsluice.keystore import KeyStore
 from memsluice.lab.cast import reader_permits
 from memsluice.recall.recaller import Recaller
 from memsluice.stages.embedded import StepReport
-from memsluice.stores.base import VectorStore
-from memsluice.stores.faiss import FaissStore
 
 DAY_STARTS_HOUR, DAY_MINUTES = 8, 600
 BATCH = 32
@@ -57,7 +55,7 @@ class EmbeddedSite:
         self._assembly = Assembly(home, keys, clock)
         self._ledger = ledger
         self._waiting = 0
-        self.store: VectorStore = FaissStore(home.store_file)
+        self.store = self._assembly.local_store()
         self.runtime = self._assembly.embedded(encoder, self.store, self._heard)
         self._freshness = self._assembly.local_freshness(self.runtime.log)
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from memsluice.demo import outcome
 from memsluice.demo.ledger import Fate, Ledger, Place, Sent
 from memsluice.demo.words import words
+from memsluice.recall.show import visible
 
 TICKER_LINES = 8
 REFRESH_HZ = 8.0
@@ -28,9 +29,9 @@ def clock_text(minute: float) -> str:
 
 
 def shortened(text: str, chars: int = TEXT_CHARS) -> str:
-    """Return a text on one line, cut at ``chars`` characters."""
+    """Return a text on one line, cut at ``chars`` characters; nothing in it acts on the terminal."""
     line = " ".join(text.split())
-    return line if len(line) <= chars else line[: chars - 1] + "…"
+    return visible(line if len(line) <= chars else line[: chars - 1] + "…")
 
 
 def ticker_line(sent: Sent, fate: Fate) -> Text:

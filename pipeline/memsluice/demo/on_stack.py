@@ -16,6 +16,7 @@ from memsluice.clock import wall_ms
 from memsluice.connection import Connection
 from memsluice.demo import show, summary
 from memsluice.demo.ledger import Ledger
+from memsluice.demo.own_home import alone
 from memsluice.demo.site import Message
 from memsluice.encoder import Encoder
 from memsluice.errors import StackError
@@ -45,7 +46,7 @@ TAIL_CHARS = 800
 
 
 class Workers:
-    """``memsluice work`` as child processes of this one."""
+    """``memsluice work`` as child processes of this one, which hold its pipes: they end with it, however it dies."""
 
     def __init__(self, home: Home) -> None:
         self.log = home.layout.logs / "demo-workers.log"
@@ -54,11 +55,9 @@ class Workers:
             os.fchmod(file.fileno(), 0o600)
             for stages in WORKERS:
                 command = [sys.executable, "-m", "memsluice.cli.main", "work", *stages]
-                options = ["--replica", REPLICA, "--home", str(home.path)]
+                options = ["--replica", REPLICA, "--home", str(home.path), "--while-stdin"]
                 self._running.append(
-                    subprocess.Popen(
-                        [*command, *options], stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=os.environ.copy()
-                    )
+                    subprocess.Popen([*command, *options], stdin=subprocess.PIPE, stdout=file, stderr=file)
                 )
 
     def check(self) -> None:
@@ -78,6 +77,8 @@ class Workers:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            if process.stdin is not None:
+                process.stdin.close()  # not before: it would cut off a worker that is stopping
         self._running.clear()
 
 
@@ -210,6 +211,11 @@ def _producer(connection: Connection, user: str) -> Any:
 def stacked(console: Console, options: show.Options) -> None:
     """Bring the stack up where it is not running, play on it and print the summary."""
     home = Home.at(options.home)
+    with alone(home):
+        _stacked(console, options, home)
+
+
+def _stacked(console: Console, options: show.Options, home: Home) -> None:
     loading = show.Loading()
     with progress(console) as reporter:
         connection = bring_up(home.path, None, reporter)
@@ -218,7 +224,8 @@ def stacked(console: Console, options: show.Options) -> None:
     prepared = show.prepare(options, keys, Restamp(f"r{began_ms:x}", wall_ms))
     signers = show.issue(keys, prepared.titles, began_ms)
     time.sleep(CREDENTIALS_SEEN_S)
-    console.print(f"  [green]✓[/] {len(signers)} credentials, keys of the gate in {home.path}", highlight=False)
+    where = summary.safe(str(home.path))
+    console.print(f"  [green]✓[/] {len(signers)} credentials, keys of the gate in {where}", highlight=False)
     ledger = Ledger(keys.keyring, time.monotonic)
     encoder = loading.wait(console)
     site = StackSite(home, connection, ledger, keys)

@@ -1,12 +1,11 @@
 """One showing of the demo, from an empty home to the summary."""
 
-import fcntl
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -20,6 +19,7 @@ from memsluice.demo.forge import EXPIRED
 from memsluice.demo.ledger import Ledger
 from memsluice.demo.live import Watch
 from memsluice.demo.memo import MemoEncoder
+from memsluice.demo.own_home import alone, wipe
 from memsluice.demo.play import Player
 from memsluice.demo.sample.day import WORLDS, day
 from memsluice.demo.sample.script import Act, Scene
@@ -33,10 +33,10 @@ from memsluice.home import Home
 from memsluice.keystore import KeyStore, issue_credential
 from memsluice.lab import cast
 from memsluice.lab.streams import Published, Restamp, Unsendable, ending, events_of, read_stream
+from memsluice.recall.show import visible
 
 DAY_MS = 86_400_000
 SOURCES = ("runtime", "reader", "user", "agent", "tool", "web")
-HOME_FILES = ("embedded.db", "store.db", "keyring.json", "registry.yaml", "keys.lock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +122,6 @@ def _tenant(item: Published | Unsendable) -> str | None:
     return item.payload.tenant if isinstance(item, Published) else None
 
 
-def wipe(home: Home) -> None:
-    """Delete what a demo left in a home; a stack's files stay."""
-    for name in HOME_FILES:
-        for path in home.path.glob(f"{name}*"):
-            path.unlink()
-    for path in (home.path / "credentials").glob("*.json"):
-        path.unlink()
-
-
 def issue(keys: KeyStore, titles: Mapping[str, str], now_ms: int) -> dict[tuple[str, str], Signer]:
     """Return signers of every tenant and source, an operator's, and one whose credential ran out long ago."""
     signers = cast.at_home(keys, titles, now_ms=now_ms, sources=SOURCES)
@@ -166,18 +157,6 @@ class Loading:
         return encoder
 
 
-@contextmanager
-def alone(home: Home) -> Iterator[None]:
-    """Hold the home for one demo at a time. Raises ConfigError where another one is at it."""
-    home.prepare()
-    with (home.path / "demo.lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(f"another demo is playing in {home.path}; wait for it, or give --home FOLDER") from None
-        yield
-
-
 def embedded(console: Console, options: Options) -> None:
     """Play on the embedded runtime and print the summary."""
     home = Home((options.home or Home.at().path / "demo").expanduser().resolve())
@@ -186,15 +165,16 @@ def embedded(console: Console, options: Options) -> None:
 
 
 def _embedded(console: Console, options: Options, home: Home) -> None:
-    loading = Loading()
     if options.fresh or options.home is None:
-        wipe(home)
+        wipe(home, named=options.home is not None)
+    loading = Loading()
     with console.status("issuing credentials"):
         known = KeyStore(home.path) if (home.path / "registry.yaml").exists() else None
         prepared = prepare(options, known, None)
         keys, begins_ms = open_keys(home, _start_ms(prepared))
         signers = issue(keys, prepared.titles, begins_ms)
-    console.print(f"  [green]✓[/] {len(signers)} credentials, keys of the gate in {home.path}", highlight=False)
+    where = summary.safe(str(home.path))
+    console.print(f"  [green]✓[/] {len(signers)} credentials, keys of the gate in {where}", highlight=False)
     ledger = Ledger(keys.keyring, time.monotonic)
     encoder = loading.wait(console)
     site = EmbeddedSite(home, ledger, DayClock(begins_ms), keys, encoder)
@@ -276,8 +256,8 @@ def next_commands(prepared: Prepared, home: Home, *, stack: bool) -> list[tuple[
     place = f"--home {shlex.quote(str(home.path))}"
     tenant, principal, question = _asked(prepared)
     commands = []
-    if tenant:
-        asks = f"memsluice recall {tenant} {shlex.quote(question)} --principal {shlex.quote(principal)} {place}"
+    asks = f"memsluice recall {tenant} {shlex.quote(question)} --principal {shlex.quote(principal)} {place}"
+    if tenant and visible(asks, len(asks)) == asks:  # else it could not be copied from the terminal
         commands.append((asks, "ask this memory yourself; only what verifies is shown"))
     commands.append((f"memsluice keys list {place}", "who may write, observe, read and order here"))
     if stack:

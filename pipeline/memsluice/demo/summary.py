@@ -14,8 +14,14 @@ from memsluice.demo.live import LABELS, shortened
 from memsluice.demo.outcome import End, Pair
 from memsluice.demo.words import score_note, words
 from memsluice.recall.recaller import Recalled
+from memsluice.recall.show import visible
 
 EXAMPLES_MAX = 4
+
+
+def safe(text: str) -> str:
+    """Return a text in which nothing acts on the terminal or is markup; whole, however long it is."""
+    return escape(visible(text, len(text)))
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -112,11 +118,12 @@ def speed(console: Console, measured: outcome.Speed, title: str) -> None:
 
 def recall(console: Console, tenant: str, principal: str, question: str, answer: Recalled) -> None:
     """Print a verified recall: what was returned, and how much was withheld for which reason."""
-    console.print(f"\n[bold]A question to the memory of {tenant}[/]  {escape(question)} [dim]asked for {principal}[/]")
+    asker = f"[dim]asked for {safe(principal)}[/]"
+    console.print(f"\n[bold]A question to the memory of {safe(tenant)}[/]  {safe(question)} {asker}")
     for entry in answer.entries:
         admission = entry.admission
         tier = f"tier {int(admission.tier)}"
-        console.print(f"  {entry.similarity:.2f}  {tier}  {escape(entry.content)}")
+        console.print(f"  {entry.similarity:.2f}  {tier}  {safe(entry.content)}")
     if not answer.entries:
         console.print("  nothing that holds")
     if answer.withheld:
@@ -128,4 +135,4 @@ def following(console: Console, commands: Sequence[tuple[str, str]]) -> None:
     """Print the next commands to type."""
     console.print("\n[bold]Next[/]")
     for command, what in commands:
-        console.print(f"  [green]{escape(command)}[/]\n      [dim]{what}[/]", soft_wrap=True)
+        console.print(f"  [green]{safe(command)}[/]\n      [dim]{what}[/]", soft_wrap=True)

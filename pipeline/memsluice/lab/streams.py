@@ -91,6 +91,9 @@ def _line(raw: bytes, where: str) -> dict[str, Any]:
         raise ConfigError(f"{where}: {', '.join(missing)} missing")
     if value["kind"] not in KINDS:
         raise ConfigError(f"{where}: kind is none of {', '.join(KINDS)}")
+    parents = value.get("parents") or []
+    if not isinstance(parents, list) or not all(type(seq) is int for seq in (value["seq"], *parents)):
+        raise ConfigError(f"{where}: seq is no whole number, or parents no list of them")
     return {name: field for name, field in value.items() if name not in HIDDEN}
 
 

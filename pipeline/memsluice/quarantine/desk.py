@@ -141,9 +141,8 @@ def settling(assembly: "Assembly", closing: ExitStack) -> Callable[[], None]:
 def _stages(assembly: "Assembly", closing: ExitStack) -> "Embedded":
     """Open the stages over the home's log."""
     from memsluice.encoder import load_encoder
-    from memsluice.stores.faiss import FaissStore
 
-    store = FaissStore(assembly.home.store_file)
+    store = assembly.local_store()
     closing.callback(store.close)
     runtime = assembly.embedded(load_encoder(), store)
     closing.callback(runtime.close)

@@ -222,9 +222,11 @@ def _sweep(layout: Layout) -> int:
 
 
 def down(home: Path | None = None, *, wipe: bool = False) -> bool:
-    """Stop the stack; return whether anything was running. ``wipe`` also removes data, logs and credentials.
+    """Stop the stack; return whether anything was running.
 
-    Calling it again does nothing. Only what the stack wrote is removed, and the home itself only when empty.
+    ``wipe`` also removes data, logs, the workers' state and the servers' passwords. Calling it again does nothing.
+    Only what the stack and its workers wrote is removed, so keys and credentials stay, and the home itself goes only
+    when empty.
     """
     layout = Layout(home_dir(home))
     if not layout.home.exists():

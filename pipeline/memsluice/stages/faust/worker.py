@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import structlog
+from aiokafka.errors import KafkaConnectionError
 
 from memsluice.connection import Connection
 from memsluice.errors import ConfigError
@@ -19,6 +20,7 @@ from memsluice.stages.faust.apps import build_app
 from memsluice.stages.faust.faults import Faults
 from memsluice.stages.faust.overrides import StageApp
 from memsluice.stages.faust.progress import StageProgress, stage_progress
+from memsluice.stages.faust.replica import held
 from memsluice.stages.faust.spec import StageSpec
 
 LOG = structlog.get_logger(__name__)
@@ -48,7 +50,8 @@ def run_worker(
 
     ``resolve`` turns a stage's name into its spec. ``on_progress`` is called on the event loop every
     ``progress_every_s`` seconds. Once stopping, the process lives at most the largest ``stop_s`` of its stages; what
-    was not finished by then is read again by the next one. Raises ConfigError before anything runs.
+    was not finished by then is read again by the next one. Raises ConfigError before anything runs, also where
+    another live worker holds the name ``replica`` for one of the stages below ``data_dir``.
     """
     specs = [_spec(stage, resolve) for stage in stages]
     if not specs:
@@ -56,7 +59,8 @@ def run_worker(
     if len({spec.app_id for spec in specs}) != len(specs):
         raise ConfigError("a stage may run only once in a process")
     worker = _Worker(specs, connection, data_dir, replica, faults)
-    return asyncio.run(worker.run(on_progress, progress_every_s))
+    with held([data_dir / spec.app_id / replica for spec in specs], replica):
+        return asyncio.run(worker.run(on_progress, progress_every_s))
 
 
 def _spec(stage: str | StageSpec, resolve: Resolve | None) -> StageSpec:
@@ -85,8 +89,6 @@ class _Worker:
             with contextlib.suppress(ValueError, RuntimeError):  # not the main thread: the caller handles signals
                 loop.add_signal_handler(number, told.set)
         for spec in self._specs:
-            folder = self._data_dir / spec.app_id / self._replica
-            folder.mkdir(parents=True, exist_ok=True)
             self._apps.append(
                 build_app(spec, self._connection, data_dir=self._data_dir, replica=self._replica, faults=self._faults)
             )
@@ -120,13 +122,21 @@ class _Worker:
         try:
             done, _ = await asyncio.wait((crashed, failed, starting), return_when=asyncio.FIRST_COMPLETED)
             if starting in done and (error := starting.exception()) is not None:
-                app.runner.fail(error)
+                app.runner.fail(self._named(error))
             await asyncio.wait((crashed, failed), return_when=asyncio.FIRST_COMPLETED)
             if crashed.done():
                 app.runner.fail(app.crash_reason or RuntimeError("the app crashed"))
         finally:
             for future in (crashed, failed, starting):
                 future.cancel()
+
+    def _named(self, error: BaseException) -> BaseException:
+        """Return an error of the start, as a sentence where it is the commonest one."""
+        if not isinstance(error, KafkaConnectionError):
+            return error
+        return ConfigError(
+            f"no broker answers at {self._connection.bootstrap}; `memsluice stack up` starts the local one"
+        )
 
     async def _stop(self, tasks: list["asyncio.Task[Any]"]) -> None:
         for task in tasks:

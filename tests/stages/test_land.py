@@ -97,6 +97,10 @@ def _bent(record: Record, **changes) -> Record:
     return replace(record, value=orjson.dumps({**value, **changes}))
 
 
+def _long_key_id(envelope: dict) -> dict:
+    return {**envelope, "signatures": [{**envelope["signatures"][0], "keyid": "k" * 129}]}
+
+
 def bad_records() -> dict[str, Record]:
     """Records that nobody with the gate's keys wrote like this."""
     good, other = accepted("acme", 1, "note"), accepted("acme", 2, "other", axis(3))
@@ -116,6 +120,7 @@ def bad_records() -> dict[str, Record]:
         "a key that is no text": replace(good, key=b"\xff\xfe"),
         "no key": replace(good, key=None),
         "signed by a stranger": accepted("acme", 1, "note", ring=STRANGER),
+        "a key id beyond its limit": _bent(good, admission=_long_key_id(orjson.loads(good.value)["admission"])),
         "an object id of somebody else": accepted("acme", 1, "note", object_id=entry("acme", event_id="e9").object_id),
         "wrong partition": replace(good, partition=elsewhere),
     }

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memsluice.errors import ExpiredKey, NotPermitted, UnknownKey
-from memsluice.events.models import AnyPayload, Channel, SessionPayload, Tier, Write
+from memsluice.events.models import AnyPayload, AnyTenant, Channel, Name, SessionPayload, Tier, Write
 from memsluice.events.names import EventType
 
 ANY = "*"
@@ -59,8 +59,8 @@ CHANNELS: dict[Role, frozenset[Channel]] = {
 class Credential(BaseModel):
     """What one key may do. The key itself lies in the keyring under the same ``kid``.
 
-    ``tenants``, ``agents`` and ``principals`` list whom it may speak for; ``["*"]`` is everybody. ``tier`` is the best
-    tier it can give an event. ``not_after_ms`` (Unix ms) ends what it may publish.
+    ``tenants``, ``agents`` and ``principals`` list whom it may speak for, each as an event can name it; ``["*"]`` is
+    everybody. ``tier`` is the best tier it can give an event. ``not_after_ms`` (Unix ms) ends what it may publish.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -69,9 +69,9 @@ class Credential(BaseModel):
     role: Role
     channel: Channel = "agent"
     tier: Tier = Tier.USER_OBSERVED
-    tenants: tuple[str, ...] = Field(min_length=1, max_length=1_024)
-    agents: tuple[str, ...] = (ANY,)
-    principals: tuple[str, ...] = (ANY,)
+    tenants: tuple[AnyTenant, ...] = Field(min_length=1, max_length=1_024)
+    agents: tuple[Name, ...] = (ANY,)
+    principals: tuple[Name, ...] = (ANY,)
     not_before_ms: int = 0
     not_after_ms: int | None = None
     note: str = Field(default="", max_length=200)

@@ -120,7 +120,8 @@ Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:~/@+-]*$", 
 Name = Annotated[
     str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=limits.NAME_CHARS_MAX), AfterValidator(_encodable)
 ]
-Tenant = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=limits.TENANT_CHARS_MAX)]
+TENANT_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
+Tenant = Annotated[str, Field(pattern=TENANT_PATTERN, max_length=limits.TENANT_CHARS_MAX)]
 AnyTenant = Annotated[str, Field(pattern=r"^(\*|[a-z0-9][a-z0-9_-]*)$", max_length=limits.TENANT_CHARS_MAX)]
 """A tenant, or ``*`` for all."""
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

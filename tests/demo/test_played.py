@@ -77,7 +77,7 @@ def test_every_message_has_one_fate(played: Played) -> None:
         ("unknown_key", {"unknown_key"}),
         ("tamper", {"forged_signature"}),
         ("garbage", {"malformed"}),
-        ("cross_tenant", {"not_permitted"}),
+        ("cross_tenant", {"cross_tenant"}),
         ("expired_key", {"expired_key"}),
         ("wrong_role", {"not_permitted"}),
         ("foreign_command", {"not_permitted"}),

@@ -114,7 +114,7 @@ def attacks() -> dict[str, tuple[Record, str]]:
         "forged": (record(message(signer=forged)), "forged_signature"),
         "tampered": (record(tampered()), "forged_signature"),
         "unknown key": (record(message(signer=stranger)), "unknown_key"),
-        "another tenant's credential": (record(message(signer=theirs)), "not_permitted"),
+        "another tenant's credential": (record(message(signer=theirs)), "cross_tenant"),
         "agent publishes a recall": (record(message(recall, source="agent", kind=EventType.RECALL)), "not_permitted"),
         "write on the command topic": (record(message(), topic=COMMANDS), "not_permitted"),
         "wrong partition": (record(message(), partition=(PARTITION + 1) % PARTITIONS), "wrong_partition"),

@@ -11,6 +11,7 @@ WORDS = {
     "commands.not_available": "this command is not carried out yet",
     "commands.not_permitted": "the signer's role may not give this command",
     "commands.one_tenant": "this command is about one tenant's entry, not about all tenants",
+    "cross_tenant": "the credential is not of this tenant",
     "duplicates.other_content": "another content under an event id that was used before",
     "duplicates.replayed": "an earlier message, sent once more",
     "expired_key": "the key's time is over",

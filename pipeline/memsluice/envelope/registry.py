@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from memsluice.errors import ExpiredKey, NotPermitted, UnknownKey
+from memsluice.errors import CrossTenant, ExpiredKey, NotPermitted, UnknownKey
 from memsluice.events.models import AnyPayload, AnyTenant, Channel, Name, SessionPayload, Tier, Write
 from memsluice.events.names import EventType
 
@@ -85,7 +85,7 @@ class Credential(BaseModel):
         return self
 
     def check(self, event_type: EventType, payload: AnyPayload, produced_ms: int) -> None:
-        """Raise ExpiredKey or NotPermitted where this credential may not have published this.
+        """Raise ExpiredKey, NotPermitted or CrossTenant where this credential may not have published this.
 
         ``produced_ms`` is the broker's append time: the producer's own clock could be set back.
         """
@@ -96,7 +96,7 @@ class Credential(BaseModel):
         if event_type not in PUBLISHES[self.role]:
             raise NotPermitted(f"a {self.role.value} credential may not publish {event_type.value}", field="type")
         if ANY not in self.tenants and payload.tenant not in self.tenants:
-            raise NotPermitted("credential is not of this tenant", field="tenant")
+            raise CrossTenant("credential is not of this tenant", field="tenant")
         if isinstance(payload, SessionPayload):
             if ANY not in self.agents and payload.agent not in self.agents:
                 raise NotPermitted("credential may not speak for this agent", field="agent")

@@ -75,7 +75,7 @@ def test_every_message_has_one_fate(played: Played) -> None:
     [
         ("forge", {"forged_signature"}),
         ("unknown_key", {"unknown_key"}),
-        ("tamper", {"forged_signature"}),
+        ("tamper", {"tampered"}),
         ("garbage", {"malformed"}),
         ("cross_tenant", {"cross_tenant"}),
         ("expired_key", {"expired_key"}),

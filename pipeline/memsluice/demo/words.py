@@ -15,7 +15,7 @@ WORDS = {
     "duplicates.other_content": "another content under an event id that was used before",
     "duplicates.replayed": "an earlier message, sent once more",
     "expired_key": "the key's time is over",
-    "forged_signature": "the signature does not match the bytes",
+    "forged_signature": "not signed by the key that it names",
     "holding.full": "this principal's share of the quarantine is full",
     "instructions.found": "reads like an instruction to the agent",
     "instructions.long_fact": "a structured fact too long to be one",
@@ -40,6 +40,7 @@ WORDS = {
     "review.unknown": "no such entry is held for this tenant (or no longer)",
     "revoked_key": "the key was revoked",
     "sessions.mismatch": "the session belongs to another agent or person",
+    "tampered": "its bytes are not those that were signed",
     "unknown_key": "nobody knows this key",
     "wrong_partition": "not on its tenant's partition",
 }

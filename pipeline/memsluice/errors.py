@@ -7,10 +7,12 @@ MemsluiceError
 │   ├── WrongPartition         the record lies on a partition that is not its tenant's
 │   └── AuthenticityError      who sent it could not be established, or may not do this
 │       ├── UnknownKey
-│       ├── ForgedSignature
+│       ├── ForgedSignature    no signature of the named key over these bytes
+│       │   └── Tampered       … and the bytes are not those that the sender said it signed
 │       ├── ExpiredKey
 │       ├── RevokedKey
 │       ├── NotPermitted       a known credential, outside of what its registry entry allows
+│       │   └── CrossTenant    … because it is not of the event's tenant
 │       └── ClockSkew          produced outside of the window in which event ids are remembered
 ├── SealError                  a seal inside the gate or on a stored object does not verify
 ├── StateError                 state rows and log disagree; the worker stops and re-reads
@@ -85,6 +87,12 @@ class ForgedSignature(AuthenticityError):
     code = "forged_signature"
 
 
+class Tampered(ForgedSignature):
+    """The signature does not hold, and the payload is not the one whose digest the sender stated: it was changed."""
+
+    code = "tampered"
+
+
 class ExpiredKey(AuthenticityError):
     """The key was outside its signing period when the event was produced."""
 
@@ -101,6 +109,12 @@ class NotPermitted(AuthenticityError):
     """The credential is known and the signature right, but the registry does not allow this to it."""
 
     code = "not_permitted"
+
+
+class CrossTenant(NotPermitted):
+    """The credential is known and the signature right, but it is not of the tenant that the event names."""
+
+    code = "cross_tenant"
 
 
 class ClockSkew(AuthenticityError):

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretBytes, ValidationError,
 from memsluice.envelope.keys import HMAC_KEY_BYTES, Algorithm, Ed25519Key, HmacKey, Key, Keyring, KeyState, Purpose
 from memsluice.envelope.registry import ANY, Credential, Registry, Role
 from memsluice.errors import ConfigError
-from memsluice.events.models import Channel
+from memsluice.events.models import AnyTenant, Channel, Name
 
 FILE_BYTES_MAX = 16 * 1024 * 1024
 FORMAT = 1
@@ -43,9 +43,9 @@ class SigningCredential(BaseModel):
     channel: Channel
     algorithm: Algorithm
     secret: SecretBytes
-    tenants: tuple[str, ...]
-    agents: tuple[str, ...] = (ANY,)
-    principals: tuple[str, ...] = (ANY,)
+    tenants: tuple[AnyTenant, ...]
+    agents: tuple[Name, ...] = (ANY,)
+    principals: tuple[Name, ...] = (ANY,)
     not_before_ms: int = 0
     not_after_ms: int | None = None
     successor: str | None = Field(default=None, pattern=KID_PATTERN)

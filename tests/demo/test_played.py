@@ -78,9 +78,9 @@ def test_every_message_has_one_fate(played: Played) -> None:
     [
         ("forge", {"forged_signature"}),
         ("unknown_key", {"unknown_key"}),
-        ("tamper", {"forged_signature"}),
+        ("tamper", {"tampered"}),
         ("garbage", {"malformed"}),
-        ("cross_tenant", {"not_permitted"}),
+        ("cross_tenant", {"cross_tenant"}),
         ("expired_key", {"expired_key"}),
         ("wrong_role", {"not_permitted"}),
         ("foreign_command", {"not_permitted"}),

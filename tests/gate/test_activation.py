@@ -1,15 +1,19 @@
 """Activating policies: ordered like every change of a decision, two signatures, a bad one changes nothing."""
 
+from datetime import UTC, datetime
+
 import pytest
-from tests.gate.build import RING, TENANT, Core, MemoryRows, sealed
+from tests.gate.build import RING, T0, TENANT, Core, MemoryRows, sealed
 from tests.stages.test_screen import apply, record, stage, write
 
 from memsluice.envelope.seals import open_
+from memsluice.errors import PolicyError
 from memsluice.events.limits import POLICY_CHARS_MAX
 from memsluice.events.names import VERDICT, EventType
 from memsluice.gate.activation import digest_of, in_force, text_of
-from memsluice.gate.policy import default
+from memsluice.gate.policy import default, parse
 from memsluice.gate.verdict import Decision
+from memsluice.policies.ordering import activation
 from memsluice.topics.names import AUDIT
 
 STRICT = text_of({"name": "strict", "profile": "strict"})
@@ -51,6 +55,9 @@ def test_an_activated_policy_is_in_force_from_the_next_event_on() -> None:
         (text_of({"name": "x", "profle": "strict"}), {}, "activation.invalid"),
         ("[1]", {}, "activation.invalid"),
         (text_of({"name": "x", "tenants": {"a": {"mode": "shadow"}}}), {}, "activation.invalid"),
+        (text_of({"name": "x", "tenants": {"A B": {"mode": "shadow"}}}), {}, "activation.invalid"),
+        ('{"name":"x","mode":"enforce","mode":"shadow"}', {}, "activation.invalid"),
+        ('{"name":"x","memsad":' + "[" * 500 + "]" * 500 + "}", {}, "activation.invalid"),
         (None, {"digest": "0" * 64}, "activation.nothing_to_end"),
         (STRICT, {"expires_at": "2020-01-01T00:00:00Z"}, "commands.expired"),
     ],
@@ -121,3 +128,14 @@ def test_an_activations_rows_stay_within_the_limit_of_an_event() -> None:
     event = sealed("operator", EventType.COMMAND, 0, approvers=("op-1", "op-2"), **order(text, tenant="*"))
     step = screen.process(record(event, 0), rows)
     assert sum(len(change.key) + len(change.value or b"") for change in step.changes) <= 8 * 1024
+
+
+def test_what_is_signed_is_what_the_file_says() -> None:
+    """The order has the checked file's own meaning: a map without limits stays one, a repeated key is no policy."""
+    now = datetime.fromtimestamp(T0 / 1000, UTC)
+    file = "name: x\nttl_seconds: {}\ntenants: {}"
+    command = activation(file, TENANT, "c-1", now)
+    assert command.policy == text_of({"name": "x", "ttl_seconds": {}})
+    assert parse(command.policy).default.digest == parse(file).default.digest
+    with pytest.raises(PolicyError, match="repeated"):
+        activation("name: x\nmode: enforce\nmode: shadow", TENANT, "c-2", now)

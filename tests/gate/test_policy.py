@@ -34,12 +34,32 @@ def test_a_tenants_override_changes_that_tenant_alone_and_keeps_the_rest() -> No
         ("- a list", "mapping"),
         ("name: [unclosed", "line"),
         ("name: p\ntenants: 3", "tenants"),
+        ("name: p\ntenants: 0", "tenants"),
+        ("name: p\nmode: enforce\nprofile: strict\nmode: shadow", "line 4.*mode"),
+        ("name: p\nmemsad: {kappa: 2.0, kappa: 9.0}", "line 2.*kappa"),
+        ('name: p\nmode: enforce\n"mode": shadow', "line 3.*mode"),
+        ("name: p\ntenants: {acme: {}, globex: {}, acme: {mode: shadow}}", "line 2.*acme"),
+        ("name: p\ntenants: {no: {mode: shadow}}", "tenants.False.*quotes"),
+        ("name: p\ntenants: {Acme Corp: {mode: shadow}}", "tenants.Acme Corp"),
+        (f"name: p\ntenants: {{{'a' * 64}: {{}}}}", "tenant's name"),
+        ("name: " + "[" * 3_000, "levels deep"),
+        ("name: p\nmemsad: " + "{a: " * 1_500, "levels deep"),
+        ("name: !!timestamp soon", "not what it looks like"),
+        ("name: 2026-13-01", "not what it looks like"),
     ],
 )
 def test_a_bad_policy_is_refused_with_the_field_named(text, field) -> None:
     """An operator sees which line of which tenant is wrong, before it is in force."""
-    with pytest.raises(PolicyError, match=field.replace(".", r"\.")):
+    pattern = field.replace(".", r"\.").replace(r"\.*", ".*")
+    with pytest.raises(PolicyError, match=f"(?s){pattern}"):
         policy.parse(text)
+
+
+def test_a_key_of_a_merged_mapping_may_be_set_again() -> None:
+    """YAML's own ``<<`` is no repeated key: what is written out goes before what is merged in."""
+    text = "name: p\nmemsad: &usual {kappa: 3.0, delta: 0.1}\ntenants: {acme: {memsad: {<<: *usual, kappa: 4.0}}}"
+    found = policy.parse(text).of("acme").memsad
+    assert (found.kappa, found.delta) == (4.0, 0.1)
 
 
 def test_lint_warns_of_what_is_legal_and_unwise() -> None:
@@ -50,6 +70,53 @@ def test_lint_warns_of_what_is_legal_and_unwise() -> None:
     assert {remark.where for remark in remarks} >= {"mode", "ttl_seconds.external_web", "instructions, memsad"}
     assert any(remark.severity is Severity.ERROR for remark in remarks)
     assert lint(policy.default()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "tiers"),
+    [
+        ("ttl_seconds: {user_observed: 60}", "ttl_seconds", "user_verified, external_tool, external_web"),
+        ("ttl_seconds: {}", "ttl_seconds", "user_verified, user_observed, external_tool, external_web"),
+        ("writes_per_day: {external_web: 1}", "writes_per_day", "user_verified, user_observed"),
+        ("tenants: {acme: {writes_per_day: {user_verified: 9}}}", "tenants.acme.writes_per_day", "user_observed"),
+    ],
+)
+def test_lint_warns_of_limits_that_a_partial_map_drops(text, where, tiers) -> None:
+    """A map that names one tier takes every other tier's limit away; null is how to mean it."""
+    said = {remark.where: remark.text for remark in lint(policy.parse(f"name: p\n{text}"))}
+    assert said[where].startswith(f"{tiers}: ")
+    meant = "name: p\nttl_seconds: {user_verified: null, user_observed: 9, external_tool: 8, external_web: 7}"
+    assert lint(policy.parse(meant)) == []
+
+
+HOSTILE = [
+    'name: p\ntenants: {"[bold]x[/nope]": {mode: shadow}}',
+    'name: p\ntenants: {"a\\e]0;owned\\a": {mode: shadow}}',
+    'name: p\n"\\e[2J": 1',
+    'name: p\nmemsad: {"\\u202Edasmem": 1}',
+    "name: p\nmode: \u202eenforce, shadow]",
+    'name: p\n"\\e[2J": 1\n"\\e[2J": 2',
+    "name: [\u009b2J",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_a_policy_file_says_never_acts_on_the_terminal(tmp_path, text) -> None:
+    """Markup, escapes and bidi controls in a tenant's or field's name are shown as what they are, in the error too."""
+    file = tmp_path / "\x1b[2Jpolicy.yaml"
+    file.write_text(text, encoding="utf-8")
+    result = CliRunner().invoke(app, ["check", str(file)])
+    assert isinstance(result.exception, PolicyError)
+    assert not [c for c in result.output + str(result.exception) if c != "\n" and not c.isprintable()]
+
+
+def test_a_file_s_name_never_acts_on_the_terminal(tmp_path) -> None:
+    """A file that somebody else named is compared with as any other."""
+    file = tmp_path / "[bold]\x1b[2J.yaml"
+    file.write_text("name: p", encoding="utf-8")
+    result = CliRunner().invoke(app, ["diff", str(file), str(file)])
+    shown = result.output.replace("\n", "")
+    assert (result.exit_code, "[bold]<U+001B>[2J.yaml" in shown, "\x1b" in shown) == (0, True, False)
 
 
 def test_the_command_fails_on_a_bad_file_and_passes_the_shipped_policy(tmp_path) -> None:

@@ -89,6 +89,12 @@ def test_what_is_listed_cannot_act_on_the_terminal(keys: Any, tmp_path: Path) ->
         (["new", "producer", "--tenant", "a", "--tier", "1"], "error: tier: channel agent gives tier"),
         (["new", "operator", "--tenant", "a", "--algorithm", "hmac-sha256"], "Ed25519 only"),
         (["new", "digest"], "never changes"),
+        (["new", "producer", "--tenant", "Bad Tenant"], "tenants.0"),
+        (["new", "producer", "--tenant", "acme", "--tenant", ""], "tenants.1"),
+        (["new", "producer", "--tenant", "a\x1b[2J"], "tenants.0"),
+        (["new", "producer", "--tenant", "a", "--agent", ""], "agents.0"),
+        (["new", "producer", "--tenant", "a", "--agent", "a\x1b]0;x"], "agents.0"),
+        (["new", "producer", "--tenant", "a", "--principal", "p" * 129], "principals.0"),
         (["rotate", "nobody"], "keys list"),
         (["rotate", "nobody", "--overlap", "soon"], "no duration"),
     ],
@@ -99,6 +105,19 @@ def test_a_mistake_is_one_line_that_says_what_to_do(keys: Any, words: list[str],
     assert code == 1
     assert named in output.replace("\n", " ")
     assert "Traceback" not in output
+    assert "\x1b" not in output
+
+
+def test_the_table_is_not_fooled_by_a_registry_or_keyring_that_somebody_edited(keys: Any, tmp_path: Path) -> None:
+    """Escapes and markup in a key id are shown, not acted on; `new` puts none there, another hand may."""
+    kid = kid_of(keys("new", "reader", "--tenant", "acme")[1])
+    for file in (tmp_path / "keyring.json", tmp_path / "registry.yaml"):
+        text = file.read_text().replace(f'"{kid}"', '"[/x]\\u001b[2J"').replace(kid, '"[/x]\\e[2J"')
+        file.write_text(text)
+    code, output = keys("list")
+    assert code == 0
+    assert "\x1b" not in output
+    assert "[/x]<U+001B>[2J" in output
 
 
 def test_gate_keys_are_added_and_the_public_ones_exported(keys: Any, tmp_path: Path) -> None:

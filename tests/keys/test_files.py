@@ -199,6 +199,9 @@ def test_a_damaged_keyring_names_the_place_and_quotes_no_secret(store: KeyStore,
         ("[]", "no registry of format 1"),
         ("format: 1\ncredentials: [{kid: k, role: king, tenants: [a]}]", "role"),
         ("format: 1\ncredentials: [{kid: k, role: reader, tenants: []}]", "tenants"),
+        ("format: 1\ncredentials: [{kid: k, role: reader, tenants: [a, Bad Tenant]}]", r"credentials\.0: tenants\.1"),
+        ("format: 1\ncredentials: [{kid: k, role: reader, tenants: [a], agents: ['']}]", r"credentials\.0: agents\.0"),
+        ('format: 1\ncredentials: [{kid: k, role: reader, tenants: [a], principals: ["\\e"]}]', r"principals\.0"),
         ("format: 1\ncredentials: [{kid: k, role: producer, channel: user, tenants: [a]}]", "channel user"),
         ("format: 1\ncredentials: [{kid: k, role: producer, tier: 1, tenants: [a]}]", "tier 3 at best"),
         (
@@ -209,7 +212,7 @@ def test_a_damaged_keyring_names_the_place_and_quotes_no_secret(store: KeyStore,
     ],
 )
 def test_a_registry_that_grants_nonsense_is_refused(store: KeyStore, text: str, named: str) -> None:
-    """An unknown role, a better tier than the channel has, a key id twice, YAML that would run code."""
+    """An unknown role, a better tier than the channel has, a key id twice, a name that no event can have, code."""
     keyfiles.write_atomic(store.registry_file, text.encode())
     with pytest.raises(ConfigError, match=named):
         store.load_registry()

@@ -15,7 +15,15 @@ from tests.producer.home import NOW_MS, SECRET_TEXT, keys, session
 
 from memsluice.envelope import dsse
 from memsluice.envelope.registry import Role
-from memsluice.errors import ConfigError, ExpiredKey, InputError, LimitExceeded, MalformedEvent, NotPermitted
+from memsluice.errors import (
+    ConfigError,
+    CrossTenant,
+    ExpiredKey,
+    InputError,
+    LimitExceeded,
+    MalformedEvent,
+    NotPermitted,
+)
 from memsluice.events import cloudevent
 from memsluice.events.models import Kind, Origin, Tier, Visibility, parse_payload
 from memsluice.events.names import EventType
@@ -147,7 +155,7 @@ def test_what_the_gate_would_refuse_is_refused_at_once(tmp_path: Path) -> None:
         runtime.observe(session(), Origin.WEB)
     held = store.credential(credential.stem)
     cases = {
-        "tenant": (held.model_copy(update={"tenants": ("globex",)}), NotPermitted),
+        "tenant": (held.model_copy(update={"tenants": ("globex",)}), CrossTenant),
         "ended": (held.model_copy(update={"not_after_ms": NOW_MS}), ExpiredKey),
         "early": (held.model_copy(update={"not_before_ms": NOW_MS + 1}), ExpiredKey),
     }

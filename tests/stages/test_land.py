@@ -9,6 +9,7 @@ from uuid import uuid4
 import numpy as np
 import orjson
 import pytest
+from structlog.testing import capture_logs
 from tests.stores.build import PARTITIONS, RING, STRANGER, T0, TRACE, accepted, axis, entry
 
 from memsluice.envelope.records import stored_from_bytes
@@ -20,7 +21,7 @@ from memsluice.events.partition import partition_of
 from memsluice.stack import control
 from memsluice.stages.land import RETRY_FIRST_S, RETRY_MAX_S, LandStage
 from memsluice.stages.records import Record
-from memsluice.stores.base import Outcome, Scope, UpsertResult
+from memsluice.stores.base import Outcome, Scope, StoredObject, UpsertResult
 from memsluice.stores.faiss import FaissStore
 from memsluice.stores.weaviate import WeaviateStore
 from memsluice.topics.names import DEAD_LETTER, STORE, WEAVIATE_LAND
@@ -34,11 +35,11 @@ class Faulty:
     def __init__(self, store, faults) -> None:
         self.store, self.faults, self.calls = store, list(faults), 0
 
-    def upsert(self, objects):
+    def upsert(self, objects, *, overwrite=False):
         """Raise, or spoil the results, as the next fault says."""
         self.calls += 1
         if not self.faults:
-            return self.store.upsert(objects)
+            return self.store.upsert(objects, overwrite=overwrite)
         fault = self.faults.pop(0)
         if isinstance(fault, Exception):
             raise fault
@@ -97,6 +98,10 @@ def _bent(record: Record, **changes) -> Record:
     return replace(record, value=orjson.dumps({**value, **changes}))
 
 
+def _long_key_id(envelope: dict) -> dict:
+    return {**envelope, "signatures": [{**envelope["signatures"][0], "keyid": "k" * 129}]}
+
+
 def bad_records() -> dict[str, Record]:
     """Records that nobody with the gate's keys wrote like this."""
     good, other = accepted("acme", 1, "note"), accepted("acme", 2, "other", axis(3))
@@ -116,6 +121,7 @@ def bad_records() -> dict[str, Record]:
         "a key that is no text": replace(good, key=b"\xff\xfe"),
         "no key": replace(good, key=None),
         "signed by a stranger": accepted("acme", 1, "note", ring=STRANGER),
+        "a key id beyond its limit": _bent(good, admission=_long_key_id(orjson.loads(good.value)["admission"])),
         "an object id of somebody else": accepted("acme", 1, "note", object_id=entry("acme", event_id="e9").object_id),
         "wrong partition": replace(good, partition=elsewhere),
     }
@@ -161,6 +167,75 @@ def test_an_older_version_leaves_no_trace(store) -> None:
     newer, older = stage(store).process(both)
     assert (len(newer), older) == (1, [])
     assert found(store, "acme") == {"b"}
+
+
+HIGH = 2**52
+"""A version that no log reaches, exact in a double."""
+
+
+def planted(tenant: str) -> dict[str, StoredObject]:
+    """Objects under one entry's id that somebody with access to the store wrote there, with a version of his choice."""
+    genuine = entry(tenant, "first", key="k", version=1)
+    other = entry(tenant, "other", event_id="e9", version=HIGH)
+    long = _long_key_id(orjson.loads(genuine.admission))
+    return {
+        "signed by a stranger": entry(tenant, "forged", key="k", version=HIGH, ring=STRANGER),
+        "a genuine old one, stating another version": replace(genuine, version=HIGH),
+        "with another entry's admission": replace(other, object_id=genuine.object_id),
+        "without an admission": replace(genuine, version=HIGH, admission=""),
+        "with an admission that is none": replace(genuine, version=HIGH, admission="[" * 5_000 + "]" * 5_000),
+        "with a key id beyond its limit": replace(genuine, version=HIGH, admission=orjson.dumps(long).decode()),
+    }
+
+
+@pytest.fixture(params=["faiss", pytest.param("weaviate", marks=pytest.mark.stack)])
+def either(request):
+    """The embedded store, and the real Weaviate with land's key."""
+    if request.param == "faiss":
+        made = FaissStore(":memory:")
+    else:
+        made = WeaviateStore.of(request.getfixturevalue("stack").connection, WEAVIATE_LAND)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("name", planted("acme"))
+def test_a_version_that_the_gate_never_admitted_keeps_no_entry_out(either, name) -> None:
+    """Who can write to the store can plant any version; the owner's next write lands over it, and is said to."""
+    tenant = f"land-{uuid4().hex[:10]}"
+    either.upsert([planted(tenant)[name]])
+    with capture_logs() as logs:
+        first, second = stage(either).process(
+            [accepted(tenant, 7, "mine", key="k"), accepted(tenant, 8, "next", axis(1), event_id="e2")]
+        )
+    assert [stored_from_bytes(RING, tenant, outputs[0].value).version for outputs in (first, second)] == [7, 8]
+    assert found(either, tenant) == {"mine", "next"}
+    assert either.count(tenant, Zone.GUIDANCE) == 2
+    (warning,) = [log for log in logs if log["log_level"] == "warning"]
+    assert (warning["objects"], warning["tenant"]) == (1, tenant)
+    assert "forged" not in str(warning)
+
+
+@pytest.mark.parametrize("name", planted("acme"))
+def test_a_version_that_the_gate_never_admitted_keeps_no_withdrawal_out(either, name) -> None:
+    """An entry that expired on its way is withdrawn, and what was planted under its id goes."""
+    tenant = f"land-{uuid4().hex[:10]}"
+    either.upsert([planted(tenant)[name]])
+    ((output,),) = stage(either).process([accepted(tenant, 7, "late", key="k", expires_ms=T0 - 1)])
+    assert stored_from_bytes(RING, tenant, output.value).withdrawn
+    assert either.count(tenant, Zone.GUIDANCE) == 0
+
+
+def test_a_version_that_the_gate_admitted_is_not_overwritten_by_an_older_one(either) -> None:
+    """Re-delivered late, an old version does not come back, whatever else in its batch is overwritten."""
+    tenant = f"land-{uuid4().hex[:10]}"
+    stage(either).process([accepted(tenant, 9, "new", key="k")])
+    either.upsert([entry(tenant, "forged", axis(1), key="j", version=HIGH, ring=STRANGER)])
+    older, over = stage(either).process(
+        [accepted(tenant, 2, "old", key="k"), accepted(tenant, 3, "mine", axis(1), key="j")]
+    )
+    assert (older, len(over)) == ([], 1)
+    assert found(either, tenant) == {"new", "mine"}
 
 
 def test_an_object_that_the_store_refuses_is_a_dead_letter_and_the_rest_land(store) -> None:

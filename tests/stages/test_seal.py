@@ -14,7 +14,7 @@ from memsluice.envelope.registry import Registry
 from memsluice.envelope.seals import sealed_from_bytes
 from memsluice.events import cloudevent
 from memsluice.events.models import Command, Observation, Recall, Write
-from memsluice.events.names import DEAD_LETTER_HEADER, EventType, payload_type
+from memsluice.events.names import DEAD_LETTER_HEADER, PAYLOAD_DIGEST, EventType, payload_type
 from memsluice.events.partition import partition_of
 from memsluice.gate.authenticity import EVENT_WINDOW_MS, FUTURE_SKEW_MS
 from memsluice.lab.cast import in_memory, kid_of
@@ -22,6 +22,7 @@ from memsluice.stages.records import Output, Record
 from memsluice.stages.seal import SealStage
 from memsluice.topics.names import COMMANDS, DEAD_LETTER, EVENTS, PARTITIONS, SEALED
 
+DIGEST_HEADER = f"ce_{PAYLOAD_DIGEST}"
 NOW_MS = 1_780_000_000_000
 TENANT, OTHER = "acme", "globex"
 PARTITION = partition_of(TENANT, PARTITIONS)
@@ -94,13 +95,34 @@ def test_structured_mode_is_read_too(encoder) -> None:
     assert sealed_from_bytes(KEYRING, TENANT, output.value).payload.id == "e1"
 
 
-def tampered() -> tuple:
+LATER = Write(**FIELDS, content="Ana takes the later train.")
+
+
+def tampered(*, structured: bool = False) -> tuple:
     """Return a message whose payload was changed after signing."""
-    key, value, headers = message()
+    key, value, headers = message(structured=structured)
     document = orjson.loads(value)
-    changed = dsse.parse(document).payload.replace(b"early", b"later")
-    document["payload"] = dsse.sign("x", changed, [HmacKey("x", b"x" * 32)])["payload"]
+    envelope = document["data"] if structured else document
+    changed = dsse.parse(envelope).payload.replace(b"early", b"later")
+    envelope["payload"] = dsse.sign("x", changed, [HmacKey("x", b"x" * 32)])["payload"]
     return key, orjson.dumps(document), headers
+
+
+def without_digest(parts: tuple, instead: bytes | None = None) -> tuple:
+    """Return a message that states no digest of its payload, or another one."""
+    key, value, headers = parts
+    rest = tuple(header for header in headers if header[0] != DIGEST_HEADER)
+    assert len(rest) == len(headers) - 1
+    return key, value, (*rest, (DIGEST_HEADER, instead)) if instead is not None else rest
+
+
+@pytest.mark.parametrize("stated", [None, b"0" * 64, b"a word", b""])
+def test_the_stated_digest_refuses_no_event_and_lets_none_pass(encoder, stated) -> None:
+    """Nobody signed it: a good event passes without it or beside a wrong one, a forged one never with a right one."""
+    ((output,),) = seal(encoder, [record(without_digest(message(), stated))])
+    assert output.topic == SEALED
+    forger = HmacKey(kid_of(TENANT, "user"), b"f" * 32)
+    assert reason(seal(encoder, [record(message(signer=forger))])[0]) == "forged_signature"
 
 
 def attacks() -> dict[str, tuple[Record, str]]:
@@ -112,9 +134,13 @@ def attacks() -> dict[str, tuple[Record, str]]:
     late = record(message(), at=NOW_MS + EVENT_WINDOW_MS + 1)
     return {
         "forged": (record(message(signer=forged)), "forged_signature"),
-        "tampered": (record(tampered()), "forged_signature"),
+        "tampered": (record(tampered()), "tampered"),
+        "tampered, structured mode": (record(tampered(structured=True)), "tampered"),
+        "tampered, and no digest stated": (record(without_digest(tampered())), "forged_signature"),
+        "tampered, and another digest stated": (record(without_digest(tampered(), b"a word")), "tampered"),
+        "forged over other bytes, digest and all": (record(message(LATER, signer=forged)), "forged_signature"),
         "unknown key": (record(message(signer=stranger)), "unknown_key"),
-        "another tenant's credential": (record(message(signer=theirs)), "not_permitted"),
+        "another tenant's credential": (record(message(signer=theirs)), "cross_tenant"),
         "agent publishes a recall": (record(message(recall, source="agent", kind=EventType.RECALL)), "not_permitted"),
         "write on the command topic": (record(message(), topic=COMMANDS), "not_permitted"),
         "wrong partition": (record(message(), partition=(PARTITION + 1) % PARTITIONS), "wrong_partition"),

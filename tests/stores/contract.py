@@ -89,6 +89,26 @@ class StoreContract:
         assert outcomes(store, *batch) == [Outcome.LANDED if n == 9 else Outcome.OLDER for n in order]
         assert contents(store, tenant) == ["v9"]
 
+    def test_overwriting_asks_for_no_version_in_the_store_and_for_those_of_the_batch(self, store, tenant) -> None:
+        """A higher version that should not be there gives way; of two in one batch the higher still wins."""
+        planted, low, high = (entry(tenant, f"v{n}", axis(n), key="city", version=n) for n in (9, 4, 5))
+        store.upsert([planted])
+        results = store.upsert([high, low], overwrite=True)
+        assert [result.outcome for result in results] == [Outcome.LANDED, Outcome.OLDER]
+        assert contents(store, tenant) == ["v5"]
+        assert store.versions(tenant, Zone.GUIDANCE, [low.object_id]) == {low.object_id: 5}
+        assert store.count(tenant, Zone.GUIDANCE) == 1
+
+    def test_admissions_come_back_as_they_lie_there(self, store, tenant) -> None:
+        """What *land* verifies is the very text that was written; "" where there is none, nothing for no object."""
+        signed, bare = entry(tenant, "a"), replace(entry(tenant, "b", axis(1), event_id="e2"), admission="")
+        assert store.admissions(tenant, Zone.GUIDANCE, [signed.object_id]) == {}
+        store.upsert([signed, bare])
+        asked = [signed.object_id, bare.object_id, str(uuid4())]
+        found = store.admissions(tenant, Zone.GUIDANCE, asked)
+        assert found == {signed.object_id: signed.admission, bare.object_id: ""}
+        assert store.admissions(tenant, Zone.EXTERNAL, asked) == {}
+
     def test_a_replaced_vector_is_found_where_it_is_now(self, store, tenant) -> None:
         """A keyed entry that changed its meaning is no longer near its old one."""
         store.upsert([entry(tenant, "old", axis(0), key="k", version=1)])

@@ -19,8 +19,7 @@ from memsluice import keyfiles, keyrotation
 from memsluice.envelope.keys import Algorithm, Keyring, Purpose, fingerprint
 from memsluice.envelope.registry import ANY, Credential, Role
 from memsluice.errors import ConfigError
-from memsluice.events.limits import TENANT_CHARS_MAX
-from memsluice.events.models import Channel, Tier
+from memsluice.events.models import Channel, Tier, is_tenant
 from memsluice.keystore import GATE_PURPOSES, KeyStore, issue_credential, public_keyring
 from memsluice.recall.show import visible
 from memsluice.stack.terminal import friendly
@@ -31,7 +30,7 @@ app = typer.Typer(
     help="Credentials of producers, readers and operators, and the gate's keys.",
 )
 _P = ParamSpec("_P")
-TENANT_PATTERN = r"[a-z0-9][a-z0-9_-]*"
+CELL_CHARS_MAX = 2_000
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NEW = {role.value.replace("_", "-"): role for role in Role}
 _DEFAULT_CHANNEL: dict[Role, Channel] = {
@@ -65,7 +64,7 @@ def duration_ms(text: str) -> int:
 
 
 def _console() -> Console:
-    return Console(highlight=False, soft_wrap=True)
+    return Console(highlight=False, soft_wrap=True, markup=False)
 
 
 def _when(at_ms: int | None) -> str:
@@ -120,7 +119,7 @@ def new(
         store, role, cast(Channel, chosen), tenant, None if tier is None else Tier(tier), algorithm, agent or [ANY],
         principal or [ANY], now_ms(), days, note=note,
     )  # fmt: skip
-    _console().print(f"New {name} credential [bold]{credential.kid}[/bold]; give {path} to the process that uses it")
+    _console().print(f"New {name} credential {credential.kid}; give {path} to the process that uses it")
 
 
 @app.command()
@@ -176,7 +175,7 @@ def public(
     """
     tenants = tenant or []
     for name in tenants:
-        if re.fullmatch(TENANT_PATTERN, name) is None or len(name) > TENANT_CHARS_MAX:
+        if not is_tenant(name):
             raise ConfigError(f"{name!r} is no tenant's name")
     keyfiles.write_atomic(file, keyfiles.keyring_to_bytes(public_keyring(KeyStore(home).load_keyring(), tenants)))
     _console().print(f"Public admission keys are in {file}")
@@ -193,6 +192,7 @@ def list_(
     home: Home = None,
 ) -> None:
     """Show every key and credential, and what each can do now; secrets are never shown."""
+
     store = KeyStore(home)
     registry = {credential.kid: credential for credential in store.load_registry().all()}
     rows = describe(store.load_keyring(), registry, now_ms())
@@ -208,7 +208,7 @@ def list_(
         use = f"{row['channel']}/{row['tier']}" if row["channel"] else ""
         what = (row["kid"], row["for"], use, ", ".join(row["tenants"]), row["state"])
         cells = (*what, _when(row["not_after_ms"])[:10], row["fingerprint"][:8])
-        table.add_row(*(Text(visible(cell, len(cell))) for cell in cells))
+        table.add_row(*(Text(visible(cell, CELL_CHARS_MAX)) for cell in cells))
     _console().print(table)
 
 

@@ -54,19 +54,27 @@ def check(
 
 
 def _show(found: policies.PolicySet, remarks: list[Remark]) -> None:
-    console = Console()
+    console = _console()
     table = Table("applies to", "policy", "profile", "mode", "MEMSAD", title=None)
     for who, policy in {"every tenant": found.default, **found.tenants}.items():
-        table.add_row(
-            who, policy.digest[: len(policy.name) + 1 + DIGEST_SHOWN], policy.profile, policy.mode, _memsad(policy)
-        )
+        digest = policy.digest[: len(policy.name) + 1 + DIGEST_SHOWN]
+        table.add_row(_shown(who), digest, policy.profile, policy.mode, _memsad(policy))
     console.print(table)
     for remark in remarks:
-        console.print(
-            f"[{'red' if remark.severity is Severity.ERROR else 'yellow'}]{remark.severity.value}[/] ", end=""
-        )
-        console.print(f"{remark.where}: {remark.text}", markup=False)
+        colour = "red" if remark.severity is Severity.ERROR else "yellow"
+        console.print(Text(remark.severity.value, colour), _shown(f"{remark.where}: {remark.text}"))
     console.print("valid" + ("" if not remarks else f", {len(remarks)} remark{'s' if len(remarks) > 1 else ''}"))
+
+
+def _console() -> Console:
+    return Console(highlight=False, markup=False)
+
+
+def _shown(text: str) -> Text:
+    """Return text that nothing in it can act with: no markup is read, no control character reaches the terminal."""
+    from memsluice.recall.show import visible
+
+    return Text(visible(text))
 
 
 def _memsad(policy: Policy) -> str:
@@ -108,11 +116,11 @@ def diff(
             json.dumps([{"who": c.who, "field": c.field, "before": c.before, "after": c.after} for c in changes])
         )
     else:
-        console = Console(highlight=False, soft_wrap=True)
+        console = _console()
         table = Table("applies to", "field", "before", "after", box=None, pad_edge=False)
         for change in changes:
-            table.add_row(change.who, change.field, _value(change.before), _value(change.after))
-        console.print(table if changes else Text(f"no difference to {name}"))
+            table.add_row(*map(_shown, (change.who, change.field, _value(change.before), _value(change.after))))
+        console.print(table if changes else _shown(f"no difference to {name}"))
     if changes:
         raise typer.Exit(EXIT_DIFFERENT)
 
@@ -124,7 +132,7 @@ def _value(value: object) -> str:
 @app.command()
 def show(tenant: Annotated[str, typer.Argument(help="Whose policy.")], home: Home = None) -> None:
     """Show which policy is in force for a tenant, who put it there, and when: from the audit alone."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = _console()
     with _desk(home) as desk:
         from memsluice.policies.history import in_force
         from memsluice.recall.show import visible
@@ -132,17 +140,13 @@ def show(tenant: Annotated[str, typer.Argument(help="Whose policy.")], home: Hom
 
         found = in_force(desk.audit, desk.keys.keyring(), tenant, PARTITIONS)
         if found is None:
-            console.print(
-                f"Nothing was activated for {visible(tenant, 80)}: each worker goes by its own file.", markup=False
-            )
-            console.print(f"The file of this home: {_home_set(home).of(tenant).digest}", markup=False)
+            console.print(f"Nothing was activated for {visible(tenant, 80)}: each worker goes by its own file.")
+            console.print(f"The file of this home: {_home_set(home).of(tenant).digest}")
             return
         scope = "every tenant" if found.tenant == "*" else "this tenant alone"
-        console.print(f"{found.policies().of(tenant).digest}", markup=False)
-        console.print(
-            f"for {scope}, since {_moment(found.at_ms)}, by command {visible(found.command_id)}", markup=False
-        )
-        console.print(f"signed by {', '.join(visible(kid) for kid in found.approvers)}", markup=False)
+        console.print(f"{found.policies().of(tenant).digest}")
+        console.print(f"for {scope}, since {_moment(found.at_ms)}, by command {visible(found.command_id)}")
+        console.print(f"signed by {', '.join(visible(kid) for kid in found.approvers)}")
 
 
 @app.command()
@@ -167,10 +171,10 @@ def activate(
 
     if (file is None) != end:
         raise ConfigError("name a policy file, or --end with --tenant, and not both")
-    console = Console(highlight=False, soft_wrap=True)
+    console = _console()
     with _desk(home) as desk:
         if file is not None:
-            command = activation(file.read_text(encoding="utf-8"), tenant, str(uuid.uuid4()), _now(), why)
+            command = activation(policies.read(file), tenant, str(uuid.uuid4()), _now(), why)
         else:
             command = ending(desk.audit, desk.keys.keyring(), tenant, str(uuid.uuid4()), _now(), why)
         signers = desk.approvers(tenant, kids or ())
@@ -183,8 +187,8 @@ def activate(
 def _ask(console: Console, command: "Command", file: Path | None, kids: list[str], *, yes: bool) -> None:
     what = f"put {file} in force" if file else "end the own policy"
     who = "every tenant" if command.tenant == "*" else command.tenant
-    console.print(f"To be signed: {what} for {who}; digest {command.digest}", markup=False)
-    console.print(f"by {' and '.join(kids)}", markup=False)
+    console.print(_shown(f"To be signed: {what} for {who}; digest {command.digest}"))
+    console.print(_shown(f"by {' and '.join(kids)}"))
     if not yes and not typer.confirm("Sign and publish?"):
         raise typer.Abort
 
@@ -193,17 +197,17 @@ def _tell(console: Console, verdicts: dict[int, dict[str, Any]], wanted: int) ->
     refused = [verdict for verdict in verdicts.values() if verdict["decision"] != "record"]
     for verdict in refused[:1]:
         details = {f["code"]: f["detail"] for f in verdict["findings"]}
-        console.print(f"[red]refused[/]: {', '.join(verdict['reasons'])}")
-        console.print(json.dumps(details), markup=False)
+        console.print(Text("refused", "red"), _shown(", ".join(verdict["reasons"])))
+        console.print(json.dumps(details))
     if refused:
         raise typer.Exit(EXIT_REFUSED)
     if len(verdicts) < wanted:
         console.print(f"{len(verdicts)} of {wanted} partitions have answered; the others will when *screen* runs there")
         raise typer.Exit(EXIT_NO_ANSWER)
     said = next(iter(verdicts.values()))["findings"][-1]["detail"]
-    console.print(f"[green]done[/] in {wanted} partition{'s' if wanted > 1 else ''}")
-    console.print(f"was {said['was']}", markup=False)
-    console.print(f"now {said.get('policy', 'that of every tenant')}", markup=False)
+    console.print(Text("done", "green"), f"in {wanted} partition{'s' if wanted > 1 else ''}")
+    console.print(_shown(f"was {said['was']}"))
+    console.print(_shown(f"now {said.get('policy', 'that of every tenant')}"))
 
 
 @contextmanager

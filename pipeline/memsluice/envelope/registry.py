@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from memsluice.errors import ExpiredKey, NotPermitted, UnknownKey
-from memsluice.events.models import Action, AnyPayload, Channel, Command, SessionPayload, Tier, Write
+from memsluice.errors import CrossTenant, ExpiredKey, NotPermitted, UnknownKey
+from memsluice.events.models import Action, AnyPayload, AnyTenant, Channel, Command, Name, SessionPayload, Tier, Write
 from memsluice.events.names import EventType
 
 ANY = "*"
@@ -65,8 +65,8 @@ def may_publish(role: Role, event_type: EventType, payload: AnyPayload) -> bool:
 class Credential(BaseModel):
     """What one key may do. The key itself lies in the keyring under the same ``kid``.
 
-    ``tenants``, ``agents`` and ``principals`` list whom it may speak for; ``["*"]`` is everybody. ``tier`` is the best
-    tier it can give an event. ``not_after_ms`` (Unix ms) ends what it may publish.
+    ``tenants``, ``agents`` and ``principals`` list whom it may speak for, each as an event can name it; ``["*"]`` is
+    everybody. ``tier`` is the best tier it can give an event. ``not_after_ms`` (Unix ms) ends what it may publish.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -75,9 +75,9 @@ class Credential(BaseModel):
     role: Role
     channel: Channel = "agent"
     tier: Tier = Tier.USER_OBSERVED
-    tenants: tuple[str, ...] = Field(min_length=1, max_length=1_024)
-    agents: tuple[str, ...] = (ANY,)
-    principals: tuple[str, ...] = (ANY,)
+    tenants: tuple[AnyTenant, ...] = Field(min_length=1, max_length=1_024)
+    agents: tuple[Name, ...] = (ANY,)
+    principals: tuple[Name, ...] = (ANY,)
     not_before_ms: int = 0
     not_after_ms: int | None = None
     note: str = Field(default="", max_length=200)
@@ -91,7 +91,7 @@ class Credential(BaseModel):
         return self
 
     def check(self, event_type: EventType, payload: AnyPayload, produced_ms: int) -> None:
-        """Raise ExpiredKey or NotPermitted where this credential may not have published this.
+        """Raise ExpiredKey, NotPermitted or CrossTenant where this credential may not have published this.
 
         ``produced_ms`` is the broker's append time: the producer's own clock could be set back.
         """
@@ -102,7 +102,7 @@ class Credential(BaseModel):
         if not may_publish(self.role, event_type, payload):
             raise NotPermitted(f"a {self.role.value} credential may not publish {event_type.value}", field="type")
         if ANY not in self.tenants and payload.tenant not in self.tenants:
-            raise NotPermitted("credential is not of this tenant", field="tenant")
+            raise CrossTenant("credential is not of this tenant", field="tenant")
         if isinstance(payload, SessionPayload):
             if ANY not in self.agents and payload.agent not in self.agents:
                 raise NotPermitted("credential may not speak for this agent", field="agent")

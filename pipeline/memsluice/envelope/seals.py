@@ -14,7 +14,7 @@ from memsluice.envelope import dsse
 from memsluice.envelope.codec import VECTOR_DTYPE, Vector, canonical, digest, vector_from_text
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.registry import Role
-from memsluice.errors import AuthenticityError, MalformedEvent, SealError
+from memsluice.errors import InputError, SealError
 from memsluice.events.models import MODELS, AnyPayload, Channel, Tier, Visibility, Zone
 from memsluice.events.names import ADMISSION, SEALED, EventType
 
@@ -90,7 +90,7 @@ def open_(keyring: Keyring, tenant: str, payload_type: str, data: bytes) -> Any:
             if keyring.get(signature.kid).purpose is not Purpose.SEAL:
                 raise SealError("sealed with a key of another purpose")
         return orjson.loads(dsse.verify(envelope, payload_type, lambda kid: keyring.tenant_key(kid, tenant)))
-    except (MalformedEvent, AuthenticityError, orjson.JSONDecodeError) as error:
+    except (InputError, orjson.JSONDecodeError) as error:
         raise SealError(f"record between stages does not verify: {error}") from None
 
 
@@ -180,7 +180,7 @@ def _admission(envelope: dict[str, Any], verifier: Callable[[str], dsse.Verifier
                 "parents": tuple(value["parents"]),
             }
         )
-    except (MalformedEvent, AuthenticityError, orjson.JSONDecodeError, TypeError, KeyError, ValueError) as error:
+    except (InputError, orjson.JSONDecodeError, TypeError, KeyError, ValueError) as error:
         raise SealError(f"admission does not verify: {error}") from None
 
 

@@ -5,8 +5,10 @@ modes at once, a repeated JSON key and a required attribute that is missing (the
 Other headers may repeat.
 """
 
+import base64
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
 
 from cloudevents.core.bindings.kafka import KafkaMessage, from_binary, from_structured, to_binary, to_structured
@@ -17,7 +19,7 @@ from cloudevents.core.v1.event import CloudEvent
 from memsluice.errors import LimitExceeded, MalformedEvent
 from memsluice.events import limits, strictjson
 from memsluice.events.models import AnyPayload
-from memsluice.events.names import DSSE_CONTENT_TYPE, EventType
+from memsluice.events.names import DSSE_CONTENT_TYPE, PAYLOAD_DIGEST, EventType
 
 Headers = tuple[tuple[str, bytes | None], ...]
 REQUIRED = ("specversion", "id", "source", "type")
@@ -27,13 +29,17 @@ _FORMAT = JSONFormat()
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A CloudEvent as received: its context attributes, not yet trusted, and its data (a DSSE envelope, decoded)."""
+    """A CloudEvent as received: its context attributes, not yet trusted, and its data (a DSSE envelope, decoded).
+
+    ``payload_digest`` is the stated SHA-256 of the payload's exact bytes; None where none, or no text, was stated.
+    """
 
     id: str
     type: EventType
     source: str
     time: datetime | None
     partition_key: str | None
+    payload_digest: str | None
     envelope: dict[str, Any]
 
 
@@ -58,7 +64,7 @@ def _single_headers(headers: Headers) -> dict[str, bytes]:
 
 
 def _header_field(name: str) -> str:
-    known = (*(f"ce_{attribute}" for attribute in (*REQUIRED, "time", "partitionkey")), "content-type")
+    known = (*(f"ce_{attribute}" for attribute in (*REQUIRED, "time", "partitionkey", PAYLOAD_DIGEST)), "content-type")
     return name if name in known else "ce_*"  # a field becomes a label: the sender must not choose it
 
 
@@ -88,6 +94,7 @@ def read(key: bytes | None, value: bytes | None, headers: Headers) -> Received:
         source=attributes["source"],
         time=attributes.get("time"),
         partition_key=_partition_key(key, attributes.get("partitionkey")),
+        payload_digest=stated if isinstance(stated := attributes.get(PAYLOAD_DIGEST), str) else None,
         envelope=data,
     )
 
@@ -149,7 +156,7 @@ def check_agreement(received: Received, payload: AnyPayload) -> None:
 def write(
     event_type: EventType, payload: AnyPayload, envelope: dict[str, Any], *, source: str, structured: bool = False
 ) -> tuple[bytes, bytes, Headers]:
-    """Return (key, value, headers) of a signed payload's Kafka message."""
+    """Return (key, value, headers) of a signed payload's Kafka message, which states the payload's digest."""
     event = CloudEvent(
         attributes={
             "specversion": "1.0",
@@ -158,6 +165,7 @@ def write(
             "source": source,
             "time": payload.time,
             "partitionkey": payload.tenant,
+            PAYLOAD_DIGEST: sha256(base64.b64decode(envelope["payload"])).hexdigest(),
             "datacontenttype": DSSE_CONTENT_TYPE,
         },
         data=envelope,

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from enum import IntEnum, StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from memsluice.errors import LimitExceeded, MalformedEvent
 from memsluice.events import limits, strictjson
@@ -120,7 +120,10 @@ Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:~/@+-]*$", 
 Name = Annotated[
     str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=limits.NAME_CHARS_MAX), AfterValidator(_encodable)
 ]
-Tenant = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=limits.TENANT_CHARS_MAX)]
+TENANT_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
+Tenant = Annotated[str, Field(pattern=TENANT_PATTERN, max_length=limits.TENANT_CHARS_MAX)]
+AnyTenant = Annotated[str, Field(pattern=r"^(\*|[a-z0-9][a-z0-9_-]*)$", max_length=limits.TENANT_CHARS_MAX)]
+"""A tenant, or ``*`` for all."""
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Moment = Annotated[
     datetime,
@@ -222,7 +225,7 @@ class Command(Payload):
     it is about, as memory.quarantine.v1 has it (JSON text): the gate's state keeps no content to take it from.
     """
 
-    tenant: Annotated[str, Field(pattern=r"^(\*|[a-z0-9][a-z0-9_-]*)$", max_length=limits.TENANT_CHARS_MAX)]
+    tenant: AnyTenant
     action: Action
     target: Name
     digest: Digest | None = None
@@ -241,6 +244,18 @@ MODELS: dict[EventType, type[Write] | type[Recall] | type[Observation] | type[Co
     EventType.COMMAND: Command,
 }
 Channel = Literal["user", "agent", "tool", "web", "skill", "upload", "operator"]
+
+
+_TENANT: TypeAdapter[str] = TypeAdapter(Tenant)
+
+
+def is_tenant(name: object) -> bool:
+    """Return whether an event could name this tenant."""
+    try:
+        _TENANT.validate_python(name, strict=True)
+    except ValidationError:
+        return False
+    return True
 
 
 _FIELDS = {name for model in (*MODELS.values(), Returned) for name in model.model_fields}

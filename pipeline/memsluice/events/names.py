@@ -27,6 +27,9 @@ VERDICT = payload_type("memsluice.verdict.v1")
 HELD = payload_type("memsluice.held.v1")
 STORED = payload_type("memsluice.stored.v1")
 
+PAYLOAD_DIGEST = "payloadsha256"
+"""CloudEvents extension attribute: SHA-256, 64 hex digits, of the signed payload's exact bytes. Unsigned: it tells a
+payload that was changed from a signature that was made up, and makes nothing pass."""
 DSSE_CONTENT_TYPE = "application/vnd.dsse.envelope.v1+json"
 TRACEPARENT = "traceparent"
 DEAD_LETTER_HEADER = "memsluice-dead-letter"

@@ -5,6 +5,7 @@ fill a quarantine.
 """
 
 from dataclasses import dataclass
+from hashlib import sha256
 
 from memsluice.envelope import dsse
 from memsluice.envelope.keys import Algorithm, Key, Keyring, KeyState, Purpose
@@ -14,10 +15,12 @@ from memsluice.errors import (
     AuthenticityError,
     ClockSkew,
     ExpiredKey,
+    ForgedSignature,
     InputError,
     MalformedEvent,
     NotPermitted,
     RevokedKey,
+    Tampered,
     UnknownKey,
     WrongPartition,
 )
@@ -53,6 +56,20 @@ def _credential(kid: str, keyring: Keyring, registry: Registry) -> Credential:
     if key.state is KeyState.REVOKED:
         raise RevokedKey("key was revoked", field="keyid")
     return credential
+
+
+def _verified(envelope: dsse.Envelope, received: cloudevent.Received, keyring: Keyring) -> bytes:
+    """Return the payload once every signature holds over it.
+
+    Raises Tampered where they do not and the payload is not the one whose digest the event states, else
+    ForgedSignature. Nobody signed that digest, so it is looked at only to say *why* an event is refused.
+    """
+    try:
+        return dsse.verify(envelope, payload_type(received.type.value), keyring.direct)
+    except ForgedSignature:
+        if received.payload_digest in (None, sha256(envelope.payload).hexdigest()):
+            raise
+        raise Tampered("was changed after it was signed: its digest is another than stated", field="payload") from None
 
 
 def _check_key_time(key: Key, append_ms: int) -> None:
@@ -92,7 +109,7 @@ def authenticate(
     credentials = [_credential(kid, keyring, registry) for kid in kids]
     if len({credential.role for credential in credentials}) > 1:
         raise NotPermitted("approvers have different roles", field="signatures")
-    payload_bytes = dsse.verify(envelope, payload_type(received.type.value), keyring.direct)
+    payload_bytes = _verified(envelope, received, keyring)
     payload = parse_payload(received.type, payload_bytes)
     if not commands and isinstance(payload, Command) and payload.action is not Action.APPEAL:
         raise NotPermitted(f"{payload.action.value} does not belong on this topic", field="action")

@@ -43,6 +43,12 @@ def _one(policy: Policy, prefix: str) -> list[Remark]:
     known = [life for life in lives if life is not None]
     if known != sorted(known, reverse=True):
         found.append(Remark(warn, "ttl_seconds", "a less trusted tier lives longer than a more trusted one"))
+    for name in ("ttl_seconds", "writes_per_day"):
+        if dropped := _dropped(policy, name):
+            text = (
+                f"{', '.join(dropped)}: not listed, so without a limit; a map that is given replaces the whole default"
+            )
+            found.append(Remark(warn, name, text))
     if policy.writes_per_day.user_observed is None:
         found.append(Remark(warn, "writes_per_day.user_observed", "without a limit one principal can flood its memory"))
     if not policy.instructions.enabled and not policy.memsad.enabled:
@@ -50,3 +56,10 @@ def _one(policy: Policy, prefix: str) -> list[Remark]:
     if policy.memsad.enabled and policy.memsad.reference_size < 20:
         found.append(Remark(warn, "memsad.reference_size", "fewer than 20 entries give an unstable sigma (Theorem 11)"))
     return [Remark(remark.severity, prefix + remark.where, remark.text) for remark in found]
+
+
+def _dropped(policy: Policy, name: str) -> list[str]:
+    """Return the tiers that have a limit by default, and none here because the map does not name them."""
+    given, usual = getattr(policy, name), Policy.model_fields[name].default
+    tiers = [tier.name.lower() for tier in Tier if usual.of(tier) is not None]
+    return [tier for tier in tiers if tier not in given.model_fields_set]

@@ -12,11 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memsluice.envelope.codec import canonical
 from memsluice.errors import PolicyError
-from memsluice.events.limits import CONTENT_BYTES_DEFAULT, CONTENT_BYTES_MAX
-from memsluice.events.models import Tier
+from memsluice.events.limits import CONTENT_BYTES_DEFAULT, CONTENT_BYTES_MAX, TENANT_CHARS_MAX
+from memsluice.events.models import TENANT_PATTERN, Tier, is_tenant
+from memsluice.gate import strictyaml
 from memsluice.gate.memsad import Mode
 
 POLICY_BYTES_MAX = 1_000_000
+REASON_CHARS_MAX = 4_000
 DAY_MS = 86_400_000
 
 
@@ -111,22 +113,23 @@ class Policy(_Part):
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a policy file: a policy, and overrides of it for single tenants."""
-    document = Policy.model_json_schema()
+    fields = Policy.model_json_schema()
     whole: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **document,
+        **fields,
         "title": "Policy file",
     }
     overrides = {
         "type": "object",
         "description": "Overrides for single tenants, by tenant id: any of the fields above.",
+        "propertyNames": {"pattern": TENANT_PATTERN, "maxLength": TENANT_CHARS_MAX},
         "additionalProperties": {
             "type": "object",
-            "properties": document["properties"],
+            "properties": fields["properties"],
             "additionalProperties": False,
         },
     }
-    return whole | {"properties": {**document["properties"], "tenants": overrides}}
+    return whole | {"properties": {**fields["properties"], "tenants": overrides}}
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,22 +152,40 @@ class PolicySet:
         return self.tenants.get(tenant, self.default)
 
 
-def parse(text: str) -> PolicySet:
-    """Read a policy file's text. Raises PolicyError naming the field and the reason."""
+def _refused(reason: str) -> PolicyError:
+    """Return the error; what a file's author wrote into it acts on no terminal."""
+    shown = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in reason[:REASON_CHARS_MAX])
+    return PolicyError(shown)
+
+
+def document(text: str) -> dict[str, Any]:
+    """Return what a policy file's text says, not yet validated. Raises PolicyError where that is not one mapping."""
     if len(text) > POLICY_BYTES_MAX:
-        raise PolicyError(f"file is longer than {POLICY_BYTES_MAX} characters")
+        raise _refused(f"file is longer than {POLICY_BYTES_MAX} characters")
     try:
-        value = yaml.safe_load(text)
+        value = strictyaml.load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        raise PolicyError(f"no YAML{f', line {mark.line + 1}' if mark else ''}: {error}") from None
+        raise _refused(f"no YAML{f', line {mark.line + 1}' if mark else ''}: {error}") from None
     if not isinstance(value, dict):
-        raise PolicyError("is empty or no mapping")
-    overrides = value.pop("tenants", None) or {}
+        raise _refused("is empty or no mapping")
+    return value
+
+
+def parse(text: str) -> PolicySet:
+    """Read a policy file's text. Raises PolicyError naming the field and the reason."""
+    value = document(text)
+    overrides = value.pop("tenants", None)
+    overrides = {} if overrides is None else overrides
     if not isinstance(overrides, dict) or not all(isinstance(over, dict) for over in overrides.values()):
-        raise PolicyError("tenants: must map tenant ids to overrides")
+        raise _refused("tenants: must map tenant ids to overrides")
+    for tenant in overrides:
+        if not is_tenant(tenant):
+            raise _refused(
+                f"tenants.{tenant}: is no tenant's name{'' if isinstance(tenant, str) else ', put it in quotes'}"
+            )
     default = _validated(value, "")
-    return PolicySet(default, {str(t): _validated(_merged(value, o), f"tenants.{t}.") for t, o in overrides.items()})
+    return PolicySet(default, {t: _validated(_merged(value, o), f"tenants.{t}.") for t, o in overrides.items()})
 
 
 def _validated(value: Mapping[str, Any], prefix: str) -> Policy:
@@ -172,17 +193,24 @@ def _validated(value: Mapping[str, Any], prefix: str) -> Policy:
         return Policy.model_validate(value)
     except ValidationError as error:
         lines = [f"{prefix}{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)]
-        raise PolicyError("; ".join(lines)) from None
+        raise _refused("; ".join(lines)) from None
+
+
+def read(path: Path) -> str:
+    """Return a policy file's text. Raises PolicyError where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _refused(f"{path}: {error}") from None
 
 
 def load(path: Path) -> PolicySet:
     """Read a policy file. Raises PolicyError."""
+    text = read(path)
     try:
-        return parse(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError(f"{path}: {error}") from None
+        return parse(text)
     except PolicyError as error:
-        raise PolicyError(f"{path}: {error}") from None
+        raise _refused(f"{path}: {error}") from None
 
 
 def default() -> PolicySet:

@@ -2,8 +2,6 @@
 
 from datetime import datetime, timedelta
 
-import yaml
-
 from memsluice.envelope.keys import Keyring
 from memsluice.errors import ConfigError, PolicyError
 from memsluice.events.limits import POLICY_CHARS_MAX
@@ -24,7 +22,7 @@ def activation(file: str, tenant: str, command_id: str, now: datetime, why: str 
     chosen = policies.parse(file)
     if tenant != EVERYBODY and chosen.tenants:
         raise PolicyError("tenants: a tenant's own policy has no overrides")
-    text = text_of({name: value for name, value in yaml.safe_load(file).items() if value != {}})
+    text = text_of({name: value for name, value in policies.document(file).items() if name != "tenants" or value})
     if len(text) > POLICY_CHARS_MAX:
         raise PolicyError(
             f"is {len(text)} characters as JSON, at most {POLICY_CHARS_MAX} fit: leave out what is the default, or "

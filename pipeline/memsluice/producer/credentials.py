@@ -6,7 +6,7 @@ from pathlib import Path
 import structlog
 
 from memsluice.envelope.registry import ANY, may_publish
-from memsluice.errors import ConfigError, ExpiredKey, NotPermitted
+from memsluice.errors import ConfigError, CrossTenant, ExpiredKey, NotPermitted
 from memsluice.events.models import AnyPayload, SessionPayload
 from memsluice.events.names import EventType
 from memsluice.keyfiles import SigningCredential
@@ -79,7 +79,7 @@ def check(credential: SigningCredential, event_type: EventType, payload: AnyPayl
     if not may_publish(credential.role, event_type, payload):
         raise NotPermitted(f"a {credential.role.value} credential may not publish {event_type.value}", field="type")
     if not credential.speaks_for(payload.tenant):
-        raise NotPermitted(f"credential {credential.kid} is not of this tenant", field="tenant")
+        raise CrossTenant(f"credential {credential.kid} is not of this tenant", field="tenant")
     if isinstance(payload, SessionPayload):
         if ANY not in credential.agents and payload.agent not in credential.agents:
             raise NotPermitted(f"credential {credential.kid} may not speak for this agent", field="agent")

@@ -7,6 +7,7 @@ from memsluice.events.names import (
     DEAD_LETTER_HEADER,
     DECISION_HEADER,
     DSSE_CONTENT_TYPE,
+    PAYLOAD_DIGEST,
     REASON_HEADER,
     TARGET_HEADER,
     TRACEPARENT,
@@ -153,6 +154,10 @@ def _cloud_event(kind: EventType) -> dict[str, Any]:
         "ce_type": {"const": kind.value},
         "ce_time": _header("The signed payload's time.", format="date-time"),
         "ce_partitionkey": _header("The tenant."),
+        f"ce_{PAYLOAD_DIGEST}": _header(
+            "SHA-256 of the signed payload's exact bytes, optional and unsigned: it tells tampered from forged.",
+            pattern="^[0-9a-f]{64}$",
+        ),
         "content-type": _header("Of the value.", examples=[DSSE_CONTENT_TYPE]),
         TRACEPARENT: _trace(),
     }

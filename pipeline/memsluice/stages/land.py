@@ -4,7 +4,8 @@ Stateless and waiting on the network, so it works in batches. What an accepted r
 
 * landed: a record of memory.store.v1 with its version;
 * expired before it arrived: not written, what it replaces is removed, and the store record says withdrawn;
-* older than what the store has: nothing, the newer one's record is or will be there;
+* older than what the store has, and the gate admitted that: nothing, the newer one's record is or will be there.
+  A higher version that the gate never admitted was planted: it is overwritten;
 * a seal that does not hold, or an object that the store refuses: a dead letter, with the record's own bytes.
 
 A store that is down is waited for: the same batch again, with growing pauses, until it is written or the worker is
@@ -12,15 +13,17 @@ told to stop. Nothing is skipped, and nothing is committed meanwhile.
 """
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
+import orjson
 import structlog
 
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.records import Stored, accepted_from_bytes, stored_to_bytes
-from memsluice.envelope.seals import Admission
+from memsluice.envelope.seals import Admission, admission_verify_inside
 from memsluice.errors import InputError, MalformedEvent, SealError, StoreError, StoreUnavailable, WrongPartition
 from memsluice.events.partition import partition_of
 from memsluice.stages.deadletters import dead_letters
@@ -29,6 +32,7 @@ from memsluice.stages.records import Output, Record
 from memsluice.stores.base import (
     UPSERT_MAX,
     Outcome,
+    Partition,
     StoredObject,
     UpsertResult,
     VectorStore,
@@ -46,6 +50,7 @@ WARN_EVERY = 10
 """A store that stays down is reported at the first attempt and at every tenth."""
 
 _LOG = structlog.get_logger(__name__)
+_PLANTED = "the store held higher versions that the gate never admitted; they are overwritten"
 _T = TypeVar("_T")
 _Landing = tuple[Admission, StoredObject]
 
@@ -83,9 +88,9 @@ class LandStage:
         self._given_up = threading.Event()
         keyring, now_ms = self._keys(), self._now_ms()
         drafts = [self._verified(record, keyring) for record in batch]
-        outcomes = self._settle(drafts, now_ms)
+        outcomes = self._settle(drafts, keyring, now_ms)
         older = sum(outcome.outcome is Outcome.OLDER for outcome in outcomes.values())
-        if older:  # re-deliveries, as a rule; if not, somebody planted versions in the store
+        if older:  # re-deliveries, as a rule
             _LOG.info("the store or the batch has newer versions", records=older)
         kid = keyring.signing(Purpose.SEAL, now_ms).kid
         results = []
@@ -112,26 +117,41 @@ class LandStage:
         except (SealError, MalformedEvent, UnicodeDecodeError) as error:
             return InputError(str(error), code=SEAL_REASON)
 
-    def _settle(self, drafts: Sequence[_Landing | InputError], now_ms: int) -> dict[int, UpsertResult]:
+    def _settle(
+        self, drafts: Sequence[_Landing | InputError], keyring: Keyring, now_ms: int
+    ) -> dict[int, UpsertResult]:
         """Bring the store to what the batch says; return the outcome of each draft that is one, by position."""
         items = {position: draft[1] for position, draft in enumerate(drafts) if not isinstance(draft, InputError)}
         outcomes = {position: UpsertResult(item.object_id, Outcome.OLDER) for position, item in items.items()}
         latest = newest(items.items())
         live = [position for position in latest if not _expired(items[position], now_ms)]
         for start in range(0, len(live), UPSERT_MAX):
-            self._upsert(items, live[start : start + UPSERT_MAX], outcomes)
+            part = live[start : start + UPSERT_MAX]
+            self._upsert(items, part, outcomes)
+            older = [position for position in part if outcomes[position].outcome is Outcome.OLDER]
+            if planted := self._planted(items, older, keyring):
+                named = items[planted[0]]
+                _LOG.warning(_PLANTED, objects=len(planted), tenant=named.tenant, object_id=named.object_id)
+                self._upsert(items, planted, outcomes, overwrite=True)
         for position in latest:
-            if position not in live and self._until_answered(partial(self._withdraw, items[position])):
+            if position not in live and self._until_answered(partial(self._withdraw, items[position], keyring)):
                 outcomes[position] = UpsertResult(items[position].object_id, Outcome.LANDED)
         return outcomes
 
-    def _upsert(self, items: dict[int, StoredObject], positions: list[int], outcomes: dict[int, UpsertResult]) -> None:
+    def _upsert(
+        self,
+        items: dict[int, StoredObject],
+        positions: list[int],
+        outcomes: dict[int, UpsertResult],
+        *,
+        overwrite: bool = False,
+    ) -> None:
         """Write objects, again and again those that the store could not take yet."""
         waiting = positions
 
         def attempt() -> None:
             nonlocal waiting
-            results = self._store.upsert([items[position] for position in waiting])
+            results = self._store.upsert([items[position] for position in waiting], overwrite=overwrite)
             outcomes.update(zip(waiting, results, strict=True))
             failed = [position for position in waiting if outcomes[position].outcome is Outcome.UNAVAILABLE]
             if failed:
@@ -140,10 +160,23 @@ class LandStage:
 
         self._until_answered(attempt)
 
-    def _withdraw(self, item: StoredObject) -> bool:
+    def _planted(self, items: dict[int, StoredObject], older: Sequence[int], keyring: Keyring) -> list[int]:
+        """Return which of the items that the store says it has newer versions of it has none of.
+
+        Asked only of those (re-deliveries, as a rule), so that landing pays nothing for it.
+        """
+        ids: dict[Partition, list[str]] = defaultdict(list)
+        for position in older:
+            ids[items[position].partition].append(items[position].object_id)
+        held: dict[Partition, dict[str, str]] = {}
+        for partition, wanted in ids.items():
+            held[partition] = self._until_answered(partial(self._store.admissions, *partition, wanted))
+        return [n for n in older if not _newer(keyring, items[n], held[items[n].partition].get(items[n].object_id))]
+
+    def _withdraw(self, item: StoredObject, keyring: Keyring) -> bool:
         """Remove what an expired entry replaces; return False where the store has something newer."""
-        held = self._store.versions(item.tenant, item.zone, [item.object_id])
-        if held.get(item.object_id, -1) > item.version:
+        held = self._store.admissions(item.tenant, item.zone, [item.object_id])
+        if _newer(keyring, item, held.get(item.object_id)):
             return False
         if held:
             self._store.delete(item.tenant, item.zone, [item.object_id])
@@ -162,6 +195,20 @@ class LandStage:
                 if (self._wait or self._given_up.wait)(pause_s):
                     raise StoreUnavailable(f"given up while waiting for the store: {error}") from error
             pause_s = min(2 * pause_s, RETRY_MAX_S)
+
+
+def _newer(keyring: Keyring, item: StoredObject, held: str | None) -> bool:
+    """Whether the admission that lies in the store is the gate's own, of this very object, and of a higher version.
+
+    ``held`` is None where the store has no such object. What version the object itself states is not asked: whoever
+    can write to the store can state any.
+    """
+    try:
+        admission = admission_verify_inside(keyring, item.tenant, orjson.loads(held or ""))
+    except (SealError, orjson.JSONDecodeError):
+        return False
+    mine = item.object_id == admission.object_id == expected_id(admission) and admission.zone is item.zone
+    return mine and admission.version > item.version
 
 
 def _expired(item: StoredObject, now_ms: int) -> bool:

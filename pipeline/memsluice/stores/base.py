@@ -105,13 +105,16 @@ class Hit:
 class VectorStore(Protocol):
     """A store of sealed entries. Every method raises StoreUnavailable when the store does not answer.
 
-    A tenant's partition is created by its first upsert; before that it is empty, never an error.
+    A tenant's partition is created by its first upsert; before that it is empty, never an error. A store compares the
+    versions that its objects state, and whoever can write to it can state any: *land* believes "older" only of an
+    object whose admission the gate signed (:meth:`admissions`), and overwrites what else stands in an entry's way.
     """
 
-    def upsert(self, objects: Sequence[StoredObject]) -> list[UpsertResult]:
+    def upsert(self, objects: Sequence[StoredObject], *, overwrite: bool = False) -> list[UpsertResult]:
         """Write at most UPSERT_MAX objects and return each one's outcome, aligned with ``objects``.
 
-        A lower version never replaces a higher one, in the store or in the batch; an equal one is written again.
+        A lower version never replaces a higher one, in the store or in the batch; an equal one is written again. With
+        ``overwrite`` the versions in the store do not count, only those in the batch.
         """
 
     def search(
@@ -121,6 +124,9 @@ class VectorStore(Protocol):
 
     def versions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, int]:
         """Return the versions of those of at most UPSERT_MAX ``ids`` that the partition holds."""
+
+    def admissions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, str]:
+        """Return what lies as admission ("" for none) with those of at most UPSERT_MAX ``ids`` that are held."""
 
     def delete(self, tenant: str, zone: Zone, ids: Sequence[str]) -> int:
         """Remove objects; return how many there were."""

@@ -26,7 +26,7 @@ from memsluice.stores.base import (
     StoredObject,
     UpsertResult,
 )
-from memsluice.stores.faiss_rows import SCHEMA, Transaction, load, permitted, vector_of, write
+from memsluice.stores.faiss_rows import SCHEMA, Transaction, forget_versions, load, permitted, vector_of, write
 
 BUSY_TIMEOUT_S = 10.0
 INDEXES_MAX = 1_024
@@ -70,7 +70,7 @@ class FaissStore:
             self._seen_changes = -1
         return self._database
 
-    def upsert(self, objects: Sequence[StoredObject]) -> list[UpsertResult]:
+    def upsert(self, objects: Sequence[StoredObject], *, overwrite: bool = False) -> list[UpsertResult]:
         """Write objects in one transaction, each with its own outcome (see the protocol)."""
         if len(objects) > UPSERT_MAX:
             raise StoreError(f"{len(objects)} objects in one upsert, at most {UPSERT_MAX} allowed")
@@ -81,6 +81,8 @@ class FaissStore:
             self._forget_if_changed(database)
             try:
                 with Transaction(database):
+                    if overwrite:
+                        forget_versions(database, objects)
                     for item in objects:
                         result, number = write(database, item)
                         results.append(result)
@@ -147,6 +149,11 @@ class FaissStore:
         """Return the versions of objects that are there."""
         statement = "SELECT object_id, version FROM store_objects WHERE tenant = ? AND zone = ? AND object_id IN ({})"
         return dict(self._by_id(statement, tenant, zone, ids))
+
+    def admissions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, str]:
+        """Return the admissions of objects that are there."""
+        statement = "SELECT object_id, admission FROM store_objects WHERE tenant = ? AND zone = ? AND object_id IN ({})"
+        return {object_id: str(admission) for object_id, admission in self._by_id(statement, tenant, zone, ids)}
 
     def delete(self, tenant: str, zone: Zone, ids: Sequence[str]) -> int:
         """Remove objects; return how many there were."""

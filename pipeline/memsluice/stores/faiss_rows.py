@@ -87,6 +87,12 @@ def write(database: sqlite3.Connection, item: StoredObject) -> tuple[UpsertResul
     return UpsertResult(item.object_id, Outcome.LANDED), int(row[0])
 
 
+def forget_versions(database: sqlite3.Connection, objects: Iterable[StoredObject]) -> None:
+    """Make the rows of these objects, inside a transaction, older than whatever is written over them next."""
+    names = [(item.tenant, item.zone.value, item.object_id) for item in objects]
+    database.executemany("UPDATE store_objects SET version = -1 WHERE tenant = ? AND zone = ? AND object_id = ?", names)
+
+
 def vector_of(data: object) -> Vector | None:
     """Return the vector of a row, None for what somebody else made of it."""
     try:

@@ -29,15 +29,17 @@ from memsluice.stores.base import (
     newest,
 )
 from memsluice.stores.weaviate_admin import create_collection, create_tenants
+from memsluice.stores.weaviate_client import search_get_pb2
 from memsluice.stores.weaviate_rpc import Address, Rpc
 from memsluice.stores.weaviate_wire import (
     COLLECTIONS,
     delete_request,
+    look_up_request,
+    read_admissions,
     read_hits,
     read_versions,
     search_request,
     to_wire,
-    versions_request,
 )
 
 DETAIL_CHARS_MAX = 200
@@ -96,7 +98,7 @@ class WeaviateStore:
                 self._rpc = Rpc(self._address)
             return self._rpc
 
-    def upsert(self, objects: Sequence[StoredObject]) -> list[UpsertResult]:
+    def upsert(self, objects: Sequence[StoredObject], *, overwrite: bool = False) -> list[UpsertResult]:
         """Write objects, each with its own outcome (see the protocol). Raises StoreUnavailable, StoreError."""
         if len(objects) > UPSERT_MAX:
             raise StoreError(f"{len(objects)} objects in one upsert, at most {UPSERT_MAX} allowed")
@@ -109,17 +111,19 @@ class WeaviateStore:
                 usable.append(position)
         chosen = newest((position, objects[position]) for position in usable)
         try:
-            self._write(objects, chosen, results)
+            self._write(objects, chosen, results, overwrite=overwrite)
         except StoreUnavailable:
             self.close()  # the next attempt gets a new channel
             raise
         _copy_to_equals(objects, usable, chosen, results)
         return results
 
-    def _write(self, objects: Sequence[StoredObject], chosen: list[int], results: list[UpsertResult]) -> None:
+    def _write(
+        self, objects: Sequence[StoredObject], chosen: list[int], results: list[UpsertResult], *, overwrite: bool
+    ) -> None:
         rpc = self._connected()
         self._create_missing(rpc, {objects[position].partition for position in chosen})
-        held = self._held_versions(rpc, [objects[position] for position in chosen])
+        held = {} if overwrite else self._held_versions(rpc, [objects[position] for position in chosen])
         to_send = []
         for position in chosen:
             item = objects[position]
@@ -158,7 +162,9 @@ class WeaviateStore:
         ids: dict[Partition, list[str]] = defaultdict(list)
         for item in items:
             ids[item.partition].append(item.object_id)
-        waiting = [(partition, rpc.search(versions_request(*partition, wanted))) for partition, wanted in ids.items()]
+        waiting = [
+            (partition, rpc.search(look_up_request(*partition, wanted, "version"))) for partition, wanted in ids.items()
+        ]
         held = {}
         for (tenant, zone), reply in waiting:
             for object_id, version in read_versions(reply()).items():
@@ -180,11 +186,16 @@ class WeaviateStore:
 
     def versions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, int]:
         """Return the versions of objects that are there."""
-        if not ids:
-            return {}
+        return read_versions(self._look_up(tenant, zone, ids, "version")) if ids else {}
+
+    def admissions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, str]:
+        """Return the admissions of objects that are there."""
+        return read_admissions(self._look_up(tenant, zone, ids, "admission")) if ids else {}
+
+    def _look_up(self, tenant: str, zone: Zone, ids: Sequence[str], name: str) -> search_get_pb2.SearchReply:
         if len(ids) > UPSERT_MAX:
             raise StoreError(f"{len(ids)} ids, at most {UPSERT_MAX} allowed")
-        return read_versions(self._connected().search(versions_request(tenant, zone, ids))())
+        return self._connected().search(look_up_request(tenant, zone, ids, name))()
 
     def delete(self, tenant: str, zone: Zone, ids: Sequence[str]) -> int:
         """Remove objects; return how many there were."""

@@ -113,14 +113,14 @@ def search_request(
     )
 
 
-def versions_request(tenant: str, zone: Zone, ids: Sequence[str]) -> search_get_pb2.SearchRequest:
-    """Return the look-up of the versions of objects by id."""
+def look_up_request(tenant: str, zone: Zone, ids: Sequence[str], name: str) -> search_get_pb2.SearchRequest:
+    """Return the look-up of one property of objects by id."""
     return search_get_pb2.SearchRequest(
         collection=COLLECTIONS[zone],
         tenant=tenant,
         limit=len(ids),
         filters=_any_id(ids),
-        properties=search_get_pb2.PropertiesRequest(non_ref_properties=["version"]),
+        properties=search_get_pb2.PropertiesRequest(non_ref_properties=[name]),
         metadata=search_get_pb2.MetadataRequest(uuid=True),
         uses_123_api=True,
         uses_125_api=True,
@@ -136,6 +136,11 @@ def delete_request(tenant: str, zone: Zone, ids: Sequence[str]) -> batch_delete_
 def read_versions(reply: search_get_pb2.SearchReply) -> dict[str, int]:
     """Return versions by object id. An object that has none, written by somebody else, counts as version -1."""
     return {result.metadata.id: _Fields(result.properties).number("version", default=-1) for result in reply.results}
+
+
+def read_admissions(reply: search_get_pb2.SearchReply) -> dict[str, str]:
+    """Return admissions, as they lie there, by object id; "" for an object that has none."""
+    return {result.metadata.id: _Fields(result.properties).text("admission") for result in reply.results}
 
 
 class _Fields:

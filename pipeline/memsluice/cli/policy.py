@@ -67,7 +67,7 @@ def _show(found: policies.PolicySet, remarks: list[Remark]) -> None:
 
 
 def _console() -> Console:
-    return Console(highlight=False, markup=False)
+    return Console(highlight=False, soft_wrap=True, markup=False)
 
 
 def _shown(text: str) -> Text:

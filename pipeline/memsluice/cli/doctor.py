@@ -34,7 +34,7 @@ def doctor(
     from memsluice.doctor import checks, remote
     from memsluice.home import Home
     from memsluice.keystore import KeyStore
-    from memsluice.recall.show import visible
+    from memsluice.printable import visible
 
     place = Home.at(home)
     todo: dict[str, checks.Check] = {

@@ -21,7 +21,7 @@ from memsluice.envelope.registry import ANY, Credential, Role
 from memsluice.errors import ConfigError
 from memsluice.events.models import Channel, Tier, is_tenant
 from memsluice.keystore import GATE_PURPOSES, KeyStore, issue_credential, public_keyring
-from memsluice.recall.show import visible
+from memsluice.printable import visible
 from memsluice.stack.terminal import friendly
 
 app = typer.Typer(

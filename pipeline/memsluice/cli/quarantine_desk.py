@@ -92,8 +92,8 @@ def look_at(desk: "Desk", home: Path | None, wanted: "Filter", *, whole: bool = 
 
 def find_one(desk: "Desk", home: Path | None, event_id: str, tenant: str | None, offset: int | None) -> "Seen":
     """Return one entry with its content. Raises ConfigError where none or several have the id."""
+    from memsluice.printable import visible
     from memsluice.quarantine.filters import Filter
-    from memsluice.recall.show import visible
 
     found = look_at(desk, home, replace(Filter(tenant=tenant), event_id=event_id), whole=True)
     seen = [one for one in found.seen if offset is None or one.entry.offset == offset]
@@ -101,7 +101,7 @@ def find_one(desk: "Desk", home: Path | None, event_id: str, tenant: str | None,
         who = "any tenant" if tenant is None else f"tenant {visible(tenant, 80)}"
         raise ConfigError(f"nothing held of {who} has the id {visible(event_id, 160)}; {desk.name} was read")
     if len(seen) > 1:
-        those = ", ".join(f"--tenant {one.entry.tenant} --offset {one.entry.offset}" for one in seen)
+        those = ", ".join(f"--tenant {visible(one.entry.tenant, 80)} --offset {one.entry.offset}" for one in seen)
         raise ConfigError(f"{len(seen)} held writes have the id {visible(event_id, 160)}; say which: {those}")
     return seen[0]
 

@@ -123,7 +123,7 @@ def show(console: Console, found: "Traced", now_ms: int) -> None:
 
 def not_found(found: "Traced", event_id: str, tenant: str | None, where: str) -> str:
     """Return one line that says where was looked, and where else it may be."""
-    from memsluice.recall.show import visible
+    from memsluice.printable import visible
     from memsluice.topics.names import AUDIT, DEAD_LETTER
 
     of = "any tenant" if tenant is None else f"tenant {visible(tenant, SHOWN_CHARS_MAX)}"

@@ -51,6 +51,26 @@ def _spelled_out() -> Iterator[None]:
         raise
 
 
+def _only_text(command: Any) -> None:
+    """Let no word but a path hold bytes that are no UTF-8: nobody's name has them, no event can."""
+    for parameter in command.params:
+        parameter.callback = _replacing(parameter.callback)
+    for inner in getattr(command, "commands", {}).values():
+        _only_text(inner)
+
+
+def _replacing(then: Any) -> Any:
+    def replace(ctx: Any, parameter: Any, value: Any) -> Any:
+        value = [_utf8(each) for each in value] if isinstance(value, list | tuple) else _utf8(value)
+        return value if then is None else then(ctx, parameter, value)
+
+    return replace
+
+
+def _utf8(value: Any) -> Any:
+    return value.encode("utf-8", "replace").decode() if type(value) is str else value
+
+
 class LazyGroup(TyperGroup):
     """Imports a sub-command's module when it is called, and not to list it."""
 
@@ -70,7 +90,9 @@ class LazyGroup(TyperGroup):
             module = importlib.import_module(f"memsluice.cli.{cmd_name}")
         except ImportError as error:
             raise ConfigError(f"`memsluice {cmd_name}` cannot be loaded: {error}") from error
-        return typer.main.get_command(module.app)
+        command = typer.main.get_command(module.app)
+        _only_text(command)
+        return command
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """As typer does; an error repeats nothing of the command line that acts on the terminal."""

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
+from memsluice.printable import visible
 
 if TYPE_CHECKING:
     from memsluice.quarantine.collect import Listing, Seen
@@ -92,7 +93,6 @@ def look_at(desk: "Desk", home: Path | None, wanted: "Filter", *, whole: bool = 
 
 def find_one(desk: "Desk", home: Path | None, event_id: str, tenant: str | None, offset: int | None) -> "Seen":
     """Return one entry with its content. Raises ConfigError where none or several have the id."""
-    from memsluice.printable import visible
     from memsluice.quarantine.filters import Filter
 
     found = look_at(desk, home, replace(Filter(tenant=tenant), event_id=event_id), whole=True)
@@ -116,4 +116,4 @@ def sum_up(console: Console, found: Any, desk: "Desk", shown: int) -> None:
     if found.unverified:
         told.append((f"{found.unverified} records do not verify under this home's keys: not shown", "red"))
     for text, style in told:
-        console.print(Text(text, style=style), soft_wrap=True)
+        console.print(Text(visible(text), style=style), soft_wrap=True)

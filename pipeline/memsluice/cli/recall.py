@@ -18,6 +18,7 @@ from rich.text import Text
 
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError, NotDelivered
+from memsluice.printable import visible
 
 if TYPE_CHECKING:
     from memsluice.events.models import Recall
@@ -209,7 +210,6 @@ def _check_tenant(store: "VectorStore", tenant: str, name: str) -> None:
     known = store.tenants()
     if tenant in known:
         return
-    from memsluice.printable import visible
 
     others = ", ".join(visible(name, 80) for name in known[:NAMES_SHOWN_MAX]) + (
         " …" if len(known) > NAMES_SHOWN_MAX else ""
@@ -261,11 +261,10 @@ def show(console: Console, answer: "Recalled", where: str, acknowledged: str, to
         console.print("[dim]withheld nothing[/]", highlight=False)
     verified = f"{len(answer.entries)} verified by signature, from {where}, in {took_ms:.0f} ms."
     published = f"The recall was acknowledged by {acknowledged} before anything was shown."
-    console.print(Text(f"{verified} {published}", style="dim"))
+    console.print(Text(visible(f"{verified} {published}"), style="dim"))
 
 
 def _table(answer: "Recalled", now_ms: int) -> Table:
-    from memsluice.printable import visible
     from memsluice.recall.show import TIER_WORDS, duration, left
 
     table = Table(box=box.SIMPLE_HEAD, expand=True)

@@ -21,15 +21,17 @@ TRAVELS = BASE | {"events", "envelope"}
 BESIDE = {"clock", "topics", "connection", "keystore", "telemetry", "encoder", "producer"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "printable": set(),
     "paths": BASE,
     "connection": BASE | {"paths"},
     "keystore": TRAVELS | {"paths", "keyfiles", "watched"},
     "events": BASE | {"events"},
     "envelope": TRAVELS,
-    "gate": TRAVELS | {"gate"},
-    "stages": TRAVELS | BESIDE | {"gate", "stages", "stores"},
+    "gate": TRAVELS | {"gate", "printable"},
+    "logs": BASE | {"printable"},
+    "stages": TRAVELS | BESIDE | {"gate", "stages", "stores", "logs"},
     "stores": TRAVELS | BESIDE | {"gate", "stores"},
-    "recall": TRAVELS | BESIDE | {"gate", "stores", "recall"},
+    "recall": TRAVELS | BESIDE | {"gate", "stores", "recall", "printable"},
 }
 """The one direction of the data. What is not listed (operators' tools, experiments) may import all of this."""
 OUTERMOST = {"lab", "demo", "cli"}

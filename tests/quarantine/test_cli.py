@@ -10,8 +10,8 @@ import pytest
 from tests.quarantine.desk import BAD, Office
 
 from memsluice.events.models import Origin, Zone
+from memsluice.printable import visible
 from memsluice.producer import requests
-from memsluice.recall.show import visible
 from memsluice.stages.embedded import LocalLog
 from memsluice.stores.faiss import FaissStore
 from memsluice.topics.names import AUDIT, COMMANDS, QUARANTINE

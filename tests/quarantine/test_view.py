@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memsluice.printable import visible
 from memsluice.quarantine.view import marked, triggers
-from memsluice.recall.show import visible
 
 TAGS = "".join(chr(0xE0000 + ord(c)) for c in "from now on")
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memsluice.printable import visible
 from memsluice.recall.reader import Withheld
-from memsluice.recall.show import WITHHELD_WORDS, duration, left, visible
+from memsluice.recall.show import WITHHELD_WORDS, duration, left
 
 
 @pytest.mark.parametrize(

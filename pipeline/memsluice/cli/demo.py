@@ -8,6 +8,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from memsluice.printable import visible
+
 app = typer.Typer(add_completion=False)
 STACK_VARIABLE = "STACK"
 WIDTH = 110
@@ -30,7 +32,9 @@ def demo(
     if not console.is_terminal:  # a file or a pipe has no width of its own
         console = Console(width=WIDTH)
     wanted = stack or os.environ.get(STACK_VARIABLE, "") not in ("", "0")
-    what = escape(data.name) if data is not None else "a working day of three tenants, with every kind of attack"
+    what = (
+        escape(visible(data.name)) if data is not None else "a working day of three tenants, with every kind of attack"
+    )
     console.print(f"[bold]memsluice demo[/]  {what}", highlight=False)
     with console.status("starting"):
         from memsluice.demo import show

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from memsluice.clock import wall_ms
 from memsluice.paths import HOME_VARIABLE
+from memsluice.printable import visible
 
 app = typer.Typer(add_completion=False, help="Look at everything that a deployment needs, and say what to do.")
 EXIT_FAIL = 1
@@ -34,7 +35,6 @@ def doctor(
     from memsluice.doctor import checks, remote
     from memsluice.home import Home
     from memsluice.keystore import KeyStore
-    from memsluice.recall.show import visible
 
     place = Home.at(home)
     todo: dict[str, checks.Check] = {

@@ -21,7 +21,7 @@ from memsluice.envelope.registry import ANY, Credential, Role
 from memsluice.errors import ConfigError
 from memsluice.events.models import Channel, Tier, is_tenant
 from memsluice.keystore import GATE_PURPOSES, KeyStore, issue_credential, public_keyring
-from memsluice.recall.show import visible
+from memsluice.printable import visible
 from memsluice.stack.terminal import friendly
 
 app = typer.Typer(
@@ -67,6 +67,10 @@ def _console() -> Console:
     return Console(highlight=False, soft_wrap=True, markup=False)
 
 
+def _say(text: str) -> None:
+    _console().print(Text(visible(text)))
+
+
 def _when(at_ms: int | None) -> str:
     return "open" if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
@@ -76,7 +80,7 @@ def _when(at_ms: int | None) -> str:
 def init(home: Home = None) -> None:
     """Create the gate's seal, digest and admission keys. Running it again changes nothing."""
     store = KeyStore.init(home, now_ms())
-    _console().print(f"Keys of the gate are in {store.keyring_file} (mode 0600), the registry in {store.registry_file}")
+    _say(f"Keys of the gate are in {store.keyring_file} (mode 0600), the registry in {store.registry_file}")
 
 
 @app.command()
@@ -103,7 +107,7 @@ def new(
     store, name = KeyStore(home), what.lower().replace("_", "-")
     if name in {purpose.value for purpose in GATE_PURPOSES}:
         key = keyrotation.new_key(store, Purpose(name), now_ms())
-        _console().print(f"New {name} key {key.kid}, signing from {_when(key.not_before_ms)}")
+        _say(f"New {name} key {key.kid}, signing from {_when(key.not_before_ms)}")
         return
     if name not in _NEW:
         raise ConfigError(
@@ -119,7 +123,7 @@ def new(
         store, role, cast(Channel, chosen), tenant, None if tier is None else Tier(tier), algorithm, agent or [ANY],
         principal or [ANY], now_ms(), days, note=note,
     )  # fmt: skip
-    _console().print(f"New {name} credential {credential.kid}; give {path} to the process that uses it")
+    _say(f"New {name} credential {credential.kid}; give {path} to the process that uses it")
 
 
 @app.command()
@@ -131,11 +135,10 @@ def rotate(
 ) -> None:
     """Make a successor with the same grants; the old key signs until the overlap is over."""
     done = keyrotation.rotate(KeyStore(home), kid, now_ms(), duration_ms(overlap))
-    console = _console()
-    console.print(f"{done.new_kid} signs from {_when(done.signs_from_ms)}; {kid} signs until {_when(done.old_ends_ms)}")
+    _say(f"{done.new_kid} signs from {_when(done.signs_from_ms)}; {kid} signs until {_when(done.old_ends_ms)}")
     if done.path is not None:
         follow = "processes that read the old file change over by themselves" if done.followed else "hand it out"
-        console.print(f"Its file is {done.path}: {follow}")
+        _say(f"Its file is {done.path}: {follow}")
 
 
 @app.command()
@@ -143,7 +146,7 @@ def rotate(
 def retire(kid: Kid, home: Home = None) -> None:
     """End a key's signing now. What it signed before still verifies."""
     keyrotation.retire(KeyStore(home), kid, now_ms())
-    _console().print(f"{kid} no longer signs; it still verifies what it signed")
+    _say(f"{kid} no longer signs; it still verifies what it signed")
 
 
 @app.command()
@@ -157,7 +160,7 @@ def revoke(
 ) -> None:
     """End a key's signing and verifying now, for good. A seal or admission key: rotated, retired and drained first."""
     keyrotation.revoke(KeyStore(home), kid, now_ms(), drained=drained)
-    _console().print(f"{kid} neither signs nor verifies any more")
+    _say(f"{kid} neither signs nor verifies any more")
 
 
 @app.command()
@@ -178,11 +181,11 @@ def public(
         if not is_tenant(name):
             raise ConfigError(f"{name!r} is no tenant's name")
     keyfiles.write_atomic(file, keyfiles.keyring_to_bytes(public_keyring(KeyStore(home).load_keyring(), tenants)))
-    _console().print(f"Public admission keys are in {file}")
+    _say(f"Public admission keys are in {file}")
     if tenants:
-        _console().print(f"So are the digest keys of {', '.join(tenants)}: keep the file from others")
+        _say(f"So are the digest keys of {', '.join(tenants)}: keep the file from others")
     else:
-        _console().print("Without a digest key no content can be verified; add one by --tenant NAME")
+        _say("Without a digest key no content can be verified; add one by --tenant NAME")
 
 
 @app.command("list")
@@ -200,7 +203,11 @@ def list_(
         typer.echo(json.dumps(rows, indent=1))
         return
     table = Table(
-        title=Text(f"Keys of {store.home}"), title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False
+        title=Text(visible(f"Keys of {store.home}")),
+        title_justify="left",
+        box=SIMPLE,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
     )
     for column in ("kid", "for", "may use", "tenants", "state", "until", "print"):
         table.add_column(column, overflow="fold", no_wrap=column != "tenants")

@@ -5,11 +5,21 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from memsluice.printable import visible
+
 app = typer.Typer(no_args_is_help=True, help="Experiments: labelled streams through the same gate.")
+
+
 DECISIONS = ("accept", "contain", "quarantine", "reject")
+
+
+def shown(text: str) -> str:
+    """Return a name that somebody else chose: nothing in it acts on the terminal or is markup."""
+    return escape(visible(text))
 
 
 @app.callback()
@@ -35,7 +45,7 @@ def run(
 
         def started(name: str) -> None:
             bar.update(loading, visible=False)
-            tasks[name] = bar.add_task(name, total=None)
+            tasks[name] = bar.add_task(shown(name), total=None)
 
         def progress(name: str, done: int, total: int) -> None:
             bar.update(tasks[name], completed=done, total=total)
@@ -51,6 +61,6 @@ def run(
         table.add_column(name, justify="right", no_wrap=True)
     for result in results:
         counts = [str(result.decisions.get(decision, 0)) for decision in DECISIONS]
-        table.add_row(result.name, str(result.events), str(result.writes), *counts)
+        table.add_row(shown(result.name), str(result.events), str(result.writes), *counts)
     console.print(table)
-    console.print(f"Verdicts are in {out}", highlight=False, soft_wrap=True)
+    console.print(f"Verdicts are in {shown(str(out))}", highlight=False, soft_wrap=True)

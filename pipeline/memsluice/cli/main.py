@@ -7,15 +7,20 @@ cannot be imported breaks its own command alone.
 import importlib
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import TyperException
 
+from memsluice import logs
 from memsluice.errors import ConfigError, MemsluiceError
+from memsluice.printable import visible
+from memsluice.stack.terminal import complain
 
 PARTS: dict[str, str] = {
     "demo": "See it work: a working day of three tenants, with every kind of attack.",
@@ -34,6 +39,36 @@ PARTS: dict[str, str] = {
 """Module of memsluice.cli, each with an ``app``, and its line in ``memsluice --help``."""
 
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
+
+
+@contextmanager
+def _spelled_out() -> Iterator[None]:
+    try:
+        yield
+    except TyperException as error:
+        if isinstance(said := getattr(error, "message", None), str):
+            error.message = visible(said)
+        raise
+
+
+def _only_text(command: Any) -> None:
+    """Let no word but a path hold bytes that are no UTF-8: nobody's name has them, no event can."""
+    for parameter in command.params:
+        parameter.callback = _replacing(parameter.callback)
+    for inner in getattr(command, "commands", {}).values():
+        _only_text(inner)
+
+
+def _replacing(then: Any) -> Any:
+    def replace(ctx: Any, parameter: Any, value: Any) -> Any:
+        value = [_utf8(each) for each in value] if isinstance(value, list | tuple) else _utf8(value)
+        return value if then is None else then(ctx, parameter, value)
+
+    return replace
+
+
+def _utf8(value: Any) -> Any:
+    return value.encode("utf-8", "replace").decode() if type(value) is str else value
 
 
 class LazyGroup(TyperGroup):
@@ -55,7 +90,19 @@ class LazyGroup(TyperGroup):
             module = importlib.import_module(f"memsluice.cli.{cmd_name}")
         except ImportError as error:
             raise ConfigError(f"`memsluice {cmd_name}` cannot be loaded: {error}") from error
-        return typer.main.get_command(module.app)
+        command = typer.main.get_command(module.app)
+        _only_text(command)
+        return command
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """As typer does; an error repeats nothing of the command line that acts on the terminal."""
+        with _spelled_out():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        """As typer does; see :meth:`make_context`."""
+        with _spelled_out():
+            return super().invoke(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help without importing the parts."""
@@ -107,13 +154,14 @@ def _trace() -> None:
 
 def app() -> None:
     """Run the command line: an error of its own or the system's is one line and exit code 1, an interruption 130."""
+    logs.configure()
     _trace()
     try:
         cli(prog_name="memsluice")
     except (MemsluiceError, OSError) as error:
         if "--debug" in sys.argv:
             raise
-        Console(stderr=True, soft_wrap=True, highlight=False).print(f"[red]error:[/] {escape(str(error))}")
+        complain(Console(stderr=True), error)
         sys.exit(EXIT_ERROR)
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)

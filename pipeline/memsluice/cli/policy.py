@@ -17,6 +17,7 @@ from memsluice.errors import ConfigError
 from memsluice.gate import policy as policies
 from memsluice.gate.lint import Remark, Severity, lint
 from memsluice.gate.policy import Policy
+from memsluice.printable import visible
 
 if TYPE_CHECKING:
     from memsluice.events.models import Command
@@ -72,7 +73,6 @@ def _console() -> Console:
 
 def _shown(text: str) -> Text:
     """Return text that nothing in it can act with: no markup is read, no control character reaches the terminal."""
-    from memsluice.recall.show import visible
 
     return Text(visible(text))
 
@@ -135,7 +135,6 @@ def show(tenant: Annotated[str, typer.Argument(help="Whose policy.")], home: Hom
     console = _console()
     with _desk(home) as desk:
         from memsluice.policies.history import in_force
-        from memsluice.recall.show import visible
         from memsluice.topics.names import PARTITIONS
 
         found = in_force(desk.audit, desk.keys.keyring(), tenant, PARTITIONS)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
+from memsluice.printable import visible
 
 if TYPE_CHECKING:
     from memsluice.quarantine.collect import Listing, Seen
@@ -93,7 +94,6 @@ def look_at(desk: "Desk", home: Path | None, wanted: "Filter", *, whole: bool = 
 def find_one(desk: "Desk", home: Path | None, event_id: str, tenant: str | None, offset: int | None) -> "Seen":
     """Return one entry with its content. Raises ConfigError where none or several have the id."""
     from memsluice.quarantine.filters import Filter
-    from memsluice.recall.show import visible
 
     found = look_at(desk, home, replace(Filter(tenant=tenant), event_id=event_id), whole=True)
     seen = [one for one in found.seen if offset is None or one.entry.offset == offset]
@@ -101,7 +101,7 @@ def find_one(desk: "Desk", home: Path | None, event_id: str, tenant: str | None,
         who = "any tenant" if tenant is None else f"tenant {visible(tenant, 80)}"
         raise ConfigError(f"nothing held of {who} has the id {visible(event_id, 160)}; {desk.name} was read")
     if len(seen) > 1:
-        those = ", ".join(f"--tenant {one.entry.tenant} --offset {one.entry.offset}" for one in seen)
+        those = ", ".join(f"--tenant {visible(one.entry.tenant, 80)} --offset {one.entry.offset}" for one in seen)
         raise ConfigError(f"{len(seen)} held writes have the id {visible(event_id, 160)}; say which: {those}")
     return seen[0]
 
@@ -116,4 +116,4 @@ def sum_up(console: Console, found: Any, desk: "Desk", shown: int) -> None:
     if found.unverified:
         told.append((f"{found.unverified} records do not verify under this home's keys: not shown", "red"))
     for text, style in told:
-        console.print(Text(text, style=style), soft_wrap=True)
+        console.print(Text(visible(text), style=style), soft_wrap=True)

@@ -10,10 +10,11 @@ from rich.text import Text
 from memsluice.demo.words import words
 from memsluice.events.models import Action, Command
 from memsluice.gate.verdict import Decision
+from memsluice.printable import visible
 from memsluice.quarantine.collect import Listing, Seen, Stats
 from memsluice.quarantine.entries import Outcome, Ruled, State
 from memsluice.quarantine.view import Line, Piece, lines, marked, name
-from memsluice.recall.show import duration, visible
+from memsluice.recall.show import duration
 
 PREVIEW_SHOWN = 70
 COUNTED_MAX = 12

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError, NotDelivered
+from memsluice.printable import visible
 
 if TYPE_CHECKING:
     from memsluice.events.models import Recall
@@ -209,9 +210,10 @@ def _check_tenant(store: "VectorStore", tenant: str, name: str) -> None:
     known = store.tenants()
     if tenant in known:
         return
-    from memsluice.recall.show import visible
 
-    others = ", ".join(known[:NAMES_SHOWN_MAX]) + (" …" if len(known) > NAMES_SHOWN_MAX else "")
+    others = ", ".join(visible(name, 80) for name in known[:NAMES_SHOWN_MAX]) + (
+        " …" if len(known) > NAMES_SHOWN_MAX else ""
+    )
     raise ConfigError(f"Tenant {visible(tenant, 80)!r} is unknown to {name}; it knows: {others or 'nobody yet'}")
 
 
@@ -259,19 +261,19 @@ def show(console: Console, answer: "Recalled", where: str, acknowledged: str, to
         console.print("[dim]withheld nothing[/]", highlight=False)
     verified = f"{len(answer.entries)} verified by signature, from {where}, in {took_ms:.0f} ms."
     published = f"The recall was acknowledged by {acknowledged} before anything was shown."
-    console.print(Text(f"{verified} {published}", style="dim"))
+    console.print(Text(visible(f"{verified} {published}"), style="dim"))
 
 
 def _table(answer: "Recalled", now_ms: int) -> Table:
-    from memsluice.recall.show import TIER_WORDS, duration, left, visible
+    from memsluice.recall.show import TIER_WORDS, duration, left
 
     table = Table(box=box.SIMPLE_HEAD, expand=True)
     table.add_column("tier", no_wrap=True)
     table.add_column("near", justify="right", no_wrap=True)
     table.add_column("age", justify="right", no_wrap=True)
     table.add_column("holds", justify="right", no_wrap=True)
-    table.add_column("remembered", ratio=3, overflow="fold")
     table.add_column("event", ratio=1, min_width=18, overflow="fold", style="dim")
+    table.add_column("remembered", ratio=3, overflow="fold")  # last: letters from right to left reorder what follows
     for entry in answer.entries:
         admission = entry.admission
         tier = Text(f"{int(admission.tier)} {TIER_WORDS[admission.tier]}", style=_TIER_STYLES[int(admission.tier)])
@@ -280,7 +282,7 @@ def _table(answer: "Recalled", now_ms: int) -> Table:
             f"{entry.similarity:.2f}",
             duration(now_ms - admission.written_ms),
             left(admission.expires_ms, now_ms),
-            Text(visible(entry.content)),
             Text(visible(admission.event_id)),
+            Text(visible(entry.content)),
         )
     return table

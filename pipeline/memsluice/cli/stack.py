@@ -11,10 +11,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from memsluice.connection import Connection
 from memsluice.errors import StackError
 from memsluice.paths import CACHE_VARIABLE, HOME_VARIABLE, cache_dir, home_dir
+from memsluice.printable import lines as spelled
+from memsluice.printable import visible
 from memsluice.stack import control, install, tools
 from memsluice.stack.bringup import bring_up
 from memsluice.stack.layout import Layout
@@ -25,6 +28,8 @@ app = typer.Typer(no_args_is_help=True, help="A real Kafka and Weaviate on this 
 
 EXIT_NOT_RUNNING = 3
 FOLLOW_POLL_S = 0.3
+LOG_CHARS_MAX = 8_000
+"""Longest line of a log that is shown; anybody who may connect can make a server log what he chooses."""
 LOG_NAMES = (*control.SERVICES, "supervisor")
 
 Home = Annotated[
@@ -48,7 +53,7 @@ def up(home: Home = None, cache: Cache = None) -> None:
         table = Table.grid(padding=(0, 2))
         table.add_row("broker", f"{connection.bootstrap}  (SCRAM-SHA-512)")
         table.add_row("store", f"http://{connection.weaviate_host}:{connection.weaviate_http_port}  (API keys)")
-        table.add_row("credentials", str(layout.stack_file))
+        table.add_row("credentials", Text(visible(str(layout.stack_file))))
         console.print(table)
         console.print("Next: memsluice stack status · memsluice stack logs · memsluice stack down", highlight=False)
 
@@ -79,8 +84,10 @@ def _table(rows: list[control.ServiceStatus]) -> Table:
     for row in rows:
         age, memory = _measure(row.pid)
         note = f" (exit {row.exit_code})" if row.exit_code is not None and row.state != "running" else ""
-        state = f"[{colours.get(row.state, 'dim')}]{row.state}[/]{note}"
-        table.add_row(row.name, state, row.address, str(row.pid or ""), age, memory, str(row.restarts or ""))
+        state = Text.assemble((visible(row.state), colours.get(row.state, "dim")), note)
+        table.add_row(
+            row.name, state, Text(visible(row.address)), str(row.pid or ""), age, memory, str(row.restarts or "")
+        )
     return table
 
 
@@ -113,8 +120,8 @@ def logs(
         if not layout.logs.exists():
             raise StackError(f"There are no logs at {layout.home}: the stack has not been started there")
         for name in (service,) if service else LOG_NAMES:
-            typer.echo(f"{name}  ({layout.log(name)})")
-            typer.echo(control.tail(layout, name, lines))
+            typer.echo(spelled(f"{name}  ({layout.log(name)})"))
+            typer.echo(spelled(control.tail(layout, name, lines), LOG_CHARS_MAX))
         if follow:
             _follow(layout.log(service))
 
@@ -130,7 +137,7 @@ def _follow(log: Path) -> None:
                 file.seek(position)
                 text = file.read()
             position += len(text)
-            typer.echo(text.decode("utf-8", "replace"), nl=False)
+            typer.echo(spelled(text.decode("utf-8", "replace"), LOG_CHARS_MAX), nl=False)
         time.sleep(FOLLOW_POLL_S)
 
 
@@ -147,7 +154,7 @@ def down(
         console.print("stopped" if stopped else "nothing was running", highlight=False)
         if wipe:
             text = f"data, logs and the servers' passwords at {home_dir(home)} are removed; keys and credentials stay"
-            console.print(escape(text), highlight=False, soft_wrap=True)
+            console.print(escape(visible(text)), highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -159,10 +166,10 @@ def doctor(cache: Cache = None) -> None:
         needed = install.missing_tools(folder)
         found = asdict(tools.find(needed))
         for name in needed:
-            console.print(f"  [green]✓[/] {name}: {found[name]}", highlight=False, soft_wrap=True)
+            console.print(f"  [green]✓[/] {name}: {escape(visible(str(found[name])))}", highlight=False, soft_wrap=True)
         for name, path in (("Kafka", install.kafka_jars(folder)), ("Weaviate", install.weaviate_binary(folder))):
             state = f"installed in {path}" if path.exists() else "is installed at the first `memsluice stack up`"
-            console.print(f"  [green]✓[/] {name}: {state}", highlight=False, soft_wrap=True)
+            console.print(f"  [green]✓[/] {name}: {escape(visible(state))}", highlight=False, soft_wrap=True)
 
 
 @app.command()

@@ -7,8 +7,10 @@ import typer
 from confluent_kafka.admin import AdminClient
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from memsluice.connection import Connection
+from memsluice.printable import visible
 from memsluice.stack.probes import quiet
 from memsluice.stack.terminal import friendly
 from memsluice.topics import plan as plans
@@ -46,7 +48,8 @@ def _show(console: Console, found: plans.Plan) -> None:
     for heading in ("", "subject", "what", "broker", "files"):
         table.add_column(heading, overflow="fold")
     for change in found.changes:
-        table.add_row(_SIGNS[change.kind], change.subject, change.what, change.have, change.want)
+        said = (change.subject, change.what, change.have, change.want)
+        table.add_row(_SIGNS[change.kind], *(Text(visible(cell)) for cell in said))
     console.print(table)
 
 

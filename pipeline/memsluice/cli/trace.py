@@ -12,6 +12,7 @@ from rich.text import Text
 
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
+from memsluice.printable import visible
 
 if TYPE_CHECKING:
     from memsluice.inspect.audit_kafka import KafkaAudit
@@ -40,8 +41,6 @@ def trace(
     from memsluice.keystore import KeyStore
     from memsluice.topics.names import PARTITIONS
 
-    if tenant is not None:
-        tenant = tenant.encode("utf-8", "replace").decode()  # bytes that are no UTF-8 are nobody's name
     with audit_topic(home) as topic:
         with Console(stderr=True).status("reading the audit"):
             found = collect.trace(topic, KeyStore(home).keyring(), event_id, tenant, PARTITIONS)
@@ -123,7 +122,6 @@ def show(console: Console, found: "Traced", now_ms: int) -> None:
 
 def not_found(found: "Traced", event_id: str, tenant: str | None, where: str) -> str:
     """Return one line that says where was looked, and where else it may be."""
-    from memsluice.recall.show import visible
     from memsluice.topics.names import AUDIT, DEAD_LETTER
 
     of = "any tenant" if tenant is None else f"tenant {visible(tenant, SHOWN_CHARS_MAX)}"
@@ -131,6 +129,6 @@ def not_found(found: "Traced", event_id: str, tenant: str | None, where: str) ->
     broken = f" {found.unverified} records did not verify under this home's keys." if found.unverified else ""
     return (
         f"not found: no event {visible(event_id, SHOWN_CHARS_MAX)} of {of} among the {found.read} records of {AUDIT} "
-        f"({partitions}) in {where}.{broken} What nobody could read or authenticate has no verdict and is in "
+        f"({partitions}) in {visible(where)}.{broken} What nobody could read or authenticate has no verdict and is in "
         f"{DEAD_LETTER}; what was sent a moment ago may not be decided yet."
     )

@@ -12,7 +12,7 @@ from rich.text import Text
 from memsluice.demo import outcome
 from memsluice.demo.ledger import Fate, Ledger, Place, Sent
 from memsluice.demo.words import words
-from memsluice.recall.show import visible
+from memsluice.printable import visible
 
 TICKER_LINES = 8
 REFRESH_HZ = 8.0
@@ -39,7 +39,8 @@ def ticker_line(sent: Sent, fate: Fate) -> Text:
     label = LABELS.get(fate.decision, fate.decision)
     why = "; ".join(words(code) for code in fate.reasons)
     text = shortened(sent.text) if sent.text else sent.act.replace("_", " ")
-    line = Text.assemble((f"{label:<12}", STYLES.get(fate.decision, "")), f"{sent.tenant:<18} {text}  ", (why, "dim"))
+    head = (f"{label:<12}", STYLES.get(fate.decision, ""))
+    line = Text.assemble(head, f"{sent.tenant:<18} ", (why, "dim"), f"  {text}")  # text last: it may run right to left
     line.no_wrap, line.overflow = True, "ellipsis"
     return line
 

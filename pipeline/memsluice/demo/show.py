@@ -33,7 +33,7 @@ from memsluice.home import Home
 from memsluice.keystore import KeyStore, issue_credential
 from memsluice.lab import cast
 from memsluice.lab.streams import Published, Restamp, Unsendable, ending, events_of, read_stream
-from memsluice.recall.show import visible
+from memsluice.printable import visible
 
 DAY_MS = 86_400_000
 SOURCES = ("runtime", "reader", "user", "agent", "tool", "web")

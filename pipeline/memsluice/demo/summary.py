@@ -13,8 +13,8 @@ from memsluice.demo.ledger import Fate, Sent
 from memsluice.demo.live import LABELS, shortened
 from memsluice.demo.outcome import End, Pair
 from memsluice.demo.words import score_note, words
+from memsluice.printable import visible
 from memsluice.recall.recaller import Recalled
-from memsluice.recall.show import visible
 
 EXAMPLES_MAX = 4
 
@@ -100,7 +100,7 @@ def _misplaced(sent: Sent, fate: Fate) -> str:
     note = score_note(fate.verdict or {}) if "memsad.above_threshold" in fate.reasons else ""
     because = "; ".join(words(code) for code in fate.reasons) + (f" ({note})" if note else "")
     label = LABELS.get(fate.decision, fate.decision)
-    return f"[yellow]{label}[/]  {escape(shortened(sent.text))}  [dim]{escape(because)}[/]"
+    return f"[yellow]{label}[/]  [dim]{escape(because)}[/]  {escape(shortened(sent.text))}"
 
 
 def speed(console: Console, measured: outcome.Speed, title: str) -> None:
@@ -119,7 +119,7 @@ def speed(console: Console, measured: outcome.Speed, title: str) -> None:
 def recall(console: Console, tenant: str, principal: str, question: str, answer: Recalled) -> None:
     """Print a verified recall: what was returned, and how much was withheld for which reason."""
     asker = f"[dim]asked for {safe(principal)}[/]"
-    console.print(f"\n[bold]A question to the memory of {safe(tenant)}[/]  {safe(question)} {asker}")
+    console.print(f"\n[bold]A question to the memory of {safe(tenant)}[/]  {asker}  {safe(question)}")
     for entry in answer.entries:
         admission = entry.admission
         tier = f"tier {int(admission.tier)}"

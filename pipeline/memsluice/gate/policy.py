@@ -16,6 +16,7 @@ from memsluice.events.limits import CONTENT_BYTES_DEFAULT, CONTENT_BYTES_MAX, TE
 from memsluice.events.models import TENANT_PATTERN, Tier, is_tenant
 from memsluice.gate import strictyaml
 from memsluice.gate.memsad import Mode
+from memsluice.printable import visible
 
 POLICY_BYTES_MAX = 1_000_000
 REASON_CHARS_MAX = 4_000
@@ -154,8 +155,7 @@ class PolicySet:
 
 def _refused(reason: str) -> PolicyError:
     """Return the error; what a file's author wrote into it acts on no terminal."""
-    shown = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in reason[:REASON_CHARS_MAX])
-    return PolicyError(shown)
+    return PolicyError(visible(reason, REASON_CHARS_MAX))
 
 
 def document(text: str) -> dict[str, Any]:
@@ -192,8 +192,8 @@ def _validated(value: Mapping[str, Any], prefix: str) -> Policy:
     try:
         return Policy.model_validate(value)
     except ValidationError as error:
-        lines = [f"{prefix}{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)]
-        raise _refused("; ".join(lines)) from None
+        wrong = [f"{prefix}{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)]
+        raise _refused("; ".join(wrong)) from None
 
 
 def read(path: Path) -> str:

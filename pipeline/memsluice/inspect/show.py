@@ -1,6 +1,6 @@
 """A life as a person reads it in a terminal. Pure: rich renderables out of a :class:`~memsluice.inspect.life.Life`.
 
-Whatever a producer chose (names, ids, sessions) is written by :func:`~memsluice.recall.show.visible`, stands last on
+Whatever a producer chose (names, ids, sessions) is written by :func:`~memsluice.printable.visible`, stands last on
 its line, and is never markup: it can neither act on the terminal nor change how the line around it is read.
 """
 
@@ -18,7 +18,8 @@ from memsluice.events.names import EventType
 from memsluice.gate.verdict import Decision
 from memsluice.inspect.life import Attempt, Kind, Life, Standing
 from memsluice.inspect.scale import scale
-from memsluice.recall.show import TIER_WORDS, duration, visible
+from memsluice.printable import visible
+from memsluice.recall.show import TIER_WORDS, duration
 from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE, SEALED
 
 NAME_CHARS_MAX = 160

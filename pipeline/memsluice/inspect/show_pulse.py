@@ -11,7 +11,8 @@ from memsluice.gate.verdict import Decision
 from memsluice.inspect.lag import Lag
 from memsluice.inspect.pulse import RECENT_S, Snapshot, Tenant
 from memsluice.inspect.show import NAME_CHARS_MAX, Words, moment
-from memsluice.recall.show import duration, visible
+from memsluice.printable import visible
+from memsluice.recall.show import duration
 
 REASONS_SHOWN = 6
 LABELS = {

@@ -1,6 +1,6 @@
 """The review view: everything about a held write, with what triggered marked, and nothing that acts on a terminal.
 
-Pure: lines of labelled pieces of plain text. Every piece went through :func:`memsluice.recall.show.visible`, which
+Pure: lines of labelled pieces of plain text. Every piece went through :func:`memsluice.printable.visible`, which
 spells out control, zero-width and bidi characters; what a producer chose stands last on its line, so that letters
 written from right to left reorder nothing else.
 """
@@ -12,9 +12,10 @@ from typing import Any
 
 from memsluice.gate import instructions
 from memsluice.gate.unicode import hidden, normalise
+from memsluice.printable import visible
 from memsluice.quarantine.collect import Seen
 from memsluice.quarantine.entries import Ruled
-from memsluice.recall.show import duration, visible
+from memsluice.recall.show import duration
 
 CONTEXT_CHARS = 40
 NAME_CHARS_MAX = 160

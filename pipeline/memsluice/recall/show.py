@@ -1,15 +1,9 @@
 """Recalled entries for a person at a terminal: nothing that an entry contains acts on the terminal or hides in it."""
 
-import unicodedata
-
 from memsluice.events.models import Tier
+from memsluice.printable import visible as visible
 from memsluice.recall.reader import Withheld
 
-TEXT_CHARS_MAX = 600
-MARKS_MAX = 3
-"""Combining marks in a row that are shown; more of them pile up over other lines."""
-_HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
-"""Control, format (bidi, zero width, tags), private use, surrogate, unassigned, line and paragraph separators."""
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 TIER_WORDS: dict[Tier, str] = {
@@ -32,34 +26,6 @@ WITHHELD_WORDS: dict[Withheld, str] = {
     Withheld.WITHDRAWN: "was withdrawn",
     Withheld.INSTRUCTION: "reads like an instruction to the agent",
 }
-
-
-def visible(text: str, chars_max: int = TEXT_CHARS_MAX) -> str:
-    """Return the text with every character that is not seen, or moves others, written as ``<U+202E>``.
-
-    Line breaks become ``⏎``; what is longer than ``chars_max`` is cut, and says so.
-    """
-    shown, marks = [], 0
-    for character in text[:chars_max]:
-        category = unicodedata.category(character)
-        marks = marks + 1 if category in ("Mn", "Me") else 0
-        if character == "\n":
-            shown.append(" ⏎ ")
-        elif category in _HIDDEN or marks > MARKS_MAX or _blank(character):
-            shown.append(f"<U+{ord(character):04X}>")
-        else:
-            shown.append(character)
-    rest = len(text) - chars_max
-    return "".join(shown) + (f" … ({rest} more characters)" if rest > 0 else "")
-
-
-def _blank(character: str) -> bool:
-    """Return whether a character that counts as a letter or mark is drawn as nothing: Hangul fillers, selectors."""
-    return (
-        character in "\u115f\u1160\u3164\uffa0\u2800\u034f"
-        or 0xFE00 <= ord(character) <= 0xFE0F
-        or ord(character) in range(0xE0100, 0xE01F0)
-    )
 
 
 def duration(length_ms: int) -> str:

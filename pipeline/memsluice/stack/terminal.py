@@ -12,9 +12,12 @@ from rich.markup import escape
 from rich.status import Status
 
 from memsluice.errors import MemsluiceError
+from memsluice.printable import lines, visible
 
 EXIT_ERROR = 1
 EXIT_INTERRUPTED = 130
+ERROR_CHARS_MAX = 2_000
+"""Longest line of a message."""
 
 
 class TerminalReporter:
@@ -28,16 +31,16 @@ class TerminalReporter:
     def doing(self, line: str) -> None:
         """Show the line beside the spinner, or print it unless only its details (after the colon) changed."""
         if self._console.is_terminal:
-            self._status.update(escape(line))
+            self._status.update(escape(visible(line)))
             return
         subject = line.split(":", 1)[0]
         if subject != self._told:
             self._told = subject
-            self._console.print(f"  … {escape(subject)}", highlight=False, soft_wrap=True)
+            self._console.print(f"  … {escape(visible(subject))}", highlight=False, soft_wrap=True)
 
     def done(self, line: str) -> None:
         """Print the line with a check mark."""
-        self._console.print(f"  [green]✓[/] {escape(line)}", highlight=False, soft_wrap=True)
+        self._console.print(f"  [green]✓[/] {escape(visible(line))}", highlight=False, soft_wrap=True)
 
 
 @contextmanager
@@ -51,17 +54,19 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
 
 
+def complain(console: Console, error: Exception) -> None:
+    """Print what is wrong; whatever it quotes acts on nothing."""
+    console.print(f"[red]error:[/] {escape(lines(str(error), ERROR_CHARS_MAX))}", highlight=False, soft_wrap=True)
+
+
 @contextmanager
 def friendly(console: Console) -> Iterator[None]:
     """Turn an expected error into one message and exit code 1, an interruption (also SIGTERM, SIGHUP) into 130."""
     previous = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
-    except MemsluiceError as error:
-        console.print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
-        raise typer.Exit(EXIT_ERROR) from None
-    except OSError as error:  # a full disk, a missing permission: the sentence is enough
-        console.print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+    except (MemsluiceError, OSError) as error:  # a full disk, a missing permission: the sentence is enough
+        complain(console, error)
         raise typer.Exit(EXIT_ERROR) from None
     except KeyboardInterrupt:
         console.print("interrupted", highlight=False)

@@ -1,13 +1,16 @@
 """What a span says of one record. Pure: a record, what it led to, and the verdict, to attributes.
 
 Names are those of OpenTelemetry's semantic conventions (messaging, Kafka, ``gen_ai.memory``); what they have no name
-for is ``memsluice.*``. Ids, digests, numbers and codes only: memory content and questions are in no attribute.
+for is ``memsluice.*``. Ids, digests, numbers and codes only: memory content and questions are in no attribute. What a
+producer chose (agent, principal, session) is written by :func:`~memsluice.printable.visible`: an attribute is read in a
+browser or a terminal.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memsluice.events.names import REASON_HEADER, EventType
+from memsluice.printable import visible
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Output, Record
 from memsluice.topics.names import DEAD_LETTER, STORE
@@ -78,11 +81,11 @@ def of_outputs(outputs: Sequence[Output]) -> dict[str, Attribute]:
     for output in outputs:
         for name, value in output.headers:
             if name == REASON_HEADER and value is not None:
-                found[ERROR_TYPE] = value.decode("ascii", "replace")
+                found[ERROR_TYPE] = visible(value.decode("ascii", "replace"))
             elif name == EVENT_ID and value is not None:
-                found["memsluice.event.id"] = value.decode("ascii", "replace")
+                found["memsluice.event.id"] = visible(value.decode("ascii", "replace"))
         if output.topic == STORE and output.key is not None:
-            found["gen_ai.memory.record.id"] = output.key.decode("ascii", "replace")
+            found["gen_ai.memory.record.id"] = visible(output.key.decode("ascii", "replace"))
     return found
 
 
@@ -95,7 +98,9 @@ def outcome(outputs: Sequence[Output]) -> str:
 
 def of_verdict(verdict: Mapping[str, Any]) -> dict[str, Attribute]:
     """Return what a verdict says: decision, rules, score on its scale, window, keys, policy; without what is unset."""
-    found: dict[str, Attribute] = {name: verdict[field] for name, field in _VERDICT.items() if _set(verdict, field)}
+    found: dict[str, Attribute] = {
+        name: _shown(verdict[field]) for name, field in _VERDICT.items() if _set(verdict, field)
+    }
     score = verdict.get("score") or {}
     found |= {name: score[field] for name, field in _SCORE.items() if _set(score, field)}
     operation = GEN_AI_OPERATIONS.get(verdict["type"])
@@ -104,6 +109,12 @@ def of_verdict(verdict: Mapping[str, Any]) -> dict[str, Attribute]:
     if verdict.get("zone"):
         found["gen_ai.memory.store.id"] = f"{verdict['tenant']}/{verdict['zone']}"
     return found
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, str):
+        return visible(value)
+    return [visible(str(each)) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _set(values: Mapping[str, Any], field: str) -> bool:

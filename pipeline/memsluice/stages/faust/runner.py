@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 
 from memsluice.errors import StateError
+from memsluice.logs import said
 from memsluice.stages.faust.acker import Acker
 from memsluice.stages.faust.faults import AFTER_CHANGELOG, AFTER_OUTPUT, AFTER_PROCESS, Faults
 from memsluice.stages.faust.gaps import GapDetector
@@ -92,7 +93,7 @@ class StageRunner(ABC):
             return
         self.failure = error
         self.acker.close()
-        LOG.critical("stage failed", stage=self.spec.name, error=repr(error), held=self.held)
+        LOG.critical("stage failed", stage=self.spec.name, error=said(error), held=self.held)
         self.failed.set()
         self._quiet.set()
 

@@ -16,6 +16,7 @@ from aiokafka.errors import KafkaConnectionError
 
 from memsluice.connection import Connection
 from memsluice.errors import ConfigError
+from memsluice.logs import said
 from memsluice.stages.faust.apps import build_app
 from memsluice.stages.faust.faults import Faults
 from memsluice.stages.faust.overrides import StageApp
@@ -106,7 +107,7 @@ class _Worker:
         await self._stop(tasks)
         watchdog.cancel()
         if failures := self._failures():
-            LOG.critical("worker ended by a failure", errors=[repr(error) for error in failures])
+            LOG.critical("worker ended by a failure", errors=[said(error) for error in failures])
             return EXIT_FAILED
         LOG.info("worker stopped", stages=[spec.name for spec in self._specs])
         return code
@@ -144,7 +145,7 @@ class _Worker:
         await asyncio.gather(*tasks, return_exceptions=True)
         for error in await asyncio.gather(*(app.stop() for app in self._apps), return_exceptions=True):
             if isinstance(error, BaseException):
-                LOG.warning("an app did not stop cleanly", error=repr(error))
+                LOG.warning("an app did not stop cleanly", error=said(error))
 
     async def _report(self, on_progress: OnProgress, every_s: float) -> None:
         while True:

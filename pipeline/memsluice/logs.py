@@ -1,0 +1,73 @@
+"""What this process writes to its own log: standard error, one event a line, and nothing in it acts on a terminal.
+
+Set up by the command line alone; an application that uses memsluice as a library keeps its own logging.
+"""
+
+import logging
+import sys
+import traceback
+from collections.abc import MutableMapping
+from types import TracebackType
+from typing import Any
+
+import structlog
+
+from memsluice.errors import MemsluiceError
+from memsluice.printable import lines, visible
+
+VALUE_CHARS_MAX = 2_000
+"""Longest message or value of a log line, and longest line of a traceback."""
+
+
+def said(error: BaseException) -> str:
+    """Return an error as a log line may have it: our own say no content; of any other, the kind and the place."""
+    if isinstance(error, MemsluiceError):
+        return f"{type(error).__name__}: {error}"
+    frames = traceback.extract_tb(error.__traceback__)[-1:]
+    return type(error).__name__ + "".join(f" at {frame.filename}:{frame.lineno}" for frame in frames)
+
+
+def _spelled_out(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    return {name: _text(value) for name, value in event.items()}
+
+
+def _text(value: Any) -> Any:
+    if value is None or isinstance(value, int | float):
+        return value
+    return visible(value if isinstance(value, str) else repr(value), VALUE_CHARS_MAX)
+
+
+class _Spelled(logging.Formatter):
+    """Messages of libraries on one line, their tracebacks without anything that acts on a terminal."""
+
+    def formatException(self, ei: Any) -> str:
+        """Return where it happened and its kind; the text of an error that is not ours may quote a record."""
+        return lines("".join([*traceback.format_tb(ei[2]), said(ei[1])]), VALUE_CHARS_MAX)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Return the line without its traceback."""
+        record.message = visible(record.message, VALUE_CHARS_MAX)
+        return super().formatMessage(record)
+
+
+def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    print(lines("".join(traceback.format_exception(kind, error, trace)), VALUE_CHARS_MAX), file=sys.stderr)
+
+
+def configure() -> None:
+    """Log to standard error from now on; called once, by the command line."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            _spelled_out,
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            ),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Spelled("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    sys.excepthook = _uncaught

@@ -1,0 +1,49 @@
+"""Text that somebody else chose, fit for a terminal, a log or a trace: nothing in it acts, hides or moves the rest."""
+
+import unicodedata
+
+TEXT_CHARS_MAX = 600
+MARKS_MAX = 3
+"""Combining marks in a row that are shown; more of them pile up over other lines."""
+_HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
+"""Control, format (bidi, zero width, tags), private use, surrogate, unassigned, line and paragraph separators."""
+_BLANKS = (
+    *((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x2800, 0x2800), (0x3164, 0x3164), (0xFFA0, 0xFFA0)),
+    *((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF)),
+)
+"""Fillers and variation selectors, first and last."""
+
+
+def visible(text: str, chars_max: int = TEXT_CHARS_MAX) -> str:
+    """Return the text with every character that is not seen, or moves others, written as ``<U+202E>``.
+
+    Line breaks become ``⏎``; what is longer than ``chars_max`` is cut, and says so.
+    """
+    if len(text) <= chars_max and text.isascii() and text.isprintable():
+        return text  # nearly always; spans are written by the thousand
+    shown, marks = [], 0
+    for character in text[:chars_max]:
+        category = unicodedata.category(character)
+        marks = marks + 1 if category in ("Mn", "Me") else 0
+        if character == "\n":
+            shown.append(" ⏎ ")
+        elif category in _HIDDEN or marks > MARKS_MAX or _blank(character):
+            shown.append(f"<U+{ord(character):04X}>")
+        else:
+            shown.append(character)
+    rest = len(text) - chars_max
+    return "".join(shown) + (f" … ({rest} more characters)" if rest > 0 else "")
+
+
+def _blank(character: str) -> bool:
+    """Return whether a character that counts as a letter or mark is drawn as nothing."""
+    return any(low <= ord(character) <= high for low, high in _BLANKS)
+
+
+def lines(text: str, chars_max: int = TEXT_CHARS_MAX) -> str:
+    """Return a text of ours that quotes others', such as a traceback or a server's log: line breaks stay, tabs expand.
+
+    ``chars_max`` holds for each line. Nothing keeps a quoted text from starting a line of its own: use :func:`visible`
+    wherever lines mean something.
+    """
+    return "\n".join(visible(line.expandtabs(), chars_max) for line in text.split("\n"))

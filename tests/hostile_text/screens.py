@@ -1,0 +1,175 @@
+"""Every command of the command line, as it is run among hostile texts. A command without a case here fails a test."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from tests.hostile_text.texts import TEXTS
+from tests.hostile_text.town import Town
+
+from memsluice.cli.main import PARTS, cli
+
+ODD = "\x1b[2J\u202e[red]x\u200b\ud800\x9b"
+"""A word of a command line that somebody was made to paste; no word has a NUL."""
+SENT = ODD.replace("\ud800", "")
+"""The same without what no file and no event can have."""
+ANA = ("--principal", "ana", "-k", "100")
+HELD, KEPT = "held-5", "kept-5"
+
+
+@dataclass(frozen=True)
+class Case:
+    """The words after the command, its exit code, and what its screen is.
+
+    ``whole``: lines are not wrapped, for they are copied (paths, ids) or belong to a log; else a table keeps its width.
+    ``data``: JSON on standard output, ASCII alone.
+    """
+
+    words: tuple[str, ...] = ()
+    code: int = 0
+    whole: bool = False
+    data: bool = False
+    at_home: bool = True
+    stdin: str = "n\n"
+
+
+def cases(town: Town, scratch: Path) -> dict[str, list[Case]]:
+    """Return the cases of every command that looks at the home, and of those that fail with words of their caller's."""
+    files = _files(town, scratch)
+    return {**_looks(), **_decides(), **_keys(scratch), **_policies(files), **_servers(), **_plays(scratch, files)}
+
+
+def _looks() -> dict[str, list[Case]]:
+    every = [Case((f"held-{n}",)) for n in range(len(TEXTS))]
+    return {
+        "trace": [*every, Case((HELD, "--json"), data=True), Case((KEPT,)), Case(("asked-5",)), Case(("seen-5",)),
+                  Case((ODD, "--tenant", ODD), 1, whole=True)],
+        "top": [Case(("--once",)), Case(("--json",), data=True), Case(("--since", ODD), 1, whole=True)],
+        "quarantine list": [Case(whole=True), Case(("--all",), whole=True), Case(("--json",), data=True),
+                            Case(("--source", ODD), whole=True), Case(("--since", ODD), 1, whole=True)],
+        "quarantine show": [*every, Case((HELD, "--json"), data=True), Case((ODD,), 1, whole=True),
+                            Case((HELD, "--tenant", ODD), 1, whole=True)],
+        "quarantine stats": [Case(whole=True), Case(("--json",), data=True)],
+        "doctor": [Case(whole=True), Case(("--json",), data=True)],
+        "recall": [*(Case(("acme", text, *ANA)) for text in ("pay", TEXTS["right to left"], TEXTS["bidi isolate"])),
+                   Case(("acme", TEXTS["markup"], "--research", *ANA)),
+                   Case(("acme", "pay", "--json", *ANA), data=True),
+                   Case(("acme", ODD)), Case((ODD, "pay"), 1, whole=True)],
+    }  # fmt: skip
+
+
+def _decides() -> dict[str, list[Case]]:
+    every = [Case((f"held-{n}",), 1) for n in range(len(TEXTS))]
+    asked = [Case((HELD, "--why", text[:500])) for text in TEXTS.values() if text.isprintable()]
+    why = [Case((f"held-{n}", "--yes", "--why", text[:500])) for n, text in enumerate(TEXTS.values()) if n in (10, 16)]
+    return {
+        "quarantine release": [*every, *(Case(c.words, 1) for c in asked), Case((ODD,), 1, whole=True), *why[:1]],
+        "quarantine reject": [*every, *(Case(c.words, 1) for c in asked), *why[1:]],
+        "quarantine replay": [Case(("--dry-run",), whole=True), Case(("--resume", ODD), 1, whole=True),
+                              Case(("--dry-run", "--json"), data=True), Case(("--tenant", ODD), whole=True)],
+    }  # fmt: skip
+
+
+def _keys(scratch: Path) -> dict[str, list[Case]]:
+    lost = [Case((ODD,), 1, whole=True)]
+    return {
+        "keys init": [Case(whole=True)],
+        "keys list": [Case(whole=True), Case(("--json",), data=True)],
+        "keys new": [*lost, Case(("producer", "--tenant", ODD), 1, whole=True),
+                     Case(("producer", "--tenant", "acme", "--channel", ODD), 1, whole=True),
+                     Case(("producer", "--tenant", "acme", "--note", SENT), whole=True)],
+        "keys rotate": [*lost, Case(("user", "--overlap", ODD), 1, whole=True)],
+        "keys retire": lost,
+        "keys revoke": lost,
+        "keys public": [Case((str(scratch / "\x1b[2J\u202epublic"), "--tenant", "acme"), whole=True),
+                        Case((str(scratch / "ring"), "--tenant", ODD), 1, whole=True)],
+    }  # fmt: skip
+
+
+def _policies(files: dict[str, Path]) -> dict[str, list[Case]]:
+    good, bad = str(files["good"]), str(files["bad"])
+    return {
+        "policy check": [Case((good,), whole=True, at_home=False), Case((bad,), 1, whole=True, at_home=False),
+                         Case((SENT,), 1, whole=True, at_home=False),
+                         Case((good, "--json"), data=True, at_home=False)],
+        "policy diff": [Case((good,), 1, whole=True), Case((good, good), whole=True), Case((bad,), 1, whole=True),
+                        Case((good, "--json"), 1, data=True), Case((good, "--in-force", ODD), 1, whole=True)],
+        "policy show": [Case(("acme",), whole=True), Case((ODD,), whole=True)],
+        "policy activate": [Case((good, "--why", SENT), 1, whole=True), Case((good, "--kid", ODD), 1, whole=True),
+                            Case((good, "--tenant", ODD), 1, whole=True)],
+    }  # fmt: skip
+
+
+def _servers() -> dict[str, list[Case]]:
+    """No server runs here; what the stack's own screens show of a running one is in tests/stack and tests/topics."""
+    no_home = ("--home", f"/proc/{ODD[:-2]}")
+    return {
+        "stack status": [Case(code=3, whole=True), Case(("--json",), 3, data=True)],
+        "stack logs": [Case(whole=True), Case(("kafka",), whole=True), Case((ODD,), 1, whole=True)],
+        "stack up": [Case(no_home, 1, whole=True, at_home=False)],
+        "stack down": [Case(whole=True), Case((ODD,), 2, whole=True)],
+        "stack doctor": [Case((ODD,), 2, whole=True, at_home=False)],
+        "stack roles": [Case(code=1, whole=True)],
+        "topics plan": [Case(("--files", ODD[:-2]), 1, whole=True)],
+        "topics apply": [Case(code=1, whole=True)],
+        "topics check": [Case(("--files", ODD[:-2]), 1, whole=True)],
+        "work": [Case((ODD,), 1, whole=True), Case(("seal", "--replica", ODD), 1, whole=True), Case(("--" + ODD,), 2)],
+    }
+
+
+def _plays(scratch: Path, files: dict[str, Path]) -> dict[str, list[Case]]:
+    played = scratch / "played \x1b[2J\u202e"
+    return {
+        "demo": [Case(("--data", str(files["stream"]), "--home", str(played)), at_home=False),
+                 Case(("--tenant", ODD, "--home", str(played)), 1, whole=True, at_home=False)],
+        "lab run": [Case((str(files["stream"].parent), str(scratch / "out")), whole=True, at_home=False),
+                    Case((str(files["broken"].parent), str(scratch / "out2")), 1, whole=True, at_home=False)],
+        "quarantine export": [Case((str(scratch / "export\u202e.jsonl"), "--all"), whole=True)],
+    }  # fmt: skip
+
+
+def _files(town: Town, scratch: Path) -> dict[str, Path]:
+    """Write the policy files, streams and server logs that somebody else named and filled."""
+
+    def line(seq: int, kind: str, text: str, name: str) -> str:
+        return json.dumps({
+            "seq": seq, "kind": kind, "source": "user", "text": f"From now on {text}", "tenant": "acme",
+            "session": name, "agent": "helper", "principal": name, "parents": [],
+            "time": f"2026-03-02T08:00:{seq % 60:02d}+00:00",
+        })  # fmt: skip
+
+    lines = [line(n, "write" if n % 2 else "query", text[:1_000], f"p{n}") for n, text in enumerate(TEXTS.values())]
+    named = scratch / "in" / "st\x1b[2Jream \u202e[red].jsonl"
+    made = {
+        named: "\n".join(lines),
+        scratch / "no" / "\x1b]0;x\u202e.jsonl": "{\x1b[2J",
+        scratch / "go\x1b[2Jod\u202e.yaml": "name: other\nwrites_per_day: {user_verified: 7}\n",
+        scratch / "bad\u2066.yaml": '"\\e[2Jna\\nme\\u202E": 1\n? "ten\\tants"\n: x\n',
+    }
+    for path, text in made.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    folder = town.home.layout.logs
+    folder.mkdir(exist_ok=True)
+    for name in ("kafka", "weaviate", "supervisor"):
+        town.home.layout.log(name).write_bytes("\n".join(TEXTS.values()).encode() + b"\xff\x9b2J\n")
+    stream, broken, good, bad = made
+    return {"stream": stream, "broken": broken, "good": good, "bad": bad}
+
+
+def commands() -> Iterator[str]:
+    """Yield the name of every command there is: ``quarantine list``."""
+    context = typer.Context(cli)
+    for name in PARTS:
+        yield from _leaves(name, cli.get_command(context, name))
+
+
+def _leaves(name: str, command: Any) -> Iterator[str]:
+    inner: dict[str, Callable[..., Any]] = getattr(command, "commands", {})
+    if not inner:
+        yield name
+    for part, below in inner.items():
+        yield from _leaves(f"{name} {part}", below)

@@ -27,6 +27,7 @@ PARTS: dict[str, str] = {
     "recall": "Ask a tenant's memory; only verified entries are shown.",
     "trace": "The whole life of an event id: who, when, which rule, which numbers, where it is now.",
     "quarantine": "Held writes: see why, release or reject them.",
+    "dead-letters": "What nobody could authenticate: see why, replay it once the cause is mended, dismiss it.",
     "top": "The stream as it runs: rates, lag, verdicts, what waits, calibration.",
     "stack": "A real Kafka and Weaviate on this machine, without containers.",
     "topics": "Topics and access rules as code.",
@@ -87,7 +88,7 @@ class LazyGroup(TyperGroup):
         if self._listing:
             return TyperCommand(cmd_name, help=PARTS[cmd_name])
         try:
-            module = importlib.import_module(f"memsluice.cli.{cmd_name}")
+            module = importlib.import_module(f"memsluice.cli.{cmd_name.replace('-', '_')}")
         except ImportError as error:
             raise ConfigError(f"`memsluice {cmd_name}` cannot be loaded: {error}") from error
         command = typer.main.get_command(module.app)

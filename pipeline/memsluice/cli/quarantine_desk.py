@@ -1,10 +1,10 @@
 """What the commands of ``memsluice quarantine`` share: options, the place they work at, and what they look for."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -15,6 +15,7 @@ from memsluice.errors import ConfigError
 from memsluice.printable import visible
 
 if TYPE_CHECKING:
+    from memsluice.home import Home as HomeFiles
     from memsluice.quarantine.collect import Listing, Seen
     from memsluice.quarantine.desk import Desk
     from memsluice.quarantine.filters import Filter
@@ -32,6 +33,7 @@ Offset = Annotated[int | None, typer.Option(help="Its intake offset, where sever
 Yes = Annotated[bool, typer.Option("--yes", help="Sign without asking.")]
 Why = Annotated[str, typer.Option("--why", help="For those who read the commands later; part of what is signed.")]
 Wait = Annotated[float, typer.Option(min=0, max=600, help="Seconds to wait for the gate's answer.")]
+_D = TypeVar("_D")
 
 
 @contextmanager
@@ -40,21 +42,32 @@ def open_desk(home: Path | None) -> Iterator["Desk"]:
 
     Raises ConfigError, in one sentence, where there is neither.
     """
-    from memsluice.cli.recall import deployment_named
-    from memsluice.home import Home
     from memsluice.quarantine import desk
-    from memsluice.stack.control import is_running
+
+    with open_at(home, desk.on_kafka, desk.embedded) as found:
+        yield found
+
+
+@contextmanager
+def open_at(
+    home: Path | None,
+    on_kafka: "Callable[[Path | None, ExitStack], _D]",
+    embedded: "Callable[[HomeFiles, ExitStack], _D]",
+    what: str = "quarantine",
+) -> Iterator[_D]:
+    """Give the desk that the home's stack, or its embedded log, has; see :func:`open_desk`."""
+    from memsluice.cli.recall import on_broker
+    from memsluice.home import Home
 
     place = Home.at(home)
     with ExitStack() as closing:
-        if is_running(place.layout) or (home is None and deployment_named()):
-            yield desk.on_kafka(home, closing)
+        if on_broker(place, home):
+            yield on_kafka(home, closing)
         elif place.log_file.exists():
-            yield desk.embedded(place, closing)
+            yield embedded(place, closing)
         else:
             raise ConfigError(
-                f"There is no quarantine at {place.path}: start a stack with `memsluice stack up`, or try "
-                "`memsluice demo`"
+                f"There is no {what} at {place.path}: start a stack with `memsluice stack up`, or try `memsluice demo`"
             )
 
 
@@ -117,3 +130,10 @@ def sum_up(console: Console, found: Any, desk: "Desk", shown: int) -> None:
         told.append((f"{found.unverified} records do not verify under this home's keys: not shown", "red"))
     for text, style in told:
         console.print(Text(visible(text), style=style), soft_wrap=True)
+
+
+def run_file(folder: Path, run_id: str) -> Path:
+    """Return the file of a run of replays. Raises ConfigError for what is no run's name."""
+    if not run_id.isalnum():
+        raise ConfigError("a run's name is letters and digits, as `replay` prints it")
+    return folder / f"{run_id}.json"

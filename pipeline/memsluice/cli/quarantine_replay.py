@@ -3,7 +3,6 @@
 import json
 import uuid
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,9 +23,9 @@ from memsluice.cli.quarantine_desk import (
     build_filter,
     look_at,
     open_desk,
+    run_file,
 )
 from memsluice.clock import wall_ms
-from memsluice.errors import ConfigError
 
 if TYPE_CHECKING:
     from memsluice.quarantine.replaying import Plan, Result, Run
@@ -61,7 +60,7 @@ def replay(
         wanted = build_filter(tenant, reason, since, until, source, min_score, everything=True)
         run = Run(f"r{uuid.uuid4().hex[:12]}", wall_ms(), dry_run, max_messages, wanted)
     else:
-        run = Run.load(_file(folder, resume), wall_ms())
+        run = Run.load(run_file(folder, resume), wall_ms())
     with open_desk(home) as desk:
         todo = plan(run, look_at(desk, home, run.wanted))
         signers = {desk.signer(one) for one in dict.fromkeys(seen.entry.tenant for seen in todo.todo)}
@@ -71,7 +70,7 @@ def replay(
         if not (yes or run.dry):
             typer.confirm(f"Sign {len(todo.todo)} replays?", abort=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-        run.save(_file(folder, run.run_id))
+        run.save(run_file(folder, run.run_id))
         done: list[Result] = []
         for results in run_batches(desk, run, todo.todo, rate=rate, batch=batch, wait_s=wait, partitions=PARTITIONS):
             done += [_without_content(result) for result in results]
@@ -80,12 +79,6 @@ def replay(
             if not go_on and any(result.failed for result in results):
                 break
         _end(console, run, todo, done)
-
-
-def _file(folder: Path, run_id: str) -> Path:
-    if not run_id.isalnum():
-        raise ConfigError("a run's name is letters and digits, as `replay` prints it")
-    return folder / f"{run_id}.json"
 
 
 def _announce(console: Console, run: "Run", todo: "Plan", signers: set[str]) -> None:

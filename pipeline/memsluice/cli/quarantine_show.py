@@ -1,5 +1,7 @@
 """What ``memsluice quarantine`` prints. Whatever a producer chose went through ``visible`` and is never markup."""
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -39,23 +41,23 @@ def entries(seen: list[Seen], now_ms: int) -> RenderableType:
                 (asked, "bold"),
             )
         )
-        shown.append(_indented(f"{' '.join(entry.reasons)}{score}"))
+        shown.append(indented(f"{' '.join(entry.reasons)}{score}"))
         cut = "…" if len(entry.preview) > PREVIEW_SHOWN else ""
-        shown.append(_indented(visible(entry.preview[:PREVIEW_SHOWN]) + cut, "dim"))
+        shown.append(indented(visible(entry.preview[:PREVIEW_SHOWN]) + cut, "dim"))
     return Group(*shown)
 
 
-def _indented(text: str, style: str = "") -> RenderableType:
+def indented(text: str, style: str = "") -> RenderableType:
     """Return a text that stays indented where it is wrapped: no content can look like a line of ours."""
     return Padding(Text(text, style=style, overflow="fold"), (0, 0, 0, INDENT), expand=False)
 
 
 def review(seen: Seen, now_ms: int) -> RenderableType:
     """Return the whole view of an entry."""
-    return _grid(lines(seen, now_ms, words))
+    return grid(lines(seen, now_ms, words))
 
 
-def _grid(told: list[Line]) -> RenderableType:
+def grid(told: list[Line]) -> RenderableType:
     """Return labels beside texts; a text that is wrapped stays in its column, so that none can look like a label."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, style="bold")
@@ -71,15 +73,20 @@ def _grid(told: list[Line]) -> RenderableType:
 
 def counts(told: Stats, now_ms: int) -> RenderableType:
     """Return the counts, the largest first."""
+    counters = {"state": told.states, "tenant": told.tenants, "reason": told.reasons, "channel": told.sources}
+    return counted(counters, told.oldest_ms, now_ms, "waits for")
+
+
+def counted(counters: Mapping[str, Counter[str]], oldest_ms: int | None, now_ms: int, told: str) -> RenderableType:
+    """Return counters by their names, the largest counts first, and the age of the oldest."""
     shown = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for title, counter in (("state", told.states), ("tenant", told.tenants), ("reason", told.reasons),
-                           ("channel", told.sources)):  # fmt: skip
+    for title, counter in counters.items():
         for what, count in counter.most_common(COUNTED_MAX):
             shown.add_row(Text(title, style="bold"), str(count), Text(name(what)))
         if len(counter) > COUNTED_MAX:
             shown.add_row(Text(title, style="bold"), "", f"and {len(counter) - COUNTED_MAX} more")
-    if told.oldest_ms is not None:
-        shown.add_row(Text("oldest", style="bold"), "", f"waits for {duration(now_ms - told.oldest_ms)}")
+    if oldest_ms is not None:
+        shown.add_row(Text("oldest", style="bold"), "", f"{told} {duration(now_ms - oldest_ms)}")
     return shown
 
 
@@ -102,7 +109,7 @@ def to_be_signed(seen: Seen, command: Command, signer: str) -> RenderableType:
         *([("lands as", _landing(seen))] if command.action is Action.RELEASE else []),
     ]
     told = [Line(label, (Piece(visible(value)),)) for label, value in fields]
-    return _grid([*told, Line("content", marked(entry.write.content))])
+    return grid([*told, Line("content", marked(entry.write.content))])
 
 
 def _landing(seen: Seen) -> str:

@@ -77,6 +77,7 @@ class Action(StrEnum):
     WITHDRAW = "withdraw"
     REPLAY = "replay"
     ACTIVATE = "activate"
+    DISMISS = "dismiss"
     ERASE = "erase"
 
 

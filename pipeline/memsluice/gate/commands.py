@@ -4,7 +4,7 @@ from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Action, Command, Visibility
 from memsluice.events.names import EVERYBODY
-from memsluice.gate import activation, monitor, replay, review
+from memsluice.gate import activation, dismissal, monitor, replay, review
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy
 from memsluice.gate.review import At, Ruling, refused
@@ -19,6 +19,7 @@ WHO = {
     Action.REJECT: (Role.REVIEWER,),
     Action.REPLAY: (Role.REVIEWER,),
     Action.APPEAL: (Role.PRODUCER, Role.USER_CHANNEL),
+    Action.DISMISS: (Role.REVIEWER,),
 }
 """The commands that are carried out so far, and the roles of those who may give each."""
 REVIEWS = (Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL)
@@ -42,6 +43,8 @@ def decide(
         return refused(Finding("commands.not_permitted", Decision.REJECT, {**detail, "needs": needs}))
     if command.action is Action.ACTIVATE:
         return activation.decide(rows, sealed, policy)
+    if command.action is Action.DISMISS:
+        return dismissal.decide(command)
     if command.tenant == EVERYBODY:  # it would be about nobody's entry, and protect nobody's key
         return refused(Finding("commands.one_tenant", Decision.REJECT, detail))
     if command.action is Action.REPLAY:

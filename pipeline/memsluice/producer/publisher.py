@@ -103,7 +103,7 @@ class Publisher:
         self._gate = threading.Lock()  # between close() and the last produce()
         self._stop = threading.Event()
         check_samples(self.options.partitions)
-        self._producer = _producer(settings, self.options)
+        self._producer = open_producer(settings, self.options)
         if self.options.check_seconds is not None:
             self._check_topic(self.options.check_seconds)
         self._thread = threading.Thread(target=self._poll, name="memsluice-delivery", daemon=True)
@@ -276,7 +276,9 @@ def _name(error: Any) -> str:
     return f"{error.name()}: {error.str()}" if isinstance(error, KafkaError) else type(error).__name__
 
 
-def _producer(settings: Mapping[str, Any], options: Options) -> Any:
+def open_producer(settings: Mapping[str, Any], options: Options) -> Any:
+    """Return librdkafka's producer under the fixed settings. Raises ConfigError."""
+
     def failed(error: Any) -> None:
         _log.warning("broker connection", problem=error.name())
 

@@ -15,11 +15,12 @@ from memsluice.stages.records import Record
 
 PREVIEW_CHARS = 120
 DAY_MS = 86_400_000
-REVIEWS = (Action.RELEASE.value, Action.REJECT.value, Action.REPLAY.value, Action.APPEAL.value)
+REVIEWS = {one.value for one in (Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL, Action.DISMISS)}
 LISTED = ("decided_ms", "content_digest", "reasons", "score", "channel", "agent", "principal", "session", "kid",
           "policy", "tier", "taint")  # fmt: skip
 """Fields of a verdict that an entry of a list keeps."""
-CARRIED_OUT = {"review.released", "review.rejected", "review.appealed", "replay.decided"}
+DISMISSED = "dismissal.noted"
+CARRIED_OUT = {"review.released", "review.rejected", "review.appealed", "replay.decided", DISMISSED}
 DRY = "replay.dry_run"
 """Codes of the findings by which the gate says that it did what was ordered, or would have."""
 
@@ -36,7 +37,8 @@ class State(StrEnum):
 class Outcome(StrEnum):
     """What a command came to, a producer's appeal among them.
 
-    ``held`` is a replay's that decided to hold again; ``dry`` one's that changed nothing.
+    ``held`` is a replay's that decided to hold again; ``dry`` one's that changed nothing; ``dismissed`` is a dead
+    letter's, which is no write.
     """
 
     RELEASED = "released"
@@ -44,6 +46,7 @@ class Outcome(StrEnum):
     HELD = "held"
     DRY = "dry"
     APPEALED = "appealed"
+    DISMISSED = "dismissed"
     REFUSED = "refused"
 
 
@@ -94,9 +97,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """What the audit says of one command about a held write.
+    """What the audit says of one command about a held write, or a dead letter.
 
     ``decision`` is the write's: of a refused command and an appeal None, of a dry run what would have been decided.
+    ``note`` is why a dead letter was dismissed.
     """
 
     outcome: Outcome
@@ -112,6 +116,7 @@ class Ruled:
     kid: str
     at_ms: int
     object_id: str | None
+    note: str = ""
 
     @property
     def closes(self) -> bool:
@@ -170,6 +175,7 @@ def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
             kid=verdict["kid"],
             at_ms=verdict["decided_ms"],
             object_id=verdict["object_id"],
+            note=next((str(f["detail"]["why"]) for f in verdict["findings"] if f["code"] == DISMISSED), ""),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise SealError(f"verdict is not of this version ({type(error).__name__})") from None
@@ -184,6 +190,8 @@ def _outcome(verdict: dict[str, Any]) -> tuple[Outcome, Decision | None]:
         return Outcome.REFUSED, None
     if verdict["action"] == Action.APPEAL.value:
         return Outcome.APPEALED, None
+    if verdict["action"] == Action.DISMISS.value:
+        return Outcome.DISMISSED, None
     decision = Decision(verdict["decision"])
     if verdict["action"] == Action.REJECT.value:
         return Outcome.REJECTED, Decision.REJECT

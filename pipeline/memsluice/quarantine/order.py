@@ -4,7 +4,7 @@ A command holds for VALID_S: long enough to pass a busy pipeline, short enough t
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -107,16 +107,36 @@ def answers(
     SealError where an answer does not verify.
     """
     waiting = {command.id.encode(): command for command in commands}
-    found, offsets = dict[str, Answer](), {mark.partition: mark.offset for mark in since}
+    found = dict[str, Answer]()
+
+    def take(record: Record) -> None:
+        command = waiting.get(dict(record.headers).get(EVENT_ID) or b"")
+        if command is not None and record.key == command.tenant.encode():
+            found.setdefault(command.id, Answer(command, read_ruling(keyring, record)))
+
+    follow([(audit, since, take)], lambda: len(found) == len(waiting), wait_s, monotonic=monotonic, sleep=sleep)
+    return found
+
+
+def follow(
+    sources: Sequence[tuple[FollowedTopic, Iterable[Bookmark], Callable[[Record], None]]],
+    done: Callable[[], bool],
+    wait_s: float,
+    *,
+    monotonic: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> None:
+    """Give what topics hold behind bookmarks to their takers, as it comes, until all is done or the time is over."""
     deadline = monotonic() + wait_s
+    positions = [(topic, {mark.partition: mark.offset for mark in since}, take) for topic, since, take in sources]
     while True:
-        records = audit.follow(offsets, POLL_S)
-        for record in records:
-            offsets[record.partition] = record.offset + 1
-            command = waiting.get(dict(record.headers).get(EVENT_ID) or b"")
-            if command is not None and record.key == command.tenant.encode():
-                found.setdefault(command.id, Answer(command, read_ruling(keyring, record)))
-        if len(found) == len(waiting) or monotonic() >= deadline:
-            return found
-        if not records:
+        idle = True
+        for topic, offsets, take in positions:
+            for record in topic.follow(offsets, POLL_S):
+                offsets[record.partition] = record.offset + 1
+                take(record)
+                idle = False
+        if done() or monotonic() >= deadline:
+            return
+        if idle:
             sleep(PAUSE_S)

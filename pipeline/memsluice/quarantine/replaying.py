@@ -8,27 +8,21 @@ the order in which they were held.
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import orjson
-
-from memsluice.errors import ConfigError
 from memsluice.events.models import Action, Command
 from memsluice.gate.replay import DRY_PARAMETER
 from memsluice.inspect.collect import AuditTopic
-from memsluice.paths import write_private
 from memsluice.quarantine.collect import Listing, Seen, look_whole
 from memsluice.quarantine.desk import Desk
 from memsluice.quarantine.entries import Outcome, Ruled, State
 from memsluice.quarantine.filters import Filter
 from memsluice.quarantine.order import Bookmark, answers, order
+from memsluice.quarantine.runs import VALID_S, BaseRun
 
-VALID_S = 86_400
-"""A run's commands hold for a day from its start; resumed later, a run is begun anew instead."""
 BATCH_MAX = 500
 PAGE = 500
 """Held writes that are in memory with their contents at one time."""
@@ -37,14 +31,10 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://memsluice.dev/replay/v1")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One run: its id, when it began (Unix ms), whether it only looks, its bound, and what it replays."""
+class Run(BaseRun[Filter]):
+    """One run of replays of held writes."""
 
-    run_id: str
-    started_ms: int
-    dry: bool
-    messages_max: int
-    wanted: Filter
+    FILTER: ClassVar[type[Any]] = Filter
 
     def command_id(self, seen: Seen) -> str:
         """Return the id of the command about an entry: the same each time."""
@@ -59,23 +49,6 @@ class Run:
         return order(
             seen.entry, Action.REPLAY, self.command_id(seen), at, valid=timedelta(seconds=VALID_S), parameters=extra
         )
-
-    def save(self, file: Path) -> None:
-        """Write what resuming needs, for the owner alone."""
-        wanted = {**asdict(self.wanted), "states": None}
-        write_private(file, orjson.dumps({**asdict(self), "wanted": wanted}).decode())
-
-    @classmethod
-    def load(cls, file: Path, now_ms: int) -> "Run":
-        """Read a run. Raises ConfigError where there is none, it is damaged, or its commands have expired."""
-        try:
-            value: Any = orjson.loads(file.read_bytes())
-            run = cls(**{**value, "wanted": Filter(**value["wanted"])})
-        except (OSError, orjson.JSONDecodeError, TypeError, KeyError):
-            raise ConfigError(f"there is no run to resume in {file}") from None
-        if now_ms >= run.started_ms + VALID_S * 1000:
-            raise ConfigError(f"run {run.run_id} is older than a day: its commands have expired. Begin a new one")
-        return run
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from memsluice.errors import InputError, MalformedEvent, UnknownKey
 from memsluice.events import cloudevent
 from memsluice.events.models import AnyPayload, Recall, Write
 from memsluice.events.names import REASON_HEADER
-from memsluice.gate.authenticity import authenticate
+from memsluice.gate.authenticity import Authentic, authenticate
 from memsluice.stages.deadletters import dead_letters
 from memsluice.stages.headers import passed_on
 from memsluice.stages.records import Output, Record
@@ -41,6 +41,22 @@ class _Draft:
 
     sealed: Sealed | None = None
     error: InputError | None = None
+
+
+def authentic(record: Record, keyring: Keyring, registry: Registry, partitions: int) -> Authentic:
+    """Read an intake record and establish who sent it. Raises a subclass of InputError."""
+    return authenticate(
+        cloudevent.read(record.key, record.value, record.headers),
+        _position(record),
+        keyring=keyring,
+        registry=registry,
+        partitions=partitions,
+        commands=record.topic == COMMANDS,
+    )
+
+
+def _position(record: Record) -> Position:
+    return Position(record.topic, record.partition, record.offset, record.timestamp_ms)
 
 
 class SealStage:
@@ -78,31 +94,22 @@ class SealStage:
         return [self._outputs(record, draft, keyring) for record, draft in zip(batch, drafts, strict=True)]
 
     def _authenticated(self, record: Record, keyring: Keyring, registry: Registry) -> _Draft:
-        position = Position(record.topic, record.partition, record.offset, record.timestamp_ms)
         try:
-            received = cloudevent.read(record.key, record.value, record.headers)
-            authentic = authenticate(
-                received,
-                position,
-                keyring=keyring,
-                registry=registry,
-                partitions=self._partitions,
-                commands=record.topic == COMMANDS,
-            )
+            found = authentic(record, keyring, registry, self._partitions)
         except InputError as error:
             return _Draft(error=error)
-        payload, text = authentic.payload, _text(authentic.payload)
+        payload, text = found.payload, _text(found.payload)
         sealed = Sealed(
-            position=position,
-            type=authentic.type,
-            identity=authentic.identity,
+            position=_position(record),
+            type=found.type,
+            identity=found.identity,
             payload=payload,
             payload_digest=payload_digest(keyring, payload),
             content_digest="" if text is None else codec.content_digest(keyring, payload.tenant, text),
-            approvers=authentic.approvers if record.topic == COMMANDS else (),
-            problem="" if authentic.problem is None else authentic.problem.code,
+            approvers=found.approvers if record.topic == COMMANDS else (),
+            problem="" if found.problem is None else found.problem.code,
         )
-        return _Draft(sealed, authentic.problem)
+        return _Draft(sealed, found.problem)
 
     def _embed(self, drafts: list[_Draft], keyring: Keyring) -> None:
         """Give every draft that has a text its vector; a recall whose own vector disagrees becomes a dead letter."""
@@ -140,8 +147,7 @@ class SealStage:
             headers = (*headers, (REASON_HEADER, draft.error.code.encode()))
         if sealed is None:
             assert draft.error is not None
-            position = Position(record.topic, record.partition, record.offset, record.timestamp_ms)
-            sealed = Sealed(position=position, type="marker", marker_reason=draft.error.code)
+            sealed = Sealed(position=_position(record), type="marker", marker_reason=draft.error.code)
         value = sealed_to_bytes(keyring, kid, sealed)
         return [*letters, Output(SEALED, record.partition, sealed.tenant.encode(), value, headers)]
 

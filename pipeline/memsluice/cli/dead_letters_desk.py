@@ -1,0 +1,99 @@
+"""What the commands of ``memsluice dead-letters`` share: options, filters, and the place they work at."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from memsluice.cli.quarantine_desk import open_at
+from memsluice.clock import wall_ms
+from memsluice.errors import ConfigError
+
+if TYPE_CHECKING:
+    from memsluice.deadletters.collect import Listing
+    from memsluice.deadletters.desk import LetterDesk
+    from memsluice.deadletters.filters import Filter
+    from memsluice.deadletters.letters import Seen
+
+Letters = Annotated[list[str], typer.Argument(help="One or more, as `list` names them: memory.events.v1/3/17")]
+LetterId = Annotated[str, typer.Argument(help="As `list` names it: memory.events.v1/3/17")]
+Reason = Annotated[str | None, typer.Option(help="A reason code.", show_default=False)]
+Topic = Annotated[str | None, typer.Option(help="Where the input came from: memory.events.v1", show_default=False)]
+Partition = Annotated[int | None, typer.Option(min=0, help="Of this partition alone.", show_default=False)]
+Since = Annotated[str | None, typer.Option(help="Appended since: 30m, 24h, 7d ago, or a date and time.")]
+Until = Annotated[str | None, typer.Option(help="Appended before: 30m, 24h, 7d ago, or a date and time.")]
+Tenant = Annotated[str | None, typer.Option(help="That claim this tenant: nobody verified it.", show_default=False)]
+All = Annotated[bool, typer.Option("--all", help="Also what was dismissed, or has a verdict since.")]
+
+
+@contextmanager
+def open_letters(home: Path | None) -> Iterator["LetterDesk"]:
+    """Give the running stack's letters, or those of the home's embedded log. Raises ConfigError."""
+    from memsluice.deadletters import desk
+
+    with open_at(home, desk.on_kafka, desk.embedded, "dead-letter topic") as found:
+        yield found
+
+
+def build_filter(
+    reason: str | None, topic: str | None, partition: int | None, since: str | None, until: str | None,
+    tenant: str | None, *, everything: bool,
+) -> "Filter":  # fmt: skip
+    """Return the filter of a command line. Raises ConfigError for a time that is none, a partition there is not."""
+    from memsluice.deadletters.filters import Filter
+    from memsluice.deadletters.letters import State
+    from memsluice.quarantine.filters import moment_ms
+    from memsluice.topics.names import PARTITIONS
+
+    if partition is not None and partition >= PARTITIONS:
+        raise ConfigError(f"there is no partition {partition}: they are 0 to {PARTITIONS - 1}")
+    return Filter(
+        reason=reason,
+        topic=topic,
+        partition=partition,
+        since_ms=None if since is None else moment_ms(since, wall_ms()),
+        until_ms=None if until is None else moment_ms(until, wall_ms()),
+        tenant=tenant,
+        states=None if everything else frozenset({State.OPEN}),
+    )
+
+
+def look_at(desk: "LetterDesk", wanted: "Filter", *, whole: bool = False) -> "Listing":
+    """Read the dead letters and the audit; see :func:`memsluice.deadletters.collect.look`."""
+    from memsluice.deadletters.collect import look
+    from memsluice.topics.names import PARTITIONS
+
+    with Console(stderr=True).status("reading the dead letters and the audit"):
+        return look(desk.letters, desk.desk.audit, desk.desk.keys.keyring(), wanted, partitions=PARTITIONS, whole=whole)
+
+
+def find_one(desk: "LetterDesk", letter_id: str, *, whole: bool) -> "Seen":
+    """Return one letter. Raises ConfigError where there is none of that name."""
+    from memsluice.deadletters.filters import Filter
+    from memsluice.printable import visible
+    from memsluice.topics.names import PARTITIONS
+
+    parts = letter_id.rsplit("/", 2)
+    number = int(parts[1]) if len(parts) == 3 and parts[1].isascii() and parts[1].isdecimal() else PARTITIONS
+    if number < PARTITIONS:
+        found = look_at(desk, Filter(letter_id=letter_id, partition=number), whole=whole)
+        if found.seen:
+            return found.seen[0]
+    raise ConfigError(f"no dead letter is named {visible(letter_id, 160)}; `memsluice dead-letters list` names them")
+
+
+def sum_up(console: Console, found: "Listing", desk: "LetterDesk", shown: int) -> None:
+    """Say how many were found where, and what is not shown and why."""
+    told = [(f"{len(found.seen)} dead letters of {found.read} records, from {desk.letters.name}", "dim")]
+    if len(found.seen) > shown:
+        told.append((f"{len(found.seen) - shown} more: narrow the filter, or raise --limit", "yellow"))
+    if found.left_out:
+        told.append((f"{found.left_out} left out: one look holds no more; narrow the filter", "yellow"))
+    if found.damaged:
+        told.append((f"{found.damaged} records are no whole dead letter: not shown", "red"))
+    for text, style in told:
+        console.print(Text(text, style=style), soft_wrap=True)

@@ -1,0 +1,44 @@
+"""What a run of replays is, of held writes or of dead letters, and the file by which it can be resumed."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import orjson
+
+from memsluice.errors import ConfigError
+from memsluice.paths import write_private
+
+VALID_S = 86_400
+"""A run can be resumed for a day from its start: its commands, where it has any, hold so long."""
+_F = TypeVar("_F")
+
+
+@dataclass(frozen=True, slots=True)
+class BaseRun(Generic[_F]):
+    """One run: its id, when it began (Unix ms), whether it only looks, its bound, and what it replays."""
+
+    FILTER: ClassVar[type[Any]]
+
+    run_id: str
+    started_ms: int
+    dry: bool
+    messages_max: int
+    wanted: _F
+
+    def save(self, file: Path) -> None:
+        """Write what resuming needs, for the owner alone."""
+        wanted = {**asdict(self.wanted), "states": None}  # type: ignore[call-overload]
+        write_private(file, orjson.dumps({**asdict(self), "wanted": wanted}).decode())
+
+    @classmethod
+    def load(cls, file: Path, now_ms: int) -> Self:
+        """Read a run. Raises ConfigError where there is none, it is damaged, or it is older than a day."""
+        try:
+            value: Any = orjson.loads(file.read_bytes())
+            run = cls(**{**value, "wanted": cls.FILTER(**value["wanted"])})
+        except (OSError, orjson.JSONDecodeError, TypeError, KeyError):
+            raise ConfigError(f"there is no run to resume in {file}") from None
+        if now_ms >= run.started_ms + VALID_S * 1000:
+            raise ConfigError(f"run {run.run_id} is older than a day: its commands have expired. Begin a new one")
+        return run

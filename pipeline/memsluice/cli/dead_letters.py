@@ -138,8 +138,9 @@ def reject(
     from memsluice.cli.dead_letters_show import answered, to_be_signed
     from memsluice.deadletters.dismissing import dismissal
     from memsluice.events.names import EVERYBODY
+    from memsluice.inspect.answers import Bookmark
     from memsluice.quarantine.entries import Outcome
-    from memsluice.quarantine.order import Bookmark, answers
+    from memsluice.quarantine.order import answers
     from memsluice.topics.names import PARTITIONS
 
     console = Console(highlight=False)

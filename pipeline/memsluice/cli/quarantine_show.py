@@ -115,11 +115,15 @@ def to_be_signed(seen: Seen, command: Command, signer: str) -> RenderableType:
 def _landing(seen: Seen) -> str:
     """Return what the gate will make of a release, as far as the verdict tells."""
     verdict, write = seen.entry.verdict, seen.entry.write
-    if verdict["taint"]:
+    if seen.tainted:
         return "nothing: it is tainted, and stays held"
-    zone = "outside content, as data" if verdict["tier"] > 3 else "guidance"
+    lifted = bool(verdict["taint"]) or verdict["tier"] > 3
+    lifted = lifted and any(one.outcome is Outcome.DECLASSIFIED for one in seen.others)
+    zone = "outside content, as data" if verdict["tier"] > 3 and not lifted else "guidance"
     key = getattr(write, "key", None)
-    return f"{zone}, tier {verdict['tier']}" + ("" if key is None else f"; replaces what stands under key {key}")
+    return f"{zone}, tier {3 if lifted else verdict['tier']}" + (
+        "" if key is None else f"; replaces what stands under key {key}"
+    )
 
 
 def answered(ruled: Ruled | None, command: Command, wait_s: float) -> Text:

@@ -13,8 +13,8 @@ from memsluice.envelope.seals import open_
 from memsluice.errors import MalformedEvent, SealError
 from memsluice.events.names import EVERYBODY, TARGET_HEADER, VERDICT
 from memsluice.events.partition import partition_of
+from memsluice.inspect.answers import FollowedTopic
 from memsluice.quarantine.entries import Outcome, Ruled, read_ruling
-from memsluice.quarantine.order import FollowedTopic
 from memsluice.stages.deadletters import VALUE, Letter
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Record

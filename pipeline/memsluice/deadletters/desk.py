@@ -8,10 +8,11 @@ from pathlib import Path
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
 from memsluice.home import Home
+from memsluice.inspect.answers import FollowedTopic
 from memsluice.keystore import KeyStore
+from memsluice.orders.desk import ACKNOWLEDGED_S
 from memsluice.quarantine import desk
 from memsluice.quarantine.desk import Desk
-from memsluice.quarantine.order import FollowedTopic
 from memsluice.stages.records import Output
 from memsluice.topics.names import COMMANDS, DEAD_LETTER, EVENTS, USER_OPERATOR, USER_PRODUCER
 
@@ -43,7 +44,7 @@ def on_kafka(home: Path | None, closing: ExitStack) -> LetterDesk:
     connection = Connection.load(home)
     letters = KafkaAudit.of(connection, topic=DEAD_LETTER)
     closing.callback(letters.close)
-    options, writers = Options(delivery_seconds=desk.ACKNOWLEDGED_S, linger_ms=1), dict[str, RawPublisher]()
+    options, writers = Options(delivery_seconds=ACKNOWLEDGED_S, linger_ms=1), dict[str, RawPublisher]()
 
     def republish(records: Sequence[Output]) -> list[int]:
         _checked(records)

@@ -18,7 +18,7 @@ from memsluice.envelope.seals import open_
 from memsluice.errors import InputError
 from memsluice.events.names import EVERYBODY, VERDICT
 from memsluice.events.partition import partition_of
-from memsluice.quarantine.order import Bookmark, follow
+from memsluice.inspect.answers import Bookmark, follow
 from memsluice.quarantine.runs import BaseRun
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Output, Record

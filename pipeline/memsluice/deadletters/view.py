@@ -9,8 +9,9 @@ from memsluice.deadletters.letters import Seen
 from memsluice.envelope import dsse
 from memsluice.errors import InputError
 from memsluice.events import cloudevent
+from memsluice.printable import visible
 from memsluice.quarantine.view import Line, Piece, name
-from memsluice.recall.show import duration, visible
+from memsluice.recall.show import duration
 
 VALUE_BYTES_SHOWN = 1_024
 PAYLOAD_BYTES_SHOWN = 4_096

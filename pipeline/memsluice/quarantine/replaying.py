@@ -15,12 +15,13 @@ from typing import Any, ClassVar
 
 from memsluice.events.models import Action, Command
 from memsluice.gate.replay import DRY_PARAMETER
+from memsluice.inspect.answers import Bookmark
 from memsluice.inspect.collect import AuditTopic
 from memsluice.quarantine.collect import Listing, Seen, look_whole
 from memsluice.quarantine.desk import Desk
 from memsluice.quarantine.entries import Outcome, Ruled, State
 from memsluice.quarantine.filters import Filter
-from memsluice.quarantine.order import Bookmark, answers, order
+from memsluice.quarantine.order import answers, order
 from memsluice.quarantine.runs import VALID_S, BaseRun
 
 BATCH_MAX = 500

@@ -11,6 +11,8 @@ from tests.hostile_text.texts import TEXTS
 from tests.hostile_text.town import Town
 
 from memsluice.cli.main import PARTS, cli
+from memsluice.events.partition import partition_of
+from memsluice.topics.names import PARTITIONS
 
 ODD = "\x1b[2J\u202e[red]x\u200b\ud800\x9b"
 """A word of a command line that somebody was made to paste; no word has a NUL."""
@@ -39,7 +41,15 @@ class Case:
 def cases(town: Town, scratch: Path) -> dict[str, list[Case]]:
     """Return the cases of every command that looks at the home, and of those that fail with words of their caller's."""
     files = _files(town, scratch)
-    return {**_looks(), **_decides(), **_keys(scratch), **_policies(files), **_servers(), **_plays(scratch, files)}
+    return {
+        **_looks(),
+        **_decides(),
+        **_letters(scratch),
+        **_keys(scratch),
+        **_policies(files),
+        **_servers(),
+        **_plays(scratch, files),
+    }
 
 
 def _looks() -> dict[str, list[Case]]:
@@ -70,6 +80,26 @@ def _decides() -> dict[str, list[Case]]:
         "quarantine reject": [*every, *(Case(c.words, 1) for c in asked), *why[1:]],
         "quarantine replay": [Case(("--dry-run",), whole=True), Case(("--resume", ODD), 1, whole=True),
                               Case(("--dry-run", "--json"), data=True), Case(("--tenant", ODD), whole=True)],
+    }  # fmt: skip
+
+
+def _letters(scratch: Path) -> dict[str, list[Case]]:
+    """Cases of the dead letters: those on partitions where nobody signs anything, each with a hostile text in it."""
+    ours = partition_of("acme", PARTITIONS)
+    names = [f"memory.events.v1/{part}/{offset}" for part in range(PARTITIONS) if part != ours for offset in range(12)]
+    odd = Case((ODD,), 1, whole=True)
+    return {
+        "dead-letters list": [Case(whole=True), Case(("--all",), whole=True), Case(("--json",), data=True),
+                              Case(("--tenant", ODD), whole=True), Case(("--reason", ODD), whole=True)],
+        "dead-letters show": [*(Case((name,), whole=True) for name in names), Case((names[0], "--json"), data=True),
+                              odd],
+        "dead-letters stats": [Case(whole=True), Case(("--json",), data=True)],
+        "dead-letters export": [Case((str(scratch / "letters\u202e.jsonl"),), whole=True)],
+        "dead-letters replay": [Case(("--dry-run",), whole=True), Case(("--dry-run", "--json"), data=True),
+                                Case(("--resume", ODD), 1, whole=True)],
+        "dead-letters reject": [*(Case((names[0], "--why", text[:500]), 1) for text in TEXTS.values()
+                                  if text.isprintable()), Case((ODD, "--why", "x"), 1, whole=True)],
+        "dead-letters release": [Case((names[0],), 1, whole=True), odd],
     }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from memsluice.cli.quarantine_desk import open_at
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
+from memsluice.printable import visible
 
 if TYPE_CHECKING:
     from memsluice.deadletters.collect import Listing
@@ -74,7 +75,6 @@ def look_at(desk: "LetterDesk", wanted: "Filter", *, whole: bool = False) -> "Li
 def find_one(desk: "LetterDesk", letter_id: str, *, whole: bool) -> "Seen":
     """Return one letter. Raises ConfigError where there is none of that name."""
     from memsluice.deadletters.filters import Filter
-    from memsluice.printable import visible
     from memsluice.topics.names import PARTITIONS
 
     parts = letter_id.rsplit("/", 2)
@@ -96,4 +96,4 @@ def sum_up(console: Console, found: "Listing", desk: "LetterDesk", shown: int) -
     if found.damaged:
         told.append((f"{found.damaged} records are no whole dead letter: not shown", "red"))
     for text, style in told:
-        console.print(Text(text, style=style), soft_wrap=True)
+        console.print(Text(visible(text), style=style), soft_wrap=True)

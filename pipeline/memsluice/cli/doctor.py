@@ -30,7 +30,7 @@ def doctor(
 
     Exit code 0 where nothing fails, 1 where something does. Reads only.
     """
-    from memsluice.cli.recall import on_broker
+    from memsluice.cli.where import on_broker
     from memsluice.connection import Connection
     from memsluice.doctor import checks, remote
     from memsluice.home import Home

@@ -211,7 +211,7 @@ def _tell(console: Console, verdicts: dict[int, dict[str, Any]], wanted: int) ->
 
 @contextmanager
 def _desk(home: Path | None) -> "Iterator[PolicyDesk]":
-    from memsluice.cli.recall import on_broker
+    from memsluice.cli.where import on_broker
     from memsluice.home import Home as Place
     from memsluice.policies.desk import embedded, on_kafka
 

@@ -40,14 +40,13 @@ def open_desk(home: Path | None) -> Iterator["Desk"]:
 
     Raises ConfigError, in one sentence, where there is neither.
     """
-    from memsluice.cli.recall import deployment_named
+    from memsluice.cli.where import on_broker
     from memsluice.home import Home
     from memsluice.quarantine import desk
-    from memsluice.stack.control import is_running
 
     place = Home.at(home)
     with ExitStack() as closing:
-        if is_running(place.layout) or (home is None and deployment_named()):
+        if on_broker(place, home):
             yield desk.on_kafka(home, closing)
         elif place.log_file.exists():
             yield desk.embedded(place, closing)

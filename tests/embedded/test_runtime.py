@@ -207,26 +207,32 @@ def test_retention_deletes_only_what_is_old_and_consumed(tmp_path: Path) -> None
 
 
 def test_retaining_deletes_old_intake_and_never_what_a_stage_still_needs(tmp_path: Path) -> None:
-    """Retention deletes old, consumed intake and sealed records, compacts the store topic, and keeps the audit."""
+    """With nothing to do, old and consumed intake and sealed records go, once a day; audit and what waits stay."""
+    clock = [30 * 86_400_000]
     runtime = Embedded(
         tmp_path / "log.db",
         seal=Relabel(),
         screen=Chain(),
         land=Shelf({}),
-        now_ms=lambda: 30 * 86_400_000,
+        now_ms=lambda: clock[0],
         partitions=1,
         durable=False,
     )
     for number in range(6):
         runtime.append(EVENTS, b"t", b"%d" % number, append_ms=number)
+    assert runtime.run_until_idle(steps_max=1) == 1  # not idle yet
+    assert len(list(runtime.read(EVENTS))) == 6
     runtime.run_until_idle()
-    late = runtime.append(EVENTS, b"t", b"late", append_ms=7)
-    assert runtime.retain() == 12
-    assert [(r.partition, r.offset) for r in runtime.read(EVENTS)] == [late]
+    assert list(runtime.read(EVENTS)) == list(runtime.read(SEALED)) == []
     assert len(list(runtime.read(AUDIT))) == 6
+    runtime.append(EVENTS, b"t", b"late", append_ms=7)
+    assert runtime.retain() == 0  # nobody has consumed it
     runtime.run_until_idle()
     assert len(list(runtime.read(AUDIT))) == 7
-    assert [r.offset for r in runtime.read(SEALED)] == [6]
+    assert [r.offset for r in runtime.read(EVENTS)] == [6]  # not twice a day
+    clock[0] += 86_400_000
+    runtime.run_until_idle()
+    assert list(runtime.read(EVENTS)) == list(runtime.read(SEALED)) == []
 
 
 def test_rows_scan_by_prefix_in_order_and_within_the_limit(tmp_path: Path) -> None:

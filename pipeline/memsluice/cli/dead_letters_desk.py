@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from memsluice.cli.quarantine_desk import open_at
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
 from memsluice.printable import visible
+from memsluice.where import opened
 
 if TYPE_CHECKING:
     from memsluice.deadletters.collect import Listing
@@ -36,7 +36,7 @@ def open_letters(home: Path | None) -> Iterator["LetterDesk"]:
     """Give the running stack's letters, or those of the home's embedded log. Raises ConfigError."""
     from memsluice.deadletters import desk
 
-    with open_at(home, desk.on_kafka, desk.embedded, "dead-letter topic") as found:
+    with opened(home, desk.on_kafka, desk.embedded, "dead-letter topic") as found:
         yield found
 
 

@@ -30,11 +30,11 @@ def doctor(
 
     Exit code 0 where nothing fails, 1 where something does. Reads only.
     """
-    from memsluice.cli.recall import on_broker
     from memsluice.connection import Connection
     from memsluice.doctor import checks, remote
     from memsluice.home import Home
     from memsluice.keystore import KeyStore
+    from memsluice.where import on_broker
 
     place = Home.at(home)
     todo: dict[str, checks.Check] = {

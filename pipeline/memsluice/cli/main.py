@@ -140,25 +140,34 @@ cli: Any = typer.main.get_command(_root)
 """The click group, for tests and completion; errors of memsluice propagate from it."""
 
 
-def _trace() -> None:
+@contextmanager
+def _traced() -> Iterator[None]:
     """Export this command's own spans (publications, recalls) where OpenTelemetry's variables name a backend."""
-    if not any(name.startswith("OTEL_EXPORTER_OTLP_") for name in os.environ):
+    made = None
+    if any(name.startswith("OTEL_EXPORTER_OTLP_") for name in os.environ):
+        from memsluice.telemetry.tracing import provider
+
+        made = provider("memsluice-cli", str(os.getpid()))
+    if made is None:
+        yield
         return
     from opentelemetry import trace
 
-    from memsluice.telemetry.tracing import provider
+    from memsluice.telemetry.exporting import close
 
-    made = provider("memsluice-cli", str(os.getpid()))
-    if made is not None:
-        trace.set_tracer_provider(made)
+    trace.set_tracer_provider(made)
+    try:
+        yield
+    finally:
+        close(made)
 
 
 def app() -> None:
     """Run the command line: an error of its own or the system's is one line and exit code 1, an interruption 130."""
     logs.configure()
-    _trace()
     try:
-        cli(prog_name="memsluice")
+        with _traced():
+            cli(prog_name="memsluice")
     except (MemsluiceError, OSError) as error:
         if "--debug" in sys.argv:
             raise

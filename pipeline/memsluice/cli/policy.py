@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -211,18 +211,11 @@ def _tell(console: Console, verdicts: dict[int, dict[str, Any]], wanted: int) ->
 
 @contextmanager
 def _desk(home: Path | None) -> "Iterator[PolicyDesk]":
-    from memsluice.cli.recall import on_broker
-    from memsluice.home import Home as Place
-    from memsluice.policies.desk import embedded, on_kafka
+    from memsluice.policies import desk
+    from memsluice.where import opened
 
-    place = Place.at(home)
-    with ExitStack() as closing:
-        if on_broker(place, home):
-            yield on_kafka(home, closing)
-        elif place.log_file.exists():
-            yield embedded(place, closing)
-        else:
-            raise ConfigError(f"There is no memory at {place.path}: start one with `memsluice stack up`")
+    with opened(home, desk.on_kafka, desk.embedded) as found:
+        yield found
 
 
 def _in_force(home: Path | None, tenant: str) -> tuple[policies.PolicySet, str]:

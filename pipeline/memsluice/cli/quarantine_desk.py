@@ -1,10 +1,10 @@
 """What the commands of ``memsluice quarantine`` share: options, the place they work at, and what they look for."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,9 +13,9 @@ from rich.text import Text
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
 from memsluice.printable import visible
+from memsluice.where import opened
 
 if TYPE_CHECKING:
-    from memsluice.home import Home as HomeFiles
     from memsluice.quarantine.collect import Listing, Seen
     from memsluice.quarantine.desk import Desk
     from memsluice.quarantine.filters import Filter
@@ -33,7 +33,6 @@ Offset = Annotated[int | None, typer.Option(help="Its intake offset, where sever
 Yes = Annotated[bool, typer.Option("--yes", help="Sign without asking.")]
 Why = Annotated[str, typer.Option("--why", help="For those who read the commands later; part of what is signed.")]
 Wait = Annotated[float, typer.Option(min=0, max=600, help="Seconds to wait for the gate's answer.")]
-_D = TypeVar("_D")
 
 
 @contextmanager
@@ -44,31 +43,8 @@ def open_desk(home: Path | None) -> Iterator["Desk"]:
     """
     from memsluice.quarantine import desk
 
-    with open_at(home, desk.on_kafka, desk.embedded) as found:
+    with opened(home, desk.on_kafka, desk.embedded, "quarantine") as found:
         yield found
-
-
-@contextmanager
-def open_at(
-    home: Path | None,
-    on_kafka: "Callable[[Path | None, ExitStack], _D]",
-    embedded: "Callable[[HomeFiles, ExitStack], _D]",
-    what: str = "quarantine",
-) -> Iterator[_D]:
-    """Give the desk that the home's stack, or its embedded log, has; see :func:`open_desk`."""
-    from memsluice.cli.recall import on_broker
-    from memsluice.home import Home
-
-    place = Home.at(home)
-    with ExitStack() as closing:
-        if on_broker(place, home):
-            yield on_kafka(home, closing)
-        elif place.log_file.exists():
-            yield embedded(place, closing)
-        else:
-            raise ConfigError(
-                f"There is no {what} at {place.path}: start a stack with `memsluice stack up`, or try `memsluice demo`"
-            )
 
 
 def build_filter(

@@ -22,7 +22,6 @@ from memsluice.printable import visible
 
 if TYPE_CHECKING:
     from memsluice.events.models import Recall
-    from memsluice.home import Home as HomeFiles
     from memsluice.recall.recaller import Freshness, Recalled
     from memsluice.stores.base import VectorStore
 
@@ -114,6 +113,7 @@ def open_place(home: Path | None, tenant: str) -> Iterator[Place]:
     Raises ConfigError, in one sentence, where there is neither, or no credential of a reader for the tenant.
     """
     from memsluice.home import Home
+    from memsluice.where import on_broker
 
     place = Home.at(home)
     with ExitStack() as closing:
@@ -125,14 +125,6 @@ def open_place(home: Path | None, tenant: str) -> Iterator[Place]:
             raise ConfigError(
                 f"There is no memory at {place.path}: start one with `memsluice stack up`, or try `memsluice demo`"
             )
-
-
-def on_broker(place: "HomeFiles", home: Path | None) -> bool:
-    """Whether commands go to a broker: the home's stack runs, or the environment names a deployment."""
-    from memsluice.connection import deployment_named
-    from memsluice.stack.control import is_running
-
-    return is_running(place.layout) or (home is None and deployment_named())
 
 
 def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> Place:

@@ -61,19 +61,18 @@ def audit_topic(home: Path | None) -> Iterator["KafkaAudit | LocalAudit"]:
 
     Raises ConfigError where there is neither.
     """
-    from memsluice.connection import deployment_named
     from memsluice.home import Home
-    from memsluice.stack.control import is_running
+    from memsluice.where import on_broker
 
     place = Home.at(home)
     with ExitStack() as closing:
-        if is_running(place.layout) or (home is None and deployment_named()):
+        if on_broker(place, home):
             from memsluice.connection import Connection
             from memsluice.inspect.audit_kafka import KafkaAudit
 
-            on_broker = KafkaAudit.of(Connection.load(home))
-            closing.callback(on_broker.close)
-            yield on_broker
+            topic = KafkaAudit.of(Connection.load(home))
+            closing.callback(topic.close)
+            yield topic
         elif place.log_file.exists():
             from memsluice.inspect.audit_log import LocalAudit
             from memsluice.stages.embedded import LocalLog

@@ -17,6 +17,7 @@ from memsluice.keyfiles import SigningCredential
 from memsluice.keystore import KeyStore
 from memsluice.orders.signing import Signed
 from memsluice.topics.names import AUDIT, COMMANDS, PARTITIONS, USER_OPERATOR
+from memsluice.where import opened
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -66,19 +67,8 @@ def open_desk(home: Path | None) -> Iterator[Desk]:
 
     Raises ConfigError, in one sentence, where there is neither.
     """
-    from memsluice.connection import deployment_named
-    from memsluice.stack.control import is_running
-
-    place = Home.at(home)
-    with ExitStack() as closing:
-        if is_running(place.layout) or (home is None and deployment_named()):
-            yield on_kafka(home, closing)
-        elif place.log_file.exists():
-            yield embedded(place, closing)
-        else:
-            raise ConfigError(
-                f"There is no memory at {place.path}: start one with `memsluice stack up`, or try `memsluice demo`"
-            )
+    with opened(home, on_kafka, embedded) as desk:
+        yield desk
 
 
 def on_kafka(home: Path | None, closing: ExitStack) -> Desk:

@@ -14,6 +14,7 @@ from memsluice.events.limits import RETURNED_MAX
 from memsluice.events.models import Recall, Returned, Zone
 from memsluice.gate import instructions
 from memsluice.producer.build import make
+from memsluice.recall import tracing
 from memsluice.recall.reader import Asked, Current, Entry, Selection, select
 from memsluice.stores.base import Hit, Scope, VectorStore
 
@@ -114,7 +115,22 @@ class Recaller:
         return self.ask(Question(tenant, question, agent, principal, session, namespace, zone, k))
 
     def ask(self, question: Question) -> Recalled:
-        """As :meth:`recall`."""
+        """As :meth:`recall`. In a trace it is one span, ``search_memory``."""
+        with tracing.question(
+            tenant=question.tenant,
+            zone=question.zone,
+            agent=question.agent,
+            principal=question.principal,
+            session=question.session,
+            k=question.k,
+        ) as span:
+            answer = self._answer(question)
+            span.set_attribute("memsluice.event.id", answer.event_id)
+            span.set_attribute("gen_ai.memory.search.result.count", len(answer.entries))
+            span.set_attribute("memsluice.recall.withheld", answer.withheld.total())
+        return answer
+
+    def _answer(self, question: Question) -> Recalled:
         if not 1 <= question.k <= RETURNED_MAX:
             raise LimitExceeded(f"{question.k}, 1 to {RETURNED_MAX} allowed", field="k")
         draft = self._event(question, (), None)  # limits are checked before anything is encoded
@@ -141,9 +157,11 @@ class Recaller:
         found: dict[str, Hit] = {}
         size, now_ms = min(max(FETCH_GROWTH * k, FETCH_MIN), FETCH_MAX), 0
         while True:
-            hits = self._store.search(
-                asked.tenant, asked.zone, asked.question, size, asked.scope, asked.namespace, now_ms
-            )
+            with tracing.search(asked.zone, size) as span:
+                hits = self._store.search(
+                    asked.tenant, asked.zone, asked.question, size, asked.scope, asked.namespace, now_ms
+                )
+                span.set_attribute("db.response.returned_rows", len(hits))
             found.update((hit.object.object_id, hit) for hit in hits)
             selection = select(
                 found.values(), asked, k, self._keys(), risk=self._risk, current=self._current(asked.tenant, found)

@@ -7,7 +7,7 @@ It listens on the loopback interface by default; nothing it returns is content o
 import time
 from collections.abc import Callable, Iterable, Sequence
 from socketserver import ThreadingMixIn
-from threading import Lock, Thread
+from threading import BoundedSemaphore, Lock, Thread
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -21,14 +21,42 @@ from memsluice.telemetry.health import Finding, Health
 from memsluice.telemetry.meters import Meters
 
 LOOPBACK = "127.0.0.1"
+CONNECTIONS_MAX = 32
+CLIENT_S = 5.0
+"""How long a client may take to say what it wants, and for each piece of the answer."""
 
 
 class _Server(ThreadingMixIn, WSGIServer):
+    """A thread a connection, of which there are so many at most; whoever comes when all are taken is sent away."""
+
     daemon_threads = True
     request_queue_size = 16
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._free = BoundedSemaphore(CONNECTIONS_MAX)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, and free the place."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away, or took too long, is no news."""
+
 
 class _Silent(WSGIRequestHandler):
+    timeout = CLIENT_S
+
     def log_message(self, *_: Any) -> None:
         """A scrape every few seconds is no news."""
 

@@ -115,6 +115,13 @@ UNVERIFIED_READS = Metric(
     "counter",
     "Entries that readers say they returned and that the gate never admitted. Must stay 0.",
 )
+SPANS_LOST = Metric(
+    "spans_lost",
+    "counter",
+    "Spans that no backend has: more than could wait for it (queue_full), or not taken by it (not_exported).",
+    ("why",),
+    series_max=2,
+)
 TENANT_VERDICTS = Metric(
     "tenant_verdicts",
     "counter",
@@ -144,6 +151,7 @@ METRICS: Final = (
     COMMITTED,
     OLDEST_SECONDS,
     UNVERIFIED_READS,
+    SPANS_LOST,
     TENANT_VERDICTS,
 )
 """In the order in which the docs show them."""

@@ -7,7 +7,7 @@ again carries the very same header.
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from opentelemetry.trace import (
     Tracer,
 )
 
+from memsluice.errors import ConfigError
 from memsluice.stages.headers import passed_on
 from memsluice.stages.records import Output, Record
 from memsluice.telemetry import spans
@@ -34,28 +35,42 @@ if TYPE_CHECKING:
 LINKS_MAX = 128
 """Links of a batch's span; a larger batch names its first records only (the SDK's own default)."""
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+WAITING_MAX = 2_048
+"""Spans that wait for export, unless :data:`QUEUE_VARIABLE` says otherwise; OpenTelemetry's own default."""
+QUEUE_VARIABLE = "OTEL_BSP_MAX_QUEUE_SIZE"
 _TRACEPARENT = re.compile(rb"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 """W3C Trace Context, version 00. Read by hand: the SDK's propagator costs more than the rest of a span's start."""
 _NO_CONTEXT = context.Context()
 
 
-def provider(service: str, instance: str) -> "TracerProvider | None":
+def provider(
+    service: str, instance: str, lost: Callable[[str, int], None] = lambda why, spans: None
+) -> "TracerProvider | None":
     """Return what exports spans over OTLP/HTTP, or None where no endpoint is set or ``OTEL_SDK_DISABLED`` is.
 
-    OpenTelemetry's own variables set endpoint, headers, sampler and batching. Its queue is bounded: with the backend
-    down, spans are dropped and counted in the log; nothing waits.
+    OpenTelemetry's own variables set endpoint, headers, sampler and batching. The queue is bounded: with the backend
+    down or silent, spans are lost and counted (``lost``), nothing waits. End it by
+    :func:`memsluice.telemetry.exporting.close`. Raises ConfigError for a queue's size that is none.
     """
     if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or not any(map(os.environ.get, ENDPOINTS)):
         return None
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    from memsluice.telemetry.exporting import BoundedSpans
 
     named = {"service.name": service, "service.instance.id": instance}
-    made = TracerProvider(resource=Resource.create(named), shutdown_on_exit=True)
-    made.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    made = TracerProvider(resource=Resource.create(named), shutdown_on_exit=False)
+    made.add_span_processor(BoundedSpans(OTLPSpanExporter(), _waiting_max(), lost))
     return made
+
+
+def _waiting_max() -> int:
+    said = os.environ.get(QUEUE_VARIABLE) or str(WAITING_MAX)
+    if not (said.isascii() and said.isdigit()):
+        raise ConfigError(f"{QUEUE_VARIABLE} is {said!r}, and has to be a number of spans")
+    return int(said)
 
 
 class StageTracer:

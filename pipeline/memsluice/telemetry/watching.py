@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from memsluice.clock import wall_ms
 from memsluice.stages.faust.progress import StageProgress
 from memsluice.stages.faust.spec import Stage, StageSpec
+from memsluice.telemetry import registry
 from memsluice.telemetry.endpoint import LOOPBACK, Endpoint
 from memsluice.telemetry.health import STALL_S, Health
 from memsluice.telemetry.meters import Meters
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
 SERVICE = "memsluice"
-EXPORT_LEFT_MS = 3_000
-"""How long a worker that stops may still export spans; below every stage's own bound for stopping."""
 
 
 class Telemetry:
@@ -39,7 +38,7 @@ class Telemetry:
         stall_s: float = STALL_S,
     ) -> None:
         self.meters = Meters(tenants_max)
-        self._provider: TracerProvider | None = provider(SERVICE, instance)
+        self._provider: TracerProvider | None = provider(SERVICE, instance, self._lost)
         watched = port is not None or self._provider is not None
         self.specs = [replace(spec, stage=self._watched(spec)) if watched else spec for spec in specs]
         self.endpoint: Endpoint | None = None
@@ -55,10 +54,14 @@ class Telemetry:
     def close(self) -> None:
         """Export what is left, within a bound, and serve no more."""
         if self._provider is not None:
-            self._provider.force_flush(EXPORT_LEFT_MS)
-            self._provider.shutdown()
+            from memsluice.telemetry.exporting import close
+
+            close(self._provider)
         if self.endpoint is not None:
             self.endpoint.close()
+
+    def _lost(self, why: str, spans: int) -> None:
+        self.meters.add(registry.SPANS_LOST, why, amount=spans)
 
     def _watched(self, spec: StageSpec) -> Callable[[], Stage]:
         tracer = None

@@ -254,8 +254,7 @@ class LocalLog:
         """Keep only the newest record of every key of a topic (Kafka's compaction); return how many were deleted."""
         with self.transaction():
             return self._connection.execute(
-                "DELETE FROM records WHERE topic = ? AND EXISTS (SELECT 1 FROM records AS newer WHERE "
-                "newer.topic = records.topic AND newer.part = records.part "
-                "AND newer.key = records.key AND newer.offs > records.offs)",
+                "DELETE FROM records WHERE topic = ?1 AND key IS NOT NULL AND (part, offs) NOT IN "
+                "(SELECT part, MAX(offs) FROM records WHERE topic = ?1 AND key IS NOT NULL GROUP BY part, key)",
                 (topic,),
             ).rowcount

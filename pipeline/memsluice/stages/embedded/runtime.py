@@ -22,6 +22,7 @@ SEAL, SCREEN, LAND = "seal", "screen", "land"
 INPUTS: dict[str, tuple[str, ...]] = {SEAL: (EVENTS, COMMANDS), SCREEN: (SEALED,), LAND: (ACCEPTED,)}
 RETENTION_MS: dict[str, int] = {EVENTS: 7 * 86_400_000, COMMANDS: 7 * 86_400_000, SEALED: 7 * 86_400_000}
 """What :meth:`Embedded.retain` deletes once consumed; accepted, quarantine, audit and dead letters are kept."""
+RETAIN_EVERY_MS = 86_400_000
 
 Hook = Callable[[str], None]
 Listener = Callable[["StepReport"], None]
@@ -117,6 +118,7 @@ class Embedded:
         self._limits = limits or StepLimits()
         self._hook = hook
         self._listener = listener
+        self._retained_ms: int | None = None
         self._positions: dict[tuple[str, str, int], int] = {}
         for stage in self._stages():
             for topic in INPUTS[stage]:
@@ -177,11 +179,23 @@ class Embedded:
         return True
 
     def run_until_idle(self, steps_max: int | None = None) -> int:
-        """Step until nothing is waiting, or ``steps_max`` steps are done; return how many were."""
+        """Step until nothing is waiting, or ``steps_max`` steps are done; return how many were.
+
+        With nothing waiting, retention is applied: at the first time, then once a day of the injected clock.
+        """
         done = 0
-        while (steps_max is None or done < steps_max) and self.step():
+        while steps_max is None or done < steps_max:
+            if not self.step():
+                self._retain_daily()
+                break
             done += 1
         return done
+
+    def _retain_daily(self) -> None:
+        now_ms = self._now_ms()
+        if self._retained_ms is None or now_ms - self._retained_ms >= RETAIN_EVERY_MS:
+            self._retained_ms = now_ms
+            self.retain()
 
     def _take(self, stage: str, size: int) -> list[Record]:
         """Return the next records of all the stage's inputs, merged by append time; each partition keeps its order."""

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ import pytest
 from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
 from memsluice.keystore import KeyStore, issue_credential
+from memsluice.paths import cache_dir
 
 sys.path.insert(0, str(Path(__file__).parent))
 from blocks import Block, agrees, blocks
@@ -23,6 +25,8 @@ TOP = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(TOP.glob("*.md")), *sorted((TOP / "docs").rglob("*.md"))]
 WITH_CODE = [page for page in PAGES if any(not (block.not_run or block.on_stack) for block in blocks(page))]
 ON_STACK = [page for page in PAGES if any(block.on_stack for block in blocks(page))]
+BESIDE = ("memsluice work", "prometheus ")
+"""How a block begins that starts a server."""
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -64,17 +68,24 @@ def test_code_blocks_run_and_print_what_is_shown(page: Path, tmp_path: Path) -> 
 @pytest.mark.stack
 @pytest.mark.parametrize("page", ON_STACK, ids=_id)
 def test_code_blocks_run_on_the_real_stack(page: Path, stack: Any) -> None:
-    """What a page shows of the real stack works there, in the order shown; a worker block runs on beside the others."""
+    """What a page shows of the real stack works there, in the order shown; a server's block runs on beside the others.
+
+    Prometheus may lie in the cache, where scripts/fetch-promtool puts it.
+    """
     environment = {
         **os.environ,
         "MEMSLUICE_HOME": str(stack.home),
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}:{cache_dir()}",
         "NO_COLOR": "1",
         "COLUMNS": "200",
     }
+    needs = {block.text.split()[0] for block in blocks(page) if block.on_stack and block.text.startswith(BESIDE)}
+    for program in sorted(needs):
+        if shutil.which(program, path=environment["PATH"]) is None:
+            pytest.skip(f"needs {program}: Debian package {program}, or scripts/fetch-promtool")
     with ExitStack() as left_running:
         for block in [block for block in blocks(page) if block.on_stack]:
-            if block.text.startswith("memsluice work"):
+            if block.text.startswith(BESIDE):
                 left_running.enter_context(_beside(block, environment))
                 continue
             if block.language == "python":
@@ -91,10 +102,10 @@ def _newer_credentials_of_others(home: Path) -> None:
 
 @contextmanager
 def _beside(block: Block, environment: dict[str, str]) -> Iterator[None]:
-    """Run a worker until the others are through, and stop it as an operator would."""
+    """Run a server until the others are through, and stop it as an operator would."""
     worker = subprocess.Popen(
-        block.text.split(), cwd=TOP, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        ["bash", "-c", f"exec {block.text}"], cwd=TOP, env=environment, stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
         yield

@@ -26,11 +26,19 @@ def demo(
         Path | None, typer.Option(help="Where to keep it. Default: the demo's own, emptied before.", file_okay=False)
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Empty the home first.")] = False,
+    incident: Annotated[
+        bool, typer.Option("--incident", help="Play a campaign against the running stack instead: docs/incident.md.")
+    ] = False,
 ) -> None:
     """See it work: a working day of three tenants, with every kind of attack, through the real gate."""
     console = Console()
     if not console.is_terminal:  # a file or a pipe has no width of its own
         console = Console(width=WIDTH)
+    if incident:
+        from memsluice.demo.incident import play
+
+        play(console, home)
+        return
     wanted = stack or os.environ.get(STACK_VARIABLE, "") not in ("", "0")
     what = (
         escape(visible(data.name)) if data is not None else "a working day of three tenants, with every kind of attack"

@@ -16,13 +16,13 @@ from memsluice.envelope.registry import Role
 from memsluice.errors import ConfigError, StackError
 from memsluice.events.models import AnyPayload, Channel, Origin
 from memsluice.events.partition import partition_of
+from memsluice.inspect.answers import Bookmark, follow
 from memsluice.inspect.audit_kafka import KafkaAudit
 from memsluice.keystore import KeyStore, issue_credential
 from memsluice.producer import requests
 from memsluice.producer.local import USERS
 from memsluice.producer.publisher import Publisher
 from memsluice.producer.requests import Session
-from memsluice.quarantine.order import Bookmark, follow
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Record
 from memsluice.topics.names import PARTITIONS

@@ -33,6 +33,8 @@ def _section(name: str, command: Any, level: int = 2) -> Iterator[str]:
     if rows:
         yield "| argument or option | default | |\n|---|---|---|"
         yield "\n".join(rows)
+    if command.epilog:
+        yield "\n```text\n" + "\n".join(command.epilog.split("\n\n")[1:]) + "\n```"
     for part, inner in sorted(getattr(command, "commands", {}).items()):
         yield from _section(f"{name} {part}", inner, level + 1)
 
@@ -41,7 +43,9 @@ def _row(parameter: Any) -> str:
     names = ", ".join((*parameter.opts, *parameter.secondary_opts))
     if parameter.param_type_name == "argument":
         names = parameter.metavar or parameter.name.upper()
-    default = "" if parameter.default in (None, False, (), "") or callable(parameter.default) else parameter.default
+    default = parameter.default
+    if default is None or default is False or default == () or callable(default):
+        default = ""
     shown = f"`{default}`" if default != "" else "required" if parameter.required else ""
     help_text = " ".join((parameter.help or "").split()).replace("|", "\\|")
     return f"| `{names}` | {shown} | {help_text} |"

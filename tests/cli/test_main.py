@@ -1,12 +1,17 @@
 """The command line's frame: quick to answer, one broken part does not break the others, errors are one line."""
 
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from memsluice.cli import main
+from memsluice.cli.examples import EXAMPLES
 from memsluice.errors import ConfigError
 
 COMMAND = [sys.executable, "-m", "memsluice.cli.main"]
@@ -36,6 +41,43 @@ def test_every_part_can_be_called(part: str) -> None:
     done = run(part, "--help")
     assert done.returncode == 0, done.stderr
     assert "Usage" in done.stdout
+
+
+def leaves(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """Yield every command with its whole name."""
+    if not (inner := getattr(command, "commands", {})):
+        yield name, command
+    for part, below in inner.items():
+        yield from leaves(f"{name} {part}", below)
+
+
+def every_command() -> dict[str, Any]:
+    """Return every command by its name."""
+    context = typer.Context(main.cli)
+    return dict(leaf for part in main.PARTS for leaf in leaves(part, main.cli.get_command(context, part)))
+
+
+def test_every_help_says_what_for_what_each_word_is_and_how_it_looks() -> None:
+    """``--help`` is the reference: a sentence, every argument and option explained, an example that fits."""
+    found = every_command()
+    assert EXAMPLES.keys() == found.keys()
+    for name, command in found.items():
+        assert (command.help or "").strip().endswith((".", "RUN")), name
+        for parameter in command.params:
+            assert parameter.name == "help" or len((parameter.help or "").split()) >= 2, f"{name}: {parameter.name}"
+        options = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        for example in EXAMPLES[name]:
+            words = shlex.split(example)
+            assert words[: 1 + len(name.split())] == ["memsluice", *name.split()]
+            unknown = [word for word in words if word.startswith("-") and word not in options]
+            assert not unknown, example
+
+
+def test_the_help_on_the_screen_ends_with_the_example() -> None:
+    """Whoever asks a command how it is used sees it used."""
+    shown = run("quarantine", "release", "--help").stdout
+    assert "memsluice quarantine release w-17" in shown
+    assert "--install-completion" not in run("stack", "--help").stdout
 
 
 def test_an_error_is_one_line_and_debug_shows_the_rest() -> None:

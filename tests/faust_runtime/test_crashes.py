@@ -76,7 +76,8 @@ def test_a_stage_that_raises_ends_the_worker_uncommitted(lab: Lab) -> None:
     lab.send(Record(lab.source, 0, 0, b"k", b"poison" if i == 100 else b"v") for i in range(120))
     worker = lab.start(lab.stage("Broken", "batch", tuning={"batch_size": 10}))
     assert worker.wait() == EXIT_FAILED
-    assert "does not know what to do" in worker.text()
+    assert "ValueError at " in worker.text()
+    assert "does not know what to do" not in worker.text()  # another's words may quote a record
     assert 0 <= lab.committed().get((lab.source, 0), 0) <= 100
     assert lab.total(lab.target) <= 100
 

@@ -138,13 +138,13 @@ class Town(Office):
             yield requests.write(f"data-{number}", now, apart, f"{MARK} {text}"[:8_000], tainted), "odd"
 
 
-def malformed() -> Iterator[tuple[bytes | None, bytes | None, Headers]]:
+def malformed(traceparent: str = TRACEPARENT) -> Iterator[tuple[bytes | None, bytes | None, Headers]]:
     """Yield records that nobody can read, hostile text in every place that their sender fills."""
     for text in (*TEXTS.values(), "\ud800"):
         raw = text.encode("utf-8", "surrogatepass")
         name = text.encode("utf-8", "replace").decode()  # no name of a header arrives with a lone surrogate
         good = {"ce_specversion": b"1.0", "ce_id": b"e", "ce_source": b"s", "ce_type": b"memory.write.v1"}
-        yield raw, raw, (("traceparent", TRACEPARENT.encode()), (name, raw))
+        yield raw, raw, (("traceparent", traceparent.encode()), (name, raw))
         yield b"acme", b"{}", (("traceparent", raw), *good.items(), (f"ce_{name}", raw), ("content-type", raw))
         for attribute in good:
             yield b"acme", b"{}", tuple({**good, attribute: raw}.items())

@@ -21,7 +21,7 @@ def demo(
     data: Annotated[
         Path | None, typer.Option(help="Play this stream (JSON lines) and not the sample.", exists=True, dir_okay=False)
     ] = None,
-    tenant: Annotated[str | None, typer.Option(help="Play this tenant only.")] = None,
+    tenant: Annotated[str | None, typer.Option(help="Play this tenant only. Default: all.")] = None,
     home: Annotated[
         Path | None, typer.Option(help="Where to keep it. Default: the demo's own, emptied before.", file_okay=False)
     ] = None,

@@ -26,6 +26,7 @@ from memsluice.stack.terminal import friendly
 
 app = typer.Typer(
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_show_locals=False,
     help="Credentials of producers, readers and operators, and the gate's keys.",
 )
@@ -33,6 +34,10 @@ _P = ParamSpec("_P")
 CELL_CHARS_MAX = 2_000
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NEW = {role.value.replace("_", "-"): role for role in Role}
+_CHANNELS = (
+    f"One of {', '.join(get_args(Channel))}. Default: user for a user-channel, operator for operators and reviewers, "
+    "else agent."
+)
 _DEFAULT_CHANNEL: dict[Role, Channel] = {
     Role.USER_CHANNEL: "user", Role.OPERATOR: "operator", Role.REVIEWER: "operator",
 }  # fmt: skip
@@ -88,7 +93,7 @@ def init(home: Home = None) -> None:
 def new(
     what: Annotated[str, typer.Argument(help=f"Credential ({', '.join(_NEW)}) or gate key (seal, admission, digest).")],
     tenant: Annotated[list[str] | None, typer.Option(help="Tenant it may speak for; repeat, or * for all.")] = None,
-    channel: Annotated[str | None, typer.Option(help=f"One of {', '.join(get_args(Channel))}.")] = None,
+    channel: Annotated[str | None, typer.Option(help=_CHANNELS)] = None,
     tier: Annotated[
         int | None, typer.Option(min=1, max=5, help="Best trust tier; default: the channel's usual.")
     ] = None,

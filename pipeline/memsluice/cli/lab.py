@@ -11,7 +11,9 @@ from rich.table import Table
 
 from memsluice.printable import visible
 
-app = typer.Typer(no_args_is_help=True, help="Experiments: labelled streams through the same gate.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Experiments: labelled streams through the same gate."
+)
 
 
 DECISIONS = ("accept", "contain", "quarantine", "reject")

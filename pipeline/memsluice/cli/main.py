@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
 from memsluice import logs
+from memsluice.cli import examples
 from memsluice.errors import ConfigError, MemsluiceError
 from memsluice.printable import visible
 from memsluice.stack.terminal import complain
@@ -93,6 +94,7 @@ class LazyGroup(TyperGroup):
             raise ConfigError(f"`memsluice {cmd_name}` cannot be loaded: {error}") from error
         command = typer.main.get_command(module.app)
         _only_text(command)
+        examples.attach(cmd_name, command)
         return command
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
@@ -133,6 +135,9 @@ def _options(
     """A write gate for the long-term memory of LLM agents.
 
     Signed, taint-tracked, screened, replayable. Start with: memsluice demo
+
+    Exit codes: 0 done; 1 an error, said in one line on standard error; 2 a command line that is none; 130 interrupted.
+    What else a command exits with, its own help says.
     """
 
 

@@ -51,7 +51,9 @@ def recall(
     tenant: Annotated[str, typer.Argument(help="Whose memory.")],
     question: Annotated[str, typer.Argument(help="What to ask, in plain words.")],
     principal: Annotated[str, typer.Option(help="The person on whose behalf; sees shared entries and theirs.")] = "cli",
-    session: Annotated[str | None, typer.Option(help="The session, whose own entries are seen too.")] = None,
+    session: Annotated[
+        str | None, typer.Option(help="The session, whose own entries are seen too. Default: a new one.")
+    ] = None,
     agent: Annotated[str, typer.Option(help="The agent that asks.")] = "memsluice-recall",
     namespace: Annotated[str, typer.Option(help="The namespace of the entries.")] = "default",
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Entries at most.")] = 5,

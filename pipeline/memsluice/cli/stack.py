@@ -24,7 +24,9 @@ from memsluice.stack.layout import Layout
 from memsluice.stack.roles import apply_roles
 from memsluice.stack.terminal import friendly, progress
 
-app = typer.Typer(no_args_is_help=True, help="A real Kafka and Weaviate on this machine, without containers.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="A real Kafka and Weaviate on this machine, without containers."
+)
 
 EXIT_NOT_RUNNING = 3
 FOLLOW_POLL_S = 0.3
@@ -174,7 +176,7 @@ def doctor(cache: Cache = None) -> None:
 
 @app.command()
 def roles(home: Annotated[Path | None, typer.Option(help="A local stack's home.", show_default=False)] = None) -> None:
-    """Put the store's roles in force on a store of your own; ``up`` does it for the local one."""
+    """Put the store's roles in force on a store of your own; `memsluice stack up` does it for the local one."""
     console = Console()
     with friendly(Console(stderr=True)):
         apply_roles(Connection.load(home))

@@ -17,7 +17,7 @@ from memsluice.topics import plan as plans
 from memsluice.topics.names import USER_ADMIN
 from memsluice.topics.spec import load
 
-app = typer.Typer(no_args_is_help=True, help="Topics and access rules as code.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Topics and access rules as code.")
 
 EXIT_DIFFERENT = 2
 _SIGNS = {

@@ -22,12 +22,22 @@ def work(
     home: Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice")] = None,
     port: Annotated[
         int | None,
-        typer.Option("--metrics-port", min=0, max=65535, help="Serve /metrics, /livez and /readyz; 0: a free port."),
+        typer.Option(
+            "--metrics-port",
+            min=0,
+            max=65535,
+            help="Serve /metrics, /livez and /readyz there; 0: a free port. Default: not.",
+        ),
     ] = None,
     host: Annotated[str, typer.Option("--metrics-host", help="Interface of the endpoint.")] = "127.0.0.1",
     tenants: Annotated[
         int,
-        typer.Option("--tenant-metrics", min=0, max=1000, help="Tenants with a metric label of their own."),
+        typer.Option(
+            "--tenant-metrics",
+            min=0,
+            max=1000,
+            help="So many tenants get a metric label of their own; the others share one.",
+        ),
     ] = 0,
     while_stdin: Annotated[
         bool, typer.Option("--while-stdin", help="Die as soon as standard input ends: for a parent that may be killed.")

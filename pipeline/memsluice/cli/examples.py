@@ -1,0 +1,67 @@
+"""An example of every command, shown at the end of its help and on the page of all commands."""
+
+from typing import Any
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "demo": ("memsluice demo", "memsluice demo --tenant casa-lindqvist --home ./demo"),
+    "recall": (
+        'memsluice recall acme "Where do the invoices go?" --principal ana',
+        'memsluice recall acme "What did the page say?" --principal ana --research --json',
+    ),
+    "trace": ("memsluice trace w-17", "memsluice trace w-17 --tenant acme --json"),
+    "quarantine list": (
+        "memsluice quarantine list --tenant acme --since 24h",
+        "memsluice quarantine list --reason memsad --min-score 0.8",
+    ),
+    "quarantine show": ("memsluice quarantine show w-17 --tenant acme",),
+    "quarantine stats": ("memsluice quarantine stats --since 7d",),
+    "quarantine export": ("memsluice quarantine export held.jsonl --tenant acme --all",),
+    "quarantine release": ('memsluice quarantine release w-17 --tenant acme --why "ana confirmed it"',),
+    "quarantine reject": ('memsluice quarantine reject w-17 --tenant acme --why "never asked for"',),
+    "quarantine replay": (
+        "memsluice quarantine replay --tenant acme --reason rates --dry-run",
+        "memsluice quarantine replay --resume r0123456789ab",
+    ),
+    "top": ("memsluice top", "memsluice top --once --since 12h --tenants 5"),
+    "stack up": ("memsluice stack up --home ./stack",),
+    "stack status": ("memsluice stack status --json",),
+    "stack logs": ("memsluice stack logs kafka --lines 100", "memsluice stack logs weaviate --follow"),
+    "stack down": ("memsluice stack down", "memsluice stack down --wipe"),
+    "stack doctor": ("memsluice stack doctor",),
+    "stack roles": ("memsluice stack roles",),
+    "topics plan": ("memsluice topics plan",),
+    "topics apply": ("memsluice topics apply --files ./topics",),
+    "topics check": ("memsluice topics check",),
+    "keys init": ("memsluice keys init",),
+    "keys new": (
+        "memsluice keys new producer --tenant acme --agent helper --days 90",
+        "memsluice keys new reader --tenant '*' --note \"the recall service\"",
+        "memsluice keys new seal",
+    ),
+    "keys rotate": ("memsluice keys rotate producer-0a1b2c3d --overlap 7d",),
+    "keys retire": ("memsluice keys retire producer-0a1b2c3d",),
+    "keys revoke": ("memsluice keys revoke producer-0a1b2c3d", "memsluice keys revoke seal-0a1b2c3d --drained"),
+    "keys public": ("memsluice keys public reader-ring.json --tenant acme",),
+    "keys list": ("memsluice keys list --json",),
+    "policy check": ("memsluice policy check strict.yaml --strict",),
+    "policy diff": ("memsluice policy diff strict.yaml", "memsluice policy diff strict.yaml --in-force acme"),
+    "policy show": ("memsluice policy show acme",),
+    "policy activate": (
+        'memsluice policy activate strict.yaml --tenant acme --why "campaign of Tuesday"',
+        "memsluice policy activate --end --tenant acme",
+    ),
+    "work": (
+        "memsluice work seal screen land --metrics-port 9464",
+        "memsluice work screen --replica screen-2 --tenant-metrics 50",
+    ),
+    "doctor": ("memsluice doctor", "memsluice doctor --json"),
+    "lab run": ("memsluice lab run ./streams ./verdicts --jobs 2 --policy strict.yaml",),
+}
+
+
+def attach(name: str, command: Any) -> None:
+    """Let a command, and all below it, end its help with its example."""
+    if name in EXAMPLES:
+        command.epilog = "\n\n".join(("Example:", *EXAMPLES[name]))
+    for part, inner in getattr(command, "commands", {}).items():
+        attach(f"{name} {part}", inner)

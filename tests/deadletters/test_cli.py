@@ -327,6 +327,17 @@ def test_a_dismissal_counts_for_those_bytes_alone(morgue: Morgue) -> None:
     assert names(morgue.listed()) == [letter]
 
 
+def test_several_letters_are_dismissed_at_once_or_none(morgue: Morgue) -> None:
+    """Letters of several partitions in one call; a name that is none dismisses nothing, and is shown escaped."""
+    named = [morgue.misplaced(), morgue.misplaced("w-2", tenant="globex")]
+    missing = morgue.call("reject", *named, "memory.events.v1/0/\u202e9", "--yes", "--why", "noise")
+    assert "no dead letter is named memory.events.v1/0/<U+202E>9" in str(missing.exception)
+    assert names(morgue.listed()) == named
+    done = morgue.call("reject", *named, "--yes", "--why", "noise")
+    assert (done.exit_code, done.stdout.count(": dismissed")) == (0, 2)
+    assert morgue.listed() == []
+
+
 def test_a_release_is_refused_in_one_sentence(morgue: Morgue) -> None:
     """Nothing in a dead letter is authenticated, so no signature of a reviewer makes it land."""
     letter = morgue.misplaced()

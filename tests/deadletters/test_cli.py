@@ -3,7 +3,9 @@
 import json
 import stat
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,14 @@ from typer.testing import CliRunner, Result
 from memsluice.cli.dead_letters import app
 from memsluice.cli.quarantine import app as quarantine
 from memsluice.clock import wall_ms
+from memsluice.deadletters import desk as desks
+from memsluice.deadletters.collect import look
+from memsluice.deadletters.filters import Filter
+from memsluice.deadletters.replaying import Run, plan, replay
 from memsluice.envelope.registry import Role
-from memsluice.events.models import Zone
-from memsluice.events.names import EVERYBODY
+from memsluice.envelope.seals import open_
+from memsluice.events.models import Action, Zone
+from memsluice.events.names import EVERYBODY, VERDICT
 from memsluice.events.partition import partition_of
 from memsluice.keystore import issue_credential
 from memsluice.producer import requests
@@ -25,7 +32,7 @@ from memsluice.producer.build import Message, build
 from memsluice.producer.requests import Session
 from memsluice.stages.records import Record
 from memsluice.stores.faiss import FaissStore
-from memsluice.topics.names import ACCEPTED, COMMANDS, DEAD_LETTER, EVENTS, PARTITIONS
+from memsluice.topics.names import ACCEPTED, AUDIT, COMMANDS, DEAD_LETTER, EVENTS, PARTITIONS
 
 TEA = "The tea is in the second cupboard."
 
@@ -178,6 +185,35 @@ def test_what_landed_already_is_a_duplicate(morgue: Morgue) -> None:
     assert morgue.landed() == 1
 
 
+class Killed(BaseException):
+    """The simulated death of the process."""
+
+
+def test_a_run_killed_after_publishing_and_resumed_lands_each_letter_once(morgue: Morgue) -> None:
+    """Killed between publishing and the answers, with the stages stopped: the repetition is a duplicate."""
+    for number in range(5):
+        morgue.misplaced(f"w-{number}")
+    run = Run("d1", 0, False, 10, Filter())
+    with ExitStack() as closing:
+        desk = desks.embedded(morgue.home, closing)
+
+        def killed() -> None:
+            raise Killed
+
+        dying = replace(desk, desk=replace(desk.desk, settle=killed))
+        found = look(desk.letters, desk.desk.audit, morgue.keys.keyring(), run.wanted, partitions=PARTITIONS)
+        todo = plan(run, found).todo
+        with pytest.raises(Killed):
+            next(replay(dying, run, todo, rate=1e6, batch=2, wait_s=5, partitions=PARTITIONS, now_ms=wall_ms))
+    file = morgue.home.path / "replays" / "d1.json"
+    file.parent.mkdir()
+    replace(run, started_ms=wall_ms()).save(file)
+    resumed = morgue.call("replay", "--resume", "d1", "--yes")
+    assert resumed.exit_code == 0, resumed.output
+    assert (resumed.stdout.count("→ accept"), resumed.stdout.count("→ duplicate")) == (3, 2)
+    assert (morgue.landed(), morgue.listed()) == (5, [])
+
+
 def test_what_would_fail_again_is_not_published_and_stops_the_run(morgue: Morgue) -> None:
     """A key that nobody knows, until the operator mends it: the run stops, says how to go on, and goes on."""
     issue_credential(morgue.keys, Role.USER_CHANNEL, "user", ["acme"], kid="late")
@@ -254,6 +290,30 @@ def test_a_tenants_reviewer_dismisses_nothing(morgue: Morgue) -> None:
     assert morgue.records(COMMANDS) == []
 
 
+@pytest.mark.parametrize(
+    ("tenant", "digest", "why", "code"),
+    [
+        ("acme", "0" * 64, "noise", "dismissal.one_tenant"),
+        (EVERYBODY, None, "noise", "dismissal.incomplete"),
+        (EVERYBODY, "0" * 64, "", "dismissal.incomplete"),
+    ],
+)
+def test_a_dismissal_that_says_too_little_is_refused(
+    morgue: Morgue, tenant: str, digest: str | None, why: str, code: str
+) -> None:
+    """Addressed to a tenant, without a digest, without a reason: the gate refuses it, and the audit says so."""
+    now = datetime.now(UTC)
+    payload = requests.command(
+        "c-1", now, tenant, Action.DISMISS, "memory.events.v1/0/0", now + timedelta(minutes=5), digest=digest,
+        reason=why,
+    )  # fmt: skip
+    message = build(payload, [morgue.keys.credential("reviewer-all").signer()], source="urn:test:reviewer")
+    morgue.append(message, topic=COMMANDS)
+    (record,) = morgue.records(AUDIT)
+    verdict = open_(morgue.keys.keyring(), tenant, VERDICT, record.value or b"")
+    assert (verdict["decision"], verdict["reasons"]) == ("reject", [code])
+
+
 def test_a_dismissal_counts_for_those_bytes_alone(morgue: Morgue) -> None:
     """Another input under the same name (a topic made anew) is open; so is one that a forged audit record names."""
     letter = morgue.misplaced()
@@ -265,6 +325,17 @@ def test_a_dismissal_counts_for_those_bytes_alone(morgue: Morgue) -> None:
     log.append(DEAD_LETTER, record.key, b"other bytes", record.headers, append_ms=wall_ms(), partition=record.partition)
     log.close()
     assert names(morgue.listed()) == [letter]
+
+
+def test_several_letters_are_dismissed_at_once_or_none(morgue: Morgue) -> None:
+    """Letters of several partitions in one call; a name that is none dismisses nothing, and is shown escaped."""
+    named = [morgue.misplaced(), morgue.misplaced("w-2", tenant="globex")]
+    missing = morgue.call("reject", *named, "memory.events.v1/0/\u202e9", "--yes", "--why", "noise")
+    assert "no dead letter is named memory.events.v1/0/<U+202E>9" in str(missing.exception)
+    assert names(morgue.listed()) == named
+    done = morgue.call("reject", *named, "--yes", "--why", "noise")
+    assert (done.exit_code, done.stdout.count(": dismissed")) == (0, 2)
+    assert morgue.listed() == []
 
 
 def test_a_release_is_refused_in_one_sentence(morgue: Morgue) -> None:

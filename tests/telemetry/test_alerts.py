@@ -64,6 +64,17 @@ def test_the_alerts_fire_on_what_they_should_and_keep_quiet_otherwise() -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_the_drills_prometheus_scrapes_and_has_the_alerts() -> None:
+    """Prometheus itself reads the configuration, whose rules are the shipped ones."""
+    promtool = shutil.which("promtool") or shutil.which(str(cache_dir() / "promtool"))
+    if promtool is None:
+        pytest.skip("needs promtool: Debian package prometheus, or scripts/fetch-promtool")
+    file = RULES.with_name("prometheus.yaml")
+    result = subprocess.run([promtool, "check", "config", str(file)], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "SUCCESS: 1 rule files found" in result.stdout
+
+
 def test_the_collectors_configuration_names_only_what_it_defines() -> None:
     """A pipeline that names an unknown part would keep the collector from starting."""
     config = yaml.safe_load((TOP / "deploy" / "otel" / "collector.yaml").read_text())

@@ -20,7 +20,7 @@ from memsluice.cli.dead_letters_desk import (
     Topic,
     Until,
     build_filter,
-    find_one,
+    find,
     look_at,
     open_letters,
     sum_up,
@@ -74,7 +74,7 @@ def show(letter: LetterId, as_json: Json = False, home: Home = None) -> None:
     from memsluice.cli.dead_letters_show import one_as_data, review
 
     with open_letters(home) as desk:
-        seen = find_one(desk, letter, whole=True)
+        (seen,) = find(desk, [letter], whole=True)
         if as_json:
             print(json.dumps(one_as_data(seen, whole=True)))
         else:
@@ -148,7 +148,7 @@ def reject(
     if len(named) > DISMISSED_MAX:
         raise ConfigError(f"{len(named)} letters at once, at most {DISMISSED_MAX}")
     with open_letters(home) as desk:
-        seen = [find_one(desk, one, whole=False) for one in named]
+        seen = find(desk, named)
         commands = [dismissal(one.letter, str(uuid.uuid4()), datetime.now(UTC), why) for one in seen]
         console.print(to_be_signed(seen, commands, desk.desk.signer(EVERYBODY)))
         if not yes:

@@ -72,18 +72,26 @@ def look_at(desk: "LetterDesk", wanted: "Filter", *, whole: bool = False) -> "Li
         return look(desk.letters, desk.desk.audit, desk.desk.keys.keyring(), wanted, partitions=PARTITIONS, whole=whole)
 
 
-def find_one(desk: "LetterDesk", letter_id: str, *, whole: bool) -> "Seen":
-    """Return one letter. Raises ConfigError where there is none of that name."""
+def find(desk: "LetterDesk", letter_ids: list[str], *, whole: bool = False) -> "list[Seen]":
+    """Return letters in the order given. Raises ConfigError where there is none of a name."""
     from memsluice.deadletters.filters import Filter
+
+    partitions = {_partition(letter_id) for letter_id in letter_ids}
+    wanted = Filter(letter_ids=frozenset(letter_ids), partition=partitions.pop() if len(partitions) == 1 else None)
+    found = {one.letter.letter_id: one for one in look_at(desk, wanted, whole=whole).seen}
+    missing = next((one for one in letter_ids if one not in found), None)
+    if missing is not None:
+        raise ConfigError(f"no dead letter is named {visible(missing, 160)}; `memsluice dead-letters list` names them")
+    return [found[one] for one in letter_ids]
+
+
+def _partition(letter_id: str) -> int | None:
+    """Return the partition that a letter's name says; None where it says none."""
     from memsluice.topics.names import PARTITIONS
 
     parts = letter_id.rsplit("/", 2)
     number = int(parts[1]) if len(parts) == 3 and parts[1].isascii() and parts[1].isdecimal() else PARTITIONS
-    if number < PARTITIONS:
-        found = look_at(desk, Filter(letter_id=letter_id, partition=number), whole=whole)
-        if found.seen:
-            return found.seen[0]
-    raise ConfigError(f"no dead letter is named {visible(letter_id, 160)}; `memsluice dead-letters list` names them")
+    return number if number < PARTITIONS else None
 
 
 def sum_up(console: Console, found: "Listing", desk: "LetterDesk", shown: int) -> None:

@@ -161,8 +161,10 @@ def _judged(found: list[DeadLetter], audit: FollowedTopic, keyring: Keyring, par
             about = (letter.claims.tenant.encode(), letter.claims.event_id.encode())
             claiming.setdefault(about, []).append(letter)
     tenants = {EVERYBODY, *(tenant.decode() for tenant, _ in claiming)}
+    looked_in = {partition_of(tenant, partitions) for tenant in tenants}
+    looked_in |= {letter.why.partition for letter in found if letter.claims.tenant == EVERYBODY}  # on every partition
     since = min(letter.why.append_ms for letter in found)
-    for partition in sorted({partition_of(tenant, partitions) for tenant in tenants}):
+    for partition in sorted(looked_in):
         for record in audit.read(partition, audit.at(partition, since)):
             headers, key = dict(record.headers), record.key or b""
             target = named.get((headers.get(TARGET_HEADER) or b"").decode(errors="replace"))

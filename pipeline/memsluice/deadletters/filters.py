@@ -12,7 +12,7 @@ class Filter:
     ``tenant`` is what an input claims, which nobody verified. ``states`` None is all of them.
     """
 
-    letter_id: str | None = None
+    letter_ids: frozenset[str] | None = None
     reason: str | None = None
     topic: str | None = None
     partition: int | None = None
@@ -24,7 +24,7 @@ class Filter:
     def matches_header(self, why: Why) -> bool:
         """Whether a letter is asked for, as far as the gate's header tells."""
         return (
-            (self.letter_id is None or why.letter_id == self.letter_id)
+            (self.letter_ids is None or why.letter_id in self.letter_ids)
             and (self.reason is None or why.reason == self.reason)
             and (self.topic is None or why.topic == self.topic)
             and (self.partition is None or why.partition == self.partition)

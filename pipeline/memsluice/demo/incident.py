@@ -45,12 +45,14 @@ def play(console: Console, home: Path | None, sleep: Callable[[float], None] = t
     Raises ConfigError where the home has played it before, StackError where no worker decides.
     """
     connection, keys = Connection.load(home), KeyStore.init(home, wall_ms())
-    _issue(keys)
+    issue(keys)
     audit = KafkaAudit.of(connection)
     with ExitStack() as closing:
         closing.callback(audit.close)
         writers = {
-            name: closing.enter_context(Publisher(connection.confluent(USERS[role]), keys.credential_path(_kid(name))))
+            name: closing.enter_context(
+                Publisher(connection.confluent(USERS[role]), keys.credential_path(kid_of(name)))
+            )
             for name, role in _sources().items()
         }
         told = (
@@ -62,15 +64,16 @@ def play(console: Console, home: Path | None, sleep: Callable[[float], None] = t
         for number, (wave, words) in enumerate(zip(campaign.waves(), told, strict=True), 1):
             mark = Bookmark.at(audit, TENANT, PARTITIONS)
             for line in wave:
-                for payload in _payloads(line):
-                    writers[_source(line)].publish(payload).result(DECIDED_S_MAX)
+                for payload in payloads(line):
+                    writers[source_of(line)].publish(payload).result(DECIDED_S_MAX)
             _await(audit, mark, {line.event_id for line in wave})
             said = sum(line.by is not By.PLATFORM for line in wave)
             console.print(f"{number}. {words.format(n=said)}", highlight=False)
             sleep(SCRAPED_S)
 
 
-def _kid(name: str) -> str:
+def kid_of(name: str) -> str:
+    """Return the key id of one who says something."""
     return f"harbour.{name}"
 
 
@@ -78,22 +81,24 @@ def _sources() -> dict[str, Role]:
     return {name: role for name, (role, _) in ROLES.items()} | {f"{one}-app": Role.USER_CHANNEL for one in PEOPLE}
 
 
-def _issue(keys: KeyStore) -> None:
-    if _kid("agent") in keys.load_keyring():
+def issue(keys: KeyStore) -> None:
+    """Make the clinic's credentials. Raises ConfigError where they are there: the campaign was played."""
+    if kid_of("agent") in keys.load_keyring():
         raise ConfigError(f"the campaign against {TENANT} was played in {keys.home} before; take another home")
     for name, (role, channel) in ROLES.items():
-        issue_credential(keys, role, channel, [TENANT], kid=_kid(name), now_ms=wall_ms())
+        issue_credential(keys, role, channel, [TENANT], kid=kid_of(name), now_ms=wall_ms())
     for one in PEOPLE:
         issue_credential(
-            keys, Role.USER_CHANNEL, "user", [TENANT], principals=[one], kid=_kid(f"{one}-app"), now_ms=wall_ms()
+            keys, Role.USER_CHANNEL, "user", [TENANT], principals=[one], kid=kid_of(f"{one}-app"), now_ms=wall_ms()
         )
 
 
-def _source(line: Line) -> str:
+def source_of(line: Line) -> str:
+    """Return whose credential signs a line."""
     return f"{line.principal}-app" if line.by is By.APP else line.by.value
 
 
-def _payloads(line: Line) -> list[AnyPayload]:
+def payloads(line: Line) -> list[AnyPayload]:
     """Return a line's event; before what a session saw, that it was opened."""
     now, agent = datetime.now(UTC), line.by in (By.AGENT, By.PLATFORM)
     who = AGENT if agent else "app"

@@ -40,5 +40,5 @@ class BaseRun(Generic[_F]):
         except (OSError, orjson.JSONDecodeError, TypeError, KeyError):
             raise ConfigError(f"there is no run to resume in {file}") from None
         if now_ms >= run.started_ms + VALID_S * 1000:
-            raise ConfigError(f"run {run.run_id} is older than a day: its commands have expired. Begin a new one")
+            raise ConfigError(f"run {run.run_id} is older than a day: begin a new one")
         return run

@@ -28,7 +28,7 @@ def said(error: BaseException) -> str:
 
 
 def _spelled_out(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    return {name: _text(value) for name, value in event.items()}
+    return {name: value if name == "exc_info" else _text(value) for name, value in event.items()}
 
 
 def _text(value: Any) -> Any:

@@ -75,4 +75,5 @@ def configure() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_Spelled("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("opentelemetry.exporter").setLevel(logging.ERROR)  # a backend that is away: not every retry
     sys.excepthook = _uncaught

@@ -28,7 +28,7 @@ def said(error: BaseException) -> str:
 
 
 def _spelled_out(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    return {name: _text(value) for name, value in event.items()}
+    return {name: value if name == "exc_info" else _text(value) for name, value in event.items()}
 
 
 def _text(value: Any) -> Any:
@@ -41,13 +41,17 @@ class _Spelled(logging.Formatter):
     """Messages of libraries on one line, their tracebacks without anything that acts on a terminal."""
 
     def formatException(self, ei: Any) -> str:
-        """Return where it happened and its kind; the text of an error that is not ours may quote a record."""
-        return lines("".join([*traceback.format_tb(ei[2]), said(ei[1])]), VALUE_CHARS_MAX)
+        """Return where it happened and its kind; see :func:`said`."""
+        return _traceback(ei)
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Return the line without its traceback."""
         record.message = visible(record.message, VALUE_CHARS_MAX)
         return super().formatMessage(record)
+
+
+def _traceback(told: Any) -> str:
+    return lines("".join([*traceback.format_tb(told[2]), said(told[1])]), VALUE_CHARS_MAX)
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -62,7 +66,8 @@ def configure() -> None:
             structlog.processors.TimeStamper(fmt="iso"),
             _spelled_out,
             structlog.dev.ConsoleRenderer(
-                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+                colors=sys.stderr.isatty(),
+                exception_formatter=lambda out, told: print("\n" + _traceback(told), file=out),
             ),
         ],
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
@@ -70,4 +75,5 @@ def configure() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_Spelled("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("opentelemetry.exporter").setLevel(logging.ERROR)  # a backend that is away: not every retry
     sys.excepthook = _uncaught

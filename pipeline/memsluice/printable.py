@@ -1,6 +1,7 @@
 """Text that somebody else chose, fit for a terminal, a log or a trace: nothing in it acts, hides or moves the rest."""
 
 import unicodedata
+from functools import lru_cache
 
 TEXT_CHARS_MAX = 600
 MARKS_MAX = 3
@@ -23,21 +24,25 @@ def visible(text: str, chars_max: int = TEXT_CHARS_MAX) -> str:
         return text  # nearly always; spans are written by the thousand
     shown, marks = [], 0
     for character in text[:chars_max]:
-        category = unicodedata.category(character)
-        marks = marks + 1 if category in ("Mn", "Me") else 0
-        if character == "\n":
-            shown.append(" ⏎ ")
-        elif category in _HIDDEN or marks > MARKS_MAX or _blank(character):
-            shown.append(f"<U+{ord(character):04X}>")
-        else:
-            shown.append(character)
+        seen, mark = _seen(character)
+        marks = marks + 1 if mark else 0
+        shown.append(_spelled(character) if marks > MARKS_MAX else seen)
     rest = len(text) - chars_max
     return "".join(shown) + (f" … ({rest} more characters)" if rest > 0 else "")
 
 
-def _blank(character: str) -> bool:
-    """Return whether a character that counts as a letter or mark is drawn as nothing."""
-    return any(low <= ord(character) <= high for low, high in _BLANKS)
+@lru_cache(maxsize=4_096)
+def _seen(character: str) -> tuple[str, bool]:
+    """Return how a character is written, and whether it is a mark on the one before."""
+    category = unicodedata.category(character)
+    if character == "\n":
+        return " ⏎ ", False
+    blank = any(low <= ord(character) <= high for low, high in _BLANKS)
+    return _spelled(character) if blank or category in _HIDDEN else character, category in ("Mn", "Me")
+
+
+def _spelled(character: str) -> str:
+    return f"<U+{ord(character):04X}>"
 
 
 def lines(text: str, chars_max: int = TEXT_CHARS_MAX) -> str:

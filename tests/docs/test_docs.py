@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
 from memsluice.keystore import KeyStore, issue_credential
 from memsluice.paths import cache_dir
+from memsluice.stack.ports import pick
 
 sys.path.insert(0, str(Path(__file__).parent))
 from blocks import Block, agrees, blocks
@@ -27,6 +29,8 @@ WITH_CODE = [page for page in PAGES if any(not (block.not_run or block.on_stack)
 ON_STACK = [page for page in PAGES if any(block.on_stack for block in blocks(page))]
 BESIDE = ("memsluice work", "prometheus ")
 """How a block begins that starts a server."""
+PORTS = ("9464", "9090")
+"""Ports that pages name for such servers; the tests put free ones in their place."""
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -83,14 +87,20 @@ def test_code_blocks_run_on_the_real_stack(page: Path, stack: Any) -> None:
     for program in sorted(needs):
         if shutil.which(program, path=environment["PATH"]) is None:
             pytest.skip(f"needs {program}: Debian package {program}, or scripts/fetch-promtool")
+    ports = pick(PORTS, {})
+    servers: list[subprocess.Popen[bytes]] = []
     with ExitStack() as left_running:
-        for block in [block for block in blocks(page) if block.on_stack]:
+        for block in [_with_ports(block, ports) for block in blocks(page) if block.on_stack]:
             if block.text.startswith(BESIDE):
-                left_running.enter_context(_beside(block, environment))
+                servers.append(left_running.enter_context(_beside(block, environment)))
                 continue
             if block.language == "python":
                 _newer_credentials_of_others(stack.home)
-            _until_it_prints(block, environment, f"{_id(page)}:{block.line}")
+            _until_it_prints(block, environment, f"{_id(page)}:{block.line}", servers)
+
+
+def _with_ports(block: Block, ports: dict[str, int]) -> Block:
+    return replace(block, text=re.sub("|".join(ports), lambda found: str(ports[found[0]]), block.text))
 
 
 def _newer_credentials_of_others(home: Path) -> None:
@@ -101,23 +111,26 @@ def _newer_credentials_of_others(home: Path) -> None:
 
 
 @contextmanager
-def _beside(block: Block, environment: dict[str, str]) -> Iterator[None]:
+def _beside(block: Block, environment: dict[str, str]) -> "Iterator[subprocess.Popen[bytes]]":
     """Run a server until the others are through, and stop it as an operator would."""
     worker = subprocess.Popen(
         ["bash", "-c", f"exec {block.text}"], cwd=TOP, env=environment, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        yield
+        yield worker
     finally:
         worker.terminate()
         assert worker.wait(60) == 0
 
 
-def _until_it_prints(block: Block, environment: dict[str, str], where: str) -> None:
+def _until_it_prints(
+    block: Block, environment: dict[str, str], where: str, servers: "list[subprocess.Popen[bytes]]"
+) -> None:
     """Run a block; where it shows the result of an asynchronous pipeline, again until that is there (a hang guard)."""
     deadline = time.monotonic() + 240
     while True:
+        assert [server.poll() for server in servers] == [None] * len(servers), f"{where}: a server ended: {servers}"
         result = _run(block, "", environment)
         done = result.returncode == 0 and (block.prints is None or agrees(block.prints, result.stdout))
         if done:

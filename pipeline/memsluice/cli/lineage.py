@@ -1,12 +1,12 @@
 """``memsluice lineage``: what an entry was made from, back to where it all came in, from the audit alone."""
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
-from rich.tree import Tree
 
 from memsluice.cli.giving import Entry, Home, Json, Tenant
 from memsluice.clock import wall_ms
@@ -54,7 +54,9 @@ def lineage(
         told = {"left_out": found.left_out, "unverified": found.unverified, **root.as_data(wall_ms())}
         print(json.dumps(told))
     else:
-        Console(highlight=False, soft_wrap=True).print(draw(root, wall_ms()))
+        console = Console(highlight=False, soft_wrap=True)
+        for line in draw(root, wall_ms()):
+            console.print(line)
     _sum_up(found)
 
 
@@ -77,18 +79,19 @@ def _owner(audit: "AuditTopic", home: object, event_id: str) -> str:
     raise ConfigError(f"no tenant has an entry {shown}")
 
 
-def draw(root: "Node", now_ms: int) -> Tree:
-    """Return the tree; nothing that a producer chose acts on the terminal."""
-    tree = Tree(_line(root, now_ms))
-    _below(tree, root, now_ms)
-    return tree
+def draw(root: "Node", now_ms: int) -> Iterator[Text]:
+    """Yield the tree, a line a node; nothing that a producer chose acts on the terminal."""
+    yield _line(root, now_ms)
+    yield from _below(root, now_ms, "")
 
 
-def _below(tree: Tree, node: "Node", now_ms: int) -> None:
-    for above in node.above:
-        _below(tree.add(_line(above, now_ms)), above, now_ms)
-    if node.more:
-        tree.add(Text(f"and {node.more} more", "dim"))
+def _below(node: "Node", now_ms: int, before: str) -> Iterator[Text]:
+    rest = [Text(f"and {node.more} more", "dim")] if node.more else []
+    for number, above in enumerate(node.above, 1):
+        last = number == len(node.above) and not rest
+        yield Text(before + ("└── " if last else "├── ")).append_text(_line(above, now_ms))
+        yield from _below(above, now_ms, before + ("    " if last else "│   "))
+    yield from (Text(f"{before}└── ").append_text(one) for one in rest)
 
 
 def _line(node: "Node", now_ms: int) -> Text:

@@ -9,6 +9,19 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         'memsluice recall acme "What did the page say?" --principal ana --research --json',
     ),
     "trace": ("memsluice trace w-17", "memsluice trace w-17 --tenant acme --json"),
+    "lineage": ("memsluice lineage w-17", "memsluice lineage w-17 --tenant acme --depth 3 --json"),
+    "blast-radius": ("memsluice blast-radius w-17", "memsluice blast-radius session:s-4 --tenant acme"),
+    "revoke": (
+        "memsluice revoke session:s-4 --tenant acme --contain --dry-run",
+        'memsluice revoke w-17 --tenant acme --remove --why "a page told it so"',
+    ),
+    "promote": ('memsluice promote w-17 --tenant acme --why "holds for everybody"',),
+    "declassify": (
+        'memsluice declassify w-17 --tenant acme --why "read and checked"',
+        "memsluice declassify w-17 --tenant acme --propose w-17.json",
+    ),
+    "renew": ("memsluice renew w-17 --tenant acme",),
+    "approve": ("memsluice approve w-17.json",),
     "quarantine list": (
         "memsluice quarantine list --tenant acme --since 24h",
         "memsluice quarantine list --reason memsad --min-score 0.8",

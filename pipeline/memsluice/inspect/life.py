@@ -99,6 +99,23 @@ class Attempt:
         return moves(self.verdict) if self.kind is Kind.ORDER else self.kind in GOVERNING
 
 
+def standing(verdict: Mapping[str, Any], now_ms: int, *, replaced: bool) -> Standing:
+    """Return where an entry is now (Unix ms), by the verdict that placed it last."""
+    if verdict["object_id"] is not None:
+        if replaced:
+            return Standing.REPLACED
+        if verdict["expires_ms"] is not None and verdict["expires_ms"] <= now_ms:
+            return Standing.EXPIRED
+        return Standing(verdict["zone"])
+    if verdict.get("withdraws") is not None:
+        return Standing.WITHDRAWN
+    if verdict["decision"] == Decision.QUARANTINE:
+        return Standing.HELD
+    if verdict["decision"] in (Decision.REJECT, Decision.DUPLICATE) or verdict.get("action") == Action.REJECT:
+        return Standing.REFUSED
+    return Standing.RECORDED
+
+
 def moves(verdict: Mapping[str, Any]) -> bool:
     """Whether the verdict on a command says where its entry is from then on."""
     if verdict["action"] == Action.REPLAY:
@@ -157,20 +174,7 @@ class Life:
 
     def standing(self, now_ms: int) -> Standing:
         """Return where the entry is now (Unix ms)."""
-        verdict = self.placing.verdict
-        if verdict["object_id"] is not None:
-            if self.replaced is not None:
-                return Standing.REPLACED
-            if verdict["expires_ms"] is not None and verdict["expires_ms"] <= now_ms:
-                return Standing.EXPIRED
-            return Standing(verdict["zone"])
-        if verdict.get("withdraws") is not None:
-            return Standing.WITHDRAWN
-        if verdict["decision"] == Decision.QUARANTINE:
-            return Standing.HELD
-        if verdict["decision"] in (Decision.REJECT, Decision.DUPLICATE) or verdict.get("action") == Action.REJECT:
-            return Standing.REFUSED
-        return Standing.RECORDED
+        return standing(self.placing.verdict, now_ms, replaced=self.replaced is not None)
 
     def landed_anyway(self) -> bool:
         """Whether shadow mode landed what would have been held or refused."""

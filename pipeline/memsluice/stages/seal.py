@@ -17,7 +17,7 @@ from memsluice.envelope.registry import Registry
 from memsluice.envelope.seals import Position, Sealed, payload_digest, sealed_to_bytes
 from memsluice.errors import InputError, MalformedEvent, UnknownKey
 from memsluice.events import cloudevent
-from memsluice.events.models import AnyPayload, Recall, Write
+from memsluice.events.models import AnyPayload, Observation, Recall, Write
 from memsluice.events.names import REASON_HEADER
 from memsluice.gate.authenticity import Authentic, authenticate
 from memsluice.stages.deadletters import dead_letters
@@ -33,6 +33,12 @@ def _text(payload: AnyPayload) -> str | None:
     if isinstance(payload, Write):
         return payload.content
     return payload.question if isinstance(payload, Recall) else None
+
+
+def _sketch(keyring: Keyring, payload: AnyPayload) -> str:
+    """Return the words of what was observed or written, for tenants whose policy asks what influenced what."""
+    text = payload.content if isinstance(payload, Write | Observation) else None
+    return "" if text is None else codec.sketch(keyring, payload.tenant, text)
 
 
 @dataclass(slots=True)
@@ -108,6 +114,7 @@ class SealStage:
             content_digest="" if text is None else codec.content_digest(keyring, payload.tenant, text),
             approvers=found.approvers if record.topic == COMMANDS else (),
             problem="" if found.problem is None else found.problem.code,
+            sketch=_sketch(keyring, payload),
         )
         return _Draft(sealed, found.problem)
 

@@ -1,4 +1,4 @@
-"""Laundering through the real broker, the real workers and the real store: all scenarios in one session of the stack."""
+"""Laundering through the real broker, the real workers and the real store: all scenarios in one stack session."""
 
 import os
 from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import orjson
@@ -12,7 +12,7 @@ from memsluice.envelope.keys import Keyring
 from memsluice.envelope.seals import Admission, admission_verify_inside, close, open_
 from memsluice.errors import MalformedEvent, SealError
 from memsluice.events.models import Zone
-from memsluice.events.names import HELD, STORED
+from memsluice.events.names import HELD, STORED, WITHDRAWAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,26 @@ def stored_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Stored:
         raise SealError(f"store record is not of this version ({type(error).__name__})") from None
     if stored.tenant != tenant:
         raise SealError("store record is of another tenant")
+    return stored
+
+
+def withdrawal_to_bytes(keyring: Keyring, kid: str, withdrawn: Stored) -> bytes:
+    """Return the value of a record of memory.accepted.v1 that takes an object out of the store."""
+    return canonical({"withdrawal": orjson.loads(close(keyring, kid, withdrawn.tenant, WITHDRAWAL, asdict(withdrawn)))})
+
+
+def landing_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Accepted | Stored:
+    """Read what memory.accepted.v1 asks for, an entry to land or a withdrawal (verified). Raises SealError."""
+    try:
+        value = orjson.loads(data)
+        if not (isinstance(value, dict) and "withdrawal" in value):
+            return accepted_from_bytes(keyring, tenant, data)
+        stored = Stored(**open_(keyring, tenant, WITHDRAWAL, canonical(value["withdrawal"])))
+        stored = replace(stored, zone=Zone(stored.zone))
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise SealError(f"withdrawal cannot be read ({type(error).__name__})") from None
+    if stored.tenant != tenant or not stored.withdrawn:
+        raise SealError("withdrawal is of another tenant, or none")
     return stored
 
 

@@ -75,6 +75,7 @@ class Action(StrEnum):
     PROTECT = "protect"
     REVOKE = "revoke"
     WITHDRAW = "withdraw"
+    RENEW = "renew"
     REPLAY = "replay"
     ACTIVATE = "activate"
     ERASE = "erase"
@@ -221,8 +222,9 @@ class Observation(SessionPayload):
 class Command(Payload):
     """An order, bound to a digest and expiring. ``tenant`` is the one it concerns, or ``*`` for all.
 
-    A command for all tenants is published once to every partition. A release carries in ``held`` the sealed write that
-    it is about, as memory.quarantine.v1 has it (JSON text): the gate's state keeps no content to take it from.
+    A command for all tenants is published once to every partition. One that lets content land carries it in ``held``
+    (JSON text), since the gate's state keeps none: a release the sealed write, as memory.quarantine.v1 has it, a
+    command about a landed entry that entry's record of memory.accepted.v1.
     """
 
     tenant: AnyTenant

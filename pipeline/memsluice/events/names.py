@@ -26,6 +26,7 @@ ADMISSION = payload_type("memsluice.admission.v1")
 VERDICT = payload_type("memsluice.verdict.v1")
 HELD = payload_type("memsluice.held.v1")
 STORED = payload_type("memsluice.stored.v1")
+WITHDRAWAL = payload_type("memsluice.withdrawal.v1")
 
 PAYLOAD_DIGEST = "payloadsha256"
 """CloudEvents extension attribute: SHA-256, 64 hex digits, of the signed payload's exact bytes. Unsigned: it tells a

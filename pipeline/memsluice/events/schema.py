@@ -42,7 +42,8 @@ DESCRIPTIONS = {
     "reason": "For the people who read the audit.",
     "parameters": "Further arguments of the action.",
     "policy": "What a policy file says, as canonical JSON text; an activation without one ends a tenant's own policy.",
-    "held": "The sealed write that a release is about, as JSON text: the field `sealed` of its quarantine record.",
+    "held": "What a command lets land, as JSON text: of a held write the field `sealed` of its quarantine record, of a "
+    "landed entry its record of memory.accepted.v1.",
     "object_id": "UUIDv5 of the stored object.",
     "version": "Offset of the sealed record that decided the object's current version.",
     "event_id": "Id of the write that the object came from.",

@@ -1,56 +1,92 @@
 """Commands, as the ordered stream meets them. What is not carried out is refused with a reason, audited."""
 
+from dataclasses import dataclass
+
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Action, Command, Visibility
 from memsluice.events.names import EVERYBODY
-from memsluice.gate import activation, monitor, replay, review
+from memsluice.gate import activation, declassification, monitor, promotion, renewal, replay, review, revocation
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy
-from memsluice.gate.review import At, Ruling, refused
+from memsluice.gate.review import At, Carried, Ruling, refused
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding
 
 SCOPES = {scope.value: scope for scope in Visibility}
-WHO = {
-    Action.PROTECT: (Role.OPERATOR,),
-    Action.ACTIVATE: (Role.OPERATOR,),
-    Action.RELEASE: (Role.REVIEWER,),
-    Action.REJECT: (Role.REVIEWER,),
-    Action.REPLAY: (Role.REVIEWER,),
-    Action.APPEAL: (Role.PRODUCER, Role.USER_CHANNEL),
+
+
+@dataclass(frozen=True, slots=True)
+class May:
+    """Who may give a command, and how many of them have to sign it (DESIGN, section 3, "Commands")."""
+
+    roles: tuple[Role, ...]
+    approvals: int = 1
+
+
+COMMANDS = {
+    Action.PROTECT: May((Role.OPERATOR,)),
+    Action.ACTIVATE: May((Role.OPERATOR,), activation.APPROVALS),
+    Action.RELEASE: May((Role.REVIEWER,)),
+    Action.REJECT: May((Role.REVIEWER,)),
+    Action.REPLAY: May((Role.REVIEWER,)),
+    Action.APPEAL: May((Role.PRODUCER, Role.USER_CHANNEL), 0),  # on the events topic, where nobody co-signs
+    Action.PROMOTE: May((Role.OPERATOR, Role.REVIEWER)),
+    Action.DECLASSIFY: May((Role.REVIEWER,), 2),
+    Action.REVOKE: May((Role.REVIEWER,)),
+    Action.WITHDRAW: May((Role.REVIEWER,)),
+    Action.RENEW: May((Role.REVIEWER,)),
 }
-"""The commands that are carried out so far, and the roles of those who may give each."""
-REVIEWS = (Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL)
-"""Commands about one held write."""
+"""The commands that are carried out so far. Signers of one command have one role (:mod:`.authenticity`)."""
 
 
 def decide(
-    rows: TenantRows, sealed: Sealed, carried: Sealed | None, policy: Policy, at: At, memsad: MemsadState | None
+    rows: TenantRows, sealed: Sealed, carried: Carried, policy: Policy, at: At, memsad: MemsadState | None
 ) -> Ruling:
     """Carry out a command on the rows, or say why not; see :func:`memsluice.gate.review.decide` for the arguments."""
     command = sealed.payload
     assert isinstance(command, Command)
     assert sealed.identity is not None
+    against = _permitted(sealed, command, at)
+    if against is not None:
+        return refused(against)
+    match command.action:
+        case Action.ACTIVATE:
+            return activation.decide(rows, sealed, policy)
+        case Action.REPLAY:
+            return replay.decide(rows, command, carried, policy, at, memsad)
+        case Action.APPEAL:
+            return review.appeal(rows, command, sealed.identity)
+        case Action.RELEASE | Action.REJECT:
+            return review.decide(rows, command, carried, policy, at)
+        case Action.PROMOTE:
+            return promotion.decide(rows, command, sealed.identity, carried, policy, at)
+        case Action.DECLASSIFY:
+            return declassification.decide(rows, command, carried, policy, at, memsad)
+        case Action.REVOKE | Action.WITHDRAW:
+            return revocation.decide(rows, command, carried, policy, at)
+        case Action.RENEW:
+            return renewal.decide(rows, command, carried, policy, at)
+    return _protect(rows, command)
+
+
+def _permitted(sealed: Sealed, command: Command, at: At) -> Finding | None:
+    """Return why this command may not be given by these signers, now, for this tenant."""
+    assert sealed.identity is not None
     detail = {"action": command.action.value}
     if int(command.expires_at.timestamp() * 1000) <= at.now_ms:
-        return refused(Finding("commands.expired", Decision.REJECT, detail))
-    if command.action not in WHO:
-        return refused(Finding("commands.not_available", Decision.REJECT, detail))
-    if sealed.identity.role not in WHO[command.action]:
-        needs = [role.value for role in WHO[command.action]]
-        return refused(Finding("commands.not_permitted", Decision.REJECT, {**detail, "needs": needs}))
-    if command.action is Action.ACTIVATE:
-        return activation.decide(rows, sealed, policy)
-    if command.tenant == EVERYBODY:  # it would be about nobody's entry, and protect nobody's key
-        return refused(Finding("commands.one_tenant", Decision.REJECT, detail))
-    if command.action is Action.REPLAY:
-        return replay.decide(rows, command, carried, policy, at, memsad)
-    if command.action is Action.APPEAL:
-        return review.appeal(rows, command, sealed.identity)
-    if command.action in REVIEWS:
-        return review.decide(rows, command, carried, policy, at)
-    return _protect(rows, command)
+        return Finding("commands.expired", Decision.REJECT, detail)
+    may = COMMANDS.get(command.action)
+    if may is None:
+        return Finding("commands.not_available", Decision.REJECT, detail)
+    if sealed.identity.role not in may.roles:
+        needs = [role.value for role in may.roles]
+        return Finding("commands.not_permitted", Decision.REJECT, {**detail, "needs": needs})
+    if command.action is not Action.ACTIVATE and command.tenant == EVERYBODY:
+        return Finding("commands.one_tenant", Decision.REJECT, detail)  # about nobody's entry, nobody's key
+    if may.approvals > 1 and command.action is not Action.ACTIVATE and len(sealed.approvers) < may.approvals:
+        return Finding("commands.approvals", Decision.REJECT, {"needs": may.approvals, "has": len(sealed.approvers)})
+    return None
 
 
 def _protect(rows: TenantRows, command: Command) -> Ruling:

@@ -19,7 +19,7 @@ from memsluice.gate import (
 from memsluice.gate.draft import Draft
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import DAY_MS, Policy
-from memsluice.gate.review import At
+from memsluice.gate.review import At, Carried
 from memsluice.gate.rows import Getter, TenantRows
 from memsluice.gate.verdict import Decision, Finding, Verdict
 
@@ -52,10 +52,8 @@ class Outcome:
     memsad: MemsadState
 
 
-def decide(
-    state: TenantState, sealed: Sealed, policy: Policy, context: Context, carried: Sealed | None = None
-) -> Outcome:
-    """Decide one authenticated event. ``carried`` is the sealed write that a command carries, opened and verified.
+def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context, carried: Carried = None) -> Outcome:
+    """Decide one authenticated event. ``carried`` is what a command brings along, opened and verified.
 
     Nothing is changed in ``state``; applying ``changes`` and ``memsad`` gives the state after the event.
     """
@@ -78,13 +76,15 @@ def decide(
 
 
 def _command(
-    rows: TenantRows, sealed: Sealed, carried: Sealed | None, policy: Policy, context: Context, draft: Draft
+    rows: TenantRows, sealed: Sealed, carried: Carried, policy: Policy, context: Context, draft: Draft
 ) -> Decision:
     """Commands: a released write lands as if it were accepted now, and MEMSAD learns from it all the same."""
     at = At(context.now_ms, context.sealed_offset)
     ruling = commands.decide(rows, sealed, carried, policy, at, draft.memsad)
     draft.add(*ruling.findings)
-    draft.score = ruling.score
+    draft.score, draft.withdraws = ruling.score, ruling.withdraws
+    if ruling.about is not None:  # it landed before, and was learned from then
+        draft.place, draft.tau, draft.about = ruling.place, ruling.tau, ruling.about
     if ruling.entry is not None:
         draft.place, draft.tau, draft.about = ruling.place, ruling.tau, ruling.entry
         draft.vector = ruling.entry.vector()
@@ -183,8 +183,16 @@ def _finish(
         target=command.target if command is not None else "",
         occurred_ms=round(payload.time.timestamp() * 1_000),
         append_ms=position.append_ms,
+        parents=payload.parents if isinstance(payload, Write) else (),
+        returned=_returned(payload) if isinstance(payload, Recall) else (),
+        origin=payload.origin.value if isinstance(payload, Observation) else "",
+        withdraws=draft.withdraws,
     )
     return Outcome(verdict, verdict.to_json(), rows.changes, draft.memsad)
+
+
+def _returned(recall: Recall) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(returned.event_id for returned in recall.returned))
 
 
 def _reasons(findings: list[Finding], decision: Decision) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from memsluice.envelope.codec import Vector
-from memsluice.envelope.seals import Sealed
+from memsluice.envelope.seals import Admission, Sealed
 from memsluice.events.models import Kind, Write
 from memsluice.gate import instructions, memsad_state
 from memsluice.gate.memsad_state import MemsadState
@@ -11,7 +11,7 @@ from memsluice.gate.monitor import Label
 from memsluice.gate.placing import NOWHERE, Place
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import TenantRows
-from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score
+from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Withdrawal
 
 FOUND_MAX = 8
 FIRM = ("monitor.rule_3_immutable", "limits.content_bytes", "duplicates.other_content", "replay.standing")
@@ -20,7 +20,7 @@ FIRM = ("monitor.rule_3_immutable", "limits.content_bytes", "duplicates.other_co
 
 @dataclass(slots=True)
 class Draft:
-    """``about`` is the write that the verdict places: the event itself, or the one that a command lets in."""
+    """``about`` is the write that the verdict places: the event itself, or the one that a command lets in or moves."""
 
     findings: list[Finding] = field(default_factory=list)
     score: Score | None = None
@@ -28,7 +28,8 @@ class Draft:
     memsad: MemsadState | None = None
     vector: Vector | None = None
     place: Place = NOWHERE
-    about: Sealed | None = None
+    about: Sealed | Admission | None = None
+    withdraws: Withdrawal | None = None
 
     def decision(self) -> Decision:
         """Return the strongest that was asked for."""

@@ -69,24 +69,36 @@ def effective_visibility(write: Write, tier: Tier) -> Visibility:
     return write.visibility
 
 
-def check_write(rows: TenantRows, write: Write, identity: Identity, tau: Label, policy: Policy) -> list[Finding]:
-    """Return what Rules 2 to 5 say of a write; no finding that asks for more than ``accept`` is Rule 2 (accepted)."""
+def check_write(
+    rows: TenantRows, write: Write, identity: Identity, tau: Label, policy: Policy, *, lifted: bool = False
+) -> list[Finding]:
+    """Return what Rules 2 to 5 say of a write; no finding that asks for more than ``accept`` is Rule 2 (accepted).
+
+    ``lifted`` says that two reviewers declassified this very content: where it came from counts no more.
+    """
     findings = []
     least = Decision.REJECT if policy.profile == "strict" else Decision.CONTAIN
-    if write.key is not None:
-        visibility = effective_visibility(write, tau.tier)
-        owner = scope_owner(visibility, write.principal, write.session)
-        if rows.get(PROTECTED, protected_id(visibility, owner, write.namespace, write.key)) is not None:
-            findings.append(Finding("monitor.rule_3_immutable", Decision.REJECT, {"rule": 3}))  # iota(k) = 1
+    visibility = effective_visibility(write, tau.tier)
+    owner = scope_owner(visibility, write.principal, write.session)
+    immutable = check_key(rows, visibility, owner, write.namespace, write.key)
+    if immutable is not None:
+        findings.append(immutable)
     if tau.taint:  # exists b in deps: tau(b) = 1
         findings.append(Finding("monitor.rule_4_tainted", least, {"rule": 4, "causes": list(tau.causes)}))
-    if not identity.tier.trusted:  # pi = UNTRUSTED
+    if not identity.tier.trusted and not lifted:  # pi = UNTRUSTED
         findings.append(Finding("monitor.rule_5_untrusted", least, {"rule": 5, "tier": int(identity.tier)}))
-    if effective_visibility(write, tau.tier) is not write.visibility:
+    if visibility is not write.visibility:
         findings.append(
             Finding("monitor.rule_9_narrowed", Decision.ACCEPT, {"rule": 9, "asked": write.visibility.value})
         )
     return findings
+
+
+def check_key(rows: TenantRows, visibility: Visibility, owner: str, namespace: str, key: str | None) -> Finding | None:
+    """Return a finding where Rule 3 refuses whatever would change this key: iota(k) = 1."""
+    if key is None or rows.get(PROTECTED, protected_id(visibility, owner, namespace, key)) is None:
+        return None
+    return Finding("monitor.rule_3_immutable", Decision.REJECT, {"rule": 3})
 
 
 def check_promotion(authoriser: Identity, *, taint: bool) -> Finding | None:

@@ -1,6 +1,8 @@
-"""Where an entry lands, and the row that keeps its lineage for those that will name it as a parent."""
+"""Where an entry lands, and the rows that outlast that: its lineage, for those that will name it as a parent, and,
+for a keyed entry, who holds the object of its key."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from memsluice.envelope.seals import Sealed
 from memsluice.events.ids import object_id, scope_owner
@@ -23,6 +25,8 @@ class Place:
 
 
 NOWHERE = Place()
+HOLDER = "holder"
+"""Kind of the row of a keyed object: the event that lies there now, and where its write stood in the log."""
 
 
 def place(write: Write, tau: monitor.Label, decision: Decision, policy: Policy, now_ms: int) -> Place:
@@ -51,18 +55,33 @@ def keep_lineage(
     expires_ms: int | None,
 ) -> None:
     """Put the row that tells later writes and recalls what an entry is: its tier, its taint, and whether it landed."""
-    assert sealed.payload is not None
+    assert isinstance(sealed.payload, Write)
     lineage = {
         "tier": int(tau.tier),
         "taint": tau.taint or not tau.tier.trusted,
         "landed": where.object_id is not None,
         "decision": decision.value,
         "object": where.object_id,
+        "zone": where.zone,
         "version": version,
         "topic": sealed.position.topic,
         "offset": sealed.position.offset,
         "digest": sealed.payload_digest,
+        "content": sealed.content_digest,
         "causes": list(tau.causes),
         "x": expires_ms,
     }
     rows.put(ENTRY, sealed.payload.id, lineage)
+    if sealed.payload.key is not None:
+        hold_object(rows, where, sealed.payload.id, sealed.position.offset)
+
+
+def hold_object(rows: TenantRows, where: Place, event_id: str, offset: int) -> None:
+    """Note that a keyed object is this event's now; ``offset`` is the intake offset of its write."""
+    if where.object_id is not None:
+        rows.put(HOLDER, where.object_id, {"event": event_id, "offset": offset, "x": where.expires_ms})
+
+
+def holder(rows: TenantRows, object_id: str) -> Any:
+    """Return the row of a keyed object that is still there; None where it is free, or the object has no key."""
+    return rows.get(HOLDER, object_id)

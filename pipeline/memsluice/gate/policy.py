@@ -76,6 +76,17 @@ class MemsadPolicy(_Part):
     )
 
 
+class CommandsPolicy(_Part):
+    """How often in 24 hours a label may be lifted or an entry shared, in one tenant (seed 001, open problems)."""
+
+    promotions_per_day: int | None = Field(
+        default=100, ge=0, description="Promotions of a tenant's entries in 24 hours; null is no limit."
+    )
+    declassifications_per_day: int | None = Field(
+        default=20, ge=0, description="Declassifications in 24 hours; null is no limit."
+    )
+
+
 class Policy(_Part):
     """What is in force for one tenant. ``digest`` names it in every verdict."""
 
@@ -100,6 +111,9 @@ class Policy(_Part):
         default=30, ge=1, le=365, description="Days after its last use that a session's taint is remembered."
     )
     quarantine: QuarantinePolicy = Field(default=QuarantinePolicy(), description="How much may be held.")
+    commands: CommandsPolicy = Field(
+        default=CommandsPolicy(), description="How often labels are lifted and entries shared."
+    )
     instructions: InstructionsPolicy = Field(
         default=InstructionsPolicy(), description="Instruction patterns (seed 002)."
     )

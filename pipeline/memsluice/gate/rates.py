@@ -2,12 +2,15 @@
 
 from memsluice.envelope.registry import DEFAULT_TIER
 from memsluice.envelope.seals import Identity
+from memsluice.events.models import Action
 from memsluice.gate import windows
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import SEPARATOR, TenantRows
 from memsluice.gate.verdict import Decision, Finding
 
 KIND = "rate"
+COMMAND = "command"
+"""First part of the ids that count commands; no principal's id has only one part more."""
 BUCKETS = 24
 
 
@@ -25,5 +28,17 @@ def check(rows: TenantRows, principal: str, identity: Identity, policy: Policy, 
     seen, live = windows.count(rows, KIND, row_id, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
     if seen >= limit:
         return Finding("rates.exceeded", Decision.QUARANTINE, {"writes": seen, "writes_per_day_max": limit})
+    windows.add(rows, KIND, row_id, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+    return None
+
+
+def check_command(rows: TenantRows, action: Action, per_day_max: int | None, now_ms: int) -> Finding | None:
+    """Count a command that would be carried out, or return a finding where the tenant's last 24 hours are full."""
+    if per_day_max is None:
+        return None
+    row_id = SEPARATOR.join((COMMAND, action.value))
+    seen, live = windows.count(rows, KIND, row_id, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+    if seen >= per_day_max:
+        return Finding("rates.commands", Decision.REJECT, {"carried_out": seen, "per_day_max": per_day_max})
     windows.add(rows, KIND, row_id, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
     return None

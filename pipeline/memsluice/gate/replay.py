@@ -5,6 +5,8 @@ held still does, and what taints its ancestors or its session now does too. A do
 write counts against its rate once: here only where it was held for the rate.
 """
 
+from typing import Any
+
 from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Command, Tier, Write
 from memsluice.gate import limits, monitor, rates, review, sessions
@@ -13,7 +15,7 @@ from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.monitor import Label
 from memsluice.gate.placing import NOWHERE, keep_lineage, place
 from memsluice.gate.policy import Policy
-from memsluice.gate.review import At, Held, Ruling, refused
+from memsluice.gate.review import At, Carried, Held, Ruling, refused
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding
 
@@ -22,7 +24,7 @@ DRY_PARAMETER = "dry"
 
 
 def decide(
-    rows: TenantRows, command: Command, carried: Sealed | None, policy: Policy, at: At, memsad: MemsadState | None
+    rows: TenantRows, command: Command, carried: Carried, policy: Policy, at: At, memsad: MemsadState | None
 ) -> Ruling:
     """Decide a held write again, or say why not; see :func:`memsluice.gate.review.decide` for the arguments.
 
@@ -33,7 +35,7 @@ def decide(
         return refused(held)
     if not review.is_the_held_one(held.row, command, carried):
         return refused(Finding("review.other_record", Decision.REJECT, {"carried": carried is not None}))
-    assert carried is not None
+    assert isinstance(carried, Sealed)
     dry = DRY_PARAMETER in command.parameters
     view = rows.fork() if dry else rows
     again = _judged(view, held, carried, policy, at, memsad)
@@ -59,14 +61,19 @@ def _judged(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at: A
     for code in review.standing(row):
         draft.add(Finding("replay.standing", Decision.QUARANTINE, {"code": code}))
     session = sessions.load(rows, write.session) or sessions.Session(write.agent, write.principal)
-    draft.tau = _never_less(row, monitor.label(rows, write, identity, session))
-    draft.add(*monitor.check_write(rows, write, identity, draft.tau, policy))
+    lifted = row.get("lifted") is not None  # by two reviewers, of this very content: that outlasts a replay
+    draft.tau = _held_with(row) if lifted else _never_less(row, monitor.label(rows, write, identity, session))
+    draft.add(*monitor.check_write(rows, write, identity, draft.tau, policy, lifted=lifted))
     draft.add(*limits.check(write, policy))
     if draft.decision() is not Decision.REJECT:
         draft.screen(write, policy)
         if "rates.exceeded" in row["codes"]:
             draft.add(rates.check(rows, write.principal, identity, policy, at.now_ms))
     return draft
+
+
+def _held_with(row: Any) -> Label:
+    return Label(row["taint"], tuple(row["causes"]), Tier(row["tier"]))
 
 
 def _never_less(row: object, now: Label) -> Label:

@@ -8,20 +8,26 @@ carries the sealed write itself, and counts only if it is, by position and diges
 from dataclasses import dataclass
 from typing import Any
 
-from memsluice.envelope.seals import Identity, Sealed
+from memsluice.envelope.records import Accepted
+from memsluice.envelope.seals import Admission, Identity, Sealed
 from memsluice.events.models import Action, Command, Tier, Write
 from memsluice.gate import holding, monitor
+from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.monitor import Label
 from memsluice.gate.placing import NOWHERE, Place, keep_lineage, place
 from memsluice.gate.policy import DAY_MS, Policy
 from memsluice.gate.rows import SEPARATOR, TenantRows
-from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score
+from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Withdrawal
 
 KIND = "review"
 OVERRIDDEN = frozenset({"instructions", "memsad", "rates"})
 """Modules of the gate whose findings a release sets aside. The monitor's are found anew; any other's hold."""
 OFFSET_PARAMETER = "offset"
 """Parameter that tells two held writes of one event id apart: the intake offset of the later one."""
+
+
+Carried = Sealed | Accepted | None
+"""What a command brings along, opened and verified: a held write, a landed entry, or nothing that the gate sealed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,10 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What a command came to. ``entry`` is the write it decided, with its label, its place if it lands, its score."""
+    """What a command came to. ``entry`` is the held write it decided, with its label, its place if it lands, its score.
+
+    ``about`` is the admission of the landed entry it moved, ``withdraws`` the object that it takes out of the store.
+    """
 
     findings: tuple[Finding, ...]
     decision: Decision
@@ -42,6 +51,8 @@ class Ruling:
     entry: Sealed | None = None
     tau: Label | None = None
     score: Score | None = None
+    about: Admission | None = None
+    withdraws: Withdrawal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +97,13 @@ def hold(rows: TenantRows, sealed: Sealed, tau: Label, findings: list[Finding], 
     rows.put(KIND, _row_id(write.id, None if first else sealed.position.offset), row)
 
 
+def is_held(rows: TenantRows, command: Command) -> bool:
+    """Whether a command that may be about either is about a held write, and not about a landed entry."""
+    entry = rows.get(ENTRY, command.target)
+    landed = entry is not None and entry["landed"]
+    return OFFSET_PARAMETER in command.parameters or (not landed and rows.get(KIND, command.target) is not None)
+
+
 def find(rows: TenantRows, command: Command, *, bound: bool = True) -> Held | Finding:
     """Return the held write that a command is about, or why there is none that it may decide.
 
@@ -111,7 +129,7 @@ def close(rows: TenantRows, held: Held, state: str, command: Command, policy: Po
     holding.give_back(rows, held.row["principal"], held.row["held_ms"], policy, now_ms)
 
 
-def decide(rows: TenantRows, command: Command, carried: Sealed | None, policy: Policy, at: At) -> Ruling:
+def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy, at: At) -> Ruling:
     """Carry out a release or a rejection, or say why not.
 
     ``carried`` is the sealed write that the command carries, None where it carries none that the gate had sealed.
@@ -128,7 +146,7 @@ def decide(rows: TenantRows, command: Command, carried: Sealed | None, policy: P
     return ruling
 
 
-def _release(rows: TenantRows, row: Any, command: Command, carried: Sealed | None, policy: Policy, at: At) -> Ruling:
+def _release(rows: TenantRows, row: Any, command: Command, carried: Carried, policy: Policy, at: At) -> Ruling:
     if row["taint"]:
         return refused(Finding("review.tainted", Decision.REJECT, {"causes": row["causes"]}))
     firm = standing(row)
@@ -136,11 +154,12 @@ def _release(rows: TenantRows, row: Any, command: Command, carried: Sealed | Non
         return refused(Finding("review.not_overridable", Decision.REJECT, {"codes": firm}))
     if not is_the_held_one(row, command, carried):
         return refused(Finding("review.other_record", Decision.REJECT, {"carried": carried is not None}))
-    assert carried is not None
+    assert isinstance(carried, Sealed)
     assert isinstance(carried.payload, Write)
     assert carried.identity is not None
     tau = Label(row["taint"], tuple(row["causes"]), Tier(row["tier"]))
-    found = monitor.check_write(rows, carried.payload, carried.identity, tau, policy)
+    lifted = row.get("lifted") is not None
+    found = monitor.check_write(rows, carried.payload, carried.identity, tau, policy, lifted=lifted)
     decision = max((f.decision for f in found), key=SEVERITY.index, default=Decision.ACCEPT)
     if decision is Decision.REJECT:
         return Ruling(tuple(found), Decision.REJECT)
@@ -169,9 +188,13 @@ def standing(row: Any) -> list[str]:
     return [code for code in row["codes"] if code.split(".")[0] not in OVERRIDDEN | {"monitor"}]
 
 
-def is_the_held_one(row: Any, command: Command, carried: Sealed | None) -> bool:
+def is_the_held_one(row: Any, command: Command, carried: Carried) -> bool:
     """Whether the carried write is what was held: the same intake position, payload, content and vector."""
-    if carried is None or not isinstance(carried.payload, Write) or carried.payload.id != command.target:
+    if (
+        not isinstance(carried, Sealed)
+        or not isinstance(carried.payload, Write)
+        or carried.payload.id != command.target
+    ):
         return False
     place_of = (carried.position.topic, carried.position.offset)
     digests = (carried.payload_digest, carried.content_digest, carried.vector_digest)

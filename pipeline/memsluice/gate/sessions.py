@@ -140,6 +140,20 @@ def read(rows: TenantRows, recall: Recall) -> Finding | None:
     return Finding("sessions.returned", Decision.ACCEPT, {"tiers": dict(sorted(tiers.items())), "unknown": unknown})
 
 
+def revoked(rows: TenantRows, name: str, cause: str, policy: Policy, now_ms: int) -> bool:
+    """Taint a known session from now on, as if it had seen the worst; return False where nothing changes by it."""
+    session = load(rows, name)
+    after = None if session is None else tainted(session, cause, Tier.EXTERNAL_WEB)
+    if after is None or after == session:
+        return False
+    _save(rows, name, after, policy, now_ms)
+    return True
+
+
 def _admitted(rows: TenantRows, returned: Returned) -> bool:
+    """Whether the gate admitted that very version; one that was moved or renewed a moment ago counts as well."""
     entry = rows.get("entry", returned.event_id)
-    return entry is not None and (entry["object"], entry["version"]) == (returned.object_id, returned.version)
+    if entry is None:
+        return False
+    named = (returned.object_id, returned.version)
+    return named in ((entry["object"], entry["version"]), tuple(entry.get("was") or ()))

@@ -55,12 +55,26 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """An object that a command takes out of the store: what lay there, and where."""
+
+    object_id: str
+    zone: Zone
+    event_id: str
+    content_digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """One decision. ``sealed_offset`` is the version. ``chain_seq`` and ``chain_previous`` tie it to the tenant's
     previous verdict; *screen* sets them, since the chain is over the records as they are sent.
 
     A command's verdict names its ``action`` and ``target``. A release's has the tier, digests, model and place of the
     write that it lets in, and the reviewer as ``kid``.
+
+    Lineage can be told from verdicts alone: a write's has its ``parents``, a recall's the event ids of what it
+    ``returned``, an observation's its ``origin``; all of them their session. ``withdraws`` is the object that a command
+    takes out of the store, whether or not it puts one in (``object_id``).
 
     ``taint_causes`` names the nearest ancestors or observations that tainted (bounded). Times are Unix ms:
     ``occurred_ms`` is the producer's word, ``append_ms`` the broker's, ``decided_ms`` screen's clock, which never runs
@@ -105,6 +119,10 @@ class Verdict:
     target: str = ""
     occurred_ms: int = 0
     append_ms: int = 0
+    parents: tuple[str, ...] = ()
+    returned: tuple[str, ...] = ()
+    origin: str = ""
+    withdraws: Withdrawal | None = None
     chain_seq: int = 0
     chain_previous: str = ""
 

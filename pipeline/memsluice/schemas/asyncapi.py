@@ -41,12 +41,12 @@ _RECEIVES = {
     names.EVENTS: ("seal", "Events of agents, readers and runtimes enter the gate."),
     names.COMMANDS: ("seal", "Operators' and reviewers' commands enter the gate."),
     names.SEALED: ("screen", "The one ordered input of a tenant is decided."),
-    names.ACCEPTED: ("land", "Entries are landed in the store."),
+    names.ACCEPTED: ("land", "Entries are landed in the store, or taken out of it."),
 }
 _SENDS = {
     names.SEALED: ("seal", "Every intake record gives exactly one sealed record."),
     names.DEAD_LETTER: ("seal", "What could not be read or authenticated is kept."),
-    names.ACCEPTED: ("screen", "What was admitted goes to the store."),
+    names.ACCEPTED: ("screen", "What was admitted or withdrawn goes to the store."),
     names.QUARANTINE: ("screen", "What is held waits for a person."),
     names.AUDIT: ("screen", "Every decision is recorded."),
     names.STORE: ("land", "What landed, or was withdrawn, is made known."),
@@ -92,7 +92,10 @@ def _messages() -> dict[str, dict[str, Any]]:
     by_topic: dict[str, dict[str, Any]] = {
         names.EVENTS: {kind.value: _cloud_event(kind) for kind in _EVENTS},
         names.COMMANDS: {EventType.COMMAND.value: _cloud_event(EventType.COMMAND)},
-        names.ACCEPTED: {"memsluice.accepted.v1": _accepted()},
+        names.ACCEPTED: {
+            "memsluice.accepted.v1": _in_order("memsluice.accepted.v1", "An entry to land"),
+            "memsluice.withdrawn.v1": _in_order("memsluice.withdrawn.v1", "An object to take out of the store"),
+        },
         names.DEAD_LETTER: {"memsluice.dead-letter.v1": _dead_letter()},
     }
     for topic, (name, title) in _SIGNED.items():
@@ -183,9 +186,8 @@ def _gate_headers() -> dict[str, Any]:
     }
 
 
-def _accepted() -> dict[str, Any]:
-    name = "memsluice.accepted.v1"
-    return _message(name, "An entry to land", _file(name), _gate_headers(), "Tenant", "application/json")
+def _in_order(name: str, title: str) -> dict[str, Any]:
+    return _message(name, title, _file(name), _gate_headers(), "Tenant", "application/json")
 
 
 def _dead_letter() -> dict[str, Any]:

@@ -54,6 +54,7 @@ RECORDS = {
     "admission_kid": "Key that signs the admission for readers.",
     "action": "What a command ordered; empty for any other event.",
     "target": "What a command is about, such as the event id of a held write; empty for any other event.",
+    "withdraws": "The object that a command takes out of the store; null for none.",
     "chain_seq": "Number of the verdict in its tenant's chain.",
     "chain_previous": "SHA-256 of the tenant's previous audit record, as it was sent.",
 }

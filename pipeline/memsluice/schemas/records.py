@@ -20,6 +20,7 @@ SIGNED = {
     "memsluice.admission.v1": (Admission, "What *screen* admits: all of a stored entry that may not change unseen."),
     "memsluice.verdict.v1": (Verdict, "One decision, complete; a tenant's verdicts are a hash chain."),
     "memsluice.stored.v1": (Stored, "An object's current version, or its withdrawal."),
+    "memsluice.withdrawal.v1": (Stored, "A command's order to take an object out of the store; withdrawn is true."),
 }
 """Payloads that the gate signs: the name in their payload type, the dataclass, and what it is."""
 
@@ -47,6 +48,11 @@ def record_schemas() -> dict[str, dict[str, Any]]:
             "content": {"type": "string", "description": "The entry's text."},
             "vector": {**BASE64, "description": "384 little-endian float16 of a unit vector."},
         },
+    )
+    schemas["memsluice.withdrawn.v1"] = _document(
+        "memsluice.withdrawn.v1",
+        "An object to take out of the store; on the topic of the entries to land, in their order.",
+        {"withdrawal": {**envelope_of("memsluice.withdrawal.v1"), "description": "HMAC of the gate."}},
     )
     schemas["memsluice.dead-letter.v1"] = _dead_letter()
     return schemas

@@ -4,7 +4,14 @@ from dataclasses import replace
 from typing import Any
 
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.records import accepted_to_bytes, held_to_bytes
+from memsluice.envelope.records import (
+    Accepted,
+    Stored,
+    accepted_from_bytes,
+    accepted_to_bytes,
+    held_to_bytes,
+    withdrawal_to_bytes,
+)
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import (
     Admission,
@@ -23,45 +30,69 @@ from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Headers, Output
 from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE
 
+Opened = Sealed | Accepted | None
+"""What a command carries, once it was opened."""
 
-def carried(keyring: Keyring, sealed: Sealed) -> Sealed | None:
-    """Return the sealed write that a command carries; None where it carries none that the gate sealed."""
+
+def carried(keyring: Keyring, sealed: Sealed) -> Sealed | Accepted | None:
+    """Return what a command carries, a held write or a landed entry; None where the gate sealed no such thing."""
     command = sealed.payload
     if not isinstance(command, Command) or command.held is None:
         return None
-    try:
-        return sealed_from_bytes(keyring, command.tenant, command.held.encode())
-    except SealError:
-        return None
+    data = command.held.encode()
+    for read in (sealed_from_bytes, accepted_from_bytes):
+        try:
+            return read(keyring, command.tenant, data)
+        except SealError:
+            continue
+    return None
 
 
-def _admission(entry: Sealed, kid: str, channel: str, verdict: dict[str, Any]) -> Admission:
-    write = entry.payload
+def _admission(entry: Sealed, verdict: dict[str, Any]) -> Admission:
+    """Return what is admitted of a write, in its own words; :func:`_placed` says the rest."""
+    write, identity = entry.payload, entry.identity
     assert isinstance(write, Write)
+    assert identity is not None
     return Admission(
-        object_id=verdict["object_id"],
-        version=verdict["sealed_offset"],
+        object_id="",
+        version=0,
         event_id=write.id,
         tenant=write.tenant,
         agent=write.agent,
         principal=write.principal,
         session=write.session,
         namespace=write.namespace,
-        visibility=Visibility(verdict["visibility"]),
+        visibility=write.visibility,
         key=write.key,
-        zone=Zone(verdict["zone"]),
-        tier=Tier(verdict["tier"]),
-        taint=verdict["taint"],
+        zone=Zone.EXTERNAL,
+        tier=Tier.EXTERNAL_WEB,
+        taint=True,
         parents=write.parents,
         content_digest=verdict["content_digest"],
         vector_digest=verdict["vector_digest"],
         model=verdict["model"],
         written_ms=verdict["decided_ms"],
+        expires_ms=0,
+        decision="",
+        policy="",
+        kid=identity.kid,
+        channel=identity.channel,
+    )
+
+
+def _placed(admission: Admission, verdict: dict[str, Any]) -> Admission:
+    """Return an admission as a verdict places it."""
+    return replace(
+        admission,
+        object_id=verdict["object_id"],
+        version=verdict["sealed_offset"],
+        visibility=Visibility(verdict["visibility"]),
+        zone=Zone(verdict["zone"]),
+        tier=Tier(verdict["tier"]),
+        taint=verdict["taint"],
         expires_ms=verdict["expires_ms"],
         decision=verdict["decision"],
         policy=verdict["policy"],
-        kid=kid,
-        channel=channel,
     )
 
 
@@ -72,23 +103,42 @@ def _sealed_again(keyring: Keyring, sealed: Sealed, verdict: dict[str, Any]) -> 
 
 
 def _accepted(
-    keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], partition: int, common: Headers, opened: Sealed | None
+    keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], partition: int, common: Headers, opened: Opened
 ) -> Output:
-    """Return the record of what lands: the event itself, or the write that a release carries."""
-    entry, kid, channel = sealed, verdict["kid"], verdict["channel"]
-    if not isinstance(sealed.payload, Write):
-        released = opened or carried(keyring, sealed)
-        if released is None or released.identity is None:  # it was there when it was decided
-            raise StateError("the release of a held write carries none")
-        entry, kid, channel = released, released.identity.kid, released.identity.channel
-    assert isinstance(entry.payload, Write)
-    assert entry.vector_text is not None
-    envelope = admission_sign(
-        keyring, verdict["seal_kid"], verdict["admission_kid"], _admission(entry, kid, channel, verdict)
+    """Return the record of what lands: the event itself, or what a command carries."""
+    entry: Opened = sealed if isinstance(sealed.payload, Write) else opened or carried(keyring, sealed)
+    if isinstance(entry, Accepted):
+        admission, content, vector_text = entry.admission, entry.content, entry.vector_text
+    elif entry is not None and isinstance(entry.payload, Write) and entry.vector_text is not None:
+        admission, content, vector_text = _admission(entry, verdict), entry.payload.content, entry.vector_text
+    else:  # it was there when it was decided
+        raise StateError("the command that lets an entry land carries none")
+    if entry is sealed:  # a second sealing may name another credential's state; the verdict has the one that counted
+        admission = replace(admission, kid=verdict["kid"], channel=verdict["channel"])
+    admission = _placed(admission, verdict)
+    envelope = admission_sign(keyring, verdict["seal_kid"], verdict["admission_kid"], admission)
+    headers = (*common, (EVENT_ID, admission.event_id.encode()), (DECISION_HEADER, verdict["decision"].encode()))
+    value = accepted_to_bytes(envelope, content, vector_text)
+    return Output(ACCEPTED, partition, admission.tenant.encode(), value, headers)
+
+
+def _withdrawn(keyring: Keyring, verdict: dict[str, Any], partition: int, common: Headers) -> Output:
+    """Return the record of an object that a command takes out of the store."""
+    gone, tenant = verdict["withdraws"], verdict["tenant"]
+    stored = Stored(
+        object_id=gone["object_id"],
+        tenant=tenant,
+        version=verdict["sealed_offset"],
+        zone=Zone(gone["zone"]),
+        event_id=gone["event_id"],
+        content_digest=gone["content_digest"],
+        expires_ms=None,
+        withdrawn=True,
     )
-    value = accepted_to_bytes(envelope, entry.payload.content, entry.vector_text)
-    headers = (*common, (EVENT_ID, entry.payload.id.encode()), (DECISION_HEADER, verdict["decision"].encode()))
-    return Output(ACCEPTED, partition, entry.tenant.encode(), value, headers)
+    headers = (*common, (EVENT_ID, stored.event_id.encode()), (DECISION_HEADER, b"withdraw"))
+    return Output(
+        ACCEPTED, partition, tenant.encode(), withdrawal_to_bytes(keyring, verdict["seal_kid"], stored), headers
+    )
 
 
 def emit(
@@ -97,9 +147,11 @@ def emit(
     verdict: dict[str, Any],
     partition: int,
     headers: Headers,
-    opened: Sealed | None = None,
+    opened: Opened = None,
 ) -> list[Output]:
-    """Return the audit record, and the accepted or the held record where the verdict asks for one.
+    """Return the audit record, and those of what is withdrawn, lands, or is held, where the verdict asks for them.
+
+    What is withdrawn goes first: between the two, an entry is nowhere rather than in the wrong place.
 
     ``opened`` is what :func:`carried` returned for it, where it was asked already.
 
@@ -114,6 +166,8 @@ def emit(
     )
     told = ((TARGET_HEADER, verdict["target"].encode()),) if verdict.get("target") else ()
     outputs = [Output(AUDIT, partition, key, close(keyring, kid, tenant, VERDICT, verdict), (*common, *told))]
+    if verdict.get("withdraws") is not None:
+        outputs.append(_withdrawn(keyring, verdict, partition, headers))
     if verdict["object_id"] is not None:
         outputs.append(_accepted(keyring, sealed, verdict, partition, headers, opened))
     elif verdict["decision"] == Decision.QUARANTINE and isinstance(sealed.payload, Write):  # a replayed one lies there

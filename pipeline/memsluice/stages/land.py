@@ -3,6 +3,7 @@
 Stateless and waiting on the network, so it works in batches. What an accepted record can come to:
 
 * landed: a record of memory.store.v1 with its version;
+* withdrawn by a command: what lies there is removed, and the store record says so;
 * expired before it arrived: not written, what it replaces is removed, and the store record says withdrawn;
 * older than what the store has, and the gate admitted that: nothing, the newer one's record is or will be there.
   A higher version that the gate never admitted was planted: it is overwritten;
@@ -22,7 +23,7 @@ import orjson
 import structlog
 
 from memsluice.envelope.keys import Keyring, Purpose
-from memsluice.envelope.records import Stored, accepted_from_bytes, stored_to_bytes
+from memsluice.envelope.records import Stored, landing_from_bytes, stored_to_bytes
 from memsluice.envelope.seals import Admission, admission_verify_inside
 from memsluice.errors import InputError, MalformedEvent, SealError, StoreError, StoreUnavailable, WrongPartition
 from memsluice.events.partition import partition_of
@@ -39,6 +40,7 @@ from memsluice.stores.base import (
     expected_id,
     from_accepted,
     newest,
+    withdrawn,
 )
 from memsluice.topics.names import STORE
 
@@ -52,7 +54,8 @@ WARN_EVERY = 10
 _LOG = structlog.get_logger(__name__)
 _PLANTED = "the store held higher versions that the gate never admitted; they are overwritten"
 _T = TypeVar("_T")
-_Landing = tuple[Admission, StoredObject]
+_Landing = tuple[Stored, StoredObject]
+"""What the store record will say, and the object; one that is withdrawn is an expired object without content."""
 
 
 class LandStage:
@@ -87,7 +90,7 @@ class LandStage:
         """Return each record's outputs. Raises StoreUnavailable after :meth:`give_up`, ConfigError without keys."""
         self._given_up = threading.Event()
         keyring, now_ms = self._keys(), self._now_ms()
-        drafts = [self._verified(record, keyring) for record in batch]
+        drafts = [self._verified(record, keyring, now_ms) for record in batch]
         outcomes = self._settle(drafts, keyring, now_ms)
         older = sum(outcome.outcome is Outcome.OLDER for outcome in outcomes.values())
         if older:  # re-deliveries, as a rule
@@ -98,22 +101,23 @@ class LandStage:
             if isinstance(draft, InputError):
                 results.append(dead_letters(record, draft))
             else:
-                results.append(_outputs(record, draft[0], outcomes[position], keyring, kid, now_ms))
+                results.append(_outputs(record, draft[0], outcomes[position], keyring, kid))
         return results
 
-    def _verified(self, record: Record, keyring: Keyring) -> _Landing | InputError:
-        """Return the object to land, or why the record is a dead letter."""
+    def _verified(self, record: Record, keyring: Keyring, now_ms: int) -> _Landing | InputError:
+        """Return what to land or to withdraw, or why the record is a dead letter."""
         try:
             tenant = (record.key or b"").decode()
             if record.value is None:
                 raise SealError("accepted record without a value")
-            accepted = accepted_from_bytes(keyring, tenant, record.value)
-            admission = accepted.admission
+            landing = landing_from_bytes(keyring, tenant, record.value)
             if partition_of(tenant, self._partitions) != record.partition:
                 return WrongPartition(f"tenant belongs on {partition_of(tenant, self._partitions)}")
-            if expected_id(admission) != admission.object_id:
+            if isinstance(landing, Stored):
+                return landing, withdrawn(landing)
+            if expected_id(landing.admission) != landing.admission.object_id:
                 raise SealError("object id is not the one of what was admitted")
-            return admission, from_accepted(accepted)
+            return _stored(landing.admission, now_ms), from_accepted(landing)
         except (SealError, MalformedEvent, UnicodeDecodeError) as error:
             return InputError(str(error), code=SEAL_REASON)
 
@@ -174,7 +178,7 @@ class LandStage:
         return [n for n in older if not _newer(keyring, items[n], held[items[n].partition].get(items[n].object_id))]
 
     def _withdraw(self, item: StoredObject, keyring: Keyring) -> bool:
-        """Remove what an expired entry replaces; return False where the store has something newer."""
+        """Remove what was withdrawn, or what an expired entry replaces; False where the store has something newer."""
         held = self._store.admissions(item.tenant, item.zone, [item.object_id])
         if _newer(keyring, item, held.get(item.object_id)):
             return False
@@ -215,14 +219,9 @@ def _expired(item: StoredObject, now_ms: int) -> bool:
     return item.expires_ms is not None and item.expires_ms <= now_ms
 
 
-def _outputs(
-    record: Record, admission: Admission, result: UpsertResult, keyring: Keyring, kid: str, now_ms: int
-) -> list[Output]:
-    if result.outcome is Outcome.REFUSED:
-        return dead_letters(record, InputError(result.detail, code=REFUSED_REASON))
-    if result.outcome is Outcome.OLDER:
-        return []
-    stored = Stored(
+def _stored(admission: Admission, now_ms: int) -> Stored:
+    """Return what the store record says of an entry that landed, or arrived too late to."""
+    return Stored(
         object_id=admission.object_id,
         tenant=admission.tenant,
         version=admission.version,
@@ -232,6 +231,13 @@ def _outputs(
         expires_ms=admission.expires_ms,
         withdrawn=admission.expires_ms is not None and admission.expires_ms <= now_ms,
     )
-    headers = (*passed_on(record.headers), (EVENT_ID, admission.event_id.encode()))
+
+
+def _outputs(record: Record, stored: Stored, result: UpsertResult, keyring: Keyring, kid: str) -> list[Output]:
+    if result.outcome is Outcome.REFUSED:
+        return dead_letters(record, InputError(result.detail, code=REFUSED_REASON))
+    if result.outcome is Outcome.OLDER:
+        return []
+    headers = (*passed_on(record.headers), (EVENT_ID, stored.event_id.encode()))
     value = stored_to_bytes(keyring, kid, stored)
-    return [Output(STORE, record.partition, admission.object_id.encode(), value, headers)]
+    return [Output(STORE, record.partition, stored.object_id.encode(), value, headers)]

@@ -12,11 +12,11 @@ from typing import Protocol
 import numpy as np
 
 from memsluice.envelope.codec import DIMENSIONS, Vector, canonical
-from memsluice.envelope.records import Accepted, vector_bytes_of
+from memsluice.envelope.records import Accepted, Stored, vector_bytes_of
 from memsluice.envelope.seals import Admission
 from memsluice.errors import MalformedEvent
 from memsluice.events.ids import object_id, scope_owner
-from memsluice.events.models import Visibility, Zone
+from memsluice.events.models import Tier, Visibility, Zone
 
 SEARCH_MAX = 1_000
 """Most objects that one search returns."""
@@ -169,6 +169,25 @@ def from_accepted(accepted: Accepted) -> StoredObject:
         content=accepted.content,
         vector=exact_vector(vector_bytes_of(accepted.vector_text)),
         admission=canonical(accepted.envelope).decode(),
+    )
+
+
+def withdrawn(stored: Stored) -> StoredObject:
+    """Return the expired object without content that stands for a withdrawal on its way to the store."""
+    return StoredObject(
+        object_id=stored.object_id,
+        version=stored.version,
+        tenant=stored.tenant,
+        zone=stored.zone,
+        visibility="",
+        owner="",
+        namespace="",
+        event_id=stored.event_id,
+        tier=int(Tier.EXTERNAL_WEB),
+        expires_ms=0,
+        content="",
+        vector=np.zeros(0, dtype=np.float32),
+        admission="",
     )
 
 

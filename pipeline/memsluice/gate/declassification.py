@@ -1,0 +1,81 @@
+"""Declassification: two reviewers lift the label of one content, and of nothing that was made from it.
+
+What was contained moves to guidance, as a person's observed word at best (tier 3), if nothing but its label kept it
+out: it is screened again, and what that finds is nobody's to wave through here. What is held stays held, without its
+label; a release decides. Descendants that were labelled before stay so, and so does every session that saw it.
+"""
+
+from memsluice.envelope.records import Accepted
+from memsluice.events.models import Command, Tier, Write, Zone
+from memsluice.gate import landed, rates, review, ttl
+from memsluice.gate.draft import Draft
+from memsluice.gate.duplicates import ENTRY
+from memsluice.gate.memsad_state import MemsadState
+from memsluice.gate.policy import Policy
+from memsluice.gate.review import At, Carried, Held, Ruling, refused
+from memsluice.gate.rows import TenantRows
+from memsluice.gate.verdict import Decision, Finding
+
+TIER = Tier.USER_OBSERVED
+"""The best that reviewed outside content becomes: no reviewer makes it an operator's or a verified person's word."""
+
+
+def decide(
+    rows: TenantRows, command: Command, carried: Carried, policy: Policy, at: At, memsad: MemsadState | None
+) -> Ruling:
+    """Lift a label, or say why not. ``carried`` is a contained entry's accepted record; a held one needs none."""
+    if review.is_held(rows, command):
+        held = review.find(rows, command)
+        return refused(held) if isinstance(held, Finding) else _held(rows, held, command, policy, at)
+    row = landed.find(rows, command)
+    if isinstance(row, Finding):
+        return refused(row)
+    if not row["taint"]:
+        return refused(Finding("declassification.not_tainted", Decision.REJECT))
+    entry = landed.current(rows, command, row, carried)
+    if isinstance(entry, Finding):
+        return refused(entry)
+    where = landed.destination(
+        entry.admission, Zone.GUIDANCE, entry.admission.visibility, ttl.expires_ms(TIER, policy, at.now_ms)
+    )
+    against = (
+        landed.immutable(rows, entry.admission, entry.admission.visibility)
+        or landed.newer(rows, command, row, where)
+        or _screened(entry, policy, memsad)
+        or _limited(rows, command, policy, at)
+    )
+    if against is not None:
+        return refused(against)
+    lifted = {"tier": int(TIER), "taint": False, "causes": [], "decision": Decision.ACCEPT.value, "lifted": command.id}
+    return landed.move(rows, command, row, entry, where, at, "declassification.declassified", **lifted)
+
+
+def _limited(rows: TenantRows, command: Command, policy: Policy, at: At) -> Finding | None:
+    return rates.check_command(rows, command.action, policy.commands.declassifications_per_day, at.now_ms)
+
+
+def _held(rows: TenantRows, held: Held, command: Command, policy: Policy, at: At) -> Ruling:
+    row = held.row
+    lineage = rows.get(ENTRY, command.target)
+    if not row["taint"] and Tier(row["tier"]).trusted:
+        return refused(Finding("declassification.not_tainted", Decision.REJECT))
+    limited = _limited(rows, command, policy, at)
+    if limited is not None:
+        return refused(limited)
+    after = {**row, "taint": False, "causes": [], "tier": int(TIER), "lifted": command.id}
+    rows.put(review.KIND, held.row_id, after)
+    before = {"tier": row["tier"], "taint": row["taint"], "causes": row["causes"]}
+    detail = {"before": before, "after": {name: after[name] for name in before}, "known": lineage is not None}
+    return Ruling((Finding("declassification.lifted", Decision.ACCEPT, detail),), Decision.RECORD)
+
+
+def _screened(entry: Accepted, policy: Policy, memsad: MemsadState | None) -> Finding | None:
+    """Return why detection would hold the content in guidance; contained, it was only reported."""
+    admission = entry.admission
+    write = Write.model_construct(content=entry.content, key=admission.key)
+    draft = Draft(memsad=memsad, vector=entry.vector())
+    draft.screen(write, policy)
+    if draft.decision() is Decision.ACCEPT:
+        return None
+    codes = sorted(found.code for found in draft.findings if found.decision is not Decision.ACCEPT)
+    return Finding("declassification.detected", Decision.REJECT, {"codes": codes})

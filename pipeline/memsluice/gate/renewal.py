@@ -1,0 +1,27 @@
+"""Renewal on review: a person looked at an entry, and it holds for its tier's whole time once more (seed 002)."""
+
+from memsluice.events.models import Command, Tier, Zone
+from memsluice.gate import landed, ttl
+from memsluice.gate.policy import Policy
+from memsluice.gate.review import At, Carried, Ruling, refused
+from memsluice.gate.rows import TenantRows
+from memsluice.gate.verdict import Decision, Finding
+
+
+def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy, at: At) -> Ruling:
+    """Renew an entry where it lies, or say why not. Its label stays; ``carried`` is its accepted record."""
+    row = landed.find(rows, command)
+    if isinstance(row, Finding):
+        return refused(row)
+    if row["x"] is None:
+        return refused(Finding("renewal.lasts", Decision.REJECT))
+    if row.get("revoked"):
+        return refused(Finding("renewal.revoked", Decision.REJECT, {"by": row["revoked"]}))
+    entry = landed.current(rows, command, row, carried)
+    if isinstance(entry, Finding):
+        return refused(entry)
+    expires_ms = ttl.expires_ms(Tier(row["tier"]), policy, at.now_ms)
+    if expires_ms is not None and expires_ms <= row["x"]:
+        return refused(Finding("renewal.no_later", Decision.REJECT))
+    where = landed.destination(entry.admission, Zone(row["zone"]), entry.admission.visibility, expires_ms)
+    return landed.move(rows, command, row, entry, where, at, "renewal.renewed", reviewed=command.id)

@@ -94,12 +94,26 @@ class Interleaving(RuleBasedStateMachine):
         self.do(Order(self.fresh(), "operator", "protect", key, scope))
 
     @rule(
-        target=held, event=consumes(held), action=st.sampled_from(["release", "replay", "reject"]), fair=st.booleans()
+        target=held,
+        event=consumes(held),
+        action=st.sampled_from(["release", "replay", "reject", "declassify", "revoke"]),
+        fair=st.booleans(),
     )
     def is_reviewed(self, event: str, action: str, fair: bool) -> Any:
         """A reviewer decides about what is held, or somebody who may not."""
-        self.do(Order(self.fresh(), "reviewer" if fair else "operator", action, event))
+        self.do(Order(self.fresh(), "reviewer" if fair else "operator", action, event, approvals=2))
         return event
+
+    @rule(
+        event=writes,
+        action=st.sampled_from(["promote", "declassify", "revoke", "withdraw", "renew"]),
+        approvals=st.integers(1, 2),
+        digest=st.booleans(),
+        stale=st.booleans(),
+    )
+    def is_ordered(self, event: str, action: str, **command: Any) -> None:
+        """A command about an entry, landed or held."""
+        self.do(Order(self.fresh(), "reviewer", action, event, **command))
 
     @rule(span=st.sampled_from([SHORT_MS, DAYS_MS, LONG_MS]))
     def waits(self, span: int) -> None:

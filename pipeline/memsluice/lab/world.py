@@ -124,7 +124,7 @@ class World(ABC):
     def order(
         self, tenant: str, action: Action, target: str, *, by: Sequence[str] = ("reviewer",), **parameters: str
     ) -> str:
-        """Give a command about a write (or, to ``protect``, a key), once all is through, with what the gate has of it."""
+        """Give a command about a write (or to ``protect`` a key), once all is through, with what the gate has of it."""
         self.settle()
         held, accepted = self.heard.held.get((tenant, target)), self.heard.accepted.get((tenant, target))
         known = self.heard.verdicts.get((tenant, target))

@@ -151,7 +151,9 @@ def _microseconds(disk: OnDisk, count: int, parents: int) -> float:
     rounds = []
     for _ in range(ROUNDS):
         writes: list[Write] = [
-            requests.write("w", moment, who, "note", {"parents": [entry_name(chance.randrange(count)) for _ in range(parents)]})
+            requests.write(
+                "w", moment, who, "note", {"parents": [entry_name(chance.randrange(count)) for _ in range(parents)]}
+            )
             for _ in range(WRITES)
         ]
         began = time.process_time()
@@ -180,7 +182,10 @@ def lineage_bytes_per_entry(setting: Setting, count: int = ENTRIES) -> Measured:
     spread = np.array(sizes)
     table = (
         ("entries", f"{count:,} of one tenant"),
-        ("row, key included", f"{spread.mean():.0f} bytes mean, {np.quantile(spread, 0.99):.0f} p99, {spread.max()} most"),
+        (
+            "row, key included",
+            f"{spread.mean():.0f} bytes mean, {np.quantile(spread, 0.99):.0f} p99, {spread.max()} most",
+        ),
         ("row at the limit of every field", f"{largest_row():,} bytes"),
         ("on disk, compacted", f"{on_disk / 2**20:.0f} MiB, {on_disk / count:.0f} bytes an entry"),
     )

@@ -15,7 +15,7 @@ STAGED_EVERY = 5
 """One sequence in so many goes through the whole *screen* stage, crashes and re-deliveries included."""
 JOBS = 2
 PART = 500
-BREAKABLE = ("rule_1", "rule_3", "rule_4", "rule_5", "rule_7", "rule_8", "rule_9")
+BREAKABLE = ("rule_1", "rule_3", "rule_4", "rule_5", "rule_6", "rule_7", "rule_8", "rule_9")
 FOUND_WITHIN = 2_000
 """A model without one of these rules must be told from the core within so many sequences."""
 SHOWN_MAX = 5

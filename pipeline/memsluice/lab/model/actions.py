@@ -1,6 +1,6 @@
 """Actions: what happens to the system, without how it travels. The paper's READ, WRITE, PROMOTE, and the design's."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from memsluice.events.models import Origin, Tier, Visibility, Zone
 
@@ -78,10 +78,10 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A command. ``by``: operator, reviewer, user. ``digest``: whether it names the right content; ``late``: expired.
+    """A command. ``by``: operator or reviewer. ``digest``: whether it names the right content; ``late``: expired.
 
-    ``action``: protect, release, reject, replay, promote, declassify, revoke, withdraw. ``target`` is a write's id; for
-    protect the key in ``scope``. ``approvals``: how many reviewers or operators signed.
+    ``target`` is a write's id; for protect the key in ``scope``. ``approvals``: how many signed. ``stale``: it carries
+    the entry's first record, not its last.
     """
 
     id: Id
@@ -92,7 +92,7 @@ class Order:
     digest: bool = True
     late: bool = False
     approvals: int = 1
-    parameters: tuple[tuple[str, str], ...] = field(default=())
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from memsluice.lab.model.actions import Action, Actor, Crash, Event, Order, Read
 from memsluice.lab.model.production import Decided, Shelved, policy
 from memsluice.lab.model.staged import Staged
 from memsluice.lab.model.state import State
+from memsluice.lab.model.transition import step
 
 T0 = 1_780_000_000_000
 TICK_MS = 1_000
@@ -34,6 +35,7 @@ class Pair:
         self.verdict: dict[str, Any] = {}
         self._cut: float | None = None
         self._frozen: dict[tuple[Zone, Scope, str], str | None] = {}
+        self._promoted: set[str] = set()
 
     def step(self, action: Action) -> str:
         """Do one action on both sides; return where they differ or the theorem fails, "" where neither is so."""
@@ -52,12 +54,12 @@ class Pair:
         before = self.production.guidance_changes
         said = self.verdict = self.production.decide(event, self.model.now, self._cut)
         self._cut = None
-        expected = rules.step(self.model, event)
+        expected = step(self.model, event)
+        if isinstance(event, Order) and said["decision"] not in (rules.REJECT, rules.DUPLICATE):
+            self._ordered(event)
         differs = self._verdicts(expected, said) or self._theorem(event, expected, before)
         if not differs and isinstance(event, Read):
             differs = self.visible(event.actor, event.namespace, event.zone)
-        if isinstance(event, Order) and event.action == "protect" and said["decision"] == rules.RECORD:
-            self._freeze(event)
         return f"{event}: {differs}" if differs else ""
 
     def _verdicts(self, expected: rules.Verdict, said: dict[str, Any]) -> str:
@@ -78,12 +80,14 @@ class Pair:
         for (zone, scope, key), value in self._frozen.items():
             if self._value(zone, scope, key) != value:
                 return f"Part I: {key!r} in {scope} is immutable and changed"
-        untrusted = isinstance(event, Write) and not event.tier.trusted
-        if (expected.taint or untrusted) and self.production.guidance_changes != before:
+        tainted = isinstance(event, Write) and (expected.taint or not event.tier.trusted)
+        if tainted and self.production.guidance_changes != before:
             return "Part II: a tainted write changed what agents follow"
-        if self.production.guidance_changes != before:
+        if self.production.guidance_changes != before and self.verdict["object_id"] is not None:
             landed = self.production.shelf[self.verdict["object_id"]]
-            if not _stays(landed):
+            if landed.zone is Zone.GUIDANCE and (landed.taint or not landed.tier.trusted):
+                return f"Part II: {landed.writer.id} lies in guidance and is tainted"
+            if not self._stays(landed):
                 return f"Part III: {landed.visibility} of {landed.owner!r} is not the writer's own"
         return ""
 
@@ -95,10 +99,14 @@ class Pair:
         found = sorted((item.writer.id, item.writer.value) for item in shown)
         return f"visible to {who}: model {wanted}, gate {found}" if wanted != found else ""
 
-    def _freeze(self, order: Order) -> None:
-        assert order.scope is not None
-        for zone in Zone:
-            self._frozen[zone, order.scope, order.target] = self._value(zone, order.scope, order.target)
+    def _ordered(self, order: Order) -> None:
+        """Note what a command allows from now on. A reviewer's revocation is the one thing that moves the immutable."""
+        if order.action == "promote":
+            self._promoted.add(order.target)
+        if order.action == "protect" and order.scope is not None:
+            self._frozen |= {(zone, order.scope, order.target): None for zone in Zone}
+        if order.action in ("protect", "revoke", "withdraw"):
+            self._frozen = {place: self._value(*place) for place in self._frozen}
 
     def _value(self, zone: Zone, scope: Scope, key: str) -> str | None:
         for item in self.production.shelf.values():
@@ -107,10 +115,9 @@ class Pair:
                 return item.writer.value
         return None
 
-
-def _stays(item: Shelved) -> bool:
-    """Whether an item is visible in its writer's own scope alone, or shared by an operator."""
-    writer = item.writer
-    if item.visibility is Visibility.SHARED:
-        return writer.source == "operator" and item.tier is Tier.OPERATOR
-    return item.owner == (writer.actor.session if item.visibility is Visibility.SESSION else writer.actor.principal)
+    def _stays(self, item: Shelved) -> bool:
+        """Whether an item is visible in its writer's own scope alone, or shared by an operator or a promotion."""
+        writer = item.writer
+        if item.visibility is Visibility.SHARED:
+            return writer.id in self._promoted or (writer.source == "operator" and writer.tier is Tier.OPERATOR)
+        return item.owner == (writer.actor.session if item.visibility is Visibility.SESSION else writer.actor.principal)

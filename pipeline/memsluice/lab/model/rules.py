@@ -8,8 +8,8 @@ the item is kept as data in a zone of its own, from which nothing is read as gui
 from dataclasses import dataclass, replace
 
 from memsluice.events.models import Origin, Tier, Visibility, Zone
-from memsluice.lab.model.actions import Actor, Event, Observe, Order, Read, Scope, Write
-from memsluice.lab.model.state import EVENT_ID_MS, HELD_MS, LIFETIME_MS, Belief, Held, Item, Known, Session, State
+from memsluice.lab.model.actions import Actor, Observe, Read, Scope, Write
+from memsluice.lab.model.state import HELD_MS, LIFETIME_MS, Belief, Held, Item, Known, Session, State
 
 ORIGIN = {Origin.WEB: Tier.EXTERNAL_WEB, Origin.UPLOAD: Tier.EXTERNAL_WEB}
 """Every other origin is a tool or a skill."""
@@ -32,30 +32,6 @@ class Verdict:
     until: int | None = None
 
 
-def step(state: State, event: Event) -> Verdict:
-    """Do one transition. An event id that was seen is the same event again, or another one that takes its id."""
-    first = _first(state, event.id)
-    if first == event:
-        return Verdict(DUPLICATE)
-    if isinstance(event, Write):
-        verdict = _write(state, event, repeated=first is not None)
-    elif isinstance(event, Order):
-        verdict = Verdict(REJECT) if first is not None else order(state, event)
-    else:
-        verdict = _seen(state, event, repeated=first is not None)
-    if event.id not in state.events or not state.alive(state.events[event.id][1]):
-        state.events[event.id] = (event, state.now + EVENT_ID_MS)
-    return verdict
-
-
-def _first(state: State, event_id: str) -> Event | None:
-    seen = state.events.get(event_id)
-    if seen is not None and state.alive(seen[1]):
-        return seen[0]
-    lineage = state.lineage(event_id)
-    return None if lineage is None else lineage.event
-
-
 def _enter(state: State, actor: Actor, *, opening: bool) -> tuple[Session, bool]:
     """Bind a session by its first event, for good by the platform; return it, and whether the actor is its own."""
     session = state.session(actor.session)
@@ -67,7 +43,7 @@ def _enter(state: State, actor: Actor, *, opening: bool) -> tuple[Session, bool]
     return state.use(actor.session, session), own
 
 
-def _seen(state: State, event: Read | Observe, *, repeated: bool) -> Verdict:
+def seen(state: State, event: Read | Observe, *, repeated: bool) -> Verdict:
     """Rule 1 (READ): B' = B and b_m, which carries m.tau. An observation adds a belief that never was an item.
 
     Something that was refused has been seen all the same.
@@ -136,41 +112,46 @@ def _sigma(state: State, write: Write, tier: Tier) -> Scope:
     return Scope(visibility, owner[visibility], write.namespace)
 
 
-def judge(state: State, write: Write, tau: Belief) -> str:
-    """Rules 2 to 5 on a labelled write."""
+def immutable(state: State, sigma: Scope, key: str | None) -> bool:
+    """Rule 3: iota(k) = 1."""
+    return key is not None and (sigma, key) in state.immutable and state.keeps("rule_3")
+
+
+def judge(state: State, write: Write, tau: Belief, *, lifted: bool = False) -> str:
+    """Rules 2 to 5 on a labelled write. ``lifted``: it was declassified, whoever its principal is."""
     refused = REJECT if state.strict else CONTAIN
-    sigma = _sigma(state, write, tau.tier)
-    if write.key is not None and (sigma, write.key) in state.immutable and state.keeps("rule_3"):
-        return REJECT  # Rule 3: iota(k) = 1
+    if immutable(state, _sigma(state, write, tau.tier), write.key):
+        return REJECT  # Rule 3
     if tau.tau and state.keeps("rule_4"):
         return refused  # Rule 4: exists b in deps with tau(b) = 1
-    if not write.tier.trusted and state.keeps("rule_5"):
+    if not write.tier.trusted and not lifted and state.keeps("rule_5"):
         return refused  # Rule 5: pi = UNTRUSTED
     return ACCEPT  # Rule 2
 
 
-def _write(state: State, write: Write, *, repeated: bool) -> Verdict:
+def write(state: State, write: Write, *, repeated: bool) -> Verdict:
+    """WRITE: label it, judge it, and what content checks and doubts about its sender add."""
     _session, own = _enter(state, write.actor, opening=False)
     tau = label(write, ancestors(state, write))
-    ruled = judge(state, write, tau)
     doubtful = repeated or not own
+    decision = decide(state, write, judge(state, write, tau), doubtful=doubtful)
+    new = state.lineage(write.id) is None  # another content under a known id takes over no lineage
+    if decision in (ACCEPT, CONTAIN):
+        return land(state, write, tau, decision, state.number)
+    if new:
+        belief = replace(tau, tau=tau.tau or not tau.tier.trusted)
+        state.known[write.id] = Known(belief, None, state.now + HELD_MS, write, state.number)
+    if decision is HOLD and not repeated:
+        state.held[write.id] = Held(write, tau, doubtful, state.now + HELD_MS, state.number)
+    return Verdict(decision, tau.tier, tau.tau)
+
+
+def decide(state: State, write: Write, ruled: str, *, doubtful: bool) -> str:
+    """Return the strongest of what the rules say, a content check, and a doubt. What is contained is only reported."""
     asked = [ruled, HOLD if doubtful else ACCEPT]
     if write.suspect and (ruled is not CONTAIN or doubtful or state.hold_contained):
         asked.append(HOLD)
-    decision = max(asked, key=STRENGTH.index)
-    landed = decision in (ACCEPT, CONTAIN)
-    until = lifetime(state, tau.tier) if landed else state.now + HELD_MS
-    if state.lineage(write.id) is None:  # another content under a known id takes over no lineage
-        remember(state, write, tau, landed=landed, until=until)
-    if decision is HOLD and not repeated:
-        state.held[write.id] = Held(write, tau, doubtful, state.now + HELD_MS)
-    return land(state, write, tau, decision) if landed else Verdict(decision, tau.tier, tau.tau)
-
-
-def remember(state: State, write: Write, tau: Belief, *, landed: bool, until: int | None) -> None:
-    """Keep b_m of a write, for those that come after. An untrusted principal's item taints whoever reads it."""
-    belief = replace(tau, tau=tau.tau or not tau.tier.trusted)
-    state.known[write.id] = Known(belief, landed, until, write)
+    return max(asked, key=STRENGTH.index)
 
 
 def lifetime(state: State, tier: Tier) -> int | None:
@@ -179,65 +160,15 @@ def lifetime(state: State, tier: Tier) -> int | None:
     return None if life is None else state.now + life
 
 
-def land(state: State, write: Write, tau: Belief, decision: str) -> Verdict:
-    """Rule 2: M' = M[k -> (k, v, pi, tau, iota(k), sigma)]; what is contained goes to the other zone."""
+def land(state: State, write: Write, tau: Belief, decision: str, number: int) -> Verdict:
+    """Rule 2: M' = M[k -> (k, v, pi, tau, iota(k), sigma)]; what is contained goes to the other zone.
+
+    An untrusted principal's item taints whoever reads it, whether or not something tainted it.
+    """
     zone = Zone.EXTERNAL if decision is CONTAIN else Zone.GUIDANCE
     sigma, until = _sigma(state, write, tau.tier), lifetime(state, tau.tier)
     slot = (zone, sigma, write.key if write.key is not None else write.id, write.key is not None)
-    state.memory[slot] = Item(write.id, write.value, write.actor.principal, tau.tier, tau.tau, until)
+    state.memory[slot] = Item(write.id, write.value, write.actor.principal, tau.tier, tau.tau, until, number)
+    belief = replace(tau, tau=tau.tau or not tau.tier.trusted)
+    state.known[write.id] = Known(belief, slot, until, write, number, landings=1)
     return Verdict(decision, tau.tier, tau.tau, zone, sigma.visibility, until)
-
-
-def order(state: State, command: Order) -> Verdict:
-    """Commands of the design: who may give which, and what none of them overrides."""
-    by = {"protect": "operator", "release": "reviewer", "reject": "reviewer", "replay": "reviewer"}
-    if command.late or by.get(command.action) != command.by:
-        return Verdict(REJECT)
-    if command.action == "protect":
-        return _protect(state, command)
-    held = state.held.get(command.target)
-    if held is None or not held.open or not state.alive(held.until) or not command.digest:
-        return Verdict(REJECT)
-    if command.action == "reject":
-        state.held[command.target] = replace(held, open=False)
-        return Verdict(RECORD)
-    return _release(state, held) if command.action == "release" else _replay(state, held)
-
-
-def _protect(state: State, command: Order) -> Verdict:
-    """iota(k) := 1. No transition sets it back."""
-    assert command.scope is not None
-    if (command.scope, command.target) in state.immutable:
-        return Verdict(REJECT)
-    state.immutable.add((command.scope, command.target))
-    return Verdict(RECORD)
-
-
-def _release(state: State, held: Held) -> Verdict:
-    """A release overrides what detection found: never taint, never a doubt about sender or id, never iota."""
-    if (held.label.tau and state.keeps("rule_7")) or held.doubtful:
-        return Verdict(REJECT)
-    decision = judge(state, held.write, held.label)
-    return Verdict(REJECT) if decision is REJECT else _settle(state, held, held.label, decision)
-
-
-def _replay(state: State, held: Held) -> Verdict:
-    """A replay judges anew; taint never falls: what tainted then and what taints now both do."""
-    write = held.write
-    tau = label(write, [*ancestors(state, write), held.label])
-    ruled = judge(state, write, tau)
-    asked = [ruled, HOLD if held.doubtful else ACCEPT]
-    if write.suspect and (ruled is not CONTAIN or held.doubtful or state.hold_contained):
-        asked.append(HOLD)
-    decision = max(asked, key=STRENGTH.index)
-    if decision in (ACCEPT, CONTAIN):
-        return _settle(state, held, tau, decision)
-    state.held[write.id] = replace(held, label=tau, open=decision is HOLD)
-    return Verdict(decision, tau.tier, tau.tau)
-
-
-def _settle(state: State, held: Held, tau: Belief, decision: str) -> Verdict:
-    write = held.write
-    remember(state, write, tau, landed=True, until=lifetime(state, tau.tier))
-    state.held[write.id] = replace(held, label=tau, open=False)
-    return land(state, write, tau, decision)

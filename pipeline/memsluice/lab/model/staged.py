@@ -6,12 +6,13 @@ again.
 
 from typing import Any
 
-from memsluice.envelope.records import accepted_from_bytes
+from memsluice.envelope.records import Accepted, landing_from_bytes
 from memsluice.envelope.seals import Admission, Sealed, open_, sealed_to_bytes
 from memsluice.errors import StateError
 from memsluice.events.names import VERDICT
 from memsluice.gate.policy import Policy
-from memsluice.lab.model.production import KEYRING, PARTITION, SEAL_KID, TENANT, VECTOR, Decided
+from memsluice.gate.review import Carried
+from memsluice.lab.model.production import KEYRING, PARTITION, SEAL_KID, TENANT, VECTOR, Decided, Shelved
 from memsluice.stages.records import Output, Record
 from memsluice.stages.screen import ScreenStage
 from memsluice.topics import names
@@ -24,6 +25,8 @@ class Staged(Decided):
         super().__init__(in_force)
         self._stage = self._started()
         self._done: list[tuple[Record, list[Output]]] = []
+        self._last: Accepted | None = None
+        self._texts: dict[int, str] = {}
 
     def _started(self) -> ScreenStage:
         return ScreenStage(lambda: KEYRING, lambda _tenant: self.policy, names.PARTITIONS, now_ms=lambda: 1)
@@ -31,7 +34,7 @@ class Staged(Decided):
     def _vector(self) -> str | None:
         return VECTOR
 
-    def _decided(self, sealed: Sealed, carried: Sealed | None, cut: float | None) -> dict[str, Any]:
+    def _decided(self, sealed: Sealed, carried: Carried, cut: float | None) -> dict[str, Any]:
         value = sealed_to_bytes(KEYRING, SEAL_KID, sealed)
         place, at = sealed.position.offset, sealed.position.append_ms
         record = Record(names.SEALED, PARTITION, place, TENANT.encode(), value, (), at)
@@ -47,10 +50,28 @@ class Staged(Decided):
         self.rows.change(changes)
         self._done.append((record, list(step.outputs)))
         verdict: dict[str, Any] = open_(KEYRING, TENANT, VERDICT, step.outputs[0].value or b"")
+        self._last = None
         for output in step.outputs[1:]:
-            if output.topic == names.ACCEPTED:
-                _check(accepted_from_bytes(KEYRING, TENANT, output.value or b"").admission, verdict)
+            landing = (
+                landing_from_bytes(KEYRING, TENANT, output.value or b"") if output.topic == names.ACCEPTED else None
+            )
+            if isinstance(landing, Accepted):
+                _check(landing.admission, verdict)
+                self._last = landing
+                self._texts[id(landing)] = (output.value or b"").decode()
         return verdict
+
+    def _accepted(self, name: str, item: Shelved) -> Accepted:
+        """Return the record itself."""
+        if self._last is None:
+            raise StateError("what landed has no accepted record")
+        return self._last
+
+    def _record(self, carried: Sealed | Accepted) -> str:
+        """Return the very bytes: a held write's as *seal* signed it, an entry's as *screen* did."""
+        if isinstance(carried, Accepted):
+            return self._texts[id(carried)]
+        return sealed_to_bytes(KEYRING, SEAL_KID, carried).decode()
 
     def redeliver(self, back: int) -> str:
         """As :meth:`Decided.redeliver`: the answer's very bytes again, or nothing where it is forgotten."""

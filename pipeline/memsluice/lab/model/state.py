@@ -37,12 +37,24 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is remembered of a write for those that name it as parent or were given it: b_m, and whether m landed."""
+    """What is remembered of a write for those that name it as parent or were given it: b_m, and where m lies.
+
+    ``slot`` is None where it did not land, or was taken out; ``number`` its write's place in the log; ``landings`` how
+    often it landed, by moves and renewals; ``revoked``: a reviewer took its good name.
+    """
 
     belief: Belief
-    landed: bool
+    slot: Slot | None
     until: int | None
-    event: Event
+    event: Write
+    number: int
+    landings: int = 0
+    revoked: bool = False
+
+    @property
+    def landed(self) -> bool:
+        """Whether it lies somewhere."""
+        return self.slot is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,7 @@ class Item:
     tier: Tier
     tau: bool
     until: int | None
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +83,19 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A write that waits for a reviewer. ``doubtful``: its sender or its id is in doubt, which nobody overrides."""
+    """A write that waits for a reviewer. ``doubtful``: its sender or its id is in doubt, which nobody overrides.
+
+    ``lifted``: two reviewers declassified it; ``revoked``: one distrusts it.
+    """
 
     write: Write
     label: Belief
     doubtful: bool
     until: int
+    number: int
     open: bool = True
+    lifted: bool = False
+    revoked: bool = False
 
 
 @dataclass(slots=True)
@@ -97,6 +116,8 @@ class State:
     immutable: set[tuple[Scope, str]] = field(default_factory=set)
     events: dict[str, tuple[Event, int]] = field(default_factory=dict)
     held: dict[str, Held] = field(default_factory=dict)
+    number: int = 0
+    """How many events there were."""
 
     def keeps(self, rule: str) -> bool:
         """Say whether a rule is in force."""

@@ -44,8 +44,8 @@ operator's. No two of the middle one fall into another's retention by a margin, 
 LENGTH_MIN, LENGTH_MAX, OPENINGS = 4, 24, 2
 PARENTS_MAX = 3
 ACTIONS, WEIGHTS = zip(
-    ("write", 40), ("observe", 9), ("read", 14), ("protect", 4), ("review", 10), ("wait", 6), ("crash", 3),
-    ("redeliver", 3), ("open", 5), ("repeat", 4), strict=True,
+    ("write", 40), ("observe", 9), ("read", 14), ("protect", 4), ("review", 10), ("landed", 10), ("wait", 6),
+    ("crash", 3), ("redeliver", 3), ("open", 5), ("repeat", 4), strict=True,
 )  # fmt: skip
 
 
@@ -152,6 +152,28 @@ class Walk:
         action = chance.choices(("release", "replay", "reject"), (5, 5, 1))[0]
         digest, late = chance.random() < 0.93, chance.random() < 0.05
         return Order(self._fresh(), by, action, target, digest=digest, late=late)
+
+    def _landed(self) -> Order:
+        """A command about an entry, mostly one that can be carried out."""
+        chance = self._chance
+        action = chance.choices(("promote", "declassify", "revoke", "withdraw", "renew"), (5, 5, 3, 2, 2))[0]
+        lies = [name for name, known in self._state.known.items() if known.landed]
+        held = [name for name, one in self._state.held.items() if one.open]
+        if action == "declassify":
+            lies = [name for name in lies if self._state.known[name].belief.tau]
+        fit = held if held and action in ("declassify", "revoke") and chance.random() < 0.3 else lies
+        target = chance.choice(fit) if fit and chance.random() < 0.9 else self._some()
+        by = "reviewer" if chance.random() < 0.9 else "operator"
+        return Order(
+            self._fresh(),
+            by,
+            action,
+            target,
+            digest=chance.random() < 0.95,
+            late=chance.random() < 0.03,
+            approvals=2 if chance.random() < 0.85 else 1,
+            stale=chance.random() < 0.2,
+        )
 
     def _wait(self) -> Wait:
         span = self._chance.choices((SHORT_MS, DAYS_MS, LONG_MS), (6, 3, 2))[0]

@@ -124,8 +124,9 @@ class World(ABC):
     def order(
         self, tenant: str, action: Action, target: str, *, by: Sequence[str] = ("reviewer",), **parameters: str
     ) -> str:
-        """Give a command about a write (or to ``protect`` a key), once all is through, with what the gate has of it."""
-        self.settle()
+        """Give a command about a write (or to ``protect`` a key), with what the gate has of it once all is through."""
+        if action is not Action.PROTECT:
+            self.settle()
         held, accepted = self.heard.held.get((tenant, target)), self.heard.accepted.get((tenant, target))
         known = self.heard.verdicts.get((tenant, target))
         digest = known["content_digest"] if known is not None and action is not Action.PROTECT else None

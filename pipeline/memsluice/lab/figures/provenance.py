@@ -83,18 +83,15 @@ _NOTE = (
 
 def _vectors(world: World, found: Through, name: str, texts: Sequence[str]) -> bool:
     """Play one vector over every source; return whether the victims' identity files are what they were."""
-    tenant, attempts = name.lower(), dict[str, Stage]()
-    unharmed = []
-    for number, source in enumerate(SOURCES):
-        at = prepared(world, tenant, source)
-        before = _soul(at)
-        ids = VECTORS[name](at, texts[number])
-        attempts |= dict.fromkeys(ids, at)
-        shown = {id for viewer in ("asks", "a5-victim") for id in _shown(at, viewer, texts[number])}
+    tenant = name.lower()
+    stages = [prepared(world, tenant, source) for source in SOURCES]
+    before = [_soul(at) for at in stages]
+    tried = [VECTORS[name](at, text) for at, text in zip(stages, texts, strict=False)]
+    for at, text, ids in zip(stages, texts, tried, strict=False):
+        shown = {id for viewer in ("asks", "a5-victim") for id in _shown(at, viewer, text)}
         reached = [id for id in ids if world.said(tenant, id)["zone"] == Zone.GUIDANCE or id in shown]
         found.add(f"{name} from {len(SOURCES)} sources", len(ids), reached)
-        unharmed.append(before == _soul(at) == sha256(IDENTITY.encode()).hexdigest())
-    return all(unharmed)
+    return set(before) == {_soul(at) for at in stages} == {sha256(IDENTITY.encode()).hexdigest()}
 
 
 def _shown(at: Stage, name: str, question: str) -> set[str]:

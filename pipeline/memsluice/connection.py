@@ -23,6 +23,11 @@ BOOTSTRAP_VARIABLE = "MEMSLUICE_BOOTSTRAP"
 FILE_BYTES_MAX = 1024 * 1024
 
 
+def deployment_named() -> bool:
+    """Tell whether the environment names a broker and a store."""
+    return bool(os.environ.get(FILE_VARIABLE) or os.environ.get(BOOTSTRAP_VARIABLE))
+
+
 class Connection(BaseModel):
     """Addresses and credentials of one deployment."""
 

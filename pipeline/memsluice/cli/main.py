@@ -21,6 +21,13 @@ PARTS: dict[str, str] = {
     "demo": "See it work: a working day of three tenants, with every kind of attack.",
     "recall": "Ask a tenant's memory; only verified entries are shown.",
     "trace": "The whole life of an event id: who, when, which rule, which numbers, where it is now.",
+    "lineage": "What an entry was made from, and why it is tainted.",
+    "blast-radius": "Everything that was made from an entry or a source.",
+    "revoke": "Contain or remove an entry, or all that a source led to.",
+    "promote": "Share an untainted entry with everybody of its tenant.",
+    "declassify": "Lift the label of one content; two reviewers sign.",
+    "renew": "Let a reviewed entry hold for its time once more.",
+    "approve": "Add the other signature to a proposed command.",
     "quarantine": "Held writes: see why, release or reject them.",
     "top": "The stream as it runs: rates, lag, verdicts, what waits, calibration.",
     "stack": "A real Kafka and Weaviate on this machine, without containers.",
@@ -52,7 +59,7 @@ class LazyGroup(TyperGroup):
         if self._listing:
             return TyperCommand(cmd_name, help=PARTS[cmd_name])
         try:
-            module = importlib.import_module(f"memsluice.cli.{cmd_name}")
+            module = importlib.import_module(f"memsluice.cli.{cmd_name.replace('-', '_')}")
         except ImportError as error:
             raise ConfigError(f"`memsluice {cmd_name}` cannot be loaded: {error}") from error
         return typer.main.get_command(module.app)

@@ -147,8 +147,9 @@ def _decide(
 
     from memsluice.cli.quarantine_show import answered, to_be_signed
     from memsluice.events.models import Action
+    from memsluice.inspect.answers import Bookmark
     from memsluice.quarantine.entries import Outcome
-    from memsluice.quarantine.order import Bookmark, answers, order
+    from memsluice.quarantine.order import answers, order
     from memsluice.topics.names import PARTITIONS
 
     console = Console(highlight=False)

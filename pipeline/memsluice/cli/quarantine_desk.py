@@ -39,7 +39,7 @@ def open_desk(home: Path | None) -> Iterator["Desk"]:
 
     Raises ConfigError, in one sentence, where there is neither.
     """
-    from memsluice.cli.recall import deployment_named
+    from memsluice.connection import deployment_named
     from memsluice.home import Home
     from memsluice.quarantine import desk
     from memsluice.stack.control import is_running

@@ -51,10 +51,10 @@ def _indented(text: str, style: str = "") -> RenderableType:
 
 def review(seen: Seen, now_ms: int) -> RenderableType:
     """Return the whole view of an entry."""
-    return _grid(lines(seen, now_ms, words))
+    return grid(lines(seen, now_ms, words))
 
 
-def _grid(told: list[Line]) -> RenderableType:
+def grid(told: list[Line]) -> RenderableType:
     """Return labels beside texts; a text that is wrapped stays in its column, so that none can look like a label."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, style="bold")
@@ -101,17 +101,21 @@ def to_be_signed(seen: Seen, command: Command, signer: str) -> RenderableType:
         *([("lands as", _landing(seen))] if command.action is Action.RELEASE else []),
     ]
     told = [Line(label, (Piece(visible(value)),)) for label, value in fields]
-    return _grid([*told, Line("content", marked(entry.write.content))])
+    return grid([*told, Line("content", marked(entry.write.content))])
 
 
 def _landing(seen: Seen) -> str:
     """Return what the gate will make of a release, as far as the verdict tells."""
     verdict, write = seen.entry.verdict, seen.entry.write
-    if verdict["taint"]:
+    if seen.tainted:
         return "nothing: it is tainted, and stays held"
-    zone = "outside content, as data" if verdict["tier"] > 3 else "guidance"
+    lifted = bool(verdict["taint"]) or verdict["tier"] > 3
+    lifted = lifted and any(one.outcome is Outcome.DECLASSIFIED for one in seen.others)
+    zone = "outside content, as data" if verdict["tier"] > 3 and not lifted else "guidance"
     key = getattr(write, "key", None)
-    return f"{zone}, tier {verdict['tier']}" + ("" if key is None else f"; replaces what stands under key {key}")
+    return f"{zone}, tier {3 if lifted else verdict['tier']}" + (
+        "" if key is None else f"; replaces what stands under key {key}"
+    )
 
 
 def answered(ruled: Ruled | None, command: Command, wait_s: float) -> Text:

@@ -128,18 +128,10 @@ def open_place(home: Path | None, tenant: str) -> Iterator[Place]:
 
 def on_broker(place: "HomeFiles", home: Path | None) -> bool:
     """Whether commands go to a broker: the home's stack runs, or the environment names a deployment."""
+    from memsluice.connection import deployment_named
     from memsluice.stack.control import is_running
 
     return is_running(place.layout) or (home is None and deployment_named())
-
-
-def deployment_named() -> bool:
-    """Tell whether the environment names a broker and a store."""
-    import os
-
-    from memsluice.connection import BOOTSTRAP_VARIABLE, FILE_VARIABLE
-
-    return bool(os.environ.get(FILE_VARIABLE) or os.environ.get(BOOTSTRAP_VARIABLE))
 
 
 def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> Place:

@@ -62,7 +62,7 @@ def audit_topic(home: Path | None) -> Iterator["KafkaAudit | LocalAudit"]:
 
     Raises ConfigError where there is neither.
     """
-    from memsluice.cli.recall import deployment_named
+    from memsluice.connection import deployment_named
     from memsluice.home import Home
     from memsluice.stack.control import is_running
 

@@ -36,8 +36,11 @@ NEEDED = frozenset({
 """What a verdict of any version has. Whatever was added since is looked up as absent in old records."""
 ORDERS = frozenset({
     Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL, Action.DECLASSIFY, Action.PROMOTE, Action.WITHDRAW,
+    Action.REVOKE, Action.RENEW,
 })  # fmt: skip
 """Commands whose target is an event id; that of ``protect`` is a key, and might be worded like one."""
+OF_A_SESSION = frozenset({"revocation.session", "revocation.unknown_session"})
+"""Findings that say that a revocation's target was a session all the same."""
 
 
 class Kind(StrEnum):
@@ -63,6 +66,7 @@ class Standing(StrEnum):
     HELD = "held"
     REFUSED = "refused"
     REPLACED = "replaced"
+    WITHDRAWN = "withdrawn"
     EXPIRED = "expired"
     RECORDED = "recorded"
 
@@ -92,12 +96,40 @@ class Attempt:
     @property
     def places(self) -> bool:
         """Whether its verdict says where the entry is from then on: a decision, or an order that was carried out."""
-        if self.kind is Kind.ORDER and self.verdict["action"] == Action.REPLAY:
-            return replayed(self.verdict)
-        if self.kind is Kind.ORDER:
-            done = self.verdict["decision"] not in (Decision.REJECT, Decision.DUPLICATE)
-            return done and self.verdict["action"] in (Action.RELEASE, Action.REJECT)
-        return self.kind in GOVERNING
+        return moves(self.verdict) if self.kind is Kind.ORDER else self.kind in GOVERNING
+
+
+def standing(verdict: Mapping[str, Any], now_ms: int, *, replaced: bool) -> Standing:
+    """Return where an entry is now (Unix ms), by the verdict that placed it last."""
+    if verdict["object_id"] is not None:
+        if replaced:
+            return Standing.REPLACED
+        if verdict["expires_ms"] is not None and verdict["expires_ms"] <= now_ms:
+            return Standing.EXPIRED
+        return Standing(verdict["zone"])
+    if verdict.get("withdraws") is not None:
+        return Standing.WITHDRAWN
+    if verdict["decision"] == Decision.QUARANTINE:
+        return Standing.HELD
+    if verdict["decision"] in (Decision.REJECT, Decision.DUPLICATE) or verdict.get("action") == Action.REJECT:
+        return Standing.REFUSED
+    return Standing.RECORDED
+
+
+def moves(verdict: Mapping[str, Any]) -> bool:
+    """Whether the verdict on a command says where its entry is from then on."""
+    if verdict["action"] == Action.REPLAY:
+        return replayed(verdict)
+    if verdict["decision"] in (Decision.REJECT, Decision.DUPLICATE):
+        return False
+    placed = verdict["object_id"] is not None or verdict.get("withdraws") is not None
+    return verdict["action"] == Action.REJECT or (verdict["action"] in ORDERS and placed)
+
+
+def target_of(verdict: Mapping[str, Any]) -> str | None:
+    """Return the event id that a command is about; None where it is about something else, or it is no command."""
+    of_a_session = any(finding["code"] in OF_A_SESSION for finding in verdict["findings"])
+    return str(verdict["target"]) if verdict.get("action") in ORDERS and not of_a_session else None
 
 
 def replayed(verdict: Mapping[str, Any]) -> bool:
@@ -142,18 +174,7 @@ class Life:
 
     def standing(self, now_ms: int) -> Standing:
         """Return where the entry is now (Unix ms)."""
-        verdict = self.placing.verdict
-        if verdict["object_id"] is not None:
-            if self.replaced is not None:
-                return Standing.REPLACED
-            if verdict["expires_ms"] is not None and verdict["expires_ms"] <= now_ms:
-                return Standing.EXPIRED
-            return Standing(verdict["zone"])
-        if verdict["decision"] == Decision.QUARANTINE:
-            return Standing.HELD
-        if verdict["decision"] in (Decision.REJECT, Decision.DUPLICATE) or verdict.get("action") == Action.REJECT:
-            return Standing.REFUSED
-        return Standing.RECORDED
+        return standing(self.placing.verdict, now_ms, replaced=self.replaced is not None)
 
     def landed_anyway(self) -> bool:
         """Whether shadow mode landed what would have been held or refused."""
@@ -238,7 +259,7 @@ class Collector:
         if verdict is None:
             return
         wanted = self._event_ids.values()
-        target = verdict.get("target") if verdict.get("action") in ORDERS else None
+        target = target_of(verdict)
         if verdict["event_id"] in wanted:
             self._add(verdict["event_id"], verdict, record, order=False)
         if target in wanted:

@@ -41,6 +41,7 @@ STANDING_STYLES = {
     Standing.HELD: "yellow",
     Standing.REFUSED: "red",
     Standing.REPLACED: "dim",
+    Standing.WITHDRAWN: "red",
     Standing.EXPIRED: "dim",
     Standing.RECORDED: "green",
 }
@@ -56,6 +57,7 @@ CAUSE_WORDS = {
     "unknown": "declared parent that nobody knows:",
     "not_landed": "declared parent that never landed:",
     "recalled": "its session was given this entry:",
+    "revoked": "revoked by the order:",
     "unverified": "its session published what was refused:",
     "web": "its session saw a page:",
     "tool": "its session saw a tool's answer:",
@@ -142,6 +144,8 @@ def _standing_words(life: Life, now_ms: int) -> str:
             return f"replaced at {moment(life.replaced.decided_ms)} by the later write {later}"
         case Standing.EXPIRED:
             return f"expired at {moment(expires_ms)}, was in {verdict['zone']}"
+        case Standing.WITHDRAWN:
+            return f"taken out of memory at {moment(verdict['decided_ms'])}{ordered}"
         case Standing.HELD:
             return f"held for review, in {QUARANTINE}"
         case Standing.REFUSED:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,19 +9,20 @@ from typing import Any
 
 from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
-from memsluice.errors import ConfigError, NotDelivered
+from memsluice.errors import ConfigError
 from memsluice.events.models import Command
-from memsluice.events.names import EVERYBODY, EventType
+from memsluice.events.names import EVERYBODY
 from memsluice.events.partition import partition_of
 from memsluice.gate.activation import APPROVALS
 from memsluice.home import Home
 from memsluice.inspect.collect import AuditTopic
 from memsluice.keyfiles import SigningCredential
 from memsluice.keystore import KeyStore
+from memsluice.orders import desk as orders
+from memsluice.orders.signing import sign
 from memsluice.policies.history import answers
-from memsluice.topics.names import AUDIT, COMMANDS, PARTITIONS, USER_OPERATOR
+from memsluice.topics.names import PARTITIONS
 
-ACKNOWLEDGED_S = 15.0
 POLL_S = 0.2
 
 Publish = Callable[[Command, Sequence[SigningCredential]], None]
@@ -74,50 +74,16 @@ class PolicyDesk:
 
 def on_kafka(home: Path | None, closing: ExitStack) -> PolicyDesk:
     """Return the desk of a running stack, or of the deployment that the environment names. Raises ConfigError."""
-    from memsluice.connection import Connection
-    from memsluice.inspect.audit_kafka import KafkaAudit
-    from memsluice.producer.publisher import Options
-    from memsluice.producer.writer import OperatorChannel
-
-    connection, keys = Connection.load(home), KeyStore(home)
-    audit = KafkaAudit.of(connection, topic=AUDIT)
-    closing.callback(audit.close)
-    options = Options(delivery_seconds=ACKNOWLEDGED_S, linger_ms=0)
-
-    def publish(command: Command, approvers: Sequence[SigningCredential]) -> None:
-        paths = [keys.credential_path(held.kid) for held in approvers]
-        with OperatorChannel(connection.confluent(USER_OPERATOR), paths, options, topic=COMMANDS) as channel:
-            everywhere = command.tenant == EVERYBODY
-            pending = channel.publish_to_all(command) if everywhere else [channel.publish(command)]
-            try:
-                for receipt in pending:
-                    receipt.result(ACKNOWLEDGED_S + 1)
-            except FutureTimeout:
-                raise NotDelivered("the broker did not acknowledge the command", event_id=command.id) from None
-
-    return PolicyDesk(audit.name, audit, keys, publish, lambda: None)
+    return _governing(orders.on_kafka(home, closing))
 
 
 def embedded(home: Home, closing: ExitStack) -> PolicyDesk:
     """Return the desk of a home's embedded log. Raises ConfigError where there is none."""
-    from memsluice.assembly import Assembly
-    from memsluice.inspect.audit_log import LocalAudit
-    from memsluice.producer.build import build
-    from memsluice.producer.credentials import check
-    from memsluice.quarantine.desk import settling
+    return _governing(orders.embedded(home, closing))
 
-    assembly = Assembly(home, KeyStore(home.path))
-    log = assembly.local_log()
-    closing.callback(log.close)
 
+def _governing(desk: orders.Desk) -> PolicyDesk:
     def publish(command: Command, approvers: Sequence[SigningCredential]) -> None:
-        for held in approvers:
-            check(held, EventType.COMMAND, command, wall_ms())
-        signers = [held.signer() for held in approvers]
-        message = build(command, signers, source=f"urn:memsluice:operator:{approvers[0].kid}")
-        partitions = range(PARTITIONS) if command.tenant == EVERYBODY else (None,)
-        for partition in partitions:
-            log.append(COMMANDS, message.key, message.value, message.headers, append_ms=wall_ms(), partition=partition)
+        desk.publish([sign(command, approvers, wall_ms())])
 
-    audit = LocalAudit(log, name=f"the embedded log in {home.path}", topic=AUDIT)
-    return PolicyDesk(audit.name, audit, assembly.keys, publish, settling(assembly, closing))
+    return PolicyDesk(desk.name, desk.audit, desk.keys, publish, desk.settle)

@@ -10,6 +10,7 @@ from memsluice.events.names import EVERYBODY
 from memsluice.gate import policy as policies
 from memsluice.gate.activation import digest_of, text_of
 from memsluice.inspect.collect import AuditTopic
+from memsluice.policies.diff import between
 from memsluice.policies.history import in_force
 from memsluice.producer import requests
 from memsluice.topics.names import PARTITIONS
@@ -46,3 +47,14 @@ def _command(
     return requests.command(
         command_id, now, tenant, Action.ACTIVATE, name, expires, digest=digest, reason=why, policy=text
     )
+
+
+def in_words(audit: AuditTopic, keyring: Keyring, command: Command) -> dict[str, tuple[str, str]]:
+    """Return what an activation changes, field by field, against what the audit says is in force."""
+    found = in_force(audit, keyring, command.tenant, PARTITIONS)
+    before = policies.PolicySet(policies.default().default, {}) if found is None else found.policies()
+    after = policies.default() if command.policy is None else policies.parse(command.policy)
+    told = {
+        f"{change.who}: {change.field}": (str(change.before), str(change.after)) for change in between(before, after)
+    }
+    return told or {"policy": (before.default.digest, after.default.digest)}

@@ -58,10 +58,26 @@ def build(
     :mod:`memsluice.producer.tracing`). ``structured`` puts attributes and data into the value. Raises LimitExceeded
     where the gate would refuse the message for its size.
     """
+    return wrap(payload, envelope_of(payload, signers), source=source, traceparent=traceparent, structured=structured)
+
+
+def envelope_of(payload: AnyPayload, signers: Sequence[dsse.Signer]) -> dict[str, Any]:
+    """Return the envelope of a payload, signed by every signer over its exact bytes."""
+    return dsse.sign(payload_type(event_type_of(payload).value), payload.model_dump_json().encode(), signers)
+
+
+def wrap(
+    payload: AnyPayload,
+    envelope: dict[str, Any],
+    *,
+    source: str,
+    traceparent: str | None = None,
+    structured: bool = False,
+) -> Message:
+    """Return the message of a payload that is signed already; the arguments and errors are those of :func:`build`."""
     event_type = event_type_of(payload)
     if not 1 <= len(source) <= limits.SOURCE_CHARS_MAX:
         raise LimitExceeded(f"1 to {limits.SOURCE_CHARS_MAX} characters allowed", field="source")
-    envelope = dsse.sign(payload_type(event_type.value), payload.model_dump_json().encode(), signers)
     key, value, headers = cloudevent.write(event_type, payload, envelope, source=source, structured=structured)
     if len(value) > limits.RECORD_BYTES_MAX:
         raise LimitExceeded(f"{len(value)} bytes, at most {limits.RECORD_BYTES_MAX} allowed", field="value")

@@ -25,7 +25,7 @@ from memsluice.events.names import EVERYBODY
 from memsluice.events.partition import partition_of
 from memsluice.keyfiles import SigningCredential
 from memsluice.producer import credentials as held
-from memsluice.producer.build import Message, build, event_type_of, topic_of
+from memsluice.producer.build import Message, envelope_of, event_type_of, topic_of, wrap
 from memsluice.producer.partitioner import check_samples, fixed_settings
 from memsluice.producer.tracing import Sending
 from memsluice.topics.names import EVENTS, PARTITIONS
@@ -81,8 +81,9 @@ class Publisher:
     """Signs payloads and publishes them; the writers and channels are thin clothes over it. Safe for several threads.
 
     ``settings`` are librdkafka's, at least how to connect (``Connection.confluent``). ``credentials`` are those of all
-    signers: one, or a command's approvers. Raises ConfigError for settings, credentials or a topic that would put
-    events where the gate does not look for them, NotDelivered where no broker answers in time.
+    signers: one, a command's approvers, or none where all that is published was signed before. Raises ConfigError for
+    settings, credentials or a topic that would put events where the gate does not look for them, NotDelivered where no
+    broker answers in time.
     """
 
     def __init__(
@@ -122,18 +123,27 @@ class Publisher:
         """As :meth:`publish`, once to every partition: what a command for all tenants needs."""
         return [self._send(payload, partition) for partition in range(self.options.partitions)]
 
-    def _send(self, payload: AnyPayload, partition: int) -> "Future[Receipt]":
+    def forward(self, payload: Command, envelope: dict[str, Any]) -> "list[Future[Receipt]]":
+        """As :meth:`publish`, or :meth:`publish_to_all`, for a command that its operators have signed already."""
+        everybody = payload.tenant == EVERYBODY
+        own = partition_of(payload.tenant, self.options.partitions)
+        partitions = range(self.options.partitions) if everybody else (own,)
+        return [self._send(payload, number, envelope) for number in partitions]
+
+    def _send(self, payload: AnyPayload, partition: int, envelope: dict[str, Any] | None = None) -> "Future[Receipt]":
         sending = Sending(topic_of(payload), payload.id, event_type_of(payload), self.options.entropy)
         try:
-            return self._publish(payload, sending, partition)
+            return self._publish(payload, sending, partition, envelope)
         except MemsluiceError as error:
             sending.failed(type(error).__name__)
             raise
 
-    def _publish(self, payload: AnyPayload, sending: Sending, partition: int) -> "Future[Receipt]":
-        message = build(
+    def _publish(
+        self, payload: AnyPayload, sending: Sending, partition: int, envelope: dict[str, Any] | None
+    ) -> "Future[Receipt]":
+        message = wrap(
             payload,
-            self._signers(payload),
+            envelope or envelope_of(payload, self._signers(payload)),
             source=self.source(),
             traceparent=sending.traceparent,
             structured=self.options.structured,
@@ -170,8 +180,10 @@ class Publisher:
 
     def source(self) -> str:
         """Return the CloudEvents source of what is published now."""
+        if self.options.source is not None:
+            return self.options.source
         first = self._sources[0]()
-        return self.options.source or f"urn:memsluice:{first.role.value}:{first.kid}"
+        return f"urn:memsluice:{first.role.value}:{first.kid}"
 
     def new_id(self) -> str:
         """Return a new event id."""

@@ -8,10 +8,10 @@ from memsluice.envelope.keys import Keyring
 from memsluice.errors import SealError
 from memsluice.events.names import TARGET_HEADER
 from memsluice.events.partition import partition_of
+from memsluice.inspect.answers import FollowedTopic
 from memsluice.inspect.collect import AuditTopic
 from memsluice.quarantine.entries import Entry, Outcome, Ruled, State, read_entry, read_ruling, state_of
 from memsluice.quarantine.filters import Filter
-from memsluice.quarantine.order import FollowedTopic
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Record
 
@@ -36,6 +36,12 @@ class Seen:
     def appeal(self) -> Ruled | None:
         """Its writer's request for a review, of which the gate takes one; None where there is none."""
         return next((one for one in self.others if one.outcome is Outcome.APPEALED), None)
+
+    @property
+    def tainted(self) -> bool:
+        """Whether it is tainted now: as it was held, or as the last command about its label left it."""
+        labels = [one.outcome for one in self.others if one.outcome in (Outcome.DECLASSIFIED, Outcome.REVOKED)]
+        return labels[-1] is Outcome.REVOKED if labels else bool(self.entry.verdict["taint"])
 
 
 @dataclass(slots=True)

@@ -15,11 +15,16 @@ from memsluice.stages.records import Record
 
 PREVIEW_CHARS = 120
 DAY_MS = 86_400_000
-REVIEWS = (Action.RELEASE.value, Action.REJECT.value, Action.REPLAY.value, Action.APPEAL.value)
+REVIEWS = frozenset({
+    Action.RELEASE.value, Action.REJECT.value, Action.REPLAY.value, Action.APPEAL.value, Action.DECLASSIFY.value,
+    Action.REVOKE.value,
+})  # fmt: skip
 LISTED = ("decided_ms", "content_digest", "reasons", "score", "channel", "agent", "principal", "session", "kid",
           "policy", "tier", "taint")  # fmt: skip
 """Fields of a verdict that an entry of a list keeps."""
 CARRIED_OUT = {"review.released", "review.rejected", "review.appealed", "replay.decided"}
+LABELS = {"declassification.lifted": "declassified", "revocation.held": "revoked"}
+"""Findings by which a command changed a held write's label, and what that came to."""
 DRY = "replay.dry_run"
 """Codes of the findings by which the gate says that it did what was ordered, or would have."""
 
@@ -36,7 +41,8 @@ class State(StrEnum):
 class Outcome(StrEnum):
     """What a command came to, a producer's appeal among them.
 
-    ``held`` is a replay's that decided to hold again; ``dry`` one's that changed nothing.
+    ``held`` is a replay's that decided to hold again; ``dry`` one's that changed nothing. ``declassified`` and
+    ``revoked`` changed its label and left it held.
     """
 
     RELEASED = "released"
@@ -44,6 +50,8 @@ class Outcome(StrEnum):
     HELD = "held"
     DRY = "dry"
     APPEALED = "appealed"
+    DECLASSIFIED = "declassified"
+    REVOKED = "revoked"
     REFUSED = "refused"
 
 
@@ -180,6 +188,9 @@ def _outcome(verdict: dict[str, Any]) -> tuple[Outcome, Decision | None]:
     told = {finding["code"]: finding["detail"] for finding in verdict["findings"]}
     if DRY in told:
         return Outcome.DRY, Decision(told[DRY]["would"])
+    labelled = next((LABELS[code] for code in told if code in LABELS), None)
+    if labelled is not None:
+        return Outcome(labelled), None
     if not told.keys() & CARRIED_OUT:
         return Outcome.REFUSED, None
     if verdict["action"] == Action.APPEAL.value:

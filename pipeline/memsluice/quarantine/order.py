@@ -4,25 +4,20 @@ A command holds for VALID_S: long enough to pass a busy pipeline, short enough t
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from memsluice.envelope.keys import Keyring
 from memsluice.errors import ConfigError
 from memsluice.events.limits import HELD_CHARS_MAX
 from memsluice.events.models import Action, Command
-from memsluice.events.partition import partition_of
 from memsluice.gate.review import OFFSET_PARAMETER
-from memsluice.inspect.collect import AuditTopic
+from memsluice.inspect.answers import Bookmark, FollowedTopic, heard
 from memsluice.producer import requests
 from memsluice.quarantine.entries import Entry, Ruled, read_ruling
-from memsluice.stages.headers import EVENT_ID
-from memsluice.stages.records import Record
 
 VALID_S = 900
-POLL_S, PAUSE_S = 0.2, 0.02
 
 
 def order(
@@ -59,30 +54,6 @@ def order(
     )
 
 
-class FollowedTopic(AuditTopic, Protocol):
-    """An audit topic that can be entered at a time, and followed while it grows."""
-
-    def at(self, partition: int, since_ms: int) -> int:
-        """Return an offset before which nothing was appended at or after a time (Unix ms). Raises StoreUnavailable."""
-
-    def follow(self, offsets: Mapping[int, int], timeout_s: float) -> list[Record]:
-        """Return what partitions hold from these offsets on, waiting at most so long. Raises StoreUnavailable."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bookmark:
-    """Where a tenant's audit ended before a command was published: its answer lies behind."""
-
-    partition: int
-    offset: int
-
-    @classmethod
-    def at(cls, audit: AuditTopic, tenant: str, partitions: int) -> "Bookmark":
-        """Return the present end. Raises StoreUnavailable."""
-        partition = partition_of(tenant, partitions)
-        return cls(partition, audit.end(partition))
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What the gate made of a command; ``ruled`` is None where the command's id was answered before: a repetition."""
@@ -94,7 +65,7 @@ class Answer:
 def answers(
     audit: FollowedTopic,
     keyring: Keyring,
-    commands: Iterable[Command],
+    commands: Sequence[Command],
     since: Iterable[Bookmark],
     wait_s: float,
     *,
@@ -106,17 +77,6 @@ def answers(
     ``since`` are bookmarks of the commands' partitions. Raises StoreUnavailable where the audit cannot be read,
     SealError where an answer does not verify.
     """
-    waiting = {command.id.encode(): command for command in commands}
-    found, offsets = dict[str, Answer](), {mark.partition: mark.offset for mark in since}
-    deadline = monotonic() + wait_s
-    while True:
-        records = audit.follow(offsets, POLL_S)
-        for record in records:
-            offsets[record.partition] = record.offset + 1
-            command = waiting.get(dict(record.headers).get(EVENT_ID) or b"")
-            if command is not None and record.key == command.tenant.encode():
-                found.setdefault(command.id, Answer(command, read_ruling(keyring, record)))
-        if len(found) == len(waiting) or monotonic() >= deadline:
-            return found
-        if not records:
-            sleep(PAUSE_S)
+    told = heard(audit, commands, since, wait_s, monotonic=monotonic, sleep=sleep)
+    by_id = {command.id: command for command in commands}
+    return {found: Answer(by_id[found], read_ruling(keyring, record)) for found, record in told.items()}

@@ -19,13 +19,14 @@ import orjson
 from memsluice.errors import ConfigError
 from memsluice.events.models import Action, Command
 from memsluice.gate.replay import DRY_PARAMETER
+from memsluice.inspect.answers import Bookmark
 from memsluice.inspect.collect import AuditTopic
 from memsluice.paths import write_private
 from memsluice.quarantine.collect import Listing, Seen, look_whole
 from memsluice.quarantine.desk import Desk
 from memsluice.quarantine.entries import Outcome, Ruled, State
 from memsluice.quarantine.filters import Filter
-from memsluice.quarantine.order import Bookmark, answers, order
+from memsluice.quarantine.order import answers, order
 
 VALID_S = 86_400
 """A run's commands hold for a day from its start; resumed later, a run is begun anew instead."""

@@ -104,7 +104,7 @@ def lines(seen: Seen, now_ms: int, words: Callable[[str], str]) -> list[Line]:
         _line("source", f"channel {verdict['channel']}, tier {verdict['tier']}, key {name(verdict['kid'])}"),
         *(_line(part, name(verdict[part])) for part in ("agent", "principal", "session")),
         *(_line(part, name(getattr(write, part))) for part in PLACE if getattr(write, part) is not None),
-        *_lineage(verdict, write.parents),
+        *_lineage(seen, write.parents),
         _line("digest", entry.digest),
         _line("policy", name(verdict["policy"])),
         Line("content", marked(write.content)),
@@ -150,8 +150,11 @@ def _score(verdict: dict[str, Any]) -> list[Line]:
     ]
 
 
-def _lineage(verdict: dict[str, Any], parents: tuple[str, ...]) -> list[Line]:
-    taint = "tainted: no release overrides that" if verdict["taint"] else "not tainted"
+def _lineage(seen: Seen, parents: tuple[str, ...]) -> list[Line]:
+    verdict = seen.entry.verdict
+    taint = "tainted: no release overrides that" if seen.tainted else "not tainted"
+    if bool(verdict["taint"]) != seen.tainted:
+        taint += "; it was tainted when it was held" if verdict["taint"] else "; it was not when it was held"
     found = [_line("taint", taint), *(_line("cause", name(cause)) for cause in verdict["taint_causes"])]
     found += [_line("parent", name(parent)) for parent in parents[:PARENTS_SHOWN_MAX]]
     rest = len(parents) - PARENTS_SHOWN_MAX

@@ -1,0 +1,76 @@
+"""``memsluice approve``: the other signature under a command that somebody proposed, perhaps on another machine."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from memsluice.cli.giving import Home, Json, Kids, Wait, Yes, changes, confirm, publish, show
+from memsluice.clock import wall_ms
+from memsluice.errors import ConfigError
+
+if TYPE_CHECKING:
+    from memsluice.keyfiles import SigningCredential
+    from memsluice.orders.desk import Desk
+    from memsluice.orders.signing import Signed
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def approve(
+    file: Annotated[Path, typer.Argument(help="The proposed command, as --propose wrote it.")],
+    kids: Kids = None, yes: Yes = False, wait: Wait = 30.0, as_json: Json = False, home: Home = None,
+) -> None:  # fmt: skip
+    """Read what somebody proposed, see what it changes, sign the same bytes, and have it carried out.
+
+    Every signature in the file is verified, and the entry looked up anew. Exit code 2 where the gate refuses, 3 where
+    no answer came in time.
+    """
+    from memsluice.gate.commands import COMMANDS
+    from memsluice.orders.desk import open_desk
+    from memsluice.orders.signing import cosign, load
+
+    console = Console(highlight=False, stderr=as_json)
+    with open_desk(home) as desk:
+        proposed = load(file, desk.keys.keyring)
+        command = proposed.command
+        if int(command.expires_at.timestamp() * 1_000) <= wall_ms():
+            raise ConfigError("its time is over: propose it anew")
+        approvals = COMMANDS[command.action].approvals if command.action in COMMANDS else 1
+        signed = proposed
+        for credential in _missing(desk, proposed, kids or (), approvals):
+            signed = cosign(signed, credential, wall_ms())
+        _show(console, desk, signed)
+        confirm(console, command.action, yes=yes)
+        publish(console, desk, signed, wait, as_json=as_json)
+
+
+def _missing(desk: "Desk", proposed: "Signed", kids: Sequence[str], approvals: int) -> "list[SigningCredential]":
+    """Return the credentials that will sign besides. Raises ConfigError where they are not enough."""
+    tenant, wanted = proposed.command.tenant, approvals - len(proposed.kids)
+    if kids:
+        found = [desk.keys.credential(kid) for kid in dict.fromkeys(kids)]
+    else:
+        role = desk.keys.registry().get(proposed.kids[0]).role
+        every = desk.keys.find_credentials(role, wall_ms(), tenant=tenant)
+        found = [one for one in every if one.kid not in proposed.kids][: max(wanted, 0)]
+    if len(found) < wanted:
+        raise ConfigError(f"this needs {approvals} signatures, has {len(proposed.kids)}, and nobody else may sign here")
+    return found
+
+
+def _show(console: Console, desk: "Desk", signed: "Signed") -> None:
+    from memsluice.events.models import Action
+    from memsluice.provenance.case import of_command
+
+    command = signed.command
+    if command.action is Action.ACTIVATE:
+        from memsluice.policies.ordering import in_words
+
+        show(console, command, signed.kids, in_words(desk.audit, desk.keys.keyring(), command), None)
+    else:
+        case = of_command(desk, command)
+        show(console, command, signed.kids, changes(case, command.action), case.content)

@@ -1,0 +1,23 @@
+"""``memsluice declassify``: one signed command about one entry, with what it changes shown before."""
+
+import typer
+
+from memsluice.cli.giving import Entry, Home, Json, Kids, Propose, Tenant, Wait, Why, Yes, give
+from memsluice.events.models import Action
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def declassify(
+    entry: Entry, tenant: Tenant = None, kids: Kids = None, why: Why = "", propose: Propose = None, yes: Yes = False,
+    wait: Wait = 30.0, as_json: Json = False, home: Home = None,
+) -> None:  # fmt: skip
+    """Lift the label of one content: two reviewers sign. What was made from it before keeps its own.
+
+    A contained entry moves to guidance as an observed word (tier 3), unless detection would hold it. A held one stays
+    held, without its label, until it is released.
+
+    Exit code 2 where the gate refuses, 3 where no answer came in time.
+    """
+    give(Action.DECLASSIFY, entry, tenant, kids or (), why, propose, home, yes=yes, wait_s=wait, as_json=as_json)

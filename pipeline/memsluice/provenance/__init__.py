@@ -1,0 +1,1 @@
+"""Where entries come from and what came of them, from the audit alone; and the orders that follow from it."""

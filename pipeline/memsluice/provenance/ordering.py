@@ -1,0 +1,46 @@
+"""Commands about landed entries, as they are signed: bound to the content, carrying it where it lands anew. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from memsluice.errors import ConfigError
+from memsluice.events.limits import HELD_CHARS_MAX
+from memsluice.events.models import Action, Command
+from memsluice.gate.revocation import OF_PARAMETER, SESSION
+from memsluice.producer import requests
+
+VALID = timedelta(minutes=15)
+PROPOSED_VALID = timedelta(days=3)
+"""A command that waits for another person's signature holds longer; event ids are remembered for seven days."""
+
+
+def order(
+    tenant: str,
+    action: Action,
+    target: str,
+    digest: str,
+    command_id: str,
+    now: datetime,
+    *,
+    reason: str = "",
+    carried: str | None = None,
+    valid: timedelta = VALID,
+    parameters: Mapping[str, str] | None = None,
+) -> Command:
+    """Return the command. Raises ConfigError for an entry too large to be carried, MalformedEvent, LimitExceeded."""
+    if carried is not None and len(carried) > HELD_CHARS_MAX:
+        raise ConfigError(
+            f"a {action.value} carries the entry, and this one has {len(carried)} characters, at most {HELD_CHARS_MAX} "
+            "fit: it can only be removed"
+        )
+    return requests.command(
+        command_id, now, tenant, action, target, now + valid, digest=digest, reason=reason, held=carried,
+        parameters=parameters,
+    )  # fmt: skip
+
+
+def distrust(tenant: str, session: str, command_id: str, now: datetime, reason: str = "") -> Command:
+    """Return the command that taints a session from now on."""
+    return requests.command(
+        command_id, now, tenant, Action.REVOKE, session, now + VALID, reason=reason, parameters={OF_PARAMETER: SESSION}
+    )

@@ -1,0 +1,63 @@
+"""What a revocation has to do about a blast radius: one command an entry, and one a session that may still write. Pure.
+
+Every step follows from where an entry is now. So a run that was stopped is gone on with by giving the same order again:
+what is done already asks for nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memsluice.events.models import Action
+from memsluice.inspect.life import Standing
+from memsluice.provenance.spread import Reached, Spread, Touched
+
+CONTAIN, REMOVE = "contain", "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command: what it is about, what for, and in words what is there now and what will be.
+
+    ``reached`` is None for a session. ``carries`` says that the command carries the entry's content.
+    """
+
+    tenant: str
+    action: Action
+    target: str
+    now: str
+    then: str
+    reached: Reached | None = None
+    carries: bool = False
+
+
+def steps(spread: Spread, mode: str, now_ms: int) -> Iterator[Step]:
+    """Yield what is to be done, sessions first: what they would still write is stopped before what they wrote moves."""
+    for session, touched in spread.sessions.items():
+        yield from _session(spread, session, touched)
+    if spread.source.kind == "session" and spread.source.name not in spread.sessions:
+        yield from _session(spread, spread.source.name, Touched("source", 0))
+    for reached in spread.reached.values():
+        step = _entry(spread.tenant, reached, mode, now_ms)
+        if step is not None:
+            yield step
+
+
+def _session(spread: Spread, session: str, touched: Touched) -> Iterator[Step]:
+    if not touched.revoked:
+        yield Step(spread.tenant, Action.REVOKE, session, "a session as before", "tainted from now on")
+
+
+def _entry(tenant: str, reached: Reached, mode: str, now_ms: int) -> Step | None:
+    entry = reached.entry
+    match entry.standing(now_ms):
+        case Standing.GUIDANCE if mode == CONTAIN:
+            return Step(tenant, Action.REVOKE, entry.event_id, "guidance", "external, tainted", reached, carries=True)
+        case (Standing.GUIDANCE | Standing.EXTERNAL) as where if mode == REMOVE:
+            return Step(tenant, Action.WITHDRAW, entry.event_id, where.value, "removed", reached)
+        case Standing.HELD if mode == REMOVE:
+            return Step(tenant, Action.REJECT, entry.event_id, "held", "refused for good", reached)
+        case Standing.HELD if not entry.revoked:
+            return Step(tenant, Action.REVOKE, entry.event_id, "held", "held, tainted", reached)
+        case Standing.REPLACED if not entry.tainted:
+            return Step(tenant, Action.REVOKE, entry.event_id, "replaced", "replaced, tainted", reached)
+    return None

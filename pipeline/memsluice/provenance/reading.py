@@ -1,0 +1,116 @@
+"""Verdicts out of audit records, each only once its seal holds; and an entry as they tell of it. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from memsluice.envelope.keys import Keyring
+from memsluice.envelope.seals import open_
+from memsluice.errors import SealError
+from memsluice.events.names import VERDICT, EventType
+from memsluice.gate.verdict import Decision
+from memsluice.inspect.life import NEEDED, Standing, moves, standing
+from memsluice.stages.records import Record
+
+KEPT = ("decision", "object_id", "zone", "visibility", "tier", "taint", "expires_ms", "withdraws", "action",
+        "sealed_offset", "decided_ms")  # fmt: skip
+"""Fields that are kept of the verdict that placed an entry last."""
+REVOKED = frozenset({"revocation.contained", "revocation.removed", "revocation.labelled", "revocation.held"})
+
+
+def read(keyring: Keyring, record: Record) -> dict[str, Any] | None:
+    """Return an audit record's verdict; None where its seal does not hold, or it is none."""
+    tenant = (record.key or b"").decode("utf-8", "replace")
+    try:
+        verdict = open_(keyring, tenant, VERDICT, record.value or b"")
+    except SealError:
+        return None
+    whole = isinstance(verdict, dict) and verdict.keys() >= NEEDED and verdict["tenant"] == tenant
+    return verdict if whole else None
+
+
+def is_new_write(verdict: Mapping[str, Any]) -> bool:
+    """Whether a verdict is the first on a write, not on an earlier one sent once more."""
+    return bool(verdict["type"] == EventType.WRITE and verdict["decision"] != Decision.DUPLICATE)
+
+
+@dataclass(slots=True)
+class Entry:
+    """One write, who wrote it, and where it is. ``placed`` has the fields KEPT of the verdict that placed it last."""
+
+    tenant: str
+    event_id: str
+    digest: str
+    offset: int
+    channel: str
+    agent: str
+    principal: str
+    session: str
+    kid: str
+    written_ms: int
+    parents: tuple[str, ...]
+    causes: tuple[str, ...]
+    placed: dict[str, Any] = field(default_factory=dict)
+    replaced: bool = False
+    revoked: bool = False
+    repeated_id: bool = False
+
+    @classmethod
+    def of(cls, verdict: Mapping[str, Any]) -> "Entry":
+        """Return the entry of a write's verdict."""
+        return cls(
+            tenant=verdict["tenant"],
+            event_id=verdict["event_id"],
+            digest=verdict["content_digest"],
+            offset=verdict["offset"],
+            channel=verdict["channel"],
+            agent=verdict["agent"],
+            principal=verdict["principal"],
+            session=verdict["session"],
+            kid=verdict["kid"],
+            written_ms=verdict["decided_ms"],
+            parents=tuple(verdict.get("parents", ())),
+            causes=tuple(verdict["taint_causes"]),
+            placed=_slim(verdict),
+            repeated_id=any(finding["code"] == "duplicates.other_content" for finding in verdict["findings"]),
+        )
+
+    def order(self, verdict: Mapping[str, Any]) -> None:
+        """Learn from the verdict on a command about it; one about another content under its id says nothing."""
+        if verdict["content_digest"] != self.digest or verdict["sealed_offset"] <= self.placed["sealed_offset"]:
+            return
+        self.revoked = self.revoked or any(finding["code"] in REVOKED for finding in verdict["findings"])
+        if moves(verdict):
+            self.placed, self.replaced = _slim(verdict), False
+
+    def standing(self, now_ms: int) -> Standing:
+        """Return where it is now (Unix ms)."""
+        return standing(self.placed, now_ms, replaced=self.replaced)
+
+    @property
+    def tainted(self) -> bool:
+        """Whether what is made from it is tainted: by its label, its tier, or a revocation."""
+        return bool(self.placed["taint"]) or self.placed["tier"] > 3 or self.revoked
+
+    def as_data(self, now_ms: int) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "tenant": self.tenant,
+            "event_id": self.event_id,
+            "now": self.standing(now_ms).value,
+            "tier": self.placed["tier"],
+            "tainted": self.tainted,
+            "revoked": self.revoked,
+            "visibility": self.placed["visibility"],
+            "object_id": self.placed["object_id"],
+            "channel": self.channel,
+            "agent": self.agent,
+            "principal": self.principal,
+            "session": self.session,
+            "key": self.kid,
+            "written_ms": self.written_ms,
+        }
+
+
+def _slim(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: verdict.get(name) for name in KEPT}

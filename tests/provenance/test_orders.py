@@ -1,0 +1,145 @@
+"""Promote, declassify, renew and the second signature, as operators type them, on the embedded log."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.provenance.shop import Shop
+
+from memsluice.errors import ConfigError
+from memsluice.topics.names import COMMANDS
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    """A home whose log is empty."""
+    return Shop(tmp_path / "home")
+
+
+def recall(shop: Shop, principal: str, *more: str) -> list[str]:
+    """Return the event ids that a person is given."""
+    found = shop.command("recall", "acme", "Which door code?", "--principal", principal, "--json", *more)
+    assert found.exit_code == 0, found.output
+    return [entry["event_id"] for entry in json.loads(found.stdout)["entries"]]
+
+
+def test_a_promoted_entry_is_recalled_by_everybody_and_by_its_owner_once(shop: Shop) -> None:
+    """What is to be signed is shown first, with what it changes; then Ben is given it too."""
+    shop.note("n1")
+    assert (recall(shop, "ana"), recall(shop, "ben")) == (["n1"], [])
+    done = shop.command("promote", "n1", "--yes", "--why", "the team asked")
+    assert done.exit_code == 0, done.output
+    for told in ("seen by", "principal → shared", "the team asked", "The door code changes on Monday. (n1)", "done:"):
+        assert told in done.stdout
+    assert (recall(shop, "ana"), recall(shop, "ben")) == (["n1"], ["n1"])
+    again = shop.command("promote", "n1", "--yes")
+    assert (again.exit_code, "promotion.shared_before" in again.stdout) == (2, True)
+
+
+def test_nothing_is_ordered_without_a_yes(shop: Shop) -> None:
+    """No answer signs and publishes nothing."""
+    shop.note("n1")
+    assert shop.command("promote", "n1", input="\n").exit_code == 1
+    assert shop.records(COMMANDS) == []
+
+
+def test_a_tainted_entry_is_promoted_by_nobody_and_declassified_by_two(shop: Shop) -> None:
+    """Rule 7 refuses; two reviewers lift the label; then it is guidance, and can be shared."""
+    shop.note("n1", source="web")
+    refused = shop.command("promote", "n1", "--yes")
+    assert (refused.exit_code, "monitor.rule_7_tainted" in refused.stdout) == (2, True)
+    done = shop.command("declassify", "n1", "--yes")
+    assert done.exit_code == 0, done.output
+    for told in ("external → guidance", "5 → 3", "yes → no", "reviewer, ", "reviewer-2"):
+        assert told in done.stdout.replace("signed by  reviewer-2, reviewer", "reviewer, reviewer-2")
+    assert shop.now("n1") == "guidance"
+    assert shop.command("promote", "n1", "--yes").exit_code == 0
+    assert recall(shop, "ben") == ["n1"]
+
+
+def test_the_second_signature_may_come_from_another_machine(shop: Shop, tmp_path: Path) -> None:
+    """One proposes to a file and nothing happens; the other sees the same, signs the same bytes, and it is done."""
+    shop.note("n1", source="web")
+    file = tmp_path / "proposal.json"
+    proposed = shop.command(
+        "declassify", "n1", "--kid", "reviewer", "--propose", str(file), "--yes", "--why", "checked"
+    )
+    assert proposed.exit_code == 0, proposed.output
+    assert "1 of 2 signatures" in proposed.stdout
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert (shop.now("n1"), shop.records(COMMANDS)) == ("external", [])
+    same = shop.command("approve", str(file), "--kid", "reviewer", "--yes")
+    assert isinstance(same.exception, ConfigError)
+    assert "signed it already" in str(same.exception)
+    done = shop.command("approve", str(file), "--yes", "--json")
+    assert done.exit_code == 0, done.output
+    assert "checked" in done.stderr
+    assert "(n1)" in done.stderr
+    assert json.loads(done.stdout)["decision"] == "accept"
+    assert shop.trace("n1")["approvers"] == ["reviewer", "reviewer-2"]
+    assert shop.now("n1") == "guidance"
+
+
+def test_a_changed_proposal_counts_for_nobody(shop: Shop, tmp_path: Path) -> None:
+    """Another target, another digest, no JSON, a stranger's signature: refused before anybody signs."""
+    shop.note("n1", source="web")
+    file = tmp_path / "proposal.json"
+    shop.command("declassify", "n1", "--kid", "reviewer", "--propose", str(file), "--yes")
+    envelope = json.loads(file.read_text())
+    payload = envelope["payload"]
+    for broken in (
+        json.dumps({**envelope, "payload": payload[:40] + ("A" if payload[40] != "A" else "B") + payload[41:]}),
+        json.dumps({**envelope, "signatures": [{**envelope["signatures"][0], "keyid": "nobody"}]}),
+        "no JSON",
+        "{}",
+    ):
+        file.write_text(broken)
+        assert isinstance(shop.command("approve", str(file), "--yes").exception, ConfigError)
+    assert isinstance(shop.command("approve", str(tmp_path / "none"), "--yes").exception, ConfigError)
+    assert shop.records(COMMANDS) == []
+
+
+def test_an_entry_that_moved_since_is_not_approved(shop: Shop, tmp_path: Path) -> None:
+    """Who approves looks at what lies there now: a proposal about an earlier version is told so."""
+    shop.note("n1", source="web")
+    file = tmp_path / "proposal.json"
+    shop.command("declassify", "n1", "--kid", "reviewer", "--propose", str(file), "--yes")
+    assert shop.command("renew", "n1", "--yes").exit_code == 0
+    late = shop.command("approve", str(file), "--yes")
+    assert "propose anew" in str(late.exception)
+
+
+def test_one_reviewer_alone_declassifies_nothing(tmp_path: Path) -> None:
+    """Where one credential lies here, the command says how the other signature comes in."""
+    shop = Shop(tmp_path / "home")
+    shop.note("n1", source="web")
+    alone = shop.command("declassify", "n1", "--kid", "reviewer", "--yes")
+    assert "--propose FILE" in str(alone.exception)
+
+
+def test_a_renewed_entry_ends_later(shop: Shop) -> None:
+    """The same place, a later end."""
+    shop.note("n1")
+    before = shop.trace("n1")["expires_ms"]
+    done = shop.command("renew", "n1", "--yes")
+    assert done.exit_code == 0, done.output
+    assert shop.trace("n1")["expires_ms"] > before
+    assert recall(shop, "ana") == ["n1"]
+
+
+def test_what_is_not_there_is_said_in_a_sentence(shop: Shop) -> None:
+    """An unknown id, an id of two tenants, an entry that was removed."""
+    shop.note("n1")
+    shop.note("n1", tenant="globex")
+    assert "knows no entry" in str(shop.command("promote", "n9", "--yes").exception)
+    assert "--tenant" in str(shop.command("promote", "n1", "--yes").exception)
+    assert shop.command("revoke", "n1", "--tenant", "acme", "--remove", "--yes").exit_code == 0
+    assert "withdrawn" in str(shop.command("promote", "n1", "--tenant", "acme", "--yes").exception)
+
+
+def test_content_acts_on_no_terminal(shop: Shop) -> None:
+    """What is shown before signing spells out what hides."""
+    shop.note("n1", content="Look \u202ehere\u202c and \x1b[31mthere")
+    shown = shop.command("promote", "n1", "--yes").stdout
+    assert "<U+202E>" in shown
+    assert "\x1b" not in shown

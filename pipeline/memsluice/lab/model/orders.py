@@ -188,12 +188,12 @@ def _declassify(state: State, command: Order, known: Known) -> Verdict:
 
 
 def _revoke(state: State, command: Order, known: Known) -> Verdict:
-    """Contain an item; what was replaced since, or finds no room, is only labelled or goes."""
+    """Contain an item. What is not in M any more, since a later write took its key, is only labelled."""
     assert known.slot is not None
     zone, scope, name, keyed = known.slot
     belief = worse(known.belief)
     there = state.memory.get(known.slot)
-    if there is not None and state.alive(there.until) and there.event != command.target:
+    if there is None or there.event != command.target:
         state.known[command.target] = replace(known, belief=belief, revoked=True)
         return DONE
     if zone is Zone.EXTERNAL or _item(state, command, known) is None:

@@ -134,7 +134,8 @@ class Decided:
             self._landed[event.id] = []
         gone = verdict["withdraws"]
         if gone is not None:
-            self.guidance_changes += self.shelf.pop(gone["object_id"]).zone is Zone.GUIDANCE
+            self.guidance_changes += gone["zone"] == Zone.GUIDANCE
+            self.shelf.pop(gone["object_id"], None)
         if verdict["object_id"] is not None:
             self._shelve(event, verdict)
         return verdict

@@ -24,7 +24,7 @@ def test_no_vector_reaches_guidance_from_any_source(name: str, source: str, enco
     """Seed 001, Table 7: by verdict and by what the victim is given; SOUL.md stays what it was, and so does memory."""
     world = EmbeddedWorld(["home"], encoder, policy.default())
     try:
-        at = prepared(world, "home", source)
+        (at,) = prepared(world, "home", source)
         ids = VECTORS[name](at, PAYLOAD)
         assert ids
         assert [id for id in ids if world.said("home", id)["zone"] == Zone.GUIDANCE] == []

@@ -53,8 +53,10 @@ def tenants(stack: Any, encoder: Encoder) -> list[str]:
 
 
 @pytest.fixture
-def wire(stack: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[WeaviateStore, Calls, Relay, Relay]]:
-    """A reader's store whose every byte passes through relays, and whose calls are kept."""
+def wire(
+    stack: Any, tenants: list[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[WeaviateStore, Calls, Relay, Relay]]:
+    """A reader's store whose every byte passes through relays, and whose calls are kept, once the entries lie there."""
     calls, open_channel = Calls(), grpc.insecure_channel
 
     def recorded(*arguments: Any, **options: Any) -> Any:

@@ -50,14 +50,22 @@ class Stage:
         return self.world.write(self.source, self.session("crawl"), content, **options)  # type: ignore[arg-type]
 
 
-def prepared(world: World, tenant: str, source: str) -> Stage:
-    """Set up what is attacked, for one source's victim."""
-    victim = f"ana-{source}"
-    own = Session(tenant, "planner", victim, f"{source}-own")
-    world.write("user", own, IDENTITY, key=SOUL)
-    clean = world.write("user", own, CLEAN)
-    world.order(tenant, Action.PROTECT, SOUL, by=("operator",), owner=victim)
-    return Stage(world, tenant, source, victim, clean)
+def prepared(world: World, tenant: str, *sources: str) -> list[Stage]:
+    """Set up what is attacked: each source has a victim of its own.
+
+    Commands and writes come in on topics of their own, and only what is decided is known to be before the other.
+    """
+    stages = []
+    for source in sources:
+        victim = f"ana-{source}"
+        own = Session(tenant, "planner", victim, f"{source}-own")
+        world.write("user", own, IDENTITY, key=SOUL)
+        stages.append(Stage(world, tenant, source, victim, world.write("user", own, CLEAN)))
+    world.settle()
+    for at in stages:
+        world.order(tenant, Action.PROTECT, SOUL, by=("operator",), owner=at.victim)
+    world.settle()
+    return stages
 
 
 def a1_direct_modification(at: Stage, payload: str) -> list[str]:

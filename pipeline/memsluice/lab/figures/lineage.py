@@ -38,9 +38,9 @@ from memsluice.stages.faust.tracked_table import PartitionRows
 ENTRIES = 1_000_000
 SAMPLE = 2_000
 BATCH = 10_000
-PARENTS = 4
-"""Of the write that is timed: 99 of 100 writes of the real streams name fewer."""
-OTHERS = (0, 1, 16, PARENTS_MAX)
+PARENTS = 2
+"""Of the write that is timed: of 1,000 writes of the real streams, 999 name two at most, and 966 none."""
+OTHERS = (0, 1, 4, 16, PARENTS_MAX)
 WRITES, ROUNDS = 5_000, 5
 HEX = frozenset("0123456789abcdef")
 BYTES_BOUND = 2_048
@@ -126,11 +126,12 @@ def lineage_us(setting: Setting, count: int = ENTRIES) -> Measured:
         rows = sampled()
         disk.fill(entries(count, rows, random.Random(1)))  # noqa: S311 - digests of nothing
         setting.say(f"{count:,} entries lie on disk")
+        _microseconds(disk, count, PARENTS)  # unmeasured: the store still tidies up what was written
         spent = {parents: _microseconds(disk, count, parents) for parents in (*OTHERS, PARENTS)}
     found = max(spent)
     table = [
         ("entries known of the tenant", f"{count:,}, lineage rows of {SAMPLE:,} real decisions under other ids"),
-        ("store", "RocksDB by rocksdict, options of the Faust workers (8 MiB of block cache)"),
+        ("store", "RocksDB by rocksdict, with the options of the Faust workers (8 MiB of block cache)"),
     ]
     table += [(f"{parents} parents", f"{spent[parents]:.1f} µs a write") for parents in sorted(spent)]
     assert found == PARENTS_MAX
@@ -139,7 +140,7 @@ def lineage_us(setting: Setting, count: int = ENTRIES) -> Measured:
 
 _NOTE = (
     "CPU time of this process, median of five rounds, every parent another random entry: reading the session's row, "
-    "each parent's row, and taking the maximum. 99 of 100 writes of the real streams name fewer than 4 parents."
+    "each parent's row, and taking the maximum. Of 1,000 writes of the real streams 999 name at most two parents."
 )
 
 

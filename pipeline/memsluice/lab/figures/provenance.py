@@ -84,7 +84,7 @@ _NOTE = (
 def _vectors(world: World, found: Through, name: str, texts: Sequence[str]) -> bool:
     """Play one vector over every source; return whether the victims' identity files are what they were."""
     tenant = name.lower()
-    stages = [prepared(world, tenant, source) for source in SOURCES]
+    stages = prepared(world, tenant, *SOURCES)
     before = [_soul(at) for at in stages]
     tried = [VECTORS[name](at, text) for at, text in zip(stages, texts, strict=False)]
     for at, text, ids in zip(stages, texts, tried, strict=False):

@@ -209,7 +209,7 @@ _ALL = (
         "<=",
         50,
         "µs",
-        "CPU time that the lineage of one write takes at 1,000,000 known entries of its tenant: session, four parents, "
+        "CPU time that the lineage of one write takes at 1,000,000 known entries of its tenant: session, two parents, "
         "their maximum, from the store that the workers use.",
     ),
     Figure(

@@ -278,6 +278,7 @@ def test_a_removed_entry_is_gone_and_needs_no_copy_to_be_found() -> None:
     event_id = accepted(shop)
     verdict = shop.order("withdraw", event_id, carried=None).verdict
     assert (verdict.decision, verdict.object_id) == (Decision.RECORD, None)
+    assert (verdict.tier, verdict.taint) == (Tier.EXTERNAL_TOOL, True)
     assert shop.store == {}
     assert shop.write(parents=(event_id,)).verdict.taint_causes == (f"not_landed:{event_id}",)
     assert refused(shop.order("withdraw", event_id)) == "landed.not_landed"

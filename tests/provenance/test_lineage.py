@@ -191,3 +191,12 @@ def test_an_external_recall_touches_a_session_as_well(shop: Shop) -> None:
     shop.note("summary", source="agent", session="s-5")
     assert radius(shop, "page")["summary"] == "session:s-5"
     assert shop.now("summary") == "external"
+
+
+def test_a_session_that_saw_the_outside_is_tainted_already_and_costs_no_command(shop: Shop) -> None:
+    """Only sessions that were given something clean at the time are distrusted by a command of their own."""
+    done = shop.command("revoke", "origin:web", "--remove", "--dry-run", "--json", "--tenant", "acme")
+    steps = json.loads(done.stdout)["steps"]
+    assert {(step["action"], step["target"]) for step in steps} == {
+        ("withdraw", "page"), ("withdraw", "mixed"), ("withdraw", "seen"),
+    }  # fmt: skip

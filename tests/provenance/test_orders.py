@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from tests.provenance.shop import Shop
 
+from memsluice.envelope.registry import Role
 from memsluice.errors import ConfigError
+from memsluice.keystore import issue_credential
 from memsluice.topics.names import COMMANDS
 
 
@@ -143,3 +145,22 @@ def test_content_acts_on_no_terminal(shop: Shop) -> None:
     shown = shop.command("promote", "n1", "--yes").stdout
     assert "<U+202E>" in shown
     assert "\x1b" not in shown
+
+
+def test_a_policy_may_be_proposed_and_approved_elsewhere(shop: Shop, tmp_path: Path) -> None:
+    """One operator proposes, the other sees the fields that change, and the gate takes it up with both signatures."""
+    shop.note("n1")
+    issue_credential(shop.keys, Role.OPERATOR, "operator", ["*"], kid="op-1")
+    issue_credential(shop.keys, Role.OPERATOR, "operator", ["*"], kid="op-2")
+    policy, file = tmp_path / "policy.yaml", tmp_path / "proposal.json"
+    policy.write_text("name: house\ncontent_bytes_max: 4096\n")
+    propose = ("activate", str(policy), "--kid", "op-1", "--propose", str(file), "--yes")
+    proposed = shop.command("policy", *propose)
+    assert proposed.exit_code == 0, proposed.output
+    done = shop.command("approve", str(file), "--yes")
+    assert done.exit_code == 0, done.output
+    assert "8192 → 4096" in done.stdout
+    assert "signed by" in done.stdout
+    shown = shop.command("policy", "show", "acme")
+    assert "house@" in shown.stdout
+    assert "op-1, op-2" in shown.stdout

@@ -54,7 +54,7 @@ def lineage(
         told = {"left_out": found.left_out, "unverified": found.unverified, **root.as_data(wall_ms())}
         print(json.dumps(told))
     else:
-        Console(highlight=False).print(draw(root, wall_ms()))
+        Console(highlight=False, soft_wrap=True).print(draw(root, wall_ms()))
     _sum_up(found)
 
 

@@ -13,8 +13,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from memsluice.cli.giving import Propose
+from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
 from memsluice.gate import policy as policies
+from memsluice.gate.activation import APPROVALS
 from memsluice.gate.lint import Remark, Severity, lint
 from memsluice.gate.policy import Policy
 
@@ -160,6 +163,7 @@ def activate(
         bool, typer.Option("--end", help="End the tenant's own policy: it goes by everybody's again.")
     ] = False,
     why: Annotated[str, typer.Option("--why", help="For those who read the audit later; part of what is signed.")] = "",
+    propose: Propose = None,
     yes: Annotated[bool, typer.Option("--yes", help="Sign without asking.")] = False,
     wait_s: Annotated[
         float, typer.Option("--wait", min=0, max=600, help="Seconds to wait for the gate's answer.")
@@ -167,18 +171,25 @@ def activate(
     home: Home = None,
 ) -> None:
     """Put a policy in force on all running workers, without a restart: a command that two operators sign, audited."""
-    from memsluice.policies.ordering import activation, ending
+    from memsluice.orders.signing import sign
+    from memsluice.policies.ordering import VALID, activation, ending
+    from memsluice.provenance.ordering import PROPOSED_VALID
 
-    if (file is None) != end:
-        raise ConfigError("name a policy file, or --end with --tenant, and not both")
+    if (file is None) != end or (end and propose is not None):
+        raise ConfigError("name a policy file, or --end with --tenant, and not both; an end is signed here at once")
     console = _console()
     with _desk(home) as desk:
         if file is not None:
-            command = activation(policies.read(file), tenant, str(uuid.uuid4()), _now(), why)
+            valid = VALID if propose is None else PROPOSED_VALID
+            command = activation(policies.read(file), tenant, str(uuid.uuid4()), _now(), why, valid)
         else:
             command = ending(desk.audit, desk.keys.keyring(), tenant, str(uuid.uuid4()), _now(), why)
-        signers = desk.approvers(tenant, kids or ())
+        signers = desk.approvers(tenant, kids or (), APPROVALS if propose is None else 1)
         _ask(console, command, file, [held.kid for held in signers], yes=yes)
+        if propose is not None:
+            sign(command, signers[:1], wall_ms()).save(propose)
+            console.print(f"written to {propose}, with 1 of {APPROVALS} signatures; the old policy stays until then")
+            return
         since = desk.ends(tenant)
         desk.publish(command, signers)
         _tell(console, desk.answered(command, since, wait_s), len(since))

@@ -54,6 +54,7 @@ def recall(
     session: Annotated[str | None, typer.Option(help="The session, whose own entries are seen too.")] = None,
     agent: Annotated[str, typer.Option(help="The agent that asks.")] = "memsluice-recall",
     namespace: Annotated[str, typer.Option(help="The namespace of the entries.")] = "default",
+    tier_max: Annotated[int, typer.Option("--tier-max", min=1, max=5, help="Leave out less trusted tiers.")] = 5,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Entries at most.")] = 5,
     research: Annotated[
         bool, typer.Option("--research", help="Ask the external zone: outside content, as data.")
@@ -62,7 +63,7 @@ def recall(
     home: Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice")] = None,
 ) -> None:
     """Show the entries nearest to a question, each verified, after the recall itself was published."""
-    from memsluice.events.models import Zone
+    from memsluice.events.models import Tier, Zone
 
     console = Console()
     quiet = Console(stderr=True)
@@ -81,6 +82,7 @@ def recall(
             namespace=namespace,
             k=k,
             zone=Zone.EXTERNAL if research else Zone.GUIDANCE,
+            tier_max=Tier(tier_max),
         )
         took_ms = (time.perf_counter() - begun) * 1_000
     if as_json:

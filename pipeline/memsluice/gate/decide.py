@@ -82,11 +82,11 @@ def _command(
     at = At(context.now_ms, context.sealed_offset)
     ruling = commands.decide(rows, sealed, carried, policy, at, draft.memsad)
     draft.add(*ruling.findings)
-    draft.score, draft.withdraws = ruling.score, ruling.withdraws
+    draft.score, draft.withdraws, draft.tau = ruling.score, ruling.withdraws, ruling.tau
     if ruling.about is not None:  # it landed before, and was learned from then
-        draft.place, draft.tau, draft.about = ruling.place, ruling.tau, ruling.about
+        draft.place, draft.about = ruling.place, ruling.about
     if ruling.entry is not None:
-        draft.place, draft.tau, draft.about = ruling.place, ruling.tau, ruling.entry
+        draft.place, draft.about = ruling.place, ruling.entry
         draft.vector = ruling.entry.vector()
         draft.learn(rows, ruling.entry, ruling.decision)
     return ruling.decision

@@ -11,6 +11,7 @@ from memsluice.gate import landed, rates, review, ttl
 from memsluice.gate.draft import Draft
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.memsad_state import MemsadState
+from memsluice.gate.monitor import Label
 from memsluice.gate.policy import Policy
 from memsluice.gate.review import At, Carried, Held, Ruling, refused
 from memsluice.gate.rows import TenantRows
@@ -66,7 +67,9 @@ def _held(rows: TenantRows, held: Held, command: Command, policy: Policy, at: At
     rows.put(review.KIND, held.row_id, after)
     before = {"tier": row["tier"], "taint": row["taint"], "causes": row["causes"]}
     detail = {"before": before, "after": {name: after[name] for name in before}, "known": lineage is not None}
-    return Ruling((Finding("declassification.lifted", Decision.ACCEPT, detail),), Decision.RECORD)
+    return Ruling(
+        (Finding("declassification.lifted", Decision.ACCEPT, detail),), Decision.RECORD, tau=Label(False, (), TIER)
+    )
 
 
 def _screened(entry: Accepted, policy: Policy, memsad: MemsadState | None) -> Finding | None:

@@ -9,6 +9,7 @@ from typing import Any
 from memsluice.events.models import Action, Command, Tier, Zone
 from memsluice.gate import landed, placing, review, sessions, ttl
 from memsluice.gate.duplicates import ENTRY
+from memsluice.gate.monitor import Label
 from memsluice.gate.policy import Policy
 from memsluice.gate.review import At, Carried, Held, Ruling, refused
 from memsluice.gate.rows import TenantRows
@@ -56,7 +57,7 @@ def _held(rows: TenantRows, held: Held, command: Command) -> Ruling:
     if entry is not None and not entry["landed"]:
         rows.put(ENTRY, command.target, _tainted(entry, command))
     detail = {"before": {"taint": row["taint"]}, "after": {"taint": True}}
-    return _recorded(Finding("revocation.held", Decision.ACCEPT, detail))
+    return _recorded(Finding("revocation.held", Decision.ACCEPT, detail), _label(_tainted(row, command)))
 
 
 def _contained(rows: TenantRows, command: Command, row: Any, carried: Carried, policy: Policy, at: At) -> Ruling:
@@ -88,12 +89,13 @@ def _removed(rows: TenantRows, command: Command, row: Any) -> Ruling:
     if not gone:
         rows.delete(placing.HOLDER, row["object"])
     finding = landed.told("revocation.removed", row, after, {"object": row["object"], "zone": row["zone"]})
-    return Ruling((finding,), Decision.RECORD, withdraws=None if gone else landed.withdrawal(command, row))
+    gives_up = None if gone else landed.withdrawal(command, row)
+    return Ruling((finding,), Decision.RECORD, tau=_label(after), withdraws=gives_up)
 
 
 def _labelled(rows: TenantRows, command: Command, row: Any, after: Any) -> Ruling:
     rows.put(ENTRY, command.target, after)
-    return _recorded(landed.told("revocation.labelled", row, after))
+    return _recorded(landed.told("revocation.labelled", row, after), _label(after))
 
 
 def _tainted(row: Any, command: Command) -> Any:
@@ -106,5 +108,9 @@ def _cause(command: Command) -> str:
     return f"revoked:{command.id}"
 
 
-def _recorded(finding: Finding) -> Ruling:
-    return Ruling((finding,), Decision.RECORD)
+def _label(row: Any) -> Label:
+    return Label(row["taint"], tuple(row["causes"]), Tier(row["tier"]))
+
+
+def _recorded(finding: Finding, tau: Label | None = None) -> Ruling:
+    return Ruling((finding,), Decision.RECORD, tau=tau)

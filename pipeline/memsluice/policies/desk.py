@@ -39,19 +39,19 @@ class PolicyDesk:
     publish: Publish
     settle: Callable[[], None]
 
-    def approvers(self, tenant: str, kids: Sequence[str]) -> list[SigningCredential]:
+    def approvers(self, tenant: str, kids: Sequence[str], wanted: int = APPROVALS) -> list[SigningCredential]:
         """Return the operators' credentials that will sign: those named, else the newest two held here.
 
-        Raises ConfigError where there are fewer than an activation needs.
+        Raises ConfigError where there are fewer than are ``wanted``.
         """
         if kids:
             chosen = [self.keys.credential(kid) for kid in dict.fromkeys(kids)]
         else:
-            chosen = self.keys.find_credentials(Role.OPERATOR, wall_ms(), tenant=tenant)[:APPROVALS]
-        if len(chosen) < APPROVALS:
+            chosen = self.keys.find_credentials(Role.OPERATOR, wall_ms(), tenant=tenant)[:wanted]
+        if len(chosen) < wanted:
             raise ConfigError(
                 f"an activation needs {APPROVALS} operators' signatures and {len(chosen)} may sign here; "
-                "run: memsluice keys new operator --tenant '*'"
+                "run: memsluice keys new operator --tenant '*', or --propose FILE for an operator elsewhere"
             )
         return chosen
 

@@ -15,10 +15,12 @@ from memsluice.policies.history import in_force
 from memsluice.producer import requests
 from memsluice.topics.names import PARTITIONS
 
-VALID_S = 900
+VALID = timedelta(minutes=15)
 
 
-def activation(file: str, tenant: str, command_id: str, now: datetime, why: str = "") -> Command:
+def activation(
+    file: str, tenant: str, command_id: str, now: datetime, why: str = "", valid: timedelta = VALID
+) -> Command:
     """Return the command that puts a policy file's text in force. Raises PolicyError for what the gate would refuse."""
     chosen = policies.parse(file)
     if tenant != EVERYBODY and chosen.tenants:
@@ -29,7 +31,7 @@ def activation(file: str, tenant: str, command_id: str, now: datetime, why: str 
             f"is {len(text)} characters as JSON, at most {POLICY_CHARS_MAX} fit: leave out what is the default, or "
             "activate a tenant's own policy by --tenant"
         )
-    return _command(command_id, now, tenant, chosen.of(tenant).name, digest_of(text), why, text)
+    return _command(command_id, now, tenant, chosen.of(tenant).name, digest_of(text), why, text, valid)
 
 
 def ending(audit: AuditTopic, keyring: Keyring, tenant: str, command_id: str, now: datetime, why: str = "") -> Command:
@@ -41,11 +43,17 @@ def ending(audit: AuditTopic, keyring: Keyring, tenant: str, command_id: str, no
 
 
 def _command(
-    command_id: str, now: datetime, tenant: str, name: str, digest: str, why: str, text: str | None
+    command_id: str,
+    now: datetime,
+    tenant: str,
+    name: str,
+    digest: str,
+    why: str,
+    text: str | None,
+    valid: timedelta = VALID,
 ) -> Command:
-    expires = now + timedelta(seconds=VALID_S)
     return requests.command(
-        command_id, now, tenant, Action.ACTIVATE, name, expires, digest=digest, reason=why, policy=text
+        command_id, now, tenant, Action.ACTIVATE, name, now + valid, digest=digest, reason=why, policy=text
     )
 
 

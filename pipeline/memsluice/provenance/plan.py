@@ -43,7 +43,9 @@ def steps(spread: Spread, mode: str, now_ms: int) -> Iterator[Step]:
 
 
 def _session(spread: Spread, session: str, touched: Touched) -> Iterator[Step]:
-    if not touched.revoked:
+    """What a session saw from outside tainted it then; what it was given may have been clean, and is not any more."""
+    kind = touched.why.partition(":")[0]
+    if not touched.revoked and kind in ("source", "recalled"):
         yield Step(spread.tenant, Action.REVOKE, session, "a session as before", "tainted from now on")
 
 

@@ -48,6 +48,8 @@ class Withheld(StrEnum):
     STALE = "stale"
     """An older version than the current one: validly sealed, and put back."""
     WITHDRAWN = "withdrawn"
+    TIER = "tier"
+    """Less trusted than who asked allows (seed 002, pattern 2)."""
     INSTRUCTION = "instruction"
     """Reads like an instruction to the agent (seed 002, pattern 6)."""
 
@@ -62,7 +64,10 @@ class Current:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who asks what: the partition, the scope and namespace, and the question's unit vector, shape (384,)."""
+    """Who asks what: the partition, the scope and namespace, and the question's unit vector, shape (384,).
+
+    ``tier_max`` is the least trusted tier that may be shown.
+    """
 
     tenant: str
     zone: Zone
@@ -70,6 +75,7 @@ class Asked:
     namespace: str
     question: Vector
     now_ms: int
+    tier_max: Tier = Tier.EXTERNAL_WEB
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What may be shown, nearest first, and the reason for everything withheld, by object id."""
+    """What may be shown, better tiers first, and the reason for everything withheld, by object id."""
 
     kept: tuple[Entry, ...]
     withheld: Mapping[str, Withheld]
@@ -102,7 +108,9 @@ def select(
     risk: Callable[[str], int],
     current: Mapping[str, Current] | None = None,
 ) -> Selection:
-    """Return the ``k`` nearest entries that hold, and why each of the others does not.
+    """Return the ``k`` nearest entries that hold, better tiers first, and why each of the others does not.
+
+    Nearness alone says which ``k``; authority then says in which order an agent reads them (seed 002, pattern 2).
 
     ``risk`` counts instruction patterns in a text. ``current`` is what the freshness index knows of the hits; None
     where there is no index. Raises ConfigError where the keyring has no digest key: content could not be verified.
@@ -115,7 +123,8 @@ def select(
         else:
             kept.append(found)
     kept.sort(key=lambda entry: (-entry.similarity, entry.admission.object_id))
-    return Selection(tuple(kept[:k]), withheld)
+    ordered = sorted(kept[:k], key=lambda entry: entry.admission.tier)  # stable: the nearest of a tier first
+    return Selection(tuple(ordered), withheld)
 
 
 def judge(
@@ -142,6 +151,8 @@ def judge(
         return Withheld.EXPIRED
     if current is not None and (outdated := _outdated(admission, current.get(admission.object_id))) is not None:
         return outdated
+    if admission.tier > asked.tier_max:
+        return Withheld.TIER
     if risk(item.content) > (INSTRUCTIONS_TOLERATED_MAX if admission.tier <= Tier.USER_VERIFIED else 0):
         return Withheld.INSTRUCTION
     return Entry(admission, item.content, _cosine(item.vector, asked.question))

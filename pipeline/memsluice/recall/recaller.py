@@ -11,7 +11,7 @@ from memsluice.envelope.codec import vector_from_text, vector_to_text
 from memsluice.envelope.keys import Keyring
 from memsluice.errors import LimitExceeded
 from memsluice.events.limits import RETURNED_MAX
-from memsluice.events.models import Recall, Returned, Zone
+from memsluice.events.models import Recall, Returned, Tier, Zone
 from memsluice.gate import instructions
 from memsluice.producer.build import make
 from memsluice.recall.reader import Asked, Current, Entry, Selection, select
@@ -39,7 +39,7 @@ class Freshness(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The answer: verified entries, nearest first, and how many were withheld, by reason.
+    """The answer: verified entries, the nearest, better tiers first, and how many were withheld, by reason.
 
     ``as_data`` marks the research mode: content of the external zone, to be handed on as data and never as guidance.
     ``event_id`` is the recall's event, which was acknowledged before this object came to be.
@@ -63,6 +63,7 @@ class Question:
     namespace: str = "default"
     zone: Zone = Zone.GUIDANCE
     k: int = field(default=5)
+    tier_max: Tier = Tier.EXTERNAL_WEB
 
 
 class Recaller:
@@ -105,13 +106,17 @@ class Recaller:
         namespace: str = "default",
         k: int = 5,
         zone: Zone = Zone.GUIDANCE,
+        tier_max: Tier = Tier.EXTERNAL_WEB,
     ) -> Recalled:
-        """Return the nearest verified entries after their recall event was acknowledged.
+        """Return the nearest verified entries after their recall event was acknowledged, better tiers first.
+
+        A question for guidance searches the guidance partition and no other. ``zone`` external is the research mode:
+        outside content, as data. ``tier_max`` leaves out what is less trusted than that.
 
         Raises MalformedEvent or LimitExceeded for bad arguments, NotPermitted before anything is searched for somebody
         whom the reader may not speak for, StoreUnavailable, and whatever ``publish`` raises: then nothing was shown.
         """
-        return self.ask(Question(tenant, question, agent, principal, session, namespace, zone, k))
+        return self.ask(Question(tenant, question, agent, principal, session, namespace, zone, k, tier_max))
 
     def ask(self, question: Question) -> Recalled:
         """As :meth:`recall`."""
@@ -127,6 +132,7 @@ class Recaller:
             namespace=question.namespace,
             question=vector_from_text(vector_text),
             now_ms=self._now_ms(),
+            tier_max=question.tier_max,
         )
         selection = self._verified(asked, question.k)
         event = self._event(question, selection.kept, vector_text, event_id=draft.id)

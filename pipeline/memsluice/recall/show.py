@@ -30,6 +30,7 @@ WITHHELD_WORDS: dict[Withheld, str] = {
     Withheld.UNRECORDED: "the log of landed entries does not know it (yet)",
     Withheld.STALE: "an old version, put back",
     Withheld.WITHDRAWN: "was withdrawn",
+    Withheld.TIER: "less trusted than was asked for",
     Withheld.INSTRUCTION: "reads like an instruction to the agent",
 }
 

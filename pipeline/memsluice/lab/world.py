@@ -151,5 +151,5 @@ class World(ABC):
 
 
 CARRIES = dict.fromkeys(Action, False) | dict.fromkeys((Action.RELEASE, Action.REPLAY, Action.PROMOTE), True)
-CARRIES |= dict.fromkeys((Action.DECLASSIFY, Action.REVOKE), True)
+CARRIES |= dict.fromkeys((Action.DECLASSIFY, Action.REVOKE, Action.RENEW), True)
 """The commands that carry the record of what they are about."""

@@ -93,6 +93,14 @@ def test_an_unknown_parent_and_a_held_one_are_tainted() -> None:
     assert child.verdict.taint_causes == ("not_landed:held",)
 
 
+def test_a_child_of_what_did_not_land_is_labelled_no_better_than_its_parent() -> None:
+    """A web page that was refused is still a web page: what is made from it gets tier 5, and lives an hour."""
+    core = Core(STRICT)
+    core.write("web", id="page")
+    child = core.write("user", parents=["page"])
+    assert child.verdict.tier is Tier.EXTERNAL_WEB
+
+
 def test_taint_is_the_maximum_over_all_ancestors_however_far() -> None:
     """Rule 8 over a chain: a great-grandchild of a web page is tainted through parents alone."""
     core = Core()

@@ -47,6 +47,7 @@ def label(
         entry = rows.get(ENTRY, parent)
         if entry is None or not entry["landed"]:
             causes.append(f"{'unknown' if entry is None else 'not_landed'}:{parent}")
+            worst = worst if entry is None else max(worst, entry["tier"])
         elif entry["taint"]:
             causes.append(f"parent:{parent}")
             worst = max(worst, entry["tier"])

@@ -184,6 +184,50 @@ _ALL = (
         "1 if each of 10,000 malformed messages mixed into the stream is a dead letter with its bytes intact and all "
         "else lands.",
     ),
+    Figure(
+        "model_disagreements",
+        "modelled:model_disagreements",
+        "==",
+        0,
+        "sequences",
+        "Of 100,000 random sequences of actions, those at any step of which the production core and the reference "
+        "model of seed 001's rules say different things, or Theorem 1 fails.",
+    ),
+    Figure(
+        "provenance_through",
+        "provenance:provenance_through",
+        "==",
+        0,
+        "attempts",
+        "Attempts that reach guidance on the real stack: seven attack vectors from every untrusted source, 199 "
+        "injection payloads as writes of each, 2,450 pairs of 50 concurrent sessions, 200 writes that declare a "
+        "tainted parent; and the labelled streams' direct and laundered attacks.",
+    ),
+    Figure(
+        "lineage_us",
+        "lineage:lineage_us",
+        "<=",
+        50,
+        "µs",
+        "CPU time that the lineage of one write takes at 1,000,000 known entries of its tenant: session, two parents, "
+        "their maximum, from the store that the workers use.",
+    ),
+    Figure(
+        "lineage_bytes_per_entry",
+        "lineage:lineage_bytes_per_entry",
+        "<=",
+        1_024,
+        "bytes",
+        "Growth of the state for one more known entry: its lineage row as it goes to the changelog, mean of a million.",
+    ),
+    Figure(
+        "overtaint_rate",
+        "overtaint:overtaint_rate",
+        "<=",
+        3,
+        "%",
+        "Share of the honest writes of users and agents in the conversation streams that taint keeps out of guidance.",
+    ),
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in _ALL}
 

@@ -1,0 +1,226 @@
+"""Commands of the design: who may give which, and what none of them overrides.
+
+PROMOTE is the paper's (Rules 6 and 7); declassification is what it left open. No command sets iota back, removes taint
+from what was made before, or lets in what its sender or its id casts doubt on.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from memsluice.events.models import Tier, Visibility, Zone
+from memsluice.lab.model.actions import Order, Scope
+from memsluice.lab.model.rules import (
+    ACCEPT,
+    CONTAIN,
+    HOLD,
+    RECORD,
+    REJECT,
+    Verdict,
+    ancestors,
+    decide,
+    immutable,
+    judge,
+    label,
+    land,
+    lifetime,
+)
+from memsluice.lab.model.state import Belief, Held, Item, Known, Slot, State
+
+WHO = {
+    "protect": ("operator",),
+    "release": ("reviewer",),
+    "reject": ("reviewer",),
+    "replay": ("reviewer",),
+    "promote": ("operator", "reviewer"),
+    "declassify": ("reviewer",),
+    "revoke": ("reviewer",),
+    "withdraw": ("reviewer",),
+    "renew": ("reviewer",),
+}
+APPROVALS = {"declassify": 2}
+REFUSED, DONE = Verdict(REJECT), Verdict(RECORD)
+
+
+def order(state: State, command: Order) -> Verdict:
+    """Carry out a command, or refuse it."""
+    allowed = command.by in WHO[command.action] and command.approvals >= APPROVALS.get(command.action, 1)
+    if command.late or not allowed:
+        return REFUSED
+    if command.action == "protect":
+        return _protect(state, command)
+    held = state.held.get(command.target)
+    held = held if held is not None and state.alive(held.until) else None
+    known = state.lineage(command.target)
+    if command.action in ("release", "reject", "replay") or (
+        command.action in ("declassify", "revoke") and held is not None and not (known is not None and known.landed)
+    ):
+        return REFUSED if held is None or not held.open or not command.digest else _held(state, command, held)
+    if known is None or not known.landed or not command.digest:
+        return REFUSED
+    about: dict[str, Callable[[State, Order, Known], Verdict]] = {
+        "promote": _promote,
+        "declassify": _declassify,
+        "revoke": _revoke,
+        "withdraw": _withdraw,
+        "renew": _renew,
+    }
+    return about[command.action](state, command, known)
+
+
+def _protect(state: State, command: Order) -> Verdict:
+    """iota(k) := 1. No transition sets it back."""
+    assert command.scope is not None
+    if (command.scope, command.target) in state.immutable:
+        return REFUSED
+    state.immutable.add((command.scope, command.target))
+    return DONE
+
+
+def _held(state: State, command: Order, held: Held) -> Verdict:
+    """Decide about a write that waits."""
+    name = held.write.id
+    if command.action == "reject":
+        state.held[name] = replace(held, open=False)
+        return DONE
+    if command.action == "declassify":
+        if not held.label.tau and held.label.tier.trusted:
+            return REFUSED
+        state.held[name] = replace(held, label=Belief(tau=False, tier=Tier.USER_OBSERVED), lifted=True)
+        return DONE
+    if command.action == "revoke":
+        return _distrust(state, held)
+    return _release(state, held) if command.action == "release" else _replay(state, held)
+
+
+def _distrust(state: State, held: Held) -> Verdict:
+    if held.revoked:
+        return REFUSED
+    state.held[held.write.id] = replace(held, label=worse(held.label), lifted=False, revoked=True)
+    known = state.lineage(held.write.id)
+    if known is not None:
+        state.known[held.write.id] = replace(known, belief=worse(known.belief), revoked=True)
+    return DONE
+
+
+def worse(belief: Belief) -> Belief:
+    """Return what is left of a belief whose source is distrusted."""
+    return Belief(tau=True, tier=max(belief.tier, Tier.EXTERNAL_TOOL))
+
+
+def _release(state: State, held: Held) -> Verdict:
+    """A release overrides what detection found: never taint, never a doubt about sender or id, never iota."""
+    if (held.label.tau and state.keeps("rule_7")) or held.doubtful:
+        return REFUSED
+    decision = judge(state, held.write, held.label, lifted=held.lifted)
+    return REFUSED if decision is REJECT else _settle(state, held, held.label, decision)
+
+
+def _replay(state: State, held: Held) -> Verdict:
+    """A replay judges anew; taint never falls, unless it was lifted: what tainted then and what taints now both do."""
+    deps = [] if held.lifted else ancestors(state, held.write)
+    tau = held.label if held.lifted else label(held.write, [*deps, held.label])
+    decision = decide(state, held.write, judge(state, held.write, tau, lifted=held.lifted), doubtful=held.doubtful)
+    if decision in (ACCEPT, CONTAIN):
+        return _settle(state, held, tau, decision)
+    state.held[held.write.id] = replace(held, label=tau, open=decision is HOLD)
+    return Verdict(decision, tau.tier, tau.tau)
+
+
+def _settle(state: State, held: Held, tau: Belief, decision: str) -> Verdict:
+    state.held[held.write.id] = replace(held, label=tau, open=False)
+    return land(state, held.write, tau, decision, held.number)
+
+
+def _item(state: State, command: Order, known: Known) -> Item | None:
+    """Return m, if it is in M, and if what the command carries is m as it is now."""
+    assert known.slot is not None
+    item = state.memory.get(known.slot)
+    stale = command.stale and known.landings > 1
+    return item if item is not None and item.event == command.target and not stale else None
+
+
+def _room(state: State, slot: Slot, number: int) -> bool:
+    """Whether what was written later does not lie there."""
+    there = state.memory.get(slot)
+    return there is None or not state.alive(there.until) or there.number <= number
+
+
+def _move(state: State, known: Known, slot: Slot, until: int | None, belief: Belief | None = None) -> Verdict:
+    """Take an item from where it is and put it into another slot, with another label or its own; no descendant."""
+    assert known.slot is not None
+    item = state.memory.pop(known.slot)
+    item = (
+        replace(item, until=until) if belief is None else replace(item, tier=belief.tier, tau=belief.tau, until=until)
+    )
+    state.memory[slot] = item
+    left = belief or known.belief
+    state.known[item.event] = replace(known, slot=slot, belief=left, until=until, landings=known.landings + 1)
+    zone, scope, *_ = slot
+    return Verdict(CONTAIN if zone is Zone.EXTERNAL else ACCEPT, item.tier, item.tau, zone, scope.visibility, until)
+
+
+def _promote(state: State, command: Order, known: Known) -> Verdict:
+    """Rule 6: tau(m) = 0 and a TRUSTED authoriser give m[sigma := sigma_shared]. Rule 7 refuses all else."""
+    assert known.slot is not None
+    zone, scope, name, keyed = known.slot
+    if (known.belief.tau or zone is Zone.EXTERNAL) and state.keeps("rule_6"):
+        return REFUSED
+    item = _item(state, command, known)
+    shared = Scope(Visibility.SHARED, "", scope.namespace)
+    fixed = any(immutable(state, one, known.event.key) for one in (scope, shared))
+    to = (Zone.GUIDANCE, shared, name, keyed)
+    if item is None or scope == shared or fixed or not _room(state, to, known.number):
+        return REFUSED
+    return _move(state, known, to, known.until)
+
+
+def _declassify(state: State, command: Order, known: Known) -> Verdict:
+    """Lift the label of one content, as a person's observed word at best; never what detection says of it, or iota."""
+    assert known.slot is not None
+    _zone, scope, name, keyed = known.slot
+    to = (Zone.GUIDANCE, scope, name, keyed)
+    fixed = immutable(state, scope, known.event.key)
+    if not known.belief.tau or _item(state, command, known) is None or fixed or known.event.suspect:
+        return REFUSED
+    if not _room(state, to, known.number):
+        return REFUSED
+    return _move(state, known, to, lifetime(state, Tier.USER_OBSERVED), Belief(tau=False, tier=Tier.USER_OBSERVED))
+
+
+def _revoke(state: State, command: Order, known: Known) -> Verdict:
+    """Contain an item. What is not in M any more, since a later write took its key, is only labelled."""
+    assert known.slot is not None
+    zone, scope, name, keyed = known.slot
+    belief = worse(known.belief)
+    there = state.memory.get(known.slot)
+    if there is None or there.event != command.target:
+        state.known[command.target] = replace(known, belief=belief, revoked=True)
+        return DONE
+    if zone is Zone.EXTERNAL or _item(state, command, known) is None:
+        return REFUSED
+    to = (Zone.EXTERNAL, scope, name, keyed)
+    if not _room(state, to, known.number):
+        return _withdraw(state, command, known)
+    ends = [until for until in (known.until, lifetime(state, belief.tier)) if until is not None]
+    return _move(state, replace(known, revoked=True), to, min(ends, default=None), belief)
+
+
+def _withdraw(state: State, command: Order, known: Known) -> Verdict:
+    """Take an item out of M. Whatever names it from now on is tainted."""
+    assert known.slot is not None
+    there = state.memory.get(known.slot)
+    if there is not None and there.event == command.target:
+        del state.memory[known.slot]
+    state.known[command.target] = replace(known, slot=None, belief=worse(known.belief), revoked=True)
+    return DONE
+
+
+def _renew(state: State, command: Order, known: Known) -> Verdict:
+    """Seed 002: what a person looked at holds for its tier's whole time once more."""
+    assert known.slot is not None
+    until = lifetime(state, known.belief.tier)
+    if known.until is None or known.revoked or _item(state, command, known) is None:
+        return REFUSED
+    if until is not None and until <= known.until:
+        return REFUSED
+    return _move(state, known, known.slot, until)

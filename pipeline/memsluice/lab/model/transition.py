@@ -1,0 +1,31 @@
+"""S --a--> S': one event of any kind."""
+
+from memsluice.lab.model import rules
+from memsluice.lab.model.actions import Event, Order, Write
+from memsluice.lab.model.orders import order
+from memsluice.lab.model.rules import DUPLICATE, REJECT, Verdict
+from memsluice.lab.model.state import EVENT_ID_MS, State
+
+
+def step(state: State, event: Event) -> Verdict:
+    """Do one transition. An event id that was seen is the same event again, or another one that takes its id."""
+    state.number += 1
+    first = _first(state, event.id)
+    if event.id not in state.events or not state.alive(state.events[event.id][1]):
+        state.events[event.id] = (event, state.now + EVENT_ID_MS)
+    if first == event:
+        return Verdict(DUPLICATE)
+    if isinstance(event, Write):
+        return rules.write(state, event, repeated=first is not None)
+    if isinstance(event, Order):
+        return Verdict(REJECT) if first is not None else order(state, event)
+    return rules.seen(state, event, repeated=first is not None)
+
+
+def _first(state: State, event_id: str) -> Event | None:
+    """Return the event that an id stands for: within a window, and as long as an entry of that id is known."""
+    seen = state.events.get(event_id)
+    if seen is not None and state.alive(seen[1]):
+        return seen[0]
+    lineage = state.lineage(event_id)
+    return None if lineage is None else lineage.event

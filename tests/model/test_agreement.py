@@ -1,0 +1,70 @@
+"""The production core against the reference model: seeded sequences, and what a comparison is worth."""
+
+import pytest
+
+from memsluice.events.models import Origin, Tier, Visibility, Zone
+from memsluice.lab.figures.modelled import BREAKABLE, first_difference, played
+from memsluice.lab.model import rules
+from memsluice.lab.model.actions import Actor, Given, Observe, Order, Read, Scope, Write
+from memsluice.lab.model.compare import T0
+from memsluice.lab.model.state import State
+from memsluice.lab.model.transition import step
+
+ANA = Actor("s0", "planner", "ana")
+BOB = Actor("s1", "clerk", "bob")
+
+
+def test_the_core_and_the_model_agree_on_every_step_of_random_sequences() -> None:
+    """Decision, zone, taint, tier, visibility, expiry and what each session is given: 3,000 sequences, 600 through
+    the whole stage with crashes and re-deliveries; Theorem 1 holds throughout."""
+    tally = played(range(3_000))
+    assert tally.disagreements == []
+    assert tally.staged == 600
+    assert min(tally.decisions[name] for name in ("accept", "contain", "quarantine", "reject", "duplicate")) > 300
+
+
+@pytest.mark.parametrize("rule", BREAKABLE)
+def test_a_model_without_one_of_the_rules_is_told_from_the_core(rule: str) -> None:
+    """The comparison can fail: leave one rule out of the oracle, and random sequences find it."""
+    assert first_difference(rule) is not None
+
+
+def test_rule_1_a_read_carries_taint_into_what_the_session_believes() -> None:
+    """READ of a tainted item: what the agent writes afterwards is tainted; what the person types is not."""
+    state = State(T0)
+    step(state, Observe("o", ANA, Origin.OPEN))
+    step(state, Write("w", ANA, "web", Tier.EXTERNAL_WEB, "page"))
+    assert step(state, Write("a1", ANA, "agent", Tier.USER_OBSERVED, "before")).zone is Zone.GUIDANCE
+    step(state, Read("r", ANA, "default", Zone.EXTERNAL, (Given("w", Tier.EXTERNAL_WEB, True),)))
+    assert step(state, Write("a2", ANA, "agent", Tier.USER_OBSERVED, "after")).zone is Zone.EXTERNAL
+    assert step(state, Write("u", ANA, "user", Tier.USER_OBSERVED, "typed")).zone is Zone.GUIDANCE
+
+
+@pytest.mark.parametrize(("source", "tier"), [("tool", Tier.EXTERNAL_TOOL), ("web", Tier.EXTERNAL_WEB)])
+def test_rules_3_to_5_change_no_state_in_the_strict_profile(source: str, tier: Tier) -> None:
+    """Immutable, tainted, untrusted: rejected, and M is what it was."""
+    state = State(T0, strict=True)
+    scope = Scope(Visibility.PRINCIPAL, "ana", "default")
+    step(state, Write("soul", ANA, "user", Tier.USER_OBSERVED, "v0", key="SOUL.md"))
+    step(state, Order("p", "operator", "protect", "SOUL.md", scope))
+    before = dict(state.memory)
+    for write in (
+        Write("w1", ANA, "user", Tier.USER_OBSERVED, "v1", key="SOUL.md"),
+        Write("w2", ANA, "user", Tier.USER_OBSERVED, "v2", parents=("never-seen",)),
+        Write("w3", ANA, source, tier, "v3"),
+    ):
+        assert step(state, write).decision == rules.REJECT
+    assert state.memory == before
+
+
+def test_rule_9_shows_a_session_its_own_and_what_is_shared() -> None:
+    """Nobody shares by asking for it, except an operator."""
+    state = State(T0)
+    step(state, Write("u", ANA, "user", Tier.USER_OBSERVED, "mine", visibility=Visibility.SHARED))
+    step(state, Write("op", ANA, "operator", Tier.OPERATOR, "all", visibility=Visibility.SHARED))
+
+    def seen(actor: Actor) -> set[str]:
+        return {item.value for item in state.visible(actor.principal, actor.session, "default", Zone.GUIDANCE).values()}
+
+    assert seen(ANA) == {"mine", "all"}
+    assert seen(BOB) == {"all"}

@@ -1,0 +1,35 @@
+"""One tenant on the embedded runtime: real stages, real encoder, a real store, and real recalls."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from memsluice.demo.memo import MemoEncoder
+from memsluice.encoder import Encoder, load_encoder
+from memsluice.gate import policy
+from memsluice.lab.world_embedded import EmbeddedWorld
+from memsluice.producer.requests import Session
+
+ANA = Session("acme", "planner", "ana", "s-ana")
+BOB = Session("acme", "planner", "bob", "s-bob")
+
+
+@pytest.fixture(scope="package")
+def encoder() -> Encoder:
+    """The real encoder; texts repeat, so their vectors are remembered."""
+    return MemoEncoder(load_encoder(threads=1))
+
+
+@pytest.fixture
+def world(encoder: Encoder) -> Iterator[EmbeddedWorld]:
+    """The policy that ships; Ana's and Bob's sessions are open."""
+    made = EmbeddedWorld(["acme"], encoder, policy.default())
+    made.observe(ANA)
+    made.observe(BOB)
+    yield made
+    made.close()
+
+
+def told(world: EmbeddedWorld, session: Session, question: str) -> list[str]:
+    """Return what a recall for guidance shows."""
+    return [entry.content for entry in world.ask(session, question).entries]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from tests.hostile_text.texts import TEXTS
+from tests.hostile_text.texts import NAMES, TEXTS
 from tests.hostile_text.town import Town
 
 from memsluice.cli.main import PARTS, cli
@@ -45,6 +45,7 @@ def cases(town: Town, scratch: Path) -> dict[str, list[Case]]:
         **_looks(),
         **_decides(),
         **_letters(scratch),
+        **_landed(scratch),
         **_keys(scratch),
         **_policies(files),
         **_servers(),
@@ -80,6 +81,28 @@ def _decides() -> dict[str, list[Case]]:
         "quarantine reject": [*every, *(Case(c.words, 1) for c in asked), *why[1:]],
         "quarantine replay": [Case(("--dry-run",), whole=True), Case(("--resume", ODD), 1, whole=True),
                               Case(("--dry-run", "--json"), data=True), Case(("--tenant", ODD), whole=True)],
+    }  # fmt: skip
+
+
+def _landed(scratch: Path) -> dict[str, list[Case]]:
+    """Cases of what an entry came from, what came of it, and the commands about it; nobody says yes here."""
+    landed = [f"{kind}-{n}" for n in range(len(TEXTS)) for kind in ("kept", "data")]
+    odd = Case((ODD,), 1, whole=True)
+    proposed = scratch / "proposed\u202e.json"
+    proposed.write_text('{"payload": "\x1b[2J"}')
+    asked = [Case((name,), 1, whole=True) for name in (KEPT, "data-5")]
+    return {
+        "lineage": [*(Case((name,), whole=True) for name in landed), Case((KEPT, "--json"), data=True), odd],
+        "blast-radius": [*(Case((f"held-{n}",), whole=True) for n in range(len(TEXTS))),
+                         *(Case((f"session:{name}",), whole=True) for name in list(NAMES.values())[:4]),
+                         Case((HELD, "--json"), data=True), odd],
+        "revoke": [Case((HELD, "--contain", "--dry-run"), whole=True), Case((HELD, "--remove"), 1, whole=True),
+                   Case((HELD, "--contain", "--dry-run", "--json"), data=True),
+                   Case((ODD, "--contain"), 1, whole=True)],
+        "promote": [*asked, odd],
+        "declassify": [*asked, odd],
+        "renew": [*asked, odd],
+        "approve": [Case((str(proposed),), 1, whole=True), Case((SENT,), 1, whole=True)],
     }  # fmt: skip
 
 

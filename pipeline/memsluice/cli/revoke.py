@@ -55,10 +55,12 @@ def revoke(
     console = Console(highlight=False, stderr=as_json, soft_wrap=True)
     with open_desk(home) as desk:
         spread = _one_tenant(desk, source, tenant)
-        every = list(_steps(spread, "contain" if contain else "remove", only=only)) if spread is not None else []
+        if spread is None:  # a name that was mistyped is not taken for one that did no harm
+            raise ConfigError("the audit knows no such entry or source")
+        every = list(_steps(spread, "contain" if contain else "remove", only=only))
         todo = every[:max_entries]
         _show(console, todo, len(every))
-        if spread is None or not todo or dry_run:
+        if not todo or dry_run:
             if as_json:
                 print(json.dumps({"steps": [_as_data(step) for step in todo], "left": len(every) - len(todo)}))
             return

@@ -1,7 +1,6 @@
 """Recalled entries for a person at a terminal: nothing that an entry contains acts on the terminal or hides in it."""
 
 from memsluice.events.models import Tier
-from memsluice.printable import visible as visible
 from memsluice.recall.reader import Withheld
 
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))

@@ -22,7 +22,7 @@ from memsluice.inspect.answers import Bookmark, follow
 from memsluice.quarantine.runs import BaseRun
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Output, Record
-from memsluice.stages.seal import authentic
+from memsluice.stages.seal import establish
 
 BATCH_MAX = 100
 BATCH_BYTES_MAX = 32 * 1024 * 1024
@@ -102,7 +102,7 @@ def refusal(desk: LetterDesk, record: Record, partitions: int) -> tuple[str, str
     if record.topic not in USERS:
         return NOT_INTAKE, f"{record.topic} is written by the gate alone"
     try:
-        problem = authentic(record, desk.desk.keys.keyring(), desk.desk.keys.registry(), partitions).problem
+        problem = establish(record, desk.desk.keys.keyring(), desk.desk.keys.registry(), partitions).problem
     except InputError as error:
         problem = error
     return ("", "") if problem is None else (problem.code, problem.reason)

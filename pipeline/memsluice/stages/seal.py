@@ -49,7 +49,7 @@ class _Draft:
     error: InputError | None = None
 
 
-def authentic(record: Record, keyring: Keyring, registry: Registry, partitions: int) -> Authentic:
+def establish(record: Record, keyring: Keyring, registry: Registry, partitions: int) -> Authentic:
     """Read an intake record and establish who sent it. Raises a subclass of InputError."""
     return authenticate(
         cloudevent.read(record.key, record.value, record.headers),
@@ -101,22 +101,27 @@ class SealStage:
 
     def _authenticated(self, record: Record, keyring: Keyring, registry: Registry) -> _Draft:
         try:
-            found = authentic(record, keyring, registry, self._partitions)
+            authentic = establish(record, keyring, registry, self._partitions)
         except InputError as error:
             return _Draft(error=error)
-        payload, text = found.payload, _text(found.payload)
+        payload, text = authentic.payload, _text(authentic.payload)
         sealed = Sealed(
             position=_position(record),
-            type=found.type,
-            identity=found.identity,
+            type=authentic.type,
+            identity=authentic.identity,
             payload=payload,
             payload_digest=payload_digest(keyring, payload),
             content_digest="" if text is None else codec.content_digest(keyring, payload.tenant, text),
+<<<<<<< HEAD
             approvers=found.approvers if record.topic == COMMANDS else (),
             problem="" if found.problem is None else found.problem.code,
             sketch=_sketch(keyring, payload),
+=======
+            approvers=authentic.approvers if record.topic == COMMANDS else (),
+            problem="" if authentic.problem is None else authentic.problem.code,
+>>>>>>> wip-inc
         )
-        return _Draft(sealed, found.problem)
+        return _Draft(sealed, authentic.problem)
 
     def _embed(self, drafts: list[_Draft], keyring: Keyring) -> None:
         """Give every draft that has a text its vector; a recall whose own vector disagrees becomes a dead letter."""

@@ -112,14 +112,9 @@ class SealStage:
             payload=payload,
             payload_digest=payload_digest(keyring, payload),
             content_digest="" if text is None else codec.content_digest(keyring, payload.tenant, text),
-<<<<<<< HEAD
-            approvers=found.approvers if record.topic == COMMANDS else (),
-            problem="" if found.problem is None else found.problem.code,
-            sketch=_sketch(keyring, payload),
-=======
             approvers=authentic.approvers if record.topic == COMMANDS else (),
             problem="" if authentic.problem is None else authentic.problem.code,
->>>>>>> wip-inc
+            sketch=_sketch(keyring, payload),
         )
         return _Draft(sealed, authentic.problem)
 

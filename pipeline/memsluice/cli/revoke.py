@@ -68,7 +68,12 @@ def revoke(
         if not yes:
             typer.confirm(f"Sign {len(todo)} commands with {signer.kid}?", abort=True, err=as_json)
         missing, failed = _run(console, desk, signer, todo, why, wait, as_json=as_json)
-    left = len(every) - len(todo)
+        left = len(every) - len(todo)
+        if not (left or missing or failed):  # what was written meanwhile, from what was not revoked yet
+            after = _one_tenant(desk, source, tenant)
+            left = 0 if after is None else len(list(_steps(after, "contain" if contain else "remove", only=only)))
+            if left:
+                console.print(Text(f"{left} more came meanwhile", "yellow"))
     if left or missing or failed:
         console.print(Text("go on by giving the same order again", "yellow"))
         raise typer.Exit(EXIT_NO_ANSWER if missing else EXIT_REFUSED if failed else EXIT_INCOMPLETE)

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from memsluice.errors import ConfigError
-from memsluice.lab.figures import FIGURES, Measured, Setting, get, number, page
+from memsluice.lab.figures import FIGURES, Measured, Setting, get, number, page, provenance_page
 from memsluice.lab.figures.__main__ import main
+from memsluice.lab.vectors import PAPER
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -78,3 +79,10 @@ def test_a_kept_figure_replaces_the_older_one(tmp_path: Path) -> None:
 def test_the_page_is_what_the_record_gives() -> None:
     """docs/figures.md is generated: an edit by hand, or a forgotten one, is found."""
     assert (TOP / page.PAGE).read_text() == page.render(page.read(TOP / page.RECORD))
+
+
+def test_the_page_beside_the_paper_is_what_the_record_gives() -> None:
+    """docs/provenance-results.md is generated too; every vector and every row of the paper's tables stands in it."""
+    text = (TOP / provenance_page.PAGE).read_text()
+    assert text == provenance_page.render(page.read(TOP / page.RECORD))
+    assert all(f"| {vector}: " in text for vector in PAPER)

@@ -159,6 +159,7 @@ def _line(seq: int, verdict: dict[str, Any]) -> dict[str, Any]:
         "findings": sorted({finding["code"] for finding in verdict["findings"]}),
         "tier": verdict["tier"],
         "taint": verdict["taint"],
+        "causes": verdict["taint_causes"],
         "zone": verdict["zone"],
         "score": score.get("score"),
         "threshold": score.get("threshold"),

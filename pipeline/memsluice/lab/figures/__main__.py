@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from memsluice.errors import MemsluiceError
-from memsluice.lab.figures import page
+from memsluice.lab.figures import page, provenance_page
 from memsluice.lab.figures.registry import FIGURES, Figure, Measured, Setting, get, number
 
 DATA_VARIABLE = "MEMSLUICE_DATA"
@@ -45,6 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.record is not None:
             today = datetime.now(UTC).date().isoformat()
             page.write(options.record, page.entry(figure.name, measured, date=today, commit=_commit(options.record)))
+            provenance_page.write(options.record, page.read(options.record / page.RECORD))
     return failed
 
 

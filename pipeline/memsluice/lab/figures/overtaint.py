@@ -18,32 +18,47 @@ from memsluice.lab.streams import events_of, read_stream
 
 CONVERSATIONS = "conversation-"
 HONEST = ("user", "agent")
+DECLARED = ("parent", "unknown", "not_landed")
+"""What begins a cause that comes from a write's own parents."""
+Counts = Counter[tuple[str, str]]
 
 
 def overtaint_rate(setting: Setting) -> Measured:
-    """Percent of the honest writes of users and agents in the conversation streams that are tainted, by default."""
+    """Percent of the honest writes of users and agents in the conversation streams that are over-tainted."""
     encoder = load_encoder()
     with streams(setting) as paths:
         chosen = [path for path in paths if path.stem.startswith(CONVERSATIONS)]
         if not chosen:
             raise ConfigError(f"there is no stream whose name begins with {CONVERSATIONS}")
         by_scope = {name: _over(chosen, setting, encoder, policy) for name, policy in scopes().items()}
-    rows = []
-    for name, counts in by_scope.items():
-        writes = sum(counts[source, "all"] for source in HONEST)
-        tainted = sum(counts[source, "tainted"] for source in HONEST)
-        rows.append((f"{name}", f"{tainted:,} of {writes:,} honest writes, {100 * tainted / writes:.2f} %"))
-        rows += [
-            (f"{name}: {source}s'", f"{counts[source, 'tainted']:,} of {counts[source, 'all']:,}") for source in HONEST
-        ]
-        kept = counts["attack", "all"] - counts["attack", "accept"]
-        rows.append((f"{name}: direct and laundered attacks kept out", f"{kept} of {counts['attack', 'all']}"))
-    default = next(iter(by_scope.values()))
-    value = sum(default[source, "tainted"] for source in HONEST) / sum(default[source, "all"] for source in HONEST)
-    return Measured(100 * value, tuple(rows), (_NOTE,))
+    rows = [row for name, counts in by_scope.items() for row in _rows(name, counts)]
+    return Measured(100 * _share(next(iter(by_scope.values())), "session"), tuple(rows), (_NOTE,))
 
 
-_NOTE = "Counted is every honest write whose label is tainted, whatever else was found. The first scope is the default."
+_NOTE = (
+    "Over-tainted is an honest write that only its session's past taints: nothing that it says it was made of came "
+    "from outside, and honest writers of these streams tell the truth. What declares outside content, or a parent that "
+    "is held, is counted apart. The first scope is the default."
+)
+
+
+def _share(counts: Counts, *reasons: str) -> float:
+    return sum(counts[who, reason] for who in HONEST for reason in reasons) / sum(counts[who, "all"] for who in HONEST)
+
+
+def _rows(name: str, counts: Counts) -> list[tuple[str, str]]:
+    def told(*reasons: str) -> str:
+        number = sum(counts[who, reason] for who in HONEST for reason in reasons)
+        return f"{number:,} of {sum(counts[who, 'all'] for who in HONEST):,}, {100 * _share(counts, *reasons):.2f} %"
+
+    kept = counts["attack", "all"] - counts["attack", "accept"]
+    return [
+        (f"{name}: tainted by their session alone", told("session")),
+        (f"{name}: … of these users' own words", f"{counts['user', 'session']}"),
+        (f"{name}: tainted by a parent that they declare", told("declared")),
+        (f"{name}: tainted in all", told("session", "declared")),
+        (f"{name}: direct and laundered attacks kept out", f"{kept} of {counts['attack', 'all']}"),
+    ]
 
 
 def scopes() -> Mapping[str, Policy]:
@@ -51,16 +66,16 @@ def scopes() -> Mapping[str, Policy]:
     return {"session": policies.default().default}
 
 
-def _over(paths: list[Path], setting: Setting, encoder: Encoder, policy: Policy) -> Counter[tuple[str, str]]:
-    counts: Counter[tuple[str, str]] = Counter()
+def _over(paths: list[Path], setting: Setting, encoder: Encoder, policy: Policy) -> Counts:
+    counts: Counts = Counter()
     for path in paths:
         lines = decide(events_of(read_stream(path)), name=path.stem, encoder=encoder, chosen=PolicySet(policy, {}))
         _count(counts, path, {line["seq"]: line for line in lines})
-        setting.say(f"{path.stem}: {sum(counts[source, 'tainted'] for source in HONEST)} tainted so far")
+        setting.say(f"{path.stem}: {sum(counts[source, 'session'] for source in HONEST)} over-tainted so far")
     return counts
 
 
-def _count(counts: Counter[tuple[str, str]], path: Path, verdicts: Mapping[int, Any]) -> None:
+def _count(counts: Counts, path: Path, verdicts: Mapping[int, Any]) -> None:
     """Count a stream's writes; what is honest and what is not, only this function sees."""
     for event in map(orjson.loads, path.read_bytes().splitlines()):
         if event["kind"] != "write":
@@ -68,7 +83,9 @@ def _count(counts: Counter[tuple[str, str]], path: Path, verdicts: Mapping[int, 
         verdict = verdicts[event["seq"]]
         if event["label"] == "benign" and event["source"] in HONEST:
             counts[event["source"], "all"] += 1
-            counts[event["source"], "tainted"] += verdict["taint"]
+            if verdict["taint"]:
+                declared = any(cause.split(":")[0] in DECLARED for cause in verdict["causes"])
+                counts[event["source"], "declared" if declared else "session"] += 1
         elif event["channel"] in ("direct", "laundered"):
             counts["attack", "all"] += 1
             counts["attack", "accept"] += verdict["decision"] == "accept"

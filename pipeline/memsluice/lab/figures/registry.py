@@ -226,7 +226,8 @@ _ALL = (
         "<=",
         3,
         "%",
-        "Share of the honest writes of users and agents in the conversation streams that taint keeps out of guidance.",
+        "Share of the honest writes of users and agents in the conversation streams that lose their place in guidance "
+        "through what their session saw alone.",
     ),
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in _ALL}

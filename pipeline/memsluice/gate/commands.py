@@ -5,6 +5,7 @@ from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Action, Command, Visibility
 from memsluice.events.names import EVERYBODY
 from memsluice.gate import activation, monitor, replay, review
+from memsluice.gate.detect.memory import Memory
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy
 from memsluice.gate.review import At, Ruling, refused
@@ -26,7 +27,13 @@ REVIEWS = (Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL)
 
 
 def decide(
-    rows: TenantRows, sealed: Sealed, carried: Sealed | None, policy: Policy, at: At, memsad: MemsadState | None
+    rows: TenantRows,
+    sealed: Sealed,
+    carried: Sealed | None,
+    policy: Policy,
+    at: At,
+    memsad: MemsadState | None,
+    memory: Memory | None = None,
 ) -> Ruling:
     """Carry out a command on the rows, or say why not; see :func:`memsluice.gate.review.decide` for the arguments."""
     command = sealed.payload
@@ -45,7 +52,7 @@ def decide(
     if command.tenant == EVERYBODY:  # it would be about nobody's entry, and protect nobody's key
         return refused(Finding("commands.one_tenant", Decision.REJECT, detail))
     if command.action is Action.REPLAY:
-        return replay.decide(rows, command, carried, policy, at, memsad)
+        return replay.decide(rows, command, carried, policy, at, memsad, memory)
     if command.action is Action.APPEAL:
         return review.appeal(rows, command, sealed.identity)
     if command.action in REVIEWS:

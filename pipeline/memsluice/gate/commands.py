@@ -17,6 +17,7 @@ from memsluice.gate import (
     review,
     revocation,
 )
+from memsluice.gate.detect.memory import Memory
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy
 from memsluice.gate.review import At, Carried, Ruling, refused
@@ -54,7 +55,13 @@ FOR_EVERYBODY = (Action.ACTIVATE, Action.DISMISS)
 
 
 def decide(
-    rows: TenantRows, sealed: Sealed, carried: Carried, policy: Policy, at: At, memsad: MemsadState | None
+    rows: TenantRows,
+    sealed: Sealed,
+    carried: Carried,
+    policy: Policy,
+    at: At,
+    memsad: MemsadState | None,
+    memory: Memory | None = None,
 ) -> Ruling:
     """Carry out a command on the rows, or say why not; see :func:`memsluice.gate.review.decide` for the arguments."""
     command = sealed.payload
@@ -69,7 +76,7 @@ def decide(
         case Action.DISMISS:
             return dismissal.decide(command)
         case Action.REPLAY:
-            return replay.decide(rows, command, carried, policy, at, memsad)
+            return replay.decide(rows, command, carried, policy, at, memsad, memory)
         case Action.APPEAL:
             return review.appeal(rows, command, sealed.identity)
         case Action.RELEASE | Action.REJECT:
@@ -77,7 +84,7 @@ def decide(
         case Action.PROMOTE:
             return promotion.decide(rows, command, sealed.identity, carried, policy, at)
         case Action.DECLASSIFY:
-            return declassification.decide(rows, command, carried, policy, at, memsad)
+            return declassification.decide(rows, command, carried, policy, at, memsad, memory)
         case Action.REVOKE | Action.WITHDRAW:
             return revocation.decide(rows, command, carried, policy, at)
         case Action.RENEW:

@@ -7,6 +7,7 @@ from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Command, Observation, Origin, Recall, Write
 from memsluice.gate import (
     commands,
+    detecting,
     duplicates,
     holding,
     limits,
@@ -16,6 +17,7 @@ from memsluice.gate import (
     review,
     sessions,
 )
+from memsluice.gate.detect.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import DAY_MS, Policy
@@ -26,10 +28,14 @@ from memsluice.gate.verdict import Decision, Finding, Verdict
 
 @dataclass(frozen=True, slots=True)
 class TenantState:
-    """What earlier events of a tenant left: its rows, and MEMSAD's part of them decoded into matrices."""
+    """What earlier events of a tenant left: its rows, and the detectors' parts of them decoded into matrices.
+
+    Without ``memory`` MEMSAD and the patterns decide, whatever the policy's ``detector``.
+    """
 
     rows: Getter
     memsad: MemsadState
+    memory: Memory | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +50,13 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A verdict, the same as JSON values, the rows it changes by (kind, id), and MEMSAD's next state."""
+    """A verdict, the same as JSON values, the rows it changes by (kind, id), and the detectors' next states."""
 
     verdict: Verdict
     record: dict[str, Any]
     changes: dict[tuple[str, str], Any]
     memsad: MemsadState
+    memory: Memory | None = None
 
 
 def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context, carried: Carried = None) -> Outcome:
@@ -58,7 +65,7 @@ def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context,
     Nothing is changed in ``state``; applying ``changes`` and ``memsad`` gives the state after the event.
     """
     rows = TenantRows(state.rows, sealed.tenant, context.now_ms)
-    draft = Draft(memsad=state.memsad, vector=sealed.vector(), about=sealed)
+    draft = Draft(memsad=state.memsad, vector=sealed.vector(), about=sealed, memory=state.memory)
     repeated = duplicates.check(rows, sealed)
     if repeated is not None and repeated.decision is Decision.DUPLICATE:
         draft.add(repeated)
@@ -80,7 +87,7 @@ def _command(
 ) -> Decision:
     """Commands: a released write lands as if it were accepted now, and MEMSAD learns from it all the same."""
     at = At(context.now_ms, context.sealed_offset)
-    ruling = commands.decide(rows, sealed, carried, policy, at, draft.memsad)
+    ruling = commands.decide(rows, sealed, carried, policy, at, draft.memsad, draft.memory)
     draft.add(*ruling.findings)
     draft.score, draft.withdraws, draft.tau = ruling.score, ruling.withdraws, ruling.tau
     if ruling.about is not None:  # it landed before, and was learned from then
@@ -107,6 +114,7 @@ def _seen(rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, dr
         sessions.recalled(rows, payload, session, policy, context.now_ms)
         if draft.vector is not None and not draft.findings and draft.memsad is not None:
             draft.memsad = draft.memsad.asked(rows, draft.vector)
+            detecting.asked(draft, rows, payload, policy, context.now_ms)
         draft.add(sessions.read(rows, payload))
     return Decision.REJECT if draft.decision() is not Decision.ACCEPT else Decision.RECORD
 
@@ -120,6 +128,7 @@ def _write(rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, conte
     draft.add(*limits.check(write, policy))
     if draft.decision() is not Decision.REJECT:  # what is refused for good is not worth screening
         draft.screen(write, policy)
+        detecting.screened(draft, rows)
         draft.add(rates.check(rows, write.principal, sealed.identity, policy, context.now_ms))
     if draft.decision() is Decision.QUARANTINE:
         draft.add(holding.check(rows, write.principal, policy, context.now_ms))
@@ -188,7 +197,7 @@ def _finish(
         origin=payload.origin.value if isinstance(payload, Observation) else "",
         withdraws=draft.withdraws,
     )
-    return Outcome(verdict, verdict.to_json(), rows.changes, draft.memsad)
+    return Outcome(verdict, verdict.to_json(), rows.changes, draft.memsad, draft.memory)
 
 
 def _returned(recall: Recall) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ label; a release decides. Descendants that were labelled before stay so, and so 
 from memsluice.envelope.records import Accepted
 from memsluice.events.models import Command, Tier, Write, Zone
 from memsluice.gate import landed, rates, review, ttl
+from memsluice.gate.detect.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.memsad_state import MemsadState
@@ -22,7 +23,13 @@ TIER = Tier.USER_OBSERVED
 
 
 def decide(
-    rows: TenantRows, command: Command, carried: Carried, policy: Policy, at: At, memsad: MemsadState | None
+    rows: TenantRows,
+    command: Command,
+    carried: Carried,
+    policy: Policy,
+    at: At,
+    memsad: MemsadState | None,
+    memory: Memory | None = None,
 ) -> Ruling:
     """Lift a label, or say why not. ``carried`` is a contained entry's accepted record; a held one needs none."""
     if review.is_held(rows, command):
@@ -42,7 +49,7 @@ def decide(
     against = (
         landed.immutable(rows, entry.admission, entry.admission.visibility)
         or landed.newer(rows, command, row, where)
-        or _screened(entry, policy, memsad)
+        or _screened(entry, policy, memsad, memory)
         or _limited(rows, command, policy, at)
     )
     if against is not None:
@@ -72,11 +79,11 @@ def _held(rows: TenantRows, held: Held, command: Command, policy: Policy, at: At
     )
 
 
-def _screened(entry: Accepted, policy: Policy, memsad: MemsadState | None) -> Finding | None:
+def _screened(entry: Accepted, policy: Policy, memsad: MemsadState | None, memory: Memory | None) -> Finding | None:
     """Return why detection would hold the content in guidance; contained, it was only reported."""
     admission = entry.admission
-    write = Write.model_construct(content=entry.content, key=admission.key)
-    draft = Draft(memsad=memsad, vector=entry.vector())
+    write = Write.model_construct(content=entry.content, key=admission.key, session=admission.session)
+    draft = Draft(memsad=memsad, memory=memory, vector=entry.vector())
     draft.screen(write, policy)
     if draft.decision() is Decision.ACCEPT:
         return None

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Admission, Sealed
 from memsluice.events.models import Kind, Write
-from memsluice.gate import instructions, memsad_state
+from memsluice.gate import detecting, instructions, memsad_state
+from memsluice.gate.detect.memory import Memory
+from memsluice.gate.detect.screen import Seen
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.monitor import Label
 from memsluice.gate.placing import NOWHERE, Place
@@ -30,6 +32,8 @@ class Draft:
     place: Place = NOWHERE
     about: Sealed | Admission | None = None
     withdraws: Withdrawal | None = None
+    memory: Memory | None = None
+    seen: Seen | None = None
 
     def decision(self) -> Decision:
         """Return the strongest that was asked for."""
@@ -48,6 +52,9 @@ class Draft:
         """Screen what is written. What is contained anyway is data in its own zone: reported, not held, by default."""
         contained = self.decision() is Decision.CONTAIN and not policy.instructions.hold_contained
         least = Decision.ACCEPT if contained else Decision.QUARANTINE
+        if not contained and detecting.on(self, policy):
+            detecting.check(self, write, policy)
+            least = Decision.ACCEPT  # what the published detectors find is reported beside it
         if policy.instructions.enabled:
             matches = instructions.find(write.content)
             if matches:
@@ -55,7 +62,8 @@ class Draft:
                 self.add(Finding("instructions.found", least, detail))
             if write.kind is Kind.FACTS and len(write.content) > policy.instructions.facts_chars_max:
                 longest = {"chars": len(write.content), "chars_max": policy.instructions.facts_chars_max}
-                self.add(Finding("instructions.long_fact", least, longest))
+                held = Decision.ACCEPT if contained else Decision.QUARANTINE
+                self.add(Finding("instructions.long_fact", held, longest))
         if policy.memsad.enabled and self.vector is not None and self.memsad is not None:
             self.score, finding = memsad_state.check(self.memsad, self.vector, policy.memsad, least)
             self.add(finding)
@@ -66,3 +74,5 @@ class Draft:
         learns = decision is Decision.ACCEPT and entry.identity.tier.trusted
         if learns and self.vector is not None and self.memsad is not None:
             self.memsad = self.memsad.learned(rows, self.vector)
+        if learns:
+            detecting.learn(self, rows, entry)

@@ -88,6 +88,22 @@ class CommandsPolicy(_Part):
     )
 
 
+class DetectPolicy(_Part):
+    """The default detector (:mod:`memsluice.gate.detect`)."""
+
+    threshold: float = Field(default=1.45, gt=0, le=20, description="Evidence from which on a write is held.")
+    alpha: float = Field(
+        default=0.01, gt=0, lt=1, description="Highest conformal p-value at which a write is held: the budget."
+    )
+    window: int = Field(default=400, ge=50, le=2_000, description="Landed writes that say what is usual for a tenant.")
+    questions: int = Field(default=1_000, ge=1, le=10_000, description="Past questions kept, each once.")
+    entries: int = Field(default=1_000, ge=50, le=10_000, description="Landed entries that look back looks at.")
+    look_back: bool = Field(default=True, description="Whether recalls re-screen what has landed.")
+    look_back_per_day: int = Field(
+        default=20, ge=0, le=10_000, description="Entries that one principal's recalls move a day; beyond: reported."
+    )
+
+
 class Policy(_Part):
     """What is in force for one tenant. ``digest`` names it in every verdict."""
 
@@ -123,6 +139,12 @@ class Policy(_Part):
     instructions: InstructionsPolicy = Field(
         default=InstructionsPolicy(), description="Instruction patterns (seed 002)."
     )
+    detector: Literal["default", "memsad"] = Field(
+        default="default",
+        description="What holds a write: the default detector, or MEMSAD and the patterns as published. The default "
+        "detector reports what those two find.",
+    )
+    detect: DetectPolicy = Field(default=DetectPolicy(), description="The default detector's settings.")
     memsad: MemsadPolicy = Field(default=MemsadPolicy(), description="Anomaly score (seed 000).")
 
     @cached_property

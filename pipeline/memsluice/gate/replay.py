@@ -10,6 +10,7 @@ from typing import Any
 from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Command, Tier, Write
 from memsluice.gate import limits, monitor, rates, review, sessions
+from memsluice.gate.detect.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.monitor import Label
@@ -24,7 +25,13 @@ DRY_PARAMETER = "dry"
 
 
 def decide(
-    rows: TenantRows, command: Command, carried: Carried, policy: Policy, at: At, memsad: MemsadState | None
+    rows: TenantRows,
+    command: Command,
+    carried: Carried,
+    policy: Policy,
+    at: At,
+    memsad: MemsadState | None,
+    memory: Memory | None = None,
 ) -> Ruling:
     """Decide a held write again, or say why not; see :func:`memsluice.gate.review.decide` for the arguments.
 
@@ -38,7 +45,7 @@ def decide(
     assert isinstance(carried, Sealed)
     dry = DRY_PARAMETER in command.parameters
     view = rows.fork() if dry else rows
-    again = _judged(view, held, carried, policy, at, memsad)
+    again = _judged(view, held, carried, policy, at, Draft(memsad=memsad, memory=memory, about=carried))
     decision = again.decision()
     detail = {"was": held.row["codes"], "would" if dry else "now": decision.value}
     code = Finding("replay.dry_run", Decision.ACCEPT, detail) if dry else _told(detail)
@@ -52,12 +59,12 @@ def _told(detail: dict[str, object]) -> Finding:
     return Finding("replay.decided", Decision.ACCEPT, detail)
 
 
-def _judged(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at: At, memsad: MemsadState | None) -> Draft:
+def _judged(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at: At, draft: Draft) -> Draft:
     """Return the findings of every check that still applies."""
     write, identity, row = carried.payload, carried.identity, held.row
     assert isinstance(write, Write)
     assert identity is not None
-    draft = Draft(memsad=memsad, vector=carried.vector())
+    draft.vector = carried.vector()
     for code in review.standing(row):
         draft.add(Finding("replay.standing", Decision.QUARANTINE, {"code": code}))
     session = sessions.load(rows, write.session) or sessions.Session(write.agent, write.principal)

@@ -99,6 +99,7 @@ def decide(
         place = runtime.append(EVENTS, *signed(event, signers), append_ms=event.append_ms)
         if event.seq is not None and event.type is EventType.WRITE:
             collector.seqs[place] = event.seq
+            collector.named[event.payload.tenant, event.payload.id] = event.seq
     runtime.run_until_idle()
     runtime.close()
     lines = collector.lines
@@ -118,6 +119,7 @@ class _Collector:
 
     def __init__(self, keyring: Keyring, total: int, progress: Progress | None) -> None:
         self.seqs: dict[tuple[int, int], int] = {}
+        self.named: dict[tuple[str, str], int] = {}
         self.lines: dict[int, dict[str, Any]] = {}
         self._keyring, self._total, self._progress = keyring, total, progress
         self._decided = 0
@@ -136,11 +138,20 @@ class _Collector:
             seq = self.seqs.get((verdict["partition"], verdict["offset"]))
             if seq is not None:
                 self.lines[seq] = _line(seq, verdict)
+            self._looked_back(verdict)
         elif output.topic == DEAD_LETTER:
             why = orjson.loads(output.headers[-1][1] or b"{}")  # DEAD_LETTER_HEADER, the gate's own, comes last
             seq = self.seqs.get((why["partition"], why["offset"]))
             if seq is not None:
                 self.lines[seq] = _refused(seq, why["reason"])
+
+    def _looked_back(self, verdict: dict[str, Any]) -> None:
+        """A recall that moved entries changes what stands of them in the end, and nothing that was decided at first."""
+        for finding in verdict["findings"]:
+            if finding["code"] == "detect.looked_back":
+                for entry in finding["detail"]["entries"]:
+                    seq = self.named[verdict["tenant"], entry["event"]]
+                    self.lines[seq] |= {"final": "quarantine", "moved_by": verdict["event_id"]}
 
 
 def _refused(seq: int, reason: str) -> dict[str, Any]:
@@ -164,7 +175,14 @@ def _line(seq: int, verdict: dict[str, Any]) -> dict[str, Any]:
         "score": score.get("score"),
         "threshold": score.get("threshold"),
         "phase": score.get("phase"),
+        "evidence": _evidence(verdict),
     }
+
+
+def _evidence(verdict: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what the default detector found of a write."""
+    found = (f["detail"] for f in verdict["findings"] if f["code"] in ("detect.held", "detect.scored"))
+    return next(found, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from memsluice.envelope.seals import Sealed, sealed_from_bytes
 from memsluice.errors import GapError, StateError
 from memsluice.gate import activation, duplicates
 from memsluice.gate.decide import Context, Outcome, TenantState, decide
+from memsluice.gate.detect.memory import Memory
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import TenantRows, encode_changes, row_key
@@ -54,12 +55,14 @@ class ScreenStage:
         self._policies = policies
         self._now_ms = now_ms  # chooses the signing key, which a verdict then names; decisions go by the append time
         self._memsad: OrderedDict[tuple[int, str], MemsadState] = OrderedDict()
+        self._memory: dict[tuple[int, str], Memory] = {}
         self._sweeper = Sweeper()
 
     def forget(self, partition: int) -> None:
         """Drop what was decoded of a partition's rows."""
         for key in [key for key in self._memsad if key[0] == partition]:
             del self._memsad[key]
+            self._memory.pop(key, None)
         self._sweeper.forget(partition)
 
     def process(self, record: Record, rows: Rows) -> Step:
@@ -81,6 +84,7 @@ class ScreenStage:
         cut_off = self._event_row(sealed, rows)
         if cut_off is not None:
             self._memsad.pop((record.partition, tenant), None)
+            self._memory.pop((record.partition, tenant), None)
             redo = [RowChange(row_key(tenant, kind, row_id), _dump(value)) for kind, row_id, value in cut_off["redo"]]
             return Step(outputs=self._again(sealed, rows, keyring, record), changes=[*redo, position])
         return self._decided(sealed, rows, keyring, record, position, now_ms)
@@ -117,7 +121,8 @@ class ScreenStage:
             seal_kid=keyring.signing(Purpose.SEAL, self._now_ms()).kid,
             admission_kid=keyring.signing(Purpose.ADMISSION, self._now_ms()).kid,
         )
-        state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy))
+        memory = self._remembered(record.partition, sealed.tenant, rows, policy)
+        state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy), memory)
         opened = carried(keyring, sealed)
         outcome = decide(state, sealed, policy, context, opened)
         chain = TenantRows(rows, sealed.tenant, now_ms).get(CHAIN, "") or {"seq": 0, "digest": ""}
@@ -132,6 +137,8 @@ class ScreenStage:
         swept = self._sweeper.expired(record.partition, sealed.tenant, rows, now_ms)
         changes += [change for change in swept if change.key not in touched]
         self._memsad[(record.partition, sealed.tenant)] = outcome.memsad
+        if outcome.memory is not None:
+            self._memory[(record.partition, sealed.tenant)] = outcome.memory
         return Step(outputs, changes, verdict)
 
     def _event_change(
@@ -158,10 +165,23 @@ class ScreenStage:
         if state is None or not state.fits(policy.memsad):
             state = MemsadState.load(rows, tenant, policy.memsad)
             while len(self._memsad) >= TENANTS_CACHED_MAX:
-                self._memsad.popitem(last=False)
+                oldest, _ = self._memsad.popitem(last=False)
+                self._memory.pop(oldest, None)
         self._memsad[key] = state
         self._memsad.move_to_end(key)
         return state
+
+    def _remembered(self, partition: int, tenant: str, rows: Rows, policy: Policy) -> Memory | None:
+        """Return the default detector's memory; None where the policy asks for MEMSAD, so that what it kept rests."""
+        key = (partition, tenant)
+        if policy.detector != "default":
+            self._memory.pop(key, None)
+            return None
+        memory = self._memory.get(key)
+        if memory is None or not memory.fits(policy.detect.questions, policy.detect.entries):
+            memory = Memory.load(rows, tenant, policy.detect.questions, policy.detect.entries)
+        self._memory[key] = memory
+        return memory
 
 
 def _position_change(sealed: Sealed, now_ms: int) -> RowChange:

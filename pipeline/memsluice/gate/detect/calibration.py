@@ -1,0 +1,48 @@
+"""How unusual a value is for a tenant: ranks among its own landed writes, blended with a declared prior.
+
+Ranks do not follow a heavy tail as a mean and a deviation do, and an attacker just below the threshold moves them by a
+place each. The prior stands for so many writes that nobody has seen yet, and keeps its weight: with n reference values,
+m of them at least x, and a prior tail t(x) worth w writes, ``p = (m + w t(x) + 1) / (n + w + 1)``.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+DEVIATION = 1.4826
+"""Standard deviations in one median absolute deviation, for a normal distribution."""
+
+
+def rarity(at_least: int, seen: int, tail: float, weight: float) -> float:
+    """Return -log10 of the p-value above: 2 is one write in a hundred."""
+    return -math.log10((at_least + weight * tail + 1) / (seen + weight + 1))
+
+
+def count_at_least(values: Values, value: float) -> int:
+    """Return how many values are at least ``value``, to the four digits that rows keep."""
+    return int(np.count_nonzero(values >= value - 1e-9))
+
+
+def logistic_tail(value: float, centre: float, width: float) -> float:
+    """Return the upper tail of a logistic distribution."""
+    return 1 / (1 + math.exp(min((value - centre) / width, 700)))
+
+
+def robust_z(value: float, values: Values, centre: float, spread: float, weight: float, least: float) -> float:
+    """Return (value - median) / (1.4826 MAD), both blended with a prior worth ``weight`` values; spread >= ``least``."""
+    seen = len(values)
+    if seen:
+        median = float(np.median(values))
+        deviation = DEVIATION * float(np.median(np.abs(values - median)))
+        centre = (seen * median + weight * centre) / (seen + weight)
+        spread = (seen * deviation + weight * spread) / (seen + weight)
+    return (value - centre) / max(spread, least)
+
+
+def conformal(value: float, scores: Values, prior_tail: float, prior_weight: float) -> float:
+    """Return the conformal p-value of a combined score among the tenant's own, the prior fading out at 300 of them."""
+    seen = len(scores)
+    weight = prior_weight * max(0.1, 1 - seen / 300)
+    return (count_at_least(scores, value) + weight * prior_tail) / (seen + weight)

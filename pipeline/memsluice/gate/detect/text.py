@@ -1,0 +1,113 @@
+"""A text as the detector reads it: words, stems, its units, whether it carries a question, how it repeats itself."""
+
+import re
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsluice.gate.unicode import normalise
+
+Stems = NDArray[np.uint32]
+"""32-bit hashes of a text's stems, in order."""
+
+WORDS_MAX = 400
+UNIT_WORDS_MAX = 60
+UNITS_MAX = 40
+REPEATED_WORDS = range(6, 121)
+"""Lengths, in words, of texts whose repetitions say something: longer ones repeat themselves anyway."""
+
+_WORD = re.compile(r"[^\W_]+")
+_BREAK = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
+_SUFFIXES = ("ing", "ed", "es", "s")
+_AFTER_ADVERB = "is|are|was|were|did|does|do|has|have|had|can|could|will|would|should|may|might|many|much|long|old|often|far|big|tall"
+_QUESTION = re.compile(
+    r"\?|(?:^|[.!:\"'(\n]\s*)(?:(?:who|what|which|whose|whom)\b|(?:when|where|why|how)\s+(?:" + _AFTER_ADVERB + r")\b)",
+    re.IGNORECASE,
+)
+
+
+def words(text: str) -> list[str]:
+    """Return at most WORDS_MAX words of the normalised text: runs of letters and digits."""
+    return _WORD.findall(normalise(text))[:WORDS_MAX]
+
+
+def stem(word: str) -> str:
+    """Return the word without one plain English ending, and without a last ``e``; short words stay as they are."""
+    if len(word) <= 4:
+        return word
+    for suffix in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+            word = word[: -len(suffix)]
+            break
+    return word.removesuffix("e")
+
+
+def stems(found: list[str]) -> Stems:
+    """Return the CRC-32 of each word's stem."""
+    return np.fromiter((crc32(stem(word).encode()) for word in found), np.uint32, len(found))
+
+
+def units(text: str) -> list[str]:
+    """Return a text's sentences and lines, at most UNITS_MAX, long ones cut; before them a short text as a whole.
+
+    An instruction in one sentence of many is judged by itself, and one spread over a short text as a whole.
+    """
+    found: list[str] = []
+    for sentence in _BREAK.split(text):
+        pieces = sentence.split()
+        if len(sentence.strip()) >= 3:
+            found += [" ".join(pieces[at : at + UNIT_WORDS_MAX]) for at in range(0, len(pieces), UNIT_WORDS_MAX)]
+        if len(found) >= UNITS_MAX:
+            break
+    found = found[:UNITS_MAX] or [text[:UNIT_WORDS_MAX]]
+    if len(found) > 1 and len(text.split()) <= UNIT_WORDS_MAX:
+        found.insert(0, text)
+    return found
+
+
+def carries_question(text: str) -> bool:
+    """Whether a text has a question mark, or a clause that begins like a question."""
+    return _QUESTION.search(text) is not None
+
+
+def repetition(found: list[str]) -> float:
+    """Return the share of words that lie in a pair of neighbours which occurs more than once, 0 to 1.
+
+    A pair counts if one of its words has more than three letters; the anchors of retrieval attacks repeat their cues.
+    """
+    if len(found) not in REPEATED_WORDS:
+        return 0.0
+    pairs = list(zip(found, found[1:], strict=False))
+    seen: dict[tuple[str, str], int] = {}
+    for pair in pairs:
+        seen[pair] = seen.get(pair, 0) + 1
+    inside = set()
+    for at, pair in enumerate(pairs):
+        if seen[pair] > 1 and (len(pair[0]) > 3 or len(pair[1]) > 3):
+            inside |= {at, at + 1}
+    return len(inside) / len(found)
+
+
+def places(of: Stems) -> dict[int, list[int]]:
+    """Return where each stem occurs."""
+    found: dict[int, list[int]] = {}
+    for at, value in enumerate(of.tolist()):
+        found.setdefault(value, []).append(at)
+    return found
+
+
+def longest_run(question: Stems, where: dict[int, list[int]]) -> tuple[int, int]:
+    """Return (length, start) of the longest run of stems that a text shares with a question; (0, 0) for none.
+
+    ``where`` is :func:`places` of the text, ``start`` the run's first word there.
+    """
+    best, end, before = 0, 0, dict[int, int]()
+    for value in question.tolist():
+        now = {}
+        for at in where.get(value, ()):
+            now[at] = length = before.get(at - 1, 0) + 1
+            if length > best:
+                best, end = length, at
+        before = now
+    return best, end - best + 1 if best else 0

@@ -1,0 +1,59 @@
+"""An ordered, bounded set of unit vectors that is cheap to extend: older versions stay what they were.
+
+Versions share one matrix. A version that appends writes behind everything that was ever written into it, and copies the
+matrix only where another version got there first or it is full, so an event costs one row, not a thousand.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsluice.envelope.codec import DIMENSIONS, Vector
+
+SLACK = 256
+DIGITS = 5
+"""Cosines are rounded to this before anything is compared: the last bits depend on how many rows a product has."""
+
+
+class _Buffer:
+    def __init__(self, rows: int) -> None:
+        self.matrix = np.zeros((rows, DIMENSIONS), np.float32)
+        self.used = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """``places``: the matrix rows of the vectors, oldest first, int64 of shape (n,). ``used``: how far it had got."""
+
+    buffer: _Buffer
+    places: NDArray[np.int64]
+    used: int
+
+    @staticmethod
+    def empty(size: int) -> "Vectors":
+        """Return none, with room for ``size`` of them."""
+        return Vectors(_Buffer(size + SLACK), np.zeros(0, np.int64), 0)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def appended(self, vector: Vector) -> "Vectors":
+        """Return these and one more, the youngest."""
+        buffer, places, used = self.buffer, self.places, self.used
+        if buffer.used != used or used == len(buffer.matrix):
+            fresh = _Buffer(max(len(buffer.matrix), len(places) + SLACK))
+            fresh.matrix[: len(places)] = buffer.matrix[places]
+            buffer, places, used = fresh, np.arange(len(places)), len(places)
+        buffer.matrix[used] = vector
+        buffer.used = used + 1
+        return Vectors(buffer, np.append(places, used), used + 1)
+
+    def without(self, at: int) -> "Vectors":
+        """Return these without the one at a position."""
+        return Vectors(self.buffer, np.delete(self.places, at), self.used)
+
+    def cosines(self, vector: Vector) -> NDArray[np.float64]:
+        """Return the cosine of each with ``vector``, shape (n,), rounded."""
+        products = self.buffer.matrix[: self.used] @ vector
+        return np.round(products[self.places].astype(np.float64), DIGITS)

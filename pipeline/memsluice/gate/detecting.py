@@ -1,0 +1,95 @@
+"""Where the default detector meets a decision: a draft is screened, learned from, and looked back upon."""
+
+from typing import TYPE_CHECKING
+
+from memsluice.envelope.seals import Sealed
+from memsluice.events.models import Recall, Tier, Write, Zone
+from memsluice.gate import windows
+from memsluice.gate.detect import screen
+from memsluice.gate.detect.classifier import shipped
+from memsluice.gate.detect.lookback import Moved, look_back
+from memsluice.gate.detect.memory import Entry, Question, tag
+from memsluice.gate.detect.text import stems, words
+from memsluice.gate.policy import Policy
+from memsluice.gate.rows import TenantRows
+from memsluice.gate.verdict import Decision, Finding
+
+if TYPE_CHECKING:
+    from memsluice.gate.draft import Draft
+
+BUDGET = "looked"
+"""Kind of the rows that count what each principal's recalls moved within a day."""
+BUCKETS = 24
+
+
+def on(draft: "Draft", policy: Policy) -> bool:
+    """Whether the default detector decides this draft."""
+    return policy.detector == "default" and draft.memory is not None and draft.vector is not None
+
+
+def check(draft: "Draft", write: Write, policy: Policy) -> None:
+    """Screen a write that would go to guidance; see :func:`memsluice.gate.detect.screen.check`."""
+    assert draft.memory is not None
+    assert draft.vector is not None
+    draft.seen, _, finding = screen.check(
+        draft.memory,
+        shipped(),
+        write,
+        draft.vector,
+        policy.detect,
+        agent=_agent(draft.about),
+        least=Decision.QUARANTINE,
+    )
+    draft.add(finding)
+
+
+def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
+    """Remember what landed as guidance: to know what is usual, and to look back on. Released writes count too."""
+    if draft.memory is None or draft.vector is None:
+        return
+    write, identity = entry.payload, entry.identity
+    assert isinstance(write, Write)
+    assert identity is not None
+    reviewed, seen = draft.seen is None, draft.seen
+    if seen is None:  # a reviewer let it in
+        seen = screen.look(
+            draft.memory, shipped(), write.content, draft.vector, session=write.session, agent=_agent(entry)
+        )
+        seen.values[screen.G] = screen.weigh(seen.values, draft.memory, len(draft.memory.entries)).total
+    vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
+    new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched)
+    draft.memory = draft.memory.landed(rows, new, draft.vector, seen.values)
+
+
+def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_ms: int) -> list[Moved]:
+    """Remember a question, look back on what had landed, and return what is to leave; the findings say so."""
+    if not on(draft, policy) or recall.zone is not Zone.GUIDANCE:
+        return []
+    assert draft.memory is not None
+    assert draft.vector is not None
+    who = tag(recall.principal)
+    question = Question(0, recall.id, who, (tag(recall.session),), stems(words(recall.question)))
+    moved: list[Moved] = []
+    if policy.detect.look_back:
+        used, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+        allowed = max(policy.detect.look_back_per_day - used, 0)
+        draft.memory, moved, flagged = look_back(draft.memory, rows, question, draft.vector, policy.detect, allowed)
+        for _ in moved:
+            windows.add(rows, BUDGET, who, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+            _, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+        for code, some in (("detect.looked_back", moved), ("detect.look_back_budget", flagged)):
+            if some:
+                entries = [{"event": one.event_id, **one.evidence.told()} for one in some]
+                draft.add(Finding(code, Decision.ACCEPT, {"entries": entries}))
+    draft.memory = draft.memory.asked(rows, question, draft.vector)
+    return moved
+
+
+def screened(draft: "Draft", rows: TenantRows) -> None:
+    """Remember whether a screened write carried a question, whatever became of it."""
+    if draft.memory is not None and draft.seen is not None:
+        draft.memory = draft.memory.screened(rows, bool(draft.seen.values[screen.Q]))
+
+
+def _agent(entry: Sealed | None) -> bool:
+    return entry is not None and entry.identity is not None and entry.identity.channel == "agent"

@@ -95,6 +95,7 @@ def sealed(who: str, kind: EventType, offset: int, *, vector: codec.Vector | Non
         model="test",
         problem=problem,
         approvers=approvers,
+        sketch=codec.sketch(RING, TENANT, getattr(payload, "content", None) or ""),
     )
 
 

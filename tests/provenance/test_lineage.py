@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 from tests.provenance.shop import Shop
 
+from memsluice.clock import wall_ms
 from memsluice.events.models import Origin, Zone
+from memsluice.provenance import ancestry, spread
+from memsluice.topics.names import AUDIT
 
 
 @pytest.fixture
@@ -200,3 +203,38 @@ def test_a_session_that_saw_the_outside_is_tainted_already_and_costs_no_command(
     assert {(step["action"], step["target"]) for step in steps} == {
         ("withdraw", "page"), ("withdraw", "mixed"), ("withdraw", "seen"),
     }  # fmt: skip
+
+
+def test_what_does_not_fit_is_counted_and_said(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree from an index that is full, a radius beyond its bound: exit code 4, and how many are missing."""
+    monkeypatch.setattr(spread, "REACHED_MAX", 2)
+    few = shop.command("blast-radius", "root", "--json", "--tenant", "acme")
+    told = json.loads(few.stdout)
+    assert (few.exit_code, len(told["tenants"][0]["entries"]), told["left_out"]) == (4, 2, 1)
+    monkeypatch.setattr(ancestry.Index.__init__, "__defaults__", (3,))
+    half = shop.command("lineage", "child", "--tenant", "acme")
+    assert half.exit_code == 4
+    assert "events of the tenant are not looked at" in half.stderr
+
+
+def test_records_that_do_not_verify_say_nothing(shop: Shop) -> None:
+    """An audit record under another gate's key is counted, and changes neither tree nor radius."""
+    stranger = Shop(shop.home.path.parent / "stranger")
+    stranger.note("root")
+    (forged,) = [record for record in stranger.records(AUDIT) if record.key == b"acme"]
+    log = shop.assembly.local_log()
+    log.append(AUDIT, forged.key, forged.value, forged.headers, append_ms=wall_ms())
+    log.close()
+    assert json.loads(shop.command("blast-radius", "root", "--json", "--tenant", "acme").stdout)["unverified"] == 1
+    assert "do not verify" in shop.command("lineage", "child", "--tenant", "acme").stderr
+
+
+def test_the_tree_is_bounded(shop: Shop) -> None:
+    """Steps back and ancestors of one entry are limited; what is left out is counted in its place."""
+    many = tuple(shop.note(f"p{number}") for number in range(20))
+    shop.note("wide", parents=many)
+    told = json.loads(shop.command("lineage", "wide", "--tenant", "acme", "--json").stdout)
+    assert (len(told["ancestors"]), told["not_shown"]) == (16, 4)
+    shallow = json.loads(shop.command("lineage", "mixed", "--tenant", "acme", "--json", "--depth", "1").stdout)
+    assert [node["ancestors"] for node in shallow["ancestors"]] == [[], []]
+    assert [node["not_shown"] for node in shallow["ancestors"]] == [1, 0]

@@ -41,7 +41,13 @@ def test_share_lift_trace_and_revoke_on_the_real_stack(stack: Any, tmp_path: Pat
             root = memory.write(session, "The gate code is changed on Mondays.").result(30).event_id
             child = memory.write(session, "So ask for the gate code anew.", parents=[root]).result(30).event_id
         with open_local(MemoryWriter, Role.PRODUCER, home=stack.home, tenant=tenant) as pages:
-            page = pages.write(Session(tenant, "helper", "ana", "s-2"), "The gate opens at seven.").result(30).event_id
+            page = (
+                pages.write(
+                    Session(tenant, "helper", "ana", "s-2"), "Parcels are left with the neighbour on the second floor."
+                )
+                .result(30)
+                .event_id
+            )
         until(lambda: recalled("ana") == {root, child}, "both notes are recalled")
         until(lambda: recalled("ana", "--research") == {page}, "the page is data")
 

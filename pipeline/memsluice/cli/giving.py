@@ -68,7 +68,8 @@ def give(
         confirm(console, action, yes=yes)
         if propose is not None:
             signed.save(propose)
-            console.print(Text(f"written to {propose}, with 1 of {may.approvals} signatures; nothing is ordered yet"))
+            told = f"written to {propose}, with 1 of {may.approvals} signatures; nothing is ordered yet"
+            console.print(Text(told), soft_wrap=True)
             return
         publish(console, desk, signed, wait_s, as_json=as_json)
 
@@ -131,7 +132,7 @@ def publish(console: Console, desk: "Desk", signed: "Signed", wait_s: float, *, 
     if as_json:
         print(json.dumps(answer_as_data(signed.command, verdict)))
     else:
-        console.print(answered(signed.command, verdict, wait_s))
+        console.print(answered(signed.command, verdict, wait_s), soft_wrap=True)
     if verdict is None:
         raise typer.Exit(EXIT_NO_ANSWER)
     if refused(verdict):

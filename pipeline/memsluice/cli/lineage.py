@@ -1,12 +1,12 @@
 """``memsluice lineage``: what an entry was made from, back to where it all came in, from the audit alone."""
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
-from rich.tree import Tree
 
 from memsluice.cli.giving import Entry, Home, Json, Tenant
 from memsluice.clock import wall_ms
@@ -39,6 +39,7 @@ def lineage(
     from memsluice.cli.trace import audit_topic
     from memsluice.keystore import KeyStore
     from memsluice.provenance.ancestry import index
+    from memsluice.recall.show import visible
     from memsluice.topics.names import PARTITIONS
 
     keyring = KeyStore(home).keyring()
@@ -48,13 +49,15 @@ def lineage(
             found = index(audit, keyring, owner, PARTITIONS)
         root = found.tree(entry, depth)
     if root.entry is None:
-        _say(f"not found: {owner} has no entry of this id among {found.read} audit records")
+        _say(f"not found: {visible(owner, 80)} has no entry of this id among {found.read} audit records")
         raise typer.Exit(EXIT_NOT_FOUND)
     if as_json:
         told = {"left_out": found.left_out, "unverified": found.unverified, **root.as_data(wall_ms())}
         print(json.dumps(told))
     else:
-        Console(highlight=False, soft_wrap=True).print(draw(root, wall_ms()))
+        console = Console(highlight=False, soft_wrap=True)
+        for line in draw(root, wall_ms()):
+            console.print(line)
     _sum_up(found)
 
 
@@ -77,18 +80,19 @@ def _owner(audit: "AuditTopic", home: object, event_id: str) -> str:
     raise ConfigError(f"no tenant has an entry {shown}")
 
 
-def draw(root: "Node", now_ms: int) -> Tree:
-    """Return the tree; nothing that a producer chose acts on the terminal."""
-    tree = Tree(_line(root, now_ms))
-    _below(tree, root, now_ms)
-    return tree
+def draw(root: "Node", now_ms: int) -> Iterator[Text]:
+    """Yield the tree, a line a node; nothing that a producer chose acts on the terminal."""
+    yield _line(root, now_ms)
+    yield from _below(root, now_ms, "")
 
 
-def _below(tree: Tree, node: "Node", now_ms: int) -> None:
-    for above in node.above:
-        _below(tree.add(_line(above, now_ms)), above, now_ms)
-    if node.more:
-        tree.add(Text(f"and {node.more} more", "dim"))
+def _below(node: "Node", now_ms: int, before: str) -> Iterator[Text]:
+    rest = [Text(f"and {node.more} more", "dim")] if node.more else []
+    for number, above in enumerate(node.above, 1):
+        last = number == len(node.above) and not rest
+        yield Text(before + ("└── " if last else "├── ")).append_text(_line(above, now_ms))
+        yield from _below(above, now_ms, before + ("    " if last else "│   "))
+    yield from (Text(f"{before}└── ").append_text(one) for one in rest)
 
 
 def _line(node: "Node", now_ms: int) -> Text:

@@ -66,7 +66,12 @@ def revoke(
         if not yes:
             typer.confirm(f"Sign {len(todo)} commands with {signer.kid}?", abort=True, err=as_json)
         missing, failed = _run(console, desk, signer, todo, why, wait, as_json=as_json)
-    left = len(every) - len(todo)
+        left = len(every) - len(todo)
+        if not (left or missing or failed):  # what was written meanwhile, from what was not revoked yet
+            after = _one_tenant(desk, source, tenant)
+            left = 0 if after is None else len(list(_steps(after, "contain" if contain else "remove", only=only)))
+            if left:
+                console.print(Text(f"{left} more came meanwhile", "yellow"))
     if left or missing or failed:
         console.print(Text("go on by giving the same order again", "yellow"))
         raise typer.Exit(EXIT_NO_ANSWER if missing else EXIT_REFUSED if failed else EXIT_INCOMPLETE)
@@ -125,6 +130,7 @@ def _run(
 ) -> tuple[int, int]:  # fmt: skip
     """Sign and publish batch by batch; return how many answers are missing, and how many refusals count."""
     from memsluice.orders.signing import sign
+    from memsluice.recall.show import visible
 
     left, missing, failed, done = iter(todo), 0, 0, 0
     while batch := list(islice(left, BATCH)):
@@ -139,7 +145,7 @@ def _run(
             if as_json:
                 print(json.dumps(answer_as_data(command, verdict)))
             elif verdict is None or real:
-                console.print(Text(f"  {command.target}: ").append(answered(command, verdict, wait_s)))
+                console.print(Text(f"  {visible(command.target, 160)}: ").append(answered(command, verdict, wait_s)))
         if missing:
             break
     console.print(Text(f"{done} of {len(todo)} carried out", "green" if done == len(todo) else "yellow"))

@@ -5,6 +5,9 @@ key is one switch (DESIGN, section 2). Digests are HMACs under a tenant key: a b
 """
 
 import base64
+import re
+import unicodedata
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,10 @@ from memsluice.errors import MalformedEvent, StateError
 DIMENSIONS = 384
 VECTOR_DTYPE = "float16"
 Vector = NDArray[np.float32]
+SKETCH_WORDS_MAX = 1_024
+"""Distinct words that a sketch holds, 4 bytes each; a text of more has no sketch."""
+_WORD = re.compile(r"\w{4,}")
+_UNSPACED = re.compile(r"[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]{2,}")
 
 
 def canonical(value: Any) -> bytes:
@@ -66,6 +73,34 @@ def content_digest(keyring: Keyring, tenant: str, content: str) -> str:
 def vector_digest(keyring: Keyring, tenant: str, vector_bytes: bytes) -> str:
     """Return the digest of a vector's wire bytes."""
     return digest(keyring, tenant, "vector", vector_bytes)
+
+
+def sketch(keyring: Keyring, tenant: str, text: str) -> str:
+    """Return base64 of a text's words: of each distinct one a 32-bit keyed hash, sorted; "" where there are too many.
+
+    Words have four letters or digits at least, compared without case and without what is not seen; a script that puts
+    no blanks between words counts by pairs of letters. The key is the tenant's, so that a state row that keeps a sketch
+    gives no word away to whoever guesses one.
+    """
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    if not plain.isascii():
+        plain = "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
+    words = set(_WORD.findall(plain))
+    for run in _UNSPACED.findall(plain):
+        words.update(run[at : at + 2] for at in range(len(run) - 1))
+    if len(words) > SKETCH_WORDS_MAX:
+        return ""
+    key = keyring.digest_key(tenant).sign(b"sketch")
+    hashes = {int.from_bytes(blake2b(word.encode(), digest_size=4, key=key).digest(), "big") for word in words}
+    return base64.b64encode(np.array(sorted(hashes), dtype=">u4").tobytes()).decode()
+
+
+def sketch_words(text: str) -> frozenset[int]:
+    """Return the hashes of a sketch. Raises StateError."""
+    try:
+        return frozenset(np.frombuffer(base64.b64decode(text, validate=True), dtype=">u4").tolist())
+    except ValueError:
+        raise StateError("sketch cannot be read") from None
 
 
 def row_dump(value: Any) -> bytes:

@@ -51,6 +51,7 @@ class Sealed:
     ``content_digest`` are HMACs of the payload, its time left out, and of its content or question. ``approvers`` are
     the key ids of all who signed a command. ``problem`` is the reason code of a recall or an observation that was
     signed by somebody who may publish such, and is wrong otherwise: what the session saw it has seen, so it taints.
+    ``sketch`` is that of an observation's content and of a write's (:func:`memsluice.envelope.codec.sketch`).
     """
 
     position: Position
@@ -65,6 +66,7 @@ class Sealed:
     model: str = ""
     approvers: tuple[str, ...] = ()
     problem: str = ""
+    sketch: str = ""
     marker_reason: str = ""
 
     @property

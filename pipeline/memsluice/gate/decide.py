@@ -102,7 +102,7 @@ def _seen(rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, dr
         if not (isinstance(payload, Observation) and payload.origin is Origin.OPEN):
             sessions.unverified(rows, sealed, session, policy, context.now_ms)
     elif isinstance(payload, Observation):
-        sessions.observe(rows, payload, session, policy, context.now_ms)
+        sessions.observe(rows, payload, sealed.sketch, session, policy, context.now_ms)
     elif isinstance(payload, Recall):
         sessions.recalled(rows, payload, session, policy, context.now_ms)
         if draft.vector is not None and not draft.findings and draft.memsad is not None:
@@ -115,7 +115,7 @@ def _write(rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, conte
     assert sealed.identity is not None
     session, mismatch = sessions.enter(rows, sealed, policy, context.now_ms)
     draft.add(mismatch)
-    draft.tau = monitor.label(rows, write, sealed.identity, session)
+    draft.tau = monitor.label(rows, write, sealed.identity, session, policy, sealed.sketch)
     draft.add(*monitor.check_write(rows, write, sealed.identity, draft.tau, policy))
     draft.add(*limits.check(write, policy))
     if draft.decision() is not Decision.REJECT:  # what is refused for good is not worth screening

@@ -36,6 +36,10 @@ def _one(policy: Policy, prefix: str) -> list[Remark]:
     found = []
     if policy.mode == "shadow":
         found.append(Remark(warn, "mode", "shadow lands everything, what would be held included"))
+    if policy.taint != "session":
+        found.append(
+            Remark(warn, "taint", f"{policy.taint}: what an agent read may come back in its words as guidance")
+        )
     for tier in (Tier.EXTERNAL_TOOL, Tier.EXTERNAL_WEB):
         if policy.ttl_seconds.of(tier) is None:
             found.append(Remark(warn, f"ttl_seconds.{tier.name.lower()}", "outside content would never expire"))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from memsluice.envelope.seals import Identity
 from memsluice.events.ids import scope_owner
 from memsluice.events.models import Tier, Visibility, Write
+from memsluice.gate import sessions
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import SEPARATOR, TenantRows
@@ -30,12 +31,15 @@ class Label:
     tier: Tier
 
 
-def label(rows: TenantRows, write: Write, identity: Identity, session: Session) -> Label:
+def label(
+    rows: TenantRows, write: Write, identity: Identity, session: Session, policy: Policy, sketch: str = ""
+) -> Label:
     """Return tau(b) = max over all ancestors (Rule 8).
 
     What a person typed on a user channel has its declared parents as ancestors; what an agent wrote has besides
     everything its session recalled or observed, and an unopened session's past is unknown. An unknown parent, and one
-    that is not landed, is tainted. Untrusted channels are no taint of their own: Rule 5 judges them.
+    that is not landed, is tainted. Untrusted channels are no taint of their own: Rule 5 judges them. A policy may
+    narrow what counts of the session; ``sketch`` has the write's words for one that compares them.
     """
     causes: list[str] = []
     worst = int(identity.tier)
@@ -48,8 +52,9 @@ def label(rows: TenantRows, write: Write, identity: Identity, session: Session) 
             causes.append(f"parent:{parent}")
             worst = max(worst, entry["tier"])
     if identity.channel == "agent":
-        causes += session.causes
-        worst = max(worst, session.worst) if session.taint else worst
+        seen, worst_seen = sessions.watermark(rows, write.session, session, sketch, policy)
+        causes += seen
+        worst = max(worst, worst_seen)
         if not session.opened:
             causes.append(UNOPENED)
     if causes:

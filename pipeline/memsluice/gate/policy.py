@@ -107,6 +107,11 @@ class Policy(_Part):
     writes_per_day: PerTier = Field(
         default=PerTier(user_verified=10, user_observed=50), description="Of one principal, by tier; beyond: held."
     )
+    taint: Literal["session", "turn", "parents", "influence"] = Field(
+        default="session",
+        description="What of its session taints an agent's write: all it was given or saw; that of the present turn; "
+        "nothing but declared parents; or what it shares words with.",
+    )
     session_retention_days: int = Field(
         default=30, ge=1, le=365, description="Days after its last use that a session's taint is remembered."
     )

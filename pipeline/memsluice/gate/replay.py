@@ -62,7 +62,8 @@ def _judged(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at: A
         draft.add(Finding("replay.standing", Decision.QUARANTINE, {"code": code}))
     session = sessions.load(rows, write.session) or sessions.Session(write.agent, write.principal)
     lifted = row.get("lifted") is not None  # by two reviewers, of this very content: that outlasts a replay
-    draft.tau = _held_with(row) if lifted else _never_less(row, monitor.label(rows, write, identity, session))
+    now = monitor.label(rows, write, identity, session, policy, carried.sketch)
+    draft.tau = _held_with(row) if lifted else _never_less(row, now)
     draft.add(*monitor.check_write(rows, write, identity, draft.tau, policy, lifted=lifted))
     draft.add(*limits.check(write, policy))
     if draft.decision() is not Decision.REJECT:

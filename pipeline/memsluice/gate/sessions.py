@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Observation, Origin, Recall, Returned, SessionPayload, Tier, Zone
+from memsluice.gate import influence
 from memsluice.gate.policy import DAY_MS, Policy
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding
 
 KIND = "session"
 CAUSES_MAX = 8
+NARROW = ("turn", "turn_worst", "hard", "seen", "revoked")
 ORIGIN_TIER = {
     Origin.WEB: Tier.EXTERNAL_WEB,
     Origin.UPLOAD: Tier.EXTERNAL_WEB,
@@ -26,7 +28,12 @@ ORIGIN_TIER = {
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One session. ``worst`` is the least trusted tier among what tainted it; ``causes`` the nearest, bounded."""
+    """One session. ``worst`` is the least trusted tier among what tainted it; ``causes`` the nearest, bounded.
+
+    For policies with a narrower watermark: ``turn`` and ``turn_worst`` are the same since the platform last opened it;
+    ``seen`` counts observations whose words are kept, ``hard`` says that something else tainted it; ``revoked`` is the
+    cause by which an order distrusts it, which no scope narrows.
+    """
 
     agent: str
     principal: str
@@ -35,6 +42,11 @@ class Session:
     worst: int = 0
     causes: tuple[str, ...] = ()
     expires_ms: int = 0
+    turn: tuple[str, ...] = ()
+    turn_worst: int = 0
+    hard: bool = False
+    seen: int = 0
+    revoked: str = ""
 
 
 def load(rows: TenantRows, session: str) -> Session | None:
@@ -43,7 +55,9 @@ def load(rows: TenantRows, session: str) -> Session | None:
     if row is None:
         return None
     causes = tuple(row["causes"])
-    return Session(row["agent"], row["principal"], row["opened"], row["taint"], row["worst"], causes, row["x"])
+    narrow = row.get("narrow") or {"turn": causes, "turn_worst": row["worst"], "hard": row["taint"]}
+    known = Session(row["agent"], row["principal"], row["opened"], row["taint"], row["worst"], causes, row["x"])
+    return replace(known, **{**narrow, "turn": tuple(narrow["turn"])})
 
 
 def _save(rows: TenantRows, name: str, session: Session, policy: Policy, now_ms: int) -> None:
@@ -57,6 +71,7 @@ def _save(rows: TenantRows, name: str, session: Session, policy: Policy, now_ms:
             "taint": session.taint,
             "worst": session.worst,
             "causes": session.causes,
+            "narrow": {name: getattr(session, name) for name in NARROW},
             "x": now_ms + policy.session_retention_days * DAY_MS,
         },
     )
@@ -64,10 +79,13 @@ def _save(rows: TenantRows, name: str, session: Session, policy: Policy, now_ms:
 
 def tainted(session: Session, cause: str, tier: Tier) -> Session:
     """Return the session with one more cause of taint; beyond CAUSES_MAX the first ones are kept, the taint stays."""
-    causes = session.causes
-    if cause not in causes and len(causes) < CAUSES_MAX:
-        causes = (*causes, cause)
-    return replace(session, taint=True, worst=max(session.worst, tier), causes=causes)
+    causes, turn = (_with(known, cause) for known in (session.causes, session.turn))
+    worst, turn_worst = max(session.worst, tier), max(session.turn_worst, tier)
+    return replace(session, taint=True, worst=worst, causes=causes, turn=turn, turn_worst=turn_worst, hard=True)
+
+
+def _with(causes: tuple[str, ...], cause: str) -> tuple[str, ...]:
+    return causes if cause in causes or len(causes) >= CAUSES_MAX else (*causes, cause)
 
 
 def enter(rows: TenantRows, sealed: Sealed, policy: Policy, now_ms: int) -> tuple[Session, Finding | None]:
@@ -106,15 +124,38 @@ def unverified(rows: TenantRows, sealed: Sealed, session: Session, policy: Polic
     return after
 
 
-def observe(rows: TenantRows, observation: Observation, session: Session, policy: Policy, now_ms: int) -> Session:
-    """Return and keep the session after an observation: outside content taints it, its mere opening does not."""
+def observe(
+    rows: TenantRows, observation: Observation, sketch: str, session: Session, policy: Policy, now_ms: int
+) -> Session:
+    """Return and keep the session after an observation: outside content taints it, its mere opening does not.
+
+    Opening it once more begins a new turn, which counts under a policy that asks for it alone.
+    """
     if observation.origin is Origin.OPEN:
-        return session
-    tier = ORIGIN_TIER[observation.origin]
-    after = tainted(session, f"{observation.origin.value}:{observation.id}", tier)
+        after = replace(session, turn=(), turn_worst=0)
+    else:
+        tier = ORIGIN_TIER[observation.origin]
+        cause = f"{observation.origin.value}:{observation.id}"
+        after = tainted(session, cause, tier)
+        numbered = (observation.session, session.seen)
+        if policy.taint == "influence" and influence.keep(rows, *numbered, sketch, cause, tier, now_ms):
+            after = replace(after, hard=session.hard, seen=session.seen + 1)
     if after != session:
         _save(rows, observation.session, after, policy, now_ms)
     return after
+
+
+def watermark(
+    rows: TenantRows, name: str, session: Session, sketch: str, policy: Policy
+) -> tuple[tuple[str, ...], int]:
+    """Return what of a session taints a write with these words under the policy, and the worst tier among it."""
+    if policy.taint == "session" or session.revoked:
+        return session.causes, session.worst
+    if policy.taint == "turn":
+        return session.turn, session.turn_worst
+    if policy.taint == "influence":
+        return (session.causes, session.worst) if session.hard else influence.of(rows, name, session.seen, sketch)
+    return (), 0
 
 
 def recalled(rows: TenantRows, recall: Recall, session: Session, policy: Policy, now_ms: int) -> Session:
@@ -143,9 +184,9 @@ def read(rows: TenantRows, recall: Recall) -> Finding | None:
 def revoked(rows: TenantRows, name: str, cause: str, policy: Policy, now_ms: int) -> bool:
     """Taint a known session from now on, as if it had seen the worst; return False where nothing changes by it."""
     session = load(rows, name)
-    after = None if session is None else tainted(session, cause, Tier.EXTERNAL_WEB)
-    if after is None or after == session:
+    if session is None or session.revoked:
         return False
+    after = replace(tainted(session, cause, Tier.EXTERNAL_WEB), revoked=cause)
     _save(rows, name, after, policy, now_ms)
     return True
 

@@ -21,6 +21,8 @@ RECORDS = {
     "vector_dtype": "Numeric type of the vector's elements, little-endian.",
     "approvers": "Key ids of all who signed a command, in order.",
     "problem": "Reason code of a recall or observation that was refused and still taints its session.",
+    "sketch": "base64 of 32-bit keyed hashes of the words of a write or an observation; empty where there are none, or "
+    "more than fit.",
     "marker_reason": "Reason code of the dead letter that a marker stands for.",
     "written_ms": "When it was decided (Unix ms, intake append time).",
     "expires_ms": "When the entry ends (Unix ms); null never.",

@@ -149,7 +149,7 @@ def _microseconds(disk: OnDisk, count: int, parents: int) -> float:
     identity = Identity("key", Role.PRODUCER, "agent", Tier.USER_OBSERVED)
     who = Session(TENANT, "agent-1", "person-1", "session-1")
     moment = datetime.fromtimestamp(T0 / 1000, UTC)
-    rounds = []
+    rounds, in_force = [], policy(strict=False, hold_contained=False)
     for _ in range(ROUNDS):
         writes: list[Write] = [
             requests.write(
@@ -161,7 +161,7 @@ def _microseconds(disk: OnDisk, count: int, parents: int) -> float:
         for write in writes:
             view = TenantRows(disk.rows(), TENANT, T0)
             session = sessions.load(view, write.session) or sessions.Session(write.agent, write.principal)
-            monitor.label(view, write, identity, session)
+            monitor.label(view, write, identity, session, in_force)
         rounds.append((time.process_time() - began) / WRITES * 1e6)
     return float(np.median(rounds))
 

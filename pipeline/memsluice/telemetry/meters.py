@@ -21,7 +21,7 @@ DRIFT_TENANTS_MAX = 1_024
 DRIFT_KEPT_S = 6 * 3_600.0
 """How long a shift that was found shows: of a tenant that writes no more there is no next window to replace it."""
 
-disable_created_metrics()  # a second series beside each counter and histogram that says when this process made it
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each counter and histogram that says when this process made it
 
 
 class Meters:

@@ -20,7 +20,10 @@ FIRM = ("monitor.rule_3_immutable", "limits.content_bytes", "duplicates.other_co
 
 @dataclass(slots=True)
 class Draft:
-    """``about`` is the write that the verdict places: the event itself, or the one that a command lets in or moves."""
+    """``about`` is the write that the verdict places: the event itself, or the one that a command lets in or moves.
+
+    ``held_until_ms`` and ``target_offset`` are the verdict's.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     score: Score | None = None
@@ -30,6 +33,8 @@ class Draft:
     place: Place = NOWHERE
     about: Sealed | Admission | None = None
     withdraws: Withdrawal | None = None
+    held_until_ms: int | None = None
+    target_offset: int | None = None
 
     def decision(self) -> Decision:
         """Return the strongest that was asked for."""

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from memsluice.gate.verdict import Decision
 from memsluice.telemetry.registry import METRICS, Metric
 
 _HEAD = """\
@@ -31,15 +32,16 @@ def metrics_page() -> str:
         f"{metric.help} |"
         for metric in METRICS
     ]
-    return _HEAD + "\n".join(rows) + f"\n\nAt most {sum(_most(metric) for metric in METRICS)} series a worker.\n"
+    return _HEAD + "\n".join(rows) + f"\n\nAt most {series_max()} series a worker, tenants apart.\n"
 
 
-def _most(metric: Metric) -> int:
-    return metric.series_max * (len(metric.buckets) + 3 if metric.kind == "histogram" else 1)
+def series_max() -> int:
+    """Return how many series a worker exports at most, those by tenant apart."""
+    return sum(metric.lines_max for metric in METRICS if "tenant" not in metric.labels)
 
 
 def _series(metric: Metric) -> str:
-    return "4 x (N + 1)" if "tenant" in metric.labels else str(_most(metric))
+    return f"{len(Decision)} x (N + 1)" if "tenant" in metric.labels else str(metric.lines_max)
 
 
 def dashboard() -> str:

@@ -20,6 +20,7 @@ from memsluice.clock import wall_ms
 from memsluice.deadletters import desk as desks
 from memsluice.deadletters.collect import look
 from memsluice.deadletters.filters import Filter
+from memsluice.deadletters.letters import State
 from memsluice.deadletters.replaying import Run, plan, replay
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import open_
@@ -178,11 +179,50 @@ def test_what_landed_already_is_a_duplicate(morgue: Morgue) -> None:
     """Two letters of one event: the first lands, the second is a duplicate, whoever publishes it how often."""
     message = morgue.message()
     wrong = (partition_of("acme", PARTITIONS) + 1) % PARTITIONS
-    morgue.append(message, message, partition=wrong)
+    morgue.append(message, message._replace(headers=(*message.headers, ("x-again", b"1"))), partition=wrong)
     done = morgue.call("replay", "--yes")
     assert "→ accept" in done.stdout
     assert "→ duplicate duplicates.replayed" in done.stdout
     assert morgue.landed() == 1
+
+
+def test_the_same_bytes_again_are_the_same_letter(morgue: Morgue) -> None:
+    """What dies again after a replay does not double: one letter with its attempts, of which the newest is replayed."""
+    message = morgue.message()
+    wrong = (partition_of("acme", PARTITIONS) + 1) % PARTITIONS
+    morgue.append(message, message, message, partition=wrong)
+    (letter,) = morgue.listed()
+    assert (letter["letter"], letter["attempts"]) == (f"{EVENTS}/{wrong}/2", 3)
+    assert "dead 3 times with these very bytes" in morgue.call("list").stdout
+    first = f"{EVENTS}/{wrong}/0"
+    assert first in morgue.call("show", first).stdout
+    assert "1 of 1 looked at" in morgue.call("replay", "--dry-run").stdout
+    assert morgue.call("replay", "--yes").exit_code == 0
+    assert len(morgue.records(EVENTS)) == 4
+    assert (morgue.landed(), morgue.listed()) == (1, [])
+
+
+def test_a_dismissed_letter_hides_its_older_copies(morgue: Morgue) -> None:
+    """Whoever dismisses the newest has dismissed the letter; the same bytes after that are open again."""
+    message = morgue.message()
+    wrong = (partition_of("acme", PARTITIONS) + 1) % PARTITIONS
+    morgue.append(message, message, partition=wrong)
+    (letter,) = morgue.listed()
+    assert morgue.call("reject", letter["letter"], "--yes", "--why", "noise").exit_code == 0
+    assert morgue.listed() == []
+    morgue.append(message, partition=wrong)
+    assert [one["attempts"] for one in morgue.listed()] == [3]
+
+
+def test_what_is_dismissed_takes_no_room_from_what_is_open(morgue: Morgue) -> None:
+    """A look counts its room over what is asked for: old letters hide no new one."""
+    named = [morgue.misplaced(f"w-{number}") for number in range(3)]
+    morgue.call("reject", *named[:2], "--yes", "--why", "noise")
+    with ExitStack() as closing:
+        desk = desks.embedded(morgue.home, closing)
+        wanted = Filter(states=frozenset({State.OPEN}))
+        found = look(desk.letters, desk.desk.audit, morgue.keys.keyring(), wanted, partitions=PARTITIONS, letters_max=1)
+        assert ([one.letter.letter_id for one in found.seen], found.left_out) == ([named[2]], 0)
 
 
 class Killed(BaseException):

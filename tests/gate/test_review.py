@@ -49,6 +49,25 @@ def test_a_released_write_lands_as_an_accepted_one_would() -> None:
     assert verdict.object_id is not None
 
 
+def test_a_verdict_tells_when_a_held_write_lapses_and_which_one_a_command_is_about() -> None:
+    """Readers need neither the policy of that day nor a guess: several held writes may have one id and one content."""
+    core = Core()
+    verdict = core.write(content=BAD, id="w", session="s1").verdict
+    assert verdict.held_until_ms == verdict.decided_ms + 30 * DAY_MS
+    first = core.last
+    core.write(content=BAD, id="w", session="s2")
+    second = core.last
+    assert first is not None
+    assert second is not None
+    refused = order(core, "release", second, carried=None, parameters={"offset": "1"}).verdict
+    assert (refused.reasons, refused.target_offset) == (("review.not_overridable",), 1)
+    assert order(core, "reject", second).verdict.target_offset == 0
+    again = order(core, "release", first).verdict
+    assert (again.reasons, again.target_offset) == (("review.decided",), 0)
+    assert order(core, "reject", first, target="nothing").verdict.target_offset is None
+    assert core.write().verdict.held_until_ms is None
+
+
 def test_a_released_write_is_a_clean_parent_and_a_held_one_is_not() -> None:
     """Lineage follows the decision: what is made from a released entry is as clean as it is."""
     core = Core()

@@ -82,6 +82,20 @@ def test_a_held_write_waits_until_an_order_about_its_content_is_carried_out() ->
     assert pulse_of(gate).snapshot(T0).held_since_ms is None
 
 
+def test_two_held_writes_of_one_id_and_content_both_wait() -> None:
+    """The same content under the same id in another session is held beside: an order about one leaves the other."""
+    gate = Gate()
+    for session in ("s1", "s2"):
+        gate.write(id="bad", content=PATTERN, session=session)
+    assert pulse_of(gate).snapshot(T0).held == 2
+    gate.see(
+        "reviewer", EventType.COMMAND, action="reject", target="bad", digest=gate.verdict(0)["content_digest"],
+        parameters={"offset": "1"}, expires_at="2030-01-01T00:00:00Z",
+    )  # fmt: skip
+    seen = pulse_of(gate).snapshot(T0)
+    assert (seen.held, seen.held_since_ms) == (1, T0)
+
+
 def test_what_the_gate_did_not_sign_says_nothing() -> None:
     """A forged verdict, and bytes that are none, are counted as broken."""
     gate = Gate()

@@ -56,7 +56,9 @@ class Days:
             if tape is not None:
                 for _ in range(2):
                     place = (output.topic, output.partition, len(tape.records))
-                    tape.records.append(Record(*place, output.key, output.value, output.headers, T0))
+                    tape.records.append(
+                        Record(*place, output.key, output.value, output.headers, T0 + self._offset * 1_000)
+                    )
         self._offset += 1
 
     def held(self, number: int):
@@ -71,10 +73,10 @@ class Days:
                 "held": carried, "expires_at": "2030-01-01T00:00:00Z"}  # fmt: skip
         self.see(lambda offset, **f: sealed("reviewer", EventType.COMMAND, offset, **f), **{**base, **fields})
 
-    def look(self, wanted: Filter | None = None, now_ms: int = T0 + DAY_MS, **options) -> Listing:
+    def look(self, wanted: Filter | None = None, now_ms: int = T0 + DAY_MS, age_days: int = 30, **options) -> Listing:
         """Look at what is held."""
         return look(self.tapes[QUARANTINE], self.tapes[AUDIT], RING, wanted or Filter(), partitions=8, now_ms=now_ms,
-                    age_days=lambda tenant: 30, **options)  # fmt: skip
+                    age_days=lambda tenant: age_days, **options)  # fmt: skip
 
 
 def test_a_redelivery_shows_nothing_twice() -> None:
@@ -113,12 +115,70 @@ def test_a_look_holds_a_bounded_number_and_names_the_rest(monkeypatch: pytest.Mo
     for number in range(6):
         days.see(write, content=f"{BAD} {number}")
     found = days.look(entries_max=4)
-    assert (len(found.seen), found.left_out) == (4, 4)  # two entries, each sent twice
+    assert (len(found.seen), found.left_out) == (4, 2)
     assert all(one.entry.write is None and one.entry.sealed == "" for one in found.seen)
     monkeypatch.setattr(collect, "WHOLE_MAX", 3)
     assert len(days.look(whole=True).seen) == 3
     whole = list(look_whole(days.tapes[QUARANTINE], RING, days.look().seen))
     assert [one.entry.write.content for one in whole] == [f"{BAD} {number}" for number in range(6)]
+
+
+def test_two_held_writes_of_one_id_and_content_are_two_entries() -> None:
+    """Said again in another session: both wait, each has the commands that name it, and one release closes one."""
+    days = Days()
+    for session in ("s1", "s2"):
+        days.see(write, id="w", content=BAD, session=session, time="2026-05-28T20:26:40+00:00")
+    first, second = days.look(whole=True).seen
+    assert (first.entry.digest, first.entry.offset + 1) == (second.entry.digest, second.entry.offset)
+    days.order("release", 0, held=None)
+    days.order("release", 1, held=None, parameters={"offset": str(second.entry.offset)})
+    days.order("reject", 1, parameters={"offset": str(second.entry.offset)})
+    first, second = days.look().seen
+    assert (first.state, second.state) == (State.PENDING, State.REJECTED)
+    assert [(len(one.others), one.others[0].offset) for one in (first, second)] == [(1, 0), (1, 1)]
+
+
+def test_commands_about_another_content_are_not_an_entrys() -> None:
+    """Two contents under one id: what was refused about the one is not shown beside the other."""
+    days = Days()
+    for number in range(2):
+        days.see(write, id="w", content=f"{BAD} {number}")
+    days.order("release", 0, held=None)
+    first, second = days.look().seen
+    assert [len(one.others) for one in (first, second)] == [1, 0]
+
+
+def test_an_entry_lapses_when_the_policy_that_held_it_said() -> None:
+    """A policy file here that keeps held writes for a day makes nothing lapse that the gate would still release."""
+    days = Days()
+    days.see(write, content=BAD)
+    assert days.look(now_ms=T0 + 2 * DAY_MS, age_days=1).seen[0].state is State.PENDING
+    assert days.look(now_ms=T0 + 31 * DAY_MS, age_days=60).seen[0].state is State.LAPSED
+
+
+def test_what_is_decided_takes_no_room_from_what_waits() -> None:
+    """Only entries that are asked for count: old decisions, however many, hide nobody's pending write."""
+    days = Days()
+    for number in range(6):
+        days.see(write, content=f"{BAD} {number}")
+    for number in range(4):
+        days.order("reject", number)
+    found = days.look(Filter(states=frozenset({State.PENDING})), entries_max=2)
+    assert ([one.entry.event_id for one in found.seen], found.left_out) == (["e4", "e5"], 0)
+
+
+def test_a_flood_on_one_partition_leaves_room_for_the_others() -> None:
+    """Whoever has thousands of held writes hides none of a tenant on a later partition."""
+    days = Days()
+    for number in range(20):
+        days.see(write, content=f"{BAD} {number}")
+    tape = days.tapes[QUARANTINE]
+    tape.records = [replace(one, partition=0) for one in tape.records[:-2]] + [
+        replace(one, partition=7) for one in tape.records[-2:]
+    ]
+    found = days.look(entries_max=16)
+    assert {one.entry.partition for one in found.seen} == {0, 7}
+    assert len(found.seen) + found.left_out == 20
 
 
 def test_one_tenants_filter_reads_one_partition() -> None:

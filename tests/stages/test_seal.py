@@ -200,6 +200,22 @@ def test_what_a_session_saw_is_sealed_even_if_its_event_is_refused(encoder) -> N
     assert sealed_from_bytes(KEYRING, "", outputs[-1].value).type == "marker"
 
 
+def test_words_are_sketched_of_what_was_seen_and_of_what_an_agent_wrote(encoder) -> None:
+    """Keyed by tenant, for a policy that compares them; what a person typed is never compared."""
+    text = "Visitors send their parking permits to the harbour office."
+
+    def sketch(payload, source: str, kind: EventType = EventType.WRITE) -> str:
+        (outputs,) = seal(encoder, [record(message(payload, source=source, kind=kind))])
+        return sealed_from_bytes(KEYRING, TENANT, outputs[-1].value).sketch
+
+    seen = sketch(Observation(**FIELDS, origin="web", content=text), "runtime", EventType.OBSERVATION)
+    assert seen == sketch(Write(**FIELDS, content=text), "agent") == codec.sketch(KEYRING, TENANT, text.upper())
+    assert seen != codec.sketch(KEYRING, OTHER, text)
+    assert len(codec.sketch_words(seen)) == 7
+    assert sketch(Write(**FIELDS, content=text), "user") == ""
+    assert sketch(Observation(**FIELDS, origin="web"), "runtime", EventType.OBSERVATION) == ""
+
+
 def test_a_recalls_vector_is_checked_against_its_question(encoder) -> None:
     """A reader that searched with another vector than its question's is refused: screening would be steered by it."""
     (vector,) = encoder.encode(["when does the train leave?"])

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from memsluice.paths import cache_dir
+from memsluice.telemetry.meters import Meters
 from memsluice.telemetry.registry import METRICS
 
 TOP = Path(__file__).resolve().parents[2]
@@ -38,6 +39,37 @@ def test_rules_and_dashboard_ask_for_metrics_that_there_are() -> None:
     shown = set(re.findall(r"\bmemsluice_[a-z_0-9]+", json.dumps([panel["targets"] for panel in board["panels"]])))
     assert shown <= SERIES
     assert len(board["panels"]) == len(METRICS)
+
+
+def test_every_counter_that_an_alert_asks_for_is_there_at_0_before_anything_happened() -> None:
+    """Prometheus sees no increase in a series that is born at 1: the first operator-tier write would page nobody."""
+    counters = {metric.exported: metric for metric in METRICS if metric.kind == "counter"}
+    fresh = Meters().collectors
+    asked = [
+        (name, dict(re.findall(r'(\w+)=~?"([^"]+)"', matchers)))
+        for rule in alerts().values()
+        for name, matchers in re.findall(r"\b(memsluice_\w+_total)(?:\{([^}]*)\})?", rule["expr"])
+    ]
+    assert {"memsluice_memory_writes_total", "memsluice_dead_letters_total"} <= {name for name, _ in asked}
+    for name, matchers in asked:
+        series = [each for family in fresh.collect() for each in family.samples if each.name == name]
+        assert len(series) == max(1, len(counters[name].known)), name
+        for label, values in matchers.items():
+            assert set(values.split("|")) <= {each.labels[label] for each in series}, (name, label)
+        assert {each.value for each in series} == {0.0}
+
+
+def test_the_alerts_tests_begin_with_series_as_a_worker_emits_them() -> None:
+    """A unit test on a series that starts in a way the exporter never does proves nothing."""
+    fresh = {(each.name, frozenset(each.labels.items())) for f in Meters().collectors.collect() for each in f.samples}
+    for test in yaml.safe_load(TESTS.read_text())["tests"]:
+        for given in test["input_series"]:
+            name, labels = re.fullmatch(r"(\w+)(?:\{(.*)\})?", given["series"]).groups()
+            if name.endswith("_total"):
+                own = set(re.findall(r'(\w+)="([^"]*)"', labels or "")) - {("job", "memsluice")}
+                own = {pair for pair in own if pair[0] != "instance"}
+                assert (name, frozenset(own)) in fresh, given["series"]
+                assert re.match(r"(_x\d+ )?0", given["values"]), given["series"]
 
 
 def test_every_alert_has_a_runbook_and_a_unit_test() -> None:

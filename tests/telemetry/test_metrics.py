@@ -1,10 +1,12 @@
 """Metrics: what is counted, under which names, in how many series; health and the endpoint that serves both."""
 
 import json
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import product
 
 import pytest
 from prometheus_client import generate_latest
@@ -12,14 +14,22 @@ from tests.gate.build import MemoryRows
 from tests.stages.test_screen import apply, mixed_day, stage, write
 from tests.stages.test_screen import record as sealed_record
 
-from memsluice.errors import ConfigError
+from memsluice.demo.words import WORDS
+from memsluice.errors import ConfigError, InputError
+from memsluice.events.models import Tier
+from memsluice.events.names import DEAD_LETTER_HEADER, EventType
+from memsluice.gate.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS
 from memsluice.gate.verdict import Decision
+from memsluice.stages.deadletters import dead_letters
 from memsluice.stages.faust.progress import PartitionProgress, StageProgress
+from memsluice.stages.records import Output, Record
 from memsluice.telemetry import registry
 from memsluice.telemetry.endpoint import Endpoint
 from memsluice.telemetry.health import SILENT_S, Health
-from memsluice.telemetry.meters import Drift, Meters
+from memsluice.telemetry.meters import DRIFT_KEPT_S, Drift, Meters
 from memsluice.telemetry.observed import ObservedStateful, Watch
+from memsluice.telemetry.registry import Metric
+from memsluice.topics.names import ACCEPTED, COMMANDS, EVENTS, PARTITIONS, SEALED
 
 NOW_S = 1_000.0
 
@@ -88,6 +98,76 @@ def test_drift_is_the_shift_of_the_mean_over_one_whole_window() -> None:
     assert drift.largest() == 0.0
     drift.see("acme", score | {"mu": 0.5, "window_id": 100})
     assert drift.largest() == pytest.approx(3.0)
+
+
+def test_a_shift_is_forgotten_when_its_tenant_has_written_nothing_for_long() -> None:
+    """A tenant that left must not hold the drift alert up for ever."""
+    now = [100.0]
+    drift = Drift(lambda: now[0])
+    score = {"mu": 0.2, "sigma": 0.1, "window_id": 50, "window_size": 50}
+    drift.see("acme", score)
+    drift.see("acme", score | {"mu": 0.7, "window_id": 100})
+    now[0] += DRIFT_KEPT_S - 1
+    assert drift.largest() == pytest.approx(5.0)
+    now[0] += 2
+    assert drift.largest() == 0.0
+
+
+def filled() -> Meters:
+    """Return metrics in which everything happened that can: each code of the gate, each stage on all its partitions."""
+    meters = Meters(tenants_max=3)
+    for code in (*WORDS, *(f"authenticity.{code}" for code in registry.DEAD_LETTER_REASONS), "made.up"):
+        letter = dead_letters(Record(EVENTS, 0, 0, None, b"", (), 0), InputError("why", code=code))
+        for stage_name in ("seal", "land"):
+            meters.outputs(stage_name, [letter, [], [Output(SEALED, 0, b"", b"")]])
+        for kind, decision, tier, phase in product(EventType, Decision, Tier, ("cold", "warming", "calibrated")):
+            score = {"phase": phase, "score": 0.5, "threshold": 0.4, "mu": 0.1, "sigma": 0.1}
+            detail = {"tiers": {tier.name: 1}, "unknown": 1, "patterns": [*INSTRUCTION_MARKERS, *INSTRUCTION_PATTERNS]}
+            verdict = {
+                "type": kind, "decision": decision, "reasons": (code,), "tenant": code, "tier": tier, "object_id": "x",
+                "findings": [{"code": "sessions.returned", "detail": detail}],
+                "score": score | {"window_id": 1, "window_size": 1},
+            }  # fmt: skip
+            meters.verdict("screen", verdict)
+    meters.verdict("screen", None)
+    rows = {
+        name: [PartitionProgress(name, topic, number, 1, 2) for topic in topics for number in range(PARTITIONS)]
+        for name, topics in INPUTS.items()
+    }
+    meters.partitions([StageProgress(name, True, 1, tuple(own)) for name, own in rows.items()])
+    for name in rows:
+        meters.stage_call(name, [Record(EVENTS, 0, 0, None, b"", (), 0)], 0, 1)
+        meters.set(registry.OLDEST_SECONDS, 1, name)
+        meters.add(registry.FAILURES, name)
+    return meters
+
+
+INPUTS = {"seal": (EVENTS, COMMANDS), "screen": (SEALED,), "land": (ACCEPTED,)}
+
+
+def test_no_worker_exports_more_series_than_the_page_says() -> None:
+    """An operator plans Prometheus by that number; what the client library adds by itself counts too."""
+    text = generate_latest(filled().collectors).decode()
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    for metric in registry.METRICS:
+        suffixes = ("_bucket", "_count", "_sum") if metric.kind == "histogram" else ("",)
+        own = [line for line in lines if re.split(r"[{ ]", line)[0] in {metric.exported + end for end in suffixes}]
+        lines = [line for line in lines if line not in own]
+        most = len(Decision) * 4 if "tenant" in metric.labels else metric.lines_max
+        assert 0 < len(own) <= most, metric.name
+    assert lines == []  # a series of no metric: the client's _created, for one
+
+
+def test_a_dead_letter_of_any_stage_counts_by_its_own_reason_and_an_unknown_one_as_other() -> None:
+    """Land's letters have no marker: the reason is in the gate's last header, which no sender can write."""
+    meters = Meters()
+    forged = ((DEAD_LETTER_HEADER, b'{"reason": "made up"}'), ("memsluice-reason", b"made up"))
+    record = Record(ACCEPTED, 0, 0, b"acme", b"", forged, 0)
+    meters.outputs("land", [dead_letters(record, InputError("why", code="seal"))])
+    meters.outputs("land", [dead_letters(record, InputError("why", code="of next year"))])
+    assert sample(meters, "memsluice_dead_letters_total", stage="land", reason="seal") == 1
+    assert sample(meters, "memsluice_dead_letters_total", stage="land", reason="other") == 1
+    assert sample(meters, "memsluice_dead_letters_total", stage="land", reason="made up") is None
 
 
 def progress(committed: int | None, end: int | None, *, ready: bool = True) -> list[StageProgress]:
@@ -169,6 +249,26 @@ def test_a_partition_given_to_another_worker_is_no_longer_reported(endpoint: End
     endpoint.report(progress(1, 9))
     endpoint.report([StageProgress("seal", True, None, ())])
     assert "memsluice_lag_records{" not in get(endpoint, "/metrics")[1]
+
+
+def test_a_scrape_between_two_reports_finds_every_partition_that_stays() -> None:
+    """The scrape runs in a thread of its own: lag that is gone for a moment resets an alert's clock."""
+    meters, seen = Meters(), []
+    meters.partitions(progress(1, 9))
+    setting = meters.set
+
+    def watched(metric: Metric, value: float, *labels: str) -> None:
+        seen.append(sample(meters, "memsluice_lag_records", stage="seal", topic=EVENTS, partition="0"))
+        setting(metric, value, *labels)
+
+    meters.set = watched  # type: ignore[method-assign]
+    meters.partitions(progress(2, 9))
+    assert seen == [8.0, 7.0]
+
+
+def test_a_restart_shows_and_a_scrape_does_not(endpoint: Endpoint) -> None:
+    """The alert on a worker that ends again and again goes by when it started."""
+    assert "memsluice_started_seconds 5.0" in get(endpoint, "/metrics")[1]
 
 
 def test_a_port_in_use_is_said_in_a_sentence(endpoint: Endpoint) -> None:

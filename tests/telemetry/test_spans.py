@@ -90,6 +90,27 @@ def test_a_dead_letter_is_an_error_that_names_its_reason_only(kept: InMemorySpan
     assert SECRET not in span.to_json()
 
 
+def test_lands_dead_letter_is_an_error_with_its_reason(kept: InMemorySpanExporter, tracer: StageTracer) -> None:
+    """Land sends no marker beside its letters; its spans say why all the same."""
+    record = intake(1, traceparent())
+    tracer.batch([record], [dead_letters(record, InputError(SECRET, code="store_refused"))], STARTED_NS)
+    span = kept.get_finished_spans()[0]
+    assert span.status.status_code is StatusCode.ERROR
+    assert span.attributes["error.type"] == "store_refused"
+
+
+def test_what_a_dead_letters_sender_says_names_no_event_and_no_reason(
+    kept: InMemorySpanExporter, tracer: StageTracer
+) -> None:
+    """Whoever can write to the intake topic must not appear in traces under another's event id."""
+    claimed = (("memsluice-event-id", b"of-somebody"), ("memsluice-reason", b"all is well"))
+    record = intake(1, traceparent(), *claimed)
+    tracer.batch([record], [dead_letters(record, InputError("no", code="forged_signature"))], STARTED_NS)
+    span = kept.get_finished_spans()[0]
+    assert span.attributes["error.type"] == "forged_signature"
+    assert "memsluice.event.id" not in span.attributes
+
+
 def test_a_failure_names_its_kind_and_not_its_text(kept: InMemorySpanExporter, tracer: StageTracer) -> None:
     """An exception's text may quote a record."""
     tracer.failed([intake(1, traceparent())], ValueError(SECRET), STARTED_NS)

@@ -79,6 +79,7 @@ def one_as_data(seen: Seen, *, whole: bool) -> dict[str, Any]:
         "append_ms": why.append_ms,
         "value_bytes": why.value_bytes,
         "digest": letter.digest,
+        "attempts": seen.attempts,
         "claimed": {"tenant": told.tenant, "type": told.type, "event_id": told.event_id, "kid": told.kid},
         "dismissed": None if seen.dismissed is None else {
             "by": seen.dismissed.kid, "at_ms": seen.dismissed.at_ms, "why": seen.dismissed.note,

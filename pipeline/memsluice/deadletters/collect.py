@@ -14,13 +14,17 @@ from memsluice.errors import MalformedEvent, SealError
 from memsluice.events.names import EVERYBODY, TARGET_HEADER, VERDICT
 from memsluice.events.partition import partition_of
 from memsluice.inspect.answers import FollowedTopic
+from memsluice.quarantine.collect import share_of
 from memsluice.quarantine.entries import Outcome, Ruled, read_ruling
 from memsluice.stages.deadletters import VALUE, Letter
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Record
 
 LETTERS_MAX = 50_000
-"""Letters that one look holds (about 2 KiB each in a list); further ones are counted and named as left out."""
+"""Letters that one look holds (about 2 KiB each in a list); further ones are counted and named as left out.
+
+As many again are held while it is not known yet which of them are asked for.
+"""
 WHOLE_MAX = 8
 """Letters that one look holds with all their bytes."""
 PARTS_BYTES_MAX = 128 * 1024 * 1024
@@ -106,28 +110,51 @@ def look(
 ) -> Listing:
     """Return the letters that a filter asks for, ``whole`` with all their bytes. Raises StoreUnavailable.
 
-    A letter lies on its input's partition, which need not be that of the tenant it claims.
+    A letter lies on its input's partition, which need not be that of the tenant it claims. Letters of the very same
+    bytes (a replay that failed again makes one) are one, the newest, unless they are asked for by name.
     """
-    found, kept = Listing(), dict[str, DeadLetter]()
+    found, shown = Listing(), dict[str, Seen]()
     room = WHOLE_MAX if whole else letters_max
-    for partition in range(partitions) if wanted.partition is None else (wanted.partition,):
+    looked_in = list(range(partitions)) if wanted.partition is None else [wanted.partition]
+    page = dict[str, DeadLetter]()
+    for partition in looked_in:
         assembler = Assembler(keyring, wanted, whole=whole)
         since = 0 if wanted.since_ms is None else letters.at(partition, wanted.since_ms)
         for record in letters.read(partition, since):
             found.read += 1
             letter = assembler.take(record)
-            if letter is None or letter.letter_id in kept:  # a re-delivery repeats a letter
+            if letter is None or letter.letter_id in page:  # a re-delivery repeats a letter
                 continue
-            if len(kept) >= room:
-                found.left_out += 1
-                continue
-            kept[letter.letter_id] = letter
+            if len(page) >= room:
+                _keep(found, shown, _judged(list(page.values()), audit, keyring, partitions), wanted, looked_in, room)
+                page.clear()
+            page[letter.letter_id] = letter
         found.damaged += assembler.damaged()
-    for one in _judged(list(kept.values()), audit, keyring, partitions):
-        if wanted.wants(one.state):
-            found.seen.append(one)
-    found.seen.sort(key=lambda one: (one.letter.why.append_ms, one.letter.letter_id))
+    _keep(found, shown, _judged(list(page.values()), audit, keyring, partitions), wanted, looked_in, room)
+    found.seen = sorted(shown.values(), key=lambda one: (one.letter.why.append_ms, one.letter.letter_id))
     return found
+
+
+def _keep(
+    found: Listing, shown: dict[str, Seen], judged: list[Seen], wanted: Filter, looked_in: list[int], room: int
+) -> None:
+    """Keep what is asked for, by its bytes; of several with the same bytes the newest. What is not, takes no room."""
+    newest = dict[str, Seen]()
+    for one in judged:
+        name = one.letter.letter_id if wanted.letter_ids is not None else one.letter.bytes_digest
+        known = newest.pop(name, None) or shown.pop(name, None)
+        if known is not None:
+            last = max(known, one, key=lambda seen: (seen.letter.why.append_ms, seen.letter.why.offset))
+            one = replace(last, attempts=known.attempts + one.attempts)  # noqa: PLW2901
+        newest[name] = one
+    for name, one in newest.items():
+        later = len(looked_in) - 1 - looked_in.index(one.letter.why.partition)
+        if not wanted.wants(one.state):
+            continue
+        if len(shown) >= share_of(room, 0, later, len(looked_in)):
+            found.left_out += 1
+            continue
+        shown[name] = one
 
 
 def look_whole(letters: FollowedTopic, keyring: Keyring, seen: Iterable[Seen]) -> Iterator[Seen]:

@@ -79,12 +79,15 @@ class Claims:
 class DeadLetter:
     """One dead letter. ``digest`` is over the input's bytes, under this home's digest key: commands are bound to it.
 
+    ``bytes_digest`` leaves its partition and offset out: the same bytes that came again, as by a replay, have the same.
+
     ``original`` (key, value, headers) is None in a list, where the beginning of the value alone is kept.
     """
 
     why: Why
     claims: Claims
     digest: str
+    bytes_digest: str
     preview: bytes
     original: Letter | None = None
 
@@ -106,11 +109,15 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A letter and what became of it: the dismissal, or the verdict on the same event."""
+    """A letter and what became of it: the dismissal, or the verdict on the same event.
+
+    ``attempts`` counts how often the very same bytes became a dead letter; this is the newest of them.
+    """
 
     letter: DeadLetter
     dismissed: Ruled | None = None
     decided: Decided | None = None
+    attempts: int = 1
 
     @property
     def state(self) -> State:
@@ -140,14 +147,18 @@ def why_of(record: Record) -> Why | None:
 def put_together(why: Why, records: list[Letter], keyring: Keyring, whole: bool) -> DeadLetter:
     """Return the letter of all its records. Raises MalformedEvent where they do not fit together."""
     key, value, headers = original(records)
-    digest = codec.digest(keyring, EVERYBODY, "dead-letter", _bytes_of(why, key, value, headers))
+    digest, bytes_digest = (
+        codec.digest(keyring, EVERYBODY, "dead-letter", _bytes_of(place, key, value, headers))
+        for place in (why.letter_id, why.topic)
+    )
     claims = claimed(key, value, headers, keyring)
-    return DeadLetter(why, claims, digest, (value or b"")[:PREVIEW_BYTES], (key, value, headers) if whole else None)
+    preview, whole_one = (value or b"")[:PREVIEW_BYTES], (key, value, headers) if whole else None
+    return DeadLetter(why, claims, digest, bytes_digest, preview, whole_one)
 
 
-def _bytes_of(why: Why, key: bytes | None, value: bytes | None, headers: Headers) -> bytes:
+def _bytes_of(place: str, key: bytes | None, value: bytes | None, headers: Headers) -> bytes:
     """Return place, key, value and headers, each with its length before it: no two inputs give the same bytes."""
-    parts = [why.letter_id.encode(), key, value, *(part for name, data in headers for part in (name.encode(), data))]
+    parts = [place.encode(), key, value, *(part for name, data in headers for part in (name.encode(), data))]
     return b"".join(b"-" if part is None else b"%d:%s" % (len(part), part) for part in parts)
 
 

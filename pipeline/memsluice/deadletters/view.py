@@ -53,7 +53,8 @@ def state(seen: Seen, now_ms: int) -> str:
         topic, partition, offset = seen.decided.place
         why = f" {' '.join(seen.decided.reasons)}".rstrip()
         return f"the same event came again, to {topic}[{partition}] at offset {offset}: {seen.decided.decision}{why}"
-    return f"open for {age}"
+    again = "" if seen.attempts == 1 else f", dead {seen.attempts} times with these very bytes"
+    return f"open for {age}{again}"
 
 
 def lines(seen: Seen, now_ms: int, words: Callable[[str], str]) -> list[Line]:

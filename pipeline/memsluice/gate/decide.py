@@ -87,6 +87,8 @@ def _command(
 ) -> Decision:
     """Commands: a released write lands as if it were accepted now, and MEMSAD learns from it all the same."""
     at = At(context.now_ms, context.sealed_offset)
+    assert isinstance(sealed.payload, Command)
+    draft.target_offset = review.offset_of(rows, sealed.payload)
     ruling = commands.decide(rows, sealed, carried, policy, at, draft.memsad, draft.memory)
     draft.add(*ruling.findings)
     draft.score, draft.withdraws, draft.tau = ruling.score, ruling.withdraws, ruling.tau
@@ -196,6 +198,8 @@ def _finish(
         returned=_returned(payload) if isinstance(payload, Recall) else (),
         origin=payload.origin.value if isinstance(payload, Observation) else "",
         withdraws=draft.withdraws,
+        held_until_ms=draft.held_until_ms,
+        target_offset=draft.target_offset,
     )
     return Outcome(verdict, verdict.to_json(), rows.changes, draft.memsad, draft.memory)
 
@@ -223,4 +227,4 @@ def _place(
         expires_ms = draft.place.expires_ms if landed else now_ms + policy.quarantine.age_days * DAY_MS
         placing.keep_lineage(rows, sealed, draft.tau, decision, draft.place, context.sealed_offset, expires_ms)
     if decision is Decision.QUARANTINE and not landed:
-        review.hold(rows, sealed, draft.tau, draft.findings, policy, now_ms)
+        draft.held_until_ms = review.hold(rows, sealed, draft.tau, draft.findings, policy, now_ms)

@@ -22,7 +22,10 @@ FIRM = ("monitor.rule_3_immutable", "limits.content_bytes", "duplicates.other_co
 
 @dataclass(slots=True)
 class Draft:
-    """``about`` is the write that the verdict places: the event itself, or the one that a command lets in or moves."""
+    """``about`` is the write that the verdict places: the event itself, or the one that a command lets in or moves.
+
+    ``held_until_ms`` and ``target_offset`` are the verdict's.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     score: Score | None = None
@@ -34,6 +37,8 @@ class Draft:
     withdraws: Withdrawal | None = None
     memory: Memory | None = None
     seen: Seen | None = None
+    held_until_ms: int | None = None
+    target_offset: int | None = None
 
     def decision(self) -> Decision:
         """Return the strongest that was asked for."""

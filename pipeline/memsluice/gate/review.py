@@ -24,6 +24,10 @@ OVERRIDDEN = frozenset({"detect", "instructions", "memsad", "rates"})
 """Modules of the gate whose findings a release sets aside. The monitor's are found anew; any other's hold."""
 OFFSET_PARAMETER = "offset"
 """Parameter that tells two held writes of one event id apart: the intake offset of the later one."""
+ABOUT_HELD = frozenset({
+    Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL, Action.DECLASSIFY, Action.REVOKE,
+})  # fmt: skip
+"""Commands that may be about a held write."""
 
 
 Carried = Sealed | Accepted | None
@@ -72,11 +76,15 @@ def _row_id(event_id: str, offset: int | None) -> str:
     return event_id if offset is None else SEPARATOR.join((event_id, str(offset)))
 
 
-def hold(rows: TenantRows, sealed: Sealed, tau: Label, findings: list[Finding], policy: Policy, now_ms: int) -> None:
-    """Keep that a write is held, until it is decided or older than the policy's ``age_days``: at most 4 KiB a row."""
+def hold(rows: TenantRows, sealed: Sealed, tau: Label, findings: list[Finding], policy: Policy, now_ms: int) -> int:
+    """Keep that a write is held, until it is decided or older than the policy's ``age_days``: at most 4 KiB a row.
+
+    Returns when it lapses (Unix ms): a later policy changes nothing about that.
+    """
     write = sealed.payload
     assert isinstance(write, Write)
     first = not any(finding.code == "duplicates.other_content" for finding in findings)
+    until_ms = now_ms + policy.quarantine.age_days * DAY_MS
     row = {
         "topic": sealed.position.topic,
         "offset": sealed.position.offset,
@@ -92,9 +100,22 @@ def hold(rows: TenantRows, sealed: Sealed, tau: Label, findings: list[Finding], 
         "codes": sorted({f.code for f in findings if f.decision is not Decision.ACCEPT}),
         "state": "held",
         "by": "",
-        "x": now_ms + policy.quarantine.age_days * DAY_MS,
+        "x": until_ms,
     }
     rows.put(KIND, _row_id(write.id, None if first else sealed.position.offset), row)
+    return until_ms
+
+
+def offset_of(rows: TenantRows, command: Command) -> int | None:
+    """Return the intake offset of the held or decided write that a command names; None where it names none.
+
+    It names the first of an event id, or by ``parameters.offset`` a later one.
+    """
+    if command.action not in ABOUT_HELD:
+        return None
+    later = command.parameters.get(OFFSET_PARAMETER)
+    row = rows.get(KIND, command.target if later is None else SEPARATOR.join((command.target, later)))
+    return None if row is None else int(row["offset"])
 
 
 def is_held(rows: TenantRows, command: Command) -> bool:

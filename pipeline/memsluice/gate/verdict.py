@@ -76,6 +76,9 @@ class Verdict:
     ``returned``, an observation's its ``origin``; all of them their session. ``withdraws`` is the object that a command
     takes out of the store, whether or not it puts one in (``object_id``).
 
+    ``held_until_ms`` is when a held write lapses, by the policy that held it. ``target_offset`` tells which held write
+    a command is about, since several may have one event id: its intake offset, None where none is known by that name.
+
     ``taint_causes`` names the nearest ancestors or observations that tainted (bounded). Times are Unix ms:
     ``occurred_ms`` is the producer's word, ``append_ms`` the broker's, ``decided_ms`` screen's clock, which never runs
     back.
@@ -125,6 +128,8 @@ class Verdict:
     withdraws: Withdrawal | None = None
     chain_seq: int = 0
     chain_previous: str = ""
+    held_until_ms: int | None = None
+    target_offset: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as JSON values, as the audit topic carries it."""

@@ -136,12 +136,12 @@ class KafkaAudit:
             first = self._consumer.poll(timeout_s)
             messages = [] if first is None else [first, *self._consumer.consume(FETCHED_MAX, timeout=0)]
         except KafkaException as error:
-            raise self._unavailable(error.args[0].str()) from None
+            raise self._unavailable(error.args[0]) from None
         records = []
         for message in messages:
             problem = message.error()
             if problem is not None and problem.code() != KafkaError._PARTITION_EOF:
-                raise self._unavailable(problem.str())
+                raise self._unavailable(problem)
             if problem is None and message.offset() >= self._followed.get(message.partition(), message.offset() + 1):
                 self._followed[message.partition()] = message.offset() + 1
                 records.append(_record(message))

@@ -166,10 +166,15 @@ class Life:
     def placing(self) -> Attempt:
         """The decision, or the order carried out since, that says where the entry is.
 
-        An order is bound to a content: one about another content under the same id moves this entry nowhere.
+        An order is bound to a content: one about another content under the same id moves this entry nowhere, nor does
+        one about another held write of the same content.
         """
         governing = self.governing
-        same = [one for one in self.attempts if one.verdict["content_digest"] == governing.verdict["content_digest"]]
+        digest, offsets = governing.verdict["content_digest"], (None, governing.verdict["offset"])
+        same = [
+            one for one in self.attempts
+            if one.verdict["content_digest"] == digest and one.verdict.get("target_offset") in offsets
+        ]  # fmt: skip
         return next((one for one in reversed(same) if one.places), governing)
 
     def standing(self, now_ms: int) -> Standing:

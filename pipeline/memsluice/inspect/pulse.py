@@ -59,8 +59,8 @@ class Tenant:
     phase: str = ""
     window_size: int = 0
     history_size: int = 0
-    held: dict[tuple[str, str], int] = field(default_factory=dict)
-    """When each held write was decided, by event id and content digest, oldest first."""
+    held: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    """When each held write was decided, by event id, content digest and intake offset, oldest first."""
     held_more: int = 0
     last_ms: int = 0
 
@@ -171,14 +171,17 @@ class Pulse:
         decision, digest = verdict["decision"], verdict["content_digest"]
         if decision == Decision.QUARANTINE and verdict["object_id"] is None and not verdict.get("action"):
             if len(tenant.held) < HELD_MAX:
-                tenant.held.setdefault((verdict["event_id"], digest), verdict["decided_ms"])
+                tenant.held.setdefault((verdict["event_id"], digest, verdict["offset"]), verdict["decided_ms"])
             else:
                 tenant.held_more += 1
         ordered = verdict.get("action") in (Action.RELEASE, Action.REJECT)
         again = verdict.get("action") == Action.REPLAY and replayed(verdict)
         closed = again and (decision != Decision.QUARANTINE or verdict["object_id"] is not None)
         if closed or (ordered and decision not in (Decision.REJECT, Decision.DUPLICATE)):
-            known = tenant.held.pop((verdict["target"], digest), None)
+            target, offset = verdict["target"], verdict.get("target_offset")
+            if offset is None:  # a verdict of an older version: the first of that id and content
+                offset = next((one[2] for one in tenant.held if one[:2] == (target, digest)), -1)
+            known = tenant.held.pop((target, digest, offset), None)
             tenant.held_more -= known is None and tenant.held_more > 0
 
     def snapshot(self, now_ms: int) -> Snapshot:

@@ -16,9 +16,14 @@ from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Record
 
 ENTRIES_MAX = 50_000
-"""Entries that one look holds (about 2 KiB each in a list); further ones are counted and named as left out."""
+"""Entries that one look holds (about 2 KiB each in a list); further ones are counted and named as left out.
+
+As many again are held while it is not known yet which of them are asked for: those that are not take no room.
+"""
 WHOLE_MAX = 64
 """Entries that one look holds with their content."""
+WHOLE_PAGE = 1_024
+"""Entries with their content that are held until their states are known."""
 ATTEMPTS_MAX = 8
 """Commands that are remembered of one entry, besides the one that closed it: the last ones."""
 
@@ -54,7 +59,8 @@ class Listing:
     left_out: int = 0
 
 
-_Key = tuple[str, str, str]
+_Key = tuple[str, str, int]
+"""Tenant, event id and intake offset: several held writes may have one id and one content."""
 
 
 def look(
@@ -73,58 +79,76 @@ def look(
 
     Records of one tenant are all on its partition, so that a filter with a tenant reads one. Raises StoreUnavailable.
     """
-    found, entries = Listing(), dict[_Key, Entry]()
-    room = min(entries_max, WHOLE_MAX if whole else entries_max)
-    looked_in = range(partitions) if wanted.tenant is None else (partition_of(wanted.tenant, partitions),)
-    for partition in looked_in:
-        before = len(entries)
+    found = Listing()
+    room, page_max = (min(entries_max, WHOLE_MAX), WHOLE_PAGE) if whole else (entries_max, entries_max)
+    looked_in = list(range(partitions)) if wanted.tenant is None else [partition_of(wanted.tenant, partitions)]
+
+    def judge(partition: int, page: dict[_Key, Entry], kept: dict[_Key, Seen], share: int) -> None:
+        targets = {entry.event_id.encode() for entry in page.values()}
+        since = audit.at(partition, min(entry.held_ms for entry in page.values()))  # what is decided lies behind
+        rulings = _rulings(found, audit.read(partition, since), keyring, targets)
+        for key, entry in page.items():
+            named = [*rulings.get(key, []), *rulings.get((*key[:2], None), [])]
+            about = sorted((one for one in named if one.about(entry)), key=lambda one: one.at_ms)
+            ruled = next((one for one in about if one.closes), None)
+            state = state_of(entry, ruled, now_ms, age_days(key[0]))
+            if not wanted.wants(state) or key in kept:
+                continue
+            if len(kept) >= share:
+                found.left_out += 1
+                continue
+            kept[key] = Seen(entry, state, ruled, tuple(one for one in about if not one.closes))
+
+    for number, partition in enumerate(looked_in):
+        later = len(looked_in) - number - 1
+        page, kept, share = dict[_Key, Entry](), dict[_Key, Seen](), share_of(room, len(found.seen), later, partitions)
         for record in held.read(partition):
-            _take(found, entries, keyring, record, wanted, room, whole)
-        targets = {entry.event_id.encode() for entry in list(entries.values())[before:]}
-        rulings = {}
-        if targets:  # what is decided about an entry lies behind its being held
-            since = audit.at(partition, min(entry.held_ms for entry in list(entries.values())[before:]))
-            rulings = _rulings(found, audit.read(partition, since), keyring, targets)
-        for key in list(entries)[before:]:
-            about = rulings.get(key[:2], [])
-            ruled = next((one for one in about if one.closes and one.digest == key[2]), None)
-            state = state_of(entries[key], ruled, now_ms, age_days(key[0]))
-            if wanted.wants(state):
-                found.seen.append(Seen(entries[key], state, ruled, tuple(one for one in about if not one.closes)))
+            entry = _taken(found, keyring, record, wanted, whole)
+            key = None if entry is None else (entry.tenant, entry.event_id, entry.offset)
+            if entry is None or key is None or key in page:  # a re-delivery repeats a record
+                continue
+            if len(page) >= page_max:
+                judge(partition, page, kept, share)
+                page.clear()
+            page[key] = entry
+        if page:
+            judge(partition, page, kept, share)
+        found.seen += kept.values()
     found.seen.sort(key=lambda one: (one.entry.held_ms, one.entry.tenant, one.entry.record_offset))
     return found
 
 
-def _take(
-    found: Listing, entries: dict[_Key, Entry], keyring: Keyring, record: Record, wanted: Filter, room: int, whole: bool
-) -> None:
+def share_of(room: int, taken: int, later: int, partitions: int) -> int:
+    """Return how many a partition may take, of a room of which some is taken and ``later`` partitions are to come.
+
+    Half of the room is kept for partitions in equal parts, the rest goes to whoever comes first: no tenant's flood
+    hides what waits on another partition.
+    """
+    return max(0, room - taken - later * (room // (2 * partitions)))
+
+
+def _taken(found: Listing, keyring: Keyring, record: Record, wanted: Filter, whole: bool) -> Entry | None:
     if wanted.tenant is not None and record.key != wanted.tenant.encode():
-        return
+        return None
     if wanted.event_id is not None and (EVENT_ID, wanted.event_id.encode()) not in record.headers:
-        return
+        return None
     found.read += 1
     try:
         entry = read_entry(keyring, record, whole=whole)
     except SealError:
         found.unverified += 1
-        return
-    key = (entry.tenant, entry.event_id, entry.digest)
-    if not wanted.matches(entry) or key in entries:  # a re-delivery repeats a record
-        return
-    if len(entries) >= room:
-        found.left_out += 1
-        return
-    entries[key] = entry
+        return None
+    return entry if wanted.matches(entry) else None
 
 
 def _rulings(
     found: Listing, records: Iterable[Record], keyring: Keyring, targets: set[bytes]
-) -> dict[tuple[str, str], list[Ruled]]:
-    """Return the commands about some events, by tenant and event id.
+) -> dict[tuple[str, str, int | None], list[Ruled]]:
+    """Return the commands about some events, by tenant, event id and intake offset as far as the verdict has one.
 
     The header only says where to look: what counts is in the seal.
     """
-    rulings: dict[tuple[str, str], list[Ruled]] = {}
+    rulings: dict[tuple[str, str, int | None], list[Ruled]] = {}
     seen: set[str] = set()
     for record in records:
         if not any(name == TARGET_HEADER and value in targets for name, value in record.headers):
@@ -137,7 +161,7 @@ def _rulings(
         if ruled is None or ruled.command_id in seen:
             continue
         seen.add(ruled.command_id)
-        about = rulings.setdefault((ruled.tenant, ruled.target), [])
+        about = rulings.setdefault((ruled.tenant, ruled.target, ruled.offset), [])
         about.append(ruled)
         passing = [one for one in about if not one.closes and one.outcome is not Outcome.APPEALED]
         if len(passing) > ATTEMPTS_MAX:

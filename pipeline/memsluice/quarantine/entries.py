@@ -20,7 +20,7 @@ REVIEWS = frozenset({
     Action.REVOKE.value, Action.DISMISS.value,
 })  # fmt: skip
 LISTED = ("decided_ms", "content_digest", "reasons", "score", "channel", "agent", "principal", "session", "kid",
-          "policy", "tier", "taint")  # fmt: skip
+          "policy", "tier", "taint", "held_until_ms")  # fmt: skip
 """Fields of a verdict that an entry of a list keeps."""
 DISMISSED = "dismissal.noted"
 CARRIED_OUT = {"review.released", "review.rejected", "review.appealed", "replay.decided", DISMISSED}
@@ -107,7 +107,8 @@ class Ruled:
     """What the audit says of one command about a held write, or a dead letter.
 
     ``decision`` is the write's: of a refused command and an appeal None, of a dry run what would have been decided.
-    ``note`` is why a dead letter was dismissed.
+    ``note`` is why a dead letter was dismissed. ``offset`` is the intake offset of the write that the command named;
+    None where the gate knew none by then, or the verdict is older than the field: then its digest tells.
     """
 
     outcome: Outcome
@@ -124,6 +125,13 @@ class Ruled:
     at_ms: int
     object_id: str | None
     note: str = ""
+    offset: int | None = None
+
+    def about(self, entry: Entry) -> bool:
+        """Whether the command was about an entry, and not about another one of its event id."""
+        if self.offset is not None:
+            return self.offset == entry.offset
+        return self.digest in ("", entry.digest)
 
     @property
     def closes(self) -> bool:
@@ -183,6 +191,7 @@ def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
             at_ms=verdict["decided_ms"],
             object_id=verdict["object_id"],
             note=next((str(f["detail"]["why"]) for f in verdict["findings"] if f["code"] == DISMISSED), ""),
+            offset=verdict.get("target_offset"),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise SealError(f"verdict is not of this version ({type(error).__name__})") from None
@@ -211,7 +220,11 @@ def _outcome(verdict: dict[str, Any]) -> tuple[Outcome, Decision | None]:
 
 
 def state_of(entry: Entry, ruled: Ruled | None, now_ms: int, age_days: int) -> State:
-    """Return what became of an entry, given the command that closed it, if one did."""
+    """Return what became of an entry, given the command that closed it, if one did.
+
+    It lapses when the policy that held it said; ``age_days`` stands in where a verdict is too old to tell.
+    """
     if ruled is not None:
         return State.RELEASED if ruled.outcome is Outcome.RELEASED else State.REJECTED
-    return State.LAPSED if now_ms >= entry.held_ms + age_days * DAY_MS else State.PENDING
+    until_ms = entry.verdict.get("held_until_ms") or entry.held_ms + age_days * DAY_MS
+    return State.LAPSED if now_ms >= until_ms else State.PENDING

@@ -57,6 +57,8 @@ RECORDS = {
     "action": "What a command ordered; empty for any other event.",
     "target": "What a command is about, such as the event id of a held write; empty for any other event.",
     "withdraws": "The object that a command takes out of the store; null for none.",
+    "held_until_ms": "When a held write lapses, in Unix milliseconds, by the policy that held it; null for any other.",
+    "target_offset": "Intake offset of the held write that a command is about; null where it names none.",
     "chain_seq": "Number of the verdict in its tenant's chain.",
     "chain_previous": "SHA-256 of the tenant's previous audit record, as it was sent.",
 }

@@ -14,7 +14,7 @@ from memsluice.encoder import Encoder
 from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.registry import Registry
-from memsluice.envelope.seals import Position, Sealed, payload_digest, sealed_to_bytes
+from memsluice.envelope.seals import Identity, Position, Sealed, payload_digest, sealed_to_bytes
 from memsluice.errors import InputError, MalformedEvent, UnknownKey
 from memsluice.events import cloudevent
 from memsluice.events.models import AnyPayload, Observation, Recall, Write
@@ -35,9 +35,10 @@ def _text(payload: AnyPayload) -> str | None:
     return payload.question if isinstance(payload, Recall) else None
 
 
-def _sketch(keyring: Keyring, payload: AnyPayload) -> str:
-    """Return the words of what was observed or written, for tenants whose policy asks what influenced what."""
-    text = payload.content if isinstance(payload, Write | Observation) else None
+def _sketch(keyring: Keyring, payload: AnyPayload, identity: Identity) -> str:
+    """Return the words of what a session saw or its agent wrote, for tenants whose policy asks what influenced what."""
+    compared = isinstance(payload, Observation) or (isinstance(payload, Write) and identity.channel == "agent")
+    text = payload.content if compared and isinstance(payload, Write | Observation) else None
     return "" if text is None else codec.sketch(keyring, payload.tenant, text)
 
 
@@ -114,7 +115,7 @@ class SealStage:
             content_digest="" if text is None else codec.content_digest(keyring, payload.tenant, text),
             approvers=authentic.approvers if record.topic == COMMANDS else (),
             problem="" if authentic.problem is None else authentic.problem.code,
-            sketch=_sketch(keyring, payload),
+            sketch=_sketch(keyring, payload, authentic.identity),
         )
         return _Draft(sealed, authentic.problem)
 

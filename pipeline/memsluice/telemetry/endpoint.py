@@ -72,6 +72,7 @@ class Endpoint:
         self._now_ms = now_ms
         self._lock = Lock()  # health is written by the event loop and read by the server's threads
         self._metrics: Any = make_wsgi_app(meters.collectors)
+        meters.set(registry.STARTED, now_ms() / 1_000)
         try:
             self._server = make_server(host, port, self._serve, server_class=_Server, handler_class=_Silent)
         except OSError as error:

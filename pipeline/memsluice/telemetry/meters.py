@@ -1,11 +1,12 @@
 """Keeps the registry's metrics: what the stages' results mean in numbers. Safe for several threads."""
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from time import monotonic
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from memsluice.events.models import Tier
 from memsluice.events.names import EventType
@@ -17,6 +18,10 @@ from memsluice.telemetry.registry import Metric
 
 DRIFT_TENANTS_MAX = 1_024
 """Tenants whose calibration is followed for the drift gauge; those scored last."""
+DRIFT_KEPT_S = 6 * 3_600.0
+"""How long a shift that was found shows: of a tenant that writes no more there is no next window to replace it."""
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each counter and histogram that says when this process made it
 
 
 class Meters:
@@ -27,6 +32,7 @@ class Meters:
         self._metrics = {metric.name: _make(metric, self.collectors) for metric in registry.METRICS}
         self._tenants_max = tenants_max
         self._tenants: set[str] = set()
+        self._partitions: set[tuple[str, str, str]] = set()
         self._drift = Drift()
         self._metrics[registry.DRIFT.name].set_function(self._drift.largest)
 
@@ -43,16 +49,23 @@ class Meters:
         self._of(metric, labels).set(value)
 
     def partitions(self, stages: Sequence[StageProgress]) -> None:
-        """Set lag and commit of every partition that is assigned now, and forget those given to another worker."""
-        for metric in (registry.LAG, registry.COMMITTED):
-            self._metrics[metric.name].clear()
+        """Set lag and commit of every partition that is assigned now, and forget those given to another worker.
+
+        What stays is never absent in between: a scrape may come at any moment.
+        """
+        here = set()
         for stage in stages:
             for row in stage.partitions:
                 labels = (stage.stage, row.topic, str(row.partition))
+                here.add(labels)
                 if row.lag is not None:
                     self.set(registry.LAG, row.lag, *labels)
                 if row.committed is not None:
                     self.set(registry.COMMITTED, row.committed, *labels)
+        for labels in self._partitions - here:
+            for metric in (registry.LAG, registry.COMMITTED):
+                self._metrics[metric.name].remove(*labels)
+        self._partitions = here
 
     def stage_call(self, stage: str, records: Sequence[Record], started_ns: int, ended_ns: int) -> None:
         """Count a call of a stage, its duration, and each record's latency since its append (Unix ns)."""
@@ -67,13 +80,15 @@ class Meters:
         for outputs in results:
             said = spans.of_outputs(outputs)
             self.add(registry.RECORDS, stage, str(said[spans.OUTCOME]))
-            if said[spans.OUTCOME] == "dead_letter":
-                self.add(registry.DEAD_LETTERS, stage, str(said.get(spans.ERROR_TYPE, "unknown")))
+            if said[spans.OUTCOME] == spans.DEAD:
+                reason = str(said[spans.ERROR_TYPE])
+                known = reason in registry.DEAD_LETTER_REASONS
+                self.add(registry.DEAD_LETTERS, stage, reason if known else registry.OTHER)
 
     def verdict(self, stage: str, verdict: Mapping[str, Any] | None) -> None:
         """Count a verdict by everything that is asked of it; None: nothing was decided, the record being a
         repetition or a dead letter's marker."""
-        self.add(registry.RECORDS, stage, "undecided" if verdict is None else verdict["decision"])
+        self.add(registry.RECORDS, stage, registry.UNDECIDED if verdict is None else verdict["decision"])
         if verdict is None:
             return
         self.add(registry.VERDICTS, verdict["type"], verdict["decision"])
@@ -126,27 +141,32 @@ class Meters:
 
 
 class Drift:
-    """How far each tenant's mean reference score moved since one whole window before, in standard deviations."""
+    """How far each tenant's mean reference score moved since one whole window before, in standard deviations.
 
-    def __init__(self) -> None:
-        self._seen: OrderedDict[str, tuple[int, float, float]] = OrderedDict()
+    ``now_s`` is a monotonic clock in seconds; a shift is forgotten DRIFT_KEPT_S after it was found.
+    """
+
+    def __init__(self, now_s: Callable[[], float] = monotonic) -> None:
+        self._now_s = now_s
+        self._seen: OrderedDict[str, tuple[int, float, float, float]] = OrderedDict()
 
     def see(self, tenant: str, score: Mapping[str, Any]) -> None:
         """Take in one score of a verdict; one without mean or spread says nothing."""
         mu, sigma, window, size = score["mu"], score["sigma"], score["window_id"], score["window_size"]
         if mu is None or not sigma or not size:
             return
-        since, reference, shift = self._seen.get(tenant, (window, mu, 0.0))
+        since, reference, shift, found_s = self._seen.get(tenant, (window, mu, 0.0, 0.0))
         if window - since >= size:
-            since, reference, shift = window, mu, abs(mu - reference) / sigma
-        self._seen[tenant] = (since, reference, shift)
+            since, reference, shift, found_s = window, mu, abs(mu - reference) / sigma, self._now_s()
+        self._seen[tenant] = (since, reference, shift, found_s)
         self._seen.move_to_end(tenant)
         while len(self._seen) > DRIFT_TENANTS_MAX:
             self._seen.popitem(last=False)
 
     def largest(self) -> float:
         """Return the largest shift; 0 before any window was whole."""
-        return max((shift for _, _, shift in tuple(self._seen.values())), default=0.0)
+        oldest_s = self._now_s() - DRIFT_KEPT_S
+        return max((shift for _, _, shift, at_s in tuple(self._seen.values()) if at_s > oldest_s), default=0.0)
 
 
 def _make(metric: Metric, collectors: CollectorRegistry) -> Any:
@@ -156,4 +176,7 @@ def _make(metric: Metric, collectors: CollectorRegistry) -> Any:
         "histogram": partial(Histogram, buckets=metric.buckets),
     }
     name = f"{registry.PREFIX}{metric.name}"
-    return kinds[metric.kind](name, metric.help, metric.labels, registry=collectors)
+    made = kinds[metric.kind](name, metric.help, metric.labels, registry=collectors)
+    for labels in metric.known:
+        made.labels(*labels)
+    return made

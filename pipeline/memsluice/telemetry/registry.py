@@ -2,23 +2,50 @@
 
 Labels have few values by design: stages, topics, partitions and codes of the gate are known sets. ``tenant`` is a label
 only where an operator asks for it, and then of a bounded number of tenants; the rest share ``other``.
+
+A counter that an alert asks for exists at 0 from the start, for every label value: Prometheus sees no increase in a
+series that is born at 1.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 from typing import Final, Literal
+
+from memsluice.errors import InputError
+from memsluice.events.models import Tier
+from memsluice.events.names import EventType
+from memsluice.gate.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS
+from memsluice.gate.verdict import Decision
+from memsluice.stages.land import REFUSED_REASON, SEAL_REASON
+from memsluice.telemetry import spans
 
 PREFIX: Final = "memsluice_"
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 MARGINS: Final = (-0.5, -0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 0.5)
 SIZES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 OTHER: Final = "other"
+REASONS_MAX: Final = 120
+"""More than the gate has reason codes."""
+UNDECIDED: Final = "undecided"
+"""Outcome of a record that *screen* decided nothing about: a repetition, or a dead letter's marker."""
+STAGES: Final = ("seal", "screen", "land")
+
+
+def _input_codes(kind: type[InputError]) -> set[str]:
+    return {kind.code}.union(*map(_input_codes, kind.__subclasses__()))
+
+
+DEAD_LETTER_REASONS: Final = (*sorted({*_input_codes(InputError), SEAL_REASON, REFUSED_REASON}), OTHER)
+"""Reason codes of dead letters; one that is none of these counts as ``other``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
     """One metric. ``name`` is without prefix and, for a counter, without ``_total``.
 
-    ``series_max`` is how many label combinations one process can make of it, tenants apart.
+    ``known`` are label combinations that exist from the start. ``series_max`` is how many one process can make of it,
+    tenants apart; at least the known ones.
     """
 
     name: str
@@ -27,61 +54,103 @@ class Metric:
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
     series_max: int = 1
+    known: tuple[tuple[str, ...], ...] = ()
 
     @property
     def exported(self) -> str:
         """The name under which Prometheus knows it."""
         return f"{PREFIX}{self.name}{'_total' if self.kind == 'counter' else ''}"
 
+    @property
+    def lines_max(self) -> int:
+        """Series that Prometheus stores of it at most, tenants apart: a histogram's buckets, sum and count each."""
+        combinations = max(self.series_max, len(self.known))
+        return combinations * (len(self.buckets) + 3 if self.kind == "histogram" else 1)
 
-RECORDS = Metric("records", "counter", "Records processed, by stage and outcome.", ("stage", "outcome"), series_max=40)
+
+def _each(*labels: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(product(*labels))
+
+
+_TIERS = [tier.name for tier in Tier]
+_OUTCOMES = (*product(("seal", "land"), spans.OUTCOMES), *product(("screen",), (*Decision, UNDECIDED)))
+
+RECORDS = Metric(
+    "records", "counter", "Records processed, by stage and outcome.", ("stage", "outcome"), known=_OUTCOMES
+)
 STAGE_SECONDS = Metric(
-    "stage_seconds", "histogram", "Time one call of a stage took: a batch, or one record.", ("stage",), SECONDS, 3
+    "stage_seconds",
+    "histogram",
+    "Time one call of a stage took: a batch, or one record.",
+    ("stage",),
+    SECONDS,
+    known=_each(STAGES),
 )
 BATCH_RECORDS = Metric(
-    "batch_records", "histogram", "Records that one call of a stage was given.", ("stage",), SIZES, 3
+    "batch_records", "histogram", "Records that one call of a stage was given.", ("stage",), SIZES, known=_each(STAGES)
 )
 LATENCY_SECONDS = Metric(
-    "latency_seconds", "histogram", "From a record's append to the end of its processing.", ("stage",), SECONDS, 3
+    "latency_seconds",
+    "histogram",
+    "From a record's append to the end of its processing.",
+    ("stage",),
+    SECONDS,
+    known=_each(STAGES),
 )
-FAILURES = Metric("failures", "counter", "Calls of a stage that raised; the worker ends.", ("stage",), series_max=3)
+FAILURES = Metric(
+    "failures", "counter", "Calls of a stage that raised; the worker ends.", ("stage",), known=_each(STAGES)
+)
 DEAD_LETTERS = Metric(
-    "dead_letters", "counter", "Dead letters, by stage and reason code.", ("stage", "reason"), series_max=80
+    "dead_letters",
+    "counter",
+    "Dead letters, by stage and reason code.",
+    ("stage", "reason"),
+    known=_each(("seal", "land"), DEAD_LETTER_REASONS),
 )
 VERDICTS = Metric(
-    "verdicts", "counter", "Verdicts, by type of event and decision.", ("type", "decision"), series_max=24
+    "verdicts",
+    "counter",
+    "Verdicts, by type of event and decision.",
+    ("type", "decision"),
+    known=_each(EventType, Decision),
 )
 REASONS = Metric(
     "verdict_reasons",
     "counter",
     "Reason codes of verdicts: a verdict counts once for each.",
     ("reason",),
-    series_max=80,
+    series_max=REASONS_MAX,
 )
-WRITES = Metric("memory_writes", "counter", "Writes decided, by trust tier (seed 002).", ("trust",), series_max=5)
+WRITES = Metric(
+    "memory_writes", "counter", "Writes decided, by trust tier (seed 002).", ("trust",), known=_each(_TIERS)
+)
 WRITES_REJECTED = Metric(
     "memory_writes_rejected",
     "counter",
     "Writes that did not land, by reason code (seed 002): rejected or held.",
     ("reason",),
-    series_max=80,
+    series_max=REASONS_MAX,
 )
 READS = Metric(
-    "memory_reads", "counter", "Entries returned to readers, by trust tier (seed 002).", ("trust_tier",), series_max=5
+    "memory_reads",
+    "counter",
+    "Entries returned to readers, by trust tier (seed 002).",
+    ("trust_tier",),
+    known=_each(_TIERS),
 )
 SIGNALS = Metric(
     "memory_poisoning_signals",
     "counter",
     "Instruction patterns found in writes, by pattern (seed 002).",
     ("pattern",),
-    series_max=40,
+    known=_each((*INSTRUCTION_MARKERS, *INSTRUCTION_PATTERNS)),
 )
 ENTRIES = Metric(
     "memory_entries_admitted",
     "counter",
     "Entries admitted, by tier; what expired or was replaced is not taken off (seed 002 names a gauge).",
     ("trust",),
-    series_max=5,
+    known=_each(_TIERS),
 )
 HELD = Metric("quarantine_held", "counter", "Writes put into quarantine.")
 MARGIN = Metric(
@@ -110,6 +179,7 @@ OLDEST_SECONDS = Metric(
     ("stage",),
     series_max=3,
 )
+STARTED = Metric("started_seconds", "gauge", "When the worker started, in seconds since 1970: it changes by a restart.")
 UNVERIFIED_READS = Metric(
     "unverified_reads",
     "counter",
@@ -120,7 +190,7 @@ SPANS_LOST = Metric(
     "counter",
     "Spans that no backend has: more than could wait for it (queue_full), or not taken by it (not_exported).",
     ("why",),
-    series_max=2,
+    known=_each(("queue_full", "not_exported")),
 )
 TENANT_VERDICTS = Metric(
     "tenant_verdicts",
@@ -150,6 +220,7 @@ METRICS: Final = (
     LAG,
     COMMITTED,
     OLDEST_SECONDS,
+    STARTED,
     UNVERIFIED_READS,
     SPANS_LOST,
     TENANT_VERDICTS,

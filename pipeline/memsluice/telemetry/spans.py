@@ -9,7 +9,9 @@ browser or a terminal.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memsluice.events.names import REASON_HEADER, EventType
+import orjson
+
+from memsluice.events.names import DEAD_LETTER_HEADER, EventType
 from memsluice.printable import visible
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Output, Record
@@ -19,6 +21,8 @@ Attribute = str | bool | int | float | Sequence[str]
 
 ERROR_TYPE = "error.type"
 OUTCOME = "memsluice.outcome"
+OUTCOMES = (PASSED, DEAD, NOTHING) = ("passed", "dead_letter", "nothing")
+"""What a batch stage makes of a record; ``nothing``: it was older, or a repetition."""
 GEN_AI_OPERATIONS = {EventType.WRITE: "upsert_memory", EventType.RECALL: "search_memory"}
 """``gen_ai.operation.name`` by kind of event; observations and commands have none."""
 
@@ -76,24 +80,34 @@ def of_record(stage: str, group: str, record: Record) -> dict[str, Attribute]:
 
 
 def of_outputs(outputs: Sequence[Output]) -> dict[str, Attribute]:
-    """Return what a record's outputs say: the outcome, a dead letter's reason, the event's id."""
+    """Return what a record's outputs say: the outcome, a dead letter's reason, the event's id.
+
+    Of a dead letter only the last header counts, the gate's own: the others are whatever somebody sent.
+    """
     found: dict[str, Attribute] = {OUTCOME: outcome(outputs)}
     for output in outputs:
+        if output.topic == DEAD_LETTER:
+            found[ERROR_TYPE] = visible(_reason(output))
+            continue
         for name, value in output.headers:
-            if name == REASON_HEADER and value is not None:
-                found[ERROR_TYPE] = visible(value.decode("ascii", "replace"))
-            elif name == EVENT_ID and value is not None:
+            if name == EVENT_ID and value is not None:
                 found["memsluice.event.id"] = visible(value.decode("ascii", "replace"))
         if output.topic == STORE and output.key is not None:
             found["gen_ai.memory.record.id"] = visible(output.key.decode("ascii", "replace"))
     return found
 
 
+def _reason(letter: Output) -> str:
+    name, told = letter.headers[-1]
+    assert name == DEAD_LETTER_HEADER
+    return str(orjson.loads(told or b"")["reason"])
+
+
 def outcome(outputs: Sequence[Output]) -> str:
-    """Return what a batch stage made of a record: ``dead_letter``, ``passed``, or ``nothing`` (older, or repeated)."""
+    """Return what a batch stage made of a record, one of OUTCOMES."""
     if any(output.topic == DEAD_LETTER for output in outputs):
-        return "dead_letter"
-    return "passed" if outputs else "nothing"
+        return DEAD
+    return PASSED if outputs else NOTHING
 
 
 def of_verdict(verdict: Mapping[str, Any]) -> dict[str, Attribute]:

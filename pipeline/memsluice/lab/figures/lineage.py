@@ -24,7 +24,6 @@ from memsluice.events.limits import ID_CHARS_MAX, PARENTS_MAX
 from memsluice.events.models import Origin, Tier, Write
 from memsluice.gate import monitor, sessions
 from memsluice.gate.duplicates import ENTRY
-from memsluice.gate.policy import default
 from memsluice.gate.rows import TenantRows, row_key
 from memsluice.lab.figures.registry import Measured, Setting
 from memsluice.lab.model.actions import Actor, Observe
@@ -148,9 +147,9 @@ _NOTE = (
 def _microseconds(disk: OnDisk, count: int, parents: int) -> float:
     chance = random.Random(parents)  # noqa: S311 - which entries are asked for
     identity = Identity("key", Role.PRODUCER, "agent", Tier.USER_OBSERVED)
-    who, policy = Session(TENANT, "agent-1", "person-1", "session-1"), default().default
+    who = Session(TENANT, "agent-1", "person-1", "session-1")
     moment = datetime.fromtimestamp(T0 / 1000, UTC)
-    rounds = []
+    rounds, in_force = [], policy(strict=False, hold_contained=False)
     for _ in range(ROUNDS):
         writes: list[Write] = [
             requests.write(
@@ -162,7 +161,7 @@ def _microseconds(disk: OnDisk, count: int, parents: int) -> float:
         for write in writes:
             view = TenantRows(disk.rows(), TENANT, T0)
             session = sessions.load(view, write.session) or sessions.Session(write.agent, write.principal)
-            monitor.label(view, write, identity, session, policy)
+            monitor.label(view, write, identity, session, in_force)
         rounds.append((time.process_time() - began) / WRITES * 1e6)
     return float(np.median(rounds))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from memsluice.demo.memo import MemoEncoder
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.errors import ConfigError
 from memsluice.gate import policy as policies
@@ -17,6 +18,7 @@ from memsluice.lab.run import decide
 from memsluice.lab.streams import events_of, read_stream
 
 CONVERSATIONS = "conversation-"
+SCOPES = ("session", "turn", "influence", "parents")
 HONEST = ("user", "agent")
 DECLARED = ("parent", "unknown", "not_landed")
 """What begins a cause that comes from a write's own parents."""
@@ -25,7 +27,7 @@ Counts = Counter[tuple[str, str]]
 
 def overtaint_rate(setting: Setting) -> Measured:
     """Percent of the honest writes of users and agents in the conversation streams that are over-tainted."""
-    encoder = load_encoder()
+    encoder = MemoEncoder(load_encoder())
     with streams(setting) as paths:
         chosen = [path for path in paths if path.stem.startswith(CONVERSATIONS)]
         if not chosen:
@@ -63,7 +65,9 @@ def _rows(name: str, counts: Counts) -> list[tuple[str, str]]:
 
 def scopes() -> Mapping[str, Policy]:
     """Return the policies compared: how far back what a session saw taints what its agent writes."""
-    return {"session": policies.default().default}
+    default = policies.default().default
+    order = (default.taint, *(scope for scope in SCOPES if scope != default.taint))
+    return {scope: default.model_copy(update={"taint": scope}) for scope in order}
 
 
 def _over(paths: list[Path], setting: Setting, encoder: Encoder, policy: Policy) -> Counts:

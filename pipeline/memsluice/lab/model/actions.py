@@ -81,7 +81,7 @@ class Order:
     """A command. ``by``: operator or reviewer. ``digest``: whether it names the right content; ``late``: expired.
 
     ``target`` is a write's id; for protect the key in ``scope``. ``approvals``: how many signed. ``stale``: it carries
-    the entry's first record, not its last.
+    the entry's first record, not its last. ``session``: the target is a session's name (of a revocation).
     """
 
     id: Id
@@ -93,6 +93,7 @@ class Order:
     late: bool = False
     approvals: int = 1
     stale: bool = False
+    session: bool = False
 
 
 @dataclass(frozen=True, slots=True)

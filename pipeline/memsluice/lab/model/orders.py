@@ -48,6 +48,8 @@ def order(state: State, command: Order) -> Verdict:
         return REFUSED
     if command.action == "protect":
         return _protect(state, command)
+    if command.session:
+        return _distrust_session(state, command)
     held = state.held.get(command.target)
     held = held if held is not None and state.alive(held.until) else None
     known = state.lineage(command.target)
@@ -99,6 +101,16 @@ def _distrust(state: State, held: Held) -> Verdict:
     known = state.lineage(held.write.id)
     if known is not None:
         state.known[held.write.id] = replace(known, belief=worse(known.belief), revoked=True)
+    return DONE
+
+
+def _distrust_session(state: State, command: Order) -> Verdict:
+    """B' = B and a belief as bad as any: whatever its agent writes from now on is tainted."""
+    session = state.session(command.target)
+    if session is None or session.revoked:
+        return REFUSED
+    worst = Belief(tau=True, tier=Tier.EXTERNAL_WEB)
+    state.use(command.target, replace(session, beliefs=session.beliefs | {worst}, revoked=True))
     return DONE
 
 
@@ -168,6 +180,9 @@ def _promote(state: State, command: Order, known: Known) -> Verdict:
     item = _item(state, command, known)
     shared = Scope(Visibility.SHARED, "", scope.namespace)
     fixed = any(immutable(state, one, known.event.key) for one in (scope, shared))
+    parents = (state.lineage(parent) for parent in known.event.parents)
+    if any(parent is not None and parent.revoked for parent in parents):
+        return REFUSED  # an ancestor is distrusted since m was labelled
     to = (Zone.GUIDANCE, shared, name, keyed)
     if item is None or scope == shared or fixed or not _room(state, to, known.number):
         return REFUSED

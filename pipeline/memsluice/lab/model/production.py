@@ -267,6 +267,8 @@ class Decided:
         if order.scope is not None:
             scope = {"visibility": order.scope.visibility.value, "namespace": order.scope.namespace}
             fields["parameters"] = scope | ({"owner": order.scope.owner} if order.scope.owner else {})
+        elif order.session:
+            fields["parameters"] = {"of": "session"}
         elif order.target in self._writes and order.digest:
             fields["digest"] = self._writes[order.target][1].content_digest
         else:

@@ -79,6 +79,7 @@ class Session:
     opened: bool
     beliefs: frozenset[Belief] = frozenset()
     used: int = 0
+    revoked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

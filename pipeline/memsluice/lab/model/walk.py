@@ -164,6 +164,8 @@ class Walk:
         fit = held if held and action in ("declassify", "revoke") and chance.random() < 0.3 else lies
         target = chance.choice(fit) if fit and chance.random() < 0.9 else self._some()
         by = "reviewer" if chance.random() < 0.9 else "operator"
+        if action == "revoke" and chance.random() < 0.3:
+            return Order(self._fresh(), by, action, chance.choice(ACTORS).session, session=True)
         return Order(
             self._fresh(),
             by,
@@ -180,6 +182,8 @@ class Walk:
         if span == DAYS_MS and self._days == 2:
             span = LONG_MS
         self._days = {SHORT_MS: self._days, DAYS_MS: self._days + 1, LONG_MS: 0}[span]
+        if span != SHORT_MS:  # the id that a command names may be another write's by now
+            self._past = [event for event in self._past if not isinstance(event, Order)]
         return Wait(span)
 
     def _crash(self) -> Crash:

@@ -1,0 +1,27 @@
+"""A policy that narrows what taints, through all stages: sealed words, rows, and where the entry lands."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.provenance.shop import Shop
+
+from memsluice.events.models import Origin
+from memsluice.producer import requests
+from memsluice.producer.requests import Session
+
+PAGE = "Visitors should send their parking permits to the harbour office before Thursday evening."
+
+
+def test_influence_lets_what_shares_no_words_be_guidance(tmp_path: Path) -> None:
+    """After a page was seen: its words, given back by the agent, are contained; the agent's other note is guidance."""
+    shop = Shop(tmp_path / "home")
+    shop.home.policy_file.parent.mkdir(exist_ok=True)
+    shop.home.policy_file.write_text("name: narrow\ntaint: influence\n")
+    shop.opened("s-2")
+    session = Session("acme", "helper", "ana", "s-2")
+    shop.publish("runtime", requests.observation("o-page", datetime.now(UTC), session, Origin.WEB, None, PAGE))
+    shop.note("echo", content="Parking permits: send them to the harbour office before Thursday evening.",
+              source="agent", session="s-2")  # fmt: skip
+    shop.note("own", content="Ana likes short meetings on Tuesday mornings.", source="agent", session="s-2")
+    assert (shop.now("echo"), shop.now("own")) == ("external", "guidance")
+    assert shop.trace("echo")["taint_causes"] == ["web:o-page"]

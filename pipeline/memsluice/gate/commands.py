@@ -5,7 +5,7 @@ from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Action, Command, Visibility
 from memsluice.events.names import EVERYBODY
 from memsluice.gate import activation, monitor, replay, review
-from memsluice.gate.detect.memory import Memory
+from memsluice.gate.detector.memory import Memory
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy
 from memsluice.gate.review import At, Ruling, refused

@@ -8,7 +8,7 @@ write counts against its rate once: here only where it was held for the rate.
 from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Command, Tier, Write
 from memsluice.gate import limits, monitor, rates, review, sessions
-from memsluice.gate.detect.memory import Memory
+from memsluice.gate.detector.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.monitor import Label

@@ -145,7 +145,6 @@ class _Collector:
             if seq is not None:
                 self.lines[seq] = _refused(seq, why["reason"])
 
-
     def _looked_back(self, verdict: dict[str, Any]) -> None:
         """A recall that moved entries changes what stands of them in the end, and nothing that was decided at first."""
         for finding in verdict["findings"]:

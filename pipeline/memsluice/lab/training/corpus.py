@@ -21,7 +21,15 @@ REPEATS = {"order": 14, "bridge": 14, "anchor": 14, "hijack": 2, "preference": 1
 FAMILY_WEIGHT = {"hijack": 24.0, "preference": 8.0, "cache": 30.0, "note": 14.0}
 """Weight of one template, over all its repetitions; the other families' is 6."""
 MIXED_NOTES = 500
-_BRANDS = ("Zelora", "the Kestrel plan", "Brightfin Pro", "Omnitask", "the Halden service", "Quovia", "Lumora insurance")
+_BRANDS = (
+    "Zelora",
+    "the Kestrel plan",
+    "Brightfin Pro",
+    "Omnitask",
+    "the Halden service",
+    "Quovia",
+    "Lumora insurance",
+)
 _BOXES = ("log", "archive", "desk", "team", "copy", "inbox")
 _HOSTS = ("north", "blue", "data", "mail", "orbit")
 _ENDS = (".example", "-hub.example", "works.example")

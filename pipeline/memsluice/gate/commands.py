@@ -17,7 +17,7 @@ from memsluice.gate import (
     review,
     revocation,
 )
-from memsluice.gate.detect.memory import Memory
+from memsluice.gate.detector.memory import Memory
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy
 from memsluice.gate.review import At, Carried, Ruling, refused

@@ -7,7 +7,7 @@ from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Command, Observation, Origin, Recall, Write
 from memsluice.gate import (
     commands,
-    detecting,
+    detect,
     duplicates,
     holding,
     limits,
@@ -17,7 +17,7 @@ from memsluice.gate import (
     review,
     sessions,
 )
-from memsluice.gate.detect.memory import Memory
+from memsluice.gate.detector.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import DAY_MS, Policy
@@ -116,7 +116,7 @@ def _seen(rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, dr
         sessions.recalled(rows, payload, session, policy, context.now_ms)
         if draft.vector is not None and not draft.findings and draft.memsad is not None:
             draft.memsad = draft.memsad.asked(rows, draft.vector)
-            detecting.asked(draft, rows, payload, policy, context.now_ms)
+            detect.asked(draft, rows, payload, policy, context.now_ms)
         draft.add(sessions.read(rows, payload))
     return Decision.REJECT if draft.decision() is not Decision.ACCEPT else Decision.RECORD
 
@@ -130,7 +130,7 @@ def _write(rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, conte
     draft.add(*limits.check(write, policy))
     if draft.decision() is not Decision.REJECT:  # what is refused for good is not worth screening
         draft.screen(write, policy)
-        detecting.screened(draft, rows)
+        detect.screened(draft, rows)
         draft.add(rates.check(rows, write.principal, sealed.identity, policy, context.now_ms))
     if draft.decision() is Decision.QUARANTINE:
         draft.add(holding.check(rows, write.principal, policy, context.now_ms))

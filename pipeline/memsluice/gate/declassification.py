@@ -8,7 +8,7 @@ label; a release decides. Descendants that were labelled before stay so, and so 
 from memsluice.envelope.records import Accepted
 from memsluice.events.models import Command, Tier, Write, Zone
 from memsluice.gate import landed, rates, review, ttl
-from memsluice.gate.detect.memory import Memory
+from memsluice.gate.detector.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.memsad_state import MemsadState

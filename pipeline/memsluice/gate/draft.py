@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Admission, Sealed
 from memsluice.events.models import Kind, Write
-from memsluice.gate import detecting, instructions, memsad_state
-from memsluice.gate.detect.memory import Memory
-from memsluice.gate.detect.screen import Seen
+from memsluice.gate import detect, instructions, memsad_state
+from memsluice.gate.detector.memory import Memory
+from memsluice.gate.detector.screen import Seen
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.monitor import Label
 from memsluice.gate.placing import NOWHERE, Place
@@ -56,21 +56,22 @@ class Draft:
     def screen(self, write: Write, policy: Policy) -> None:
         """Screen what is written. What is contained anyway is data in its own zone: reported, not held, by default."""
         contained = self.decision() is Decision.CONTAIN and not policy.instructions.hold_contained
-        least = Decision.ACCEPT if contained else Decision.QUARANTINE
-        if not contained and detecting.on(self, policy):
-            detecting.check(self, write, policy)
-            least = Decision.ACCEPT  # what the published detectors find is reported beside it
+        least = published = Decision.ACCEPT if contained else Decision.QUARANTINE
+        alone = True
+        if not contained and detect.on(self, policy):
+            detect.check(self, write, policy)
+            alone = not detect.known(self)
+            published = Decision.ACCEPT  # what the published detectors find is reported beside it
         if policy.instructions.enabled:
             matches = instructions.find(write.content)
             if matches:
                 detail = {"patterns": sorted({match.name for match in matches})[:FOUND_MAX], "count": len(matches)}
-                self.add(Finding("instructions.found", least, detail))
+                self.add(Finding("instructions.found", least if alone else published, detail))
             if write.kind is Kind.FACTS and len(write.content) > policy.instructions.facts_chars_max:
                 longest = {"chars": len(write.content), "chars_max": policy.instructions.facts_chars_max}
-                held = Decision.ACCEPT if contained else Decision.QUARANTINE
-                self.add(Finding("instructions.long_fact", held, longest))
+                self.add(Finding("instructions.long_fact", least, longest))
         if policy.memsad.enabled and self.vector is not None and self.memsad is not None:
-            self.score, finding = memsad_state.check(self.memsad, self.vector, policy.memsad, least)
+            self.score, finding = memsad_state.check(self.memsad, self.vector, policy.memsad, published)
             self.add(finding)
 
     def learn(self, rows: TenantRows, entry: Sealed, decision: Decision) -> None:
@@ -80,4 +81,4 @@ class Draft:
         if learns and self.vector is not None and self.memsad is not None:
             self.memsad = self.memsad.learned(rows, self.vector)
         if learns:
-            detecting.learn(self, rows, entry)
+            detect.learn(self, rows, entry)

@@ -89,9 +89,9 @@ class CommandsPolicy(_Part):
 
 
 class DetectPolicy(_Part):
-    """The default detector (:mod:`memsluice.gate.detect`)."""
+    """The default detector (:mod:`memsluice.gate.detector`)."""
 
-    threshold: float = Field(default=1.45, gt=0, le=20, description="Evidence from which on a write is held.")
+    threshold: float = Field(default=1.5, gt=0, le=20, description="Evidence from which on a write is held.")
     alpha: float = Field(
         default=0.01, gt=0, lt=1, description="Highest conformal p-value at which a write is held: the budget."
     )

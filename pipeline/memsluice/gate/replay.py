@@ -10,7 +10,7 @@ from typing import Any
 from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Command, Tier, Write
 from memsluice.gate import limits, monitor, rates, review, sessions
-from memsluice.gate.detect.memory import Memory
+from memsluice.gate.detector.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.monitor import Label

@@ -24,7 +24,7 @@ from memsluice.envelope.seals import Sealed, sealed_from_bytes
 from memsluice.errors import GapError, StateError
 from memsluice.gate import activation, duplicates
 from memsluice.gate.decide import Context, Outcome, TenantState, decide
-from memsluice.gate.detect.memory import Memory
+from memsluice.gate.detector.memory import Memory
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import TenantRows, encode_changes, row_key

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.errors import ConfigError
-from memsluice.gate.detect.classifier import BITS, Classifier, grams, read
-from memsluice.gate.detect.text import units
+from memsluice.gate.detector.classifier import BITS, Classifier, grams
+from memsluice.gate.detector.shipped import read
+from memsluice.gate.detector.text import units
 from memsluice.lab.training.corpus import Example, examples
 
 ROUNDS = 3

@@ -55,5 +55,6 @@ class Vectors:
 
     def cosines(self, vector: Vector) -> NDArray[np.float64]:
         """Return the cosine of each with ``vector``, shape (n,), rounded."""
-        products = self.buffer.matrix[: self.used] @ vector
-        return np.round(products[self.places].astype(np.float64), DIGITS)
+        products = (self.buffer.matrix[: self.used] @ vector)[self.places]
+        found: NDArray[np.float64] = np.round(np.asarray(products, np.float64), DIGITS)
+        return found

@@ -1,6 +1,7 @@
 """A text as the detector reads it: words, stems, its units, whether it carries a question, how it repeats itself."""
 
 import re
+from itertools import pairwise
 from zlib import crc32
 
 import numpy as np
@@ -20,7 +21,10 @@ REPEATED_WORDS = range(6, 121)
 _WORD = re.compile(r"[^\W_]+")
 _BREAK = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
 _SUFFIXES = ("ing", "ed", "es", "s")
-_AFTER_ADVERB = "is|are|was|were|did|does|do|has|have|had|can|could|will|would|should|may|might|many|much|long|old|often|far|big|tall"
+_AFTER_ADVERB = (
+    r"is|are|was|were|did|does|do|has|have|had|can|could|will|would|should|may|might"
+    r"|many|much|long|old|often|far|big|tall"
+)
 _QUESTION = re.compile(
     r"\?|(?:^|[.!:\"'(\n]\s*)(?:(?:who|what|which|whose|whom)\b|(?:when|where|why|how)\s+(?:" + _AFTER_ADVERB + r")\b)",
     re.IGNORECASE,
@@ -78,7 +82,7 @@ def repetition(found: list[str]) -> float:
     """
     if len(found) not in REPEATED_WORDS:
         return 0.0
-    pairs = list(zip(found, found[1:], strict=False))
+    pairs = list(pairwise(found))
     seen: dict[tuple[str, str], int] = {}
     for pair in pairs:
         seen[pair] = seen.get(pair, 0) + 1

@@ -2,12 +2,12 @@
 
 ``G = wording + question + coverage + nearness + repetition``, each zero where there is nothing to say:
 
-- wording: ``.25 (C + .5)+ + .7 (u_C - .8)+``, C the classifier's log-odds, u its rarity in the tenant;
+- wording: ``.2 (C + .5)+ + .65 (u_C - .8)+``, C the classifier's log-odds, u its rarity in the tenant;
 - question: ``1.7 (u_Q - .8)+`` where the text carries a question and the tenant's writes do not;
 - coverage: ``(run - .5)+``, the longest run of stems shared with a past question, as a share of that question;
 - nearness: ``.8 min((z - 2.5)+, 2.5)``, z the robust z-value of the cosine to the nearest past question that leaves
   more than ten words of the text unsaid;
-- repetition: ``1.5 (r - .12)+ + .9 (u_r - .8)+`` where r > .12.
+- repetition: ``1.4 (r - .12)+ + .9 (u_r - .8)+`` where r > .12.
 
 A write is held where ``G >= threshold`` and the conformal p-value of G among the tenant's landed writes is below alpha:
 reviewers' releases enter those, so a tenant whose honest writes score high is held less. The weights were chosen on
@@ -25,10 +25,10 @@ import numpy as np
 
 from memsluice.envelope.codec import Vector
 from memsluice.events.models import Write
-from memsluice.gate.detect import calibration
-from memsluice.gate.detect.classifier import Classifier
-from memsluice.gate.detect.memory import COLUMNS, C, G, Memory, Q, Question, R, U, Values, W, tag
-from memsluice.gate.detect.text import Stems, carries_question, longest_run, places, repetition, stems, words
+from memsluice.gate.detector import calibration
+from memsluice.gate.detector.classifier import Classifier
+from memsluice.gate.detector.memory import COLUMNS, C, G, Memory, Q, Question, R, U, Values, W, tag
+from memsluice.gate.detector.text import Stems, carries_question, longest_run, places, repetition, stems, words
 from memsluice.gate.policy import DetectPolicy
 from memsluice.gate.verdict import Decision, Finding
 
@@ -143,8 +143,8 @@ def weigh(values: Values, memory: Memory, window: int, *, without: int | None = 
         at_least = calibration.count_at_least(reference[:, column], values[column])
         return max(calibration.rarity(at_least, seen, tail, PRIOR_WEIGHT) - RARE, 0.0)
 
-    wording = 0.25 * max(values[C] + 0.5, 0.0)
-    wording += 0.7 * rarity(C, calibration.logistic_tail(float(values[C]), *WORDING_PRIOR))
+    wording = 0.2 * max(values[C] + 0.5, 0.0)
+    wording += 0.65 * rarity(C, calibration.logistic_tail(float(values[C]), *WORDING_PRIOR))
     habitual = memory.habit.count("1") > HABITUAL * max(len(memory.habit), 1)
     known = seen >= COLD_WRITES and not habitual
     question = 1.7 * rarity(Q, QUESTION_PRIOR) if values[Q] and known else 0.0
@@ -157,14 +157,15 @@ def weigh(values: Values, memory: Memory, window: int, *, without: int | None = 
         nearness = 0.8 * min(max(z - 2.5, 0.0), 2.5)
     repeated = 0.0
     if values[R] > REPETITION_MIN:
-        repeated = 1.5 * (values[R] - REPETITION_MIN) + 0.9 * rarity(R, REPETITION_PRIOR)
+        repeated = 1.4 * (values[R] - REPETITION_MIN) + 0.9 * rarity(R, REPETITION_PRIOR)
     parts = (wording, question, max(values[U] - 0.5, 0.0), nearness, repeated)
     total = round(sum(round(float(part), 4) for part in parts), 4)
     share, centre, width = SCORE_PRIOR
     tail = share * math.exp(-(total - centre) / width) if total > centre else 1.0
     p = calibration.conformal(total, reference[:, G], tail, SCORE_PRIOR_WEIGHT)
     phase = "drifting" if habitual and seen >= COLD_WRITES else _phase(seen)
-    return Evidence(*(round(float(part), 4) for part in parts), p=round(p, 6), phase=phase)
+    rounded = [round(float(part), 4) for part in parts]
+    return Evidence(rounded[0], rounded[1], rounded[2], rounded[3], rounded[4], round(p, 6), phase)
 
 
 def holds(found: Evidence, policy: DetectPolicy) -> bool:

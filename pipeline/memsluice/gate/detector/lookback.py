@@ -12,9 +12,9 @@ nearness to nothing (see ``UNSAID_MIN``).
 from dataclasses import dataclass
 
 from memsluice.envelope.codec import Vector
-from memsluice.gate.detect.memory import G, Memory, Question
-from memsluice.gate.detect.screen import CANDIDATES, Evidence, Seen, holds, nearer, weigh
-from memsluice.gate.detect.text import places
+from memsluice.gate.detector.memory import G, Memory, Question
+from memsluice.gate.detector.screen import CANDIDATES, Evidence, Seen, holds, nearer, weigh
+from memsluice.gate.detector.text import places
 from memsluice.gate.policy import DetectPolicy
 from memsluice.gate.rows import TenantRows
 

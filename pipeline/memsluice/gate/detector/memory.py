@@ -2,12 +2,12 @@
 
 Both are bounded. Questions that nearly repeat each other are one, and whoever asks most gives way first, so nobody
 pushes the others' questions out by asking many. Entries give way in the order they landed; their values are at the same
-time the tenant's reference (:mod:`memsluice.gate.detect.calibration`): what was held never enters it, what look back
+time the tenant's reference (:mod:`memsluice.gate.detector.calibration`): what was held never enters it, what look back
 takes away leaves it.
 
 Rows of kind ``detect``, one JSON object each: ``q<n>`` a question, ``e<n>`` an entry's vector and stems, ``v<n>`` its
-values; ``h0`` which of the last screened writes carried a question. They hold embeddings and 32-bit hashes of stems, no text. Immutable: each change returns the next memory and
-puts the rows it changes.
+values; ``h0`` which of the last screened writes carried a question. They hold embeddings and 32-bit hashes of stems, no
+text. Immutable: each change returns the next memory and puts the rows it changes.
 """
 
 import base64
@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.envelope.codec import Vector, row_load, vector_from_text, vector_to_text
-from memsluice.gate.detect.text import Stems
-from memsluice.gate.detect.vectors import Vectors
+from memsluice.gate.detector.text import Stems
+from memsluice.gate.detector.vectors import Vectors
 from memsluice.gate.rows import TenantRows, row_key
 
 KIND = "detect"

@@ -1,26 +1,21 @@
 """The wording classifier: a linear model on hashed word and character n-grams, taken at a text's most hostile unit.
 
-A unit's n-grams (one to three words, three to five characters) are hashed into ``2 ** BITS`` buckets; its score is
-``bias + scale x sum of the buckets' weights / sqrt(number of n-grams)``, a log-odds. Training, and what the model knows,
-are in ``memsluice/lab/training`` and in the model card beside the weights. Inference needs NumPy only.
+The n-grams of a unit (one to three words, three to five characters) are hashed into ``2 ** BITS`` buckets; its score
+is ``bias + sum of the buckets' weights / sqrt(number of n-grams)``, a log-odds. Training, and what the model knows, are
+in ``memsluice/lab/training`` and in the model card beside the weights. Inference needs NumPy only.
 """
 
 from dataclasses import dataclass
-from functools import cache
-from hashlib import sha256
-from importlib import resources
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memsluice.errors import StateError
-from memsluice.gate.detect.text import units, words
+from memsluice.gate.detector.text import units, words
 
 BITS = 14
 LOGIT_MAX = 8.0
 BYTES_MAX = 2_400
-FILE = "classifier.npz"
 _PRIME = np.uint32(0x01000193)
 _SALT_2, _SALT_3, _SALT_C = np.uint32(0x9E3779B1), np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)
 _MIX = np.uint32(0x2C1B3C6D)
@@ -95,24 +90,3 @@ class Classifier:
         found = self.logits(grams(units(text)))
         at = int(np.argmax(found))
         return round(float(found[at]), 4), at
-
-
-def read(data: bytes) -> Classifier:
-    """Read a model file. Raises StateError where it is none: int8 ``weights``, float64 ``scale`` and ``bias``."""
-    from io import BytesIO
-
-    try:
-        with np.load(BytesIO(data), allow_pickle=False) as stored:
-            weights = stored["weights"].astype(np.float32) * np.float32(stored["scale"])
-            bias = float(stored["bias"])
-    except (OSError, ValueError, KeyError) as error:
-        raise StateError(f"the detector's model cannot be read ({type(error).__name__})") from None
-    if weights.shape != (1 << BITS,):
-        raise StateError(f"the detector's model has {weights.shape} weights, {1 << BITS} expected")
-    return Classifier(weights, bias, sha256(data).hexdigest()[:16])
-
-
-@cache
-def shipped() -> Classifier:
-    """Return the model that ships with the package, read once a process."""
-    return read((resources.files("memsluice.gate.detect") / "model" / FILE).read_bytes())

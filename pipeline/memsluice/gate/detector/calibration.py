@@ -31,7 +31,7 @@ def logistic_tail(value: float, centre: float, width: float) -> float:
 
 
 def robust_z(value: float, values: Values, centre: float, spread: float, weight: float, least: float) -> float:
-    """Return (value - median) / (1.4826 MAD), both blended with a prior worth ``weight`` values; spread >= ``least``."""
+    """Return (value - median) / (1.4826 MAD), both blended with a prior of that weight; the spread is >= ``least``."""
     seen = len(values)
     if seen:
         median = float(np.median(values))

@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from memsluice.envelope.seals import Sealed
+from memsluice.envelope.seals import Admission, Sealed
 from memsluice.events.models import Recall, Tier, Write, Zone
 from memsluice.gate import windows
-from memsluice.gate.detect import screen
-from memsluice.gate.detect.classifier import shipped
-from memsluice.gate.detect.lookback import Moved, look_back
-from memsluice.gate.detect.memory import Entry, Question, tag
-from memsluice.gate.detect.text import stems, words
+from memsluice.gate.detector import screen
+from memsluice.gate.detector.lookback import Moved, look_back
+from memsluice.gate.detector.memory import Entry, G, Q, Question, tag
+from memsluice.gate.detector.shipped import shipped
+from memsluice.gate.detector.text import stems, words
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding
@@ -27,8 +27,13 @@ def on(draft: "Draft", policy: Policy) -> bool:
     return policy.detector == "default" and draft.memory is not None and draft.vector is not None
 
 
+def known(draft: "Draft") -> bool:
+    """Whether enough landed to know the tenant by: until then the published patterns hold what they find."""
+    return draft.memory is not None and len(draft.memory.entries) >= screen.COLD_WRITES
+
+
 def check(draft: "Draft", write: Write, policy: Policy) -> None:
-    """Screen a write that would go to guidance; see :func:`memsluice.gate.detect.screen.check`."""
+    """Screen a write that would go to guidance; see :func:`memsluice.gate.detector.screen.check`."""
     assert draft.memory is not None
     assert draft.vector is not None
     draft.seen, _, finding = screen.check(
@@ -55,7 +60,7 @@ def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
         seen = screen.look(
             draft.memory, shipped(), write.content, draft.vector, session=write.session, agent=_agent(entry)
         )
-        seen.values[screen.G] = screen.weigh(seen.values, draft.memory, len(draft.memory.entries)).total
+        seen.values[G] = screen.weigh(seen.values, draft.memory, len(draft.memory.entries)).total
     vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
     new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched)
     draft.memory = draft.memory.landed(rows, new, draft.vector, seen.values)
@@ -88,8 +93,8 @@ def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_
 def screened(draft: "Draft", rows: TenantRows) -> None:
     """Remember whether a screened write carried a question, whatever became of it."""
     if draft.memory is not None and draft.seen is not None:
-        draft.memory = draft.memory.screened(rows, bool(draft.seen.values[screen.Q]))
+        draft.memory = draft.memory.screened(rows, bool(draft.seen.values[Q]))
 
 
-def _agent(entry: Sealed | None) -> bool:
-    return entry is not None and entry.identity is not None and entry.identity.channel == "agent"
+def _agent(entry: Sealed | Admission | None) -> bool:
+    return isinstance(entry, Sealed) and entry.identity is not None and entry.identity.channel == "agent"

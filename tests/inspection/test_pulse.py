@@ -12,6 +12,7 @@ from tests.inspection.test_life import PATTERN
 from tests.stores.build import STRANGER
 
 from memsluice.demo.words import words
+from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.events.names import EventType
 from memsluice.inspect.lag import Lag
 from memsluice.inspect.pulse import BUCKET_MS, BUCKETS, HELD_MAX, Pulse, Recent, Snapshot
@@ -22,7 +23,7 @@ MINUTE_MS = 60_000
 
 def pulse_of(gate: Gate, tenants_max: int = 1_000) -> Pulse:
     """Return a pulse that took the whole audit topic."""
-    pulse = Pulse(RING, tenants_max)
+    pulse = Pulse(lambda: RING, tenants_max)
     for record in gate.audit:
         pulse.take(record)
     return pulse
@@ -33,6 +34,17 @@ def drawn(seen: Snapshot, lags: list[Lag] | None = None, tenants_max: int = 20) 
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None, highlight=False)
     console.print(render(seen, lags or [], "the broker", "1d ago", words, tenants_max))
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+
+
+def test_a_view_that_outlasts_a_rotation_verifies_what_the_new_key_signed() -> None:
+    """`memsluice top` runs for days; genuine verdicts called unverifiable would look like a forger."""
+    gate, keyring = a_day(), [Keyring(key for key in RING if key.purpose is not Purpose.SEAL)]
+    pulse = Pulse(lambda: keyring[0])
+    pulse.take(gate.audit[0])
+    assert (pulse.read, pulse.unverified) == (1, 1)
+    keyring[0] = RING
+    pulse.take(gate.audit[1])
+    assert (pulse.read, pulse.unverified) == (2, 1)
 
 
 def a_day() -> Gate:

@@ -4,7 +4,7 @@ Times are Unix ms and the broker's: a record counts when it was appended to the 
 """
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,10 +104,13 @@ class Snapshot:
 
 
 class Pulse:
-    """Takes audit records as they come, each partition in the order of its offsets."""
+    """Takes audit records as they come, each partition in the order of its offsets.
 
-    def __init__(self, keyring: Keyring, tenants_max: int = TENANTS_MAX) -> None:
-        self._keyring = keyring
+    ``keys`` is asked anew for each record: a live view outlasts a rotation.
+    """
+
+    def __init__(self, keys: Callable[[], Keyring], tenants_max: int = TENANTS_MAX) -> None:
+        self._keys = keys
         self._tenants_max = tenants_max
         self._tenants: OrderedDict[str, Tenant] = OrderedDict()
         self._last: dict[tuple[str, int], tuple[int, int]] = {}
@@ -124,7 +127,7 @@ class Pulse:
         self.read += 1
         name = (record.key or b"").decode("utf-8", "replace")
         try:
-            verdict = open_(self._keyring, name, VERDICT, record.value or b"")
+            verdict = open_(self._keys(), name, VERDICT, record.value or b"")
         except SealError:
             verdict = None
         if not (isinstance(verdict, dict) and verdict.keys() >= NEEDED and verdict["tenant"] == name):

@@ -16,6 +16,7 @@ from memsluice.gate.rows import LATE_MS, TenantRows
 from memsluice.gate.verdict import Decision, Finding
 
 KIND = "session"
+RETURNED = "sessions.returned"
 CAUSES_MAX = 8
 NARROW = ("turn", "turn_worst", "hard", "seen", "revoked")
 ORIGIN_TIER = {
@@ -181,7 +182,7 @@ def read(rows: TenantRows, recall: Recall) -> Finding | None:
         return None
     tiers = Counter(returned.tier.name for returned in recall.returned)
     unknown = sum(not (_admitted(rows, returned) or _gone(rows, returned)) for returned in recall.returned)
-    return Finding("sessions.returned", Decision.ACCEPT, {"tiers": dict(sorted(tiers.items())), "unknown": unknown})
+    return Finding(RETURNED, Decision.ACCEPT, {"tiers": dict(sorted(tiers.items())), "unknown": unknown})
 
 
 def revoked(rows: TenantRows, name: str, cause: str, policy: Policy, now_ms: int) -> bool:

@@ -24,9 +24,10 @@ from memsluice.stages.deadletters import dead_letters
 from memsluice.stages.faust.progress import PartitionProgress, StageProgress
 from memsluice.stages.records import Output, Record
 from memsluice.telemetry import registry
+from memsluice.telemetry.drift import DRIFT_KEPT_S, Drift
 from memsluice.telemetry.endpoint import Endpoint
 from memsluice.telemetry.health import SILENT_S, Health
-from memsluice.telemetry.meters import DRIFT_KEPT_S, Drift, Meters
+from memsluice.telemetry.meters import Meters
 from memsluice.telemetry.observed import ObservedStateful, Watch
 from memsluice.telemetry.registry import Metric
 from memsluice.topics.names import ACCEPTED, COMMANDS, EVENTS, PARTITIONS, SEALED

@@ -68,7 +68,7 @@ def top(
     console, since_ms = Console(highlight=False), wall_ms() - duration_ms(since)
     with audit_topic(home) as topic:
         local = isinstance(topic, LocalAudit)
-        lags, pulse = _lags(topic, home), Pulse(KeyStore(home).keyring())
+        lags, pulse = _lags(topic, home), Pulse(KeyStore(home).keyring)
         with Console(stderr=True).status(f"reading the audit of the last {since}"):
             follower = Follower(topic, pulse, PARTITIONS, since_ms)
             follower.catch_up()

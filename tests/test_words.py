@@ -8,7 +8,7 @@ from memsluice import gate
 from memsluice.errors import InputError
 from memsluice.words import WORDS, words
 
-MODULES = sorted(path for path in Path(gate.__file__).parent.glob("*.py") if path.stem != "policy")
+MODULES = sorted(path for path in Path(gate.__file__).parent.rglob("*.py") if path.stem != "policy")
 """``policy`` finds nothing: its dotted words are fields of a file."""
 FIELDS = {"memsad.reference_size"}
 CODE = re.compile(r"[a-z]+\.[a-z0-9_]+")
@@ -17,14 +17,21 @@ ACCEPTING = {"review.appealed", "replay.decided", "replay.dry_run", "dismissal.n
 
 
 def codes_of(module: Path) -> set[str]:
-    """Return the texts of a module that are the codes of findings: ``<module of the gate>.<what>``."""
-    names = {path.stem for path in MODULES}
-    texts = {
-        node.value
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    """Return the codes in a module: texts ``<module of the gate>.<what>``, and whatever a finding is made with."""
+    names, tree = {path.stem for path in MODULES}, ast.parse(module.read_text(encoding="utf-8"))
+    made = {text for call in ast.walk(tree) if _makes_a_finding(call) for text in _texts(call.args[0])}
+    return {text for text in _texts(tree) if text.split(".")[0] in names and text not in FIELDS} | made
+
+
+def _makes_a_finding(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding"
+
+
+def _texts(tree: ast.AST) -> set[str]:
+    constants = {
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
-    return {text for text in texts if CODE.fullmatch(text) and text.split(".")[0] in names and text not in FIELDS}
+    return {text for text in constants if CODE.fullmatch(text)}
 
 
 def whats_of(module: Path) -> set[str]:

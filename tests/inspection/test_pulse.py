@@ -13,12 +13,12 @@ from tests.inspection.audit import Gate
 from tests.inspection.test_life import PATTERN
 from tests.stores.build import STRANGER
 
-from memsluice.demo.words import words
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.events.names import EventType
 from memsluice.inspect.lag import Lag
 from memsluice.inspect.pulse import BUCKET_MS, BUCKETS, HELD_MAX, KEYS_MAX, OTHER, Pulse, Recent, Snapshot, _add
 from memsluice.inspect.show_pulse import as_data, render
+from memsluice.words import words
 
 MINUTE_MS = 60_000
 

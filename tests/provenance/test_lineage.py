@@ -9,7 +9,7 @@ from tests.provenance.shop import Shop
 from memsluice.clock import wall_ms
 from memsluice.events.models import Origin, Zone
 from memsluice.provenance import ancestry, spread
-from memsluice.topics.names import AUDIT
+from memsluice.topics.names import ACCEPTED, AUDIT
 
 
 @pytest.fixture
@@ -238,3 +238,25 @@ def test_the_tree_is_bounded(shop: Shop) -> None:
     shallow = json.loads(shop.command("lineage", "mixed", "--tenant", "acme", "--json", "--depth", "1").stdout)
     assert [node["ancestors"] for node in shallow["ancestors"]] == [[], []]
     assert [node["not_shown"] for node in shallow["ancestors"]] == [1, 0]
+
+
+def test_what_is_nowhere_any_more_cannot_be_contained_but_removed(shop: Shop) -> None:
+    """The accepted records were deleted: each entry is named, the rest of the plan goes on, and removal works."""
+    log = shop.assembly.local_log()
+    assert log.prune(ACCEPTED, before_ms=wall_ms() + 1, consumed_to=lambda partition: 1_000) > 0
+    log.close()
+    done = shop.command("revoke", "root", "--contain", "--yes")
+    assert done.exit_code == 2
+    assert "root: its accepted record is gone" in done.stderr
+    assert "1 of 4 carried out" in done.stdout
+    assert "it can be removed" in str(shop.command("promote", "root", "--yes").exception)
+    assert shop.command("revoke", "root", "--remove", "--yes").exit_code == 0
+    assert shop.now("root") == "withdrawn"
+
+
+def test_more_than_one_batch(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan is signed and answered batch by batch; nothing is left between two."""
+    monkeypatch.setattr("memsluice.cli.revoke.BATCH", 2)
+    done = shop.command("revoke", "agent:helper", "--remove", "--yes", "--tenant", "acme")
+    assert done.exit_code == 0, done.output
+    assert {shop.now(name) for name in ("root", "page", "child", "mixed", "unrelated", "seen")} == {"withdrawn"}

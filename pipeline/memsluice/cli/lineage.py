@@ -39,7 +39,7 @@ def lineage(
     from memsluice.cli.trace import audit_topic
     from memsluice.keystore import KeyStore
     from memsluice.provenance.ancestry import index
-    from memsluice.recall.show import visible
+    from memsluice.quarantine.view import name
     from memsluice.topics.names import PARTITIONS
 
     keyring = KeyStore(home).keyring()
@@ -49,7 +49,7 @@ def lineage(
             found = index(audit, keyring, owner, PARTITIONS)
         root = found.tree(entry, depth)
     if root.entry is None:
-        _say(f"not found: {visible(owner, 80)} has no entry of this id among {found.read} audit records")
+        _say(f"not found: {name(owner)} has no entry of this id among {found.read} audit records")
         raise typer.Exit(EXIT_NOT_FOUND)
     if as_json:
         told = {"left_out": found.left_out, "unverified": found.unverified, **root.as_data(wall_ms())}

@@ -130,7 +130,7 @@ def _run(
 ) -> tuple[int, int]:  # fmt: skip
     """Sign and publish batch by batch; return how many answers are missing, and how many refusals count."""
     from memsluice.orders.signing import sign
-    from memsluice.recall.show import visible
+    from memsluice.quarantine.view import name
 
     left, missing, failed, done = iter(todo), 0, 0, 0
     while batch := list(islice(left, BATCH)):
@@ -145,7 +145,7 @@ def _run(
             if as_json:
                 print(json.dumps(answer_as_data(command, verdict)))
             elif verdict is None or real:
-                console.print(Text(f"  {visible(command.target, 160)}: ").append(answered(command, verdict, wait_s)))
+                console.print(Text(f"  {name(command.target)}: ").append(answered(command, verdict, wait_s)))
         if missing:
             break
     console.print(Text(f"{done} of {len(todo)} carried out", "green" if done == len(todo) else "yellow"))

@@ -55,7 +55,7 @@ def _traceback(told: Any) -> str:
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    print(lines("".join(traceback.format_exception(kind, error, trace)), VALUE_CHARS_MAX), file=sys.stderr)
+    print("Traceback (most recent call last):\n" + _traceback((kind, error, trace)), file=sys.stderr)
 
 
 def configure() -> None:

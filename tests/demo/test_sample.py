@@ -6,9 +6,9 @@ from dataclasses import replace
 from memsluice.demo.forge import message_of, write_of
 from memsluice.demo.sample.day import WORLDS, day
 from memsluice.demo.sample.script import Act, Attacker, Scene
-from memsluice.demo.words import WORDS
 from memsluice.lab import cast
 from memsluice.producer.build import build
+from memsluice.words import WORDS
 
 
 def fields(scene: Scene) -> dict[str, object]:

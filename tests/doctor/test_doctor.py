@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from pydantic import SecretStr
 from tests.gate.build import T0
 
+from memsluice.connection import Connection
 from memsluice.doctor import checks, remote
 from memsluice.doctor.checks import Finding, State
 from memsluice.envelope.keys import Keyring, Purpose
@@ -69,6 +71,33 @@ def test_a_check_that_fails_hides_no_other() -> None:
     assert [(finding.what, finding.state) for finding in found] == [("a", "ok"), ("a", "fail"), ("b", "ok")]
 
 
+def test_a_store_behind_tls_is_asked_by_tls() -> None:
+    """A deployment with `weaviate_secure` answers nobody in the clear."""
+    plain = Connection(bootstrap="broker:9092", weaviate_host="store", weaviate_http_port=443, weaviate_grpc_port=50051)
+    assert remote.ready_url(plain) == "http://store:443/v1/.well-known/ready"
+    assert remote.ready_url(plain.model_copy(update={"weaviate_secure": True})).startswith("https://store:443/")
+
+
+def test_a_broker_whose_clock_is_ahead_is_found_by_what_it_appended() -> None:
+    """Credentials would expire early, and nothing else on this machine shows it; an old or empty log says nothing."""
+    now_s = T0 / 1_000
+    ahead = remote.clock_of_broker(T0 + 61_000, now_s)
+    assert (ahead.state, "NTP" in ahead.do) == (State.FAIL, True)
+    for latest_ms in (T0 + 60_000, T0, T0 - 86_400_000, -1):
+        assert remote.clock_of_broker(latest_ms, now_s).state is State.OK
+
+
+@pytest.mark.stack
+def test_the_operators_password_is_enough_to_see_the_workers_and_the_clock(stack) -> None:
+    """Whoever is on call has no admin's password: its grants cover groups and offsets, and that is all it takes."""
+    only = {"operator": stack.connection.users["operator"]}
+    connection = stack.connection.model_copy(update={"users": only})
+    found = {finding.what: finding for finding in remote.workers(connection)}
+    assert {"seal", "screen", "land"} == found.keys()
+    (clock,) = remote.broker_clock(connection, time.time())
+    assert clock.state is State.OK
+
+
 @pytest.mark.stack
 def test_a_running_stack_is_found_well_and_a_wrong_password_is_named(stack) -> None:
     """Broker, topics, rules, store and clock of a fresh stack are right; a user that is not let in is said by name."""
@@ -77,7 +106,9 @@ def test_a_running_stack_is_found_well_and_a_wrong_password_is_named(stack) -> N
     told = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert told.stdout, told.stderr
     found = {finding["what"]: finding for finding in json.loads(told.stdout)}
-    assert {found[what]["state"] for what in ("home", "keys", "model", "broker", "topics", "store", "clock")} == {"ok"}
+    assert {
+        found[what]["state"] for what in ("home", "keys", "model", "broker", "topics", "store", "clock", "broker clock")
+    } == {"ok"}
     assert {"seal", "screen", "land"} <= found.keys(), told.stdout
     secrets = [secret.get_secret_value() for secret in stack.connection.users.values()]
     assert not any(secret in told.stdout for secret in secrets)

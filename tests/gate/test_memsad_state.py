@@ -106,3 +106,19 @@ def test_outside_content_and_tainted_writes_never_calibrate() -> None:
     assert len(core.memsad.reference) == 0
     core.write("user")
     assert len(core.memsad.reference) == 1
+
+
+def test_the_nearest_recall_is_named_alike_before_and_after_a_restart() -> None:
+    """The event id of the nearest question's recall, of equally near ones the latest, wherever its row lies."""
+    policy = MemsadPolicy(history_size=3, reference_size=2)
+    state, rows = MemsadState.empty(policy), MemoryRows()
+    for number, question in enumerate((axis(0), axis(1), axis(1), axis(0), axis(2))):
+        view = TenantRows(rows, TENANT, 0)
+        state = state.asked(view, question, f"r{number}")
+        for key, value in encode_changes(TENANT, view.changes):
+            rows.put(key, value)
+    loaded = MemsadState.load(rows, TENANT, policy)
+    for one in (state, loaded):
+        named = [check(one, axis(9, number, 0.5), policy, Decision.QUARANTINE)[0].nearest for number in (0, 1, 2)]
+        assert named == ["r3", "r2", "r4"]
+    assert sorted(state.askers) == sorted(loaded.askers) == ["r2", "r3", "r4"]

@@ -2,6 +2,8 @@
 
 import io
 import unicodedata
+from collections import Counter
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,18 +13,19 @@ from tests.inspection.audit import Gate
 from tests.inspection.test_life import PATTERN
 from tests.stores.build import STRANGER
 
-from memsluice.demo.words import words
+from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.events.names import EventType
 from memsluice.inspect.lag import Lag
-from memsluice.inspect.pulse import BUCKET_MS, BUCKETS, HELD_MAX, Pulse, Recent, Snapshot
+from memsluice.inspect.pulse import BUCKET_MS, BUCKETS, HELD_MAX, KEYS_MAX, OTHER, Pulse, Recent, Snapshot, _add
 from memsluice.inspect.show_pulse import as_data, render
+from memsluice.words import words
 
 MINUTE_MS = 60_000
 
 
 def pulse_of(gate: Gate, tenants_max: int = 1_000) -> Pulse:
     """Return a pulse that took the whole audit topic."""
-    pulse = Pulse(RING, tenants_max)
+    pulse = Pulse(lambda: RING, tenants_max)
     for record in gate.audit:
         pulse.take(record)
     return pulse
@@ -33,6 +36,55 @@ def drawn(seen: Snapshot, lags: list[Lag] | None = None, tenants_max: int = 20) 
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None, highlight=False)
     console.print(render(seen, lags or [], "the broker", "1d ago", words, tenants_max))
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+
+
+def test_a_view_that_outlasts_a_rotation_verifies_what_the_new_key_signed() -> None:
+    """`memsluice top` runs for days; genuine verdicts called unverifiable would look like a forger."""
+    gate, keyring = a_day(), [Keyring(key for key in RING if key.purpose is not Purpose.SEAL)]
+    pulse = Pulse(lambda: keyring[0])
+    pulse.take(gate.audit[0])
+    assert (pulse.read, pulse.unverified) == (1, 1)
+    keyring[0] = RING
+    pulse.take(gate.audit[1])
+    assert (pulse.read, pulse.unverified) == (2, 1)
+
+
+def test_what_an_alert_is_about_has_its_key_and_its_tenant() -> None:
+    """A runbook ends at a name: the reader of an unverified read, the writer of the operator tier, who drifts."""
+    gate = a_day()
+    returned = {"object_id": f"{0:036d}", "version": 0, "event_id": "nobody", "tier": 3, "taint": False}
+    gate.see("reader", EventType.RECALL, question="Which?", vector=axis(0), returned=[returned, returned])
+    gate.write("operator")
+    seen = pulse_of(gate).snapshot(0)
+    assert (list(seen.unverified_reads), list(seen.operator_writes)) == ([("key-reader", 2)], [("key-operator", 1)])
+    shown = drawn(replace(seen, drifts=[("acme", 3.25), ("b", 2.0), ("c", 1.0), ("d", 1.0), ("e", 0.9)]))
+    assert "reads    2 returned, never admitted: 2 by key-reader" in shown
+    assert "operator 1 writes with the operator tier: 1 by key-operator" in shown
+    assert "drift    scores moved by 3.2 standard deviations within a window: acme" in shown
+    assert shown.count("drift ") == 3
+    quiet = drawn(pulse_of(a_day()).snapshot(0))
+    assert not any(line.startswith(("reads ", "operator ", "drift ")) for line in quiet.splitlines())
+
+
+def test_a_tenant_whose_scores_moved_is_named() -> None:
+    """The pulse goes by the same rule as the metric."""
+    pulse = pulse_of(a_day())
+    score = {"mu": 0.2, "sigma": 0.1, "window_id": 50, "window_size": 50}
+    verdict = {"type": "x", "decision": "accept", "reasons": (), "findings": [], "tier": 3, "content_digest": ""}
+    verdict |= {"object_id": "x", "event_id": "y"}
+    for moved in (score, score | {"mu": 0.5, "window_id": 100}):
+        told = verdict | {"score": moved | {"phase": "calibrated", "history_size": 1}}
+        pulse._count(pulse._tenant("moved"), told, 1)
+    ((name, shift),) = pulse.snapshot(0).drifts
+    assert (name, round(shift, 6)) == ("moved", 3.0)
+
+
+def test_keys_are_named_up_to_a_bound() -> None:
+    """Whoever makes many keys can't make the view grow."""
+    counts: Counter[str] = Counter()
+    for number in range(KEYS_MAX + 5):
+        _add(counts, f"key-{number}", 1)
+    assert (len(counts), counts[OTHER]) == (KEYS_MAX + 1, 5)
 
 
 def a_day() -> Gate:

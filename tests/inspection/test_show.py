@@ -11,12 +11,12 @@ from rich.console import Console
 from tests.gate.build import RING, T0, axis
 from tests.inspection.audit import SOON_MS, Gate, collect, life_of
 
-from memsluice.demo.words import words
 from memsluice.envelope.seals import close
 from memsluice.events.names import VERDICT, EventType
 from memsluice.gate.policy import default
 from memsluice.inspect.life import NEEDED, Collector, Life
 from memsluice.inspect.show import moment, render
+from memsluice.words import words
 
 HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
 ATTACKS = {

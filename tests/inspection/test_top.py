@@ -69,7 +69,7 @@ def test_a_broker_that_is_away_is_said_and_asked_again(
 ) -> None:
     """The live view survives a restart of the broker, goes on where it stopped, and ends when interrupted."""
     log = LocalLog(Home(played.home).log_file)
-    pulse = Pulse(KeyStore(played.home).keyring())
+    pulse = Pulse(KeyStore(played.home).keyring)
     follower = top.Follower(LocalAudit(log, name="log"), pulse, PARTITIONS, 0)
     drawn: list[int] = []
     pauses: list[float] = []

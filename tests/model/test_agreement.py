@@ -6,7 +6,7 @@ from memsluice.events.models import Origin, Tier, Visibility, Zone
 from memsluice.lab.figures.modelled import BREAKABLE, first_difference, played
 from memsluice.lab.model import rules
 from memsluice.lab.model.actions import Actor, Given, Observe, Order, Read, Scope, Write
-from memsluice.lab.model.compare import T0
+from memsluice.lab.model.compare import T0, Pair
 from memsluice.lab.model.state import State
 from memsluice.lab.model.transition import step
 
@@ -27,6 +27,21 @@ def test_the_core_and_the_model_agree_on_every_step_of_random_sequences() -> Non
 def test_a_model_without_one_of_the_rules_is_told_from_the_core(rule: str) -> None:
     """The comparison can fail: leave one rule out of the oracle, and random sequences find it."""
     assert first_difference(rule) is not None
+
+
+def kept_key(*orders: Order) -> str:
+    """Return what differs when Ana's first note under a key was replaced by a second, and these orders follow."""
+    pair = Pair()
+    notes = [Write(f"n{number}", ANA, "user", Tier.USER_OBSERVED, f"note {number}", key="k") for number in (1, 2)]
+    return next((differs for one in (*notes, *orders) if (differs := pair.step(one))), "")
+
+
+@pytest.mark.parametrize(
+    ("away", "action"), [("promote", "revoke"), ("withdraw", "promote"), ("withdraw", "revoke"), ("revoke", "promote")]
+)
+def test_an_entry_that_was_replaced_stays_replaced_when_its_successor_goes(away: str, action: str) -> None:
+    """m is not in M: no command brings the old value of a key back, or takes out what is not there."""
+    assert not kept_key(Order("o1", "reviewer", away, "n2"), Order("o2", "reviewer", action, "n1"))
 
 
 def test_rule_1_a_read_carries_taint_into_what_the_session_believes() -> None:

@@ -1,7 +1,9 @@
 """Comparing policies, reading from the audit which is in force, and the commands that change it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from tests.gate.build import RING, TENANT, MemoryRows, sealed
@@ -9,10 +11,13 @@ from tests.gate.test_activation import FOR_ALL, STRICT, order
 from tests.stages.test_screen import apply, record, stage
 
 from memsluice.errors import ConfigError, PolicyError
+from memsluice.events.models import Command
 from memsluice.events.names import EventType
 from memsluice.gate.policy import default, parse
+from memsluice.keystore import KeyStore
+from memsluice.policies.desk import PolicyDesk
 from memsluice.policies.diff import EVERYONE, Change, between
-from memsluice.policies.history import in_force
+from memsluice.policies.history import in_force, reaches_back
 from memsluice.policies.ordering import activation, ending
 from memsluice.stages.records import Record
 from memsluice.topics.names import AUDIT
@@ -66,6 +71,41 @@ def test_the_audit_alone_says_what_is_in_force_and_who_signed_it() -> None:
     ended = ending(audit, RING, TENANT, "c", NOW)
     after = Audit(order(FOR_ALL, tenant="*"), order(STRICT), order(None, digest=ended.digest))
     assert in_force(after, RING, TENANT, 8).tenant == "*"
+
+
+class Followed(Audit):
+    """An audit that can be followed: what was appended since is there at once."""
+
+    def follow(self, offsets: Mapping[int, int], timeout_s: float) -> list[Record]:
+        """Return what lies behind the offsets."""
+        return [one for one in self.records for part, offset in offsets.items()
+                if one.partition == part and one.offset >= offset]  # fmt: skip
+
+
+def test_an_answer_is_heard_beside_records_that_do_not_verify(tmp_path: Path) -> None:
+    """Garbage under the command's own id neither stops nor replaces the gate's answer; each partition answers once."""
+    audit = Followed(order(STRICT))
+    (good,) = audit.records
+    forged = (good.value or b"").replace(b'"sig":"', b'"sig":"AAAA')
+    audit.records = [replace(good, value=forged), replace(good, offset=1), replace(good, offset=2)]
+    command = sealed("operator", EventType.COMMAND, 0, **order(STRICT)).payload
+    assert isinstance(command, Command)
+    keys = KeyStore.init(tmp_path, 0)
+    keys.save_keyring(RING)
+    desk = PolicyDesk("memory", audit, keys, lambda command, signers: None, lambda: None)
+    told = desk.answered(command, {good.partition: 0}, 0)
+    assert [told[good.partition]["event_id"], len(told)] == [command.id, 1]
+    assert desk.answered(command, {good.partition: 3}, 0) == {}
+
+
+def test_an_audit_that_lost_its_beginning_is_not_silent_about_activations() -> None:
+    """Retention took the oldest records: that none tells of an activation means nothing any more, and it is known."""
+    assert reaches_back(Audit(), TENANT, 8)
+    audit = Audit(order(STRICT), order(STRICT, digest="0" * 64))
+    assert reaches_back(audit, TENANT, 8)
+    audit.records = audit.records[1:]
+    assert in_force(audit, RING, TENANT, 8) is None
+    assert not reaches_back(audit, TENANT, 8)
 
 
 def test_a_record_that_does_not_verify_changes_nothing() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 import pytest
-from tests.gate.build import PARTITION, RING, T0, TENANT, MemoryRows, sealed
+from tests.gate.build import PARTITION, RING, T0, TENANT, MemoryRows, axis, sealed
 from tests.stages.test_screen import apply, record, stage, write
 
 from memsluice.envelope.records import held_from_bytes
@@ -12,6 +12,7 @@ from memsluice.quarantine import collect
 from memsluice.quarantine.collect import Listing, look, look_whole
 from memsluice.quarantine.entries import State
 from memsluice.quarantine.filters import Filter
+from memsluice.quarantine.view import lines
 from memsluice.stages.records import Record
 from memsluice.topics.names import AUDIT, QUARANTINE
 
@@ -191,3 +192,17 @@ def test_one_tenants_filter_reads_one_partition() -> None:
     assert days.look(Filter(tenant="nobody")).read == 0
     assert days.look().unverified == 1
     assert days.tapes[QUARANTINE].records[0].partition == PARTITION
+
+
+def test_the_review_names_the_nearest_past_recall() -> None:
+    """Beside the cosine stands how to see who asked what it is near to."""
+    days = Days()
+    days.see(
+        lambda offset, **fields: sealed("reader", EventType.RECALL, offset, **fields),
+        id="q:1", question="Which train?", vector=axis(0),
+    )  # fmt: skip
+    days.see(write, content=BAD, vector=axis(5, 0, 0.5))
+    (seen,) = days.look(whole=True).seen
+    told = {line.label: line.pieces[0].text for line in lines(seen, T0, str)}
+    assert told["nearest"] == "cosine 0.500 to the nearest of 1 past recalls"
+    assert told["asked by"] == "memsluice trace q:1"

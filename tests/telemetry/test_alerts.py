@@ -107,6 +107,13 @@ def test_the_drills_prometheus_scrapes_and_has_the_alerts() -> None:
     assert "SUCCESS: 1 rule files found" in result.stdout
 
 
+def test_the_collector_listens_on_loopback_unless_told_otherwise() -> None:
+    """Whoever reaches an open receiver writes spans into the traces that the on-call engineer reads."""
+    config = yaml.safe_load((TOP / "deploy" / "otel" / "collector.yaml").read_text())
+    listens = [protocol["endpoint"] for protocol in config["receivers"]["otlp"]["protocols"].values()]
+    assert [re.sub(r"^\$\{env:\w+:-(.*)\}$", r"\1", address) for address in listens] == ["127.0.0.1:4318"]
+
+
 def test_the_collectors_configuration_names_only_what_it_defines() -> None:
     """A pipeline that names an unknown part would keep the collector from starting."""
     config = yaml.safe_load((TOP / "deploy" / "otel" / "collector.yaml").read_text())

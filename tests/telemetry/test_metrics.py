@@ -14,7 +14,6 @@ from tests.gate.build import MemoryRows
 from tests.stages.test_screen import apply, mixed_day, stage, write
 from tests.stages.test_screen import record as sealed_record
 
-from memsluice.demo.words import WORDS
 from memsluice.errors import ConfigError, InputError
 from memsluice.events.models import Tier
 from memsluice.events.names import DEAD_LETTER_HEADER, EventType
@@ -24,12 +23,14 @@ from memsluice.stages.deadletters import dead_letters
 from memsluice.stages.faust.progress import PartitionProgress, StageProgress
 from memsluice.stages.records import Output, Record
 from memsluice.telemetry import registry
+from memsluice.telemetry.drift import DRIFT_KEPT_S, Drift
 from memsluice.telemetry.endpoint import Endpoint
 from memsluice.telemetry.health import SILENT_S, Health
-from memsluice.telemetry.meters import DRIFT_KEPT_S, Drift, Meters
+from memsluice.telemetry.meters import Meters
 from memsluice.telemetry.observed import ObservedStateful, Watch
 from memsluice.telemetry.registry import Metric
 from memsluice.topics.names import ACCEPTED, COMMANDS, EVENTS, PARTITIONS, SEALED
+from memsluice.words import WORDS
 
 NOW_S = 1_000.0
 

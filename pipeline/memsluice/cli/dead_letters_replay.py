@@ -49,6 +49,7 @@ def replay(
     from memsluice.deadletters.replaying import Run, plan
     from memsluice.deadletters.replaying import replay as run_batches
     from memsluice.home import Home as Place
+    from memsluice.quarantine.runs import begin
     from memsluice.topics.names import PARTITIONS
 
     console, folder = Console(highlight=False, stderr=as_json), Place.at(home).path / "replays"
@@ -64,8 +65,7 @@ def replay(
             return
         if not (yes or run.dry):
             typer.confirm(f"Publish {len(todo.todo)} dead letters again?", abort=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        run.save(run_file(folder, run.run_id))
+        begin(folder, run, wall_ms())
         done: list[Result] = []
         for results in run_batches(
             desk, run, todo.todo, rate=rate, batch=batch, wait_s=wait, partitions=PARTITIONS, now_ms=wall_ms

@@ -10,11 +10,11 @@ from memsluice.cli.quarantine_show import counted, grid, indented
 from memsluice.deadletters.collect import Listing, Stats
 from memsluice.deadletters.letters import Seen, State
 from memsluice.deadletters.view import as_text, claims, lines, state
-from memsluice.demo.words import words
 from memsluice.events.models import Command
 from memsluice.printable import visible
 from memsluice.quarantine.entries import Outcome, Ruled
 from memsluice.quarantine.view import Line, Piece, name
+from memsluice.words import words
 
 PREVIEW_SHOWN = 70
 STYLES = {State.OPEN: "yellow", State.DECIDED: "green", State.DISMISSED: "dim"}

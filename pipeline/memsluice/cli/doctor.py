@@ -26,7 +26,7 @@ def doctor(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Check home, disk, keys, policies, model, broker, topics, access rules, workers, store and clock.
+    """Check home, disk, keys, policies, model, broker, topics, access rules, workers, store and clocks.
 
     Exit code 0 where nothing fails, 1 where something does. Reads only.
     """
@@ -49,6 +49,7 @@ def doctor(
         todo |= {
             "broker": lambda: remote.broker(connection),
             "workers": lambda: remote.workers(connection),
+            "broker clock": lambda: remote.broker_clock(connection, time.time()),
             "store": lambda: remote.store(connection, time.time()),
         }
     found = []

@@ -166,8 +166,8 @@ def refused(verdict: Mapping[str, Any]) -> bool:
 
 def answered(command: "Command", verdict: Mapping[str, Any] | None, wait_s: float) -> Text:
     """Return the gate's answer in words."""
-    from memsluice.demo.words import words
     from memsluice.printable import visible
+    from memsluice.words import words
 
     if verdict is None:
         return Text(

@@ -132,23 +132,35 @@ def _value(value: object) -> str:
     return "no limit" if value is None else str(value)
 
 
+CUT = (
+    "The audit no longer reaches back to its beginning: what was activated before is still in force. Which "
+    "policy decided an event, its verdict names: memsluice trace."
+)
+
+
 @app.command()
 def show(tenant: Annotated[str, typer.Argument(help="Whose policy.")], home: Home = None) -> None:
     """Show which policy is in force for a tenant, who put it there, and when: from the audit alone."""
     console = _console()
     with _desk(home) as desk:
-        from memsluice.policies.history import in_force
+        from memsluice.policies.history import in_force, reaches_back
         from memsluice.topics.names import PARTITIONS
 
         found = in_force(desk.audit, desk.keys.keyring(), tenant, PARTITIONS)
+        whole = reaches_back(desk.audit, tenant, PARTITIONS)
         if found is None:
-            console.print(f"Nothing was activated for {visible(tenant, 80)}: each worker goes by its own file.")
+            if whole:
+                console.print(f"Nothing was activated for {visible(tenant, 80)}: each worker goes by its own file.")
+            else:
+                console.print(f"The audit has no activation for {visible(tenant, 80)}. {CUT}")
             console.print(f"The file of this home: {_home_set(home).of(tenant).digest}")
             return
         scope = "every tenant" if found.tenant == "*" else "this tenant alone"
         console.print(f"{found.policies().of(tenant).digest}")
         console.print(f"for {scope}, since {_moment(found.at_ms)}, by command {visible(found.command_id)}")
         console.print(f"signed by {', '.join(visible(kid) for kid in found.approvers)}")
+        if found.tenant == "*" and not whole:
+            console.print(f"Whether the tenant has a policy of its own beside is not known. {CUT}")
 
 
 @app.command()
@@ -230,11 +242,13 @@ def _desk(home: Path | None) -> "Iterator[PolicyDesk]":
 
 
 def _in_force(home: Path | None, tenant: str) -> tuple[policies.PolicySet, str]:
-    from memsluice.policies.history import in_force
+    from memsluice.policies.history import in_force, reaches_back
     from memsluice.topics.names import PARTITIONS
 
     with _desk(home) as desk:
         found = in_force(desk.audit, desk.keys.keyring(), tenant, PARTITIONS)
+        if found is None and not reaches_back(desk.audit, tenant, PARTITIONS):
+            raise ConfigError(f"the audit has no activation for {visible(tenant, 80)}. {CUT}")
     if found is None:
         return policies.PolicySet(_home_set(home).of(tenant), {}), "the file of this home"
     policy = found.policies().of(tenant)

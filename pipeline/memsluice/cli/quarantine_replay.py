@@ -52,6 +52,7 @@ def replay(
     from memsluice.home import Home as Place
     from memsluice.quarantine.replaying import Run, plan
     from memsluice.quarantine.replaying import replay as run_batches
+    from memsluice.quarantine.runs import begin
     from memsluice.topics.names import PARTITIONS
 
     console, place = Console(highlight=False, stderr=as_json), Place.at(home)
@@ -69,8 +70,7 @@ def replay(
             return
         if not (yes or run.dry):
             typer.confirm(f"Sign {len(todo.todo)} replays?", abort=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        run.save(run_file(folder, run.run_id))
+        begin(folder, run, wall_ms())
         done: list[Result] = []
         for results in run_batches(desk, run, todo.todo, rate=rate, batch=batch, wait_s=wait, partitions=PARTITIONS):
             done += [_without_content(result) for result in results]

@@ -9,7 +9,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from memsluice.demo.words import words
 from memsluice.events.models import Action, Command
 from memsluice.gate.verdict import Decision
 from memsluice.printable import visible
@@ -17,6 +16,7 @@ from memsluice.quarantine.collect import Listing, Seen, Stats
 from memsluice.quarantine.entries import Outcome, Ruled, State
 from memsluice.quarantine.view import Line, Piece, lines, marked, name
 from memsluice.recall.show import duration
+from memsluice.words import words
 
 PREVIEW_SHOWN = 70
 COUNTED_MAX = 12

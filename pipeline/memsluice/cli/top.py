@@ -58,17 +58,17 @@ def top(
     """
     from memsluice.cli.keys import duration_ms
     from memsluice.cli.trace import audit_topic
-    from memsluice.demo.words import words
     from memsluice.inspect.audit_log import LocalAudit
     from memsluice.inspect.pulse import Pulse
     from memsluice.inspect.show_pulse import as_data, render
     from memsluice.keystore import KeyStore
     from memsluice.topics.names import PARTITIONS
+    from memsluice.words import words
 
     console, since_ms = Console(highlight=False), wall_ms() - duration_ms(since)
     with audit_topic(home) as topic:
         local = isinstance(topic, LocalAudit)
-        lags, pulse = _lags(topic, home), Pulse(KeyStore(home).keyring())
+        lags, pulse = _lags(topic, home), Pulse(KeyStore(home).keyring)
         with Console(stderr=True).status(f"reading the audit of the last {since}"):
             follower = Follower(topic, pulse, PARTITIONS, since_ms)
             follower.catch_up()

@@ -104,8 +104,8 @@ def as_data(found: "Traced", event_id: str, where: str, now_ms: int) -> dict[str
 
 def show(console: Console, found: "Traced", now_ms: int) -> None:
     """Print every life, and say where there are several, or records that did not verify."""
-    from memsluice.demo.words import words
     from memsluice.inspect.show import render
+    from memsluice.words import words
 
     if len(found.lives) > 1:
         console.print(f"[bold yellow]{len(found.lives)} tenants have an event of this id.[/] --tenant shows one.\n")

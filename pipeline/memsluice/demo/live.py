@@ -11,8 +11,8 @@ from rich.text import Text
 
 from memsluice.demo import outcome
 from memsluice.demo.ledger import Fate, Ledger, Place, Sent
-from memsluice.demo.words import words
 from memsluice.printable import visible
+from memsluice.words import words
 
 TICKER_LINES = 8
 REFRESH_HZ = 8.0

@@ -12,9 +12,9 @@ from memsluice.demo import outcome
 from memsluice.demo.ledger import Fate, Sent
 from memsluice.demo.live import LABELS, shortened
 from memsluice.demo.outcome import End, Pair
-from memsluice.demo.words import score_note, words
 from memsluice.printable import visible
 from memsluice.recall.recaller import Recalled
+from memsluice.words import score_note, words
 
 EXAMPLES_MAX = 4
 

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from urllib.request import urlopen
 
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from memsluice.connection import Connection
 from memsluice.doctor.checks import Finding, State
 from memsluice.errors import ConfigError, StoreUnavailable
 from memsluice.stack.probes import quiet
 from memsluice.topics import plan as plans
-from memsluice.topics.names import KAFKA_USERS, USER_ADMIN, WEAVIATE_USERS
+from memsluice.topics.names import AUDIT, KAFKA_USERS, PARTITIONS, USER_ADMIN, USER_OPERATOR, WEAVIATE_USERS
 from memsluice.topics.spec import load
 
 ANSWER_S = 5.0
@@ -47,10 +47,10 @@ def broker(connection: Connection) -> Iterator[Finding]:
 
 
 def workers(connection: Connection) -> Iterator[Finding]:
-    """Whether each stage's group has members, and how far it is behind."""
+    """Whether each stage's group has members, and how far it is behind. Asked as the operator, who may see that."""
     from memsluice.inspect.lag import GROUPS, KafkaLag
 
-    admin = AdminClient(quiet(connection.confluent(USER_ADMIN)))
+    admin = AdminClient(quiet(connection.confluent(USER_OPERATOR)))
     members = {group: _members(admin, group) for group in GROUPS.values()}
     for lag in KafkaLag(connection)():
         count = members[GROUPS[lag.stage]]
@@ -76,6 +76,36 @@ def _members(admin: AdminClient, group: str) -> int:
     raise StoreUnavailable(f"the broker does not tell who works: {problem.name()}")
 
 
+def broker_clock(connection: Connection, now_s: float) -> Iterator[Finding]:
+    """Whether the broker's clock runs ahead of ours (``now_s``, Unix seconds): signing periods go by its append times.
+
+    The protocol tells no clock, only when the latest record was appended; a broker that is behind does not show.
+    """
+    admin = AdminClient(quiet(connection.confluent(USER_OPERATOR)))
+    places = [TopicPartition(AUDIT, number) for number in range(PARTITIONS)]
+    try:
+        asked = admin.list_offsets(dict.fromkeys(places, OffsetSpec.max_timestamp()), request_timeout=ANSWER_S)
+        latest_ms = max(answer.result().timestamp for answer in asked.values())
+    except KafkaException as error:
+        raise StoreUnavailable(f"the broker does not tell when it appended last: {error.args[0].str()}") from None
+    yield clock_of_broker(latest_ms, now_s)
+
+
+def clock_of_broker(latest_ms: int, now_s: float) -> Finding:
+    """Judge the latest append time of the broker (Unix ms, negative where there is none)."""
+    ahead = latest_ms / 1_000 - now_s
+    if ahead > SKEW_S_MAX:
+        said = f"the broker's latest record was appended {ahead:.0f} s after this machine's now"
+        return Finding("broker clock", State.FAIL, said, "set both by NTP: signing periods go by the broker's clock")
+    return Finding("broker clock", State.OK, "nothing was appended later than this machine's now")
+
+
+def ready_url(connection: Connection) -> str:
+    """Return where the store says that it is ready."""
+    scheme = "https" if connection.weaviate_secure else "http"
+    return f"{scheme}://{connection.weaviate_host}:{connection.weaviate_http_port}/v1/.well-known/ready"
+
+
 def store(connection: Connection, now_s: float) -> Iterator[Finding]:
     """Whether the store answers, lets each user in, and has a clock like ours."""
     from memsluice.stores.weaviate import WeaviateStore
@@ -90,13 +120,13 @@ def store(connection: Connection, now_s: float) -> Iterator[Finding]:
         finally:
             opened.close()
     yield Finding("store", State.OK, f"{address} knows {len(connection.weaviate_keys)} users")
-    with urlopen(f"http://{address}/v1/.well-known/ready", timeout=ANSWER_S) as answer:
+    with urlopen(ready_url(connection), timeout=ANSWER_S) as answer:  # noqa: S310 - http or https, nothing else
         told = answer.headers.get("Date")
     if told is None:
         raise ConfigError("the store does not say what time it is")
     skew = now_s - parsedate_to_datetime(told).timestamp()
     said = f"this machine and the store differ by {abs(skew):.0f} s"
     if abs(skew) > SKEW_S_MAX:
-        yield Finding("clock", State.FAIL, said, "set both by NTP: expiry and signing periods go by these clocks")
+        yield Finding("clock", State.FAIL, said, "set both by NTP: readers go by this machine's clock for expiry")
     else:
         yield Finding("clock", State.OK, said)

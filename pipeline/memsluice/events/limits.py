@@ -14,8 +14,9 @@ OFFSET_MAX = 2**63 - 1
 """Kafka offsets are 64-bit; a larger integer could not be written as JSON further on."""
 PARAMETERS_MAX = 16
 HELD_CHARS_MAX = 180 * 1024
-POLICY_CHARS_MAX = 1_792  # it lies in a state row, and twice in the row of its own event
 """A held write's sealed record inside a command: with it a command still fits into RECORD_BYTES_MAX once signed."""
+POLICY_CHARS_MAX = 1_792
+"""An activated policy's text: it lies in a state row, and twice in the row of its own event."""
 APPROVALS_MAX = 8
 HEADERS_MAX = 64
 HEADER_BYTES_MAX = 8_192

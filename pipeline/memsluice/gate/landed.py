@@ -47,11 +47,15 @@ def current(rows: TenantRows, command: Command, row: Any, carried: Carried) -> A
 
 
 def replaced(rows: TenantRows, command: Command, row: Any) -> Finding | None:
-    """Return a finding where a later write took the object of this entry's key: then there is nothing to move."""
+    """Return a finding where a later write took the object of this entry's key: then there is nothing to move.
+
+    A keyed entry that lies there is its object's holder; where nobody is, what replaced it has gone as well.
+    """
     held = placing.holder(rows, row["object"])
-    if held is None or held["event"] == command.target:
+    there = held["event"] == command.target if held is not None else not row.get("keyed", False)
+    if there:
         return None
-    return Finding("landed.replaced", Decision.REJECT, {"by": held["event"]})
+    return Finding("landed.replaced", Decision.REJECT, {"by": held["event"] if held is not None else ""})
 
 
 def destination(admission: Admission, zone: Zone, visibility: Visibility, expires_ms: int | None) -> Place:

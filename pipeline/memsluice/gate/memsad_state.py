@@ -40,6 +40,8 @@ class MemsadState:
     slots: tuple[int, ...]
     history_max: int
     reference_max: int
+    askers: tuple[str, ...] = ()
+    """Event id of each question's recall; "" where its row is older than that."""
 
     @property
     def asked_total(self) -> int:
@@ -55,25 +57,29 @@ class MemsadState:
     @staticmethod
     def load(rows: Any, tenant: str, policy: MemsadPolicy) -> "MemsadState":
         """Decode a tenant's rows; the latest ``history_size`` questions and first ``reference_size`` entries count."""
-        found: dict[str, list[tuple[int, int, str]]] = {QUESTION: [], REFERENCE: []}
+        found: dict[str, list[tuple[int, int, str, str]]] = {QUESTION: [], REFERENCE: []}
         for key, value in rows.scan(row_key(tenant, KIND), ROWS_MAX):
             row, name = row_load(value), key.rsplit(b"\0", 1)[1].decode()
-            found[name[0]].append((row["n"], int(name[1:]), row["v"]))
+            found[name[0]].append((row["n"], int(name[1:]), row["v"], row.get("e", "")))
         asked = sorted(found[QUESTION])[-policy.history_size :]
         learned = sorted(found[REFERENCE])[: policy.reference_size]
         history, reference = (
-            np.array([vector_from_text(text) for _, _, text in some], dtype=np.float64).reshape(len(some), DIMENSIONS)
+            np.array([vector_from_text(text) for _, _, text, _ in some], dtype=np.float64).reshape(
+                len(some), DIMENSIONS
+            )
             for some in (asked, learned)
         )
-        numbers, slots = tuple(number for number, _, _ in asked), tuple(slot for _, slot, _ in asked)
+        numbers, slots = tuple(one[0] for one in asked), tuple(one[1] for one in asked)
         sizes = (policy.history_size, policy.reference_size)
-        return MemsadState(history, reference, reference @ history.T, numbers, slots, *sizes)
+        return MemsadState(
+            history, reference, reference @ history.T, numbers, slots, *sizes, tuple(one[3] for one in asked)
+        )
 
     def fits(self, policy: MemsadPolicy) -> bool:
         """Whether the state has the sizes that a policy asks for."""
         return (self.history_max, self.reference_max) == (policy.history_size, policy.reference_size)
 
-    def asked(self, rows: TenantRows, question: Vector) -> "MemsadState":
+    def asked(self, rows: TenantRows, question: Vector, event_id: str = "") -> "MemsadState":
         """Return the state after one more question; beyond m_max it takes the oldest one's place (FIFO).
 
         The row written is the question's number modulo m_max. After a policy changed m_max that row may be another than
@@ -81,14 +87,15 @@ class MemsadState:
         """
         number, exact = self.asked_total, question.astype(np.float64)
         slot = number % self.history_max
-        rows.put(KIND, f"{QUESTION}{slot}", {"n": number, "v": vector_to_text(question)})
+        rows.put(KIND, f"{QUESTION}{slot}", {"n": number, "v": vector_to_text(question), "e": event_id})
         column = self.reference @ exact
         if slot in self.slots:
             at = self.slots.index(slot)
             history, cosines = self.history.copy(), self.cosines.copy()
             history[at], cosines[:, at] = exact, column
             numbers = (*self.numbers[:at], number, *self.numbers[at + 1 :])
-            return replace(self, history=history, cosines=cosines, numbers=numbers)
+            askers = (*self.askers[:at], event_id, *self.askers[at + 1 :])
+            return replace(self, history=history, cosines=cosines, numbers=numbers, askers=askers)
         kept = np.arange(len(self.numbers))
         if len(kept) >= self.history_max:
             kept = np.delete(kept, int(np.argmin(self.numbers)))
@@ -98,6 +105,7 @@ class MemsadState:
             cosines=np.hstack([self.cosines[:, kept], column[:, None]]),
             numbers=(*(self.numbers[i] for i in kept), number),
             slots=(*(self.slots[i] for i in kept), slot),
+            askers=(*(self.askers[i] for i in kept), event_id),
         )
 
     def learned(self, rows: TenantRows, entry: Vector) -> "MemsadState":
@@ -108,6 +116,12 @@ class MemsadState:
         rows.put(KIND, f"{REFERENCE}{size}", {"n": size, "v": vector_to_text(entry)})
         cosines = np.vstack([self.cosines, (self.history @ entry.astype(np.float64))[None, :]])
         return replace(self, reference=np.vstack([self.reference, entry[None, :]]), cosines=cosines)
+
+    def nearest(self, entry: NDArray[np.float64]) -> str:
+        """Return the event id of the recall whose question is nearest to an entry; of equally near ones the latest."""
+        cosines = np.round(self.history @ entry, 6)
+        best = np.flatnonzero(cosines == cosines.max())
+        return self.askers[max(best, key=lambda i: self.numbers[i])]
 
     @cached_property
     def _calibrations(self) -> dict[memsad.MemsadParameters, memsad.Calibration]:
@@ -144,9 +158,10 @@ def check(state: MemsadState, entry: Vector, policy: MemsadPolicy, least: Decisi
     phase = state.phase()
     if phase == "cold":
         return _score(state, policy, phase), Finding("memsad.cold", Decision.ACCEPT)
-    scores = memsad.score(entry.astype(np.float64), state.history)
+    exact = entry.astype(np.float64)
+    scores = memsad.score(exact, state.history)
     calibration = None if phase == "warming" else state.calibration(policy)
-    score = _score(state, policy, phase, scores, calibration)
+    score = replace(_score(state, policy, phase, scores, calibration), nearest=state.nearest(exact))
     assert score.threshold is not None
     assert score.score is not None
     if score.score > score.threshold:

@@ -68,6 +68,7 @@ def keep_lineage(
         "offset": sealed.position.offset,
         "digest": sealed.payload_digest,
         "content": sealed.content_digest,
+        "keyed": sealed.payload.key is not None,
         "causes": list(tau.causes),
         "x": expires_ms,
     }

@@ -85,6 +85,7 @@ def _contained(rows: TenantRows, command: Command, row: Any, carried: Carried, p
 def _removed(rows: TenantRows, command: Command, row: Any) -> Ruling:
     gone = landed.replaced(rows, command, row) is not None
     after = {**_tainted(row, command), "landed": False, "decision": Decision.REJECT.value, "object": None}
+    after["gone"] = {"was": [row["object"], row["version"]], "ms": rows.now_ms}  # recalls of it are on their way
     rows.put(ENTRY, command.target, after)
     if not gone:
         rows.delete(placing.HOLDER, row["object"])

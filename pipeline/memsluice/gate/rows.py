@@ -13,6 +13,9 @@ SEPARATOR = "\x1f"
 """Between the parts of an id; no name may contain a control character (events.models.Name)."""
 
 
+LATE_MS = 600_000
+"""How long after its expiry, or after a command took its entry away, what a reader says it returned is still no news:
+its recall takes time to arrive, and its clock is not the broker's. Rows are not swept before."""
 ID_BYTES_MAX = 256
 """Ids beyond this are replaced by their SHA-256: several names of 128 characters each would outgrow a key's limit."""
 
@@ -41,20 +44,25 @@ class TenantRows:
         self.tenant = tenant
         self.changes: dict[tuple[str, str], Any] = {}
 
+    @property
+    def now_ms(self) -> int:
+        """The clock of this decision, Unix ms."""
+        return self._now_ms
+
     def fork(self) -> "TenantRows":
         """Return a view that starts with these changes; what is changed there changes nothing here."""
         copy = TenantRows(self._rows, self.tenant, self._now_ms)
         copy.changes = dict(self.changes)
         return copy
 
-    def get(self, kind: str, row_id: str) -> Any:
-        """Return a row's value, or None where it is absent, deleted or expired."""
+    def get(self, kind: str, row_id: str, *, late_ms: int = 0) -> Any:
+        """Return a row's value, or None where it is absent, deleted, or expired for ``late_ms`` (at most LATE_MS)."""
         if (kind, row_id) in self.changes:
             value = self.changes[(kind, row_id)]
         else:
             data = self._rows.get(row_key(self.tenant, kind, row_id))
             value = None if data is None else row_load(data)
-        if isinstance(value, dict) and value.get("x") is not None and value["x"] <= self._now_ms:
+        if isinstance(value, dict) and value.get("x") is not None and value["x"] + late_ms <= self._now_ms:
             return None
         return value
 

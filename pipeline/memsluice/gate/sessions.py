@@ -12,10 +12,11 @@ from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Observation, Origin, Recall, Returned, SessionPayload, Tier, Zone
 from memsluice.gate import influence
 from memsluice.gate.policy import DAY_MS, Policy
-from memsluice.gate.rows import TenantRows
+from memsluice.gate.rows import LATE_MS, TenantRows
 from memsluice.gate.verdict import Decision, Finding
 
 KIND = "session"
+RETURNED = "sessions.returned"
 CAUSES_MAX = 8
 NARROW = ("turn", "turn_worst", "hard", "seen", "revoked")
 ORIGIN_TIER = {
@@ -173,12 +174,15 @@ def recalled(rows: TenantRows, recall: Recall, session: Session, policy: Policy,
 
 
 def read(rows: TenantRows, recall: Recall) -> Finding | None:
-    """Count what a recall says it returned: by tier, and how many entries the gate never admitted (must be none)."""
+    """Count what a recall says it returned: by tier, and how many entries the gate never admitted (must be none).
+
+    What expired or was taken away a moment ago is none of those: the reader was honest when it read.
+    """
     if not recall.returned:
         return None
     tiers = Counter(returned.tier.name for returned in recall.returned)
-    unknown = sum(not _admitted(rows, returned) for returned in recall.returned)
-    return Finding("sessions.returned", Decision.ACCEPT, {"tiers": dict(sorted(tiers.items())), "unknown": unknown})
+    unknown = sum(not (_admitted(rows, returned) or _gone(rows, returned)) for returned in recall.returned)
+    return Finding(RETURNED, Decision.ACCEPT, {"tiers": dict(sorted(tiers.items())), "unknown": unknown})
 
 
 def revoked(rows: TenantRows, name: str, cause: str, policy: Policy, now_ms: int) -> bool:
@@ -198,3 +202,14 @@ def _admitted(rows: TenantRows, returned: Returned) -> bool:
         return False
     named = (returned.object_id, returned.version)
     return named in ((entry["object"], entry["version"]), tuple(entry.get("was") or ()))
+
+
+def _gone(rows: TenantRows, returned: Returned) -> bool:
+    """Whether that very version expired, or a command took it away, no longer than LATE_MS ago."""
+    entry = rows.get("entry", returned.event_id, late_ms=LATE_MS)
+    if entry is None:
+        return False
+    taken = entry.get("gone")
+    last = (entry["object"], entry["version"]) if taken is None else tuple(taken["was"])
+    still = taken is None or rows.now_ms < taken["ms"] + LATE_MS
+    return still and (returned.object_id, returned.version) in (last, tuple(entry.get("was") or ()))

@@ -37,7 +37,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """MEMSAD's part of a verdict, in the paper's terms (seed 000, Definition 6 and Theorem 11)."""
+    """MEMSAD's part of a verdict, in the paper's terms (seed 000, Definition 6 and Theorem 11).
+
+    ``nearest`` is the event id of the recall whose question gave ``s_max``, of equally near ones the latest; "" where
+    none was scored against, or its state row is older than that.
+    """
 
     phase: str
     mode: str
@@ -52,6 +56,7 @@ class Score:
     window_id: int
     window_size: int
     history_size: int
+    nearest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,18 +4,20 @@ Times are Unix ms and the broker's: a record counts when it was appended to the 
 """
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.seals import open_
 from memsluice.errors import SealError
-from memsluice.events.models import Action
-from memsluice.events.names import VERDICT
+from memsluice.events.models import Action, Tier
+from memsluice.events.names import VERDICT, EventType
+from memsluice.gate.sessions import RETURNED
 from memsluice.gate.verdict import Decision
 from memsluice.inspect.life import NEEDED, replayed
 from memsluice.stages.records import Record
+from memsluice.telemetry.drift import Drift
 
 BUCKET_MS = 5_000
 BUCKETS = 12
@@ -26,6 +28,9 @@ TENANTS_MAX = 1_000
 HELD_MAX = 1_000
 """Held writes of a tenant whose age is followed: the oldest; further ones are counted."""
 REASONS_MAX = 200
+KEYS_MAX = 200
+"""Credentials that are named for what only they did; what further ones did counts as OTHER's."""
+OTHER = "other"
 WAITS_MAX = 512
 """Latest records over which the wait for a verdict is measured."""
 
@@ -84,6 +89,12 @@ class Snapshot:
     reasons: Sequence[tuple[str, int]]
     wait_ms: tuple[int, int] | None
     tenants: Sequence[Tenant]
+    drifts: Sequence[tuple[str, float]]
+    """Tenants whose mean reference score moved within a window, in standard deviations, the largest first."""
+    unverified_reads: Sequence[tuple[str, int]]
+    """Entries that readers say they returned and that the gate never admitted, by the reader's key."""
+    operator_writes: Sequence[tuple[str, int]]
+    """Writes with the operator's tier, by key."""
     dropped: int
     """Tenants that are no longer followed."""
 
@@ -104,10 +115,13 @@ class Snapshot:
 
 
 class Pulse:
-    """Takes audit records as they come, each partition in the order of its offsets."""
+    """Takes audit records as they come, each partition in the order of its offsets.
 
-    def __init__(self, keyring: Keyring, tenants_max: int = TENANTS_MAX) -> None:
-        self._keyring = keyring
+    ``keys`` is asked anew for each record: a live view outlasts a rotation.
+    """
+
+    def __init__(self, keys: Callable[[], Keyring], tenants_max: int = TENANTS_MAX) -> None:
+        self._keys = keys
         self._tenants_max = tenants_max
         self._tenants: OrderedDict[str, Tenant] = OrderedDict()
         self._last: dict[tuple[str, int], tuple[int, int]] = {}
@@ -115,6 +129,9 @@ class Pulse:
         self._recent: dict[str, Recent] = {}
         self._decisions: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
+        self._unverified_reads: Counter[str] = Counter()
+        self._operator_writes: Counter[str] = Counter()
+        self._drift = Drift(lambda: self.latest_ms / 1_000)
         self._waits: deque[int] = deque(maxlen=WAITS_MAX)
         self.read = self.unverified = self.redelivered = self.dropped = 0
         self.latest_ms = 0
@@ -124,7 +141,7 @@ class Pulse:
         self.read += 1
         name = (record.key or b"").decode("utf-8", "replace")
         try:
-            verdict = open_(self._keyring, name, VERDICT, record.value or b"")
+            verdict = open_(self._keys(), name, VERDICT, record.value or b"")
         except SealError:
             verdict = None
         if not (isinstance(verdict, dict) and verdict.keys() >= NEEDED and verdict["tenant"] == name):
@@ -165,6 +182,12 @@ class Pulse:
         if score is not None:
             tenant.phase = score["phase"]
             tenant.window_size, tenant.history_size = score["window_size"], score["history_size"]
+            self._drift.see(tenant.name, score)
+        if verdict["type"] == EventType.WRITE and verdict["tier"] == Tier.OPERATOR:
+            _add(self._operator_writes, verdict["kid"], 1)
+        for finding in verdict["findings"]:
+            if finding["code"] == RETURNED and finding["detail"]["unknown"]:
+                _add(self._unverified_reads, verdict["kid"], finding["detail"]["unknown"])
         self._hold(tenant, verdict)
 
     def _hold(self, tenant: Tenant, verdict: dict[str, Any]) -> None:
@@ -199,5 +222,12 @@ class Pulse:
             reasons=self._reasons.most_common(),
             wait_ms=(waits[len(waits) // 2], waits[int(0.95 * (len(waits) - 1))]) if waits else None,
             tenants=tenants,
+            drifts=sorted(self._drift.shifts().items(), key=lambda one: (-one[1], one[0])),
+            unverified_reads=self._unverified_reads.most_common(),
+            operator_writes=self._operator_writes.most_common(),
             dropped=self.dropped,
         )
+
+
+def _add(counts: Counter[str], kid: str, many: int) -> None:
+    counts[kid if kid in counts or len(counts) < KEYS_MAX else OTHER] += many

@@ -15,6 +15,9 @@ from memsluice.printable import visible
 from memsluice.recall.show import duration
 
 REASONS_SHOWN = 6
+NAMES_SHOWN = 3
+DRIFT_SHOWN = 1.0
+"""Least drift worth a line, in standard deviations; the alert begins at 3."""
 LABELS = {
     Decision.ACCEPT: "to guidance",
     Decision.CONTAIN: "as data",
@@ -57,10 +60,23 @@ def _lines(seen: Snapshot) -> Iterator[Text]:
     else:
         age = duration(seen.now_ms - seen.held_since_ms)
         yield Text(f"held     {seen.held} wait for a reviewer, the oldest for {age}", style="yellow")
+    for name, shift in [one for one in seen.drifts if one[1] >= DRIFT_SHOWN][:NAMES_SHOWN]:
+        shown = visible(name, TENANT_CHARS_MAX)
+        yield Text(f"drift    scores moved by {shift:.1f} standard deviations within a window: {shown}")
+    if seen.operator_writes:
+        yield Text(f"operator {_by_key(seen.operator_writes, 'writes with the operator tier')}", style="yellow")
+    if seen.unverified_reads:
+        yield Text(f"reads    {_by_key(seen.unverified_reads, 'returned, never admitted')}", style="red")
     if seen.redelivered:
         yield Text(f"again    {seen.redelivered} verdicts were sent again after a restart; they count once")
     if seen.unverified:
         yield Text(f"broken   {seen.unverified} audit records do not verify under this home's keys", style="red")
+
+
+def _by_key(counts: Sequence[tuple[str, int]], what: str) -> str:
+    named = ", ".join(f"{many} by {visible(kid, TENANT_CHARS_MAX)}" for kid, many in counts[:NAMES_SHOWN])
+    more = f" and {len(counts) - NAMES_SHOWN} more keys" if len(counts) > NAMES_SHOWN else ""
+    return f"{sum(many for _, many in counts)} {what}: {named}{more}"
 
 
 def _table(*names: str) -> Table:
@@ -137,6 +153,9 @@ def as_data(seen: Snapshot, lags: Sequence[Lag], where: str, tenants_max: int) -
         "decisions_last_minute": {decision.value: seen.recent.get(decision, 0) for decision in LABELS},
         "reasons": dict(seen.reasons),
         "wait_ms": None if seen.wait_ms is None else {"p50": seen.wait_ms[0], "p95": seen.wait_ms[1]},
+        "drift": dict(seen.drifts[:tenants_max]),
+        "unverified_reads": dict(seen.unverified_reads),
+        "operator_writes": dict(seen.operator_writes),
         "held": seen.held,
         "held_since_ms": seen.held_since_ms,
         "tenants_followed": len(seen.tenants),

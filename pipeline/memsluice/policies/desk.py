@@ -2,28 +2,28 @@
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
-from memsluice.errors import ConfigError
+from memsluice.envelope.seals import open_
+from memsluice.errors import ConfigError, SealError
 from memsluice.events.models import Command
-from memsluice.events.names import EVERYBODY
+from memsluice.events.names import EVERYBODY, VERDICT
 from memsluice.events.partition import partition_of
 from memsluice.gate.activation import APPROVALS
 from memsluice.home import Home
-from memsluice.inspect.collect import AuditTopic
+from memsluice.inspect.answers import Bookmark, FollowedTopic, follow
 from memsluice.keyfiles import SigningCredential
 from memsluice.keystore import KeyStore
 from memsluice.orders import desk as orders
 from memsluice.orders.signing import sign
-from memsluice.policies.history import answers
+from memsluice.stages.headers import EVENT_ID
+from memsluice.stages.records import Record
 from memsluice.topics.names import PARTITIONS
-
-POLL_S = 0.2
 
 Publish = Callable[[Command, Sequence[SigningCredential]], None]
 """Publishes a command signed by all of these, and returns once it is durable everywhere it belongs."""
@@ -34,7 +34,7 @@ class PolicyDesk:
     """``settle`` lets the stages work where nobody else does (embedded); on a broker the workers do."""
 
     name: str
-    audit: AuditTopic
+    audit: FollowedTopic
     keys: KeyStore
     publish: Publish
     settle: Callable[[], None]
@@ -60,16 +60,33 @@ class PolicyDesk:
         partitions = range(PARTITIONS) if tenant == EVERYBODY else (partition_of(tenant, PARTITIONS),)
         return {partition: self.audit.end(partition) for partition in partitions}
 
-    def answered(self, command: Command, since: dict[int, int], wait_s: float) -> dict[int, dict[str, Any]]:
-        """Return the verdicts on a command by partition, those that came within ``wait_s`` seconds."""
-        deadline, found = time.monotonic() + wait_s, dict[int, dict[str, Any]]()
+    def answered(
+        self,
+        command: Command,
+        since: dict[int, int],
+        wait_s: float,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> dict[int, dict[str, Any]]:
+        """Return the verdicts on a command by partition, those that came within ``wait_s`` seconds.
+
+        A record that does not verify is no answer. Raises StoreUnavailable.
+        """
+        keyring, found = self.keys.keyring(), dict[int, dict[str, Any]]()
+
+        def take(record: Record) -> None:
+            if (EVENT_ID, command.id.encode()) not in record.headers or record.key != command.tenant.encode():
+                return
+            with suppress(SealError):
+                verdict = open_(keyring, command.tenant, VERDICT, record.value or b"")
+                if verdict["event_id"] == command.id:
+                    found.setdefault(record.partition, verdict)
+
         self.settle()
-        while True:
-            left = {partition: offset for partition, offset in since.items() if partition not in found}
-            found |= dict(answers(self.audit, self.keys.keyring(), command.tenant, command.id, left))
-            if len(found) == len(since) or time.monotonic() >= deadline:
-                return found
-            time.sleep(POLL_S)
+        marks = [Bookmark(partition, offset) for partition, offset in since.items()]
+        follow([(self.audit, marks, take)], lambda: len(found) == len(since), wait_s, monotonic=monotonic, sleep=sleep)
+        return found
 
 
 def on_kafka(home: Path | None, closing: ExitStack) -> PolicyDesk:

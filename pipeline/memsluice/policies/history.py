@@ -1,8 +1,6 @@
 """What the audit says of activations: the last one that holds for a tenant, with the policy's text."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.seals import open_
@@ -67,21 +65,17 @@ def in_force(audit: AuditTopic, keyring: Keyring, tenant: str, partitions: int) 
     return own or everybodys
 
 
+def reaches_back(audit: AuditTopic, tenant: str, partitions: int) -> bool:
+    """Whether a tenant's partition of the audit still has its beginning: where retention took it, silence says nothing.
+
+    Raises StoreUnavailable.
+    """
+    first = next(iter(audit.read(partition_of(tenant, partitions))), None)
+    return audit.end(partition_of(tenant, partitions)) == 0 if first is None else first.offset == 0
+
+
 def _read(keyring: Keyring, record: Record) -> Activated | None:
     try:
         return read_activation(keyring, record)
     except SealError:
         return None  # an unverified record says nothing; `memsluice trace` counts those
-
-
-def answers(
-    audit: AuditTopic, keyring: Keyring, tenant: str, command_id: str, since: dict[int, int]
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (partition, verdict) of a command, from the given offsets to the present ends. Raises StoreUnavailable."""
-    for partition, offset in since.items():
-        for record in audit.read(partition, offset):
-            if record.key == tenant.encode():
-                verdict = open_(keyring, tenant, VERDICT, record.value or b"")
-                if verdict["event_id"] == command_id:
-                    yield partition, verdict
-                    break

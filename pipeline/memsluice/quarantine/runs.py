@@ -14,6 +14,15 @@ VALID_S = 86_400
 _F = TypeVar("_F")
 
 
+def begin(folder: Path, run: "BaseRun[Any]", now_ms: int) -> None:
+    """Keep a run's file in a folder of the owner's alone, and delete those of runs that nobody can resume any more."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for file in folder.glob("*.json"):
+        if file.stat().st_mtime_ns // 1_000_000 < now_ms - VALID_S * 1000:
+            file.unlink(missing_ok=True)
+    run.save(folder / f"{run.run_id}.json")
+
+
 @dataclass(frozen=True, slots=True)
 class BaseRun(Generic[_F]):
     """One run: its id, when it began (Unix ms), whether it only looks, its bound, and what it replays."""

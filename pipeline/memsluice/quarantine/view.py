@@ -145,9 +145,12 @@ def _score(verdict: dict[str, Any]) -> list[Line]:
         return []
     against = "no threshold" if score["threshold"] is None else f"threshold {score['threshold']:.3f}"
     near = f"{score['score']:.3f} against {against} ({score['phase']}, {score['mode']})"
+    told = f"cosine {score['s_max']:.3f} to the nearest of {score['history_size']} past recalls"
+    asked = score.get("nearest")
     return [
         _line("score", near),
-        _line("nearest", f"cosine {score['s_max']:.3f} to the nearest of {score['history_size']} past recalls"),
+        _line("nearest", told),
+        *([_line("asked by", f"memsluice trace {name(asked)}")] if asked else []),
     ]
 
 

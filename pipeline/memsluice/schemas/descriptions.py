@@ -42,6 +42,7 @@ RECORDS = {
     "mode": "enforce or shadow; of a score: which of MEMSAD's statistics decides.",
     "score": "MEMSAD's part; null where nothing was scored. Of a score: the anomaly score.",
     "phase": "Calibration phase, such as cold.",
+    "nearest": "Event id of the recall whose question was nearest, of equally near ones the latest.",
     "s_max": "Greatest cosine to the recall history.",
     "s_mean": "Mean cosine to the recall history.",
     "mu": "Mean of the calibration window's scores.",

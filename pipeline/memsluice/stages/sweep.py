@@ -2,7 +2,7 @@
 absent to the core whether it was swept or not."""
 
 from memsluice.envelope.codec import row_load
-from memsluice.gate.rows import row_key
+from memsluice.gate.rows import LATE_MS, row_key
 from memsluice.stages.records import RowChange, Rows
 
 EVERY_EVENTS = 4
@@ -41,6 +41,6 @@ class Sweeper:
         gone = []
         for row, value in found:
             decoded = row_load(value)
-            if isinstance(decoded, dict) and decoded.get("x") is not None and decoded["x"] <= now_ms:
+            if isinstance(decoded, dict) and decoded.get("x") is not None and decoded["x"] + LATE_MS <= now_ms:
                 gone.append(RowChange(row, None))
         return gone

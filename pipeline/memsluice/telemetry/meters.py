@@ -1,25 +1,20 @@
 """Keeps the registry's metrics: what the stages' results mean in numbers. Safe for several threads."""
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from time import monotonic
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from memsluice.events.models import Tier
 from memsluice.events.names import EventType
+from memsluice.gate.sessions import RETURNED
 from memsluice.gate.verdict import Decision
 from memsluice.stages.faust.progress import StageProgress
 from memsluice.stages.records import Output, Record
 from memsluice.telemetry import registry, spans
+from memsluice.telemetry.drift import Drift
 from memsluice.telemetry.registry import Metric
-
-DRIFT_TENANTS_MAX = 1_024
-"""Tenants whose calibration is followed for the drift gauge; those scored last."""
-DRIFT_KEPT_S = 6 * 3_600.0
-"""How long a shift that was found shows: of a tenant that writes no more there is no next window to replace it."""
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each counter and histogram that says when this process made it
 
@@ -99,7 +94,7 @@ class Meters:
         if verdict["type"] == EventType.WRITE:
             self._write(verdict)
         for finding in verdict["findings"]:
-            if finding["code"] == "sessions.returned":
+            if finding["code"] == RETURNED:
                 self._read(finding["detail"])
 
     def _read(self, detail: Mapping[str, Any]) -> None:
@@ -138,35 +133,6 @@ class Meters:
     def _of(self, metric: Metric, labels: tuple[str, ...]) -> Any:
         found = self._metrics[metric.name]
         return found.labels(*labels) if labels else found
-
-
-class Drift:
-    """How far each tenant's mean reference score moved since one whole window before, in standard deviations.
-
-    ``now_s`` is a monotonic clock in seconds; a shift is forgotten DRIFT_KEPT_S after it was found.
-    """
-
-    def __init__(self, now_s: Callable[[], float] = monotonic) -> None:
-        self._now_s = now_s
-        self._seen: OrderedDict[str, tuple[int, float, float, float]] = OrderedDict()
-
-    def see(self, tenant: str, score: Mapping[str, Any]) -> None:
-        """Take in one score of a verdict; one without mean or spread says nothing."""
-        mu, sigma, window, size = score["mu"], score["sigma"], score["window_id"], score["window_size"]
-        if mu is None or not sigma or not size:
-            return
-        since, reference, shift, found_s = self._seen.get(tenant, (window, mu, 0.0, 0.0))
-        if window - since >= size:
-            since, reference, shift, found_s = window, mu, abs(mu - reference) / sigma, self._now_s()
-        self._seen[tenant] = (since, reference, shift, found_s)
-        self._seen.move_to_end(tenant)
-        while len(self._seen) > DRIFT_TENANTS_MAX:
-            self._seen.popitem(last=False)
-
-    def largest(self) -> float:
-        """Return the largest shift; 0 before any window was whole."""
-        oldest_s = self._now_s() - DRIFT_KEPT_S
-        return max((shift for _, _, shift, at_s in tuple(self._seen.values()) if at_s > oldest_s), default=0.0)
 
 
 def _make(metric: Metric, collectors: CollectorRegistry) -> Any:

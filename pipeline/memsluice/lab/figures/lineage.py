@@ -20,6 +20,7 @@ from faust.stores.rocksdb import RocksDBOptions
 from memsluice.envelope import codec
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Identity
+from memsluice.errors import StateError
 from memsluice.events.limits import ID_CHARS_MAX, PARENTS_MAX
 from memsluice.events.models import Origin, Tier, Write
 from memsluice.gate import monitor, sessions
@@ -161,8 +162,10 @@ def _microseconds(disk: OnDisk, count: int, parents: int) -> float:
         for write in writes:
             view = TenantRows(disk.rows(), TENANT, T0)
             session = sessions.load(view, write.session) or sessions.Session(write.agent, write.principal)
-            monitor.label(view, write, identity, session, in_force)
+            found = monitor.label(view, write, identity, session, in_force)
         rounds.append((time.process_time() - began) / WRITES * 1e6)
+        if any(cause.startswith("unknown") for cause in found.causes):
+            raise StateError("a parent was not found in the store: what was timed is no lineage")
     return float(np.median(rounds))
 
 

@@ -4,7 +4,11 @@ from typing import Any
 
 WORDS = {
     "activation.activated": "the policy is in force",
+    "activation.approvals": "too few operators signed it",
     "activation.ended": "the tenant's own policy ended",
+    "activation.invalid": "no policy that the gate can go by",
+    "activation.nothing_to_end": "the tenant has no policy of its own",
+    "activation.other_digest": "the command is bound to another policy",
     "authenticity": "nobody could be established as the sender",
     "clock_skew": "its time lies outside of the window in which event ids are remembered",
     "commands.already_protected": "the key is protected already",
@@ -87,7 +91,7 @@ WORDS = {
 
 def words(code: str) -> str:
     """Return what a reason code means, or the code itself where there are no words for it."""
-    return WORDS.get(code, code)
+    return WORDS.get(code) or WORDS.get(code.removeprefix("authenticity."), code)
 
 
 def score_note(verdict: dict[str, Any]) -> str:

@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING
 
 from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Recall, Tier, Write, Zone
-from memsluice.gate import windows
+from memsluice.gate import monitor, windows
 from memsluice.gate.detector import screen
 from memsluice.gate.detector.lookback import Moved, look_back
 from memsluice.gate.detector.memory import Entry, G, Q, Question, tag
 from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.text import stems, words
+from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding
@@ -62,14 +63,25 @@ def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
         )
         seen.values[G] = screen.weigh(seen.values, draft.memory, len(draft.memory.entries)).total
     vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
-    new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched)
+    named = {
+        "namespace": write.namespace,
+        "key": write.key,
+        "visibility": monitor.effective_visibility(write, identity.tier).value,
+        "principal": write.principal,
+        "session": write.session,
+        "agent": write.agent,
+        "tier": int(identity.tier),
+        "kid": identity.kid,
+        "channel": identity.channel,
+    }
+    new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched, named)
     draft.memory = draft.memory.landed(rows, new, draft.vector, seen.values)
 
 
-def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_ms: int) -> list[Moved]:
-    """Remember a question, look back on what had landed, and return what is to leave; the findings say so."""
+def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_ms: int) -> None:
+    """Remember a question, and look back on what had landed; the draft's findings and ``withdrawn`` say what leaves."""
     if not on(draft, policy) or recall.zone is not Zone.GUIDANCE:
-        return []
+        return
     assert draft.memory is not None
     assert draft.vector is not None
     who = tag(recall.principal)
@@ -84,10 +96,19 @@ def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_
             _, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
         for code, some in (("detect.looked_back", moved), ("detect.look_back_budget", flagged)):
             if some:
-                entries = [{"event": one.event_id, **one.evidence.told()} for one in some]
+                entries = [{"event": one.entry.event_id, **one.evidence.told()} for one in some]
                 draft.add(Finding(code, Decision.ACCEPT, {"entries": entries}))
+    for one in moved:
+        _taken_back(rows, one)
+    draft.withdrawn = tuple({"event": one.entry.event_id, **one.entry.named} for one in moved)
     draft.memory = draft.memory.asked(rows, question, draft.vector)
-    return moved
+
+
+def _taken_back(rows: TenantRows, one: Moved) -> None:
+    """Keep that an entry is landed no more: what names it as a parent from now on, or recalls it, is tainted."""
+    row = rows.get(ENTRY, one.entry.event_id)
+    if row is not None:
+        rows.put(ENTRY, one.entry.event_id, {**row, "landed": False, "taint": True, "decision": "quarantine"})
 
 
 def screened(draft: "Draft", rows: TenantRows) -> None:

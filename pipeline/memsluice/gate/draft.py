@@ -1,6 +1,7 @@
 """A decision while it is made: the findings so far, and the checks that a write and its replay share."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Sealed
@@ -33,6 +34,7 @@ class Draft:
     about: Sealed | None = None
     memory: Memory | None = None
     seen: Seen | None = None
+    withdrawn: tuple[dict[str, Any], ...] = ()
 
     def decision(self) -> Decision:
         """Return the strongest that was asked for."""

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from memsluice.envelope.codec import content_digest
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import accepted_to_bytes, held_to_bytes
 from memsluice.envelope.registry import Role
@@ -16,6 +17,7 @@ from memsluice.envelope.seals import (
     sealed_to_bytes,
 )
 from memsluice.errors import SealError, StateError
+from memsluice.events.ids import object_id, scope_owner
 from memsluice.events.models import Command, Tier, Visibility, Write, Zone
 from memsluice.events.names import DECISION_HEADER, TARGET_HEADER, VERDICT
 from memsluice.gate.verdict import Decision
@@ -119,4 +121,54 @@ def emit(
     elif verdict["decision"] == Decision.QUARANTINE and isinstance(sealed.payload, Write):  # a replayed one lies there
         held = held_to_bytes(keyring, kid, tenant, sealed=_sealed_again(keyring, sealed, verdict), verdict=verdict)
         outputs.append(Output(QUARANTINE, partition, key, held, common))
+    outputs += [_withdrawal(keyring, sealed, verdict, partition, headers, one) for one in verdict.get("withdrawn", ())]
     return outputs
+
+
+def _withdrawal(
+    keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], partition: int, headers: Headers, one: dict[str, Any]
+) -> Output:
+    """Return the accepted record that removes an entry: empty, expired when it was decided, of a higher version.
+
+    Its vector is the recall's own: an accepted record has one, and this one is never stored.
+    """
+    assert sealed.vector_text is not None
+    visibility = Visibility(one["visibility"])
+    target = object_id(
+        tenant=sealed.tenant,
+        zone=Zone.GUIDANCE,
+        visibility=visibility,
+        owner=scope_owner(visibility, one["principal"], one["session"]),
+        namespace=one["namespace"],
+        key=one["key"],
+        event_id=one["event"],
+    )
+    admission = Admission(
+        object_id=str(target),
+        version=verdict["sealed_offset"],
+        event_id=one["event"],
+        tenant=sealed.tenant,
+        agent=one["agent"],
+        principal=one["principal"],
+        session=one["session"],
+        namespace=one["namespace"],
+        visibility=visibility,
+        key=one["key"],
+        zone=Zone.GUIDANCE,
+        tier=Tier(one["tier"]),
+        taint=True,
+        parents=(),
+        content_digest=content_digest(keyring, sealed.tenant, ""),
+        vector_digest=verdict["vector_digest"],
+        model=verdict["model"],
+        written_ms=verdict["decided_ms"],
+        expires_ms=verdict["decided_ms"],
+        decision=Decision.QUARANTINE.value,
+        policy=verdict["policy"],
+        kid=one["kid"],
+        channel=one["channel"],
+    )
+    envelope = admission_sign(keyring, verdict["seal_kid"], verdict["admission_kid"], admission)
+    marks = ((EVENT_ID, one["event"].encode()), (DECISION_HEADER, Decision.QUARANTINE.value.encode()))
+    value = accepted_to_bytes(envelope, "", sealed.vector_text)
+    return Output(ACCEPTED, partition, sealed.tenant.encode(), value, (*headers, *marks))

@@ -12,7 +12,7 @@ text. Immutable: each change returns the next memory and puts the rows it change
 
 import base64
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -55,12 +55,17 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A landed entry: its number, event id, stems, writer's tag, and whether look back leaves it alone."""
+    """A landed entry: its number, event id, stems, whether look back leaves it alone, and what names its object.
+
+    ``named`` holds ``namespace``, ``key``, ``visibility``, ``principal``, ``session``, ``agent``, ``tier``, ``kid`` and
+    ``channel`` of the write: enough to withdraw it.
+    """
 
     number: int
     event_id: str
     stems: Stems
     exempt: bool
+    named: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +214,17 @@ def _question(number: int, row: Any) -> Question:
 
 
 def _entry_row(entry: Entry, vector: Vector) -> dict[str, Any]:
-    return {"id": entry.event_id, "t": _packed(entry.stems), "v": vector_to_text(vector), "k": entry.exempt}
+    return {
+        "id": entry.event_id,
+        "t": _packed(entry.stems),
+        "v": vector_to_text(vector),
+        "k": entry.exempt,
+        "a": entry.named,
+    }
 
 
 def _entry(number: int, row: Any) -> Entry:
-    return Entry(number, row["id"], _unpacked(row["t"]), row["k"])
+    return Entry(number, row["id"], _unpacked(row["t"]), row["k"], row["a"])
 
 
 def _values_row(values: Values) -> dict[str, float]:

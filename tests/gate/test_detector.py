@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.gate.build import MemoryRows
 
 from memsluice.envelope.codec import DIMENSIONS, vector_from_text, vector_to_text
 from memsluice.gate.detector import calibration, screen, text
@@ -15,7 +16,6 @@ from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.vectors import Vectors
 from memsluice.gate.policy import DetectPolicy
 from memsluice.gate.rows import TenantRows, encode_changes
-from tests.memory_rows import MemoryRows
 
 TENANT = "acme"
 NOBODY = Classifier(np.zeros(1 << BITS, np.float32), -3.0, "none")
@@ -30,6 +30,7 @@ def unit(*values: float) -> np.ndarray:
 
 
 def question(words: str, number: int = 0, principal: str = "ana", session: str = "s") -> Question:
+    """A past question as the memory keeps it."""
     return Question(number, f"r{number}", tag(principal), (tag(session),), text.stems(text.words(words)))
 
 
@@ -69,8 +70,8 @@ def test_the_conformal_p_value_by_hand() -> None:
 
 def test_the_longest_run_by_hand() -> None:
     """Runs are of neighbours in both texts, by stems, and say where they begin."""
-    where = text.places(text.stems("well where did ana park the cars today".split()))
-    assert text.longest_run(text.stems("where does ana park the car".split()), where) == (4, 3)
+    where = text.places(text.stems(text.words("well where did ana parks the tables today")))
+    assert text.longest_run(text.stems(text.words("where does ana park the table")), where) == (4, 3)
     assert text.longest_run(text.stems(["boat"]), where) == (0, 0)
 
 
@@ -91,9 +92,9 @@ def test_what_carries_a_question(said: str, carries: bool) -> None:
 
 def test_repetition_by_hand() -> None:
     """Pairs that occur twice cover four of eight words; a text without any covers none; short texts say nothing."""
-    assert text.repetition("harbour boats are here harbour boats go out".split()) == 0.5
-    assert text.repetition("the harbour has many boats and a light".split()) == 0
-    assert text.repetition("boats boats boats".split()) == 0
+    assert text.repetition(["harbour", "boats", "are", "here", "harbour", "boats", "go", "out"]) == 0.5
+    assert text.repetition(["the", "harbour", "has", "many", "boats", "and", "a", "light"]) == 0
+    assert text.repetition(["boats", "boats", "boats"]) == 0
 
 
 def test_units_keep_an_instruction_apart() -> None:
@@ -169,8 +170,8 @@ def test_an_agent_that_asked_may_keep_the_answer() -> None:
 
 
 def test_look_back_moves_what_a_later_question_shows() -> None:
-    """A passage that lands before its question is asked leaves when it is; an exempt one, and one beyond the day's
-    budget, stays, and the latter is told."""
+    """A passage that lands before its question leaves when that is asked; an exempt one stays, and so does one beyond
+    the day's budget, which is told."""
     memory, rows = filled(200, w=0.3)
     passage = text.stems([f"word{n}" for n in range(20)])
     for name, exempt in (("poison", False), ("mine", True)):
@@ -186,7 +187,7 @@ def test_look_back_moves_what_a_later_question_shows() -> None:
 
 
 def test_a_question_copied_from_an_entry_moves_nothing() -> None:
-    """Whoever asks an honest entry's own words as a question has it covered, and nothing beyond: not evidence enough."""
+    """Asking an honest entry's own words as a question covers it, and nothing beyond: not evidence enough."""
     words = "ana parks the blue car in the yard behind the old harbour office every evening"
     memory, rows = filled(200, w=0.3)
     memory = memory.landed(rows, Entry(0, "honest", text.stems(words.split()), False), unit(0.9), told(w=0.3))
@@ -230,7 +231,7 @@ def test_rows_rebuild_the_same_memory_in_stated_bounds() -> None:
         else:
             memory = memory.asked(changed, question(f"how many {number} boats", number, f"p{number % 4}"), vector)
         for key, value in encode_changes(TENANT, changed.changes):
-            rows.put(key, value) if value is not None else rows.delete(key)
+            rows.put(key, value)
             assert value is None or len(value) <= 4_096
             assert b"\0q" not in key or value is None or len(value) <= 2_048
     loaded = Memory.load(rows, TENANT, 20, 50)
@@ -258,5 +259,3 @@ def test_values_of_plain_statements_are_no_evidence() -> None:
     memory, _ = filled(100, w=0.3)
     found = screen.weigh(told(w=0.3), memory, 400)
     assert (found.total, memory.values[0][C], memory.values[0][W]) == (0, -3.0, 0.3)
-
-

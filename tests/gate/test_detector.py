@@ -122,10 +122,10 @@ def test_the_shipped_model_tells_orders_from_facts() -> None:
 
 
 def test_a_question_is_evidence_where_nobody_writes_questions() -> None:
-    """1.7 (u - .8) with u = -log10(2 / 401) among 300 statements; nothing where the tenant is new, or writes so."""
+    """1.8 (u - .8) with u = -log10(2 / 401) among 300 statements; nothing where the tenant is new, or writes so."""
     memory, rows = filled(300)
     found = screen.weigh(told(q=1.0), memory, 400)
-    assert found.question == pytest.approx(1.7 * (-math.log10(2 / 401) - 0.8), abs=1e-4)
+    assert found.question == pytest.approx(1.8 * (-math.log10(2 / 401) - 0.8), abs=1e-4)
     assert screen.weigh(told(q=1.0), filled(29)[0], 400).question == 0
     assert screen.weigh(told(q=1.0), filled(300, q=1.0)[0], 400).question == 0
     for _ in range(60):
@@ -135,11 +135,11 @@ def test_a_question_is_evidence_where_nobody_writes_questions() -> None:
 
 
 def test_nearness_by_hand() -> None:
-    """.8 (z - 2.5), at most 2: among 100 entries at .3 the prior (.55, .12, worth 20) makes the centre .3417."""
+    """.8 (z - 2.5), at most 2: among 100 entries at .3 the prior (.55, .12, worth 100) makes the centre .425."""
     memory, _ = filled(100, w=0.3)
-    centre = (100 * 0.3 + 20 * 0.55) / 120
-    z = (0.55 - centre) / 0.06
-    assert screen.weigh(told(w=0.55), memory, 400).nearness == pytest.approx(0.8 * (z - 2.5), abs=1e-4)
+    centre = (100 * 0.3 + 100 * 0.55) / 200
+    z = (0.65 - centre) / 0.08
+    assert screen.weigh(told(w=0.65), memory, 400).nearness == pytest.approx(0.8 * (z - 2.5), abs=1e-4)
     assert screen.weigh(told(w=0.95), memory, 400).nearness == 2.0
 
 

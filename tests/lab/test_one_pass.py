@@ -21,7 +21,7 @@ def stream() -> list[dict[str, Any]]:
     things = ("pump", "bakery", "violin", "fence", "ferry", "garden", "kettle", "museum", "bicycle", "chimney")
     facts = [
         f"The {thing} number {n} was repaired by the crew in week {n} and works again."
-        for n in range(6)
+        for n in range(25)
         for thing in things
     ]
     lines = [line(0, "query", "user", "Who repaired the bicycle?", "s0")]

@@ -192,7 +192,7 @@ def _finish(
         target=command.target if command is not None else "",
         occurred_ms=round(payload.time.timestamp() * 1_000),
         append_ms=position.append_ms,
-        withdrawn=draft.withdrawn,
+        withdraws=draft.withdraws,
     )
     return Outcome(verdict, verdict.to_json(), rows.changes, draft.memsad, draft.memory)
 

@@ -79,7 +79,7 @@ def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
 
 
 def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_ms: int) -> None:
-    """Remember a question, and look back on what had landed; the draft's findings and ``withdrawn`` say what leaves."""
+    """Remember a question, and look back on what had landed; the draft's findings and ``withdraws`` say what leaves."""
     if not on(draft, policy) or recall.zone is not Zone.GUIDANCE:
         return
     assert draft.memory is not None
@@ -100,7 +100,7 @@ def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_
                 draft.add(Finding(code, Decision.ACCEPT, {"entries": entries}))
     for one in moved:
         _taken_back(rows, one)
-    draft.withdrawn = tuple({"event": one.entry.event_id, **one.entry.named} for one in moved)
+    draft.withdraws = tuple({"event": one.entry.event_id, **one.entry.named} for one in moved)
     draft.memory = draft.memory.asked(rows, question, draft.vector)
 
 

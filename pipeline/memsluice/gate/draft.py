@@ -34,7 +34,7 @@ class Draft:
     about: Sealed | None = None
     memory: Memory | None = None
     seen: Seen | None = None
-    withdrawn: tuple[dict[str, Any], ...] = ()
+    withdraws: tuple[dict[str, Any], ...] = ()
 
     def decision(self) -> Decision:
         """Return the strongest that was asked for."""

@@ -66,7 +66,7 @@ class Verdict:
     ``occurred_ms`` is the producer's word, ``append_ms`` the broker's, ``decided_ms`` screen's clock, which never runs
     back.
 
-    ``withdrawn`` names the entries that a recall showed to be attacks: event id, and what their objects are named by.
+    ``withdraws`` names the entries that a recall showed to be attacks: event id, and what their objects are named by.
     """
 
     tenant: str
@@ -107,7 +107,7 @@ class Verdict:
     target: str = ""
     occurred_ms: int = 0
     append_ms: int = 0
-    withdrawn: tuple[dict[str, Any], ...] = ()
+    withdraws: tuple[dict[str, Any], ...] = ()
     chain_seq: int = 0
     chain_previous: str = ""
 

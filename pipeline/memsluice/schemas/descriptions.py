@@ -55,6 +55,6 @@ RECORDS = {
     "action": "What a command ordered; empty for any other event.",
     "target": "What a command is about, such as the event id of a held write; empty for any other event.",
     "chain_seq": "Number of the verdict in its tenant's chain.",
-    "withdrawn": "Entries that a recall showed to be attacks, by what names their objects; empty for any other event.",
+    "withdraws": "Entries that a recall showed to be attacks, by what names their objects; empty for any other event.",
     "chain_previous": "SHA-256 of the tenant's previous audit record, as it was sent.",
 }

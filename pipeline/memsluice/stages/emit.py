@@ -121,7 +121,7 @@ def emit(
     elif verdict["decision"] == Decision.QUARANTINE and isinstance(sealed.payload, Write):  # a replayed one lies there
         held = held_to_bytes(keyring, kid, tenant, sealed=_sealed_again(keyring, sealed, verdict), verdict=verdict)
         outputs.append(Output(QUARANTINE, partition, key, held, common))
-    outputs += [_withdrawal(keyring, sealed, verdict, partition, headers, one) for one in verdict.get("withdrawn", ())]
+    outputs += [_withdrawal(keyring, sealed, verdict, partition, headers, one) for one in verdict.get("withdraws", ())]
     return outputs
 
 

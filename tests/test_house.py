@@ -66,8 +66,9 @@ IMPURE_MODULES = {
 }
 IMPURE_CALLS = {"open", "input", "print", "now", "utcnow", "today", "urandom", "read_text", "read_bytes", "write_text"}
 READS_FILES = ("policy.py", "shipped.py")
-"""The gate's doors to the disk: an operator's policy file is read, checked and frozen before anything is decided, and so
-is the model that ships with the package."""
+"""The gate's doors to the disk: an operator's policy file is read, checked and frozen before anything is decided.
+
+So is the model that ships with the package."""
 
 
 def _sources(folder: Path = PACKAGE) -> list[Path]:

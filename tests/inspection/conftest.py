@@ -21,6 +21,11 @@ class Played:
     home: Path
     verdicts: Sequence[dict[str, Any]]
 
+    def reported(self, code: str) -> str:
+        """Return the id of the first event with a finding, whatever was decided."""
+        found = (v["event_id"] for v in self.verdicts if code in {one["code"] for one in v["findings"]})
+        return str(next(found))
+
     def first(self, code: str) -> str:
         """Return the id of the first event that a reason was given for."""
         return str(next(verdict["event_id"] for verdict in self.verdicts if code in verdict["reasons"]))

@@ -66,3 +66,16 @@ def run(
         table.add_row(shown(result.name), str(result.events), str(result.writes), *counts)
     console.print(table)
     console.print(f"Verdicts are in {shown(str(out))}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def train(
+    data: Annotated[Path, typer.Option(help="Folder of the public training records.", exists=True, file_okay=False)],
+    out: Annotated[Path, typer.Option(help="Where the model file goes.", dir_okay=False)],
+    seed: Annotated[int, typer.Option(min=0, help="Chooses how templates are filled.")] = 1,
+) -> None:
+    """Train the default detector's wording classifier: the same records and seed give the same file."""
+    from memsluice.lab.training.fit import train as fit
+
+    model = fit(data, out, seed)
+    Console(stderr=True).print(f"{shown(str(out))}: {out.stat().st_size} bytes, model {model.digest}", highlight=False)

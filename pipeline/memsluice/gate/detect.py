@@ -4,15 +4,16 @@ from typing import TYPE_CHECKING
 
 from memsluice.envelope.seals import Admission, Sealed
 from memsluice.events.models import Recall, Tier, Write, Zone
-from memsluice.gate import windows
+from memsluice.gate import landed, placing, windows
 from memsluice.gate.detector import screen
 from memsluice.gate.detector.lookback import Moved, look_back
 from memsluice.gate.detector.memory import Entry, G, Q, Question, tag
 from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.text import stems, words
+from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import TenantRows
-from memsluice.gate.verdict import Decision, Finding
+from memsluice.gate.verdict import Decision, Finding, Withdrawal
 
 if TYPE_CHECKING:
     from memsluice.gate.draft import Draft
@@ -66,10 +67,10 @@ def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
     draft.memory = draft.memory.landed(rows, new, draft.vector, seen.values)
 
 
-def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_ms: int) -> list[Moved]:
-    """Remember a question, look back on what had landed, and return what is to leave; the findings say so."""
+def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_ms: int) -> None:
+    """Remember a question, and look back on what had landed; the findings and ``takes_back`` say what leaves."""
     if not on(draft, policy) or recall.zone is not Zone.GUIDANCE:
-        return []
+        return
     assert draft.memory is not None
     assert draft.vector is not None
     who = tag(recall.principal)
@@ -79,15 +80,40 @@ def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_
         used, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
         allowed = max(policy.detect.look_back_per_day - used, 0)
         draft.memory, moved, flagged = look_back(draft.memory, rows, question, draft.vector, policy.detect, allowed)
+        moved = [one for one in moved if not _vouched_for(rows, one.entry.event_id)]
         for _ in moved:
             windows.add(rows, BUDGET, who, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
             _, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
         for code, some in (("detect.looked_back", moved), ("detect.look_back_budget", flagged)):
             if some:
-                entries = [{"event": one.event_id, **one.evidence.told()} for one in some]
+                entries = [{"event": one.entry.event_id, **one.evidence.told()} for one in some]
                 draft.add(Finding(code, Decision.ACCEPT, {"entries": entries}))
+    taken = (_taken_back(rows, one.entry.event_id) for one in moved)
+    draft.takes_back = tuple(one for one in taken if one is not None)
     draft.memory = draft.memory.asked(rows, question, draft.vector)
-    return moved
+
+
+def _vouched_for(rows: TenantRows, event_id: str) -> bool:
+    """Whether somebody promoted the entry, or lifted its label, since it landed."""
+    row = rows.get(ENTRY, event_id)
+    return row is not None and row.get("was") is not None
+
+
+def _taken_back(rows: TenantRows, event_id: str) -> Withdrawal | None:
+    """Keep that an entry is landed no more, and return what takes it out of the store; None where it lies nowhere.
+
+    What names it as a parent from now on, or recalls it, is tainted.
+    """
+    row = rows.get(ENTRY, event_id)
+    if row is None or not row["landed"]:
+        return None
+    gone = {"was": [row["object"], row["version"]], "ms": rows.now_ms}  # recalls of it are on their way
+    after = {**row, "landed": False, "taint": True, "decision": Decision.QUARANTINE.value, "object": None, "gone": gone}
+    rows.put(ENTRY, event_id, after)
+    if landed.overtaken(rows, event_id, row):
+        return None
+    rows.delete(placing.HOLDER, row["object"])
+    return Withdrawal(row["object"], Zone(row["zone"]), event_id, row["content"])
 
 
 def screened(draft: "Draft", rows: TenantRows) -> None:

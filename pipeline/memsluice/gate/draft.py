@@ -39,6 +39,7 @@ class Draft:
     seen: Seen | None = None
     held_until_ms: int | None = None
     target_offset: int | None = None
+    takes_back: tuple[Withdrawal, ...] = ()
 
     def decision(self) -> Decision:
         """Return the strongest that was asked for."""

@@ -47,15 +47,20 @@ def current(rows: TenantRows, command: Command, row: Any, carried: Carried) -> A
 
 
 def replaced(rows: TenantRows, command: Command, row: Any) -> Finding | None:
-    """Return a finding where a later write took the object of this entry's key: then there is nothing to move.
+    """Return a finding where a later write took the object of this entry's key: then there is nothing to move."""
+    if not overtaken(rows, command.target, row):
+        return None
+    held = placing.holder(rows, row["object"])
+    return Finding("landed.replaced", Decision.REJECT, {"by": held["event"] if held is not None else ""})
+
+
+def overtaken(rows: TenantRows, event_id: str, row: Any) -> bool:
+    """Whether a later write took the object of this entry's key.
 
     A keyed entry that lies there is its object's holder; where nobody is, what replaced it has gone as well.
     """
     held = placing.holder(rows, row["object"])
-    there = held["event"] == command.target if held is not None else not row.get("keyed", False)
-    if there:
-        return None
-    return Finding("landed.replaced", Decision.REJECT, {"by": held["event"] if held is not None else ""})
+    return bool(held["event"] != event_id if held is not None else row.get("keyed", False))
 
 
 def destination(admission: Admission, zone: Zone, visibility: Visibility, expires_ms: int | None) -> Place:

@@ -87,6 +87,8 @@ class Verdict:
     ``taint_causes`` names the nearest ancestors or observations that tainted (bounded). Times are Unix ms:
     ``occurred_ms`` is the producer's word, ``append_ms`` the broker's, ``decided_ms`` screen's clock, which never runs
     back.
+
+    ``takes_back`` names the objects that a recall's look back takes out of the store.
     """
 
     tenant: str
@@ -135,6 +137,7 @@ class Verdict:
     chain_previous: str = ""
     held_until_ms: int | None = None
     target_offset: int | None = None
+    takes_back: tuple[Withdrawal, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as JSON values, as the audit topic carries it."""

@@ -61,5 +61,6 @@ RECORDS = {
     "held_until_ms": "When a held write lapses, in Unix milliseconds, by the policy that held it; null for any other.",
     "target_offset": "Intake offset of the held write that a command is about; null where it names none.",
     "chain_seq": "Number of the verdict in its tenant's chain.",
+    "takes_back": "The objects that a recall's look back takes out of the store; empty for any other event.",
     "chain_previous": "SHA-256 of the tenant's previous audit record, as it was sent.",
 }

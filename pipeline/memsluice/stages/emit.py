@@ -122,9 +122,11 @@ def _accepted(
     return Output(ACCEPTED, partition, admission.tenant.encode(), value, headers)
 
 
-def _withdrawn(keyring: Keyring, verdict: dict[str, Any], partition: int, common: Headers) -> Output:
-    """Return the record of an object that a command takes out of the store."""
-    gone, tenant = verdict["withdraws"], verdict["tenant"]
+def _withdrawn(
+    keyring: Keyring, verdict: dict[str, Any], gone: dict[str, Any], partition: int, common: Headers
+) -> Output:
+    """Return the record of an object that a command, or look back, takes out of the store."""
+    tenant = verdict["tenant"]
     stored = Stored(
         object_id=gone["object_id"],
         tenant=tenant,
@@ -166,8 +168,8 @@ def emit(
     )
     told = ((TARGET_HEADER, verdict["target"].encode()),) if verdict.get("target") else ()
     outputs = [Output(AUDIT, partition, key, close(keyring, kid, tenant, VERDICT, verdict), (*common, *told))]
-    if verdict.get("withdraws") is not None:
-        outputs.append(_withdrawn(keyring, verdict, partition, headers))
+    gone = [one for one in (verdict.get("withdraws"), *verdict.get("takes_back", ())) if one is not None]
+    outputs += [_withdrawn(keyring, verdict, one, partition, headers) for one in gone]
     if verdict["object_id"] is not None:
         outputs.append(_accepted(keyring, sealed, verdict, partition, headers, opened))
     elif verdict["decision"] == Decision.QUARANTINE and isinstance(sealed.payload, Write):  # a replayed one lies there

@@ -146,7 +146,8 @@ class ScreenStage:
     ) -> RowChange:
         live = rows.get(row_key(sealed.tenant, duplicates.KIND, duplicates.event_row_id(sealed, first=True)))
         known = live is not None and codec.row_load(live)["x"] > now_ms
-        lands = outcome.verdict.object_id is not None or outcome.verdict.decision is Decision.QUARANTINE
+        said = outcome.verdict
+        lands = said.object_id is not None or said.decision is Decision.QUARANTINE or bool(said.withdraws)
         row = {
             "topic": sealed.position.topic,
             "offset": sealed.position.offset,

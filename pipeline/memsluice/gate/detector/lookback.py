@@ -12,7 +12,7 @@ nearness to nothing (see ``UNSAID_MIN``).
 from dataclasses import dataclass
 
 from memsluice.envelope.codec import Vector
-from memsluice.gate.detector.memory import G, Memory, Question
+from memsluice.gate.detector.memory import Entry, G, Memory, Question
 from memsluice.gate.detector.screen import CANDIDATES, Evidence, Seen, holds, nearer, weigh
 from memsluice.gate.detector.text import places
 from memsluice.gate.policy import DetectPolicy
@@ -23,9 +23,9 @@ LOOKED_AT_MAX = 4 * CANDIDATES
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """One landed entry that a recall showed to be an attack, by event id, and why."""
+    """One landed entry that a recall showed to be an attack, and why."""
 
-    event_id: str
+    entry: Entry
     evidence: Evidence
 
 
@@ -52,9 +52,9 @@ def look_back(
         now.values[G] = evidence.total
         if holds(evidence, policy):
             if len(moved) < allowed:
-                moved.append(Moved(entry.event_id, evidence))
+                moved.append(Moved(entry, evidence))
                 memory = memory.gone(rows, at)
                 continue
-            flagged.append(Moved(entry.event_id, evidence))
+            flagged.append(Moved(entry, evidence))
         memory = memory.valued(rows, at, now.values)
     return memory, moved, flagged

@@ -55,7 +55,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A landed entry: its number, event id, stems, writer's tag, and whether look back leaves it alone."""
+    """A landed entry: its number, event id, stems, and whether look back leaves it alone."""
 
     number: int
     event_id: str
@@ -209,7 +209,12 @@ def _question(number: int, row: Any) -> Question:
 
 
 def _entry_row(entry: Entry, vector: Vector) -> dict[str, Any]:
-    return {"id": entry.event_id, "t": _packed(entry.stems), "v": vector_to_text(vector), "k": entry.exempt}
+    return {
+        "id": entry.event_id,
+        "t": _packed(entry.stems),
+        "v": vector_to_text(vector),
+        "k": entry.exempt,
+    }
 
 
 def _entry(number: int, row: Any) -> Entry:

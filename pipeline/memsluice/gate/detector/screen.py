@@ -3,11 +3,11 @@
 ``G = wording + question + coverage + nearness + repetition``, each zero where there is nothing to say:
 
 - wording: ``.2 (C + .5)+ + .65 (u_C - .8)+``, C the classifier's log-odds, u its rarity in the tenant;
-- question: ``1.7 (u_Q - .8)+`` where the text carries a question and the tenant's writes do not;
+- question: ``1.8 (u_Q - .8)+`` where the text carries a question and the tenant's writes do not;
 - coverage: ``(run - .5)+``, the longest run of stems shared with a past question, as a share of that question;
 - nearness: ``.8 min((z - 2.5)+, 2.5)``, z the robust z-value of the cosine to the nearest past question that leaves
   more than ten words of the text unsaid;
-- repetition: ``1.4 (r - .12)+ + .9 (u_r - .8)+`` where r > .12.
+- repetition: ``1.5 (r - .12)+ + .9 (u_r - .8)+`` where r > .12.
 
 A write is held where ``G >= threshold`` and the conformal p-value of G among the tenant's landed writes is below alpha:
 reviewers' releases enter those, so a tenant whose honest writes score high is held less. The weights were chosen on
@@ -43,8 +43,9 @@ QUESTION_PRIOR = 0.01
 REPETITION_PRIOR = 0.03
 REPETITION_MIN = 0.12
 NEAR_PRIOR = (0.55, 0.12)
-NEAR_PRIOR_WEIGHT = 20.0
-NEAR_SPREAD_MIN = 0.06
+NEAR_PRIOR_WEIGHT = 100.0
+"""High: honest notes are there to answer questions, and a tenant that asked little has seen few that do."""
+NEAR_SPREAD_MIN = 0.08
 NEAR_MIN = 0.4
 COLD_WRITES = 30
 """Landed writes below which a tenant's habit of carrying questions is not known."""
@@ -147,7 +148,7 @@ def weigh(values: Values, memory: Memory, window: int, *, without: int | None = 
     wording += 0.65 * rarity(C, calibration.logistic_tail(float(values[C]), *WORDING_PRIOR))
     habitual = memory.habit.count("1") > HABITUAL * max(len(memory.habit), 1)
     known = seen >= COLD_WRITES and not habitual
-    question = 1.7 * rarity(Q, QUESTION_PRIOR) if values[Q] and known else 0.0
+    question = 1.8 * rarity(Q, QUESTION_PRIOR) if values[Q] and known else 0.0
     nearness = 0.0
     if values[W] > NEAR_MIN:
         near = reference[:, W]
@@ -157,7 +158,7 @@ def weigh(values: Values, memory: Memory, window: int, *, without: int | None = 
         nearness = 0.8 * min(max(z - 2.5, 0.0), 2.5)
     repeated = 0.0
     if values[R] > REPETITION_MIN:
-        repeated = 1.4 * (values[R] - REPETITION_MIN) + 0.9 * rarity(R, REPETITION_PRIOR)
+        repeated = 1.5 * (values[R] - REPETITION_MIN) + 0.9 * rarity(R, REPETITION_PRIOR)
     parts = (wording, question, max(values[U] - 0.5, 0.0), nearness, repeated)
     total = round(sum(round(float(part), 4) for part in parts), 4)
     share, centre, width = SCORE_PRIOR

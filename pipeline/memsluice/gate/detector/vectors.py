@@ -5,6 +5,7 @@ matrix only where another version got there first or it is full, so an event cos
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,6 @@ class Vectors:
 
     def cosines(self, vector: Vector) -> NDArray[np.float64]:
         """Return the cosine of each with ``vector``, shape (n,), rounded."""
-        products = (self.buffer.matrix[: self.used] @ vector)[self.places]
-        found: NDArray[np.float64] = np.round(np.asarray(products, np.float64), DIGITS)
+        products: Any = (self.buffer.matrix[: self.used] @ vector)[self.places]
+        found: NDArray[np.float64] = np.asarray(products, np.float64).round(DIGITS)
         return found

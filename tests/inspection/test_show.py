@@ -59,7 +59,8 @@ def value(text: str, label: str) -> str:
 def scored() -> Gate:
     """Return a gate whose window is full, and whose last write stands out of it."""
     policy = default().default
-    small = policy.model_copy(update={"detector": "memsad", "memsad": policy.memsad.model_copy(update={"reference_size": 4})})
+    memsad = policy.memsad.model_copy(update={"reference_size": 4})
+    small = policy.model_copy(update={"detector": "memsad", "memsad": memsad})
     gate = Gate(small)
     gate.see("reader", EventType.RECALL, question="Which train?", vector=axis(0))
     for number in range(4):

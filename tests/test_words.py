@@ -8,11 +8,13 @@ from memsluice import gate
 from memsluice.errors import InputError
 from memsluice.words import WORDS, words
 
-MODULES = sorted(path for path in Path(gate.__file__).parent.rglob("*.py") if path.stem != "policy")
-"""``policy`` finds nothing: its dotted words are fields of a file."""
+MODULES = sorted(path for path in Path(gate.__file__).parent.rglob("*.py") if path.stem not in ("policy", "shipped"))
+"""``policy`` and ``shipped`` find nothing: their dotted words are fields of a file, and a file."""
 FIELDS = {"memsad.reference_size"}
 CODE = re.compile(r"[a-z]+\.[a-z0-9_]+")
-ACCEPTING = {"review.appealed", "replay.decided", "replay.dry_run", "dismissal.noted", "sessions.returned"}
+ACCEPTING = {
+    "review.appealed", "replay.decided", "replay.dry_run", "dismissal.noted", "sessions.returned", "detect.scored",
+}  # fmt: skip
 """Findings that tell what was done and are no reason; the screens have sentences of their own for them."""
 
 

@@ -78,6 +78,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "memsluice work screen --replica screen-2 --tenant-metrics 50",
     ),
     "doctor": ("memsluice doctor", "memsluice doctor --json"),
+    "lab train": ("memsluice lab train --data ./records --out classifier.npz",),
     "lab run": ("memsluice lab run ./streams ./verdicts --jobs 2 --policy strict.yaml",),
 }
 

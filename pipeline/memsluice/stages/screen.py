@@ -147,7 +147,7 @@ class ScreenStage:
         live = rows.get(row_key(sealed.tenant, duplicates.KIND, duplicates.event_row_id(sealed, first=True)))
         known = live is not None and codec.row_load(live)["x"] > now_ms
         said = outcome.verdict
-        lands = said.object_id is not None or said.decision is Decision.QUARANTINE or bool(said.withdraws)
+        lands = said.object_id is not None or said.decision is Decision.QUARANTINE
         row = {
             "topic": sealed.position.topic,
             "offset": sealed.position.offset,

@@ -107,7 +107,8 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
         best = _top(cosines, CANDIDATES)
         near = [(float(cosines[at]), memory.questions[at]) for at in best]
     where = places(of_write)
-    if agent and any(_covers(question.stems, where) for _, question in near if tag(session) in question.sessions):
+    here = tag(session)
+    if agent and any(_covers(question.stems, where) for _, question in near if here in question.sessions):
         return Seen(values, of_write, exempt=True)
     values[Q] = float(carries_question(content))
     seen = Seen(values, of_write, exempt=False)
@@ -118,16 +119,18 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
 
 def nearer(seen: Seen, question: Question, cosine: float, where: dict[int, list[int]]) -> Seen:
     """Return what a text shows after it was held against one more question; ``where`` is ``places`` of the text."""
-    values, run, start = seen.values.copy(), 0, 0
-    if len(question.stems) >= QUESTION_STEMS_MIN:
+    covered, near, run, start = float(seen.values[U]), float(seen.values[W]), 0, 0
+    about = min(1.0, max(0.0, (cosine - 0.3) / 0.25))  # a run by chance, in a text about something else
+    if about > covered and len(question.stems) >= QUESTION_STEMS_MIN:
         run, start = longest_run(question.stems, where)
-        about = min(1.0, max(0.0, (cosine - 0.3) / 0.25))  # a run by chance, in a text about something else
-        values[U] = max(values[U], round(min(run / len(question.stems), about), 4))
-    unsaid = len(seen.stems) - int(np.isin(seen.stems, question.stems).sum())
-    if unsaid > UNSAID_MIN:
-        values[W] = max(values[W], round(cosine, 4))
-    if (values == seen.values).all():
+        covered = max(covered, round(min(run / len(question.stems), about), 4))
+    if cosine > near:
+        said = sum(len(where.get(stem, ())) for stem in set(question.stems.tolist()))
+        near = round(cosine, 4) if len(seen.stems) - said > UNSAID_MIN else near
+    if covered == seen.values[U] and near == seen.values[W]:
         return seen
+    values = seen.values.copy()
+    values[U], values[W] = covered, near
     return Seen(values, seen.stems, seen.exempt, question.event_id, run, start)
 
 

@@ -23,7 +23,7 @@ from memsluice.events.partition import partition_of
 from memsluice.inspect.audit_kafka import KafkaAudit
 from memsluice.keystore import KeyStore
 from memsluice.lab import cast
-from memsluice.paths import HOME_VARIABLE
+from memsluice.paths import HOME_VARIABLE, private_file
 from memsluice.producer.local import open_local
 from memsluice.producer.requests import Session
 from memsluice.producer.writer import MemoryWriter
@@ -47,7 +47,7 @@ def worker(home: Path, endpoint: str) -> Iterator[subprocess.Popen[bytes]]:
     """Give a worker of all stages that exports to ``endpoint``."""
     command = [sys.executable, "-m", "memsluice.cli.main", "work", "seal", "screen", "land", "--replica", "traced"]
     named = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_BSP_SCHEDULE_DELAY": "200", HOME_VARIABLE: str(home)}
-    log = home / "logs" / "worker-traced.log"
+    log = private_file(home / "logs" / "worker-traced.log")
     with log.open("wb") as file:
         process = subprocess.Popen(
             command, env={**os.environ, **named}, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT

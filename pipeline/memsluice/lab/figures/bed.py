@@ -25,7 +25,7 @@ from memsluice.keystore import KeyStore
 from memsluice.lab import cast
 from memsluice.lab.figures.registry import Setting
 from memsluice.lab.streams import Published, signed
-from memsluice.paths import HOME_VARIABLE
+from memsluice.paths import HOME_VARIABLE, private_file
 from memsluice.producer.partitioner import PARTITIONER
 from memsluice.stack import control
 from memsluice.stack.bringup import bring_up
@@ -79,7 +79,7 @@ class Bed:
         environment: Mapping[str, str] | None = None,
     ) -> Worker:
         """Start a worker; it takes seconds until it has partitions."""
-        log = self.home / "logs" / f"worker-{'-'.join(stages)}-{replica}.log"
+        log = private_file(self.home / "logs" / f"worker-{'-'.join(stages)}-{replica}.log")
         command = [sys.executable, "-m", "memsluice.cli.main", "work", *stages, "--replica", replica, *options]
         variables = {**os.environ, HOME_VARIABLE: str(self.home), **(environment or {})}
         with log.open("ab") as file:

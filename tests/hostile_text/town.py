@@ -33,7 +33,7 @@ from memsluice.telemetry.observed import ObservedBatch, ObservedStateful, Watch
 from memsluice.telemetry.tracing import StageTracer
 from memsluice.topics.names import EVENTS
 
-POLICY = "name: town\nwrites_per_day: {user_verified: 5000, user_observed: 5000}\n"
+POLICY = "name: town\ndetector: memsad\nwrites_per_day: {user_verified: 5000, user_observed: 5000}\n"
 TRACEPARENT = f"00-{0xA:032x}-{0xB:016x}-01"
 
 

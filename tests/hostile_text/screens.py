@@ -178,7 +178,8 @@ def _plays(scratch: Path, files: dict[str, Path]) -> dict[str, list[Case]]:
     return {
         "demo": [Case(("--data", str(files["stream"]), "--home", str(played)), at_home=False),
                  Case(("--tenant", ODD, "--home", str(played)), 1, whole=True, at_home=False)],
-        "lab train": [Case(("--data", str(scratch / "no"), "--out", str(scratch / "m\x1b[2J.npz")), 1, whole=True, at_home=False)],
+        "lab train": [Case(("--data", str(scratch / "no"), "--out", str(scratch / "m\x1b[2J.npz")), 1, whole=True,
+                           at_home=False)],
         "lab run": [Case((str(files["stream"].parent), str(scratch / "out")), whole=True, at_home=False),
                     Case((str(files["broken"].parent), str(scratch / "out2")), 1, whole=True, at_home=False)],
         "quarantine export": [Case((str(scratch / "export\u202e.jsonl"), "--all"), whole=True)],

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
+from memsluice.cli.quarantine_desk import tell_found
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
 from memsluice.printable import visible
@@ -96,12 +96,6 @@ def _partition(letter_id: str) -> int | None:
 
 def sum_up(console: Console, found: "Listing", desk: "LetterDesk", shown: int) -> None:
     """Say how many were found where, and what is not shown and why."""
-    told = [(f"{len(found.seen)} dead letters of {found.read} records, from {desk.letters.name}", "dim")]
-    if len(found.seen) > shown:
-        told.append((f"{len(found.seen) - shown} more: narrow the filter, or raise --limit", "yellow"))
-    if found.left_out:
-        told.append((f"{found.left_out} left out: one look holds no more; narrow the filter", "yellow"))
-    if found.damaged:
-        told.append((f"{found.damaged} records are no whole dead letter: not shown", "red"))
-    for text, style in told:
-        console.print(Text(visible(text), style=style), soft_wrap=True)
+    broken = f"{found.damaged} records are no whole dead letter: not shown" if found.damaged else ""
+    first = f"{len(found.seen)} dead letters of {found.read} records, from {desk.letters.name}"
+    tell_found(console, found, shown, first, broken)

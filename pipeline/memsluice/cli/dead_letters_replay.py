@@ -20,11 +20,13 @@ from memsluice.cli.dead_letters_desk import (
     look_at,
     open_letters,
 )
-from memsluice.cli.quarantine_desk import Home, Json, Wait, Yes, run_file
+from memsluice.cli.quarantine_desk import Home, Json, Wait, Yes, tell_planned
 from memsluice.clock import wall_ms
 
 if TYPE_CHECKING:
-    from memsluice.deadletters.replaying import Plan, Result, Run
+    from memsluice.deadletters.letters import Seen
+    from memsluice.deadletters.replaying import Result, Run
+    from memsluice.quarantine.runs import Plan
 
 EXIT_REFUSED, EXIT_NO_ANSWER = 2, 3
 
@@ -49,7 +51,7 @@ def replay(
     from memsluice.deadletters.replaying import Run, plan
     from memsluice.deadletters.replaying import replay as run_batches
     from memsluice.home import Home as Place
-    from memsluice.quarantine.runs import begin
+    from memsluice.quarantine.runs import begin, file_of
     from memsluice.topics.names import PARTITIONS
 
     console, folder = Console(highlight=False, stderr=as_json), Place.at(home).path / "replays"
@@ -57,7 +59,7 @@ def replay(
         wanted = build_filter(reason, topic, partition, since, until, tenant, everything=True)
         run = Run(f"d{uuid.uuid4().hex[:12]}", wall_ms(), dry_run, max_messages, wanted)
     else:
-        run = Run.load(run_file(folder, resume), wall_ms())
+        run = Run.load(file_of(folder, resume), wall_ms())
     with open_letters(home) as desk:
         todo = plan(run, look_at(desk, run.wanted))
         _announce(console, run, todo)
@@ -78,13 +80,9 @@ def replay(
         _end(console, run, todo, done)
 
 
-def _announce(console: Console, run: "Run", todo: "Plan") -> None:
+def _announce(console: Console, run: "Run", todo: "Plan[Seen]") -> None:
     what = "dry run, nothing changes" if run.dry else "as they are, to where they came from"
-    console.print(Text(f"run {run.run_id}: {len(todo.todo)} dead letters, {what}"))
-    if todo.done:
-        console.print(Text(f"{todo.done} were replayed by this run before", style="dim"))
-    if todo.left:
-        console.print(Text(f"{todo.left} more are left for another run: --max-messages", style="yellow"))
+    tell_planned(console, f"run {run.run_id}: {len(todo.todo)} dead letters, {what}", todo)
 
 
 def _new(result: "Result") -> str:
@@ -116,7 +114,7 @@ def _as_data(result: "Result") -> dict[str, Any]:
             "published": result.published, "reason": result.reason, "detail": result.detail, "new": new}  # fmt: skip
 
 
-def _end(console: Console, run: "Run", todo: "Plan", done: "list[Result]") -> None:
+def _end(console: Console, run: "Run", todo: "Plan[Seen]", done: "list[Result]") -> None:
     counts = Counter(
         result.decided.decision if result.decided is not None
         else result.reason or ("authentic" if run.dry else "no answer")

@@ -1,10 +1,10 @@
 """What the commands of ``memsluice quarantine`` share: options, the place they work at, and what they look for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 from rich.console import Console
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memsluice.quarantine.collect import Listing, Seen
     from memsluice.quarantine.desk import Desk
     from memsluice.quarantine.filters import Filter
+    from memsluice.quarantine.runs import Plan
 
 Home = Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice", show_default=False)]
 Tenant = Annotated[str | None, typer.Option(help="Of this tenant alone; reads one partition.", show_default=False)]
@@ -95,21 +96,41 @@ def find_one(desk: "Desk", home: Path | None, event_id: str, tenant: str | None,
     return seen[0]
 
 
-def sum_up(console: Console, found: Any, desk: "Desk", shown: int) -> None:
+def sum_up(console: Console, found: "Listing", desk: "Desk", shown: int) -> None:
     """Say how many were found where, and what is not shown and why."""
-    told = [(f"{len(found.seen)} of {found.read} held writes, from {desk.name}", "dim")]
+    broken = f"{found.unverified} records do not verify under this home's keys: not shown" if found.unverified else ""
+    tell_found(console, found, shown, f"{len(found.seen)} of {found.read} held writes, from {desk.name}", broken)
+
+
+class Found(Protocol):
+    """What a listing of held writes and one of dead letters have in common."""
+
+    @property
+    def seen(self) -> Sequence[Any]:
+        """What was found."""
+
+    @property
+    def left_out(self) -> int:
+        """How many a look had no room for."""
+
+
+def tell_found(console: Console, found: Found, shown: int, first: str, broken: str) -> None:
+    """Say what was found, what more there is, and what could not be read ("" where all could)."""
+    told = [(first, "dim")]
     if len(found.seen) > shown:
         told.append((f"{len(found.seen) - shown} more: narrow the filter, or raise --limit", "yellow"))
     if found.left_out:
         told.append((f"{found.left_out} left out: one look holds no more; narrow the filter", "yellow"))
-    if found.unverified:
-        told.append((f"{found.unverified} records do not verify under this home's keys: not shown", "red"))
+    if broken:
+        told.append((broken, "red"))
     for text, style in told:
         console.print(Text(visible(text), style=style), soft_wrap=True)
 
 
-def run_file(folder: Path, run_id: str) -> Path:
-    """Return the file of a run of replays. Raises ConfigError for what is no run's name."""
-    if not run_id.isalnum():
-        raise ConfigError("a run's name is letters and digits, as `replay` prints it")
-    return folder / f"{run_id}.json"
+def tell_planned(console: Console, first: str, todo: "Plan[Any]") -> None:
+    """Say what a replay is about to do, what it did before, and what it leaves."""
+    console.print(Text(first))
+    if todo.done:
+        console.print(Text(f"{todo.done} were replayed by this run before", style="dim"))
+    if todo.left:
+        console.print(Text(f"{todo.left} more are left for another run: --max-messages", style="yellow"))

@@ -23,12 +23,14 @@ from memsluice.cli.quarantine_desk import (
     build_filter,
     look_at,
     open_desk,
-    run_file,
+    tell_planned,
 )
 from memsluice.clock import wall_ms
 
 if TYPE_CHECKING:
-    from memsluice.quarantine.replaying import Plan, Result, Run
+    from memsluice.quarantine.collect import Seen
+    from memsluice.quarantine.replaying import Result, Run
+    from memsluice.quarantine.runs import Plan
 
 EXIT_REFUSED, EXIT_NO_ANSWER = 2, 3
 
@@ -52,7 +54,7 @@ def replay(
     from memsluice.home import Home as Place
     from memsluice.quarantine.replaying import Run, plan
     from memsluice.quarantine.replaying import replay as run_batches
-    from memsluice.quarantine.runs import begin
+    from memsluice.quarantine.runs import begin, file_of
     from memsluice.topics.names import PARTITIONS
 
     console, place = Console(highlight=False, stderr=as_json), Place.at(home)
@@ -61,7 +63,7 @@ def replay(
         wanted = build_filter(tenant, reason, since, until, source, min_score, everything=True)
         run = Run(f"r{uuid.uuid4().hex[:12]}", wall_ms(), dry_run, max_messages, wanted)
     else:
-        run = Run.load(run_file(folder, resume), wall_ms())
+        run = Run.load(file_of(folder, resume), wall_ms())
     with open_desk(home) as desk:
         todo = plan(run, look_at(desk, home, run.wanted))
         signers = {desk.signer(one) for one in dict.fromkeys(seen.entry.tenant for seen in todo.todo)}
@@ -81,16 +83,11 @@ def replay(
         _end(console, run, todo, done)
 
 
-def _announce(console: Console, run: "Run", todo: "Plan", signers: set[str]) -> None:
+def _announce(console: Console, run: "Run", todo: "Plan[Seen]", signers: set[str]) -> None:
     tenants = len({seen.entry.tenant for seen in todo.todo})
     what = "dry run, nothing changes" if run.dry else f"signed by {', '.join(sorted(signers)) or 'nobody'}"
-    console.print(
-        Text(f"run {run.run_id}: {len(todo.todo)} held writes of {tenants} tenant{'s' * (tenants != 1)}, {what}")
-    )
-    if todo.done:
-        console.print(Text(f"{todo.done} were replayed by this run before", style="dim"))
-    if todo.left:
-        console.print(Text(f"{todo.left} more are left for another run: --max-messages", style="yellow"))
+    first = f"run {run.run_id}: {len(todo.todo)} held writes of {tenants} tenant{'s' * (tenants != 1)}, {what}"
+    tell_planned(console, first, todo)
 
 
 def _without_content(result: "Result") -> "Result":
@@ -127,7 +124,7 @@ def _as_data(result: "Result") -> dict[str, Any]:
             "repeated": result.repeated}  # fmt: skip
 
 
-def _end(console: Console, run: "Run", todo: "Plan", done: "list[Result]") -> None:
+def _end(console: Console, run: "Run", todo: "Plan[Seen]", done: "list[Result]") -> None:
     counts = Counter(
         "replayed before" if result.repeated else "no answer" if result.ruled is None
         else str(result.ruled.decision or result.ruled.outcome.value)

@@ -19,7 +19,7 @@ from memsluice.errors import InputError
 from memsluice.events.names import EVERYBODY, VERDICT
 from memsluice.events.partition import partition_of
 from memsluice.inspect.answers import Bookmark, follow
-from memsluice.quarantine.runs import BaseRun
+from memsluice.quarantine.runs import BaseRun, Plan
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Output, Record
 from memsluice.stages.seal import establish
@@ -37,24 +37,14 @@ class Run(BaseRun[Filter]):
     FILTER: ClassVar[type[Any]] = Filter
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a run still has to do, in the order of the log; how many it settled already, and how many it leaves."""
-
-    todo: list[Seen]
-    done: int
-    left: int
-
-
-def plan(run: Run, found: Listing) -> Plan:
+def plan(run: Run, found: Listing) -> Plan[Seen]:
     """Return what is to be replayed of a listing of all states. What was decided since the run began counts as done."""
     done = sum(one.decided is not None and one.decided.at_ms >= run.started_ms for one in found.seen)
     todo = sorted(
         (one for one in found.seen if one.state is State.OPEN),
         key=lambda one: (one.letter.why.topic, one.letter.why.partition, one.letter.why.offset),
     )
-    room = max(0, run.messages_max - done)
-    return Plan(todo[:room], done, len(todo[room:]))
+    return Plan.within(run, todo, done)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from memsluice.quarantine.desk import Desk
 from memsluice.quarantine.entries import Outcome, Ruled, State
 from memsluice.quarantine.filters import Filter
 from memsluice.quarantine.order import answers, order
-from memsluice.quarantine.runs import VALID_S, BaseRun
+from memsluice.quarantine.runs import VALID_S, BaseRun, Plan
 
 BATCH_MAX = 500
 PAGE = 500
@@ -52,16 +52,7 @@ class Run(BaseRun[Filter]):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a run still has to do, tenants in order; how many entries it answered already, and how many it leaves."""
-
-    todo: list[Seen]
-    done: int
-    left: int
-
-
-def plan(run: Run, found: Listing) -> Plan:
+def plan(run: Run, found: Listing) -> Plan[Seen]:
     """Return what is to be replayed of a listing of all states."""
     done, todo = 0, []
     for seen in found.seen:
@@ -71,8 +62,7 @@ def plan(run: Run, found: Listing) -> Plan:
         elif seen.state is State.PENDING:
             todo.append(seen)
     todo.sort(key=lambda seen: (seen.entry.partition, seen.entry.record_offset))
-    room = max(0, run.messages_max - done)
-    return Plan(todo[:room], done, len(todo[room:]))
+    return Plan.within(run, todo, done)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What a run of replays is, of held writes or of dead letters, and the file by which it can be resumed."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -12,6 +13,7 @@ from memsluice.paths import write_private
 VALID_S = 86_400
 """A run can be resumed for a day from its start: its commands, where it has any, hold so long."""
 _F = TypeVar("_F")
+_S = TypeVar("_S")
 
 
 def begin(folder: Path, run: "BaseRun[Any]", now_ms: int) -> None:
@@ -20,7 +22,14 @@ def begin(folder: Path, run: "BaseRun[Any]", now_ms: int) -> None:
     for file in folder.glob("*.json"):
         if file.stat().st_mtime_ns // 1_000_000 < now_ms - VALID_S * 1000:
             file.unlink(missing_ok=True)
-    run.save(folder / f"{run.run_id}.json")
+    run.save(file_of(folder, run.run_id))
+
+
+def file_of(folder: Path, run_id: str) -> Path:
+    """Return the file of a run. Raises ConfigError for what is no run's name."""
+    if not run_id.isalnum():
+        raise ConfigError("a run's name is letters and digits, as `replay` prints it")
+    return folder / f"{run_id}.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +60,18 @@ class BaseRun(Generic[_F]):
         if now_ms >= run.started_ms + VALID_S * 1000:
             raise ConfigError(f"run {run.run_id} is older than a day: begin a new one")
         return run
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Generic[_S]):
+    """What a run still has to do, in order; how many it settled already, and how many it leaves for another."""
+
+    todo: list[_S]
+    done: int
+    left: int
+
+    @classmethod
+    def within(cls, run: BaseRun[Any], todo: Sequence[_S], done: int) -> Self:
+        """Return the plan that keeps to the run's bound, what it settled before included."""
+        room = max(0, run.messages_max - done)
+        return cls(list(todo[:room]), done, len(todo[room:]))

@@ -96,7 +96,7 @@ def _command(
         draft.place, draft.about = ruling.place, ruling.about
     if ruling.entry is not None:
         draft.place, draft.about = ruling.place, ruling.entry
-        draft.vector = ruling.entry.vector()
+        draft.vector, draft.seen = ruling.entry.vector(), ruling.seen
         draft.learn(rows, ruling.entry, ruling.decision)
     return ruling.decision
 

@@ -116,4 +116,4 @@ def _carried_out(
         codes = {f.code for f in again.findings if f.decision is not Decision.ACCEPT} - {"replay.standing"}
         kept = sorted({*codes, *review.standing(held.row)})
         rows.put(review.KIND, held.row_id, {**held.row, **label, "codes": kept})
-    return Ruling(findings, decision, where, carried, tau, again.score)
+    return Ruling(findings, decision, where, carried, tau, again.score, seen=again.seen)

@@ -12,6 +12,7 @@ from memsluice.envelope.records import Accepted
 from memsluice.envelope.seals import Admission, Identity, Sealed
 from memsluice.events.models import Action, Command, Tier, Write
 from memsluice.gate import holding, monitor
+from memsluice.gate.detector.screen import Seen
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.monitor import Label
 from memsluice.gate.placing import NOWHERE, Place, keep_lineage, place
@@ -47,6 +48,7 @@ class Ruling:
     """What a command came to. ``entry`` is the held write it decided, with its label, its place if it lands, its score.
 
     ``about`` is the admission of the landed entry it moved, ``withdraws`` the object that it takes out of the store.
+    ``seen`` is what the default detector saw in a write that was screened again: nobody vouched for that one.
     """
 
     findings: tuple[Finding, ...]
@@ -57,6 +59,7 @@ class Ruling:
     score: Score | None = None
     about: Admission | None = None
     withdraws: Withdrawal | None = None
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,12 +34,11 @@ class Draft:
     vector: Vector | None = None
     place: Place = NOWHERE
     about: Sealed | Admission | None = None
-    withdraws: Withdrawal | None = None
+    withdraws: tuple[Withdrawal, ...] = ()
     memory: Memory | None = None
     seen: Seen | None = None
     held_until_ms: int | None = None
     target_offset: int | None = None
-    takes_back: tuple[Withdrawal, ...] = ()
 
     def decision(self) -> Decision:
         """Return the strongest that was asked for."""

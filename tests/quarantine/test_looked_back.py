@@ -10,10 +10,13 @@ from tests.provenance.shop import READER, Shop
 from memsluice.producer import requests
 from memsluice.producer.requests import Session
 
-POLICY = "name: eager\ndetector: default\ndetect: {threshold: 0.05, alpha: 0.9}\n"
-"""So little evidence is enough here that a question near to a note shows it in a new light."""
-NOTE = "The harbour book says who paints the lighthouse gallery railing every second spring with thick red paint."
-ASKED = "Who paints the lighthouse gallery railing every second spring?"
+POLICY = "name: eager\ndetector: default\ndetect: {threshold: 2.0}\n"
+"""A note that says the same thing over and over is just below this, and above it once its question is asked."""
+NOTE = (
+    "The harbour book says who paints the lighthouse gallery railing, and who paints the lighthouse gallery railing, "
+    "and who paints the harbour book."
+)
+ASKED = "Who paints the lighthouse gallery railing?"
 
 
 @pytest.fixture
@@ -43,7 +46,7 @@ def test_it_is_counted_listed_and_let_in_again(shop: Shop) -> None:
     for said in (
         "withdrawn → guidance",
         "nobody → principal",
-        "lighthouse keeper",
+        "lighthouse gallery",
         "done: what a recall took out is back",
     ):
         assert said in done.output

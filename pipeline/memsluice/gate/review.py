@@ -21,7 +21,7 @@ from memsluice.gate.rows import SEPARATOR, TenantRows
 from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Withdrawal
 
 KIND = "review"
-OVERRIDDEN = frozenset({"detect", "instructions", "memsad", "rates"})
+OVERRIDDEN = frozenset({"detect", "facts", "instructions", "memsad", "rates"})
 """Modules of the gate whose findings a release sets aside. The monitor's are found anew; any other's hold."""
 OFFSET_PARAMETER = "offset"
 """Parameter that tells two held writes of one event id apart: the intake offset of the later one."""

@@ -104,10 +104,10 @@ class Core:
     """Drives the pure core over rows in memory, one event after another. ``memory`` is the default detector's."""
 
     def __init__(self, policy: Policy | None = None, *, memory: Memory | None = None) -> None:
-        self.memory = memory
         self.policy = policy or default().default
         self.rows = MemoryRows()
         self.memsad = MemsadState.empty(self.policy.memsad)
+        self.memory = memory
         self.offset = -1
         self.last: Sealed | None = None
 

@@ -200,7 +200,6 @@ def _finish(
         withdraws=draft.withdraws,
         held_until_ms=draft.held_until_ms,
         target_offset=draft.target_offset,
-        takes_back=draft.takes_back,
     )
     return Outcome(verdict, verdict.to_json(), rows.changes, draft.memsad, draft.memory)
 

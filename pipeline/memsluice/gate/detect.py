@@ -1,5 +1,6 @@
 """Where the default detector meets a decision: a draft is screened, learned from, and looked back upon."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memsluice.envelope.seals import Admission, Sealed
@@ -68,7 +69,7 @@ def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
 
 
 def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_ms: int) -> None:
-    """Remember a question, and look back on what had landed; the findings and ``takes_back`` say what leaves."""
+    """Remember a question, and look back on what had landed; the findings and ``withdraws`` say what leaves."""
     if not on(draft, policy) or recall.zone is not Zone.GUIDANCE:
         return
     assert draft.memory is not None
@@ -79,8 +80,9 @@ def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_
     if policy.detect.look_back:
         used, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
         allowed = max(policy.detect.look_back_per_day - used, 0)
-        draft.memory, moved, flagged = look_back(draft.memory, rows, question, draft.vector, policy.detect, allowed)
-        moved = [one for one in moved if not _vouched_for(rows, one.entry.event_id)]
+        draft.memory, moved, flagged = look_back(
+            draft.memory, rows, question, draft.vector, policy.detect, allowed, partial(_vouched_for, rows)
+        )
         for _ in moved:
             windows.add(rows, BUDGET, who, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
             _, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
@@ -88,28 +90,30 @@ def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_
             if some:
                 entries = [{"event": one.entry.event_id, **one.evidence.told()} for one in some]
                 draft.add(Finding(code, Decision.ACCEPT, {"entries": entries}))
-    taken = (_taken_back(rows, one.entry.event_id) for one in moved)
-    draft.takes_back = tuple(one for one in taken if one is not None)
+    taken = (_taken_back(rows, one.entry.event_id, recall.id) for one in moved)
+    draft.withdraws = tuple(one for one in taken if one is not None)
     draft.memory = draft.memory.asked(rows, question, draft.vector)
 
 
 def _vouched_for(rows: TenantRows, event_id: str) -> bool:
-    """Whether somebody promoted the entry, or lifted its label, since it landed."""
+    """Whether somebody promoted the entry, lifted its label or renewed it since it landed."""
     row = rows.get(ENTRY, event_id)
     return row is not None and row.get("was") is not None
 
 
-def _taken_back(rows: TenantRows, event_id: str) -> Withdrawal | None:
+def _taken_back(rows: TenantRows, event_id: str, recall_id: str) -> Withdrawal | None:
     """Keep that an entry is landed no more, and return what takes it out of the store; None where it lies nowhere.
 
-    What names it as a parent from now on, or recalls it, is tainted.
+    What names it as a parent from now on, or recalls it, is tainted. What it was is kept as ``looked``: a reviewer may
+    let it in again (:mod:`memsluice.gate.restoring`).
     """
     row = rows.get(ENTRY, event_id)
     if row is None or not row["landed"]:
         return None
     gone = {"was": [row["object"], row["version"]], "ms": rows.now_ms}  # recalls of it are on their way
-    after = {**row, "landed": False, "taint": True, "decision": Decision.QUARANTINE.value, "object": None, "gone": gone}
-    rows.put(ENTRY, event_id, after)
+    looked = {"by": recall_id, **{name: row[name] for name in ("taint", "decision")}}
+    after = {**row, "landed": False, "taint": True, "decision": Decision.QUARANTINE.value, "object": None}
+    rows.put(ENTRY, event_id, {**after, "gone": gone, "looked": looked})
     if landed.overtaken(rows, event_id, row):
         return None
     rows.delete(placing.HOLDER, row["object"])

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Admission, Sealed
-from memsluice.events.models import Kind, Write
-from memsluice.gate import detect, instructions, memsad_state
+from memsluice.events.models import Write
+from memsluice.gate import detect, facts, instructions, memsad_state
 from memsluice.gate.detector.memory import Memory
 from memsluice.gate.detector.screen import Seen
 from memsluice.gate.memsad_state import MemsadState
@@ -34,12 +34,11 @@ class Draft:
     vector: Vector | None = None
     place: Place = NOWHERE
     about: Sealed | Admission | None = None
-    withdraws: Withdrawal | None = None
+    withdraws: tuple[Withdrawal, ...] = ()
     memory: Memory | None = None
     seen: Seen | None = None
     held_until_ms: int | None = None
     target_offset: int | None = None
-    takes_back: tuple[Withdrawal, ...] = ()
 
     def decision(self) -> Decision:
         """Return the strongest that was asked for."""
@@ -67,10 +66,9 @@ class Draft:
             matches = instructions.find(write.content)
             if matches:
                 detail = {"patterns": sorted({match.name for match in matches})[:FOUND_MAX], "count": len(matches)}
-                self.add(Finding("instructions.found", least if alone else published, detail))
-            if write.kind is Kind.FACTS and len(write.content) > policy.instructions.facts_chars_max:
-                longest = {"chars": len(write.content), "chars_max": policy.instructions.facts_chars_max}
-                self.add(Finding("instructions.long_fact", least, longest))
+                asks = facts.least(write, least if alone else published)
+                self.add(Finding("instructions.found", asks, detail))
+        self.add(facts.check(write, policy))
         if policy.memsad.enabled and self.vector is not None and self.memsad is not None:
             self.score, finding = memsad_state.check(self.memsad, self.vector, policy.memsad, published)
             self.add(finding)

@@ -55,7 +55,9 @@ class InstructionsPolicy(_Part):
     """Seed 002, patterns 3 and 6."""
 
     enabled: bool = Field(default=True, description="Whether writes are searched for instruction patterns.")
-    facts_chars_max: int = Field(default=500, ge=1, description="Longer facts are held (seed 002, pattern 3).")
+    facts_chars_max: int = Field(
+        default=500, ge=1, description="Longer extracted facts are held (seed 002, pattern 3)."
+    )
     hold_contained: bool = Field(
         default=False, description="Hold, instead of report, what is found in outside content."
     )

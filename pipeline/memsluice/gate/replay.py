@@ -14,7 +14,7 @@ from memsluice.gate.detector.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.monitor import Label
-from memsluice.gate.placing import NOWHERE, keep_lineage, place
+from memsluice.gate.placing import NOWHERE, keep_lineage, newer, place
 from memsluice.gate.policy import Policy
 from memsluice.gate.review import At, Carried, Held, Ruling, refused
 from memsluice.gate.rows import TenantRows
@@ -44,15 +44,29 @@ def decide(
         return refused(Finding("review.other_record", Decision.REJECT, {"carried": carried is not None}))
     assert isinstance(carried, Sealed)
     dry = DRY_PARAMETER in command.parameters
-    view = rows.fork() if dry else rows
+    view = rows.fork()
     again = _judged(view, held, carried, policy, at, Draft(memsad=memsad, memory=memory, about=carried))
     decision = again.decision()
+    later = _overtaken(view, held, carried, policy, at, again)
+    if later is not None:
+        return refused(later)
     detail = {"was": held.row["codes"], "would" if dry else "now": decision.value}
     code = Finding("replay.dry_run", Decision.ACCEPT, detail) if dry else _told(detail)
     findings = (*again.findings, code)
     if dry:
         return Ruling(findings, Decision.RECORD, NOWHERE, carried, again.tau, again.score)
+    rows.adopt(view)
     return _carried_out(rows, held, command, carried, policy, at, again, findings)
+
+
+def _overtaken(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at: At, again: Draft) -> Finding | None:
+    """Return a finding where it would land in the place of a later write of its key: then it stays held as it is."""
+    assert isinstance(carried.payload, Write)
+    assert again.tau is not None
+    if not again.lands(policy):
+        return None
+    where = place(carried.payload, again.tau, again.decision(), policy, at.now_ms)
+    return newer(rows, where, carried.payload.id, held.row["offset"])
 
 
 def _told(detail: dict[str, object]) -> Finding:

@@ -12,7 +12,7 @@ An intake offset that is skipped stops the worker (GapError): every intake offse
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -22,7 +22,7 @@ from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.seals import Sealed, sealed_from_bytes
 from memsluice.errors import GapError, StateError
-from memsluice.gate import activation, duplicates
+from memsluice.gate import activation, census, duplicates
 from memsluice.gate.decide import Context, Outcome, TenantState, decide
 from memsluice.gate.detector.memory import Memory
 from memsluice.gate.memsad_state import MemsadState
@@ -86,6 +86,7 @@ class ScreenStage:
             self._memsad.pop((record.partition, tenant), None)
             self._memory.pop((record.partition, tenant), None)
             redo = [RowChange(row_key(tenant, kind, row_id), _dump(value)) for kind, row_id, value in cut_off["redo"]]
+            redo += _counts(cut_off.get("lying", ()))
             return Step(outputs=self._again(sealed, rows, keyring, record), changes=[*redo, position])
         return self._decided(sealed, rows, keyring, record, position, now_ms)
 
@@ -130,11 +131,14 @@ class ScreenStage:
         outputs = emit(keyring, sealed, verdict, record.partition, passed_on(record.headers), opened)
         link = {"seq": verdict["chain_seq"], "digest": sha256(outputs[0].value or b"").hexdigest()}
         outcome.changes[(CHAIN, "")] = link
-        changes = [self._event_change(sealed, outcome, verdict, rows, now_ms)]
+        lying = census.counted(rows, sealed.tenant, now_ms, outcome.changes)
+        changes = [self._event_change(sealed, outcome, verdict, rows, now_ms, lying)]
         changes += [RowChange(key, value) for key, value in encode_changes(sealed.tenant, outcome.changes)]
-        changes.append(position)
+        changes += [*_counts(lying), position]
         touched = {change.key for change in changes}
         swept = self._sweeper.expired(record.partition, sealed.tenant, rows, now_ms)
+        if lying:
+            swept += self._sweeper.expired(record.partition, census.EVERYBODY, rows, now_ms)
         changes += [change for change in swept if change.key not in touched]
         self._memsad[(record.partition, sealed.tenant)] = outcome.memsad
         if outcome.memory is not None:
@@ -142,7 +146,13 @@ class ScreenStage:
         return Step(outputs, changes, verdict)
 
     def _event_change(
-        self, sealed: Sealed, outcome: Outcome, verdict: dict[str, Any], rows: Rows, now_ms: int
+        self,
+        sealed: Sealed,
+        outcome: Outcome,
+        verdict: dict[str, Any],
+        rows: Rows,
+        now_ms: int,
+        lying: list[tuple[str, Any]],
     ) -> RowChange:
         live = rows.get(row_key(sealed.tenant, duplicates.KIND, duplicates.event_row_id(sealed, first=True)))
         known = live is not None and codec.row_load(live)["x"] > now_ms
@@ -155,6 +165,7 @@ class ScreenStage:
             "verdict": verdict,
             "vector": sealed.vector_text if lands else None,
             "redo": [[kind, row_id, value] for (kind, row_id), value in outcome.changes.items()],
+            **({"lying": lying} if lying else {}),
             "x": duplicates.expires_ms(now_ms),
         }
         row_id = duplicates.event_row_id(sealed, first=not known)
@@ -189,6 +200,10 @@ def _position_change(sealed: Sealed, now_ms: int) -> RowChange:
     """Return the row that says how far an intake topic was decided, and the clock then: time never runs back."""
     row = {"offset": sealed.position.offset, "clock_ms": now_ms}
     return RowChange(row_key("", POSITION, sealed.position.topic), codec.row_dump(row))
+
+
+def _counts(lying: Iterable[tuple[str, Any]]) -> list[RowChange]:
+    return [RowChange(row_key(census.EVERYBODY, census.KIND, row_id), _dump(value)) for row_id, value in lying]
 
 
 def _delivered(sealed: Sealed, seen: Any) -> bool:

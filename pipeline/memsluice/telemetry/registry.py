@@ -13,7 +13,7 @@ from itertools import product
 from typing import Final, Literal
 
 from memsluice.errors import InputError
-from memsluice.events.models import Tier
+from memsluice.events.models import Tier, Zone
 from memsluice.events.names import EventType
 from memsluice.gate.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS
 from memsluice.gate.verdict import Decision
@@ -148,9 +148,18 @@ SIGNALS = Metric(
 ENTRIES = Metric(
     "memory_entries_admitted",
     "counter",
-    "Entries admitted, by tier; what expired or was replaced is not taken off (seed 002 names a gauge).",
+    "Entries admitted, by tier; what expired or was replaced is not taken off.",
     ("trust",),
     known=_each(_TIERS),
+)
+LYING = Metric(
+    "memory_entries_current",
+    "gauge",
+    "Entries that lie in memory, by tier and zone (seed 002): landed, not taken out, replaced or expired. Of the "
+    "partitions in which this worker decided something since it started; what expired counts a while longer (7 days in "
+    "tier 2, 1 in 3, 6 hours in 4, 10 minutes in 5, at most).",
+    ("trust", "zone"),
+    known=_each(_TIERS, Zone),
 )
 HELD = Metric("quarantine_held", "counter", "Writes put into quarantine.")
 MARGIN = Metric(
@@ -213,6 +222,7 @@ METRICS: Final = (
     READS,
     SIGNALS,
     ENTRIES,
+    LYING,
     HELD,
     MARGIN,
     PHASES,

@@ -2,14 +2,17 @@
 
 A recall is held against the entries nearest to it, at most CANDIDATES of them; whatever now shows the shape of an
 attack on that very question is to leave. The same evidence and the same threshold decide as for a write. An entry with
-good lineage, an operator's, and one that a reviewer let in are never looked at again.
+good lineage, an operator's, one that a reviewer let in, and one that somebody vouched for since it landed (by promoting
+it, lifting its label, renewing it) are never looked at again: they take no candidate's place and none of the budget.
 
 A principal's recalls may move so many entries a day and no more: beyond, what would have moved is reported and stays.
 Somebody who asks questions copied from honest entries moves nothing: a text that says no more than the question is
 nearness to nothing (see ``UNSAID_MIN``).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from memsluice.envelope.codec import Vector
 from memsluice.gate.detector.memory import Entry, G, Memory, Question
@@ -30,16 +33,27 @@ class Moved:
 
 
 def look_back(
-    memory: Memory, rows: TenantRows, question: Question, vector: Vector, policy: DetectPolicy, allowed: int
+    memory: Memory,
+    rows: TenantRows,
+    question: Question,
+    vector: Vector,
+    policy: DetectPolicy,
+    allowed: int,
+    vouched: Callable[[str], bool] = lambda _: False,
 ) -> tuple[Memory, list[Moved], list[Moved]]:
-    """Return the memory, what is to leave (at most ``allowed``), and what would have left beyond that."""
+    """Return the memory, what is to leave (at most ``allowed``), and what would have left beyond that.
+
+    ``vouched`` says of an event id whether somebody vouched for the entry since it landed.
+    """
     moved: list[Moved] = []
     flagged: list[Moved] = []
     if not memory.entries:
         return memory, moved, flagged
     cosines = memory.entry_vectors.cosines(vector)
     order = sorted(range(len(cosines)), key=lambda at: (-cosines[at], -at))[:LOOKED_AT_MAX]
-    numbers = [memory.entries[at].number for at in order if not memory.entries[at].exempt][:CANDIDATES]
+    nearest = (memory.entries[at] for at in order)
+    fit = (entry for entry in nearest if not (entry.exempt or vouched(entry.event_id)))
+    numbers = [entry.number for entry in islice(fit, CANDIDATES)]
     near = {memory.entries[at].number: float(cosines[at]) for at in order}
     for number in numbers:
         at = next(at for at, entry in enumerate(memory.entries) if entry.number == number)

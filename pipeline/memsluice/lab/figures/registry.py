@@ -225,10 +225,10 @@ _ALL = (
         "overtaint_rate",
         "overtaint:overtaint_rate",
         "<=",
-        3,
+        1,
         "%",
         "Share of the honest writes of users and agents in the conversation streams that lose their place in guidance "
-        "through what their session saw alone.",
+        "through what their session saw alone, under influence taint; under session taint, the default, at most 3 %.",
     ),
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in _ALL}

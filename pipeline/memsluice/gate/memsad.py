@@ -123,12 +123,16 @@ def calibrate(scores: Floats, parameters: MemsadParameters) -> Calibration:
     size = len(scores)
     if size < 2:
         raise StateError(f"MEMSAD calibrates on at least 2 reference scores, not {size}")
-    exact = scores.astype(np.float64)
-    mu = float(exact.sum()) / size
-    deviations = exact - mu
-    sigma = math.sqrt(float(deviations @ deviations) / (size - 1))
+    mu, sigma = moments(scores.astype(np.float64))
     bound = calibration_bound(sigma, size, kappa=parameters.kappa, delta=parameters.delta)
     return Calibration(mu, sigma, mu + parameters.kappa * sigma, size, bound)
+
+
+def moments(values: Floats) -> tuple[float, float]:
+    """Return mean and sample deviation of scores of shape (n,), n >= 2."""
+    mu = float(values.sum()) / len(values)
+    deviations = values - mu
+    return mu, math.sqrt(float(deviations @ deviations) / (len(values) - 1))
 
 
 def calibration_bound(sigma: float, size: int, *, kappa: float, delta: float) -> float:

@@ -37,7 +37,7 @@ def check(draft: "Draft", write: Write, policy: Policy) -> None:
     """Screen a write that would go to guidance; see :func:`memsluice.gate.detector.screen.check`."""
     assert draft.memory is not None
     assert draft.vector is not None
-    draft.seen, _, finding = screen.check(
+    draft.seen, said, finding = screen.check(
         draft.memory,
         shipped(),
         write,
@@ -46,6 +46,7 @@ def check(draft: "Draft", write: Write, policy: Policy) -> None:
         agent=_agent(draft.about),
         least=Decision.QUARANTINE,
     )
+    draft.usual = said.usual(policy.detect)
     draft.add(finding)
 
 
@@ -116,11 +117,10 @@ def _taken_back(rows: TenantRows, event_id: str) -> Withdrawal | None:
     return Withdrawal(row["object"], Zone(row["zone"]), event_id, row["content"])
 
 
-def screened(draft: "Draft", rows: TenantRows, write: Write, policy: Policy) -> None:
+def screened(draft: "Draft", rows: TenantRows, write: Write, policy: Policy, *, held: bool) -> None:
     """Remember whether a screened write carried a question and whether it was held, whatever became of it."""
     if draft.memory is None or draft.seen is None:
         return
-    held = any(finding.code == "detect.held" for finding in draft.findings)
     state = draft.memory.calibration.screened(
         screen.settings(policy.detect), write.id, float(draft.seen.values[G]), held=held
     )

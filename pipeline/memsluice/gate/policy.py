@@ -104,6 +104,18 @@ class MemsadPolicy(_Part):
     window: int = Field(default=200, ge=20, le=1_000, description="Scores that a strategy other than fixed rests on.")
     alpha: float = Field(default=0.01, gt=0, lt=1, description="Budget of the conformal strategy.")
     frozen: bool = Field(default=False, description="Learn nothing more: what is usual stays as it is.")
+    variant: Literal["memsad", "memsad_plus", "composite", "weighted"] = Field(
+        default="memsad",
+        description="memsad: the score alone; memsad_plus: or unlike character n-grams (Proposition 27); composite: "
+        "or near the probes, or without watermark (Appendix C); weighted: the sum of Section 5, deprecated there.",
+    )
+    proactive_threshold: float = Field(
+        default=0.19, gt=-1, le=1, description="Mean cosine to the probes above which composite and weighted flag."
+    )
+    watermark: str | None = Field(
+        default=None, max_length=64, description="Seed of the green list that honest texts are marked by; no secret."
+    )
+    watermark_z: float = Field(default=1.5, ge=-10, le=100, description="Least z of a text that is marked.")
 
 
 class CommandsPolicy(_Part):

@@ -72,7 +72,9 @@ class Judged:
 class Strategy(Protocol):
     """One rule. Pure: it changes no state; :meth:`State.landed` and :meth:`State.screened` do."""
 
-    settings: Settings
+    @property
+    def settings(self) -> Settings:
+        """What the policy says."""
 
     def judge(self, value: float, state: "State") -> Judged:
         """Judge one score against what landed before it."""

@@ -33,7 +33,7 @@ from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import COLUMNS, C, G, Memory, Q, Question, R, U, Values, W, tag
 from memsluice.gate.detector.text import Stems, carries_question, longest_run, places, repetition, stems, words
 from memsluice.gate.policy import DetectPolicy
-from memsluice.gate.verdict import Decision, Finding
+from memsluice.gate.verdict import Decision, Finding, Usual
 
 CANDIDATES = 12
 QUESTION_STEMS_MIN = 4
@@ -93,11 +93,17 @@ class Evidence:
     rare: bool = False
     level: float | None = None
     usual_max: float | None = None
+    size: int = 0
 
     @property
     def total(self) -> float:
         """G."""
         return round(self.wording + self.question + self.coverage + self.nearness + self.repetition, 4)
+
+    def usual(self, policy: DetectPolicy) -> Usual:
+        """Return what the verdict says of the calibration."""
+        name = policy.calibration.strategy
+        return Usual(name, self.phase, self.size, self.total, self.p, self.level, self.usual_max)
 
     def told(self) -> dict[str, Any]:
         """Return what a finding says of it: numbers and names, never content."""
@@ -185,7 +191,7 @@ def weigh(
     p = None if said.p is None else round(said.p, 6)
     limit = None if said.threshold is None else round(said.threshold, 4)
     return Evidence(
-        rounded[0], rounded[1], rounded[2], rounded[3], rounded[4], p, phase, said.flagged, said.level, limit
+        rounded[0], rounded[1], rounded[2], rounded[3], rounded[4], p, phase, said.flagged, said.level, limit, said.size
     )
 
 

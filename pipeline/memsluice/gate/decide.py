@@ -97,7 +97,7 @@ def _command(
     if ruling.entry is not None:
         draft.place, draft.about = ruling.place, ruling.entry
         draft.vector, draft.seen = ruling.entry.vector(), ruling.seen
-        draft.learn(rows, ruling.entry, ruling.decision)
+        draft.learn(rows, ruling.entry, ruling.decision, policy)
     return ruling.decision
 
 
@@ -130,12 +130,12 @@ def _write(rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, conte
     draft.add(*limits.check(write, policy))
     if draft.decision() is not Decision.REJECT:  # what is refused for good is not worth screening
         draft.screen(write, policy)
-        detect.screened(draft, rows)
+        draft.screened(rows, write, policy)
         draft.add(rates.check(rows, write.principal, sealed.identity, policy, context.now_ms))
     if draft.decision() is Decision.QUARANTINE:
         draft.add(holding.check(rows, write.principal, policy, context.now_ms))
     decision = draft.decision()
-    draft.learn(rows, sealed, decision)
+    draft.learn(rows, sealed, decision, policy)
     return decision
 
 
@@ -200,6 +200,7 @@ def _finish(
         withdraws=draft.withdraws,
         held_until_ms=draft.held_until_ms,
         target_offset=draft.target_offset,
+        usual=draft.usual,
     )
     return Outcome(verdict, verdict.to_json(), rows.changes, draft.memsad, draft.memory)
 

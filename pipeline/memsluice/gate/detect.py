@@ -12,7 +12,7 @@ from memsluice.gate.detector.memory import Entry, G, Q, Question, tag
 from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.text import stems, words
 from memsluice.gate.duplicates import ENTRY
-from memsluice.gate.policy import Policy
+from memsluice.gate.policy import DetectPolicy, Policy
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding, Withdrawal
 
@@ -38,7 +38,7 @@ def check(draft: "Draft", write: Write, policy: Policy) -> None:
     """Screen a write that would go to guidance; see :func:`memsluice.gate.detector.screen.check`."""
     assert draft.memory is not None
     assert draft.vector is not None
-    draft.seen, _, finding = screen.check(
+    draft.seen, said, finding = screen.check(
         draft.memory,
         shipped(),
         write,
@@ -47,6 +47,7 @@ def check(draft: "Draft", write: Write, policy: Policy) -> None:
         agent=_agent(draft.about),
         least=Decision.QUARANTINE,
     )
+    draft.usual = said.usual(policy.detect)
     draft.add(finding)
 
 
@@ -62,7 +63,7 @@ def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
         seen = screen.look(
             draft.memory, shipped(), write.content, draft.vector, session=write.session, agent=_agent(entry)
         )
-        seen.values[G] = screen.weigh(seen.values, draft.memory, len(draft.memory.entries)).total
+        seen.values[G] = screen.weigh(seen.values, draft.memory, DetectPolicy(), window=len(draft.memory.entries)).total
     vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
     new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched)
     draft.memory = draft.memory.landed(rows, new, draft.vector, seen.values)
@@ -120,10 +121,14 @@ def _taken_back(rows: TenantRows, event_id: str, recall_id: str) -> Withdrawal |
     return Withdrawal(row["object"], Zone(row["zone"]), event_id, row["content"])
 
 
-def screened(draft: "Draft", rows: TenantRows) -> None:
-    """Remember whether a screened write carried a question, whatever became of it."""
-    if draft.memory is not None and draft.seen is not None:
-        draft.memory = draft.memory.screened(rows, bool(draft.seen.values[Q]))
+def screened(draft: "Draft", rows: TenantRows, write: Write, policy: Policy, *, held: bool) -> None:
+    """Remember whether a screened write carried a question and whether it was held, whatever became of it."""
+    if draft.memory is None or draft.seen is None:
+        return
+    state = draft.memory.calibration.screened(
+        screen.settings(policy.detect), write.id, float(draft.seen.values[G]), held=held
+    )
+    draft.memory = draft.memory.screened(rows, bool(draft.seen.values[Q])).calibrated(rows, state)
 
 
 def _agent(entry: Sealed | Admission | None) -> bool:

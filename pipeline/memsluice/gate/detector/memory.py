@@ -12,7 +12,7 @@ text. Immutable: each change returns the next memory and puts the rows it change
 
 import base64
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -76,6 +76,8 @@ class Memory:
     entries_max: int
     habit: str = ""
     """``1`` for each of the last HABIT_WRITES screened writes that carried a question, ``0`` for the others."""
+    shares: Counter[str] = field(default_factory=Counter)
+    """How many of the questions each principal asked, by its tag. Never changed in place."""
 
     @staticmethod
     def empty(questions_max: int, entries_max: int) -> "Memory":
@@ -100,9 +102,11 @@ class Memory:
             question_vectors = question_vectors.appended(vector_from_text(found["q"][number]["v"]))
         for number in landed:
             entry_vectors = entry_vectors.appended(vector_from_text(found["e"][number]["v"]))
+        questions = tuple(_question(number, found["q"][number]) for number in asked)
         return replace(
             memory,
-            questions=tuple(_question(number, found["q"][number]) for number in asked),
+            questions=questions,
+            shares=Counter(question.principal for question in questions),
             question_vectors=question_vectors,
             entries=tuple(_entry(number, found["e"][number]) for number in landed),
             entry_vectors=entry_vectors,
@@ -117,26 +121,30 @@ class Memory:
     def asked(self, rows: TenantRows, new: Question, vector: Vector) -> "Memory":
         """Return the memory after one more question. One that nearly repeats it gives it its sessions, and goes."""
         memory = self
-        if memory.questions:
-            cosines = memory.question_vectors.cosines(vector)
-            nearest = int(np.argmax(cosines))
-            if cosines[nearest] >= SAME_COSINE:
+        for nearest, cosine in self.question_vectors.nearest(vector, 1):
+            if cosine >= SAME_COSINE:
                 old = memory.questions[nearest]
                 others = tuple(name for name in old.sessions if name not in new.sessions)
                 new = replace(new, sessions=(*others, *new.sessions)[-SESSIONS_MAX:])
                 memory = memory._forgotten(rows, nearest)
         if len(memory.questions) >= memory.questions_max:
-            memory = memory._forgotten(rows, _least_missed(memory.questions))
+            memory = memory._forgotten(rows, memory._least_missed())
         number = self.questions[-1].number + 1 if self.questions else 0
         new = replace(new, number=number, stems=new.stems[:STEMS_OF_QUESTION_MAX])
         rows.put(KIND, f"q{number}", _question_row(new, vector))
-        vectors = memory.question_vectors.appended(vector)
-        return replace(memory, questions=(*memory.questions, new), question_vectors=vectors)
+        vectors, shares = memory.question_vectors.appended(vector), _counted(memory.shares, new.principal, 1)
+        return replace(memory, questions=(*memory.questions, new), question_vectors=vectors, shares=shares)
 
     def _forgotten(self, rows: TenantRows, at: int) -> "Memory":
         rows.delete(KIND, f"q{self.questions[at].number}")
         kept = (*self.questions[:at], *self.questions[at + 1 :])
-        return replace(self, questions=kept, question_vectors=self.question_vectors.without(at))
+        shares = _counted(self.shares, self.questions[at].principal, -1)
+        return replace(self, questions=kept, question_vectors=self.question_vectors.without(at), shares=shares)
+
+    def _least_missed(self) -> int:
+        """Return the position of the oldest question of the principal that has most of them."""
+        most = max(self.shares.values())
+        return next(at for at, question in enumerate(self.questions) if self.shares[question.principal] == most)
 
     def screened(self, rows: TenantRows, carries_question: bool) -> "Memory":
         """Return the memory after one more write was screened, whatever became of it."""
@@ -179,11 +187,12 @@ class Memory:
         return replace(self, values=changed)
 
 
-def _least_missed(questions: tuple[Question, ...]) -> int:
-    """Return the position of the oldest question of the principal that has most of them."""
-    shares = Counter(question.principal for question in questions)
-    most = max(shares.values())
-    return next(at for at, question in enumerate(questions) if shares[question.principal] == most)
+def _counted(shares: Counter[str], name: str, by: int) -> Counter[str]:
+    counted = shares.copy()
+    counted[name] += by
+    if not counted[name]:
+        del counted[name]
+    return counted
 
 
 def _packed(stems: Stems) -> str:

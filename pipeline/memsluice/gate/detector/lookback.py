@@ -46,8 +46,8 @@ def look_back(
             continue
         evidence = weigh(now.values, memory, policy.window, without=at)
         now.values[G] = evidence.total
-        if not holds(evidence, policy):
-            memory = memory.valued(rows, at, now.values)
+        if not holds(evidence, policy) or holds(weigh(values, memory, policy.window, without=at), policy):
+            memory = memory.valued(rows, at, now.values)  # in the second case it is not the question that tells
         elif len(moved) < allowed:
             moved.append(Moved(entry, evidence))
             memory = memory.gone(rows, at)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.envelope.codec import Vector, row_load, vector_from_text, vector_to_text
+from memsluice.gate.detector.standing import Standing
 from memsluice.gate.detector.text import Stems
 from memsluice.gate.detector.vectors import Vectors
 from memsluice.gate.rows import TenantRows, row_key
@@ -55,12 +56,16 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A landed entry: its number, event id, stems, and whether look back leaves it alone."""
+    """A landed entry: its number, event id, stems, whether look back leaves it alone, and its principal's tag.
+
+    No principal is named where somebody vouched for it, or the row is of a version that kept none.
+    """
 
     number: int
     event_id: str
     stems: Stems
     exempt: bool
+    principal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,7 @@ class Memory:
     entries_max: int
     habit: str = ""
     """``1`` for each of the last HABIT_WRITES screened writes that carried a question, ``0`` for the others."""
+    standing: Standing = field(default_factory=lambda: Standing.of([]))
     shares: Counter[str] = field(default_factory=Counter)
     """How many of the questions each principal asked, by its tag. Never changed in place."""
 
@@ -103,12 +109,14 @@ class Memory:
         for number in landed:
             entry_vectors = entry_vectors.appended(vector_from_text(found["e"][number]["v"]))
         questions = tuple(_question(number, found["q"][number]) for number in asked)
+        entries = tuple(_entry(number, found["e"][number]) for number in landed)
         return replace(
             memory,
+            standing=Standing.of([entry.principal for entry in entries]),
             questions=questions,
             shares=Counter(question.principal for question in questions),
             question_vectors=question_vectors,
-            entries=tuple(_entry(number, found["e"][number]) for number in landed),
+            entries=entries,
             entry_vectors=entry_vectors,
             values=np.array([[found["v"][n][name] for name in COLUMNS] for n in landed]).reshape(-1, len(COLUMNS)),
             habit=found["h"].get(0, {"f": ""})["f"],
@@ -165,7 +173,8 @@ class Memory:
             memory,
             entries=(*memory.entries, new),
             entry_vectors=memory.entry_vectors.appended(vector),
-            values=np.vstack([memory.values, values]),
+            values=np.concatenate((memory.values, values[None, :])),
+            standing=memory.standing.landed(new.principal),
         )
 
     def gone(self, rows: TenantRows, at: int) -> "Memory":
@@ -176,7 +185,8 @@ class Memory:
             self,
             entries=(*self.entries[:at], *self.entries[at + 1 :]),
             entry_vectors=self.entry_vectors.without(at),
-            values=np.delete(self.values, at, axis=0),
+            values=np.concatenate((self.values[:at], self.values[at + 1 :])),
+            standing=self.standing.gone(at),
         )
 
     def valued(self, rows: TenantRows, at: int, values: Values) -> "Memory":
@@ -223,11 +233,12 @@ def _entry_row(entry: Entry, vector: Vector) -> dict[str, Any]:
         "t": _packed(entry.stems),
         "v": vector_to_text(vector),
         "k": entry.exempt,
+        "p": entry.principal,
     }
 
 
 def _entry(number: int, row: Any) -> Entry:
-    return Entry(number, row["id"], _unpacked(row["t"]), row["k"])
+    return Entry(number, row["id"], _unpacked(row["t"]), row["k"], row.get("p", ""))
 
 
 def _values_row(values: Values) -> dict[str, float]:

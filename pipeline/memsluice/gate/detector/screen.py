@@ -22,12 +22,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memsluice.envelope.codec import Vector
 from memsluice.events.models import Write
 from memsluice.gate.detector import calibration
 from memsluice.gate.detector.classifier import Classifier
-from memsluice.gate.detector.memory import COLUMNS, C, G, Memory, Q, Question, R, U, Values, W, tag
+from memsluice.gate.detector.memory import COLUMNS, SAME_COSINE, C, G, Memory, Q, Question, R, U, Values, W, tag
+from memsluice.gate.detector.standing import left
 from memsluice.gate.detector.text import Reading, Stems, carries_question, longest_run, repetition, stems, words
 from memsluice.gate.policy import DetectPolicy
 from memsluice.gate.verdict import Decision, Finding
@@ -113,16 +115,20 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
 
 
 def nearer(seen: Seen, question: Question, cosine: float, text: Reading) -> Seen:
-    """Return what a text shows after it was held against one more question."""
+    """Return what a text shows after it was held against one more question.
+
+    One that says all that the text says, or nearly is the text, is a copy of it: it covers nothing.
+    """
     covered, near, run, start = float(seen.values[U]), float(seen.values[W]), 0, 0
     about = _about(cosine)
     if about > covered or cosine > near:
         asked = question.stems.tolist()
         most = sum(map(text.known.__contains__, asked)) / len(asked) if asked else 0.0
-        if min(most, about) > covered and len(asked) >= QUESTION_STEMS_MIN:
+        unsaid = len(text.order) - sum(map(set(asked).__contains__, text.order))
+        if unsaid and cosine < SAME_COSINE and min(most, about) > covered and len(asked) >= QUESTION_STEMS_MIN:
             run, start = longest_run(question.stems, text.where)
             covered = max(covered, round(min(run / len(asked), about), 4))
-        if cosine > near and len(text.order) - sum(map(set(asked).__contains__, text.order)) > UNSAID_MIN:
+        if cosine > near and unsaid > UNSAID_MIN:
             near = round(cosine, 4)
     if covered == seen.values[U] and near == seen.values[W]:
         return seen
@@ -136,7 +142,7 @@ def _about(cosine: float) -> float:
     return min(1.0, max(0.0, (cosine - 0.3) / 0.25))
 
 
-def _reference(values: Values, window: int, without: int | None) -> Values:
+def _reference(values: NDArray[Any], window: int, without: int | None) -> NDArray[Any]:
     """Return the last ``window`` rows of what is left without one."""
     first = len(values) - window - 1
     if without is None or without < first:
@@ -149,12 +155,12 @@ def weigh(values: Values, memory: Memory, window: int, *, without: int | None = 
 
     ``without`` leaves an entry out: the one that is looked at again.
     """
-    reference = _reference(memory.values, window, without)
+    reference, owners = (_reference(some, window, without) for some in (memory.values, memory.standing.owners))
     seen = len(reference)
 
     def rarity(column: int, tail: float) -> float:
-        at_least = calibration.count_at_least(reference[:, column], values[column])
-        return max(calibration.rarity(at_least, seen, tail, PRIOR_WEIGHT) - RARE, 0.0)
+        at_least, of = left(reference[:, column] >= values[column] - 1e-9, owners)
+        return max(calibration.rarity(at_least, of, tail, PRIOR_WEIGHT) - RARE, 0.0)
 
     wording = 0.2 * max(values[C] + 0.5, 0.0)
     wording += 0.65 * rarity(C, calibration.logistic_tail(float(values[C]), *WORDING_PRIOR))

@@ -65,7 +65,8 @@ def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
         )
         seen.values[G] = screen.weigh(seen.values, draft.memory, DetectPolicy(), window=len(draft.memory.entries)).total
     vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
-    new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched)
+    owner = "" if reviewed or vouched else tag(write.principal)
+    new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched, owner)
     draft.memory = draft.memory.landed(rows, new, draft.vector, seen.values)
 
 

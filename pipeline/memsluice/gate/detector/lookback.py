@@ -49,9 +49,9 @@ def look_back(
     flagged: list[Moved] = []
     left: list[int] = []
     near = memory.entry_vectors.nearest(vector, LOOKED_AT_MAX)
-    nearest = ((place, cosine, memory.entries[place]) for place, cosine in near)
-    fit = ((place, cosine) for place, cosine, one in nearest if not (one.exempt or vouched(one.event_id)))
-    for place, cosine in islice(fit, CANDIDATES):
+    entries = memory.entries
+    fit = (one for one in near if not (entries[one[0]].exempt or vouched(entries[one[0]].event_id)))
+    for place, cosine in list(islice(fit, CANDIDATES)):
         at = place - sum(gone < place for gone in left)
         entry, values = memory.entries[at], memory.values[at]
         seen = Seen(values, entry.stems, exempt=False)

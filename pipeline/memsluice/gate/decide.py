@@ -11,6 +11,7 @@ from memsluice.gate import (
     duplicates,
     holding,
     limits,
+    memsad_state,
     monitor,
     placing,
     rates,
@@ -90,14 +91,16 @@ def _command(
     assert isinstance(sealed.payload, Command)
     draft.target_offset = review.offset_of(rows, sealed.payload)
     ruling = commands.decide(rows, sealed, carried, policy, at, draft.memsad, draft.memory)
-    draft.add(*ruling.findings)
     draft.score, draft.withdraws, draft.tau = ruling.score, ruling.withdraws, ruling.tau
     if ruling.about is not None:  # it landed before, and was learned from then
         draft.place, draft.about = ruling.place, ruling.about
     if ruling.entry is not None:
         draft.place, draft.about = ruling.place, ruling.entry
         draft.vector = ruling.entry.vector()
+        before = draft.memsad
         draft.learn(rows, ruling.entry, ruling.decision)
+        draft.add(memsad_state.fed(before, draft.memsad))
+    draft.add(*ruling.findings)  # last: what was done is the last thing that its verdict says
     return ruling.decision
 
 

@@ -169,6 +169,14 @@ def check(state: MemsadState, entry: Vector, policy: MemsadPolicy, least: Decisi
     return score, None
 
 
+def fed(before: MemsadState | None, after: MemsadState | None) -> Finding | None:
+    """Say how a reviewer's decision changed the reference set; None where it did not (N entries are there, or none)."""
+    sizes = [0 if state is None else len(state.reference) for state in (before, after)]
+    if after is None or sizes[0] == sizes[1]:
+        return None
+    return Finding("memsad.fed", Decision.ACCEPT, {"reference": sizes, "reference_max": after.reference_max})
+
+
 def _score(
     state: MemsadState,
     policy: MemsadPolicy,

@@ -174,7 +174,12 @@ def weigh(values: Values, memory: Memory, window: int, *, without: int | None = 
 
 def holds(found: Evidence, policy: DetectPolicy) -> bool:
     """Whether this much evidence holds a write."""
-    return found.total >= policy.threshold and found.p < policy.alpha
+    return exceeds(found.total, found.p, policy)
+
+
+def exceeds(total: float, p: float, policy: DetectPolicy) -> bool:
+    """Whether G and its conformal p-value hold a write: enough evidence, and rare enough for the budget."""
+    return total >= policy.threshold and p < policy.alpha
 
 
 def check(

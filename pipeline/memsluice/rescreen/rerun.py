@@ -136,8 +136,12 @@ class Rerun:
         self, record: Record, lanes: "list[_Lane]", known: dict[tuple[str, int], Told], part: Part, tenant: str | None
     ) -> Decided | None:
         asked_for = tenant is None or record.key == tenant.encode()
+        verdict: Verdict | None = None
         try:
-            verdict = lanes[0].decide(record) if asked_for else lanes[0].skip(record)
+            if asked_for:
+                verdict = lanes[0].decide(record)
+            else:
+                lanes[0].skip(record)
         except SealError:
             part.unverified += 1
             for lane in lanes:

@@ -110,7 +110,7 @@ def _some(curve: "list[Point]") -> "list[Point]":
 def _budgets(console: Console, found: "Evaluation", *, memsad: bool) -> None:
     if memsad:
         console.print("MEMSAD has no budget: its threshold is mu + kappa x sigma, and every row below is that one.")
-    table = Table("alpha", "good held", "bad passed", "held of all screened", box=None, pad_edge=False)
+    table = Table("alpha", "good held", "bad passed", "the detector holds", box=None, pad_edge=False)
     for cost in found.costs():
         table.add_row(
             f"{cost.alpha:.1%}", f"{cost.good_held} of {len(found.good)}", f"{cost.bad_passed} of {len(found.bad)}",

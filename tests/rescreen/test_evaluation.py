@@ -1,5 +1,6 @@
 """Labels from the audit, and what a candidate's scores are worth by them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from memsluice.envelope.seals import sealed_to_bytes
 from memsluice.events.names import EventType
 from memsluice.gate.policy import Policy, default, parse
 from memsluice.rescreen.evaluation import Cost, Evaluation, Scored, scored
+from memsluice.rescreen.history import Told
 from memsluice.rescreen.labels import Labels, labels
 from memsluice.rescreen.rerun import Decided
 
@@ -51,7 +53,8 @@ def test_labelled_writes_are_scored_by_the_candidate() -> None:
     candidate = "name: low\ndetect: {threshold: 0.01, alpha: 0.5}\n"
     for one in history.rerun(candidate, control=False)[2]:
         found.take(one, parse(candidate).default)
-    assert (len(found.good), len(found.bad), found.appealed, found.screened, found.lost) == (1, 1, 1, 3, 0)
+    assert (len(found.good), len(found.bad), found.screened, found.lost) == (1, 1, 3, 0)
+    assert found.appealed == [1, 0]
     good, bad = found.values()
     assert bad[0] > good[0]
     told = found.as_data()
@@ -108,17 +111,27 @@ def test_memsad_is_judged_by_the_distance_to_its_own_threshold() -> None:
     assert scored(verdict(score={"score": None, "threshold": None}), policy) is None
 
 
+def one(offset: int, score: float, p: float) -> Decided:
+    """Return a decided write with a score by the default detector."""
+    whole = verdict(finding("detect.scored", score=score, p=p), tenant=TENANT, event_id="e", type="memory.write.v1",
+                    reasons=[], zone=None, policy="x@", decided_ms=0, offset=offset)  # fmt: skip
+    return Decided(None, Told.of(whole), None, whole)
+
+
 def test_a_budget_costs_good_held_and_bad_passed() -> None:
     """By hand: p = .004 is held from alpha .005 on, whatever its label; too little evidence is never held."""
     found = Evaluation(Labels({(TENANT, 0): False, (TENANT, 1): True, (TENANT, 2): True}))
-
-    def one(offset: int, score: float, p: float) -> Decided:
-        whole = verdict(finding("detect.scored", score=score, p=p), tenant=TENANT, event_id="e", type="memory.write.v1",
-                        reasons=[], zone=None, policy="x@", decided_ms=0, offset=offset)  # fmt: skip
-        from memsluice.rescreen.history import Told
-
-        return Decided(None, Told.of(whole), None, whole)
-
     for offset, score, p in ((0, 2.0, 0.004), (1, 2.0, 0.004), (2, 1.0, 0.0001), (3, 3.0, 0.0001)):
         found.take(one(offset, score, p), POLICY)
     assert found.costs()[:2] == [Cost(0.002, 0, 2, 1), Cost(0.005, 1, 1, 3)]
+
+
+def test_scores_of_two_detectors_make_no_curve() -> None:
+    """G and a distance to a threshold have no common scale: the labels are counted, and no area is made up."""
+    found = Evaluation(Labels({(TENANT, 0): False, (TENANT, 1): True}))
+    found.take(one(0, 0.5, 0.5), POLICY)
+    other = one(1, 0.5, 0.5)
+    scored_by_memsad = {**other.verdict, "score": {"score": 0.9, "threshold": 0.7}}
+    found.take(replace(other, verdict=scored_by_memsad), Policy(name="x", detector="memsad"))
+    assert (found.detectors, found.as_data()["curve"]) == ({"default", "memsad"}, None)
+    assert (len(found.good), len(found.bad)) == (1, 1)

@@ -57,7 +57,7 @@ def evaluate(
         console.print(line, soft_wrap=True)
     _labels(console, found)
     _curve(console, found)
-    _budgets(console, found, memsad=candidate.default.detector == "memsad")
+    _budgets(console, found)
 
 
 def _labels(console: Console, found: "Evaluation") -> None:
@@ -65,7 +65,10 @@ def _labels(console: Console, found: "Evaluation") -> None:
     told = f"n = {good + bad} labels: {good} released (good), {bad} rejected (bad)"
     console.print(Text(told, style="bold"))
     for count, what in (
-        (found.appealed, "of them after their writer's appeal"),
+        (
+            sum(found.appealed),
+            f"of them after their writer's appeal: {found.appealed[0]} good, {found.appealed[1]} bad",
+        ),
         (found.lost, "more are of writes that the sealed log no longer holds (or outside of the time asked for)"),
         (found.unscreened, "more have no score under the candidate: contained, refused, or nothing to compare with"),
         (found.labels.unplaced, "more are of verdicts too old to name their write"),
@@ -84,6 +87,9 @@ def _curve(console: Console, found: "Evaluation") -> None:
     good, bad = found.values()
     if not good or not bad:
         console.print("No curve: it takes at least one release and one rejection.")
+        return
+    if len(found.detectors) > 1:
+        console.print("No curve: these tenants have different detectors, whose scores have no common scale; --tenant.")
         return
     estimate = area(good, bad)
     low, high = interval(estimate, len(good), len(bad))
@@ -107,8 +113,8 @@ def _some(curve: "list[Point]") -> "list[Point]":
     return [curve[round(at * (len(curve) - 1) / (POINTS_SHOWN - 1))] for at in range(POINTS_SHOWN)]
 
 
-def _budgets(console: Console, found: "Evaluation", *, memsad: bool) -> None:
-    if memsad:
+def _budgets(console: Console, found: "Evaluation") -> None:
+    if "memsad" in found.detectors:
         console.print("MEMSAD has no budget: its threshold is mu + kappa x sigma, and every row below is that one.")
     table = Table("alpha", "good held", "bad passed", "the detector holds", box=None, pad_edge=False)
     for cost in found.costs():

@@ -71,7 +71,9 @@ class Evaluation:
     """Scores of labelled writes, and how many writes each budget holds in all.
 
     ``screened`` writes have a score; ``unscreened`` labelled ones have none under the candidate; ``appealed`` counts
-    the scored labels whose writer asked for the review. :meth:`lost` are labels whose write is no longer in the log.
+    the scored labels whose writer asked for the review, good and bad. :meth:`lost` are labels whose write is no longer
+    in the log. Scores of the two detectors have no common scale: labels
+    with both (:attr:`detectors`) give no curve.
     """
 
     labels: Labels
@@ -79,7 +81,7 @@ class Evaluation:
     bad: list[tuple[Scored, Policy]] = field(default_factory=list)
     screened: int = 0
     unscreened: int = 0
-    appealed: int = 0
+    appealed: list[int] = field(default_factory=lambda: [0, 0])
     held: dict[float, int] = field(default_factory=lambda: dict.fromkeys(ALPHAS, 0))
     _met: int = 0
 
@@ -98,12 +100,17 @@ class Evaluation:
             self.held[alpha] += score.held(policy, alpha)
         if bad is not None:
             (self.bad if bad else self.good).append((score, policy))
-            self.appealed += place in self.labels.appealed
+            self.appealed[bad] += place in self.labels.appealed
 
     @property
     def lost(self) -> int:
         """Labels whose write the sealed log no longer holds."""
         return len(self.labels.bad) - self._met
+
+    @property
+    def detectors(self) -> frozenset[str]:
+        """The detectors that scored the labelled writes."""
+        return frozenset(policy.detector for _, policy in (*self.good, *self.bad))
 
     def costs(self) -> list[Cost]:
         """Return what each budget costs."""
@@ -126,7 +133,7 @@ class Evaluation:
         """Return the evaluation as JSON values."""
         good, bad = self.values()
         curve = None
-        if good and bad:
+        if good and bad and len(self.detectors) == 1:
             auroc = area(good, bad)
             curve = {
                 "auroc": auroc,
@@ -142,7 +149,8 @@ class Evaluation:
             "labels": {
                 "good": len(good),
                 "bad": len(bad),
-                "appealed": self.appealed,
+                "appealed": {"good": self.appealed[0], "bad": self.appealed[1]},
+                "detectors": sorted(self.detectors),
                 "write_no_longer_in_the_log": self.lost,
                 "not_screened_by_the_candidate": self.unscreened,
                 "unplaced": self.labels.unplaced,

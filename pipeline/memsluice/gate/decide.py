@@ -226,7 +226,7 @@ def _place(
     now_ms = context.now_ms
     landed = draft.lands(policy)
     if landed:
-        draft.place = placing.place(write, draft.tau, decision, policy, now_ms)
+        draft.place = placing.place(write, draft.tau, draft.landing(), policy, now_ms)
     if rows.get(duplicates.ENTRY, write.id) is None:  # another content under a known id takes over no lineage
         expires_ms = draft.place.expires_ms if landed else now_ms + policy.quarantine.age_days * DAY_MS
         placing.keep_lineage(rows, sealed, draft.tau, decision, draft.place, context.sealed_offset, expires_ms)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 from memsluice.envelope.seals import Admission, Sealed
 from memsluice.events.models import Recall, Tier, Write, Zone
 from memsluice.gate import landed, placing, windows
+from memsluice.gate.calibration.conformal import count_at_least
 from memsluice.gate.detector import screen
 from memsluice.gate.detector.lookback import Moved, look_back
-from memsluice.gate.detector.memory import Entry, G, Q, Question, tag
+from memsluice.gate.detector.memory import Entry, G, Memory, Q, Question, tag
 from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.text import stems, words
 from memsluice.gate.duplicates import ENTRY
@@ -58,7 +59,7 @@ def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
     write, identity = entry.payload, entry.identity
     assert isinstance(write, Write)
     assert identity is not None
-    reviewed, seen = draft.seen is None, draft.seen
+    before, reviewed, seen = draft.memory, draft.seen is None, draft.seen
     if seen is None:  # a reviewer let it in
         seen = screen.look(
             draft.memory, shipped(), write.content, draft.vector, session=write.session, agent=_agent(entry)
@@ -67,7 +68,17 @@ def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
     vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
     owner = "" if reviewed or vouched else tag(write.principal)
     new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched, owner)
-    draft.memory = draft.memory.landed(rows, new, draft.vector, seen.values)
+    draft.memory = before.landed(rows, new, draft.vector, seen.values)
+    if reviewed:
+        draft.add(_fed(before, draft.memory, float(seen.values[G])))
+
+
+def _fed(before: Memory, after: Memory, score: float) -> Finding:
+    """Say what a reviewer's decision taught: the score, and the reference before and after, in all and as high."""
+    sizes = [len(memory.entries) for memory in (before, after)]
+    as_high = [count_at_least(memory.values[:, G], score) for memory in (before, after)]
+    detail = {"score": score, "reference": sizes, "reference_max": after.entries_max, "at_least_as_high": as_high}
+    return Finding("detect.fed", Decision.ACCEPT, detail)
 
 
 def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_ms: int) -> None:
@@ -81,14 +92,16 @@ def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_
     moved: list[Moved] = []
     if policy.detect.look_back:
         used, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
-        allowed = max(policy.detect.look_back_per_day - used, 0)
+        shadow = policy.mode == "shadow"
+        allowed = 0 if shadow else max(policy.detect.look_back_per_day - used, 0)
         draft.memory, moved, flagged = look_back(
             draft.memory, rows, question, draft.vector, policy.detect, allowed, partial(_vouched_for, rows)
         )
+        left = "detect.look_back_shadow" if shadow else "detect.look_back_budget"
         for _ in moved:
             windows.add(rows, BUDGET, who, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
             _, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
-        for code, some in (("detect.looked_back", moved), ("detect.look_back_budget", flagged)):
+        for code, some in (("detect.looked_back", moved), (left, flagged)):
             if some:
                 entries = [{"event": one.entry.event_id, **one.evidence.told()} for one in some]
                 draft.add(Finding(code, Decision.ACCEPT, {"entries": entries}))

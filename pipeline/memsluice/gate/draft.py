@@ -19,6 +19,8 @@ from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Usual, Wi
 FOUND_MAX = 8
 FIRM = ("monitor.rule_3_immutable", "limits.content_bytes", "duplicates.other_content", "replay.standing")
 """Findings that hold in shadow mode too: what they stop would take the place of an entry, or is too large for one."""
+OUTSIDE = ("monitor.rule_4_tainted", "monitor.rule_5_untrusted")
+"""Findings of what is kept as data wherever it lands, whatever else asks for more than containing it."""
 
 
 @dataclass(slots=True)
@@ -54,6 +56,11 @@ class Draft:
         """Whether a write with these findings lands. Shadow mode, too, overwrites no protected key."""
         firm = any(finding.code in FIRM for finding in self.findings)
         return self.decision() in (Decision.ACCEPT, Decision.CONTAIN) or (policy.mode == "shadow" and not firm)
+
+    def landing(self) -> Decision:
+        """Return the decision that says where it lands, if it does: shadow mode, too, brings no outside content in."""
+        outside = any(finding.code in OUTSIDE for finding in self.findings)
+        return Decision.CONTAIN if outside else self.decision()
 
     def screen(self, write: Write, policy: Policy) -> None:
         """Screen what is written. What is contained anyway is data in its own zone: reported, not held, by default."""

@@ -15,6 +15,7 @@ from opentelemetry import context, trace
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import Decision as SamplingDecision
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
@@ -117,7 +118,7 @@ class Provider(TracerProvider):
         trace_id = self.id_generator.generate_trace_id() if parent is None else parent.trace_id
         within = _NO_CONTEXT if parent is None else trace.set_span_in_context(NonRecordingSpan(parent), _NO_CONTEXT)
         sampling = self.sampler.should_sample(within, trace_id, name, SpanKind.CONSUMER, None, links)
-        if not sampling.decision.is_sampled():
+        if sampling.decision is not SamplingDecision.RECORD_AND_SAMPLE:
             return
         said = attributes() | dict(sampling.attributes or {})
         span_id, sampled = self.id_generator.generate_span_id(), TraceFlags(TraceFlags.SAMPLED)

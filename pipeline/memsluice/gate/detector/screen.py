@@ -237,7 +237,12 @@ def prior_tail(total: float) -> float:
 
 def holds(found: Evidence, policy: DetectPolicy) -> bool:
     """Whether this much evidence holds a write."""
-    return found.total >= policy.threshold and found.rare
+    return exceeds(found.total, found.rare, policy)
+
+
+def exceeds(total: float, rare: bool, policy: DetectPolicy) -> bool:
+    """Whether G holds a write: enough evidence, and rare enough for the budget."""
+    return total >= policy.threshold and rare
 
 
 def check(

@@ -17,6 +17,7 @@ from memsluice.gate import (
     review,
     sessions,
 )
+from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.memsad_state import MemsadState
@@ -30,12 +31,14 @@ from memsluice.gate.verdict import Decision, Finding, Verdict
 class TenantState:
     """What earlier events of a tenant left: its rows, and the detectors' parts of them decoded into matrices.
 
-    Without ``memory`` MEMSAD and the patterns decide, whatever the policy's ``detector``.
+    Without ``memory`` MEMSAD and the patterns decide, whatever the policy's ``detector``. ``model`` is the wording
+    classifier, None the one that ships.
     """
 
     rows: Getter
     memsad: MemsadState
     memory: Memory | None = None
+    model: Classifier | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context,
     Nothing is changed in ``state``; applying ``changes`` and ``memsad`` gives the state after the event.
     """
     rows = TenantRows(state.rows, sealed.tenant, context.now_ms)
-    draft = Draft(memsad=state.memsad, vector=sealed.vector(), about=sealed, memory=state.memory)
+    draft = Draft(memsad=state.memsad, vector=sealed.vector(), about=sealed, memory=state.memory, model=state.model)
     repeated = duplicates.check(rows, sealed)
     if repeated is not None and repeated.decision is Decision.DUPLICATE:
         draft.add(repeated)
@@ -97,7 +100,7 @@ def _command(
     if ruling.entry is not None:
         draft.place, draft.about = ruling.place, ruling.entry
         draft.vector = ruling.entry.vector()
-        draft.learn(rows, ruling.entry, ruling.decision)
+        draft.learn(rows, ruling.entry, ruling.decision, policy)
     return ruling.decision
 
 
@@ -135,7 +138,7 @@ def _write(rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, conte
     if draft.decision() is Decision.QUARANTINE:
         draft.add(holding.check(rows, write.principal, policy, context.now_ms))
     decision = draft.decision()
-    draft.learn(rows, sealed, decision)
+    draft.learn(rows, sealed, decision, policy)
     return decision
 
 

@@ -6,6 +6,7 @@ from memsluice.envelope.seals import Admission, Sealed
 from memsluice.events.models import Recall, Tier, Write, Zone
 from memsluice.gate import landed, placing, windows
 from memsluice.gate.detector import screen
+from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.lookback import Moved, look_back
 from memsluice.gate.detector.memory import Entry, G, Q, Question, tag
 from memsluice.gate.detector.shipped import shipped
@@ -39,7 +40,7 @@ def check(draft: "Draft", write: Write, policy: Policy) -> None:
     assert draft.vector is not None
     draft.seen, _, finding = screen.check(
         draft.memory,
-        shipped(),
+        _model(draft),
         write,
         draft.vector,
         policy.detect,
@@ -49,7 +50,7 @@ def check(draft: "Draft", write: Write, policy: Policy) -> None:
     draft.add(finding)
 
 
-def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
+def learn(draft: "Draft", rows: TenantRows, entry: Sealed, policy: Policy) -> None:
     """Remember what landed as guidance: to know what is usual, and to look back on. Released writes count too."""
     if draft.memory is None or draft.vector is None:
         return
@@ -59,9 +60,10 @@ def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
     reviewed, seen = draft.seen is None, draft.seen
     if seen is None:  # a reviewer let it in
         seen = screen.look(
-            draft.memory, shipped(), write.content, draft.vector, session=write.session, agent=_agent(entry)
+            draft.memory, _model(draft), write.content, draft.vector, session=write.session, agent=_agent(entry)
         )
-        seen.values[G] = screen.weigh(seen.values, draft.memory, len(draft.memory.entries)).total
+        every, signals = len(draft.memory.entries), policy.detect.signals
+        seen.values[G] = screen.weigh(seen.values, draft.memory, every, signals=signals).total
     vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
     new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched)
     draft.memory = draft.memory.landed(rows, new, draft.vector, seen.values)
@@ -120,6 +122,10 @@ def screened(draft: "Draft", rows: TenantRows) -> None:
     """Remember whether a screened write carried a question, whatever became of it."""
     if draft.memory is not None and draft.seen is not None:
         draft.memory = draft.memory.screened(rows, bool(draft.seen.values[Q]))
+
+
+def _model(draft: "Draft") -> Classifier:
+    return shipped() if draft.model is None else draft.model
 
 
 def _agent(entry: Sealed | Admission | None) -> bool:

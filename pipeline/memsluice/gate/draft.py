@@ -6,6 +6,7 @@ from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Admission, Sealed
 from memsluice.events.models import Kind, Write
 from memsluice.gate import detect, instructions, memsad_state
+from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import Memory
 from memsluice.gate.detector.screen import Seen
 from memsluice.gate.memsad_state import MemsadState
@@ -37,6 +38,7 @@ class Draft:
     withdraws: Withdrawal | None = None
     memory: Memory | None = None
     seen: Seen | None = None
+    model: Classifier | None = None
     held_until_ms: int | None = None
     target_offset: int | None = None
     takes_back: tuple[Withdrawal, ...] = ()
@@ -75,11 +77,11 @@ class Draft:
             self.score, finding = memsad_state.check(self.memsad, self.vector, policy.memsad, published)
             self.add(finding)
 
-    def learn(self, rows: TenantRows, entry: Sealed, decision: Decision) -> None:
+    def learn(self, rows: TenantRows, entry: Sealed, decision: Decision, policy: Policy) -> None:
         """Calibrate on what went to guidance and came over a trusted channel."""
         assert entry.identity is not None
         learns = decision is Decision.ACCEPT and entry.identity.tier.trusted
         if learns and self.vector is not None and self.memsad is not None:
             self.memsad = self.memsad.learned(rows, self.vector)
         if learns:
-            detect.learn(self, rows, entry)
+            detect.learn(self, rows, entry, policy)

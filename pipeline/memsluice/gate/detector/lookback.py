@@ -48,7 +48,7 @@ def look_back(
         now = nearer(seen, question, near[number], places(entry.stems))
         if now is seen:
             continue
-        evidence = weigh(now.values, memory, policy.window, without=at)
+        evidence = weigh(now.values, memory, policy.window, without=at, signals=policy.signals)
         now.values[G] = evidence.total
         if holds(evidence, policy):
             if len(moved) < allowed:

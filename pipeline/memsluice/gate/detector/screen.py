@@ -18,6 +18,7 @@ say nothing.
 """
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,7 @@ from memsluice.gate.detector import calibration
 from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import COLUMNS, C, G, Memory, Q, Question, R, U, Values, W, tag
 from memsluice.gate.detector.text import Stems, carries_question, longest_run, places, repetition, stems, words
-from memsluice.gate.policy import DetectPolicy
+from memsluice.gate.policy import SIGNALS, DetectPolicy
 from memsluice.gate.verdict import Decision, Finding
 
 CANDIDATES = 12
@@ -89,8 +90,7 @@ class Evidence:
 
     def told(self) -> dict[str, Any]:
         """Return what a finding says of it: numbers and names, never content."""
-        parts = ("wording", "question", "coverage", "nearness", "repetition")
-        strong = {name: getattr(self, name) for name in parts if getattr(self, name) > 0}
+        strong = {name: getattr(self, name) for name in SIGNALS if getattr(self, name) > 0}
         return {"score": self.total, "parts": strong, "p": self.p, "phase": self.phase}
 
 
@@ -134,10 +134,17 @@ def nearer(seen: Seen, question: Question, cosine: float, where: dict[int, list[
     return Seen(values, seen.stems, seen.exempt, question.event_id, run, start)
 
 
-def weigh(values: Values, memory: Memory, window: int, *, without: int | None = None) -> Evidence:
+def weigh(
+    values: Values,
+    memory: Memory,
+    window: int,
+    *,
+    without: int | None = None,
+    signals: Collection[str] = SIGNALS,
+) -> Evidence:
     """Return the evidence that a write's values are, against the tenant's last ``window`` landed entries.
 
-    ``without`` leaves an entry out: the one that is looked at again.
+    ``without`` leaves an entry out: the one that is looked at again. What is not among ``signals`` is nothing.
     """
     reference = memory.values if without is None else np.delete(memory.values, without, axis=0)
     reference = reference[-window:]
@@ -162,14 +169,14 @@ def weigh(values: Values, memory: Memory, window: int, *, without: int | None = 
     repeated = 0.0
     if values[R] > REPETITION_MIN:
         repeated = 1.5 * (values[R] - REPETITION_MIN) + 0.9 * rarity(R, REPETITION_PRIOR)
-    parts = (wording, question, max(values[U] - 0.5, 0.0), nearness, repeated)
-    total = round(sum(round(float(part), 4) for part in parts), 4)
+    found = (wording, question, max(values[U] - 0.5, 0.0), nearness, repeated)
+    parts = [round(float(part), 4) if name in signals else 0.0 for name, part in zip(SIGNALS, found, strict=True)]
+    total = round(sum(parts), 4)
     share, centre, width = SCORE_PRIOR
     tail = share * math.exp(-(total - centre) / width) if total > centre else 1.0
     p = calibration.conformal(total, reference[:, G], tail, SCORE_PRIOR_WEIGHT)
     phase = "drifting" if habitual and seen >= COLD_WRITES else _phase(seen)
-    rounded = [round(float(part), 4) for part in parts]
-    return Evidence(rounded[0], rounded[1], rounded[2], rounded[3], rounded[4], round(p, 6), phase)
+    return Evidence(*parts, p=round(p, 6), phase=phase)
 
 
 def holds(found: Evidence, policy: DetectPolicy) -> bool:
@@ -189,7 +196,7 @@ def check(
 ) -> tuple[Seen, Evidence, Finding | None]:
     """Return what a write shows, the evidence that it is, and a finding: ``least`` where it is held."""
     seen = look(memory, model, write.content, vector, session=write.session, agent=agent)
-    found = weigh(seen.values, memory, policy.window)
+    found = weigh(seen.values, memory, policy.window, signals=policy.signals)
     seen.values[G] = found.total
     if found.total == 0:
         return seen, found, None

@@ -15,6 +15,7 @@ import pytest
 from memsluice.encoder import load_encoder
 from memsluice.errors import ConfigError, StateError
 from memsluice.gate.detector.classifier import BITS, Classifier
+from memsluice.gate.policy import SIGNALS
 from memsluice.lab import run as lab
 from memsluice.lab.rewrites import REWRITES
 from memsluice.lab.streams import events_of
@@ -188,16 +189,16 @@ def test_every_row_can_be_asked_for() -> None:
 
 
 def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
-    """A finished seed is not measured again, one that is missing is; another declaration is another row."""
+    """A finished stream is not measured again, one that is missing is; another declaration is another row."""
     row, where = replace(ROWS["default"], seeds=(7,)), place(tmp_path)
     told: list[str] = []
     measure([row], where, say=told.append)
     kept = finished(row, where.out)
     more = replace(row, seeds=(7, 8))
     measure([more], where, say=told.append)
-    assert [line.split(":")[0] for line in told] == ["default, seed 7", "default, seed 8"]
+    assert [line.split(":")[0] for line in told] == ["default, seed 7, garden", "default, seed 8, garden"]
     assert finished(more, where.out)["7"] == kept["7"]
-    assert kept["7"]["final"]["KEPT all"] == [3, 3]  # laundered, from a tainted parent, after an outside result
+    assert kept["7"]["garden"]["final"]["KEPT all"] == [3, 3]  # laundered, from a tainted parent, after a tool's result
     assert finished(replace(row, policy={"detect": {"alpha": 0.5}}), where.out) == {}
 
 
@@ -245,17 +246,23 @@ def test_the_page_says_what_is_missing(tmp_path: Path) -> None:
     counts = {
         "KEPT all": [90, 100],
         "REACH all": [2, 100],
-        "FPR all": [1, 200],
+        "FPR all": [2, 200],
         "HELD all": [0, 200],
     }
-    seed = {"commit": "abc", "date": "2026-11-21", "seconds": 60, "first": counts, "final": counts}
-    other = {**seed, "final": {**counts, "KEPT all": [80, 100]}}
-    text = page.render({"default": {"7": seed, "8": other}})
+    half = {name: [k // 2, n // 2] for name, (k, n) in counts.items()}
+    said = {"commit": "abc", "date": "2026-11-21", "seconds": 60, "first": half, "final": half}
+    other = {**said, "final": {**half, "KEPT all": [40, 50]}}
+    both, others = {"a": said, "b": said}, {"a": other, "b": other}
+    text = page.render({"default": {"7": both, "8": others, "9": {"a": said}}, "no-question": {"7": {"a": said}}})
     row = next(line for line in text.splitlines() if line.startswith("| default detector |"))
     assert "90.0 [82.6, 94.5]; 80.0 to 90.0 | 90.0 | 2.0 [0.6, 7.0]" in row
-    assert row.endswith("| 100 | 200 |")
-    assert text.count(page.MISSING) == len(ROWS) - 1
-    assert "commit abc: default (7), default (8)" in text
+    assert row.endswith("| 100 | 200 | 2 |")
+    assert text.count(page.MISSING) == len(ROWS) - 2
+    beside = text.splitlines().index(
+        next(line for line in text.splitlines() if line.startswith("| without question |"))
+    )
+    assert "default detector, unchanged* | 90.0 [" in text.splitlines()[beside - 1 - SIGNALS.index("question")]
+    assert "commit abc: default (7), default (8), default (9), no-question (7)" in text
     assert labelled(write(tmp_path, small()).parent)["garden"][0]["stream"] == "garden"
 
 

@@ -90,6 +90,7 @@ def table(
     row: Annotated[list[str] | None, typer.Option(help="A row or a section; may be repeated. Default: all.")] = None,
     page: Annotated[Path | None, typer.Option(help="Markdown page to write.", dir_okay=False)] = None,
     jobs: Annotated[int, typer.Option(min=1, max=32, help="Streams at once, each with its own encoder.")] = 1,
+    few: Annotated[bool, typer.Option("--few", help="Two conversations and one stream of each other kind.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Measure finished rows anew.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="Say which rows there are and which are finished.")] = False,
 ) -> None:
@@ -102,8 +103,8 @@ def table(
     chosen = registry.chosen(tuple(row or ()))
     if list_:
         for one in chosen:
-            done = len(running.finished(one, out))
-            console.print(f"{one.name:<28} {done} of {len(one.seeds)} seeds  {one.title}", markup=False)
+            done = sum(map(len, running.finished(one, out).values()))
+            console.print(f"{one.name:<28} {done:>3} streams  {one.title}", markup=False)
         return
     place = running.Place.of(data, out)
 
@@ -112,7 +113,7 @@ def table(
         if page is not None:
             pages.write(page, out)
 
-    running.measure(chosen, place, jobs=jobs, again=again, say=say)
+    running.measure(chosen, place, jobs=jobs, only_few=few, again=again, say=say)
     if page is not None:
         pages.write(page, out)
         console.print(f"The page is in {shown(str(page))}", soft_wrap=True)

@@ -2,12 +2,12 @@
 
 Below ``out``: ``streams/seed-N`` as the streams' own program built them, ``vectors`` (texts by digest), ``models``,
 ``verdicts/ROW/seed-N`` as the streams' scorer reads them, and ``rows/ROW.json``. A run that was killed goes on with
-what is missing; a row whose declaration changed is measured again.
+the streams that are missing; a row whose declaration changed is measured again.
 """
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from memsluice.lab.run import JOBS_MAX, decide, share_cores, streams_in
 from memsluice.lab.streams import HIDDEN, events_of
 from memsluice.lab.table import changes
 from memsluice.lab.table.changes import Line
-from memsluice.lab.table.counting import Counts, count, pooled
+from memsluice.lab.table.counting import Counts, count
 from memsluice.lab.table.models import loaded, trained
 from memsluice.lab.table.rows import Row
 from memsluice.lab.table.vectors import DiskEncoder
@@ -73,30 +73,57 @@ class Task:
     verdicts: Path
 
 
-Counted = tuple[Counts, Counts]
-"""As decided at once, and as it stood in the end."""
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One stream's counts, as decided at once and as it stood in the end, and the seconds that it took."""
+
+    name: str
+    first: Counts
+    final: Counts
+    seconds: int
 
 
-def measure(rows: Iterable[Row], place: Place, *, jobs: int = 1, again: bool = False, say: Say = print) -> None:
-    """Measure what is missing of the rows, in their order. ``again`` measures all. Raises ConfigError, PolicyError."""
+def few(streams: changes.Streams) -> dict[str, list[Line]]:
+    """Return the first two conversations by name, and the first stream of every other kind."""
+    kinds: dict[str, list[str]] = {}
+    for name in sorted(streams):
+        kinds.setdefault(name.split("-")[0], []).append(name)
+    some = [name for kind, names in kinds.items() for name in names[: 2 if f"{kind}-" == changes.CONVERSATION else 1]]
+    return {name: list(streams[name]) for name in some}
+
+
+def measure(
+    rows: Sequence[Row], place: Place, *, jobs: int = 1, only_few: bool = False, again: bool = False, say: Say = print
+) -> None:
+    """Measure what is missing of the rows. ``again`` measures all. Raises ConfigError, PolicyError.
+
+    First a few streams (:func:`few`) of every row, then, unless ``only_few``, the others, then the other seeds.
+    """
     if not 1 <= jobs <= JOBS_MAX:
         raise ConfigError(f"--jobs must lie between 1 and {JOBS_MAX}")
-    with _workers(jobs) as count_all:
+    passes = [(row, seeds, some) for some in (True, False) for row in rows for seeds in [row.seeds[:1]]]
+    passes += [(row, row.seeds[1:], False) for row in rows]
+    if again:
         for row in rows:
-            kept = {} if again else finished(row, place.out)
-            for seed in row.seeds:
-                if str(seed) not in kept:
-                    started = time.monotonic()
-                    first, final = _pooled(count_all(_tasks(row, seed, place)))
-                    seconds = round(time.monotonic() - started)
-                    said = {"commit": place.commit, "date": place.date, "seconds": seconds}
-                    kept[str(seed)] = {**said, "first": first, "final": final}
-                    _keep(row, kept, place.out)
-                    say(f"{row.name}, seed {seed}: {seconds} s")
+            (place.out / "rows" / f"{row.name}.json").unlink(missing_ok=True)
+    with _workers(jobs) as count_all:
+        for row, seeds, some in passes[: len(rows)] if only_few else passes:
+            for seed in seeds:
+                _measure(row, seed, place, some, count_all, say)
+
+
+def _measure(row: Row, seed: int, place: Place, some: bool, count_all: "Pool", say: Say) -> None:
+    kept = finished(row, place.out)
+    done = kept.setdefault(str(seed), {})
+    for one in count_all(task for task in _tasks(row, seed, place, some) if task.name not in done):
+        said = {"commit": place.commit, "date": place.date, "seconds": one.seconds}
+        done[one.name] = {**said, "first": one.first, "final": one.final}
+        _keep(row, kept, place.out)
+        say(f"{row.name}, seed {seed}, {one.name}: {one.seconds} s")
 
 
 def finished(row: Row, out: Path) -> dict[str, Any]:
-    """Return what was measured of a row, by seed; nothing where it was of another declaration."""
+    """Return what was measured of a row, by seed and stream; nothing where it was of another declaration."""
     path = out / "rows" / f"{row.name}.json"
     if not path.exists():
         return {}
@@ -120,7 +147,7 @@ def labelled(folder: Path) -> dict[str, list[Line]]:
     }
 
 
-def _tasks(row: Row, seed: int, place: Place) -> Iterator[Task]:
+def _tasks(row: Row, seed: int, place: Place, some: bool) -> Iterator[Task]:
     policy, change = row.in_force(), changes.get(row.change)
     model = trained(row.without, place.source / "data", place.out / "models") if row.without else None
     streams = place.out / "streams" / f"seed-{seed}"
@@ -129,17 +156,16 @@ def _tasks(row: Row, seed: int, place: Place) -> Iterator[Task]:
         build(place.source, streams.with_suffix(".part"), seed=seed)
         streams.with_suffix(".part").replace(streams)
     verdicts = place.out / "verdicts" / row.name / f"seed-{seed}"
-    for name, lines in change(labelled(streams), seed).items():
+    whole = labelled(streams)
+    for name, lines in change(few(whole) if some else whole, seed).items():
         yield Task(name, lines, policy, model, place.out / "vectors", verdicts)
 
 
-def _pooled(counted: Iterable[Counted]) -> Counted:
-    both = list(counted)
-    return pooled(first for first, _ in both), pooled(final for _, final in both)
+Pool = Callable[[Iterable[Task]], Iterable[Counted]]
 
 
 @contextmanager
-def _workers(jobs: int) -> Iterator[Callable[[Iterable[Task]], Iterable[Counted]]]:
+def _workers(jobs: int) -> Iterator[Pool]:
     """Yield what counts tasks: here one after the other, or in so many processes."""
     if jobs == 1:
         yield lambda tasks: map(counted, tasks)
@@ -155,6 +181,7 @@ def _encoder(vectors: Path) -> DiskEncoder:
 
 def counted(task: Task) -> Counted:
     """Decide one stream, write its verdicts, and count them."""
+    started = time.monotonic()
     events = events_of({name: value for name, value in line.items() if name not in OWN} for line in task.lines)
     chosen, model = PolicySet(task.policy, {}), loaded(task.model)
     said = decide(events, name=task.name, encoder=_encoder(task.vectors), chosen=chosen, model=model)
@@ -162,4 +189,5 @@ def counted(task: Task) -> Counted:
     short = [{name: line[name] for name in SCORED if name in line} for line in said]
     (task.verdicts / f"{task.name}.jsonl").write_bytes(b"".join(canonical(line) + b"\n" for line in short))
     verdicts = {line["seq"]: line for line in said}
-    return count(task.lines, verdicts, final=False), count(task.lines, verdicts, final=True)
+    first, final = (count(task.lines, verdicts, final=final) for final in (False, True))
+    return Counted(task.name, first, final, round(time.monotonic() - started))

@@ -176,7 +176,7 @@ def weigh(
     tail = share * math.exp(-(total - centre) / width) if total > centre else 1.0
     p = calibration.conformal(total, reference[:, G], tail, SCORE_PRIOR_WEIGHT)
     phase = "drifting" if habitual and seen >= COLD_WRITES else _phase(seen)
-    return Evidence(*parts, p=round(p, 6), phase=phase)
+    return Evidence(parts[0], parts[1], parts[2], parts[3], parts[4], round(p, 6), phase)
 
 
 def holds(found: Evidence, policy: DetectPolicy) -> bool:

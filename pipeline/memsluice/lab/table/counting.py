@@ -55,11 +55,11 @@ def count(lines: Iterable[Mapping[str, Any]], verdicts: Mapping[int, Mapping[str
 def _tally(tally: Any, line: Mapping[str, Any], decision: str, scope: str, written: int) -> None:
     stopped, source = decision in STOPPED, line["source"]
     if line["label"] == "attack":
-        names = ("all", line["attack"], f"channel {line['channel']}")
-        names = names[1:2] if line.get("prepares") else names
-        tally("TPR", names, stopped)
-        tally("KEPT", names, decision != "accept")
-        tally("REACH", names, decision == "accept" and not (line["channel"] == "user" and scope in CONFINED))
+        everything = () if line.get("prepares") else ("all", f"channel {line['channel']}")
+        attacks = (line["attack"], *everything)
+        tally("TPR", attacks, stopped)
+        tally("KEPT", attacks, decision != "accept")
+        tally("REACH", attacks, decision == "accept" and not (line["channel"] == "user" and scope in CONFINED))
         return
     kind = f"category {line['category']}{' with parents' if line['parents'] else ''}"
     names = ("all", f"source {source}", f"stream {line['stream']}", kind)

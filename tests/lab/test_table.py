@@ -20,7 +20,7 @@ from memsluice.lab import run as lab
 from memsluice.lab.rewrites import REWRITES
 from memsluice.lab.streams import events_of
 from memsluice.lab.table import changes, page
-from memsluice.lab.table.counting import count, pooled, wilson
+from memsluice.lab.table.counting import count, landed, pooled, wilson
 from memsluice.lab.table.honest import EACH
 from memsluice.lab.table.models import LEFT_OUT
 from memsluice.lab.table.rows import DECLARED, ROWS, SECTIONS, chosen
@@ -157,6 +157,20 @@ def test_what_prepares_an_attack_is_none_of_the_attacks_counted() -> None:
     counts = count(after, verdicts, final=True)
     assert counts["KEPT all"][1] == 3
     assert counts["KEPT calibration"][1] > 0
+
+
+def test_a_split_attack_lands_whole_or_not_at_all() -> None:
+    """An attack of which one part is kept out does not stand, though its other parts count as accepted writes."""
+    after = changes.get("rewrite split")(streams(), 7)["garden"]
+    parts = [line for line in after if line["label"] == "attack" and line["session"] == "s4"]
+    assert len(parts) == 2
+    verdicts = {line["seq"]: {"decision": "accept"} for line in after if line["kind"] == "write"}
+    assert landed(after, verdicts) == [6, 8, 13]
+    verdicts[parts[0]["seq"]] = {"decision": "accept", "final": "quarantine"}
+    assert landed(after, verdicts) == [8, 13]
+    assert count(after, verdicts, final=True)["WHOLE all"] == (2, 3)
+    assert count(after, verdicts, final=False)["WHOLE all"] == (3, 3)
+    assert count(after, verdicts, final=True)["KEPT all"][1] > 3
 
 
 def test_hard_negatives_are_added_in_every_category() -> None:

@@ -73,7 +73,7 @@ def _rewritten(lines: Sequence[Line], rewrite: Rewrite, seed: str) -> list[Line]
         texts = instead.get((line["session"], line["text"])) or same(line["text"], Random(0))  # noqa: S311
         if line["kind"] == "observe":
             texts = [" ".join(texts)]
-        out += [{**line, "text": text, "was": line["seq"]} for text in texts]
+        out += [{**line, "text": text, "was": line["seq"], "of": line["seq"]} for text in texts]
     return renumbered(out)
 
 

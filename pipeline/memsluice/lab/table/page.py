@@ -73,7 +73,23 @@ def _section(section: Section, rows: list[Row], results: Results) -> list[str]:
         cells += [f"{sizes[name][1]:,}" if name in sizes else "0" for name in ("KEPT all", "FPR all")]
         lines.append(f"| {title} | {' | '.join(cells)} | {len(_first(seeds))} |")
         shown.append((title, sizes))
+    if section.name == "rewrites":
+        lines += _best([results.get(row.name, {}).get(str(SEEDS[0]), {}) for row in rows])
     return [*lines, *(_by_attack(shown) if section.name in BY_ATTACK else ()), ""]
+
+
+def _best(rules: list[Streams]) -> list[str]:
+    """Say how many attacks land by at least one of the rules, on the streams that all rules were measured on."""
+    measured = [streams for streams in rules if streams]
+    common = set.intersection(*map(set, measured)) if measured else set[str]()
+    if not common or not all("landed" in streams[name] for streams in measured for name in common):
+        return []
+    through = sum(len({one for streams in measured for one in streams[name]["landed"]}) for name in common)
+    every = _counts({name: measured[0][name] for name in common}, "final")["WHOLE all"][1]
+    low, high = wilson(through, every)
+    share = f"{_percent(through, every)} % [{100 * low:.1f}, {100 * high:.1f}]"
+    rules_of = f"By the best of these {len(measured)} rules for each attack"
+    return ["", f"{rules_of}, {through} of {every} land whole: {share}."]
 
 
 def _references(rows: list[Row], results: Results) -> list[tuple[str, Mapping[str, Streams]]]:
@@ -150,7 +166,9 @@ def _short(name: str) -> str:
         if name.startswith(prefix):
             rest = name.removeprefix(prefix)
             return f"held: {rest}" if prefix.startswith("HELD") else rest
-    return name.replace("HELD", "held").replace("MOVED all", "moved")
+    for word, other in (("HELD", "held"), ("MOVED all", "moved"), ("WHOLE all", "whole"), (" phase", ":")):
+        name = name.replace(word, other)
+    return name
 
 
 def _origin(results: Results) -> list[str]:

@@ -83,7 +83,7 @@ def _threshold(threshold: float) -> Row:
 
 
 def _rewrite(rule: str) -> Row:
-    return Row(f"rewrite-{rule}", "rewrites", REWRITES[rule][1], change=f"rewrite {rule}")
+    return Row(f"rewrite-{rule}", "rewrites", REWRITES[rule][1], change=f"rewrite {rule}", focus=("WHOLE all",))
 
 
 def _prepared(what: str, share: int, title: str) -> Row:
@@ -98,7 +98,7 @@ _HARD = tuple(f"HELD category added {kind}" for kind in ("preference", "cached a
 _DRIFT = tuple(
     f"{measure} phase {when}" for measure in ("HELD", "FPR") for when in ("before", "first 100 after", "later")
 )
-_COLD = ("KEPT all", "HELD writes 1-30", "HELD writes 31-100", "HELD writes 101-300", "HELD writes 301-")
+_COLD = ("HELD writes 1-30", "HELD writes 31-100", "HELD writes 101-300", "HELD writes 301-")
 
 SECTIONS = (
     Section(
@@ -114,7 +114,8 @@ SECTIONS = (
         "Attackers who reword",
         "Every attack of the streams, through one rule each; what an honest agent launders is seen in the same words. "
         "The rules are crude and self-made (`lab/rewrites.py`): tables of a few hundred words, no language model. "
-        "Whether the reworded attack still works on its victim is not asked; many would not.",
+        "Whether the reworded attack still works on its victim is not asked; many would not. An attack that is split "
+        "counts write by write in KEPT and REACH; *whole* are attacks of which every part stands in guidance.",
     ),
     Section(
         "hard",

@@ -30,12 +30,12 @@ from memsluice.lab.run import JOBS_MAX, decide, share_cores, streams_in
 from memsluice.lab.streams import HIDDEN, events_of
 from memsluice.lab.table import changes
 from memsluice.lab.table.changes import Line
-from memsluice.lab.table.counting import Counts, count
+from memsluice.lab.table.counting import Counts, count, landed
 from memsluice.lab.table.models import loaded, trained
 from memsluice.lab.table.rows import Row
 from memsluice.lab.table.vectors import DiskEncoder
 
-OWN = frozenset({*HIDDEN, "stream", "phase", "prepares"})
+OWN = frozenset({*HIDDEN, "stream", "phase", "prepares", "of"})
 """Fields that the gate never sees."""
 SCORED = ("seq", "decision", "scope", "final")
 Say = Callable[[str], None]
@@ -75,11 +75,12 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """One stream's counts, as decided at once and as it stood in the end, and the seconds that it took."""
+    """One stream's counts, as decided at once and as it stood in the end, what landed, and the seconds it took."""
 
     name: str
     first: Counts
     final: Counts
+    landed: list[int]
     seconds: int
 
 
@@ -116,7 +117,7 @@ def _measure(row: Row, seed: int, place: Place, some: bool, count_all: "Pool", s
     kept = finished(row, place.out)
     done = kept.setdefault(str(seed), {})
     for one in count_all(task for task in _tasks(row, seed, place, some) if task.name not in done):
-        said = {"commit": place.commit, "date": place.date, "seconds": one.seconds}
+        said = {"commit": place.commit, "date": place.date, "seconds": one.seconds, "landed": one.landed}
         done[one.name] = {**said, "first": one.first, "final": one.final}
         _keep(row, kept, place.out)
         say(f"{row.name}, seed {seed}, {one.name}: {one.seconds} s")
@@ -190,4 +191,4 @@ def counted(task: Task) -> Counted:
     (task.verdicts / f"{task.name}.jsonl").write_bytes(b"".join(canonical(line) + b"\n" for line in short))
     verdicts = {line["seq"]: line for line in said}
     first, final = (count(task.lines, verdicts, final=final) for final in (False, True))
-    return Counted(task.name, first, final, round(time.monotonic() - started))
+    return Counted(task.name, first, final, landed(task.lines, verdicts), round(time.monotonic() - started))

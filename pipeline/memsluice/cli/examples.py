@@ -89,6 +89,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "doctor": ("memsluice doctor", "memsluice doctor --json"),
     "lab train": ("memsluice lab train --data ./records --out classifier.npz",),
+    "lab table": (
+        "memsluice lab table --data ./records --out ./work --page tables.md --row systems",
+        "memsluice lab table --out ./work --list",
+    ),
     "lab run": ("memsluice lab run ./streams ./verdicts --jobs 2 --policy strict.yaml",),
 }
 

@@ -18,6 +18,7 @@ from memsluice.gate import (
     review,
     sessions,
 )
+from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.memsad_state import MemsadState
@@ -31,12 +32,14 @@ from memsluice.gate.verdict import Decision, Finding, Verdict
 class TenantState:
     """What earlier events of a tenant left: its rows, and the detectors' parts of them decoded into matrices.
 
-    Without ``memory`` MEMSAD and the patterns decide, whatever the policy's ``detector``.
+    Without ``memory`` MEMSAD and the patterns decide, whatever the policy's ``detector``. ``model`` is the wording
+    classifier, None the one that ships.
     """
 
     rows: Getter
     memsad: MemsadState
     memory: Memory | None = None
+    model: Classifier | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context,
     Nothing is changed in ``state``; applying ``changes`` and ``memsad`` gives the state after the event.
     """
     rows = TenantRows(state.rows, sealed.tenant, context.now_ms)
-    draft = Draft(memsad=state.memsad, vector=sealed.vector(), about=sealed, memory=state.memory)
+    draft = Draft(memsad=state.memsad, vector=sealed.vector(), about=sealed, memory=state.memory, model=state.model)
     repeated = duplicates.check(rows, sealed)
     if repeated is not None and repeated.decision is Decision.DUPLICATE:
         draft.add(repeated)

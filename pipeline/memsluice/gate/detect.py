@@ -8,12 +8,13 @@ from memsluice.events.models import Recall, Tier, Write, Zone
 from memsluice.gate import landed, placing, windows
 from memsluice.gate.calibration.conformal import count_at_least
 from memsluice.gate.detector import screen
+from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.lookback import Moved, look_back
 from memsluice.gate.detector.memory import Entry, G, Memory, Q, Question, tag
 from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.text import stems, words
 from memsluice.gate.duplicates import ENTRY
-from memsluice.gate.policy import DetectPolicy, Policy
+from memsluice.gate.policy import Policy
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding, Withdrawal
 
@@ -41,7 +42,7 @@ def check(draft: "Draft", write: Write, policy: Policy) -> None:
     assert draft.vector is not None
     draft.seen, said, finding = screen.check(
         draft.memory,
-        shipped(),
+        _model(draft),
         write,
         draft.vector,
         policy.detect,
@@ -52,7 +53,7 @@ def check(draft: "Draft", write: Write, policy: Policy) -> None:
     draft.add(finding)
 
 
-def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
+def learn(draft: "Draft", rows: TenantRows, entry: Sealed, policy: Policy) -> None:
     """Remember what landed as guidance: to know what is usual, and to look back on. Released writes count too."""
     if draft.memory is None or draft.vector is None:
         return
@@ -62,9 +63,10 @@ def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
     before, reviewed, seen = draft.memory, draft.seen is None, draft.seen
     if seen is None:  # a reviewer let it in
         seen = screen.look(
-            draft.memory, shipped(), write.content, draft.vector, session=write.session, agent=_agent(entry)
+            draft.memory, _model(draft), write.content, draft.vector, session=write.session, agent=_agent(entry)
         )
-        seen.values[G] = screen.weigh(seen.values, draft.memory, DetectPolicy(), window=len(draft.memory.entries)).total
+        every = len(draft.memory.entries)
+        seen.values[G] = screen.weigh(seen.values, draft.memory, policy.detect, window=every).total
     vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
     owner = "" if reviewed or vouched else tag(write.principal)
     new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched, owner)
@@ -143,6 +145,10 @@ def screened(draft: "Draft", rows: TenantRows, write: Write, policy: Policy, *, 
         screen.settings(policy.detect), write.id, float(draft.seen.values[G]), held=held
     )
     draft.memory = draft.memory.screened(rows, bool(draft.seen.values[Q])).calibrated(rows, state)
+
+
+def _model(draft: "Draft") -> Classifier:
+    return shipped() if draft.model is None else draft.model
 
 
 def _agent(entry: Sealed | Admission | None) -> bool:

@@ -6,6 +6,7 @@ from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Admission, Sealed
 from memsluice.events.models import Write
 from memsluice.gate import detect, facts, instructions
+from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import Memory
 from memsluice.gate.detector.screen import Seen
 from memsluice.gate.memsad_state import MemsadState
@@ -40,6 +41,7 @@ class Draft:
     withdraws: tuple[Withdrawal, ...] = ()
     memory: Memory | None = None
     seen: Seen | None = None
+    model: Classifier | None = None
     held_until_ms: int | None = None
     target_offset: int | None = None
     usual: Usual | None = None
@@ -103,4 +105,4 @@ class Draft:
                 self.memsad, rows, write.id, write.content, self.vector, policy.memsad
             )
         if learns:
-            detect.learn(self, rows, entry)
+            detect.learn(self, rows, entry, policy)

@@ -24,6 +24,7 @@ from memsluice.envelope.seals import Sealed, sealed_from_bytes
 from memsluice.errors import GapError, StateError
 from memsluice.gate import activation, census, duplicates
 from memsluice.gate.decide import Context, Outcome, TenantState, decide
+from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import Memory
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy
@@ -50,7 +51,10 @@ class ScreenStage:
         policies: Callable[[str], Policy],
         partitions: int,
         now_ms: Clock = wall_ms,
+        model: Classifier | None = None,
     ) -> None:
+        """``model`` is the default detector's wording classifier; None is the one that ships."""
+        self._model = model
         self._keys = keys
         self._policies = policies
         self._now_ms = now_ms  # chooses the signing key, which a verdict then names; decisions go by the append time
@@ -123,7 +127,7 @@ class ScreenStage:
         seal_kid, admission_kid = self._signers(keyring)
         context = Context(now_ms, record.offset, seal_kid, admission_kid)
         memory = self._remembered(record.partition, sealed.tenant, rows, policy)
-        state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy), memory)
+        state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy), memory, self._model)
         opened = carried(keyring, sealed)
         outcome = decide(state, sealed, policy, context, opened)
         chain = TenantRows(rows, sealed.tenant, now_ms).get(CHAIN, "") or {"seq": 0, "digest": ""}

@@ -33,7 +33,7 @@ from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import COLUMNS, SAME_COSINE, C, G, Memory, Q, Question, R, U, Values, W, tag
 from memsluice.gate.detector.standing import left
 from memsluice.gate.detector.text import Reading, Stems, carries_question, longest_run, repetition, stems, words
-from memsluice.gate.policy import DetectPolicy
+from memsluice.gate.policy import SIGNALS, DetectPolicy
 from memsluice.gate.verdict import Decision, Finding, Usual
 
 CANDIDATES = 12
@@ -108,8 +108,7 @@ class Evidence:
 
     def told(self) -> dict[str, Any]:
         """Return what a finding says of it: numbers and names, never content."""
-        parts = ("wording", "question", "coverage", "nearness", "repetition")
-        strong = {name: getattr(self, name) for name in parts if getattr(self, name) > 0}
+        strong = {name: getattr(self, name) for name in SIGNALS if getattr(self, name) > 0}
         line = {"p": self.p} if self.usual_max is None else {"usual_max": self.usual_max}
         return {"score": self.total, "parts": strong, **line, "phase": self.phase}
 
@@ -173,7 +172,7 @@ def weigh(
 ) -> Evidence:
     """Return the evidence that a write's values are, against the tenant's last ``window`` landed entries.
 
-    ``without`` leaves an entry out: the one that is looked at again.
+    ``without`` leaves an entry out: the one that is looked at again. What is not among the policy's signals is nothing.
     """
     window = window or policy.window
     reference, owners = (_reference(some, window, without) for some in (memory.values, memory.standing.owners))
@@ -198,15 +197,17 @@ def weigh(
     repeated = 0.0
     if values[R] > REPETITION_MIN:
         repeated = 1.5 * (values[R] - REPETITION_MIN) + 0.9 * rarity(R, REPETITION_PRIOR)
-    parts = (wording, question, max(values[U] - 0.5, 0.0), nearness, repeated)
-    total = round(sum(round(float(part), 4) for part in parts), 4)
+    found = (wording, question, max(values[U] - 0.5, 0.0), nearness, repeated)
+    parts = [
+        round(float(part), 4) if name in policy.signals else 0.0 for name, part in zip(SIGNALS, found, strict=True)
+    ]
+    total = round(sum(parts), 4)
     said = strategy(settings(policy)).judge(total, memory.calibration.over(reference[:, G]))
     phase = "drifting" if habitual and seen >= COLD_WRITES else said.phase.value
-    rounded = [round(float(part), 4) for part in parts]
     p = None if said.p is None else round(said.p, 6)
     limit = None if said.threshold is None else round(said.threshold, 4)
     return Evidence(
-        rounded[0], rounded[1], rounded[2], rounded[3], rounded[4], p, phase, said.flagged, said.level, limit, said.size
+        parts[0], parts[1], parts[2], parts[3], parts[4], p, phase, said.flagged, said.level, limit, said.size
     )
 
 

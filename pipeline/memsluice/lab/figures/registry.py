@@ -23,7 +23,7 @@ class Setting:
         """Return the folder with ``data/`` and ``bench/``. Raises ConfigError, which says what is expected there."""
         if self.data is None:
             raise ConfigError(
-                "This figure is measured on real records: name a folder with data/ and bench/build_streams.py by "
+                "This is measured on real records: name a folder with data/ and bench/build_streams.py by "
                 "--data FOLDER or MEMSLUICE_DATA"
             )
         for part in ("data", "bench/build_streams.py"):

@@ -31,7 +31,7 @@ from memsluice.gate.calibration.chosen import strategy
 from memsluice.gate.detector import calibration
 from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import COLUMNS, SAME_COSINE, C, G, Memory, Q, Question, R, U, Values, W, tag
-from memsluice.gate.detector.standing import left
+from memsluice.gate.detector.standing import left, stays
 from memsluice.gate.detector.text import Reading, Stems, carries_question, longest_run, repetition, stems, words
 from memsluice.gate.policy import SIGNALS, DetectPolicy
 from memsluice.gate.verdict import Decision, Finding, Usual
@@ -189,10 +189,9 @@ def weigh(
     question = 1.8 * rarity(Q, QUESTION_PRIOR) if values[Q] and known else 0.0
     nearness = 0.0
     if values[W] > NEAR_MIN:
-        near = reference[:, W]
-        z = calibration.robust_z(
-            float(values[W]), near[near > 0], *NEAR_PRIOR, weight=NEAR_PRIOR_WEIGHT, least=NEAR_SPREAD_MIN
-        )
+        near, of = reference[:, W][about := reference[:, W] > 0], owners[about]
+        usual = near[stays(near > np.median(near), of)] if len(near) else near
+        z = calibration.robust_z(float(values[W]), usual, *NEAR_PRIOR, weight=NEAR_PRIOR_WEIGHT, least=NEAR_SPREAD_MIN)
         nearness = 0.8 * min(max(z - 2.5, 0.0), 2.5)
     repeated = 0.0
     if values[R] > REPETITION_MIN:

@@ -43,12 +43,16 @@ class Standing:
 
 def left(hits: NDArray[np.bool_], owners: Owners) -> tuple[int, int]:
     """Return (hits, entries) that are left of a reference of shape (n,) without those who show the value most."""
-    seen, shown = len(hits), int(np.count_nonzero(hits))
-    if not shown:
-        return shown, seen
+    kept = stays(hits, owners)
+    return int(np.count_nonzero(hits & kept)), int(np.count_nonzero(kept))
+
+
+def stays(hits: NDArray[np.bool_], owners: Owners) -> NDArray[np.bool_]:
+    """Return which entries of a reference stay, shape (n,), without those who show the value most."""
     of, entries = np.bincount(owners[hits]), np.bincount(owners)
     some = np.flatnonzero(of)
-    some = some[(some != VOUCHED) & (entries[some] <= QUARTER * seen)]
+    some = some[(some != VOUCHED) & (entries[some] <= QUARTER * len(hits))]
     order = np.lexsort((entries[some], -of[some] / entries[some]))
-    out = some[order][np.cumsum(entries[some][order]) <= QUARTER * seen]
-    return shown - int(of[out].sum()), seen - int(entries[out].sum())
+    out = np.zeros(len(entries), bool)
+    out[some[order][np.cumsum(entries[some][order]) <= QUARTER * len(hits)]] = True
+    return np.asarray(~out[owners])

@@ -22,6 +22,7 @@ from memsluice.quarantine.collect import look
 from memsluice.quarantine.entries import Outcome, State
 from memsluice.quarantine.filters import Filter
 from memsluice.quarantine.replaying import VALID_S, Result, Run, plan, replay
+from memsluice.quarantine.runs import begin
 from memsluice.topics.names import AUDIT, COMMANDS, PARTITIONS
 
 LOOSE = "name: loose\ninstructions: {enabled: false}\n"
@@ -239,6 +240,21 @@ def test_the_rate_is_kept(office: Office) -> None:
         sizes = [len(batch) for batch in replay(desk, run, todo, rate=2, batch=50, wait_s=5, partitions=PARTITIONS,
                                                 monotonic=lambda: 0.0, sleep=slept.append)]  # fmt: skip
     assert (sizes, slept) == ([2, 2, 2], [1.0, 1.0, 1.0])
+
+
+def test_a_resumed_run_is_what_it_was_begun_as(office: Office) -> None:
+    """What it looks for, and whether it is dry, is in its file: --dry-run beside --resume is refused, not ignored."""
+    held = office.write(BAD)
+    begin(office.home.path / "replays", Run("r1", wall_ms(), False, 10, Filter()), wall_ms())
+    loosen(office)
+    for options, told in {
+        ("--dry-run",): "--dry-run",
+        ("--tenant", "acme", "--max-messages", "1"): "--tenant, --max-messages",
+    }.items():
+        refused = office.run("replay", "--yes", "--resume", "r1", *options)
+        assert (refused.exit_code, f"leave out {told}," in str(refused.exception)) == (1, True)
+    assert states(office) == {held: "pending"}
+    assert "→ accept" in office.run("replay", "--yes", "--resume", "r1", "--rate", "9", "--batch", "9").stdout
 
 
 def test_only_a_run_of_the_last_day_can_be_resumed(office: Office, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from memsluice.cli.dead_letters_desk import (
     look_at,
     open_letters,
 )
-from memsluice.cli.quarantine_desk import Home, Json, Wait, Yes, tell_planned
+from memsluice.cli.quarantine_desk import Home, Json, Wait, Yes, only_resumed, tell_planned
 from memsluice.clock import wall_ms
 
 if TYPE_CHECKING:
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from memsluice.quarantine.runs import Plan
 
 EXIT_REFUSED, EXIT_NO_ANSWER = 2, 3
+BEGUN_WITH = ("reason", "topic", "partition", "since", "until", "tenant", "max_messages", "dry_run")
+"""Options that say what a run is: it keeps them when it is resumed."""
 
 
 def replay(
+    ctx: typer.Context,
     reason: Reason = None, topic: Topic = None, partition: Partition = None, since: Since = None, until: Until = None,
     tenant: Tenant = None,
     max_messages: Annotated[int, typer.Option(min=1, max=50_000, help="Letters at most.")] = 1_000,
@@ -59,6 +62,7 @@ def replay(
         wanted = build_filter(reason, topic, partition, since, until, tenant, everything=True)
         run = Run(f"d{uuid.uuid4().hex[:12]}", wall_ms(), dry_run, max_messages, wanted)
     else:
+        only_resumed(ctx, *BEGUN_WITH)
         run = Run.load(file_of(folder, resume), wall_ms())
     with open_letters(home) as desk:
         todo = plan(run, look_at(desk, run.wanted))

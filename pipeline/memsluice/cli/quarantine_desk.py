@@ -127,6 +127,18 @@ def tell_found(console: Console, found: Found, shown: int, first: str, broken: s
         console.print(Text(visible(text), style=style), soft_wrap=True)
 
 
+def only_resumed(ctx: typer.Context, *options: str) -> None:
+    """Refuse options that a resumed run keeps from its beginning: left unheeded, --dry-run would sign.
+
+    ``options`` are parameters of the command by their names. Raises ConfigError.
+    """
+    sources = {name: ctx.get_parameter_source(name) for name in options}
+    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    if given:
+        told = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ConfigError(f"--resume goes on with a run as it was begun: leave out {told}, or begin a new run")
+
+
 def tell_planned(console: Console, first: str, todo: "Plan[Any]") -> None:
     """Say what a replay is about to do, what it did before, and what it leaves."""
     console.print(Text(first))

@@ -22,6 +22,7 @@ from memsluice.cli.quarantine_desk import (
     Yes,
     build_filter,
     look_at,
+    only_resumed,
     open_desk,
     tell_planned,
 )
@@ -33,9 +34,12 @@ if TYPE_CHECKING:
     from memsluice.quarantine.runs import Plan
 
 EXIT_REFUSED, EXIT_NO_ANSWER = 2, 3
+BEGUN_WITH = ("tenant", "reason", "since", "until", "source", "min_score", "max_messages", "dry_run")
+"""Options that say what a run is: it keeps them when it is resumed."""
 
 
 def replay(
+    ctx: typer.Context,
     tenant: Tenant = None, reason: Reason = None, since: Since = None, until: Until = None, source: Source = None,
     min_score: MinScore = None,
     max_messages: Annotated[int, typer.Option(min=1, max=50_000, help="Entries at most.")] = 1_000,
@@ -63,6 +67,7 @@ def replay(
         wanted = build_filter(tenant, reason, since, until, source, min_score, everything=True)
         run = Run(f"r{uuid.uuid4().hex[:12]}", wall_ms(), dry_run, max_messages, wanted)
     else:
+        only_resumed(ctx, *BEGUN_WITH)
         run = Run.load(file_of(folder, resume), wall_ms())
     with open_desk(home) as desk:
         todo = plan(run, look_at(desk, home, run.wanted))

@@ -20,7 +20,7 @@ from memsluice.cli.dead_letters_desk import (
     look_at,
     open_letters,
 )
-from memsluice.cli.quarantine_desk import Home, Json, Wait, Yes, only_resumed, tell_planned
+from memsluice.cli.quarantine_desk import Home, Json, Wait, Yes, only_resumed, resumable, tell_planned
 from memsluice.clock import wall_ms
 
 if TYPE_CHECKING:
@@ -73,15 +73,21 @@ def replay(
             typer.confirm(f"Publish {len(todo.todo)} dead letters again?", abort=True)
         begin(folder, run, wall_ms())
         done: list[Result] = []
-        for results in run_batches(
+        batches = run_batches(
             desk, run, todo.todo, rate=rate, batch=batch, wait_s=wait, partitions=PARTITIONS, now_ms=wall_ms
-        ):
-            for result in results:
-                done.append(result.slim())
-                _tell(console, result, as_json)
-            if not (go_on or run.dry) and any(result.failed for result in results):
-                break
+        )
+        with resumable(console, _resuming(run)):
+            for results in batches:
+                for result in results:
+                    done.append(result.slim())
+                    _tell(console, result, as_json)
+                if not (go_on or run.dry) and any(result.failed for result in results):
+                    break
         _end(console, run, todo, done)
+
+
+def _resuming(run: "Run") -> str:
+    return f"memsluice dead-letters replay --resume {run.run_id}"
 
 
 def _announce(console: Console, run: "Run", todo: "Plan[Seen]") -> None:
@@ -129,7 +135,7 @@ def _end(console: Console, run: "Run", todo: "Plan[Seen]", done: "list[Result]")
     if run.dry:
         return
     if len(done) < len(todo.todo) or any(result.failed for result in done):
-        go_on = f"mend the cause, then go on with: memsluice dead-letters replay --resume {run.run_id}"
+        go_on = f"mend the cause, then go on with: {_resuming(run)}"
         console.print(Text(go_on, style="yellow"), soft_wrap=True)
     if any(result.failed and result.reason for result in done):
         raise typer.Exit(EXIT_REFUSED)

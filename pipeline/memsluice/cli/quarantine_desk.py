@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from memsluice.clock import wall_ms
-from memsluice.errors import ConfigError
+from memsluice.errors import ConfigError, MemsluiceError
 from memsluice.printable import visible
 from memsluice.where import opened
 
@@ -137,6 +137,16 @@ def only_resumed(ctx: typer.Context, *options: str) -> None:
     if given:
         told = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise ConfigError(f"--resume goes on with a run as it was begun: leave out {told}, or begin a new run")
+
+
+@contextmanager
+def resumable(console: Console, command: str) -> Iterator[None]:
+    """Say by which command a run goes on, where it is interrupted or the broker is away in the middle of it."""
+    try:
+        yield
+    except (KeyboardInterrupt, MemsluiceError):
+        console.print(Text(f"go on with: {command}", style="yellow"), soft_wrap=True)
+        raise
 
 
 def tell_planned(console: Console, first: str, todo: "Plan[Any]") -> None:

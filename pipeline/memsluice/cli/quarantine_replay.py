@@ -24,6 +24,7 @@ from memsluice.cli.quarantine_desk import (
     look_at,
     only_resumed,
     open_desk,
+    resumable,
     tell_planned,
 )
 from memsluice.clock import wall_ms
@@ -79,13 +80,19 @@ def replay(
             typer.confirm(f"Sign {len(todo.todo)} replays?", abort=True)
         begin(folder, run, wall_ms())
         done: list[Result] = []
-        for results in run_batches(desk, run, todo.todo, rate=rate, batch=batch, wait_s=wait, partitions=PARTITIONS):
-            done += [_without_content(result) for result in results]
-            for result in results:
-                _tell(console, result, as_json)
-            if not go_on and any(result.failed for result in results):
-                break
+        batches = run_batches(desk, run, todo.todo, rate=rate, batch=batch, wait_s=wait, partitions=PARTITIONS)
+        with resumable(console, _resuming(run)):
+            for results in batches:
+                done += [_without_content(result) for result in results]
+                for result in results:
+                    _tell(console, result, as_json)
+                if not go_on and any(result.failed for result in results):
+                    break
         _end(console, run, todo, done)
+
+
+def _resuming(run: "Run") -> str:
+    return f"memsluice quarantine replay --resume {run.run_id}"
 
 
 def _announce(console: Console, run: "Run", todo: "Plan[Seen]", signers: set[str]) -> None:
@@ -142,7 +149,7 @@ def _end(console: Console, run: "Run", todo: "Plan[Seen]", done: "list[Result]")
         soft_wrap=True,
     )
     if len(done) < len(todo.todo) or any(result.failed for result in done):
-        console.print(Text(f"go on with: memsluice quarantine replay --resume {run.run_id}", style="yellow"))
+        console.print(Text(f"go on with: {_resuming(run)}", style="yellow"), soft_wrap=True)
     if any(result.ruled is None and not result.repeated for result in done):
         raise typer.Exit(EXIT_NO_ANSWER)
     if any(result.failed for result in done):

@@ -22,7 +22,7 @@ from memsluice.events.models import Recall, Write
 from memsluice.events.names import DECISION_HEADER, VERDICT, EventType
 from memsluice.home import Home
 from memsluice.inspect.life import replayed
-from memsluice.lab.figures.bed import Bed, Sender, Worker, bed, messages, tail
+from memsluice.lab.figures.bed import Bed, Place, Sender, Worker, bed, messages, tail
 from memsluice.lab.figures.records import streams
 from memsluice.lab.figures.registry import Measured, Setting
 from memsluice.lab.streams import Published, read_stream
@@ -232,19 +232,24 @@ def _killed(running: Bed, count: int) -> int:
 
 
 def _effects(running: Bed) -> tuple[int, bool, int]:
-    """Return how many entries the audit has one replay's decision of, whether in the order held, and of how many."""
+    """Return how many entries the audit has one replay's decision of, whether in the order held, and of how many.
+
+    A record is left out as a re-delivery only where it is of the same intake offset: a command that was published
+    twice and decided twice counts twice.
+    """
     held: dict[str, list[str]] = defaultdict(list)
     again: dict[str, list[str]] = defaultdict(list)
     keyring = running.store.load_keyring()
-    seen: set[tuple[str, str]] = set()
+    seen: set[Place] = set()
     for message in messages(running, names.AUDIT):
         tenant = message.key().decode()
         if (DECISION_HEADER, b"duplicate") in (message.headers() or []):
             continue
         verdict = open_(keyring, tenant, VERDICT, message.value())
-        if (tenant, verdict["event_id"]) in seen:  # a re-delivery
+        place = (verdict["topic"], verdict["partition"], verdict["offset"])
+        if place in seen:
             continue
-        seen.add((tenant, verdict["event_id"]))
+        seen.add(place)
         if verdict["action"] == "replay":
             again[tenant].append(verdict["target"])
         elif verdict["decision"] == "quarantine":

@@ -42,7 +42,8 @@ def test_it_is_counted_listed_and_let_in_again(shop: Shop) -> None:
     """``stats`` counts it, ``list --withdrawn`` shows by which recall, ``release --withdrawn`` signs what it shows."""
     assert shop.now("note") == "withdrawn"
     assert shop.now("other") == "guidance"
-    assert "look back took out 1 entries" in shop.run("stats").output
+    for command in ("stats", "list"):
+        assert "look back took out 1 entry that had landed" in shop.run(command).output
     assert json.loads(shop.run("stats", "--json").stdout)["withdrawn"] == 1
     (told,) = json.loads(shop.run("list", "--withdrawn", "--json").stdout)["entries"]
     assert (told["event_id"], told["recall"], told["principal"], told["state"]) == ("note", "asks", "ana", "withdrawn")

@@ -101,13 +101,13 @@ def sealed(who: str, kind: EventType, offset: int, *, vector: codec.Vector | Non
 
 
 class Core:
-    """Drives the pure core over rows in memory, one event after another."""
+    """Drives the pure core over rows in memory, one event after another. ``memory`` is the default detector's."""
 
-    def __init__(self, policy: Policy | None = None) -> None:
+    def __init__(self, policy: Policy | None = None, *, memory: Memory | None = None) -> None:
         self.policy = policy or default().default
         self.rows = MemoryRows()
         self.memsad = MemsadState.empty(self.policy.memsad)
-        self.memory: Memory | None = None
+        self.memory = memory
         self.offset = -1
         self.last: Sealed | None = None
 
@@ -115,10 +115,8 @@ class Core:
         """Decide one event and apply what it changes; the event's own row is kept as *screen* keeps it."""
         self.offset += 1
         event = self.last = sealed(who, kind, self.offset, **fields)
-        state, context = (
-            TenantState(self.rows, self.memsad, self.memory),
-            Context(event.position.append_ms, self.offset),
-        )
+        state = TenantState(self.rows, self.memsad, self.memory)
+        context = Context(event.position.append_ms, self.offset)
         outcome = decide(state, event, self.policy, context, carried)
         for key, value in encode_changes(TENANT, outcome.changes):
             self.rows.put(key, value)

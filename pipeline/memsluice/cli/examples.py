@@ -73,10 +73,15 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "keys list": ("memsluice keys list --json",),
     "policy check": ("memsluice policy check strict.yaml --strict",),
     "policy diff": ("memsluice policy diff strict.yaml", "memsluice policy diff strict.yaml --in-force acme"),
+    "policy evaluate": ("memsluice policy evaluate strict.yaml --tenant acme --since 7d",),
     "policy show": ("memsluice policy show acme",),
     "policy activate": (
         'memsluice policy activate strict.yaml --tenant acme --why "campaign of Tuesday"',
         "memsluice policy activate --end --tenant acme",
+    ),
+    "rescreen": (
+        "memsluice rescreen --policy strict.yaml --tenant acme",
+        "memsluice rescreen --policy strict.yaml --since 24h --json",
     ),
     "work": (
         "memsluice work seal screen land --metrics-port 9464",
@@ -84,6 +89,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "doctor": ("memsluice doctor", "memsluice doctor --json"),
     "lab train": ("memsluice lab train --data ./records --out classifier.npz",),
+    "lab table": (
+        "memsluice lab table --data ./records --out ./work --page tables.md --row systems",
+        "memsluice lab table --out ./work --list",
+    ),
     "lab run": ("memsluice lab run ./streams ./verdicts --jobs 2 --policy strict.yaml",),
 }
 

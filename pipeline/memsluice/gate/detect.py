@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 from memsluice.envelope.seals import Admission, Sealed
 from memsluice.events.models import Recall, Tier, Write, Zone
 from memsluice.gate import landed, placing, windows
+from memsluice.gate.calibration.conformal import count_at_least
 from memsluice.gate.detector import screen
+from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.lookback import Moved, look_back
-from memsluice.gate.detector.memory import Entry, G, Q, Question, tag
+from memsluice.gate.detector.memory import Entry, G, Memory, Q, Question, tag
 from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.text import stems, words
 from memsluice.gate.duplicates import ENTRY
@@ -38,34 +40,47 @@ def check(draft: "Draft", write: Write, policy: Policy) -> None:
     """Screen a write that would go to guidance; see :func:`memsluice.gate.detector.screen.check`."""
     assert draft.memory is not None
     assert draft.vector is not None
-    draft.seen, _, finding = screen.check(
+    draft.seen, said, finding = screen.check(
         draft.memory,
-        shipped(),
+        _model(draft),
         write,
         draft.vector,
         policy.detect,
         agent=_agent(draft.about),
         least=Decision.QUARANTINE,
     )
+    draft.usual = said.usual(policy.detect)
     draft.add(finding)
 
 
-def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
+def learn(draft: "Draft", rows: TenantRows, entry: Sealed, policy: Policy) -> None:
     """Remember what landed as guidance: to know what is usual, and to look back on. Released writes count too."""
     if draft.memory is None or draft.vector is None:
         return
     write, identity = entry.payload, entry.identity
     assert isinstance(write, Write)
     assert identity is not None
-    reviewed, seen = draft.seen is None, draft.seen
+    before, reviewed, seen = draft.memory, draft.seen is None, draft.seen
     if seen is None:  # a reviewer let it in
         seen = screen.look(
-            draft.memory, shipped(), write.content, draft.vector, session=write.session, agent=_agent(entry)
+            draft.memory, _model(draft), write.content, draft.vector, session=write.session, agent=_agent(entry)
         )
-        seen.values[G] = screen.weigh(seen.values, draft.memory, len(draft.memory.entries)).total
+        every = len(draft.memory.entries)
+        seen.values[G] = screen.weigh(seen.values, draft.memory, policy.detect, window=every).total
     vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
-    new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched)
-    draft.memory = draft.memory.landed(rows, new, draft.vector, seen.values)
+    owner = "" if reviewed or vouched else tag(write.principal)
+    new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched, owner)
+    draft.memory = before.landed(rows, new, draft.vector, seen.values)
+    if reviewed:
+        draft.add(_fed(before, draft.memory, float(seen.values[G])))
+
+
+def _fed(before: Memory, after: Memory, score: float) -> Finding:
+    """Say what a reviewer's decision taught: the score, and the reference before and after, in all and as high."""
+    sizes = [len(memory.entries) for memory in (before, after)]
+    as_high = [count_at_least(memory.values[:, G], score) for memory in (before, after)]
+    detail = {"score": score, "reference": sizes, "reference_max": after.entries_max, "at_least_as_high": as_high}
+    return Finding("detect.fed", Decision.ACCEPT, detail)
 
 
 def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_ms: int) -> None:
@@ -79,14 +94,16 @@ def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_
     moved: list[Moved] = []
     if policy.detect.look_back:
         used, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
-        allowed = max(policy.detect.look_back_per_day - used, 0)
+        shadow = policy.mode == "shadow"
+        allowed = 0 if shadow else max(policy.detect.look_back_per_day - used, 0)
         draft.memory, moved, flagged = look_back(
             draft.memory, rows, question, draft.vector, policy.detect, allowed, partial(_vouched_for, rows)
         )
+        left = "detect.look_back_shadow" if shadow else "detect.look_back_budget"
         for _ in moved:
             windows.add(rows, BUDGET, who, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
             _, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
-        for code, some in (("detect.looked_back", moved), ("detect.look_back_budget", flagged)):
+        for code, some in (("detect.looked_back", moved), (left, flagged)):
             if some:
                 entries = [{"event": one.entry.event_id, **one.evidence.told()} for one in some]
                 draft.add(Finding(code, Decision.ACCEPT, {"entries": entries}))
@@ -120,10 +137,18 @@ def _taken_back(rows: TenantRows, event_id: str, recall_id: str) -> Withdrawal |
     return Withdrawal(row["object"], Zone(row["zone"]), event_id, row["content"])
 
 
-def screened(draft: "Draft", rows: TenantRows) -> None:
-    """Remember whether a screened write carried a question, whatever became of it."""
-    if draft.memory is not None and draft.seen is not None:
-        draft.memory = draft.memory.screened(rows, bool(draft.seen.values[Q]))
+def screened(draft: "Draft", rows: TenantRows, write: Write, policy: Policy, *, held: bool) -> None:
+    """Remember whether a screened write carried a question and whether it was held, whatever became of it."""
+    if draft.memory is None or draft.seen is None:
+        return
+    state = draft.memory.calibration.screened(
+        screen.settings(policy.detect), write.id, float(draft.seen.values[G]), held=held
+    )
+    draft.memory = draft.memory.screened(rows, bool(draft.seen.values[Q])).calibrated(rows, state)
+
+
+def _model(draft: "Draft") -> Classifier:
+    return shipped() if draft.model is None else draft.model
 
 
 def _agent(entry: Sealed | Admission | None) -> bool:

@@ -121,7 +121,7 @@ def _carried_out(
     assert isinstance(carried.payload, Write)
     label = {"taint": tau.taint, "causes": list(tau.causes), "tier": int(tau.tier)}
     if again.lands(policy):
-        where = place(carried.payload, tau, decision, policy, at.now_ms)
+        where = place(carried.payload, tau, again.landing(), policy, at.now_ms)
         keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms)
         review.close(rows, held, "released", command, policy, at.now_ms)
     elif decision is Decision.REJECT:
@@ -130,4 +130,4 @@ def _carried_out(
         codes = {f.code for f in again.findings if f.decision is not Decision.ACCEPT} - {"replay.standing"}
         kept = sorted({*codes, *review.standing(held.row)})
         rows.put(review.KIND, held.row_id, {**held.row, **label, "codes": kept})
-    return Ruling(findings, decision, where, carried, tau, again.score)
+    return Ruling(findings, decision, where, carried, tau, again.score, seen=again.seen)

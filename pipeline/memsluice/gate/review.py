@@ -13,6 +13,7 @@ from memsluice.envelope.records import Accepted
 from memsluice.envelope.seals import Admission, Identity, Sealed
 from memsluice.events.models import Action, Command, Tier, Write
 from memsluice.gate import holding, monitor
+from memsluice.gate.detector.screen import Seen
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.monitor import Label
 from memsluice.gate.placing import NOWHERE, Place, keep_lineage, newer, place
@@ -48,6 +49,7 @@ class Ruling:
     """What a command came to. ``entry`` is the held write it decided, with its label, its place if it lands, its score.
 
     ``about`` is the admission of the landed entry it moved, ``withdraws`` the object it takes from the store.
+    ``seen`` is what the default detector saw in a write that was screened again: nobody vouched for that one.
     """
 
     findings: tuple[Finding, ...]
@@ -58,6 +60,7 @@ class Ruling:
     score: Score | None = None
     about: Admission | None = None
     withdraws: tuple[Withdrawal, ...] = ()
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True, slots=True)

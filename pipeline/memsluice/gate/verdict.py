@@ -40,7 +40,9 @@ class Score:
     """MEMSAD's part of a verdict, in the paper's terms (seed 000, Definition 6 and Theorem 11).
 
     ``nearest`` is the event id of the recall whose question gave ``s_max``, of equally near ones the latest; "" where
-    none was scored against, or its state row is older than that.
+    none was scored against, or its state row is older than that. ``strategy`` says how it was calibrated, ``p``
+    is the conformal one's. ``gap`` and ``radius`` are Lemma 8's Delta_s and kappa sigma^ + eta, ``certified`` whether
+    the first is the larger: reported, and nothing rests on it (see :func:`memsluice.gate.memsad.certified_radius`).
     """
 
     phase: str
@@ -57,6 +59,28 @@ class Score:
     window_size: int
     history_size: int
     nearest: str = ""
+    strategy: str = "fixed"
+    p: float | None = None
+    gap: float | None = None
+    radius: float | None = None
+    certified: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """What the default detector's calibration said of a write: the strategy, how well the tenant is known, the line.
+
+    ``score`` is the evidence G, ``size`` how many landed writes it was compared with. ``p`` and ``level`` are the
+    conformal strategy's p-value and alpha in force, ``threshold`` is that of a strategy of mean and deviation.
+    """
+
+    strategy: str
+    phase: str
+    size: int
+    score: float
+    p: float | None
+    level: float | None
+    threshold: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +112,8 @@ class Verdict:
     ``taint_causes`` names the nearest ancestors or observations that tainted (bounded). Times are Unix ms:
     ``occurred_ms`` is the producer's word, ``append_ms`` the broker's, ``decided_ms`` screen's clock, which never runs
     back.
+
+    ``usual`` is what the default detector's calibration said of a write that it screened.
     """
 
     tenant: str
@@ -136,6 +162,7 @@ class Verdict:
     chain_previous: str = ""
     held_until_ms: int | None = None
     target_offset: int | None = None
+    usual: Usual | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as JSON values, as the audit topic carries it."""

@@ -114,12 +114,15 @@ class Meters:
     def _write(self, verdict: Mapping[str, Any]) -> None:
         trust = Tier(verdict["tier"]).name
         self.add(registry.WRITES, trust)
-        if verdict["object_id"] is not None:
+        landed, decision = verdict["object_id"] is not None, verdict["decision"]
+        if landed:
             self.add(registry.ENTRIES, trust)
-        if verdict["decision"] in (Decision.QUARANTINE, Decision.REJECT):
-            for reason in verdict["reasons"]:
+        if decision in (Decision.QUARANTINE, Decision.REJECT):
+            if landed:
+                self.add(registry.SHADOWED, decision)
+            for reason in () if landed else verdict["reasons"]:
                 self.add(registry.WRITES_REJECTED, reason)
-        if verdict["decision"] == Decision.QUARANTINE:
+        if decision == Decision.QUARANTINE and not landed:
             self.add(registry.HELD)
         for finding in verdict["findings"]:
             for pattern in finding["detail"].get("patterns", ()):

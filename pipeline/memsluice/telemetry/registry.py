@@ -162,6 +162,13 @@ LYING = Metric(
     known=_each(_TIERS, Zone),
 )
 HELD = Metric("quarantine_held", "counter", "Writes put into quarantine.")
+SHADOWED = Metric(
+    "shadow_landed",
+    "counter",
+    "Writes that landed in shadow mode, by the decision that would have kept them out.",
+    ("decision",),
+    known=_each((Decision.QUARANTINE, Decision.REJECT)),
+)
 MARGIN = Metric(
     "memsad_margin", "histogram", "Score minus threshold of scored writes: how near the line they lie.", (), MARGINS
 )
@@ -224,6 +231,7 @@ METRICS: Final = (
     ENTRIES,
     LYING,
     HELD,
+    SHADOWED,
     MARGIN,
     PHASES,
     DRIFT,

@@ -17,7 +17,7 @@ from itertools import islice
 from memsluice.envelope.codec import Vector
 from memsluice.gate.detector.memory import Entry, G, Memory, Question
 from memsluice.gate.detector.screen import CANDIDATES, Evidence, Seen, holds, nearer, weigh
-from memsluice.gate.detector.text import places
+from memsluice.gate.detector.text import Reading
 from memsluice.gate.policy import DetectPolicy
 from memsluice.gate.rows import TenantRows
 
@@ -47,28 +47,25 @@ def look_back(
     """
     moved: list[Moved] = []
     flagged: list[Moved] = []
-    if not memory.entries:
-        return memory, moved, flagged
-    cosines = memory.entry_vectors.cosines(vector)
-    order = sorted(range(len(cosines)), key=lambda at: (-cosines[at], -at))[:LOOKED_AT_MAX]
-    nearest = (memory.entries[at] for at in order)
-    fit = (entry for entry in nearest if not (entry.exempt or vouched(entry.event_id)))
-    numbers = [entry.number for entry in islice(fit, CANDIDATES)]
-    near = {memory.entries[at].number: float(cosines[at]) for at in order}
-    for number in numbers:
-        at = next(at for at, entry in enumerate(memory.entries) if entry.number == number)
+    left: list[int] = []
+    near = memory.entry_vectors.nearest(vector, LOOKED_AT_MAX)
+    entries = memory.entries
+    fit = (one for one in near if not (entries[one[0]].exempt or vouched(entries[one[0]].event_id)))
+    for place, cosine in list(islice(fit, CANDIDATES)):
+        at = place - sum(gone < place for gone in left)
         entry, values = memory.entries[at], memory.values[at]
         seen = Seen(values, entry.stems, exempt=False)
-        now = nearer(seen, question, near[number], places(entry.stems))
+        now = nearer(seen, question, cosine, Reading(entry.stems))
         if now is seen:
             continue
-        evidence = weigh(now.values, memory, policy.window, without=at)
+        evidence = weigh(now.values, memory, policy, without=at)
         now.values[G] = evidence.total
-        if holds(evidence, policy):
-            if len(moved) < allowed:
-                moved.append(Moved(entry, evidence))
-                memory = memory.gone(rows, at)
-                continue
+        if not holds(evidence, policy) or holds(weigh(values, memory, policy, without=at), policy):
+            memory = memory.valued(rows, at, now.values)  # in the second case it is not the question that tells
+        elif len(moved) < allowed:
+            moved.append(Moved(entry, evidence))
+            memory = memory.gone(rows, at)
+            left.append(place)
+        else:  # its values stay as they were: what stays for want of budget must not make the like of it usual
             flagged.append(Moved(entry, evidence))
-        memory = memory.valued(rows, at, now.values)
     return memory, moved, flagged

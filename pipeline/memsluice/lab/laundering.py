@@ -183,15 +183,18 @@ def expired_ancestor(world: World, tenant: str) -> Outcome:
 
 
 def looked_back(world: World, tenant: str) -> Outcome:
-    """An answer waits for its question, which takes it out; its child, and whoever may not let it in, bring it back."""
+    """An answer waits for its question, which takes it out; the agent that was just given it, its child, and somebody
+    who may not let it in bring it back."""
     typed = session(tenant, "typed")
     waiting = world.write("user", typed, WAITING)
-    world.ask(opened(world, tenant, "wonders"), ANSWERED)
+    wonders = opened(world, tenant, "wonders")
+    world.ask(wonders, ANSWERED)
+    told = world.write("agent", wonders, f"I was told: {CLAIM}")
     world.settle()
     child = world.write("user", typed, f"As noted: {CLAIM}", parents=(waiting,))
     back = world.order(tenant, Action.RELEASE, waiting, by=("operator",))
     asks = (opened(world, tenant, "asks"),)
-    return Outcome((child, back), (known(world, tenant),), asks, ((back, "commands.not_permitted"),))
+    return Outcome((told, child, back), (known(world, tenant),), asks, ((back, "commands.not_permitted"),))
 
 
 def borrowed_id(world: World, tenant: str) -> Outcome:

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Admission, Sealed
-from memsluice.events.models import Kind, Write
-from memsluice.gate import detect, instructions
+from memsluice.events.models import Write
+from memsluice.gate import detect, facts, instructions
+from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import Memory
 from memsluice.gate.detector.screen import Seen
 from memsluice.gate.memsad_state import MemsadState
@@ -19,6 +20,8 @@ from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Usual, Wi
 FOUND_MAX = 8
 FIRM = ("monitor.rule_3_immutable", "limits.content_bytes", "duplicates.other_content", "replay.standing")
 """Findings that hold in shadow mode too: what they stop would take the place of an entry, or is too large for one."""
+OUTSIDE = ("monitor.rule_4_tainted", "monitor.rule_5_untrusted")
+"""Findings of what is kept as data wherever it lands, whatever else asks for more than containing it."""
 
 
 @dataclass(slots=True)
@@ -35,12 +38,12 @@ class Draft:
     vector: Vector | None = None
     place: Place = NOWHERE
     about: Sealed | Admission | None = None
-    withdraws: Withdrawal | None = None
+    withdraws: tuple[Withdrawal, ...] = ()
     memory: Memory | None = None
     seen: Seen | None = None
+    model: Classifier | None = None
     held_until_ms: int | None = None
     target_offset: int | None = None
-    takes_back: tuple[Withdrawal, ...] = ()
     usual: Usual | None = None
 
     def decision(self) -> Decision:
@@ -56,6 +59,11 @@ class Draft:
         firm = any(finding.code in FIRM for finding in self.findings)
         return self.decision() in (Decision.ACCEPT, Decision.CONTAIN) or (policy.mode == "shadow" and not firm)
 
+    def landing(self) -> Decision:
+        """Return the decision that says where it lands, if it does: shadow mode, too, brings no outside content in."""
+        outside = any(finding.code in OUTSIDE for finding in self.findings)
+        return Decision.CONTAIN if outside else self.decision()
+
     def screen(self, write: Write, policy: Policy) -> None:
         """Screen what is written. What is contained anyway is data in its own zone: reported, not held, by default."""
         contained = self.decision() is Decision.CONTAIN and not policy.instructions.hold_contained
@@ -69,10 +77,9 @@ class Draft:
             matches = instructions.find(write.content)
             if matches:
                 detail = {"patterns": sorted({match.name for match in matches})[:FOUND_MAX], "count": len(matches)}
-                self.add(Finding("instructions.found", least if alone else published, detail))
-            if write.kind is Kind.FACTS and len(write.content) > policy.instructions.facts_chars_max:
-                longest = {"chars": len(write.content), "chars_max": policy.instructions.facts_chars_max}
-                self.add(Finding("instructions.long_fact", least, longest))
+                asks = facts.least(write, least if alone else published)
+                self.add(Finding("instructions.found", asks, detail))
+        self.add(facts.check(write, policy))
         if policy.memsad.enabled and self.vector is not None and self.memsad is not None:
             self.score, found = published_check.check(self.memsad, self.vector, policy.memsad, published, write.content)
             self.add(*found)
@@ -98,4 +105,4 @@ class Draft:
                 self.memsad, rows, write.id, write.content, self.vector, policy.memsad
             )
         if learns:
-            detect.learn(self, rows, entry)
+            detect.learn(self, rows, entry, policy)

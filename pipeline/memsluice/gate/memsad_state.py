@@ -19,6 +19,7 @@ from memsluice.gate.calibration.state import EMPTY, State
 from memsluice.gate.policy import MemsadPolicy
 from memsluice.gate.published.lexical import Lexical
 from memsluice.gate.rows import TenantRows, row_key
+from memsluice.gate.verdict import Decision, Finding
 
 KIND = "memsad"
 QUESTION = "q"
@@ -136,7 +137,7 @@ class MemsadState:
         cosines = np.vstack([self.cosines, (self.history @ entry.astype(np.float64))[None, :]])
         return replace(self, reference=np.vstack([self.reference, entry[None, :]]), cosines=cosines)
 
-    def nearest(self, cosines: Matrix) -> str:
+    def nearest(self, cosines: memsad.Floats) -> str:
         """Return the event id of the nearest question's recall, of equally near ones the latest; cosines shape (m,)."""
         cosines = np.round(cosines, 6)
         best = np.flatnonzero(cosines == cosines.max())
@@ -166,3 +167,11 @@ class MemsadState:
         if found is None:
             found = self._references[mode] = memsad.combine(self.cosines, mode)
         return found
+
+
+def fed(before: MemsadState | None, after: MemsadState | None) -> Finding | None:
+    """Say how a reviewer's decision changed the reference set; None where it did not (N entries are there, or none)."""
+    sizes = [0 if state is None else len(state.reference) for state in (before, after)]
+    if after is None or sizes[0] == sizes[1]:
+        return None
+    return Finding("memsad.fed", Decision.ACCEPT, {"reference": sizes, "reference_max": after.reference_max})

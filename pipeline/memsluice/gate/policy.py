@@ -5,7 +5,7 @@ from functools import cached_property
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -21,6 +21,9 @@ from memsluice.printable import visible
 POLICY_BYTES_MAX = 1_000_000
 REASON_CHARS_MAX = 4_000
 DAY_MS = 86_400_000
+Signal = Literal["wording", "question", "coverage", "nearness", "repetition"]
+SIGNALS: tuple[Signal, ...] = get_args(Signal)
+"""What the default detector's evidence is made of, in the order of its sum."""
 
 
 class _Part(BaseModel):
@@ -55,7 +58,9 @@ class InstructionsPolicy(_Part):
     """Seed 002, patterns 3 and 6."""
 
     enabled: bool = Field(default=True, description="Whether writes are searched for instruction patterns.")
-    facts_chars_max: int = Field(default=500, ge=1, description="Longer facts are held (seed 002, pattern 3).")
+    facts_chars_max: int = Field(
+        default=500, ge=1, description="Longer extracted facts are held (seed 002, pattern 3)."
+    )
     hold_contained: bool = Field(
         default=False, description="Hold, instead of report, what is found in outside content."
     )
@@ -142,6 +147,9 @@ class DetectPolicy(_Part):
     )
     kappa: float = Field(
         default=3.0, gt=0, le=10, description="Threshold factor of a strategy of mean and deviation; else unused."
+    )
+    signals: tuple[Signal, ...] = Field(
+        default=SIGNALS, description="Signals that count as evidence; one that is left out says nothing."
     )
     questions: int = Field(default=1_000, ge=1, le=10_000, description="Past questions kept, each once.")
     entries: int = Field(default=1_000, ge=50, le=10_000, description="Landed entries that look back looks at.")
@@ -274,6 +282,11 @@ def parse(text: str) -> PolicySet:
             )
     default = _validated(value, "")
     return PolicySet(default, {t: _validated(_merged(value, o), f"tenants.{t}.") for t, o in overrides.items()})
+
+
+def laid_over(policy: Policy, changes: Mapping[str, Any]) -> Policy:
+    """Return a policy with some fields changed, as a tenant's override changes them. Raises PolicyError."""
+    return _validated(_merged(policy.model_dump(), changes), "")
 
 
 def _validated(value: Mapping[str, Any], prefix: str) -> Policy:

@@ -85,7 +85,7 @@ class Usual:
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """An object that a command takes out of the store: what lay there, and where."""
+    """An object that an event takes out of the store: what lay there, and where."""
 
     object_id: str
     zone: Zone
@@ -102,8 +102,9 @@ class Verdict:
     write that it lets in, and the reviewer as ``kid``.
 
     Lineage can be told from verdicts alone: a write's has its ``parents``, a recall's the event ids of what it
-    ``returned``, an observation's its ``origin``; all of them their session. ``withdraws`` is the object that a command
-    takes out of the store, whether or not it puts one in (``object_id``).
+    ``returned``, an observation's its ``origin``; all of them their session. ``withdraws`` names the objects that the
+    event takes out of the store: at most one of a command, whether or not it puts one in (``object_id``); of a recall
+    what its look back takes.
 
     ``held_until_ms`` is when a held write lapses, by the policy that held it. ``target_offset`` tells which held write
     a command is about, since several may have one event id: its intake offset, None where none is known by that name.
@@ -112,8 +113,7 @@ class Verdict:
     ``occurred_ms`` is the producer's word, ``append_ms`` the broker's, ``decided_ms`` screen's clock, which never runs
     back.
 
-    ``takes_back`` names the objects that a recall's look back takes out of the store. ``usual`` is what the default
-    detector's calibration said of a write that it screened.
+    ``usual`` is what the default detector's calibration said of a write that it screened.
     """
 
     tenant: str
@@ -157,12 +157,11 @@ class Verdict:
     parents: tuple[str, ...] = ()
     returned: tuple[str, ...] = ()
     origin: str = ""
-    withdraws: Withdrawal | None = None
+    withdraws: tuple[Withdrawal, ...] = ()
     chain_seq: int = 0
     chain_previous: str = ""
     held_until_ms: int | None = None
     target_offset: int | None = None
-    takes_back: tuple[Withdrawal, ...] = ()
     usual: Usual | None = None
 
     def to_json(self) -> dict[str, Any]:

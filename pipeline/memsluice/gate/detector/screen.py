@@ -22,17 +22,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memsluice.envelope.codec import Vector
 from memsluice.events.models import Write
 from memsluice.gate.calibration.base import Settings
 from memsluice.gate.calibration.chosen import strategy
-from memsluice.gate.calibration.conformal import count_at_least
 from memsluice.gate.detector import calibration
 from memsluice.gate.detector.classifier import Classifier
-from memsluice.gate.detector.memory import COLUMNS, C, G, Memory, Q, Question, R, U, Values, W, tag
-from memsluice.gate.detector.text import Stems, carries_question, longest_run, places, repetition, stems, words
-from memsluice.gate.policy import DetectPolicy
+from memsluice.gate.detector.memory import COLUMNS, SAME_COSINE, C, G, Memory, Q, Question, R, U, Values, W, tag
+from memsluice.gate.detector.standing import left, stays
+from memsluice.gate.detector.text import Reading, Stems, carries_question, longest_run, repetition, stems, words
+from memsluice.gate.policy import SIGNALS, DetectPolicy
 from memsluice.gate.verdict import Decision, Finding, Usual
 
 CANDIDATES = 12
@@ -107,8 +108,7 @@ class Evidence:
 
     def told(self) -> dict[str, Any]:
         """Return what a finding says of it: numbers and names, never content."""
-        parts = ("wording", "question", "coverage", "nearness", "repetition")
-        strong = {name: getattr(self, name) for name in parts if getattr(self, name) > 0}
+        strong = {name: getattr(self, name) for name in SIGNALS if getattr(self, name) > 0}
         line = {"p": self.p} if self.usual_max is None else {"usual_max": self.usual_max}
         return {"score": self.total, "parts": strong, **line, "phase": self.phase}
 
@@ -120,32 +120,33 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
     values = np.zeros(len(COLUMNS))
     values[C] = model.judge(content)[0]
     values[R] = round(repetition(found), 4)
-    near: list[tuple[float, Question]] = []
-    if memory.questions:
-        cosines = memory.question_vectors.cosines(vector)
-        best = _top(cosines, CANDIDATES)
-        near = [(float(cosines[at]), memory.questions[at]) for at in best]
-    where = places(of_write)
-    here = tag(session)
-    if agent and any(_covers(question.stems, where) for _, question in near if here in question.sessions):
+    near = [(cosine, memory.questions[at]) for at, cosine in memory.question_vectors.nearest(vector, CANDIDATES)]
+    text, here = Reading(of_write), tag(session)
+    if agent and any(_covers(question.stems, text) for _, question in near if here in question.sessions):
         return Seen(values, of_write, exempt=True)
     values[Q] = float(carries_question(content))
     seen = Seen(values, of_write, exempt=False)
     for cosine, question in near:
-        seen = nearer(seen, question, cosine, where)
+        seen = nearer(seen, question, cosine, text)
     return seen
 
 
-def nearer(seen: Seen, question: Question, cosine: float, where: dict[int, list[int]]) -> Seen:
-    """Return what a text shows after it was held against one more question; ``where`` is ``places`` of the text."""
+def nearer(seen: Seen, question: Question, cosine: float, text: Reading) -> Seen:
+    """Return what a text shows after it was held against one more question.
+
+    One that says all that the text says, or nearly is the text, is a copy of it: it covers nothing.
+    """
     covered, near, run, start = float(seen.values[U]), float(seen.values[W]), 0, 0
-    about = min(1.0, max(0.0, (cosine - 0.3) / 0.25))  # a run by chance, in a text about something else
-    if about > covered and len(question.stems) >= QUESTION_STEMS_MIN:
-        run, start = longest_run(question.stems, where)
-        covered = max(covered, round(min(run / len(question.stems), about), 4))
-    if cosine > near:
-        said = sum(len(where.get(stem, ())) for stem in set(question.stems.tolist()))
-        near = round(cosine, 4) if len(seen.stems) - said > UNSAID_MIN else near
+    about = _about(cosine)
+    if about > covered or cosine > near:
+        asked = question.stems.tolist()
+        most = sum(map(text.known.__contains__, asked)) / len(asked) if asked else 0.0
+        unsaid = len(text.order) - sum(map(set(asked).__contains__, text.order))
+        if unsaid and cosine < SAME_COSINE and min(most, about) > covered and len(asked) >= QUESTION_STEMS_MIN:
+            run, start = longest_run(question.stems, text.where)
+            covered = max(covered, round(min(run / len(asked), about), 4))
+        if cosine > near and unsaid > UNSAID_MIN:
+            near = round(cosine, 4)
     if covered == seen.values[U] and near == seen.values[W]:
         return seen
     values = seen.values.copy()
@@ -153,20 +154,33 @@ def nearer(seen: Seen, question: Question, cosine: float, where: dict[int, list[
     return Seen(values, seen.stems, seen.exempt, question.event_id, run, start)
 
 
+def _about(cosine: float) -> float:
+    """Return how far a run may count, 0 to 1: one by chance, in a text about something else, counts little."""
+    return min(1.0, max(0.0, (cosine - 0.3) / 0.25))
+
+
+def _reference(values: NDArray[Any], window: int, without: int | None) -> NDArray[Any]:
+    """Return the last ``window`` rows of what is left without one."""
+    first = len(values) - window - 1
+    if without is None or without < first:
+        return values[-window:]
+    return np.concatenate((values[max(first, 0) : without], values[without + 1 :]))
+
+
 def weigh(
     values: Values, memory: Memory, policy: DetectPolicy, *, without: int | None = None, window: int | None = None
 ) -> Evidence:
     """Return the evidence that a write's values are, against the tenant's last ``window`` landed entries.
 
-    ``without`` leaves an entry out: the one that is looked at again.
+    ``without`` leaves an entry out: the one that is looked at again. What is not among the policy's signals is nothing.
     """
-    reference = memory.values if without is None else np.delete(memory.values, without, axis=0)
-    reference = reference[-(window or policy.window) :]
+    window = window or policy.window
+    reference, owners = (_reference(some, window, without) for some in (memory.values, memory.standing.owners))
     seen = len(reference)
 
     def rarity(column: int, tail: float) -> float:
-        at_least = count_at_least(reference[:, column], values[column])
-        return max(calibration.rarity(at_least, seen, tail, PRIOR_WEIGHT) - RARE, 0.0)
+        at_least, of = left(reference[:, column] >= values[column] - 1e-9, owners)
+        return max(calibration.rarity(at_least, of, tail, PRIOR_WEIGHT) - RARE, 0.0)
 
     wording = 0.2 * max(values[C] + 0.5, 0.0)
     wording += 0.65 * rarity(C, calibration.logistic_tail(float(values[C]), *WORDING_PRIOR))
@@ -175,23 +189,24 @@ def weigh(
     question = 1.8 * rarity(Q, QUESTION_PRIOR) if values[Q] and known else 0.0
     nearness = 0.0
     if values[W] > NEAR_MIN:
-        near = reference[:, W]
-        z = calibration.robust_z(
-            float(values[W]), near[near > 0], *NEAR_PRIOR, weight=NEAR_PRIOR_WEIGHT, least=NEAR_SPREAD_MIN
-        )
+        near, of = reference[:, W][about := reference[:, W] > 0], owners[about]
+        usual = near[stays(near > np.median(near), of)] if len(near) else near
+        z = calibration.robust_z(float(values[W]), usual, *NEAR_PRIOR, weight=NEAR_PRIOR_WEIGHT, least=NEAR_SPREAD_MIN)
         nearness = 0.8 * min(max(z - 2.5, 0.0), 2.5)
     repeated = 0.0
     if values[R] > REPETITION_MIN:
         repeated = 1.5 * (values[R] - REPETITION_MIN) + 0.9 * rarity(R, REPETITION_PRIOR)
-    parts = (wording, question, max(values[U] - 0.5, 0.0), nearness, repeated)
-    total = round(sum(round(float(part), 4) for part in parts), 4)
+    found = (wording, question, max(values[U] - 0.5, 0.0), nearness, repeated)
+    parts = [
+        round(float(part), 4) if name in policy.signals else 0.0 for name, part in zip(SIGNALS, found, strict=True)
+    ]
+    total = round(sum(parts), 4)
     said = strategy(settings(policy)).judge(total, memory.calibration.over(reference[:, G]))
     phase = "drifting" if habitual and seen >= COLD_WRITES else said.phase.value
-    rounded = [round(float(part), 4) for part in parts]
     p = None if said.p is None else round(said.p, 6)
     limit = None if said.threshold is None else round(said.threshold, 4)
     return Evidence(
-        rounded[0], rounded[1], rounded[2], rounded[3], rounded[4], p, phase, said.flagged, said.level, limit, said.size
+        parts[0], parts[1], parts[2], parts[3], parts[4], p, phase, said.flagged, said.level, limit, said.size
     )
 
 
@@ -222,7 +237,12 @@ def prior_tail(total: float) -> float:
 
 def holds(found: Evidence, policy: DetectPolicy) -> bool:
     """Whether this much evidence holds a write."""
-    return found.total >= policy.threshold and found.rare
+    return exceeds(found.total, found.rare, policy)
+
+
+def exceeds(total: float, rare: bool, policy: DetectPolicy) -> bool:
+    """Whether G holds a write: enough evidence, and rare enough for the budget."""
+    return total >= policy.threshold and rare
 
 
 def check(
@@ -250,14 +270,5 @@ def check(
     return seen, found, Finding("detect.held" if held else "detect.scored", least if held else Decision.ACCEPT, detail)
 
 
-def _covers(question: Stems, where: dict[int, list[int]]) -> bool:
-    return len(question) > 0 and longest_run(question, where)[0] / len(question) >= COVERED
-
-
-def _top(cosines: Values, count: int) -> list[int]:
-    """Return the positions of the highest, highest first; of equal ones the youngest first."""
-    if len(cosines) > count:
-        some = np.flatnonzero(cosines >= np.partition(cosines, -count)[-count])
-    else:
-        some = np.arange(len(cosines))
-    return [int(at) for at in some[np.lexsort((-some, -cosines[some]))][:count]]
+def _covers(question: Stems, text: Reading) -> bool:
+    return len(question) > 0 and longest_run(question, text.where)[0] / len(question) >= COVERED

@@ -56,6 +56,7 @@ class Section:
 
 
 CALIBRATIONS = ("fixed", "rolling", "ewma", "page_hinkley", "adwin", "m_star", "conformal")
+ADAPTIVE = {"detect": {"calibration": {"strategy": "conformal", "gamma": 0.005, "credit": True}}}
 MEMSAD = {"detector": "memsad"}
 PROVENANCE = {"detector": "memsad", "memsad": {"enabled": False}, "instructions": {"enabled": False}}
 ONLY_MEMSAD = {"detector": "memsad", "instructions": {"enabled": False}}
@@ -99,7 +100,7 @@ def _rewrite(rule: str) -> Row:
 
 
 def _prepared(what: str, share: int, title: str) -> Row:
-    return Row(f"{what}-{share}", "poisoning", f"{share} % {title}", change=f"{what} {share}", focus=("MOVED all",))
+    return Row(f"{what}-{share}", "poisoning", f"{share} % {title}", change=f"{what} {share}", focus=_MOVED)
 
 
 def _left_out(section: str, what: str, title: str, *focus: str) -> Row:
@@ -107,6 +108,7 @@ def _left_out(section: str, what: str, title: str, *focus: str) -> Row:
 
 
 _HARD = tuple(f"HELD category added {kind}" for kind in ("preference", "cached answer", "quoted question", "e-mail"))
+_MOVED = ("MOVED all",)
 _DRIFT = tuple(
     f"{measure} phase {when}" for measure in ("HELD", "FPR") for when in ("before", "first 100 after", "later")
 )
@@ -201,6 +203,8 @@ DECLARED = (
     _left_out("left-out-sets", "locomo", "LoCoMo's facts", "HELD category fact"),
     _left_out("left-out-sets", "nq", "Natural Questions", "HELD category note"),
     *(_threshold(value) for value in (0.5, 1, 2, 3)),
+    Row("adaptive", "budgets", "α = 1 %, adaptive level and credit", ADAPTIVE),
+    Row("adaptive-poisoning-20", "poisoning", "20 %, adaptive level and credit", ADAPTIVE, "poisoning 20", focus=_MOVED),
     _memsad("max", "score s_max", mode="max"),
     _memsad("mean", "score s_mean", mode="mean"),
     *(_memsad(f"kappa-{kappa:g}", f"κ = {kappa:g}", kappa=kappa) for kappa in (1, 1.5, 3)),

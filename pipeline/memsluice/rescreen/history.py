@@ -7,7 +7,7 @@ from typing import Any
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.seals import open_
 from memsluice.errors import PolicyError, SealError
-from memsluice.events.names import TARGET_HEADER, VERDICT
+from memsluice.events.names import TARGET_HEADER, VERDICT, EventType
 from memsluice.gate import policy as policies
 from memsluice.gate.policy import Policy, PolicySet
 from memsluice.gate.verdict import Decision
@@ -47,7 +47,7 @@ class Told:
                 decision=str(verdict["decision"]),
                 zone=verdict["zone"],
                 reasons=tuple(sorted(verdict["reasons"])),
-                takes_back=tuple(sorted(gone["event_id"] for gone in verdict.get("takes_back", ()))),
+                takes_back=_taken_back(verdict),
                 policy=str(verdict["policy"]),
                 at_ms=int(verdict["decided_ms"]),
             )
@@ -69,6 +69,12 @@ class Told:
     def effect(self) -> tuple[str, str | None, tuple[str, ...]]:
         """What two verdicts must agree in to have done the same: decision, zone, and what was taken back."""
         return self.decision, self.zone, self.takes_back
+
+
+def _taken_back(verdict: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the entries that a recall took out; what a command takes out is its decision."""
+    gone = verdict.get("withdraws") or () if verdict["type"] == EventType.RECALL else ()
+    return tuple(sorted(str(one["event_id"]) for one in gone))
 
 
 @dataclass(slots=True)

@@ -100,9 +100,9 @@ def _command(
     if ruling.entry is not None:
         draft.place, draft.about = ruling.place, ruling.entry
         draft.vector, draft.seen = ruling.entry.vector(), ruling.seen
-        before = draft.memsad
+        learned, remembered = draft.memsad, draft.memory
         draft.learn(rows, ruling.entry, ruling.decision, policy)
-        draft.add(memsad_state.fed(before, draft.memsad))
+        draft.add(detect.fed(remembered, draft.memory), memsad_state.fed(learned, draft.memsad))
     draft.add(*ruling.findings)  # last: what was done is the last thing that its verdict says
     return ruling.decision
 

@@ -121,7 +121,8 @@ SECTIONS = (
         "hard",
         "Hard negatives",
         "Fifteen each of four kinds of honest writes, self-made and added to every stream as a user's: preferences, "
-        "answers cached without lineage, questions quoted in a note, e-mails.",
+        "answers cached without lineage, questions quoted in a note, e-mails. They come of 25 preferences, 8 e-mails, "
+        "and 4 and 5 frames for the others: the intervals count writes, and are too narrow for that.",
     ),
     Section(
         "poisoning",

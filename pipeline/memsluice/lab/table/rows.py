@@ -126,7 +126,7 @@ SECTIONS = (
     ),
     Section(
         "poisoning",
-        "Attackers who prepare",
+        "Attackers who prepare: copied recalls, slow poisoning",
         "Somebody has a share of the recalls and asks honest entries' own words, so that look back takes them away; or "
         "a share of the writes, harmless ones that shift what is usual (a fourth each: questions, repetitions, mild "
         "requests, words near past questions). Those writes are not among the attacks counted; MOVED are honest writes "

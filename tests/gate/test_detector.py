@@ -75,12 +75,6 @@ def test_robust_z_by_hand() -> None:
     assert calibration.robust_z(1.0, np.zeros(0), 0.5, 0.01, 5, 0.25) == 2  # no spread is smaller than the least
 
 
-def test_the_conformal_p_value_by_hand() -> None:
-    """(m + w t) / (n + w) with w fading to a tenth at 300: 2 of 300 above, w = 3, t = .5 gives 3.5 / 303."""
-    assert calibration.conformal(1.0, np.array([0.0] * 298 + [1.0, 2.0]), 0.5, 30) == pytest.approx(3.5 / 303)
-    assert calibration.conformal(1.0, np.zeros(0), 0.004, 30) == pytest.approx(0.004)
-
-
 def test_the_longest_run_by_hand() -> None:
     """Runs are of neighbours in both texts, by stems, and say where they begin."""
     where = text.places(text.stems(text.words("well where did ana parks the tables today")))
@@ -137,13 +131,13 @@ def test_the_shipped_model_tells_orders_from_facts() -> None:
 def test_a_question_is_evidence_where_nobody_writes_questions() -> None:
     """1.8 (u - .8) with u = -log10(2 / 401) among 300 statements; nothing where the tenant is new, or writes so."""
     memory, rows = filled(300)
-    found = screen.weigh(told(q=1.0), memory, 400)
+    found = screen.weigh(told(q=1.0), memory, DetectPolicy())
     assert found.question == pytest.approx(1.8 * (-math.log10(2 / 401) - 0.8), abs=1e-4)
-    assert screen.weigh(told(q=1.0), filled(29)[0], 400).question == 0
-    assert screen.weigh(told(q=1.0), filled(300, q=1.0)[0], 400).question == 0
+    assert screen.weigh(told(q=1.0), filled(29)[0], DetectPolicy()).question == 0
+    assert screen.weigh(told(q=1.0), filled(300, q=1.0)[0], DetectPolicy()).question == 0
     for _ in range(60):
         memory = memory.screened(rows, carries_question=True)
-    drifting = screen.weigh(told(q=1.0), memory, 400)
+    drifting = screen.weigh(told(q=1.0), memory, DetectPolicy())
     assert (drifting.question, drifting.phase) == (0, "drifting")
 
 
@@ -152,20 +146,20 @@ def test_nearness_by_hand() -> None:
     memory, _ = filled(100, w=0.3)
     centre = (100 * 0.3 + 100 * 0.55) / 200
     z = (0.65 - centre) / 0.08
-    assert screen.weigh(told(w=0.65), memory, 400).nearness == pytest.approx(0.8 * (z - 2.5), abs=1e-4)
-    assert screen.weigh(told(w=0.95), memory, 400).nearness == 2.0
+    assert screen.weigh(told(w=0.65), memory, DetectPolicy()).nearness == pytest.approx(0.8 * (z - 2.5), abs=1e-4)
+    assert screen.weigh(told(w=0.95), memory, DetectPolicy()).nearness == 2.0
 
 
 def test_a_write_is_held_above_the_threshold_until_reviewers_release_its_like() -> None:
     """The budget is the conformal p-value: releases enter the reference with their score, and such writes pass."""
     policy = DetectPolicy()
     memory, rows = filled(300)
-    found = screen.weigh(told(q=1.0), memory, policy.window)
+    found = screen.weigh(told(q=1.0), memory, policy)
     assert screen.holds(found, policy)
     for number in range(6):
         released = Entry(0, f"released{number}", text.stems(["a"]), True)
         memory = memory.landed(rows, released, unit(0.2), told(g=9.0))
-    assert not screen.holds(screen.weigh(told(q=1.0), memory, policy.window), policy)
+    assert not screen.holds(screen.weigh(told(q=1.0), memory, policy), policy)
 
 
 def test_an_agent_that_asked_may_keep_the_answer() -> None:
@@ -270,5 +264,5 @@ def test_older_vectors_stay_what_they_were() -> None:
 def test_values_of_plain_statements_are_no_evidence() -> None:
     """A tenant's ordinary writes weigh nothing."""
     memory, _ = filled(100, w=0.3)
-    found = screen.weigh(told(w=0.3), memory, 400)
+    found = screen.weigh(told(w=0.3), memory, DetectPolicy())
     assert (found.total, memory.values[0][C], memory.values[0][W]) == (0, -3.0, 0.3)

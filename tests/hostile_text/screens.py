@@ -60,7 +60,9 @@ def _looks() -> dict[str, list[Case]]:
                   Case((ODD, "--tenant", ODD), 1, whole=True)],
         "top": [Case(("--once",)), Case(("--json",), data=True), Case(("--since", ODD), 1, whole=True)],
         "quarantine list": [Case(whole=True), Case(("--all",), whole=True), Case(("--json",), data=True),
-                            Case(("--source", ODD), whole=True), Case(("--since", ODD), 1, whole=True)],
+                            Case(("--source", ODD), whole=True), Case(("--since", ODD), 1, whole=True),
+                            Case(("--withdrawn",), whole=True), Case(("--withdrawn", "--json"), data=True),
+                            Case(("--withdrawn", "--tenant", ODD), whole=True)],
         "quarantine show": [*every, Case((HELD, "--json"), data=True), Case((ODD,), 1, whole=True),
                             Case((HELD, "--tenant", ODD), 1, whole=True)],
         "quarantine stats": [Case(whole=True), Case(("--json",), data=True)],
@@ -77,7 +79,8 @@ def _decides() -> dict[str, list[Case]]:
     asked = [Case((HELD, "--why", text[:500])) for text in TEXTS.values() if text.isprintable()]
     why = [Case((f"held-{n}", "--yes", "--why", text[:500])) for n, text in enumerate(TEXTS.values()) if n in (10, 16)]
     return {
-        "quarantine release": [*every, *(Case(c.words, 1) for c in asked), Case((ODD,), 1, whole=True), *why[:1]],
+        "quarantine release": [*every, *(Case(c.words, 1) for c in asked), Case((ODD,), 1, whole=True), *why[:1],
+                               *(Case((name, "--withdrawn"), 1, whole=True) for name in (HELD, ODD))],
         "quarantine reject": [*every, *(Case(c.words, 1) for c in asked), *why[1:]],
         "quarantine replay": [Case(("--dry-run",), whole=True), Case(("--resume", ODD), 1, whole=True),
                               Case(("--dry-run", "--json"), data=True), Case(("--tenant", ODD), whole=True)],
@@ -150,6 +153,12 @@ def _policies(files: dict[str, Path]) -> dict[str, list[Case]]:
                          Case((good, "--json"), data=True, at_home=False)],
         "policy diff": [Case((good,), 1, whole=True), Case((good, good), whole=True), Case((bad,), 1, whole=True),
                         Case((good, "--json"), 1, data=True), Case((good, "--in-force", ODD), 1, whole=True)],
+        "policy evaluate": [Case((good,), whole=True), Case((good, "--json"), data=True), Case((bad,), 1, whole=True),
+                            Case((good, "--tenant", ODD), whole=True), Case((good, "--since", ODD), 1, whole=True)],
+        "rescreen": [Case(("--policy", good, "--limit", "1000"), whole=True), Case(("--policy", bad), 1, whole=True),
+                     Case(("--policy", good, "--json"), data=True), Case(("--policy", SENT), 1, whole=True),
+                     Case(("--policy", good, "--tenant", ODD), whole=True),
+                     Case(("--policy", good, "--since", ODD), 1, whole=True)],
         "policy show": [Case(("acme",), whole=True), Case((ODD,), whole=True)],
         "policy activate": [Case((good, "--why", SENT), 1, whole=True), Case((good, "--kid", ODD), 1, whole=True),
                             Case((good, "--tenant", ODD), 1, whole=True)],

@@ -2,19 +2,22 @@
 
 A recall is held against the entries nearest to it, at most CANDIDATES of them; whatever now shows the shape of an
 attack on that very question is to leave. The same evidence and the same threshold decide as for a write. An entry with
-good lineage, an operator's, and one that a reviewer let in are never looked at again.
+good lineage, an operator's, one that a reviewer let in, and one that somebody vouched for since it landed (by promoting
+it, lifting its label, renewing it) are never looked at again: they take no candidate's place and none of the budget.
 
 A principal's recalls may move so many entries a day and no more: beyond, what would have moved is reported and stays.
 Somebody who asks questions copied from honest entries moves nothing: a text that says no more than the question is
 nearness to nothing (see ``UNSAID_MIN``).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from memsluice.envelope.codec import Vector
 from memsluice.gate.detector.memory import Entry, G, Memory, Question
 from memsluice.gate.detector.screen import CANDIDATES, Evidence, Seen, holds, nearer, weigh
-from memsluice.gate.detector.text import places
+from memsluice.gate.detector.text import Reading
 from memsluice.gate.policy import DetectPolicy
 from memsluice.gate.rows import TenantRows
 
@@ -30,31 +33,39 @@ class Moved:
 
 
 def look_back(
-    memory: Memory, rows: TenantRows, question: Question, vector: Vector, policy: DetectPolicy, allowed: int
+    memory: Memory,
+    rows: TenantRows,
+    question: Question,
+    vector: Vector,
+    policy: DetectPolicy,
+    allowed: int,
+    vouched: Callable[[str], bool] = lambda _: False,
 ) -> tuple[Memory, list[Moved], list[Moved]]:
-    """Return the memory, what is to leave (at most ``allowed``), and what would have left beyond that."""
+    """Return the memory, what is to leave (at most ``allowed``), and what would have left beyond that.
+
+    ``vouched`` says of an event id whether somebody vouched for the entry since it landed.
+    """
     moved: list[Moved] = []
     flagged: list[Moved] = []
-    if not memory.entries:
-        return memory, moved, flagged
-    cosines = memory.entry_vectors.cosines(vector)
-    order = sorted(range(len(cosines)), key=lambda at: (-cosines[at], -at))[:LOOKED_AT_MAX]
-    numbers = [memory.entries[at].number for at in order if not memory.entries[at].exempt][:CANDIDATES]
-    near = {memory.entries[at].number: float(cosines[at]) for at in order}
-    for number in numbers:
-        at = next(at for at, entry in enumerate(memory.entries) if entry.number == number)
+    left: list[int] = []
+    near = memory.entry_vectors.nearest(vector, LOOKED_AT_MAX)
+    entries = memory.entries
+    fit = (one for one in near if not (entries[one[0]].exempt or vouched(entries[one[0]].event_id)))
+    for place, cosine in list(islice(fit, CANDIDATES)):
+        at = place - sum(gone < place for gone in left)
         entry, values = memory.entries[at], memory.values[at]
         seen = Seen(values, entry.stems, exempt=False)
-        now = nearer(seen, question, near[number], places(entry.stems))
+        now = nearer(seen, question, cosine, Reading(entry.stems))
         if now is seen:
             continue
-        evidence = weigh(now.values, memory, policy.window, without=at, signals=policy.signals)
+        evidence = weigh(now.values, memory, policy, without=at)
         now.values[G] = evidence.total
-        if holds(evidence, policy):
-            if len(moved) < allowed:
-                moved.append(Moved(entry, evidence))
-                memory = memory.gone(rows, at)
-                continue
+        if not holds(evidence, policy) or holds(weigh(values, memory, policy, without=at), policy):
+            memory = memory.valued(rows, at, now.values)  # in the second case it is not the question that tells
+        elif len(moved) < allowed:
+            moved.append(Moved(entry, evidence))
+            memory = memory.gone(rows, at)
+            left.append(place)
+        else:  # its values stay as they were: what stays for want of budget must not make the like of it usual
             flagged.append(Moved(entry, evidence))
-        memory = memory.valued(rows, at, now.values)
     return memory, moved, flagged

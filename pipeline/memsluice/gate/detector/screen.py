@@ -18,20 +18,23 @@ say nothing.
 """
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memsluice.envelope.codec import Vector
 from memsluice.events.models import Write
+from memsluice.gate.calibration.base import Settings
+from memsluice.gate.calibration.chosen import strategy
 from memsluice.gate.detector import calibration
 from memsluice.gate.detector.classifier import Classifier
-from memsluice.gate.detector.memory import COLUMNS, C, G, Memory, Q, Question, R, U, Values, W, tag
-from memsluice.gate.detector.text import Stems, carries_question, longest_run, places, repetition, stems, words
+from memsluice.gate.detector.memory import COLUMNS, SAME_COSINE, C, G, Memory, Q, Question, R, U, Values, W, tag
+from memsluice.gate.detector.standing import left, stays
+from memsluice.gate.detector.text import Reading, Stems, carries_question, longest_run, repetition, stems, words
 from memsluice.gate.policy import SIGNALS, DetectPolicy
-from memsluice.gate.verdict import Decision, Finding
+from memsluice.gate.verdict import Decision, Finding, Usual
 
 CANDIDATES = 12
 QUESTION_STEMS_MIN = 4
@@ -55,6 +58,8 @@ HABITUAL = 0.5
 SCORE_PRIOR = (0.01, 1.2, 0.3)
 """Prior tail of G on honest writes: a hundredth beyond 1.2, falling by e every 0.3."""
 SCORE_PRIOR_WEIGHT = 30.0
+KNOWN_WRITES = 300
+"""Landed writes from which on a tenant is calibrated."""
 RARE = 0.8
 """-log10 of one in six: what is no rarer says nothing."""
 
@@ -73,25 +78,39 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """G and its parts, rounded to four digits; ``p`` the conformal p-value, ``phase`` how well the tenant is known."""
+    """G and its parts, rounded to four digits, and what the calibration says of G.
+
+    ``rare`` says that G is beyond the line, ``p`` is the conformal p-value (None under another strategy), ``level`` or
+    ``usual_max`` where the line lies, ``phase`` how well the tenant is known.
+    """
 
     wording: float
     question: float
     coverage: float
     nearness: float
     repetition: float
-    p: float
+    p: float | None
     phase: str
+    rare: bool = False
+    level: float | None = None
+    usual_max: float | None = None
+    size: int = 0
 
     @property
     def total(self) -> float:
         """G."""
         return round(self.wording + self.question + self.coverage + self.nearness + self.repetition, 4)
 
+    def usual(self, policy: DetectPolicy) -> Usual:
+        """Return what the verdict says of the calibration."""
+        name = policy.calibration.strategy
+        return Usual(name, self.phase, self.size, self.total, self.p, self.level, self.usual_max)
+
     def told(self) -> dict[str, Any]:
         """Return what a finding says of it: numbers and names, never content."""
         strong = {name: getattr(self, name) for name in SIGNALS if getattr(self, name) > 0}
-        return {"score": self.total, "parts": strong, "p": self.p, "phase": self.phase}
+        line = {"p": self.p} if self.usual_max is None else {"usual_max": self.usual_max}
+        return {"score": self.total, "parts": strong, **line, "phase": self.phase}
 
 
 def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, session: str, agent: bool) -> Seen:
@@ -101,32 +120,33 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
     values = np.zeros(len(COLUMNS))
     values[C] = model.judge(content)[0]
     values[R] = round(repetition(found), 4)
-    near: list[tuple[float, Question]] = []
-    if memory.questions:
-        cosines = memory.question_vectors.cosines(vector)
-        best = _top(cosines, CANDIDATES)
-        near = [(float(cosines[at]), memory.questions[at]) for at in best]
-    where = places(of_write)
-    here = tag(session)
-    if agent and any(_covers(question.stems, where) for _, question in near if here in question.sessions):
+    near = [(cosine, memory.questions[at]) for at, cosine in memory.question_vectors.nearest(vector, CANDIDATES)]
+    text, here = Reading(of_write), tag(session)
+    if agent and any(_covers(question.stems, text) for _, question in near if here in question.sessions):
         return Seen(values, of_write, exempt=True)
     values[Q] = float(carries_question(content))
     seen = Seen(values, of_write, exempt=False)
     for cosine, question in near:
-        seen = nearer(seen, question, cosine, where)
+        seen = nearer(seen, question, cosine, text)
     return seen
 
 
-def nearer(seen: Seen, question: Question, cosine: float, where: dict[int, list[int]]) -> Seen:
-    """Return what a text shows after it was held against one more question; ``where`` is ``places`` of the text."""
+def nearer(seen: Seen, question: Question, cosine: float, text: Reading) -> Seen:
+    """Return what a text shows after it was held against one more question.
+
+    One that says all that the text says, or nearly is the text, is a copy of it: it covers nothing.
+    """
     covered, near, run, start = float(seen.values[U]), float(seen.values[W]), 0, 0
-    about = min(1.0, max(0.0, (cosine - 0.3) / 0.25))  # a run by chance, in a text about something else
-    if about > covered and len(question.stems) >= QUESTION_STEMS_MIN:
-        run, start = longest_run(question.stems, where)
-        covered = max(covered, round(min(run / len(question.stems), about), 4))
-    if cosine > near:
-        said = sum(len(where.get(stem, ())) for stem in set(question.stems.tolist()))
-        near = round(cosine, 4) if len(seen.stems) - said > UNSAID_MIN else near
+    about = _about(cosine)
+    if about > covered or cosine > near:
+        asked = question.stems.tolist()
+        most = sum(map(text.known.__contains__, asked)) / len(asked) if asked else 0.0
+        unsaid = len(text.order) - sum(map(set(asked).__contains__, text.order))
+        if unsaid and cosine < SAME_COSINE and min(most, about) > covered and len(asked) >= QUESTION_STEMS_MIN:
+            run, start = longest_run(question.stems, text.where)
+            covered = max(covered, round(min(run / len(asked), about), 4))
+        if cosine > near and unsaid > UNSAID_MIN:
+            near = round(cosine, 4)
     if covered == seen.values[U] and near == seen.values[W]:
         return seen
     values = seen.values.copy()
@@ -134,25 +154,33 @@ def nearer(seen: Seen, question: Question, cosine: float, where: dict[int, list[
     return Seen(values, seen.stems, seen.exempt, question.event_id, run, start)
 
 
+def _about(cosine: float) -> float:
+    """Return how far a run may count, 0 to 1: one by chance, in a text about something else, counts little."""
+    return min(1.0, max(0.0, (cosine - 0.3) / 0.25))
+
+
+def _reference(values: NDArray[Any], window: int, without: int | None) -> NDArray[Any]:
+    """Return the last ``window`` rows of what is left without one."""
+    first = len(values) - window - 1
+    if without is None or without < first:
+        return values[-window:]
+    return np.concatenate((values[max(first, 0) : without], values[without + 1 :]))
+
+
 def weigh(
-    values: Values,
-    memory: Memory,
-    window: int,
-    *,
-    without: int | None = None,
-    signals: Collection[str] = SIGNALS,
+    values: Values, memory: Memory, policy: DetectPolicy, *, without: int | None = None, window: int | None = None
 ) -> Evidence:
     """Return the evidence that a write's values are, against the tenant's last ``window`` landed entries.
 
-    ``without`` leaves an entry out: the one that is looked at again. What is not among ``signals`` is nothing.
+    ``without`` leaves an entry out: the one that is looked at again. What is not among the policy's signals is nothing.
     """
-    reference = memory.values if without is None else np.delete(memory.values, without, axis=0)
-    reference = reference[-window:]
+    window = window or policy.window
+    reference, owners = (_reference(some, window, without) for some in (memory.values, memory.standing.owners))
     seen = len(reference)
 
     def rarity(column: int, tail: float) -> float:
-        at_least = calibration.count_at_least(reference[:, column], values[column])
-        return max(calibration.rarity(at_least, seen, tail, PRIOR_WEIGHT) - RARE, 0.0)
+        at_least, of = left(reference[:, column] >= values[column] - 1e-9, owners)
+        return max(calibration.rarity(at_least, of, tail, PRIOR_WEIGHT) - RARE, 0.0)
 
     wording = 0.2 * max(values[C] + 0.5, 0.0)
     wording += 0.65 * rarity(C, calibration.logistic_tail(float(values[C]), *WORDING_PRIOR))
@@ -161,27 +189,60 @@ def weigh(
     question = 1.8 * rarity(Q, QUESTION_PRIOR) if values[Q] and known else 0.0
     nearness = 0.0
     if values[W] > NEAR_MIN:
-        near = reference[:, W]
-        z = calibration.robust_z(
-            float(values[W]), near[near > 0], *NEAR_PRIOR, weight=NEAR_PRIOR_WEIGHT, least=NEAR_SPREAD_MIN
-        )
+        near, of = reference[:, W][about := reference[:, W] > 0], owners[about]
+        usual = near[stays(near > np.median(near), of)] if len(near) else near
+        z = calibration.robust_z(float(values[W]), usual, *NEAR_PRIOR, weight=NEAR_PRIOR_WEIGHT, least=NEAR_SPREAD_MIN)
         nearness = 0.8 * min(max(z - 2.5, 0.0), 2.5)
     repeated = 0.0
     if values[R] > REPETITION_MIN:
         repeated = 1.5 * (values[R] - REPETITION_MIN) + 0.9 * rarity(R, REPETITION_PRIOR)
     found = (wording, question, max(values[U] - 0.5, 0.0), nearness, repeated)
-    parts = [round(float(part), 4) if name in signals else 0.0 for name, part in zip(SIGNALS, found, strict=True)]
+    parts = [
+        round(float(part), 4) if name in policy.signals else 0.0 for name, part in zip(SIGNALS, found, strict=True)
+    ]
     total = round(sum(parts), 4)
+    said = strategy(settings(policy)).judge(total, memory.calibration.over(reference[:, G]))
+    phase = "drifting" if habitual and seen >= COLD_WRITES else said.phase.value
+    p = None if said.p is None else round(said.p, 6)
+    limit = None if said.threshold is None else round(said.threshold, 4)
+    return Evidence(
+        parts[0], parts[1], parts[2], parts[3], parts[4], p, phase, said.flagged, said.level, limit, said.size
+    )
+
+
+def settings(policy: DetectPolicy) -> Settings:
+    """Return how G is calibrated: ranks among the landed writes, unless the policy says otherwise."""
+    chosen = policy.calibration
+    return Settings(
+        name=chosen.strategy,
+        window=policy.window,
+        full=KNOWN_WRITES if chosen.strategy == "conformal" else COLD_WRITES,
+        least=COLD_WRITES,
+        kappa=policy.kappa,
+        prior_threshold=policy.threshold,
+        ewma_weight=chosen.ewma_weight,
+        alpha=policy.alpha,
+        gamma=chosen.gamma,
+        credit=chosen.credit,
+        prior_tail=prior_tail,
+        prior_weight=SCORE_PRIOR_WEIGHT,
+    )
+
+
+def prior_tail(total: float) -> float:
+    """Return the share of honest writes whose G is declared to be at least so much."""
     share, centre, width = SCORE_PRIOR
-    tail = share * math.exp(-(total - centre) / width) if total > centre else 1.0
-    p = calibration.conformal(total, reference[:, G], tail, SCORE_PRIOR_WEIGHT)
-    phase = "drifting" if habitual and seen >= COLD_WRITES else _phase(seen)
-    return Evidence(parts[0], parts[1], parts[2], parts[3], parts[4], round(p, 6), phase)
+    return share * math.exp(-(total - centre) / width) if total > centre else 1.0
 
 
 def holds(found: Evidence, policy: DetectPolicy) -> bool:
     """Whether this much evidence holds a write."""
-    return found.total >= policy.threshold and found.p < policy.alpha
+    return exceeds(found.total, found.rare, policy)
+
+
+def exceeds(total: float, rare: bool, policy: DetectPolicy) -> bool:
+    """Whether G holds a write: enough evidence, and rare enough for the budget."""
+    return total >= policy.threshold and rare
 
 
 def check(
@@ -196,7 +257,7 @@ def check(
 ) -> tuple[Seen, Evidence, Finding | None]:
     """Return what a write shows, the evidence that it is, and a finding: ``least`` where it is held."""
     seen = look(memory, model, write.content, vector, session=write.session, agent=agent)
-    found = weigh(seen.values, memory, policy.window, signals=policy.signals)
+    found = weigh(seen.values, memory, policy)
     seen.values[G] = found.total
     if found.total == 0:
         return seen, found, None
@@ -209,18 +270,5 @@ def check(
     return seen, found, Finding("detect.held" if held else "detect.scored", least if held else Decision.ACCEPT, detail)
 
 
-def _phase(seen: int) -> str:
-    return "cold" if seen < COLD_WRITES else "warming" if seen < 300 else "calibrated"
-
-
-def _covers(question: Stems, where: dict[int, list[int]]) -> bool:
-    return len(question) > 0 and longest_run(question, where)[0] / len(question) >= COVERED
-
-
-def _top(cosines: Values, count: int) -> list[int]:
-    """Return the positions of the highest, highest first; of equal ones the youngest first."""
-    if len(cosines) > count:
-        some = np.flatnonzero(cosines >= np.partition(cosines, -count)[-count])
-    else:
-        some = np.arange(len(cosines))
-    return [int(at) for at in some[np.lexsort((-some, -cosines[some]))][:count]]
+def _covers(question: Stems, text: Reading) -> bool:
+    return len(question) > 0 and longest_run(question, text.where)[0] / len(question) >= COVERED

@@ -1,6 +1,8 @@
 """A text as the detector reads it: words, stems, its units, whether it carries a question, how it repeats itself."""
 
 import re
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from zlib import crc32
 
@@ -99,6 +101,29 @@ def places(of: Stems) -> dict[int, list[int]]:
     for at, value in enumerate(of.tolist()):
         found.setdefault(value, []).append(at)
     return found
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A text's stems as they are held against questions; each form is made once, when it is needed."""
+
+    stems: Stems
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The stems in order."""
+        found: list[int] = self.stems.tolist()
+        return found
+
+    @cached_property
+    def known(self) -> frozenset[int]:
+        """The stems that occur."""
+        return frozenset(self.order)
+
+    @cached_property
+    def where(self) -> dict[int, list[int]]:
+        """Where each stem occurs."""
+        return places(self.stems)
 
 
 def longest_run(question: Stems, where: dict[int, list[int]]) -> tuple[int, int]:

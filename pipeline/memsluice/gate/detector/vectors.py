@@ -15,12 +15,29 @@ from memsluice.envelope.codec import DIMENSIONS, Vector
 SLACK = 256
 DIGITS = 5
 """Cosines are rounded to this before anything is compared: the last bits depend on how many rows a product has."""
+EXACT_MAX = 2_048
+"""Up to so many vectors each is compared; of more, the FINALISTS that their first HEAD dimensions put first."""
+HEAD = 96
+FINALISTS = 384
+TIES = 8
+"""So many more than asked for are rounded, since rounding can change who is nearest."""
 
 
 class _Buffer:
     def __init__(self, rows: int) -> None:
         self.matrix = np.zeros((rows, DIMENSIONS), np.float32)
         self.used = 0
+        self._heads = np.zeros((0, HEAD), np.float32)
+        self._headed = 0
+
+    def heads(self) -> NDArray[np.float32]:
+        """Return the first HEAD dimensions of every row that was written, close together in memory."""
+        if not len(self._heads):
+            self._heads = np.zeros((len(self.matrix), HEAD), np.float32)
+        if self._headed < self.used:
+            self._heads[self._headed : self.used] = self.matrix[self._headed : self.used, :HEAD]
+            self._headed = self.used
+        return self._heads
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +51,7 @@ class Vectors:
     @staticmethod
     def empty(size: int) -> "Vectors":
         """Return none, with room for ``size`` of them."""
-        return Vectors(_Buffer(size + SLACK), np.zeros(0, np.int64), 0)
+        return Vectors(_Buffer(size + max(SLACK, size // 8)), np.zeros(0, np.int64), 0)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -53,6 +70,26 @@ class Vectors:
     def without(self, at: int) -> "Vectors":
         """Return these without the one at a position."""
         return Vectors(self.buffer, np.delete(self.places, at), self.used)
+
+    def nearest(self, vector: Vector, count: int) -> list[tuple[int, float]]:
+        """Return (position, cosine) of the ``count`` nearest, nearest first; of equally near ones the youngest first.
+
+        Beyond EXACT_MAX a vector that is near only in its later dimensions can be missed: a bound on the work, not on
+        what is kept.
+        """
+        matrix, at = self.buffer.matrix, np.arange(len(self.places))
+        if len(at) > EXACT_MAX:
+            heads = (self.buffer.heads()[: self.used] @ vector[:HEAD])[self.places]
+            at = np.sort(np.argpartition(heads, -FINALISTS)[-FINALISTS:])
+            found = matrix[self.places[at]] @ vector
+        else:
+            found = (matrix[: self.used] @ vector)[self.places]
+        if len(found) > count + TIES:
+            best = np.argpartition(found, -count - TIES)[-count - TIES :]
+            found, at = found[best], at[best]
+        exact = found.astype(np.float64).round(DIGITS)
+        order = np.lexsort((-at, -exact))[:count]
+        return list(zip(at[order].tolist(), exact[order].tolist(), strict=True))
 
     def cosines(self, vector: Vector) -> NDArray[np.float64]:
         """Return the cosine of each with ``vector``, shape (n,), rounded."""

@@ -172,9 +172,9 @@ _ALL = (
         ">=",
         0.8,
         "x",
-        "Replays of held writes that *screen* decides in a second over those it decides the first time, both from a "
-        "sealed backlog on the real stack, detectors on; between, a replay of all 10,000 is killed ten times, "
-        "resumed, and decides each once and in order.",
+        "Replays of held writes that *screen* decides in a second over first decisions of the same writes with the "
+        "same outcome, both from a sealed backlog on the real stack, detectors on: the lower ratio of held and let in. "
+        "Before, a replay of all 10,000 is killed ten times, resumed, and decides each once and in order.",
     ),
     Figure(
         "malformed_preserved",
@@ -225,10 +225,10 @@ _ALL = (
         "overtaint_rate",
         "overtaint:overtaint_rate",
         "<=",
-        3,
+        1,
         "%",
         "Share of the honest writes of users and agents in the conversation streams that lose their place in guidance "
-        "through what their session saw alone.",
+        "through what their session saw alone, under influence taint; under session taint, the default, at most 3 %.",
     ),
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in _ALL}

@@ -1,0 +1,172 @@
+"""What the default detector costs: the time of a whole decision, and the bytes of a remembered question."""
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from itertools import cycle, islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsluice.envelope.codec import Vector
+from memsluice.envelope.seals import Sealed, sealed_from_bytes
+from memsluice.errors import StateError
+from memsluice.events.models import Recall, Write
+from memsluice.gate import policy as policies
+from memsluice.gate.decide import Context, TenantState, decide
+from memsluice.gate.detector.memory import KIND, Entry, Memory, Question, tag
+from memsluice.gate.detector.screen import look
+from memsluice.gate.detector.shipped import shipped
+from memsluice.gate.detector.text import stems, words
+from memsluice.gate.memsad_state import MemsadState
+from memsluice.gate.policy import Policy
+from memsluice.gate.rows import TenantRows, encode_changes
+from memsluice.lab.figures.core import Dictionary, screened
+from memsluice.lab.figures.records import streams
+from memsluice.lab.figures.registry import Measured, Setting
+
+KEPT = (1_000, 10_000)
+ENTRIES = 1_000
+GOAL_US = {1_000: 300, 10_000: 600}
+EVERY = 16
+"""One event in so many is timed."""
+ROUNDS = 5
+WEAVES_MAX = 200_000
+Times = dict[str, NDArray[np.float64]]
+
+
+def decision_us(setting: Setting) -> Measured:
+    """CPU µs of one whole decision, encoder apart, at 1,000 kept questions: the mean of the dearer kind of event."""
+    every = _sealed(setting)
+    value, table = 0.0, list[tuple[str, str]]()
+    for kept in KEPT:
+        times = _timed(every, kept, setting)
+        for kind, took in times.items():
+            spread = f"{np.median(took):.0f} median, {np.quantile(took, 0.99):.0f} p99, of {len(took):,}"
+            table.append((f"{kind} at {kept:,} questions", f"{took.mean():.0f} µs mean, {spread}"))
+        dearest = max(float(took.mean()) for took in times.values())
+        table.append((f"goal at {kept:,}", f"{GOAL_US[kept]} µs: {'met' if dearest <= GOAL_US[kept] else 'missed'}"))
+        value = value or dearest
+    return Measured(value, tuple(table))
+
+
+def recall_row_bytes(setting: Setting) -> Measured:
+    """Bytes of the largest row, key included, that a remembered question takes, of all questions of the streams."""
+    sizes = list[int]()
+    policy = policies.default().default
+    for events in _sealed(setting):
+        rows, memsad, memory = Dictionary(), MemsadState.empty(policy.memsad), _empty(policy)
+        for offset, sealed in enumerate(events):
+            outcome = decide(TenantState(rows, memsad, memory), sealed, policy, _context(sealed, offset))
+            memory = outcome.memory or memory
+            some = {name: row for name, row in outcome.changes.items() if name[0] == KIND and name[1][0] == "q"}
+            changed = encode_changes(sealed.tenant, some)
+            sizes += [len(key) + len(value) for key, value in changed if value is not None]
+            _apply(rows, sealed, outcome.changes)
+    if not sizes:
+        raise StateError("no stream asked a question")
+    spread = np.array(sizes)
+    table = (("questions", f"{len(sizes):,}"), ("mean, median", f"{spread.mean():.0f}, {np.median(spread):.0f}"))
+    return Measured(float(spread.max()), table)
+
+
+def _sealed(setting: Setting) -> list[list[Sealed]]:
+    with streams(setting) as paths:
+        return [
+            [sealed_from_bytes(keyring, (record.key or b"").decode(), record.value or b"") for record in screen.given]
+            for screen, keyring in screened(paths, setting)
+        ]
+
+
+def _timed(every: Sequence[Sequence[Sealed]], kept: int, setting: Setting) -> Times:
+    """Decide each stream on top of a memory that all the others filled. Return µs by kind of event."""
+    shipping = policies.default().default
+    detect = shipping.detect.model_copy(update={"questions": kept, "entries": ENTRIES})
+    policy, took = shipping.model_copy(update={"detect": detect}), defaultdict[str, list[float]](list)
+    for number, events in enumerate(every):
+        others = [sealed for at, some in enumerate(every) if at != number for sealed in some]
+        memory, memsad, rows = _filled(others, policy), MemsadState.empty(policy.memsad), Dictionary()
+        for offset, sealed in enumerate(events):
+            if offset % EVERY == 0 and isinstance(sealed.payload, Write | Recall):
+                spent = _least(TenantState(rows, memsad, memory), sealed, policy, offset)
+                took["writes" if isinstance(sealed.payload, Write) else "recalls"].append(spent)
+            outcome = decide(TenantState(rows, memsad, memory), sealed, policy, _context(sealed, offset))
+            memsad, memory = outcome.memsad, outcome.memory or memory
+            _apply(rows, sealed, outcome.changes)
+        setting.say(f"{kept:,} questions: stream {number + 1} of {len(every)} decided")
+    return {kind: np.array(some) for kind, some in took.items()}
+
+
+def _least(state: TenantState, sealed: Sealed, policy: Policy, offset: int) -> float:
+    """Return the least CPU µs, of all threads, over ROUNDS decisions of one event, each on a state of its own.
+
+    The least, because a busy machine only ever adds. A decision leaves traces in what versions of a state share.
+    """
+    context, spent = _context(sealed, offset), list[int]()
+    assert state.memory is not None
+    for _ in range(ROUNDS):
+        mine = replace(
+            state.memory,
+            question_vectors=deepcopy(state.memory.question_vectors),
+            entry_vectors=deepcopy(state.memory.entry_vectors),
+        )
+        fresh = TenantState(state.rows, deepcopy(state.memsad), mine)
+        began = time.process_time_ns()
+        decide(fresh, sealed, policy, context)
+        spent.append(time.process_time_ns() - began)
+    return min(spent) / 1_000
+
+
+def _filled(others: Sequence[Sealed], policy: Policy) -> Memory:
+    """Return a full memory: the others' questions, between any two of them where there are too few, and their writes.
+
+    What lies between two questions has the direction of both and the words of both by turns.
+    """
+    rows, memory = TenantRows(Dictionary(), "full", 0), _empty(policy)
+    asked = [(sealed.payload, sealed.vector()) for sealed in others if isinstance(sealed.payload, Recall)]
+    written = [(sealed.payload, sealed.vector()) for sealed in others if isinstance(sealed.payload, Write)]
+    if not asked or not written:
+        raise StateError("the streams have no questions or no writes")
+    step = 0
+    while len(memory.questions) < policy.detect.questions:
+        first, second = asked[step % len(asked)], asked[(step + step // len(asked)) % len(asked)]
+        step += 1
+        if step > WEAVES_MAX:
+            raise StateError(f"the streams' questions are too few or too alike to make {policy.detect.questions:,}")
+        if first[1] is None or second[1] is None:
+            continue
+        both = words(first[0].question) if first is second else _woven(first[0].question, second[0].question)
+        question = Question(0, f"r{step}", tag(first[0].principal), (tag(first[0].session),), stems(both))
+        memory = memory.asked(rows, question, _unit(first[1] + second[1]))
+    for write, vector in islice(cycle(written), ENTRIES):
+        if vector is None:
+            continue
+        seen = look(memory, shipped(), write.content, vector, session=write.session, agent=False)
+        memory = memory.landed(rows, Entry(0, write.id, seen.stems, exempt=False), vector, seen.values)
+    return memory
+
+
+def _woven(first: str, second: str) -> list[str]:
+    return [word for pair in zip(words(first), words(second), strict=False) for word in pair]
+
+
+def _unit(vector: Vector) -> Vector:
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+def _empty(policy: Policy) -> Memory:
+    return Memory.empty(policy.detect.questions, policy.detect.entries)
+
+
+def _context(sealed: Sealed, offset: int) -> Context:
+    return Context(sealed.position.append_ms, offset, seal_kid="seal", admission_kid="admission")
+
+
+def _apply(rows: Dictionary, sealed: Sealed, changes: dict[tuple[str, str], object]) -> None:
+    for key, value in encode_changes(sealed.tenant, changes):
+        if value is None:
+            rows.values.pop(key, None)
+        else:
+            rows.values[key] = value

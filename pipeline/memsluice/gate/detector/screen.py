@@ -28,7 +28,7 @@ from memsluice.envelope.codec import Vector
 from memsluice.events.models import Write
 from memsluice.gate.detector import calibration
 from memsluice.gate.detector.classifier import Classifier
-from memsluice.gate.detector.memory import COLUMNS, SAME_COSINE, C, G, Memory, Q, Question, R, U, Values, W, tag
+from memsluice.gate.detector.memory import COLUMNS, C, G, Memory, Q, Question, R, U, Values, W, tag
 from memsluice.gate.detector.standing import left, stays
 from memsluice.gate.detector.text import Reading, Stems, carries_question, longest_run, repetition, stems, words
 from memsluice.gate.policy import DetectPolicy
@@ -117,7 +117,7 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
 def nearer(seen: Seen, question: Question, cosine: float, text: Reading) -> Seen:
     """Return what a text shows after it was held against one more question.
 
-    One that says all that the text says, or nearly is the text, is a copy of it: it covers nothing.
+    One that says all that the text says is a copy of it: it covers nothing.
     """
     covered, near, run, start = float(seen.values[U]), float(seen.values[W]), 0, 0
     about = _about(cosine)
@@ -125,7 +125,7 @@ def nearer(seen: Seen, question: Question, cosine: float, text: Reading) -> Seen
         asked = question.stems.tolist()
         most = sum(map(text.known.__contains__, asked)) / len(asked) if asked else 0.0
         unsaid = len(text.order) - sum(map(set(asked).__contains__, text.order))
-        if unsaid and cosine < SAME_COSINE and min(most, about) > covered and len(asked) >= QUESTION_STEMS_MIN:
+        if unsaid and min(most, about) > covered and len(asked) >= QUESTION_STEMS_MIN:
             run, start = longest_run(question.stems, text.where)
             covered = max(covered, round(min(run / len(asked), about), 4))
         if cosine > near and unsaid > UNSAID_MIN:

@@ -65,10 +65,10 @@ IMPURE_MODULES = {
     "weaviate",
 }
 IMPURE_CALLS = {"open", "input", "print", "now", "utcnow", "today", "urandom", "read_text", "read_bytes", "write_text"}
-READS_FILES = ("policy.py", "shipped.py")
+READS_FILES = ("policy.py", "shipped.py", "proactive.py")
 """The gate's doors to the disk: an operator's policy file is read, checked and frozen before anything is decided.
 
-So is the model that ships with the package."""
+So are the model and the probes that ship with the package."""
 
 
 def _sources(folder: Path = PACKAGE) -> list[Path]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from memsluice.encoder import DIMENSIONS, MODEL_ID, REVISION, Encoder, Precision, load_encoder
 from memsluice.encoder.loop import CHARACTERS_MAX
 from memsluice.errors import ConfigError
+from memsluice.gate.published import proactive
 from memsluice.lab.baselines import encoder_ratio, plain_encode
 
 from .texts import ALL, MIXED, ODD
@@ -142,3 +143,9 @@ def test_benchmark_arithmetic() -> None:
     found = encoder_ratio(texts, load_encoder(), rounds=2, clock=lambda: float(next(ticks)))
     assert (found.plain_per_s, found.own_per_s, found.ratio) == (2.0, {64: 8.0, 256: 16.0}, {64: 4.0, 256: 8.0})
     assert found.cosine_min >= COSINE_MIN
+
+
+def test_the_probes_that_ship_are_what_the_encoder_makes_of_their_texts(encoder: Any) -> None:
+    """The proactive defence compares with sixteen vectors in a file; whoever edits a text must make the file anew."""
+    made = encoder.encode(list(proactive.PROBES))
+    assert cosines(made, proactive.vectors().astype(np.float32)).min() > COSINE_MIN

@@ -52,13 +52,13 @@ def test_a_signal_that_is_left_out_says_nothing() -> None:
     """The evidence without a signal is the sum of the others, and each alone gives what it gave in the sum."""
     memory, _ = filled(300, w=0.5)
     shown = told(c=1.0, q=1.0, r=0.5, w=0.95, u=0.9)
-    whole = screen.weigh(shown, memory, 400)
+    whole = screen.weigh(shown, memory, DetectPolicy())
     assert min(getattr(whole, name) for name in SIGNALS) > 0
     for left_out in SIGNALS:
-        rest = screen.weigh(shown, memory, 400, signals=[name for name in SIGNALS if name != left_out])
+        rest = screen.weigh(shown, memory, DetectPolicy(signals=tuple(name for name in SIGNALS if name != left_out)))
         assert getattr(rest, left_out) == 0
         assert rest.total == pytest.approx(whole.total - getattr(whole, left_out), abs=1e-9)
-        assert screen.weigh(shown, memory, 400, signals=[left_out]).total == getattr(whole, left_out)
+        assert screen.weigh(shown, memory, DetectPolicy(signals=(left_out,))).total == getattr(whole, left_out)
 
 
 def test_rarity_by_hand() -> None:

@@ -58,6 +58,7 @@ def _looks() -> dict[str, list[Case]]:
     return {
         "trace": [*every, Case((HELD, "--json"), data=True), Case((KEPT,)), Case(("asked-5",)), Case(("seen-5",)),
                   Case((ODD, "--tenant", ODD), 1, whole=True)],
+        "calibration show": [Case(("acme",)), Case(("acme", "--json"), data=True), Case((ODD,), 1, whole=True)],
         "top": [Case(("--once",)), Case(("--json",), data=True), Case(("--since", ODD), 1, whole=True)],
         "quarantine list": [Case(whole=True), Case(("--all",), whole=True), Case(("--json",), data=True),
                             Case(("--source", ODD), whole=True), Case(("--since", ODD), 1, whole=True),

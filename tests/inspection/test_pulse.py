@@ -120,7 +120,7 @@ def test_verdicts_are_counted_by_decision_reason_and_tenant() -> None:
     assert (seen.events, seen.per_s, seen.wait_ms) == (5, 5 / 60, (5, 5))
     assert dict(seen.reasons)["instructions.found"] == 1
     (tenant,) = seen.tenants
-    assert (tenant.name, tenant.phase, tenant.window_size, tenant.history_size) == ("acme", "warming", 1, 1)
+    assert (tenant.name, tenant.phase, tenant.window_size, tenant.history_size) == ("acme", "cold", 1, 1)
 
 
 def test_what_a_restart_sends_again_counts_once() -> None:
@@ -227,7 +227,7 @@ def test_the_picture_says_what_an_operator_asks_first() -> None:
     assert "held     1 wait for a reviewer, the oldest for 2 h" in text
     assert "wait     5 ms from intake to verdict at the median" in text
     assert ["held", "·", "1", "20%"] in lines
-    assert ["acme", "·", "1", "1", "1", "·", "1", "2", "h", "warming", "1"] in lines
+    assert ["acme", "·", "1", "1", "1", "·", "1", "2", "h", "cold", "1"] in lines
     assert "reads like an instruction to the agent" in text
 
 

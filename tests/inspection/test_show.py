@@ -80,7 +80,12 @@ def test_a_held_write_tells_rule_numbers_window_and_keys() -> None:
     assert score.startswith("0.9000, above the threshold 0.3041 (combined score, calibrated window)")
     assert "0.063 ···[──μ──]···│······························●··· 0.947" in score
     assert score.endswith("μ 0.1750  σ 0.0645  κ 2")
-    assert value(text, "window") == "number 1: 4 reference entries against the last 1 questions"
+    assert value(text, "window") == ("number 1: 4 reference entries against the last 1 questions, calibration fixed")
+    told = value(text, "guarantee")
+    # eta = .06455 x (1/2 + 2 / sqrt 6) x 2.960414 = .2516; radius 2 x .06455 + eta; gap .9 - .25
+    assert told.startswith("the threshold is within 0.2516 of the population's")
+    assert "gap to the reference 0.6500, above the certified radius 0.3807 (Lemma 8); no decision rests on that" in told
+    assert "less than 0.5959 is decided alike" in told
     assert value(text, "signed by").startswith("key-user a user_channel on channel user, tier 3 observed")
     assert value(text, "policy").startswith("default@")
     assert "sealed by seal-1" in value(text, "screen")

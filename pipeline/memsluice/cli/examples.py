@@ -51,6 +51,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "dead-letters reject": ('memsluice dead-letters reject memory.events.v1/3/17 --why "a scanner of ours"',),
     "dead-letters release": ("memsluice dead-letters release memory.events.v1/3/17",),
     "top": ("memsluice top", "memsluice top --once --since 12h --tenants 5"),
+    "calibration show": (
+        "memsluice calibration show acme",
+        "memsluice calibration show acme --detector memsad --svg acme.svg",
+    ),
     "stack up": ("memsluice stack up --home ./stack",),
     "stack status": ("memsluice stack status --json",),
     "stack logs": ("memsluice stack logs kafka --lines 100", "memsluice stack logs weaviate --follow"),

@@ -37,6 +37,7 @@ PARTS: dict[str, str] = {
     "quarantine": "Held writes: see why, release or reject them.",
     "dead-letters": "What nobody could authenticate: see why, replay it once the cause is mended, dismiss it.",
     "top": "The stream as it runs: rates, lag, verdicts, what waits, calibration.",
+    "calibration": "What is usual for a tenant, and how that moved over time.",
     "stack": "A real Kafka and Weaviate on this machine, without containers.",
     "topics": "Topics and access rules as code.",
     "keys": "Credentials of producers, readers and operators, and the gate's keys.",

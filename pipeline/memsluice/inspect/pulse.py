@@ -183,6 +183,8 @@ class Pulse:
             tenant.phase = score["phase"]
             tenant.window_size, tenant.history_size = score["window_size"], score["history_size"]
             self._drift.see(tenant.name, score)
+        if usual := verdict.get("usual"):  # the detector that decides
+            tenant.phase, tenant.window_size = usual["phase"], usual["size"]
         if verdict["type"] == EventType.WRITE and verdict["tier"] == Tier.OPERATOR:
             _add(self._operator_writes, verdict["kid"], 1)
         for finding in verdict["findings"]:

@@ -117,6 +117,7 @@ def _rows(
     yield from _when(one)
     yield from _way(life, one)
     yield from _checks(verdict, words)
+    yield from _usual(verdict.get("usual"))
     yield from _score(verdict.get("score"))
     yield from _taint(life, verdict, ancestors)
     yield "policy", _text(f"{verdict['policy']}, {verdict['mode']}")
@@ -247,7 +248,31 @@ def _score(score: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableTyp
         of = f"μ {score['mu']:.4f}  σ {score['sigma']:.4f}  κ {score['kappa']:g}"
         yield "", _text(f"● score  │ threshold μ + κ σ  [ ] μ ± σ;  {of}")
     of = f"{score['window_size']} reference entries against the last {score['history_size']} questions"
-    yield "window", _text(f"number {score['window_id']}: {of}")
+    yield "window", _text(f"number {score['window_id']}: {of}, calibration {score.get('strategy', 'fixed')}")
+    yield from _guarantee(score)
+
+
+def _guarantee(score: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:
+    """What the decision guarantees by the paper, and what holds whatever the paper's proof is worth."""
+    if score["bound"] is not None:
+        within = f"the threshold is within {score['bound']:.4f} of the population's, with the policy's confidence"
+        yield "guarantee", _text(f"{within} (Theorem 11)")
+    if score.get("radius") is not None:
+        side = "above" if score["certified"] else "not above"
+        said = f"gap to the reference {score['gap']:.4f}, {side} the certified radius {score['radius']:.4f} (Lemma 8)"
+        yield "", _text(f"{said}; no decision rests on that")
+    if score["threshold"] is not None:
+        far = abs(score["score"] - score["threshold"])
+        yield "", _text(f"a rewording that moves the embedding by less than {far:.4f} is decided alike (Prop. 13)")
+
+
+def _usual(told: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableType]]:
+    """How the default detector's evidence compares with what is usual for the tenant."""
+    if not told:
+        return
+    line = f"threshold {told['threshold']:.4f}" if told["p"] is None else f"p {told['p']:.4f}, level {told['level']:g}"
+    of = f"{told['phase']}, {told['strategy']} over {told['size']} landed writes"
+    yield "usual", _text(f"evidence {told['score']:.4f}, {line} ({of})")
 
 
 def _taint(life: Life, verdict: Mapping[str, Any], ancestors: Ancestors) -> Iterator[tuple[str, RenderableType]]:

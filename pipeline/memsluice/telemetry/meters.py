@@ -127,11 +127,13 @@ class Meters:
         for finding in verdict["findings"]:
             for pattern in finding["detail"].get("patterns", ()):
                 self.add(registry.SIGNALS, pattern)
-        if score := verdict["score"]:
+        score, usual = verdict["score"], verdict.get("usual")
+        if told := usual or score:
+            self.add(registry.PHASES, told["phase"])
+        if score:
             self._score(verdict["tenant"], score)
 
     def _score(self, tenant: str, score: Mapping[str, Any]) -> None:
-        self.add(registry.PHASES, score["phase"])
         if score["score"] is not None and score["threshold"] is not None:
             self.observe(registry.MARGIN, score["score"] - score["threshold"])
         self._drift.see(tenant, score)

@@ -172,7 +172,13 @@ SHADOWED = Metric(
 MARGIN = Metric(
     "memsad_margin", "histogram", "Score minus threshold of scored writes: how near the line they lie.", (), MARGINS
 )
-PHASES = Metric("calibration_phase", "counter", "Scored writes by calibration phase.", ("phase",), series_max=5)
+PHASES = Metric(
+    "calibration_phase",
+    "counter",
+    "Scored writes by phase of the calibration of the detector that decides.",
+    ("phase",),
+    series_max=5,
+)
 DRIFT = Metric(
     "calibration_drift",
     "gauge",

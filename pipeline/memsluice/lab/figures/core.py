@@ -36,12 +36,13 @@ Value = TypeVar("Value")
 
 @dataclass(slots=True)
 class Measuring:
-    """A *screen* that counts what the real one changes, and keeps what it was given."""
+    """A *screen* that counts what the real one changes, and keeps what it was given and the state rows as they are."""
 
     inner: StatefulStage
     sizes: list[int] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
     given: list[Record] = field(default_factory=list)
+    state: dict[bytes, bytes] = field(default_factory=dict)
 
     def process(self, record: Record, rows: Rows) -> Step:
         """Decide a record as the real stage does."""
@@ -49,6 +50,11 @@ class Measuring:
         self.given.append(record)
         self.sizes.append(sum(len(change.key) + len(change.value or b"") for change in step.changes))
         self.rows.append(len(step.changes))
+        for change in step.changes:
+            if change.value is None:
+                self.state.pop(change.key, None)
+            else:
+                self.state[change.key] = change.value
         return step
 
     def forget(self, partition: int) -> None:

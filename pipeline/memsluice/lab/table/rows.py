@@ -55,6 +55,8 @@ class Section:
     about: str
 
 
+CALIBRATIONS = ("fixed", "rolling", "ewma", "page_hinkley", "adwin", "m_star", "conformal")
+ADAPTIVE = {"detect": {"calibration": {"strategy": "conformal", "gamma": 0.005, "credit": True}}}
 MEMSAD = {"detector": "memsad"}
 PROVENANCE = {"detector": "memsad", "memsad": {"enabled": False}, "instructions": {"enabled": False}}
 ONLY_MEMSAD = {"detector": "memsad", "instructions": {"enabled": False}}
@@ -62,6 +64,17 @@ ONLY_MEMSAD = {"detector": "memsad", "instructions": {"enabled": False}}
 
 def _memsad(name: str, title: str, **changes: Any) -> Row:
     return Row(f"memsad-{name}", "memsad", title, {**ONLY_MEMSAD, "memsad": changes})
+
+
+def _calibrated(strategy: str) -> tuple[Row, Row]:
+    """Return MEMSAD with another calibration on the streams as they are, and over a change of topic."""
+    adaptive = {"gamma": 0.005, "credit": True} if strategy == "conformal" else {}
+    policy = {**ONLY_MEMSAD, "memsad": {"calibration": {"strategy": strategy, **adaptive}}}
+    title = f"calibration {strategy}"
+    return (
+        Row(f"memsad-{strategy}", "memsad", title, policy),
+        Row(f"other-topic-{strategy}", "drift", f"MEMSAD, {title}", policy, change="other topic", focus=_DRIFT),
+    )
 
 
 def _alone(signal: str) -> Row:
@@ -87,7 +100,7 @@ def _rewrite(rule: str) -> Row:
 
 
 def _prepared(what: str, share: int, title: str) -> Row:
-    return Row(f"{what}-{share}", "poisoning", f"{share} % {title}", change=f"{what} {share}", focus=("MOVED all",))
+    return Row(f"{what}-{share}", "poisoning", f"{share} % {title}", change=f"{what} {share}", focus=_MOVED)
 
 
 def _left_out(section: str, what: str, title: str, *focus: str) -> Row:
@@ -95,6 +108,7 @@ def _left_out(section: str, what: str, title: str, *focus: str) -> Row:
 
 
 _HARD = tuple(f"HELD category added {kind}" for kind in ("preference", "cached answer", "quoted question", "e-mail"))
+_MOVED = ("MOVED all",)
 _DRIFT = tuple(
     f"{measure} phase {when}" for measure in ("HELD", "FPR") for when in ("before", "first 100 after", "later")
 )
@@ -190,11 +204,17 @@ DECLARED = (
     _left_out("left-out-sets", "locomo", "LoCoMo's facts", "HELD category fact"),
     _left_out("left-out-sets", "nq", "Natural Questions", "HELD category note"),
     *(_threshold(value) for value in (0.5, 1, 2, 3)),
+    Row("adaptive", "budgets", "α = 1 %, adaptive level and credit", ADAPTIVE),
+    Row("adaptive-poisoning-20", "poisoning", "20 %, adaptive level and credit", ADAPTIVE, "poisoning 20", focus=_MOVED),
     _memsad("max", "score s_max", mode="max"),
     _memsad("mean", "score s_mean", mode="mean"),
     *(_memsad(f"kappa-{kappa:g}", f"κ = {kappa:g}", kappa=kappa) for kappa in (1, 1.5, 3)),
     *(_memsad(f"n-{size}", f"N = {size}", reference_size=size) for size in (25, 100, 200)),
     _memsad("history", "1,000 questions instead of 100", history_size=1_000),
+    _memsad("plus", "MEMSAD+", variant="memsad_plus"),
+    _memsad("composite", "composite (Appendix C), no watermark", variant="composite"),
+    _memsad("weighted", "weighted sum (Section 5), no watermark", variant="weighted"),
+    *(row for name in CALIBRATIONS for row in _calibrated(name) if row.name != "memsad-fixed"),  # that is only-memsad
     Row("taint-turn", "scopes", "taint of the present turn", {"taint": "turn"}),
     Row("taint-parents", "scopes", "taint of declared parents only", {"taint": "parents"}),
 )

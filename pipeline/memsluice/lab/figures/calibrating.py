@@ -1,0 +1,187 @@
+"""Figures of the calibration: what it keeps of a tenant, and MEMSAD beside a plain transcription of the paper."""
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsluice.envelope.seals import Sealed, sealed_from_bytes
+from memsluice.errors import StateError
+from memsluice.events.models import Recall, Write
+from memsluice.gate import policy as policies
+from memsluice.gate.memsad_state import KIND as MEMSAD
+from memsluice.gate.memsad_state import QUESTION, MemsadState
+from memsluice.gate.policy import MemsadPolicy
+from memsluice.gate.published.check import check, learned
+from memsluice.gate.rows import TenantRows
+from memsluice.gate.verdict import Decision, Score
+from memsluice.lab.figures.core import Dictionary, screened
+from memsluice.lab.figures.records import streams
+from memsluice.lab.figures.registry import Measured, Setting
+
+DETECT = "detect"
+ROUNDS = 3
+SAME = 1e-5
+"""Largest difference between the scores of the two: ours are rounded to six digits."""
+Vector = NDArray[np.floating]
+
+
+def calibration_kib(setting: Setting) -> Measured:
+    """Largest calibration state of a tenant, of the detector that has more of it; both and their sum as rows."""
+    window = policies.default().default.detect.window
+    tenants: dict[str, dict[str, int]] = {}
+    with streams(setting) as paths:
+        for screen, _ in screened(paths, setting):
+            for name, sizes in _sizes(screen.state, window).items():
+                tenants[f"{name}, stream {len(tenants) + 1}"] = sizes
+    if not tenants:
+        raise StateError("no stream left a state")
+    most = {kind: max(sizes[kind] for sizes in tenants.values()) for kind in (DETECT, MEMSAD)}
+    whole = max(sum(sizes.values()) for sizes in tenants.values())
+    table = (
+        ("tenants", str(len(tenants))),
+        (
+            f"default detector: values of {window} landed writes, habit, level",
+            f"{most[DETECT] / 1024:.1f} KiB",
+        ),
+        ("MEMSAD: reference vectors, scores, baseline", f"{most[MEMSAD] / 1024:.1f} KiB"),
+        ("both, as kept where one decides and the other is reported", f"{whole / 1024:.1f} KiB"),
+    )
+    return Measured(max(most.values()) / 1024, table)
+
+
+def _sizes(state: dict[bytes, bytes], window: int) -> dict[str, dict[str, int]]:
+    """Return bytes of keys and values of each tenant's calibration rows, by detector. Questions are recall memory."""
+    found: dict[str, dict[str, int]] = {}
+    values: dict[str, list[tuple[int, int]]] = {}
+    for key, value in state.items():
+        tenant, kind, name = key.decode("utf-8", "replace").split("\0", 2)
+        size = len(key) + len(value)
+        if kind == MEMSAD and name[0] != QUESTION:
+            _counted(found, tenant)[MEMSAD] += size
+        elif kind == DETECT and name[0] in "hc":
+            _counted(found, tenant)[DETECT] += size
+        elif kind == DETECT and name[0] == "v":
+            values.setdefault(tenant, []).append((int(name[1:]), size))
+    for tenant, sizes in values.items():  # older values are what look back goes by, not what is usual
+        _counted(found, tenant)[DETECT] += sum(size for _, size in sorted(sizes)[-window:])
+    return found
+
+
+def _counted(found: dict[str, dict[str, int]], tenant: str) -> dict[str, int]:
+    return found.setdefault(tenant, {DETECT: 0, MEMSAD: 0})
+
+
+@dataclass
+class Plain:
+    """Algorithm 1 and Definition 6 of seed 000, written down as they stand; the yardstick, and used for nothing else.
+
+    mu and sigma are those of the present history: computed for every candidate, as the definition reads, or (``lazy``)
+    only where a question or a reference entry came since.
+    """
+
+    policy: MemsadPolicy
+    lazy: bool = False
+    history: deque[Vector] = field(default_factory=deque)
+    reference: list[Vector] = field(default_factory=list)
+    threshold: float | None = None
+
+    def asked(self, question: Vector) -> None:
+        """Append to the FIFO history."""
+        if len(self.history) >= self.policy.history_size:
+            self.history.popleft()
+        self.history.append(question)
+        self.threshold = None
+
+    def score(self, candidate: Vector) -> float:
+        """Return s_comb (Equation 7)."""
+        questions = np.array(self.history)
+        cosines = questions @ candidate / (np.linalg.norm(questions, axis=1) * np.linalg.norm(candidate))
+        return float(0.5 * np.max(cosines) + 0.5 * np.mean(cosines))
+
+    def learned(self, entry: Vector) -> None:
+        """Take an entry into the reference set, up to N of them."""
+        if len(self.reference) < self.policy.reference_size:
+            self.reference.append(entry)
+            self.threshold = None
+
+    def check(self, candidate: Vector) -> tuple[float, bool]:
+        """Return the score, and whether it is above mu + kappa sigma."""
+        score = self.score(candidate)
+        if len(self.reference) < self.policy.reference_size:
+            return score, score > self.policy.cold_threshold
+        if self.threshold is None or not self.lazy:
+            scores = np.array([self.score(entry) for entry in self.reference])
+            self.threshold = float(np.mean(scores) + self.policy.kappa * np.std(scores, ddof=1))
+        return score, score > self.threshold
+
+
+def memsad_speedup(setting: Setting) -> Measured:
+    """CPU time of the plain transcription over ours, on the vectors of the real streams."""
+    policy = policies.default().default.memsad
+    spent, writes = np.zeros((ROUNDS, 3)), 0
+    with streams(setting) as paths:
+        for screen, keyring in screened(paths, setting):
+            events = [sealed_from_bytes(keyring, (r.key or b"").decode(), r.value or b"") for r in screen.given]
+            for number in range(ROUNDS):
+                seconds, scored = side_by_side(events, policy)
+                spent[number] += seconds
+            writes += scored
+    if not writes:
+        raise StateError("no write of the streams was scored")
+    each = 1e6 * np.median(spent, axis=0) / writes
+    lazy = spent[:, 1] / spent[:, 2]
+    table = (
+        ("writes scored", f"{writes:,} in each of {ROUNDS} rounds"),
+        ("plain transcription", f"{each[0]:.0f} µs a write with its questions"),
+        ("plain, calibrating after a change alone", f"{each[1]:.0f} µs, {np.median(lazy):.1f} times ours"),
+        ("ours, state rows included", f"{each[2]:.0f} µs"),
+    )
+    return Measured(float(np.median(spent[:, 0] / spent[:, 2])), table)
+
+
+def side_by_side(events: Sequence[Sealed], policy: MemsadPolicy) -> tuple[list[float], int]:
+    """Let all decide a stream, event by event in turn. Return CPU seconds of plain, lazy and ours; writes scored.
+
+    All learn from what ours lets through. Raises StateError where they disagree on a score or on what is held.
+    """
+    plain, state, scored = (Plain(policy), Plain(policy, lazy=True)), MemsadState.empty(policy), 0
+    rows, spent = TenantRows(Dictionary(), "figure", 0), [0.0, 0.0, 0.0]
+    for sealed in events:
+        vector, payload = sealed.vector(), sealed.payload
+        if vector is None or sealed.problem:
+            continue
+        began = time.process_time()
+        if isinstance(payload, Recall):
+            state = state.asked(rows, vector, payload.id)
+        elif isinstance(payload, Write) and len(state.history):
+            score, found = check(state, vector, policy, Decision.QUARANTINE)
+            if not found:
+                state = learned(state, rows, payload.id, payload.content, vector, policy)
+        spent[2] += time.process_time() - began
+        rows.changes.clear()
+        for number, one in enumerate(plain):
+            began = time.process_time()
+            said = None
+            if isinstance(payload, Recall):
+                one.asked(vector)
+            elif isinstance(payload, Write) and one.history:
+                said = one.check(vector)
+                if not found:
+                    one.learned(vector)
+            spent[number] += time.process_time() - began
+            if said is not None:
+                _agree(said, score, held=bool(found))
+                scored += number == 0
+    return spent, scored
+
+
+def _agree(said: tuple[float, bool], score: Score, *, held: bool) -> None:
+    assert score.score is not None
+    assert score.threshold is not None
+    near = abs(score.score - score.threshold) < SAME
+    if abs(said[0] - score.score) > SAME or (said[1] != held and not near):
+        raise StateError(f"the transcription says {said}, the gate {score}")

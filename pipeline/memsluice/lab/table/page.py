@@ -9,7 +9,7 @@ from memsluice.lab.table.rows import ROWS, SECTIONS, SEEDS, Row, Section
 from memsluice.lab.table.run import finished
 
 Streams = Mapping[str, Mapping[str, Any]]
-"""What was measured, by stream: ``first``, ``final``, ``commit``, ``date``, ``seconds``."""
+"""What was measured, by stream: ``first``, ``final``, ``landed``, ``commit``, ``date``, ``gate``, ``seconds``."""
 Results = Mapping[str, Mapping[str, Streams]]
 """By row and seed (as text)."""
 
@@ -173,16 +173,19 @@ def _short(name: str) -> str:
 
 def _origin(results: Results) -> list[str]:
     """Say of which commit the rows are, how long they took, and what is missing."""
-    by_commit: dict[tuple[str, str], dict[str, None]] = {}
+    by_commit: dict[tuple[str, str, str], dict[str, None]] = {}
     seconds = 0
     for name, seeds in results.items():
         for seed, streams in seeds.items():
             for each in streams.values():
-                by_commit.setdefault((each["date"], each["commit"]), {})[f"{name} ({seed})"] = None
+                by_commit.setdefault((each["date"], each["commit"], each["gate"]), {})[f"{name} ({seed})"] = None
                 seconds += each["seconds"]
     missing = [name for name in ROWS if not _all(results, name)]
     lines = ["## Where the figures come from", "", "In brackets the seed.", ""]
-    lines += [f"- {date}, commit {commit}: {', '.join(rows)}" for (date, commit), rows in sorted(by_commit.items())]
+    for (date, commit, gate), rows in sorted(by_commit.items()):
+        lines.append(f"- {date}, commit {commit}, gate {gate}: {', '.join(rows)}")
+    if len({gate for _, _, gate in by_commit}) > 1:
+        lines.append("- **The gate's own files were not the same for all of these**: compare rows of one gate.")
     lines += [f"- In all {seconds / 60:.0f} minutes, on a machine that did other work."]
     lines += [f"- Not measured yet: {', '.join(missing)}"] if missing else []
     return lines

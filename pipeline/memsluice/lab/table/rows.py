@@ -205,7 +205,7 @@ DECLARED = (
     _left_out("left-out-sets", "nq", "Natural Questions", "HELD category note"),
     *(_threshold(value) for value in (0.5, 1, 2, 3)),
     Row("adaptive", "budgets", "α = 1 %, adaptive level and credit", ADAPTIVE),
-    Row("adaptive-poisoning-20", "poisoning", "20 %, adaptive level and credit", ADAPTIVE, "poisoning 20", focus=_MOVED),
+    Row("adaptive-poisoning-20", "poisoning", "20 %, adaptive level, credit", ADAPTIVE, "poisoning 20", focus=_MOVED),
     _memsad("max", "score s_max", mode="max"),
     _memsad("mean", "score s_mean", mode="mean"),
     *(_memsad(f"kappa-{kappa:g}", f"κ = {kappa:g}", kappa=kappa) for kappa in (1, 1.5, 3)),

@@ -278,7 +278,9 @@ def test_the_page_says_what_is_missing(tmp_path: Path) -> None:
     assert "default detector, unchanged* | 90.0 [" in text.splitlines()[beside - 1 - SIGNALS.index("question")]
     assert "commit abc, gate g1: default (7), default (8), default (9), no-question (7)" in text
     assert "not the same" not in text
-    assert "not the same" in page.render({"default": {"7": both}, "no-question": {"7": {"a": {**said, "gate": "g2"}}}})
+    other_gate = page.render({"default": {"7": both}, "no-question": {"7": {"a": {**said, "gate": "g2"}}}})
+    assert "not the same" in other_gate
+    assert "| without question † |" in other_gate
     assert labelled(write(tmp_path, small()).parent)["garden"][0]["stream"] == "garden"
 
 

@@ -33,6 +33,10 @@ GATE_PURPOSES = {
 }
 """The gate's own keys. Readers, in agent processes, verify admissions: so these are signatures, not HMACs."""
 
+LOST = (
+    "put it back from your backup: under new keys nothing verifies that was sealed or signed before. To begin anew all "
+    "the same, move registry.yaml away and run: memsluice keys init"
+)
 Entropy = Callable[[int], bytes]
 
 
@@ -58,12 +62,14 @@ class KeyStore:
     def init(cls, home: Path | None, now_ms: int, *, entropy: Entropy = os.urandom) -> "KeyStore":
         """Return the store at ``home``, having created what is missing of seal, digest and admission keys.
 
-        Running it again changes nothing. ``now_ms`` (Unix ms) is where the new keys' signing period begins.
+        Running it again changes nothing. ``now_ms`` (Unix ms) is where the new keys' signing period begins. Raises
+        ConfigError where a keyring is lost, its registry being there.
         """
         store = cls(home, entropy=entropy)
         store.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         with store.locked():
-            keyring = store.load_keyring() if store.keyring_file.exists() else Keyring([])
+            fresh = not store.keyring_file.exists() and not store.registry_file.exists()
+            keyring = Keyring([]) if fresh else store.load_keyring()
             held = {key.purpose for key in keyring}
             missing = [purpose for purpose in GATE_PURPOSES if purpose not in held]
             for purpose in missing:
@@ -89,7 +95,10 @@ class KeyStore:
 
     def load_keyring(self) -> Keyring:
         """Read the keyring file. Raises ConfigError."""
-        data = keyfiles.read_guarded(self.keyring_file, secret=True, remedy="run: memsluice keys init")
+        lost = self.registry_file.exists()  # not a home where nothing was sealed yet
+        data = keyfiles.read_guarded(
+            self.keyring_file, secret=True, remedy=LOST if lost else "run: memsluice keys init"
+        )
         return keyfiles.keyring_from_bytes(data, str(self.keyring_file))
 
     def load_registry(self) -> Registry:

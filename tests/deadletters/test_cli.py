@@ -248,6 +248,8 @@ def test_a_run_killed_after_publishing_and_resumed_lands_each_letter_once(morgue
     file = morgue.home.path / "replays" / "d1.json"
     file.parent.mkdir()
     replace(run, started_ms=wall_ms()).save(file)
+    refused = morgue.call("replay", "--resume", "d1", "--yes", "--dry-run", "--reason", "malformed")
+    assert (refused.exit_code, "leave out --reason, --dry-run," in str(refused.exception)) == (1, True)
     resumed = morgue.call("replay", "--resume", "d1", "--yes")
     assert resumed.exit_code == 0, resumed.output
     assert (resumed.stdout.count("→ accept"), resumed.stdout.count("→ duplicate")) == (3, 2)

@@ -16,7 +16,7 @@ from memsluice.connection import Connection
 from memsluice.doctor import checks, remote
 from memsluice.doctor.checks import Finding, State
 from memsluice.envelope.keys import Keyring, Purpose
-from memsluice.errors import ConfigError
+from memsluice.errors import ConfigError, StoreUnavailable
 from memsluice.home import Home
 from memsluice.keystore import KeyStore
 
@@ -69,6 +69,18 @@ def test_a_check_that_fails_hides_no_other() -> None:
 
     found = list(checks.run({"a": broken, "b": lambda: iter([Finding("b", State.OK, "fine")])}))
     assert [(finding.what, finding.state) for finding in found] == [("a", "ok"), ("a", "fail"), ("b", "ok")]
+
+
+def test_what_could_not_be_asked_says_what_to_do_all_the_same() -> None:
+    """A store that is down, a broker that does not answer: the line that fails names the next command."""
+
+    def broken() -> Iterator[Finding]:
+        raise StoreUnavailable("no answer")
+        yield
+
+    found = list(checks.run(dict.fromkeys(("workers", "broker clock", "store"), broken)))
+    assert {finding.state for finding in found} == {State.FAIL}
+    assert all("memsluice stack status" in finding.do for finding in found)
 
 
 def test_a_store_behind_tls_is_asked_by_tls() -> None:

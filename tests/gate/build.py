@@ -13,6 +13,7 @@ from memsluice.events.models import MODELS, Tier
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.gate.decide import Context, Outcome, TenantState, decide
+from memsluice.gate.detector.memory import Memory
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy, default
 from memsluice.gate.rows import encode_changes
@@ -100,12 +101,13 @@ def sealed(who: str, kind: EventType, offset: int, *, vector: codec.Vector | Non
 
 
 class Core:
-    """Drives the pure core over rows in memory, one event after another."""
+    """Drives the pure core over rows in memory, one event after another. ``memory`` is the default detector's."""
 
-    def __init__(self, policy: Policy | None = None) -> None:
+    def __init__(self, policy: Policy | None = None, *, memory: Memory | None = None) -> None:
         self.policy = policy or default().default
         self.rows = MemoryRows()
         self.memsad = MemsadState.empty(self.policy.memsad)
+        self.memory = memory
         self.offset = -1
         self.last: Sealed | None = None
 
@@ -113,7 +115,8 @@ class Core:
         """Decide one event and apply what it changes; the event's own row is kept as *screen* keeps it."""
         self.offset += 1
         event = self.last = sealed(who, kind, self.offset, **fields)
-        state, context = TenantState(self.rows, self.memsad), Context(event.position.append_ms, self.offset)
+        state = TenantState(self.rows, self.memsad, self.memory)
+        context = Context(event.position.append_ms, self.offset)
         outcome = decide(state, event, self.policy, context, carried)
         for key, value in encode_changes(TENANT, outcome.changes):
             self.rows.put(key, value)
@@ -126,7 +129,7 @@ class Core:
         assert event.payload is not None
         key = f"{TENANT}\0event\0{event.payload.id}".encode()
         self.rows.setdefault(key, codec.row_dump(row))
-        self.memsad = outcome.memsad
+        self.memsad, self.memory = outcome.memsad, outcome.memory
         return outcome
 
     def write(self, who: str = "user", content: str = "Ana prefers the early train.", **fields: Any) -> Outcome:

@@ -1,10 +1,11 @@
 """Duplicates, rates, limits, expiry, the quarantine's cap, and the audit chain."""
 
+import pytest
 from tests.gate.build import T0, Core
 
-from memsluice.events.models import Tier
+from memsluice.events.models import Tier, Zone
 from memsluice.events.names import EventType
-from memsluice.gate.policy import default
+from memsluice.gate.policy import PerTier, default
 from memsluice.gate.verdict import Decision
 
 DAY = 86_400_000
@@ -118,6 +119,20 @@ def test_shadow_mode_decides_and_lands_anyway() -> None:
     assert verdict.decision is Decision.QUARANTINE
     assert verdict.object_id is not None
     assert verdict.mode == "shadow"
+
+
+@pytest.mark.parametrize("profile", ["strict", "tiered"])
+def test_shadow_mode_brings_no_outside_content_into_guidance(profile: str) -> None:
+    """Taint is no experiment: what is refused, or held for another reason besides, lands as data and no better."""
+    rates = PerTier(user_observed=1, external_web=1)
+    core = Core(default().default.model_copy(update={"mode": "shadow", "profile": profile, "writes_per_day": rates}))
+    core.observe("open")
+    core.observe("web")
+    for who, session in (("web", "s2"), ("web", "s2"), ("agent", "s1"), ("agent", "s1")):
+        verdict = core.write(who, session=session).verdict
+        assert (verdict.zone, verdict.mode) == (Zone.EXTERNAL, "shadow")
+    assert verdict.decision is (Decision.REJECT if profile == "strict" else Decision.QUARANTINE)
+    assert core.write("user", session="s3").verdict.zone is Zone.GUIDANCE
 
 
 def test_shadow_mode_overwrites_no_first_entry() -> None:

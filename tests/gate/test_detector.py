@@ -14,7 +14,7 @@ from memsluice.gate.detector.lookback import look_back
 from memsluice.gate.detector.memory import COLUMNS, SAME_COSINE, C, Entry, Memory, Q, Question, U, W, tag
 from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.vectors import Vectors
-from memsluice.gate.policy import DetectPolicy
+from memsluice.gate.policy import SIGNALS, DetectPolicy
 from memsluice.gate.rows import TenantRows, encode_changes
 
 TENANT = "acme"
@@ -48,6 +48,19 @@ def filled(entries: int, **values: float) -> tuple[Memory, TenantRows]:
     return memory, rows
 
 
+def test_a_signal_that_is_left_out_says_nothing() -> None:
+    """The evidence without a signal is the sum of the others, and each alone gives what it gave in the sum."""
+    memory, _ = filled(300, w=0.5)
+    shown = told(c=1.0, q=1.0, r=0.5, w=0.95, u=0.9)
+    whole = screen.weigh(shown, memory, DetectPolicy())
+    assert min(getattr(whole, name) for name in SIGNALS) > 0
+    for left_out in SIGNALS:
+        rest = screen.weigh(shown, memory, DetectPolicy(signals=tuple(name for name in SIGNALS if name != left_out)))
+        assert getattr(rest, left_out) == 0
+        assert rest.total == pytest.approx(whole.total - getattr(whole, left_out), abs=1e-9)
+        assert screen.weigh(shown, memory, DetectPolicy(signals=(left_out,))).total == getattr(whole, left_out)
+
+
 def test_rarity_by_hand() -> None:
     """-log10((m + w t + 1) / (n + w + 1)): 4 of 299 at least as high, a prior of 100 with tail .01 gives 6 / 400."""
     assert calibration.rarity(4, 299, 0.01, 100) == pytest.approx(-math.log10(6 / 400))
@@ -60,12 +73,6 @@ def test_robust_z_by_hand() -> None:
     assert calibration.robust_z(6.0, values, 0.0, 1.4826, 0, 0.1) == pytest.approx(3 / 1.4826)
     assert calibration.robust_z(6.0, values, 0.0, 1.4826, 5, 0.1) == pytest.approx(4.5 / 1.4826)
     assert calibration.robust_z(1.0, np.zeros(0), 0.5, 0.01, 5, 0.25) == 2  # no spread is smaller than the least
-
-
-def test_the_conformal_p_value_by_hand() -> None:
-    """(m + w t) / (n + w) with w fading to a tenth at 300: 2 of 300 above, w = 3, t = .5 gives 3.5 / 303."""
-    assert calibration.conformal(1.0, np.array([0.0] * 298 + [1.0, 2.0]), 0.5, 30) == pytest.approx(3.5 / 303)
-    assert calibration.conformal(1.0, np.zeros(0), 0.004, 30) == pytest.approx(0.004)
 
 
 def test_the_longest_run_by_hand() -> None:
@@ -124,13 +131,13 @@ def test_the_shipped_model_tells_orders_from_facts() -> None:
 def test_a_question_is_evidence_where_nobody_writes_questions() -> None:
     """1.8 (u - .8) with u = -log10(2 / 401) among 300 statements; nothing where the tenant is new, or writes so."""
     memory, rows = filled(300)
-    found = screen.weigh(told(q=1.0), memory, 400)
+    found = screen.weigh(told(q=1.0), memory, DetectPolicy())
     assert found.question == pytest.approx(1.8 * (-math.log10(2 / 401) - 0.8), abs=1e-4)
-    assert screen.weigh(told(q=1.0), filled(29)[0], 400).question == 0
-    assert screen.weigh(told(q=1.0), filled(300, q=1.0)[0], 400).question == 0
+    assert screen.weigh(told(q=1.0), filled(29)[0], DetectPolicy()).question == 0
+    assert screen.weigh(told(q=1.0), filled(300, q=1.0)[0], DetectPolicy()).question == 0
     for _ in range(60):
         memory = memory.screened(rows, carries_question=True)
-    drifting = screen.weigh(told(q=1.0), memory, 400)
+    drifting = screen.weigh(told(q=1.0), memory, DetectPolicy())
     assert (drifting.question, drifting.phase) == (0, "drifting")
 
 
@@ -139,20 +146,20 @@ def test_nearness_by_hand() -> None:
     memory, _ = filled(100, w=0.3)
     centre = (100 * 0.3 + 100 * 0.55) / 200
     z = (0.65 - centre) / 0.08
-    assert screen.weigh(told(w=0.65), memory, 400).nearness == pytest.approx(0.8 * (z - 2.5), abs=1e-4)
-    assert screen.weigh(told(w=0.95), memory, 400).nearness == 2.0
+    assert screen.weigh(told(w=0.65), memory, DetectPolicy()).nearness == pytest.approx(0.8 * (z - 2.5), abs=1e-4)
+    assert screen.weigh(told(w=0.95), memory, DetectPolicy()).nearness == 2.0
 
 
 def test_a_write_is_held_above_the_threshold_until_reviewers_release_its_like() -> None:
     """The budget is the conformal p-value: releases enter the reference with their score, and such writes pass."""
     policy = DetectPolicy()
     memory, rows = filled(300)
-    found = screen.weigh(told(q=1.0), memory, policy.window)
+    found = screen.weigh(told(q=1.0), memory, policy)
     assert screen.holds(found, policy)
     for number in range(6):
         released = Entry(0, f"released{number}", text.stems(["a"]), True)
         memory = memory.landed(rows, released, unit(0.2), told(g=9.0))
-    assert not screen.holds(screen.weigh(told(q=1.0), memory, policy.window), policy)
+    assert not screen.holds(screen.weigh(told(q=1.0), memory, policy), policy)
 
 
 def test_an_agent_that_asked_may_keep_the_answer() -> None:
@@ -223,7 +230,7 @@ def test_a_question_moves_only_what_it_tells() -> None:
     """An entry that a changed reference alone would hold today stays: it was judged when it was written."""
     memory, rows = filled(300, w=0.3)
     memory = memory.landed(rows, Entry(0, "old", text.stems(["a"] * 30), False), unit(0.5), told(c=6.0, w=0.3))
-    assert screen.holds(screen.weigh(memory.values[-1], memory, 400, without=300), DetectPolicy())
+    assert screen.holds(screen.weigh(memory.values[-1], memory, DetectPolicy(), without=300), DetectPolicy())
     _, moved, flagged = look_back(memory, rows, question("what else is new"), unit(0.5, 0.4), DetectPolicy(), allowed=9)
     assert (moved, flagged) == ([], [])
 
@@ -232,16 +239,16 @@ def test_a_question_moves_only_what_it_tells() -> None:
 def test_a_fifth_of_the_writes_makes_nothing_usual(accounts: int) -> None:
     """However many accounts an attacker has: whose values are what theirs alone show is as rare as without them."""
     clean, rows = filled(240)
-    rarest = screen.weigh(told(q=1.0), clean, 400).question
+    rarest = screen.weigh(told(q=1.0), clean, DetectPolicy()).question
     memory = clean
     for number in range(60):
         entry = Entry(0, f"m{number}", text.stems(["a"]), False, tag(f"mallory{number % accounts}"))
         memory = memory.landed(rows, entry, unit(0.2), told(q=1.0))
-    assert screen.weigh(told(q=1.0), memory, 400).question == rarest
+    assert screen.weigh(told(q=1.0), memory, DetectPolicy()).question == rarest
     for number in range(60):  # somebody with a larger share: it is the tenant's habit
         entry = Entry(0, f"n{number}", text.stems(["a"]), False, tag("mallory0"))
         memory = memory.landed(rows, entry, unit(0.2), told(q=1.0))
-    assert screen.weigh(told(q=1.0), memory, 400).question == 0
+    assert screen.weigh(told(q=1.0), memory, DetectPolicy()).question == 0
 
 
 def test_what_is_left_by_hand() -> None:
@@ -331,5 +338,5 @@ def test_older_vectors_stay_what_they_were() -> None:
 def test_values_of_plain_statements_are_no_evidence() -> None:
     """A tenant's ordinary writes weigh nothing."""
     memory, _ = filled(100, w=0.3)
-    found = screen.weigh(told(w=0.3), memory, 400)
+    found = screen.weigh(told(w=0.3), memory, DetectPolicy())
     assert (found.total, memory.values[0][C], memory.values[0][W]) == (0, -3.0, 0.3)

@@ -42,7 +42,7 @@ def refused(outcome) -> str:
     """Return why a command was refused, having made sure that it changed no entry."""
     assert outcome.verdict.decision is Decision.REJECT
     assert outcome.verdict.object_id is None
-    assert outcome.verdict.withdraws is None
+    assert outcome.verdict.withdraws == ()
     assert not any(kind in ("entry", "session", "review", "holder") for kind, _ in outcome.changes)
     return outcome.verdict.reasons[0]
 
@@ -59,7 +59,7 @@ def test_a_promoted_entry_is_shared_and_lies_in_one_place(who: str) -> None:
     verdict = shop.order("promote", event_id, who).verdict
     after = shop.accepted[event_id].admission
     assert shop.lies(event_id) == [("guidance", "shared")]
-    assert verdict.withdraws.object_id == before.object_id
+    assert verdict.withdraws[0].object_id == before.object_id
     assert (after.tier, after.expires_ms, after.kid) == (before.tier, before.expires_ms, before.kid)
     (told,) = verdict.findings
     assert (told.code, told.detail["before"]["visibility"], told.detail["after"]["visibility"]) == (
@@ -138,7 +138,7 @@ def test_an_older_version_never_takes_the_place_of_a_newer_one() -> None:
     assert refused(shop.order("promote", first)) == "landed.replaced"
     other = accepted(shop, key="plan", content="Ben's own plan.", principal="ben", session="s2")
     shop.order("promote", other)
-    assert refused(shop.order("promote", later)) == "landed.newer"
+    assert refused(shop.order("promote", later)) == "placing.newer"
     assert shop.lies(other) == [("guidance", "shared")]
 
 
@@ -187,7 +187,7 @@ def test_two_reviewers_lift_the_label_of_one_content(who: str) -> None:
     assert (verdict.decision, verdict.tier, verdict.taint) == (Decision.ACCEPT, Tier.USER_OBSERVED, False)
     assert verdict.approvers == TWO
     assert shop.lies(event_id) == [("guidance", "principal")]
-    assert verdict.withdraws.zone is Zone.EXTERNAL
+    assert verdict.withdraws[0].zone is Zone.EXTERNAL
     assert not shop.write(parents=(event_id,)).verdict.taint
     assert len(shop.memsad.reference) == 1, "calibration learns from the user's write alone"
 
@@ -221,6 +221,30 @@ def test_what_detection_would_hold_is_not_declassified() -> None:
     outcome = shop.order("declassify", event_id)
     assert refused(outcome) == "declassification.detected"
     assert outcome.verdict.findings[0].detail == {"codes": ["instructions.found"]}
+
+
+def test_both_signers_may_set_detection_aside_and_the_audit_says_so() -> None:
+    """A reviewer overrides detection in a release, so two may in a declassification, where they sign just that."""
+    shop = Shop()
+    event_id = contained(shop, content=BAD)
+    despite = {"despite": "detection"}
+    assert refused(shop.order("declassify", event_id, parameters=despite, approvers=TWO[:1])) == "commands.approvals"
+    assert refused(shop.order("declassify", event_id, parameters={"despite": "taint"})) == "commands.bad_parameter"
+    verdict = shop.order("declassify", event_id, parameters=despite).verdict
+    assert [found.code for found in verdict.findings] == [
+        "declassification.overridden",
+        "declassification.declassified",
+    ]
+    assert verdict.findings[0].detail == {"codes": ["instructions.found"]}
+    assert shop.lies(event_id) == [("guidance", "principal")]
+
+
+def test_nothing_is_said_to_be_set_aside_where_nothing_was_found() -> None:
+    """The audit of a plain content has no override in it."""
+    shop = Shop()
+    event_id = contained(shop)
+    verdict = shop.order("declassify", event_id, parameters={"despite": "detection"}).verdict
+    assert [found.code for found in verdict.findings] == ["declassification.declassified"]
 
 
 def test_a_clean_entry_has_no_label_to_lift() -> None:
@@ -363,7 +387,7 @@ def test_revoking_what_was_replaced_touches_nobody_elses_content() -> None:
     first = accepted(shop, key="plan", content="Plan one.")
     later = accepted(shop, key="plan", content="Plan two.")
     for action in ("revoke", "withdraw"):
-        assert shop.order(action, first, carried=None).verdict.withdraws is None
+        assert shop.order(action, first, carried=None).verdict.withdraws == ()
     assert shop.lies(later) == [("guidance", "principal")]
     assert shop.write(parents=(first,)).verdict.taint
 
@@ -374,7 +398,7 @@ def test_a_revoked_entry_leaves_guidance_even_where_it_finds_no_place() -> None:
     first = accepted(shop, key="plan", content="Plan one.")
     newer = contained(shop, key="plan", content="A page's plan.")
     verdict = shop.order("revoke", first).verdict
-    assert (verdict.object_id, verdict.withdraws.event_id) == (None, first)
+    assert (verdict.object_id, verdict.withdraws[0].event_id) == (None, first)
     assert (shop.lies(first), shop.lies(newer)) == ([], [("external", "principal")])
 
 
@@ -419,7 +443,7 @@ def test_a_reviewed_entry_holds_for_its_tiers_time_once_more(who: str) -> None:
     )  # fmt: skip
     assert after.expires_ms - before.expires_ms == 1_000
     assert after.written_ms == before.written_ms
-    assert (verdict.withdraws, after.version) == (None, verdict.sealed_offset)
+    assert (verdict.withdraws, after.version) == ((), verdict.sealed_offset)
 
 
 def test_what_holds_for_good_is_not_renewed() -> None:

@@ -9,8 +9,9 @@ from tests.gate.build import TENANT, Core, MemoryRows, axis
 from memsluice.envelope.codec import DIMENSIONS, vector_from_bytes, vector_to_bytes
 from memsluice.gate import memsad
 from memsluice.gate.memsad import Mode
-from memsluice.gate.memsad_state import MemsadState, check
+from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import MemsadPolicy
+from memsluice.gate.published.check import check, judge
 from memsluice.gate.rows import TenantRows, encode_changes
 from memsluice.gate.verdict import Decision
 
@@ -46,7 +47,8 @@ def test_history_is_first_in_first_out() -> None:
     """
     policy = MemsadPolicy(mode=Mode.MAX, history_size=2, reference_size=2)
     questions = [axis(0), axis(1), -axis(0), axis(2)]
-    seen = [fed(policy, questions[:n], [axis(0), axis(0)])[0].calibration(policy).mu for n in (1, 2, 3, 4)]
+    states = [fed(policy, questions[:n], [axis(0), axis(0)])[0] for n in (1, 2, 3, 4)]
+    seen = [judge(state, 0.0, policy).mu for state in states]
     assert seen == [near(1), near(1), near(0), near(0)]
 
 
@@ -61,12 +63,10 @@ def test_one_column_a_question_equals_recomputing_everything(capacity, size, ask
     state, rows = fed(policy, vectors[size:], vectors[:size])
     window = np.array(vectors[size:][-capacity:], dtype=np.float64)
     reference = np.array(vectors[:size], dtype=np.float64)
-    parameters = memsad.MemsadParameters(mode=mode, history_size=capacity)
-    expected = memsad.calibrate(memsad.reference_scores(reference, window, mode), parameters)
+    mu, sigma = memsad.moments(memsad.reference_scores(reference, window, mode))
     for found in (state, MemsadState.load(rows, TENANT, policy)):
-        calibration = found.calibration(policy)
-        assert (calibration.mu, calibration.sigma) == (near(expected.mu), near(expected.sigma))
-        assert calibration.bound == near(expected.bound)
+        said = judge(found, 0.0, policy)
+        assert (said.mu, said.sigma) == (near(mu), near(sigma))
         assert check(found, vectors[0], policy, Decision.QUARANTINE) == check(
             state, vectors[0], policy, Decision.QUARANTINE
         )

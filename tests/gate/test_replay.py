@@ -11,6 +11,7 @@ from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Zone
 from memsluice.events.names import EventType
 from memsluice.gate.decide import Outcome
+from memsluice.gate.detector.memory import Memory
 from memsluice.gate.policy import Policy, default
 from memsluice.gate.verdict import Decision
 
@@ -47,6 +48,17 @@ def test_a_held_write_is_accepted_under_a_policy_that_would_accept_it() -> None:
     assert len(core.memsad.reference) == 1
     assert replay(core, entry).verdict.reasons == ("review.decided",)
     assert not core.write(parents=("e0",)).verdict.taint
+
+
+def test_a_replay_vouches_for_nothing_as_a_release_does() -> None:
+    """What the gate itself let in, at first or again, is looked back on; what a reviewer let in is not."""
+    core = Core(memory=Memory.empty(10, 10))
+    first, second = held(core), held(core)
+    order(core, "release", first)
+    relaxed(core, instructions=OFF)
+    replay(core, second)
+    assert core.memory is not None
+    assert [(entry.event_id, entry.exempt) for entry in core.memory.entries] == [("e0", True), ("e1", False)]
 
 
 def test_what_is_held_again_stays_in_its_place_with_its_new_reasons() -> None:

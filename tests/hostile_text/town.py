@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import structlog
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import generate_latest
@@ -28,6 +28,7 @@ from memsluice.producer.requests import Session
 from memsluice.stages.embedded import Embedded
 from memsluice.stages.records import Headers
 from memsluice.stores.faiss import FaissStore
+from memsluice.telemetry.exporting import Provider
 from memsluice.telemetry.meters import Meters
 from memsluice.telemetry.observed import ObservedBatch, ObservedStateful, Watch
 from memsluice.telemetry.tracing import StageTracer
@@ -104,11 +105,10 @@ class Town(Office):
         runtime.append(topic_of(payload), message.key, message.value, message.headers, append_ms=wall_ms())
 
     def _watched(self, store: FaissStore) -> Embedded:
-        provider = TracerProvider()
-        provider.add_span_processor(SimpleSpanProcessor(self.told.exporter))
+        provider = Provider(SimpleSpanProcessor(self.told.exporter))
 
         def watch(stage: str) -> Watch:
-            return Watch(stage, self.told.meters, StageTracer(stage, f"memsluice-{stage}", provider.get_tracer("t")))
+            return Watch(stage, self.told.meters, StageTracer(stage, f"memsluice-{stage}", provider))
 
         assembly = self.assembly
         return Embedded(

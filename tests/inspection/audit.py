@@ -9,7 +9,8 @@ from memsluice.envelope.keys import Keyring
 from memsluice.envelope.seals import Sealed, close, open_, sealed_to_bytes
 from memsluice.events.names import TARGET_HEADER, VERDICT, EventType
 from memsluice.gate.policy import Policy, default
-from memsluice.inspect.life import Collector, Life
+from memsluice.inspect.collector import Collector
+from memsluice.inspect.life import Life
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Headers, Record
 from memsluice.stages.screen import ScreenStage

@@ -5,9 +5,11 @@ import unicodedata
 from collections import Counter
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from rich.live import Live
 from tests.gate.build import RING, T0, axis
 from tests.inspection.audit import Gate
 from tests.inspection.test_life import PATTERN
@@ -17,7 +19,7 @@ from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.events.names import EventType
 from memsluice.inspect.lag import Lag
 from memsluice.inspect.pulse import BUCKET_MS, BUCKETS, HELD_MAX, KEYS_MAX, OTHER, Pulse, Recent, Snapshot, _add
-from memsluice.inspect.show_pulse import as_data, render
+from memsluice.inspect.show_pulse import MORE, as_data, render
 from memsluice.words import words
 
 MINUTE_MS = 60_000
@@ -36,6 +38,19 @@ def drawn(seen: Snapshot, lags: list[Lag] | None = None, tenants_max: int = 20) 
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None, highlight=False)
     console.print(render(seen, lags or [], "the broker", "1d ago", words, tenants_max))
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("height", "kept"), [(60, ("verdict ", "why ")), (24, ("verdict ",)), (14, ())])
+def test_a_low_screen_keeps_the_tenants(height: int, kept: tuple[str, ...]) -> None:
+    """Nobody scrolls in the live view: reasons, then verdicts give way to who it is, and that there is more is said."""
+    console = Console(file=io.StringIO(), width=80, height=height, force_terminal=True, color_system=None)
+    lags = [Lag(stage, 0, 0, 0, True) for stage in ("seal", "screen", "land")]
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+        live.update(render(pulse_of(a_day()).snapshot(0), lags, "the broker", "1d ago", words, 20), refresh=True)
+    shown = console.file.getvalue().split("\x1b[H")[-1]  # type: ignore[attr-defined]
+    assert [name for name in ("verdict ", "why ") if f"\n{name}" in shown] == list(kept)
+    assert ("acme" in shown, MORE in shown) == (True, len(kept) < 2)
+    assert len(shown.splitlines()) <= height
 
 
 def test_a_view_that_outlasts_a_rotation_verifies_what_the_new_key_signed() -> None:

@@ -14,7 +14,8 @@ from tests.inspection.audit import SOON_MS, Gate, collect, life_of
 from memsluice.envelope.seals import close
 from memsluice.events.names import VERDICT, EventType
 from memsluice.gate.policy import default
-from memsluice.inspect.life import NEEDED, Collector, Life
+from memsluice.inspect.collector import Collector
+from memsluice.inspect.life import NEEDED, Life
 from memsluice.inspect.show import moment, render
 from memsluice.words import words
 

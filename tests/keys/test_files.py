@@ -52,6 +52,18 @@ def test_init_adds_only_what_is_missing(tmp_path: Path) -> None:
     assert len(again) == 3
 
 
+def test_a_lost_keyring_is_not_replaced_by_a_new_one(store: KeyStore) -> None:
+    """New keys would verify nothing that is in the topics and the store: whoever lost a file is sent to the backup."""
+    lost = store.keyring_file.read_bytes()
+    store.keyring_file.unlink()
+    for call in (store.load_keyring, lambda: KeyStore.init(store.home, NOW_MS)):
+        with pytest.raises(ConfigError, match="is missing; put it back from your backup"):
+            call()
+    assert not store.keyring_file.exists()
+    keyfiles.write_atomic(store.keyring_file, lost)
+    assert KeyStore.init(store.home, NOW_MS).keyring_file.read_bytes() == lost
+
+
 def test_every_file_is_private(store: KeyStore) -> None:
     """Mode 0600 for each file and 0700 for each directory, whatever the umask."""
     before = os.umask(0)

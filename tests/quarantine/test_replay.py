@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -14,14 +15,16 @@ from memsluice.cli.top import app as top
 from memsluice.cli.trace import app as trace
 from memsluice.clock import wall_ms
 from memsluice.envelope.seals import open_
-from memsluice.errors import ConfigError
+from memsluice.errors import ConfigError, StoreUnavailable
 from memsluice.events.models import Command
 from memsluice.events.names import VERDICT
 from memsluice.quarantine import desk as desks
+from memsluice.quarantine import replaying
 from memsluice.quarantine.collect import look
 from memsluice.quarantine.entries import Outcome, State
 from memsluice.quarantine.filters import Filter
 from memsluice.quarantine.replaying import VALID_S, Result, Run, plan, replay
+from memsluice.quarantine.runs import begin
 from memsluice.topics.names import AUDIT, COMMANDS, PARTITIONS
 
 LOOSE = "name: loose\ninstructions: {enabled: false}\n"
@@ -239,6 +242,40 @@ def test_the_rate_is_kept(office: Office) -> None:
         sizes = [len(batch) for batch in replay(desk, run, todo, rate=2, batch=50, wait_s=5, partitions=PARTITIONS,
                                                 monotonic=lambda: 0.0, sleep=slept.append)]  # fmt: skip
     assert (sizes, slept) == ([2, 2, 2], [1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (StoreUnavailable("no broker"), 1)])
+def test_who_interrupts_a_run_reads_how_it_goes_on(
+    office: Office, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
+) -> None:
+    """The run's name was printed thousands of lines ago: Ctrl-C, or a broker that goes away, ends with the command."""
+    office.write(BAD)
+
+    def interrupted(*_: object, **__: object) -> Iterator[list[Result]]:
+        raise error
+        yield
+
+    with monkeypatch.context() as patch:
+        patch.setattr(replaying, "replay", interrupted)
+        stopped = office.run("replay", "--yes")
+    told = stopped.stdout.split("go on with: memsluice quarantine replay --resume ")
+    assert (stopped.exit_code, len(told)) == (code, 2)
+    assert "1 of 1 replayed" in office.run("replay", "--yes", "--resume", told[1].strip()).stdout
+
+
+def test_a_resumed_run_is_what_it_was_begun_as(office: Office) -> None:
+    """What it looks for, and whether it is dry, is in its file: --dry-run beside --resume is refused, not ignored."""
+    held = office.write(BAD)
+    begin(office.home.path / "replays", Run("r1", wall_ms(), False, 10, Filter()), wall_ms())
+    loosen(office)
+    for options, told in {
+        ("--dry-run",): "--dry-run",
+        ("--tenant", "acme", "--max-messages", "1"): "--tenant, --max-messages",
+    }.items():
+        refused = office.run("replay", "--yes", "--resume", "r1", *options)
+        assert (refused.exit_code, f"leave out {told}," in str(refused.exception)) == (1, True)
+    assert states(office) == {held: "pending"}
+    assert "→ accept" in office.run("replay", "--yes", "--resume", "r1", "--rate", "9", "--batch", "9").stdout
 
 
 def test_only_a_run_of_the_last_day_can_be_resumed(office: Office, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_write_filter_too_lax(world: EmbeddedWorld) -> None:
     kept = world.write("user", ANA, "The marina closes at ten.")
     assert POISON in told(world, ANA, "Who is paid for the marina?")
     verdict = world.said("acme", world.order("acme", Action.WITHDRAW, slipped))
-    assert (verdict["decision"], verdict["withdraws"]["object_id"]) == (
+    assert (verdict["decision"], verdict["withdraws"][0]["object_id"]) == (
         "record",
         world.said("acme", slipped)["object_id"],
     )

@@ -20,7 +20,7 @@ def test_what_look_back_takes_back_is_withdrawn_by_a_higher_version() -> None:
         "event_id": "e1",
         "content_digest": landed.content_digest,
     }
-    verdict |= {"takes_back": [gone], "sealed_offset": 9, "seal_kid": "seal-1", "admission_kid": "admission-1"}
+    verdict |= {"withdraws": [gone], "sealed_offset": 9, "seal_kid": "seal-1", "admission_kid": "admission-1"}
     outputs = emit(RING, asked, verdict, PARTITION, ())
     assert [output.topic for output in outputs] == [AUDIT, ACCEPTED]
     withdrawn = landing_from_bytes(RING, TENANT, outputs[1].value or b"")

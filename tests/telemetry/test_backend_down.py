@@ -109,7 +109,7 @@ def test_every_span_is_waiting_handed_over_or_counted(monkeypatch: pytest.Monkey
     lost: Counter[str] = Counter()
     provider = tracing.provider("memsluice", "0", lambda why, spans: lost.update({why: spans}))
     assert provider is not None
-    tracer = StageTracer("seal", "memsluice-seal", provider.get_tracer("test"))
+    tracer = StageTracer("seal", "memsluice-seal", provider)
     for number in range(20):
         tracer.batch([intake(number * 100 + n, traceparent()) for n in range(100)], [[]] * 100, STARTED_NS)
     provider.force_flush()

@@ -71,6 +71,8 @@ def show(console: Console, spread: "Spread", limit: int, now_ms: int) -> None:
         line.append(f" tier {entry.placed['tier']}  {'tainted' if entry.tainted else 'clean  '}  ")
         line.append(visible(entry.event_id, 160), "bold")
         line.append(f"  {visible(one.why, 160)}", "dim")
+        if entry.looked_back:
+            line.append(f"  look back by {visible(str(entry.placed['by']), 160)}", "dim")
         console.print(line)
     if len(rows) > limit:
         console.print(Text(f"  {len(rows) - limit} more: --limit", "yellow"))

@@ -20,7 +20,7 @@ from memsluice.cli.dead_letters_desk import (
     look_at,
     open_letters,
 )
-from memsluice.cli.quarantine_desk import Home, Json, Wait, Yes, tell_planned
+from memsluice.cli.quarantine_desk import Home, Json, Wait, Yes, only_resumed, resumable, tell_planned
 from memsluice.clock import wall_ms
 
 if TYPE_CHECKING:
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from memsluice.quarantine.runs import Plan
 
 EXIT_REFUSED, EXIT_NO_ANSWER = 2, 3
+BEGUN_WITH = ("reason", "topic", "partition", "since", "until", "tenant", "max_messages", "dry_run")
+"""Options that say what a run is: it keeps them when it is resumed."""
 
 
 def replay(
+    ctx: typer.Context,
     reason: Reason = None, topic: Topic = None, partition: Partition = None, since: Since = None, until: Until = None,
     tenant: Tenant = None,
     max_messages: Annotated[int, typer.Option(min=1, max=50_000, help="Letters at most.")] = 1_000,
@@ -59,6 +62,7 @@ def replay(
         wanted = build_filter(reason, topic, partition, since, until, tenant, everything=True)
         run = Run(f"d{uuid.uuid4().hex[:12]}", wall_ms(), dry_run, max_messages, wanted)
     else:
+        only_resumed(ctx, *BEGUN_WITH)
         run = Run.load(file_of(folder, resume), wall_ms())
     with open_letters(home) as desk:
         todo = plan(run, look_at(desk, run.wanted))
@@ -69,15 +73,21 @@ def replay(
             typer.confirm(f"Publish {len(todo.todo)} dead letters again?", abort=True)
         begin(folder, run, wall_ms())
         done: list[Result] = []
-        for results in run_batches(
+        batches = run_batches(
             desk, run, todo.todo, rate=rate, batch=batch, wait_s=wait, partitions=PARTITIONS, now_ms=wall_ms
-        ):
-            for result in results:
-                done.append(result.slim())
-                _tell(console, result, as_json)
-            if not (go_on or run.dry) and any(result.failed for result in results):
-                break
+        )
+        with resumable(console, _resuming(run)):
+            for results in batches:
+                for result in results:
+                    done.append(result.slim())
+                    _tell(console, result, as_json)
+                if not (go_on or run.dry) and any(result.failed for result in results):
+                    break
         _end(console, run, todo, done)
+
+
+def _resuming(run: "Run") -> str:
+    return f"memsluice dead-letters replay --resume {run.run_id}"
 
 
 def _announce(console: Console, run: "Run", todo: "Plan[Seen]") -> None:
@@ -125,7 +135,7 @@ def _end(console: Console, run: "Run", todo: "Plan[Seen]", done: "list[Result]")
     if run.dry:
         return
     if len(done) < len(todo.todo) or any(result.failed for result in done):
-        go_on = f"mend the cause, then go on with: memsluice dead-letters replay --resume {run.run_id}"
+        go_on = f"mend the cause, then go on with: {_resuming(run)}"
         console.print(Text(go_on, style="yellow"), soft_wrap=True)
     if any(result.failed and result.reason for result in done):
         raise typer.Exit(EXIT_REFUSED)

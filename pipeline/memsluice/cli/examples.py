@@ -19,17 +19,22 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "declassify": (
         'memsluice declassify w-17 --tenant acme --why "read and checked"',
         "memsluice declassify w-17 --tenant acme --propose w-17.json",
+        "memsluice declassify w-17 --tenant acme --despite-detection",
     ),
     "renew": ("memsluice renew w-17 --tenant acme",),
     "approve": ("memsluice approve w-17.json",),
     "quarantine list": (
         "memsluice quarantine list --tenant acme --since 24h",
         "memsluice quarantine list --reason memsad --min-score 0.8",
+        "memsluice quarantine list --withdrawn --since 7d",
     ),
     "quarantine show": ("memsluice quarantine show w-17 --tenant acme",),
     "quarantine stats": ("memsluice quarantine stats --since 7d",),
     "quarantine export": ("memsluice quarantine export held.jsonl --tenant acme --all",),
-    "quarantine release": ('memsluice quarantine release w-17 --tenant acme --why "ana confirmed it"',),
+    "quarantine release": (
+        'memsluice quarantine release w-17 --tenant acme --why "ana confirmed it"',
+        "memsluice quarantine release w-17 --tenant acme --withdrawn",
+    ),
     "quarantine reject": ('memsluice quarantine reject w-17 --tenant acme --why "never asked for"',),
     "quarantine replay": (
         "memsluice quarantine replay --tenant acme --reason rates --dry-run",
@@ -68,10 +73,15 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "keys list": ("memsluice keys list --json",),
     "policy check": ("memsluice policy check strict.yaml --strict",),
     "policy diff": ("memsluice policy diff strict.yaml", "memsluice policy diff strict.yaml --in-force acme"),
+    "policy evaluate": ("memsluice policy evaluate strict.yaml --tenant acme --since 7d",),
     "policy show": ("memsluice policy show acme",),
     "policy activate": (
         'memsluice policy activate strict.yaml --tenant acme --why "campaign of Tuesday"',
         "memsluice policy activate --end --tenant acme",
+    ),
+    "rescreen": (
+        "memsluice rescreen --policy strict.yaml --tenant acme",
+        "memsluice rescreen --policy strict.yaml --since 24h --json",
     ),
     "work": (
         "memsluice work seal screen land --metrics-port 9464",
@@ -79,6 +89,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "doctor": ("memsluice doctor", "memsluice doctor --json"),
     "lab train": ("memsluice lab train --data ./records --out classifier.npz",),
+    "lab table": (
+        "memsluice lab table --data ./records --out ./work --page tables.md --row systems",
+        "memsluice lab table --out ./work --list",
+    ),
     "lab run": ("memsluice lab run ./streams ./verdicts --jobs 2 --policy strict.yaml",),
 }
 

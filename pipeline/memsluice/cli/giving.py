@@ -40,9 +40,13 @@ EXIT_REFUSED, EXIT_NO_ANSWER = 2, 3
 
 def give(
     action: "Action", entry: str, tenant: str | None, kids: Sequence[str], why: str, propose: Path | None,
-    home: Path | None, *, yes: bool, wait_s: float, as_json: bool,
+    home: Path | None, *, yes: bool, wait_s: float, as_json: bool, parameters: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
-    """Look at one entry, show what a command would change, sign it, and tell the gate's answer; or write a proposal."""
+    """Look at one entry, show what a command would change, sign it, and tell the gate's answer; or write a proposal.
+
+    A release is one of what look back took out; what is held is :mod:`memsluice.cli.quarantine`'s.
+    """
+    from memsluice.events.models import Action
     from memsluice.gate.commands import COMMANDS
     from memsluice.orders.desk import open_desk
     from memsluice.orders.signing import sign
@@ -51,7 +55,7 @@ def give(
 
     console, may = Console(highlight=False, stderr=as_json), COMMANDS[action]
     with open_desk(home) as desk:
-        case = find(desk, entry, tenant)
+        case = find(desk, entry, tenant, withdrawn=action is Action.RELEASE)
         wanted = 1 if propose is not None else may.approvals
         signers = desk.signers(_role(desk, may.roles, case.life.tenant, kids), case.life.tenant, kids, wanted)
         if len(signers) < wanted:
@@ -62,6 +66,7 @@ def give(
         command = order(
             case.life.tenant, action, case.life.event_id, case.digest, str(uuid.uuid4()), datetime.now(UTC), reason=why,
             carried=case.carried or None, valid=VALID if propose is None else PROPOSED_VALID,
+            parameters=parameters,
         )  # fmt: skip
         signed = sign(command, signers, wall_ms())
         show(console, command, signed.kids, changes(case, action), case.content)

@@ -79,3 +79,41 @@ def train(
 
     model = fit(data, out, seed)
     Console(stderr=True).print(f"{shown(str(out))}: {out.stat().st_size} bytes, model {model.digest}", highlight=False)
+
+
+@app.command()
+def table(
+    out: Annotated[Path, typer.Option(help="Folder for what is kept between runs.", file_okay=False)],
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with data/ and bench/build_streams.py.", envvar="MEMSLUICE_DATA")
+    ] = None,
+    row: Annotated[list[str] | None, typer.Option(help="A row or a section; may be repeated. Default: all.")] = None,
+    page: Annotated[Path | None, typer.Option(help="Markdown page to write.", dir_okay=False)] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=32, help="Streams at once, each with its own encoder.")] = 1,
+    few: Annotated[bool, typer.Option("--few", help="Two conversations and one stream of each other kind.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Measure finished rows anew.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="Say which rows there are and which are finished.")] = False,
+) -> None:
+    """Measure the tables of the detectors, row by row, and write their page. A run that was stopped goes on."""
+    from memsluice.lab.table import page as pages
+    from memsluice.lab.table import rows as registry
+    from memsluice.lab.table import run as running
+
+    console = Console(stderr=True, highlight=False)
+    chosen = registry.chosen(tuple(row or ()))
+    if list_:
+        for one in chosen:
+            done = sum(map(len, running.finished(one, out).values()))
+            console.print(f"{one.name:<28} {done:>3} streams  {one.title}", markup=False)
+        return
+    place = running.Place.of(data, out)
+
+    def say(line: str) -> None:
+        console.print(shown(line))
+        if page is not None:
+            pages.write(page, out)
+
+    running.measure(chosen, place, jobs=jobs, only_few=few, again=again, say=say)
+    if page is not None:
+        pages.write(page, out)
+        console.print(f"The page is in {shown(str(page))}", soft_wrap=True)

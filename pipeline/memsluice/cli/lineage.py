@@ -121,7 +121,8 @@ def _label(node: "Node") -> str:
     if not node.tainted:
         return "not tainted"
     causes = ", ".join(visible(cause, 160) for cause in node.entry.causes[:3]) if node.entry.placed["taint"] else ""
-    why = "revoked" if node.entry.revoked else causes or "an untrusted channel"
+    looked = f"look back by {visible(str(node.entry.placed['by']), 160)}" if node.entry.looked_back else ""
+    why = "revoked" if node.entry.revoked else causes or looked or "an untrusted channel"
     return f"tainted ({why})"
 
 

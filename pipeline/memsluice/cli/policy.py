@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memsluice.cli.giving import Propose
+from memsluice.cli.policy_evaluate import evaluate
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
 from memsluice.gate import policy as policies
@@ -33,6 +34,9 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, help="Policies: ch
 @app.callback()
 def _policy() -> None:
     """Policies: check, compare, put in force."""
+
+
+app.command()(evaluate)
 
 
 @app.command()

@@ -30,6 +30,7 @@ from memsluice.cli.quarantine_desk import (
     sum_up,
 )
 from memsluice.cli.quarantine_replay import replay
+from memsluice.cli.quarantine_withdrawn import list_withdrawn, look_back, tell_withdrawn
 from memsluice.clock import wall_ms
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Held writes: see why, release or reject them.")
@@ -42,12 +43,19 @@ def list_(
     tenant: Tenant = None, reason: Reason = None, since: Since = None, until: Until = None, source: Source = None,
     min_score: MinScore = None,
     everything: Annotated[bool, typer.Option("--all", help="Also what was decided, or is too old to be.")] = False,
+    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="What look back took out, instead.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Rows at most; the oldest.")] = LISTED_MAX,
     as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
-    """Show what is held, oldest first: why, from where, how long, and what it says."""
+    """Show what is held, oldest first: why, from where, how long, and what it says.
+
+    `--withdrawn` shows what had landed, until a later recall showed it in a new light (look back).
+    """
     from memsluice.cli.quarantine_show import as_data, entries
 
+    if withdrawn:
+        list_withdrawn(tenant, since, limit, home, as_json=as_json)
+        return
     wanted = build_filter(tenant, reason, since, until, source, min_score, everything=everything)
     with open_desk(home) as desk:
         found = look_at(desk, home, wanted)
@@ -78,19 +86,24 @@ def show(entry: Entry, tenant: Tenant = None, offset: Offset = None, as_json: Js
 
 @app.command()
 def stats(tenant: Tenant = None, since: Since = None, as_json: Json = False, home: Home = None) -> None:
-    """Count what is held: by state, and what waits by tenant, reason and channel; and how long the oldest waits."""
+    """Count what is held: by state, and what waits by tenant, reason and channel; and how long the oldest waits.
+
+    Below stands how many entries look back took out of memory: they had landed, and are not held.
+    """
     from memsluice.cli.quarantine_show import counts
     from memsluice.quarantine.collect import stats as count
 
     with open_desk(home) as desk:
         found = look_at(desk, home, build_filter(tenant, None, since, None, None, None, everything=True))
-        told = count(found)
+        told, taken = count(found), look_back(desk, tenant, since)
         if as_json:
             by = {name: dict(getattr(told, name)) for name in ("states", "tenants", "reasons", "sources")}
-            print(json.dumps({**by, "oldest_ms": told.oldest_ms, "unverified": found.unverified}))
+            more = {"unverified": found.unverified, "withdrawn": taken.waiting}
+            print(json.dumps({**by, "oldest_ms": told.oldest_ms, **more}))
             return
         console = Console(highlight=False)
         console.print(counts(told, wall_ms()))
+        tell_withdrawn(console, taken)
         sum_up(console, found, desk, len(found.seen))
 
 
@@ -119,12 +132,19 @@ def export(
 @app.command()
 def release(
     entry: Entry, tenant: Tenant = None, offset: Offset = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
+    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="It had landed, and look back took it out.")] = False,
     home: Home = None,
 ) -> None:  # fmt: skip
     """Let a held write land, as if it had been accepted. Signed, bound to its content; never overrides taint.
 
-    Exit code 2 where the gate refuses, 3 where no answer came in time.
+    Refused while its key holds something newer. Exit code 2 where the gate refuses, 3 where no answer came in time.
     """
+    if withdrawn:
+        from memsluice.cli.giving import give
+        from memsluice.events.models import Action
+
+        give(Action.RELEASE, entry, tenant, (), why, None, home, yes=yes, wait_s=wait, as_json=False)
+        return
     _decide("release", entry, tenant, offset, why, yes, wait, home)
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from memsluice.clock import wall_ms
-from memsluice.errors import ConfigError
+from memsluice.errors import ConfigError, MemsluiceError
 from memsluice.printable import visible
 from memsluice.where import opened
 
@@ -125,6 +125,28 @@ def tell_found(console: Console, found: Found, shown: int, first: str, broken: s
         told.append((broken, "red"))
     for text, style in told:
         console.print(Text(visible(text), style=style), soft_wrap=True)
+
+
+def only_resumed(ctx: typer.Context, *options: str) -> None:
+    """Refuse options that a resumed run keeps from its beginning: left unheeded, --dry-run would sign.
+
+    ``options`` are parameters of the command by their names. Raises ConfigError.
+    """
+    sources = {name: ctx.get_parameter_source(name) for name in options}
+    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    if given:
+        told = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ConfigError(f"--resume goes on with a run as it was begun: leave out {told}, or begin a new run")
+
+
+@contextmanager
+def resumable(console: Console, command: str) -> Iterator[None]:
+    """Say by which command a run goes on, where it is interrupted or the broker is away in the middle of it."""
+    try:
+        yield
+    except (KeyboardInterrupt, MemsluiceError):
+        console.print(Text(f"go on with: {command}", style="yellow"), soft_wrap=True)
+        raise
 
 
 def tell_planned(console: Console, first: str, todo: "Plan[Any]") -> None:

@@ -22,7 +22,9 @@ from memsluice.cli.quarantine_desk import (
     Yes,
     build_filter,
     look_at,
+    only_resumed,
     open_desk,
+    resumable,
     tell_planned,
 )
 from memsluice.clock import wall_ms
@@ -33,9 +35,12 @@ if TYPE_CHECKING:
     from memsluice.quarantine.runs import Plan
 
 EXIT_REFUSED, EXIT_NO_ANSWER = 2, 3
+BEGUN_WITH = ("tenant", "reason", "since", "until", "source", "min_score", "max_messages", "dry_run")
+"""Options that say what a run is: it keeps them when it is resumed."""
 
 
 def replay(
+    ctx: typer.Context,
     tenant: Tenant = None, reason: Reason = None, since: Since = None, until: Until = None, source: Source = None,
     min_score: MinScore = None,
     max_messages: Annotated[int, typer.Option(min=1, max=50_000, help="Entries at most.")] = 1_000,
@@ -63,6 +68,7 @@ def replay(
         wanted = build_filter(tenant, reason, since, until, source, min_score, everything=True)
         run = Run(f"r{uuid.uuid4().hex[:12]}", wall_ms(), dry_run, max_messages, wanted)
     else:
+        only_resumed(ctx, *BEGUN_WITH)
         run = Run.load(file_of(folder, resume), wall_ms())
     with open_desk(home) as desk:
         todo = plan(run, look_at(desk, home, run.wanted))
@@ -74,13 +80,19 @@ def replay(
             typer.confirm(f"Sign {len(todo.todo)} replays?", abort=True)
         begin(folder, run, wall_ms())
         done: list[Result] = []
-        for results in run_batches(desk, run, todo.todo, rate=rate, batch=batch, wait_s=wait, partitions=PARTITIONS):
-            done += [_without_content(result) for result in results]
-            for result in results:
-                _tell(console, result, as_json)
-            if not go_on and any(result.failed for result in results):
-                break
+        batches = run_batches(desk, run, todo.todo, rate=rate, batch=batch, wait_s=wait, partitions=PARTITIONS)
+        with resumable(console, _resuming(run)):
+            for results in batches:
+                done += [_without_content(result) for result in results]
+                for result in results:
+                    _tell(console, result, as_json)
+                if not go_on and any(result.failed for result in results):
+                    break
         _end(console, run, todo, done)
+
+
+def _resuming(run: "Run") -> str:
+    return f"memsluice quarantine replay --resume {run.run_id}"
 
 
 def _announce(console: Console, run: "Run", todo: "Plan[Seen]", signers: set[str]) -> None:
@@ -137,7 +149,7 @@ def _end(console: Console, run: "Run", todo: "Plan[Seen]", done: "list[Result]")
         soft_wrap=True,
     )
     if len(done) < len(todo.todo) or any(result.failed for result in done):
-        console.print(Text(f"go on with: memsluice quarantine replay --resume {run.run_id}", style="yellow"))
+        console.print(Text(f"go on with: {_resuming(run)}", style="yellow"), soft_wrap=True)
     if any(result.ruled is None and not result.repeated for result in done):
         raise typer.Exit(EXIT_NO_ANSWER)
     if any(result.failed for result in done):

@@ -122,7 +122,7 @@ def _landing(seen: Seen) -> str:
     zone = "outside content, as data" if verdict["tier"] > 3 and not lifted else "guidance"
     key = getattr(write, "key", None)
     return f"{zone}, tier {3 if lifted else verdict['tier']}" + (
-        "" if key is None else f"; replaces what stands under key {key}"
+        "" if key is None else f"; replaces what stands under key {key}, if that is older"
     )
 
 

@@ -38,15 +38,24 @@ class Finding:
 Check = Callable[[], Iterator[Finding]]
 
 
+REMEDIES = {
+    "policy file": "memsluice policy check FILE; workers refuse it at their next start",
+    "workers": "memsluice stack status, or the broker's own log",
+    "broker clock": "memsluice stack status, or the broker's own log",
+    "store": "memsluice stack status, or the store's own log",
+}
+"""What to do where a check could not be made; the errors of the others say it themselves."""
+
+
 def run(checks: dict[str, Check]) -> Iterator[Finding]:
     """Yield what each check finds; one that raises is itself a finding, and the others go on."""
     for what, check in checks.items():
         try:
             yield from check()
         except MemsluiceError as error:
-            yield Finding(what, State.FAIL, str(error))
+            yield Finding(what, State.FAIL, str(error), REMEDIES.get(what, ""))
         except OSError as error:
-            yield Finding(what, State.FAIL, error.strerror or type(error).__name__)
+            yield Finding(what, State.FAIL, error.strerror or type(error).__name__, REMEDIES.get(what, ""))
 
 
 def disk(home: Home) -> Iterator[Finding]:

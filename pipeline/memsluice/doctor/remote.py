@@ -54,7 +54,7 @@ def workers(connection: Connection) -> Iterator[Finding]:
     members = {group: _members(admin, group) for group in GROUPS.values()}
     for lag in KafkaLag(connection)():
         count = members[GROUPS[lag.stage]]
-        said = f"{count} workers, {lag.behind:,} records behind"
+        said = f"{count} worker{'s' * (count != 1)}, {lag.behind:,} records behind"
         if not count:
             state = State.FAIL if lag.behind else State.WARN
             yield Finding(lag.stage, state, said, f"memsluice work {lag.stage}")
@@ -73,7 +73,7 @@ def _members(admin: AdminClient, group: str) -> int:
         if problem.code() == KafkaError.GROUP_ID_NOT_FOUND:  # nobody ever joined
             return 0
         time.sleep(ASK_AGAIN_S)  # a broker that has just started elects its coordinators
-    raise StoreUnavailable(f"the broker does not tell who works: {problem.name()}")
+    raise StoreUnavailable(f"the broker does not tell who works: {problem.str()}")
 
 
 def broker_clock(connection: Connection, now_s: float) -> Iterator[Finding]:

@@ -41,7 +41,7 @@ class Visibility(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a write's content is: free text, or facts that an extractor took out of it (seed 002, pattern 3)."""
+    """What a write's content is: free text, or extracted facts (seed 002, pattern 3; :mod:`memsluice.events.facts`)."""
 
     TEXT = "text"
     FACTS = "facts"

@@ -26,7 +26,7 @@ DESCRIPTIONS = {
     "visibility": "Who may be given the entry: its session, its principal or, once promoted, everybody of the tenant.",
     "content": f"Text, at most {limits.CONTENT_BYTES_MAX} bytes of UTF-8; the default policy allows "
     f"{limits.CONTENT_BYTES_DEFAULT}.",
-    "kind": "Free text, or facts that an extractor took out of it.",
+    "kind": "Free text, or facts that an extractor took out of it: a line each, subject | relation | object.",
     "parents": "Event ids of the entries that this one was made from; an unknown parent taints.",
     "origin": "What the producer says of where the content came from (in an observation: what the session saw). "
     "Trust never rests on it.",

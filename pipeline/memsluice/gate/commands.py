@@ -14,6 +14,7 @@ from memsluice.gate import (
     promotion,
     renewal,
     replay,
+    restoring,
     review,
     revocation,
 )
@@ -79,6 +80,8 @@ def decide(
             return replay.decide(rows, command, carried, policy, at, memsad, memory)
         case Action.APPEAL:
             return review.appeal(rows, command, sealed.identity)
+        case Action.RELEASE if restoring.is_taken_back(rows, command):
+            return restoring.decide(rows, command, carried, at)
         case Action.RELEASE | Action.REJECT:
             return review.decide(rows, command, carried, policy, at)
         case Action.PROMOTE:

@@ -11,12 +11,14 @@ from memsluice.gate import (
     duplicates,
     holding,
     limits,
+    memsad_state,
     monitor,
     placing,
     rates,
     review,
     sessions,
 )
+from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.memsad_state import MemsadState
@@ -30,12 +32,14 @@ from memsluice.gate.verdict import Decision, Finding, Verdict
 class TenantState:
     """What earlier events of a tenant left: its rows, and the detectors' parts of them decoded into matrices.
 
-    Without ``memory`` MEMSAD and the patterns decide, whatever the policy's ``detector``.
+    Without ``memory`` MEMSAD and the patterns decide, whatever the policy's ``detector``. ``model`` is the wording
+    classifier, None the one that ships.
     """
 
     rows: Getter
     memsad: MemsadState
     memory: Memory | None = None
+    model: Classifier | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context,
     Nothing is changed in ``state``; applying ``changes`` and ``memsad`` gives the state after the event.
     """
     rows = TenantRows(state.rows, sealed.tenant, context.now_ms)
-    draft = Draft(memsad=state.memsad, vector=sealed.vector(), about=sealed, memory=state.memory)
+    draft = Draft(memsad=state.memsad, vector=sealed.vector(), about=sealed, memory=state.memory, model=state.model)
     repeated = duplicates.check(rows, sealed)
     if repeated is not None and repeated.decision is Decision.DUPLICATE:
         draft.add(repeated)
@@ -90,14 +94,16 @@ def _command(
     assert isinstance(sealed.payload, Command)
     draft.target_offset = review.offset_of(rows, sealed.payload)
     ruling = commands.decide(rows, sealed, carried, policy, at, draft.memsad, draft.memory)
-    draft.add(*ruling.findings)
     draft.score, draft.withdraws, draft.tau = ruling.score, ruling.withdraws, ruling.tau
     if ruling.about is not None:  # it landed before, and was learned from then
         draft.place, draft.about = ruling.place, ruling.about
     if ruling.entry is not None:
         draft.place, draft.about = ruling.place, ruling.entry
-        draft.vector = ruling.entry.vector()
-        draft.learn(rows, ruling.entry, ruling.decision)
+        draft.vector, draft.seen = ruling.entry.vector(), ruling.seen
+        before = draft.memsad
+        draft.learn(rows, ruling.entry, ruling.decision, policy)
+        draft.add(memsad_state.fed(before, draft.memsad))
+    draft.add(*ruling.findings)  # last: what was done is the last thing that its verdict says
     return ruling.decision
 
 
@@ -130,12 +136,12 @@ def _write(rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, conte
     draft.add(*limits.check(write, policy))
     if draft.decision() is not Decision.REJECT:  # what is refused for good is not worth screening
         draft.screen(write, policy)
-        detect.screened(draft, rows)
+        draft.screened(rows, write, policy)
         draft.add(rates.check(rows, write.principal, sealed.identity, policy, context.now_ms))
     if draft.decision() is Decision.QUARANTINE:
         draft.add(holding.check(rows, write.principal, policy, context.now_ms))
     decision = draft.decision()
-    draft.learn(rows, sealed, decision)
+    draft.learn(rows, sealed, decision, policy)
     return decision
 
 
@@ -200,7 +206,7 @@ def _finish(
         withdraws=draft.withdraws,
         held_until_ms=draft.held_until_ms,
         target_offset=draft.target_offset,
-        takes_back=draft.takes_back,
+        usual=draft.usual,
     )
     return Outcome(verdict, verdict.to_json(), rows.changes, draft.memsad, draft.memory)
 
@@ -223,7 +229,7 @@ def _place(
     now_ms = context.now_ms
     landed = draft.lands(policy)
     if landed:
-        draft.place = placing.place(write, draft.tau, decision, policy, now_ms)
+        draft.place = placing.place(write, draft.tau, draft.landing(), policy, now_ms)
     if rows.get(duplicates.ENTRY, write.id) is None:  # another content under a known id takes over no lineage
         expires_ms = draft.place.expires_ms if landed else now_ms + policy.quarantine.age_days * DAY_MS
         placing.keep_lineage(rows, sealed, draft.tau, decision, draft.place, context.sealed_offset, expires_ms)

@@ -1,13 +1,16 @@
 """Declassification: two reviewers lift the label of one content, and of nothing that was made from it.
 
 What was contained moves to guidance, as a person's observed word at best (tier 3), if nothing but its label kept it
-out: it is screened again, and what that finds is nobody's to wave through here. What is held stays held, without its
-label; a release decides. Descendants that were labelled before stay so, and so does every session that saw it.
+out: it is screened again, and what that finds refuses it, unless both sign that they set it aside (a reviewer may
+override detection, as in a release: DESIGN, section 3). What is held stays held, without its label; a release decides.
+Descendants that were labelled before stay so, and so does every session that saw it.
 """
+
+from dataclasses import replace
 
 from memsluice.envelope.records import Accepted
 from memsluice.events.models import Command, Tier, Write, Zone
-from memsluice.gate import landed, rates, review, ttl
+from memsluice.gate import landed, placing, rates, review, ttl
 from memsluice.gate.detector.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.duplicates import ENTRY
@@ -18,6 +21,9 @@ from memsluice.gate.review import At, Carried, Held, Ruling, refused
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding
 
+DESPITE_PARAMETER = "despite"
+DETECTION = "detection"
+"""``parameters.despite`` says that the signers set aside what detection finds in the content now."""
 TIER = Tier.USER_OBSERVED
 """The best that reviewed outside content becomes: no reviewer makes it an operator's or a verified person's word."""
 
@@ -32,6 +38,9 @@ def decide(
     memory: Memory | None = None,
 ) -> Ruling:
     """Lift a label, or say why not. ``carried`` is a contained entry's accepted record; a held one needs none."""
+    despite = command.parameters.get(DESPITE_PARAMETER)
+    if despite not in (None, DETECTION):
+        return refused(Finding("commands.bad_parameter", Decision.REJECT, {"field": "parameters.despite"}))
     if review.is_held(rows, command):
         held = review.find(rows, command)
         return refused(held) if isinstance(held, Finding) else _held(rows, held, command, policy, at)
@@ -46,16 +55,19 @@ def decide(
     where = landed.destination(
         entry.admission, Zone.GUIDANCE, entry.admission.visibility, ttl.expires_ms(TIER, policy, at.now_ms)
     )
+    codes = _detected(entry, policy, memsad, memory)
     against = (
         landed.immutable(rows, entry.admission, entry.admission.visibility)
-        or landed.newer(rows, command, row, where)
-        or _screened(entry, policy, memsad, memory)
+        or placing.newer(rows, where, command.target, row["offset"])
+        or (None if despite else _refusal(codes))
         or _limited(rows, command, policy, at)
     )
     if against is not None:
         return refused(against)
     lifted = {"tier": int(TIER), "taint": False, "causes": [], "decision": Decision.ACCEPT.value, "lifted": command.id}
-    return landed.move(rows, command, row, entry, where, at, "declassification.declassified", **lifted)
+    ruling = landed.move(rows, command, row, entry, where, at, "declassification.declassified", **lifted)
+    overridden = Finding("declassification.overridden", Decision.ACCEPT, {"codes": codes})
+    return replace(ruling, findings=(overridden, *ruling.findings)) if codes else ruling
 
 
 def _limited(rows: TenantRows, command: Command, policy: Policy, at: At) -> Finding | None:
@@ -79,13 +91,14 @@ def _held(rows: TenantRows, held: Held, command: Command, policy: Policy, at: At
     )
 
 
-def _screened(entry: Accepted, policy: Policy, memsad: MemsadState | None, memory: Memory | None) -> Finding | None:
+def _detected(entry: Accepted, policy: Policy, memsad: MemsadState | None, memory: Memory | None) -> list[str]:
     """Return why detection would hold the content in guidance; contained, it was only reported."""
     admission = entry.admission
     write = Write.model_construct(content=entry.content, key=admission.key, session=admission.session)
     draft = Draft(memsad=memsad, memory=memory, vector=entry.vector())
     draft.screen(write, policy)
-    if draft.decision() is Decision.ACCEPT:
-        return None
-    codes = sorted(found.code for found in draft.findings if found.decision is not Decision.ACCEPT)
-    return Finding("declassification.detected", Decision.REJECT, {"codes": codes})
+    return sorted(found.code for found in draft.findings if found.decision is not Decision.ACCEPT)
+
+
+def _refusal(codes: list[str]) -> Finding | None:
+    return Finding("declassification.detected", Decision.REJECT, {"codes": codes}) if codes else None

@@ -1,13 +1,16 @@
 """Where the default detector meets a decision: a draft is screened, learned from, and looked back upon."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memsluice.envelope.seals import Admission, Sealed
 from memsluice.events.models import Recall, Tier, Write, Zone
 from memsluice.gate import landed, placing, windows
+from memsluice.gate.calibration.conformal import count_at_least
 from memsluice.gate.detector import screen
+from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.lookback import Moved, look_back
-from memsluice.gate.detector.memory import Entry, G, Q, Question, tag
+from memsluice.gate.detector.memory import Entry, G, Memory, Q, Question, tag
 from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.text import stems, words
 from memsluice.gate.duplicates import ENTRY
@@ -37,39 +40,51 @@ def check(draft: "Draft", write: Write, policy: Policy) -> None:
     """Screen a write that would go to guidance; see :func:`memsluice.gate.detector.screen.check`."""
     assert draft.memory is not None
     assert draft.vector is not None
-    draft.seen, _, finding = screen.check(
+    draft.seen, said, finding = screen.check(
         draft.memory,
-        shipped(),
+        _model(draft),
         write,
         draft.vector,
         policy.detect,
         agent=_agent(draft.about),
         least=Decision.QUARANTINE,
     )
+    draft.usual = said.usual(policy.detect)
     draft.add(finding)
 
 
-def learn(draft: "Draft", rows: TenantRows, entry: Sealed) -> None:
+def learn(draft: "Draft", rows: TenantRows, entry: Sealed, policy: Policy) -> None:
     """Remember what landed as guidance: to know what is usual, and to look back on. Released writes count too."""
     if draft.memory is None or draft.vector is None:
         return
     write, identity = entry.payload, entry.identity
     assert isinstance(write, Write)
     assert identity is not None
-    reviewed, seen = draft.seen is None, draft.seen
+    before, reviewed, seen = draft.memory, draft.seen is None, draft.seen
     if seen is None:  # a reviewer let it in
         seen = screen.look(
-            draft.memory, shipped(), write.content, draft.vector, session=write.session, agent=_agent(entry)
+            draft.memory, _model(draft), write.content, draft.vector, session=write.session, agent=_agent(entry)
         )
-        seen.values[G] = screen.weigh(seen.values, draft.memory, len(draft.memory.entries)).total
+        every = len(draft.memory.entries)
+        seen.values[G] = screen.weigh(seen.values, draft.memory, policy.detect, window=every).total
     vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
     owner = "" if reviewed or vouched else tag(write.principal)
     new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched, owner)
-    draft.memory = draft.memory.landed(rows, new, draft.vector, seen.values)
+    draft.memory = before.landed(rows, new, draft.vector, seen.values)
+    if reviewed:
+        draft.add(_fed(before, draft.memory, float(seen.values[G])))
+
+
+def _fed(before: Memory, after: Memory, score: float) -> Finding:
+    """Say what a reviewer's decision taught: the score, and the reference before and after, in all and as high."""
+    sizes = [len(memory.entries) for memory in (before, after)]
+    as_high = [count_at_least(memory.values[:, G], score) for memory in (before, after)]
+    detail = {"score": score, "reference": sizes, "reference_max": after.entries_max, "at_least_as_high": as_high}
+    return Finding("detect.fed", Decision.ACCEPT, detail)
 
 
 def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_ms: int) -> None:
-    """Remember a question, and look back on what had landed; the findings and ``takes_back`` say what leaves."""
+    """Remember a question, and look back on what had landed; the findings and ``withdraws`` say what leaves."""
     if not on(draft, policy) or recall.zone is not Zone.GUIDANCE:
         return
     assert draft.memory is not None
@@ -79,48 +94,61 @@ def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_
     moved: list[Moved] = []
     if policy.detect.look_back:
         used, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
-        allowed = max(policy.detect.look_back_per_day - used, 0)
-        draft.memory, moved, flagged = look_back(draft.memory, rows, question, draft.vector, policy.detect, allowed)
-        moved = [one for one in moved if not _vouched_for(rows, one.entry.event_id)]
+        shadow = policy.mode == "shadow"
+        allowed = 0 if shadow else max(policy.detect.look_back_per_day - used, 0)
+        draft.memory, moved, flagged = look_back(
+            draft.memory, rows, question, draft.vector, policy.detect, allowed, partial(_vouched_for, rows)
+        )
+        left = "detect.look_back_shadow" if shadow else "detect.look_back_budget"
         for _ in moved:
             windows.add(rows, BUDGET, who, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
             _, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
-        for code, some in (("detect.looked_back", moved), ("detect.look_back_budget", flagged)):
+        for code, some in (("detect.looked_back", moved), (left, flagged)):
             if some:
                 entries = [{"event": one.entry.event_id, **one.evidence.told()} for one in some]
                 draft.add(Finding(code, Decision.ACCEPT, {"entries": entries}))
-    taken = (_taken_back(rows, one.entry.event_id) for one in moved)
-    draft.takes_back = tuple(one for one in taken if one is not None)
+    taken = (_taken_back(rows, one.entry.event_id, recall.id) for one in moved)
+    draft.withdraws = tuple(one for one in taken if one is not None)
     draft.memory = draft.memory.asked(rows, question, draft.vector)
 
 
 def _vouched_for(rows: TenantRows, event_id: str) -> bool:
-    """Whether somebody promoted the entry, or lifted its label, since it landed."""
+    """Whether somebody promoted the entry, lifted its label or renewed it since it landed."""
     row = rows.get(ENTRY, event_id)
     return row is not None and row.get("was") is not None
 
 
-def _taken_back(rows: TenantRows, event_id: str) -> Withdrawal | None:
+def _taken_back(rows: TenantRows, event_id: str, recall_id: str) -> Withdrawal | None:
     """Keep that an entry is landed no more, and return what takes it out of the store; None where it lies nowhere.
 
-    What names it as a parent from now on, or recalls it, is tainted.
+    What names it as a parent from now on, or recalls it, is tainted. What it was is kept as ``looked``: a reviewer may
+    let it in again (:mod:`memsluice.gate.restoring`).
     """
     row = rows.get(ENTRY, event_id)
     if row is None or not row["landed"]:
         return None
     gone = {"was": [row["object"], row["version"]], "ms": rows.now_ms}  # recalls of it are on their way
-    after = {**row, "landed": False, "taint": True, "decision": Decision.QUARANTINE.value, "object": None, "gone": gone}
-    rows.put(ENTRY, event_id, after)
+    looked = {"by": recall_id, **{name: row[name] for name in ("taint", "decision")}}
+    after = {**row, "landed": False, "taint": True, "decision": Decision.QUARANTINE.value, "object": None}
+    rows.put(ENTRY, event_id, {**after, "gone": gone, "looked": looked})
     if landed.overtaken(rows, event_id, row):
         return None
     rows.delete(placing.HOLDER, row["object"])
     return Withdrawal(row["object"], Zone(row["zone"]), event_id, row["content"])
 
 
-def screened(draft: "Draft", rows: TenantRows) -> None:
-    """Remember whether a screened write carried a question, whatever became of it."""
-    if draft.memory is not None and draft.seen is not None:
-        draft.memory = draft.memory.screened(rows, bool(draft.seen.values[Q]))
+def screened(draft: "Draft", rows: TenantRows, write: Write, policy: Policy, *, held: bool) -> None:
+    """Remember whether a screened write carried a question and whether it was held, whatever became of it."""
+    if draft.memory is None or draft.seen is None:
+        return
+    state = draft.memory.calibration.screened(
+        screen.settings(policy.detect), write.id, float(draft.seen.values[G]), held=held
+    )
+    draft.memory = draft.memory.screened(rows, bool(draft.seen.values[Q])).calibrated(rows, state)
+
+
+def _model(draft: "Draft") -> Classifier:
+    return shipped() if draft.model is None else draft.model
 
 
 def _agent(entry: Sealed | Admission | None) -> bool:

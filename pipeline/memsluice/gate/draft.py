@@ -4,20 +4,24 @@ from dataclasses import dataclass, field
 
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Admission, Sealed
-from memsluice.events.models import Kind, Write
-from memsluice.gate import detect, instructions, memsad_state
+from memsluice.events.models import Write
+from memsluice.gate import detect, facts, instructions
+from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import Memory
 from memsluice.gate.detector.screen import Seen
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.monitor import Label
 from memsluice.gate.placing import NOWHERE, Place
 from memsluice.gate.policy import Policy
+from memsluice.gate.published import check as published_check
 from memsluice.gate.rows import TenantRows
-from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Withdrawal
+from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Usual, Withdrawal
 
 FOUND_MAX = 8
 FIRM = ("monitor.rule_3_immutable", "limits.content_bytes", "duplicates.other_content", "replay.standing")
 """Findings that hold in shadow mode too: what they stop would take the place of an entry, or is too large for one."""
+OUTSIDE = ("monitor.rule_4_tainted", "monitor.rule_5_untrusted")
+"""Findings of what is kept as data wherever it lands, whatever else asks for more than containing it."""
 
 
 @dataclass(slots=True)
@@ -34,12 +38,13 @@ class Draft:
     vector: Vector | None = None
     place: Place = NOWHERE
     about: Sealed | Admission | None = None
-    withdraws: Withdrawal | None = None
+    withdraws: tuple[Withdrawal, ...] = ()
     memory: Memory | None = None
     seen: Seen | None = None
+    model: Classifier | None = None
     held_until_ms: int | None = None
     target_offset: int | None = None
-    takes_back: tuple[Withdrawal, ...] = ()
+    usual: Usual | None = None
 
     def decision(self) -> Decision:
         """Return the strongest that was asked for."""
@@ -54,6 +59,11 @@ class Draft:
         firm = any(finding.code in FIRM for finding in self.findings)
         return self.decision() in (Decision.ACCEPT, Decision.CONTAIN) or (policy.mode == "shadow" and not firm)
 
+    def landing(self) -> Decision:
+        """Return the decision that says where it lands, if it does: shadow mode, too, brings no outside content in."""
+        outside = any(finding.code in OUTSIDE for finding in self.findings)
+        return Decision.CONTAIN if outside else self.decision()
+
     def screen(self, write: Write, policy: Policy) -> None:
         """Screen what is written. What is contained anyway is data in its own zone: reported, not held, by default."""
         contained = self.decision() is Decision.CONTAIN and not policy.instructions.hold_contained
@@ -67,19 +77,32 @@ class Draft:
             matches = instructions.find(write.content)
             if matches:
                 detail = {"patterns": sorted({match.name for match in matches})[:FOUND_MAX], "count": len(matches)}
-                self.add(Finding("instructions.found", least if alone else published, detail))
-            if write.kind is Kind.FACTS and len(write.content) > policy.instructions.facts_chars_max:
-                longest = {"chars": len(write.content), "chars_max": policy.instructions.facts_chars_max}
-                self.add(Finding("instructions.long_fact", least, longest))
+                asks = facts.least(write, least if alone else published)
+                self.add(Finding("instructions.found", asks, detail))
+        self.add(facts.check(write, policy))
         if policy.memsad.enabled and self.vector is not None and self.memsad is not None:
-            self.score, finding = memsad_state.check(self.memsad, self.vector, policy.memsad, published)
-            self.add(finding)
+            self.score, found = published_check.check(self.memsad, self.vector, policy.memsad, published, write.content)
+            self.add(*found)
 
-    def learn(self, rows: TenantRows, entry: Sealed, decision: Decision) -> None:
+    def screened(self, rows: TenantRows, write: Write, policy: Policy) -> None:
+        """Tell both detectors what became of a screened write, so far as their calibration goes by it."""
+        codes = {finding.code for finding in self.findings}
+        if policy.memsad.enabled and self.memsad is not None:
+            held = "memsad.above_threshold" in codes
+            self.memsad = published_check.screened(
+                self.memsad, rows, write.id, self.score, held=held, policy=policy.memsad
+            )
+        detect.screened(self, rows, write, policy, held="detect.held" in codes)
+
+    def learn(self, rows: TenantRows, entry: Sealed, decision: Decision, policy: Policy) -> None:
         """Calibrate on what went to guidance and came over a trusted channel."""
         assert entry.identity is not None
+        assert isinstance(entry.payload, Write)
         learns = decision is Decision.ACCEPT and entry.identity.tier.trusted
         if learns and self.vector is not None and self.memsad is not None:
-            self.memsad = self.memsad.learned(rows, self.vector)
+            write = entry.payload
+            self.memsad = published_check.learned(
+                self.memsad, rows, write.id, write.content, self.vector, policy.memsad
+            )
         if learns:
-            detect.learn(self, rows, entry)
+            detect.learn(self, rows, entry, policy)

@@ -17,6 +17,7 @@ from memsluice.gate.monitor import Label
 from memsluice.gate.placing import Place
 from memsluice.gate.review import At, Carried, Ruling
 from memsluice.gate.rows import TenantRows
+from memsluice.gate.sessions import CAUSES_MAX
 from memsluice.gate.verdict import Decision, Finding, Withdrawal
 
 
@@ -34,9 +35,11 @@ def find(rows: TenantRows, command: Command) -> Any:
 
 def current(rows: TenantRows, command: Command, row: Any, carried: Carried) -> Accepted | Finding:
     """Return what the command carries, if that is the entry as it lies there now, or why it is not."""
-    later = replaced(rows, command, row)
-    if later is not None:
-        return later
+    return replaced(rows, command, row) or same(command, row, carried)
+
+
+def same(command: Command, row: Any, carried: Carried) -> Accepted | Finding:
+    """Return what the command carries, if that is the version that the row names, or why it is not."""
     if not isinstance(carried, Accepted):
         return Finding("landed.other_record", Decision.REJECT, {"carried": carried is not None})
     admission = carried.admission
@@ -44,6 +47,12 @@ def current(rows: TenantRows, command: Command, row: Any, carried: Carried) -> A
     if named != (command.target, row["object"], row["version"], row["zone"], command.digest):
         return Finding("landed.other_record", Decision.REJECT, {"carried": True})
     return carried
+
+
+def revoked_parents(rows: TenantRows, parents: tuple[str, ...]) -> list[str]:
+    """Return which declared parents were revoked since an entry was written: its own row does not know of that."""
+    known = {parent: rows.get(ENTRY, parent) for parent in parents}
+    return [f"revoked:{parent}" for parent, row in known.items() if row is not None and row.get("revoked")][:CAUSES_MAX]
 
 
 def replaced(rows: TenantRows, command: Command, row: Any) -> Finding | None:
@@ -87,14 +96,6 @@ def immutable(rows: TenantRows, admission: Admission, *scopes: Visibility) -> Fi
     return None
 
 
-def newer(rows: TenantRows, command: Command, row: Any, where: Place) -> Finding | None:
-    """Return a finding where the object that the entry would take holds a later write's content."""
-    held = None if where.object_id is None else placing.holder(rows, where.object_id)
-    if held is None or held["event"] == command.target or held["offset"] < row["offset"]:
-        return None
-    return Finding("landed.newer", Decision.REJECT, {"by": held["event"]})
-
-
 def move(
     rows: TenantRows, command: Command, row: Any, entry: Accepted, where: Place, at: At, code: str, **changes: Any
 ) -> Ruling:
@@ -118,7 +119,7 @@ def move(
         where,
         about=entry.admission,
         tau=Label(changes.get("taint", entry.admission.taint), tuple(after["causes"]), Tier(after["tier"])),
-        withdraws=withdrawal(command, row) if moved else None,
+        withdraws=(withdrawal(command, row),) if moved else (),
     )
 
 

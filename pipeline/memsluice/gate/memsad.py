@@ -8,9 +8,10 @@ Symbols of the paper and names here::
     H, m_max         history, history_size         rolling FIFO of question vectors, shape (m, d)
     M_ref, N         reference, reference_size     benign entries to calibrate on, shape (n, d)
     s(c; H)          score, s_max, s_mean, s_comb  Definition 6, Equation 7
-    mu^, sigma^      mu, sigma                     of {s(m; H) : m in M_ref}
+    mu^, sigma^      mu, sigma                     of {s(m; H) : m in M_ref}; the threshold is mu^ + kappa sigma^
     kappa, delta     kappa, delta                  threshold factor, confidence
-    eta              bound                         Theorem 11
+    eta              bound                         Theorem 11, in terms of the unknown sigma: sigma^ is put in its place
+    Delta_s          gap                           Lemma 8
 
 Vectors are L2-normalised (Assumption 5 iii), so a cosine is a dot product; nothing here normalises again.
 """
@@ -40,45 +41,23 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class MemsadParameters:
-    """The detector's parameters; the defaults are those of the paper's main evaluation (Section 6.1)."""
-
-    mode: Mode = Mode.COMBINED
-    kappa: float = 2.0
-    reference_size: int = 50
-    history_size: int = 100
-    delta: float = 0.05
-
-
-@dataclass(frozen=True, slots=True)
 class Scores:
-    """Every score of one candidate, each in [-1, 1], and ``nearest``, the row of H that gives the maximum."""
+    """Every score of one candidate, each in [-1, 1], and ``nearest``, the row of H that gives the maximum.
+
+    ``cosines`` has the shape of H, (m,).
+    """
 
     s_max: float
     s_mean: float
     s_comb: float
     nearest: int
+    cosines: Floats
 
     def of(self, mode: Mode) -> float:
         """Return the score that ``mode`` compares with the threshold."""
         if mode is Mode.COMBINED:
             return self.s_comb
         return self.s_max if mode is Mode.MAX else self.s_mean
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """mu^ and sigma^ of ``size`` reference scores, the threshold mu^ + kappa sigma^, and Theorem 11's bound on it."""
-
-    mu: float
-    sigma: float
-    threshold: float
-    size: int
-    bound: float
-
-    def flags(self, value: float) -> bool:
-        """Say whether a score is anomalous: strictly above the threshold (Definition 6, Algorithm 1 line 2)."""
-        return value > self.threshold
 
 
 def score(candidate: Floats, history: Floats) -> Scores:
@@ -93,7 +72,7 @@ def score(candidate: Floats, history: Floats) -> Scores:
     nearest = int(cosines.argmax())
     s_max = float(cosines[nearest])
     s_mean = float(cosines.sum()) / len(cosines)
-    return Scores(s_max, s_mean, ALPHA * s_max + (1 - ALPHA) * s_mean, nearest)
+    return Scores(s_max, s_mean, ALPHA * s_max + (1 - ALPHA) * s_mean, nearest, cosines)
 
 
 def combine(cosines: Floats, mode: Mode) -> NDArray[np.float64]:
@@ -112,23 +91,17 @@ def reference_scores(reference: Floats, history: Floats, mode: Mode) -> NDArray[
     return combine(reference @ history.T, mode)
 
 
-def calibrate(scores: Floats, parameters: MemsadParameters) -> Calibration:
-    """Return mu^, sigma^, threshold and bound of reference scores of shape (n,), n >= 2.
+def moments(values: Floats) -> tuple[float, float]:
+    """Return mu^ and sigma^ of reference scores of shape (n,).
 
     sigma^ is the sample deviation (N - 1 below the line): Appendix B.4 takes (N - 1) sigma^^2 / sigma^2 for a
-    chi-squared variable of N - 1 degrees. Theorem 11 is in terms of the unknown sigma; sigma^ is put in its place.
-
-    Raises :class:`StateError` for fewer than two scores.
+    chi-squared variable of N - 1 degrees. Raises :class:`StateError` for fewer than two scores.
     """
-    size = len(scores)
-    if size < 2:
-        raise StateError(f"MEMSAD calibrates on at least 2 reference scores, not {size}")
-    exact = scores.astype(np.float64)
-    mu = float(exact.sum()) / size
-    deviations = exact - mu
-    sigma = math.sqrt(float(deviations @ deviations) / (size - 1))
-    bound = calibration_bound(sigma, size, kappa=parameters.kappa, delta=parameters.delta)
-    return Calibration(mu, sigma, mu + parameters.kappa * sigma, size, bound)
+    if len(values) < 2:
+        raise StateError(f"MEMSAD calibrates on at least 2 reference scores, not {len(values)}")
+    mu = float(values.sum()) / len(values)
+    deviations = values - mu
+    return mu, math.sqrt(float(deviations @ deviations) / (len(values) - 1))
 
 
 def calibration_bound(sigma: float, size: int, *, kappa: float, delta: float) -> float:
@@ -151,16 +124,15 @@ def similarity_gap(candidate: Floats, victim: Floats, reference: Floats) -> floa
     return float(candidate @ victim) - float((reference @ victim).max())
 
 
-def gap_condition(gap: float, calibration: Calibration, *, kappa: float) -> bool:
-    """Say whether Lemma 8's condition Delta_s > kappa sigma^ + eta holds (Equation 9; strictly).
+def certified_radius(sigma: float, bound: float, *, kappa: float) -> float:
+    """Return kappa sigma^ + eta: Lemma 8 certifies the detection of a gap Delta_s that exceeds it (Eq. 9, Figure 10).
 
-    The lemma concludes that such a candidate is detected, under Assumption 9 (:func:`typical`) for the mean and
-    combined scores. **Do not rely on that**: its proof (Appendix B.1, step 4) takes the ceiling over entries near q*
-    for a ceiling over the whole history. A reference set that lies close to *other* questions has a high threshold
-    and a wide gap to q* at once; tests/gate/test_memsad.py has the counter-example. This is a reported figure here,
-    never a reason to accept or to hold.
+    Under Assumption 9 (:func:`typical`) that is said of the mean and combined scores, too. **Do not rely on it**: the
+    proof (Appendix B.1, step 4) takes the ceiling over entries near q* for a ceiling over the whole history. A
+    reference set that lies close to *other* questions has a high threshold and a wide gap to q* at once;
+    tests/gate/test_memsad.py has the counter-example. It is reported, never a reason to accept or to hold.
     """
-    return gap > kappa * calibration.sigma + calibration.bound
+    return kappa * sigma + bound
 
 
 def typical(victim_similarity: float, similarities: Floats, *, kappa: float) -> bool:

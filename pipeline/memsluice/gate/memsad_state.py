@@ -15,13 +15,19 @@ from numpy.typing import NDArray
 
 from memsluice.envelope.codec import DIMENSIONS, Vector, row_load, vector_from_text, vector_to_text
 from memsluice.gate import memsad
+from memsluice.gate.calibration.state import EMPTY, State
 from memsluice.gate.policy import MemsadPolicy
+from memsluice.gate.published.lexical import Lexical
 from memsluice.gate.rows import TenantRows, row_key
-from memsluice.gate.verdict import Decision, Finding, Score
+from memsluice.gate.verdict import Decision, Finding
 
 KIND = "memsad"
 QUESTION = "q"
 REFERENCE = "r"
+SCORES = "s"
+"""Prefix of the row of scores that a strategy other than the paper's rests on."""
+LEXICAL = "c"
+"""Prefix of MEMSAD+'s row."""
 ROWS_MAX = 4_096
 Matrix = NDArray[np.float64]
 
@@ -42,6 +48,8 @@ class MemsadState:
     reference_max: int
     askers: tuple[str, ...] = ()
     """Event id of each question's recall; "" where its row is older than that."""
+    scores: State = EMPTY
+    lexical: Lexical = Lexical.loaded(None)  # noqa: RUF009  # immutable
 
     @property
     def asked_total(self) -> int:
@@ -58,8 +66,12 @@ class MemsadState:
     def load(rows: Any, tenant: str, policy: MemsadPolicy) -> "MemsadState":
         """Decode a tenant's rows; the latest ``history_size`` questions and first ``reference_size`` entries count."""
         found: dict[str, list[tuple[int, int, str, str]]] = {QUESTION: [], REFERENCE: []}
+        single: dict[str, Any] = {}
         for key, value in rows.scan(row_key(tenant, KIND), ROWS_MAX):
             row, name = row_load(value), key.rsplit(b"\0", 1)[1].decode()
+            if name[0] in (SCORES, LEXICAL):
+                single[name[0]] = row
+                continue
             found[name[0]].append((row["n"], int(name[1:]), row["v"], row.get("e", "")))
         asked = sorted(found[QUESTION])[-policy.history_size :]
         learned = sorted(found[REFERENCE])[: policy.reference_size]
@@ -72,7 +84,15 @@ class MemsadState:
         numbers, slots = tuple(one[0] for one in asked), tuple(one[1] for one in asked)
         sizes = (policy.history_size, policy.reference_size)
         return MemsadState(
-            history, reference, reference @ history.T, numbers, slots, *sizes, tuple(one[3] for one in asked)
+            history,
+            reference,
+            reference @ history.T,
+            numbers,
+            slots,
+            *sizes,
+            tuple(one[3] for one in asked),
+            State.loaded(single.get(SCORES)),
+            Lexical.loaded(single.get(LEXICAL)),
         )
 
     def fits(self, policy: MemsadPolicy) -> bool:
@@ -117,82 +137,41 @@ class MemsadState:
         cosines = np.vstack([self.cosines, (self.history @ entry.astype(np.float64))[None, :]])
         return replace(self, reference=np.vstack([self.reference, entry[None, :]]), cosines=cosines)
 
-    def nearest(self, entry: NDArray[np.float64]) -> str:
-        """Return the event id of the recall whose question is nearest to an entry; of equally near ones the latest."""
-        cosines = np.round(self.history @ entry, 6)
+    def nearest(self, cosines: memsad.Floats) -> str:
+        """Return the event id of the nearest question's recall, of equally near ones the latest; cosines shape (m,)."""
+        cosines = np.round(cosines, 6)
         best = np.flatnonzero(cosines == cosines.max())
         return self.askers[max(best, key=lambda i: self.numbers[i])]
 
+    def calibrated(self, rows: TenantRows, scores: State) -> "MemsadState":
+        """Return the state with other scores of a strategy than the paper's."""
+        if scores is self.scores:
+            return self
+        rows.put(KIND, f"{SCORES}0", scores.dumped())
+        return replace(self, scores=scores)
+
+    def worded(self, rows: TenantRows, lexical: Lexical) -> "MemsadState":
+        """Return the state with another baseline of MEMSAD+."""
+        if lexical is self.lexical:
+            return self
+        rows.put(KIND, f"{LEXICAL}0", lexical.dumped())
+        return replace(self, lexical=lexical)
+
     @cached_property
-    def _calibrations(self) -> dict[memsad.MemsadParameters, memsad.Calibration]:
+    def _references(self) -> dict[memsad.Mode, Matrix]:
         return {}
 
-    def calibration(self, policy: MemsadPolicy) -> memsad.Calibration:
-        """Return mu, sigma, threshold and Theorem 11's bound for the current history; computed once a state."""
-        parameters = memsad.MemsadParameters(
-            mode=policy.mode,
-            kappa=policy.kappa,
-            reference_size=policy.reference_size,
-            history_size=policy.history_size,
-            delta=policy.delta,
-        )
-        found = self._calibrations.get(parameters)
+    def reference_scores(self, mode: memsad.Mode) -> Matrix:
+        """Return {s(m; H) : m in M_ref} for the current history, shape (n,); computed once a state."""
+        found = self._references.get(mode)
         if found is None:
-            found = memsad.calibrate(memsad.combine(self.cosines, policy.mode), parameters)
-            self._calibrations[parameters] = found
+            found = self._references[mode] = memsad.combine(self.cosines, mode)
         return found
 
-    def phase(self) -> str:
-        """Return ``cold`` (nothing asked yet), ``warming`` (fewer than N reference entries) or ``calibrated``."""
-        if not len(self.history):
-            return "cold"
-        return "calibrated" if len(self.reference) >= self.reference_max else "warming"
 
-
-def check(state: MemsadState, entry: Vector, policy: MemsadPolicy, least: Decision) -> tuple[Score, Finding | None]:
-    """Score a write against the questions asked before it (Algorithm 1).
-
-    Until N reference entries were seen, the policy's declared prior threshold stands in; with an empty history nothing
-    can be scored, which the finding says.
-    """
-    phase = state.phase()
-    if phase == "cold":
-        return _score(state, policy, phase), Finding("memsad.cold", Decision.ACCEPT)
-    exact = entry.astype(np.float64)
-    scores = memsad.score(exact, state.history)
-    calibration = None if phase == "warming" else state.calibration(policy)
-    score = replace(_score(state, policy, phase, scores, calibration), nearest=state.nearest(exact))
-    assert score.threshold is not None
-    assert score.score is not None
-    if score.score > score.threshold:
-        return score, Finding("memsad.above_threshold", least, {"phase": phase})
-    return score, None
-
-
-def _score(
-    state: MemsadState,
-    policy: MemsadPolicy,
-    phase: str,
-    scores: memsad.Scores | None = None,
-    calibration: memsad.Calibration | None = None,
-) -> Score:
-    prior = policy.cold_threshold if scores else None
-    return Score(
-        phase=phase,
-        mode=policy.mode.value,
-        score=_rounded(scores.of(policy.mode)) if scores else None,
-        s_max=_rounded(scores.s_max) if scores else None,
-        s_mean=_rounded(scores.s_mean) if scores else None,
-        mu=_rounded(calibration.mu) if calibration else None,
-        sigma=_rounded(calibration.sigma) if calibration else None,
-        kappa=policy.kappa,
-        threshold=_rounded(calibration.threshold) if calibration else prior,
-        bound=_rounded(calibration.bound) if calibration else None,
-        window_id=state.asked_total,
-        window_size=len(state.reference),
-        history_size=len(state.history),
-    )
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(float(value), 6)
+def fed(before: MemsadState | None, after: MemsadState | None) -> Finding | None:
+    """Say how a reviewer's decision changed the reference set; None where it did not (N entries are there, or none)."""
+    sizes = [0 if state is None else len(state.reference) for state in (before, after)]
+    if after is None or sizes[0] == sizes[1]:
+        return None
+    return Finding("memsad.fed", Decision.ACCEPT, {"reference": sizes, "reference_max": after.reference_max})

@@ -11,7 +11,7 @@ from memsluice.gate import monitor, ttl
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import TenantRows
-from memsluice.gate.verdict import Decision
+from memsluice.gate.verdict import Decision, Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +86,15 @@ def hold_object(rows: TenantRows, where: Place, event_id: str, offset: int) -> N
 def holder(rows: TenantRows, object_id: str) -> Any:
     """Return the row of a keyed object that is still there; None where it is free, or the object has no key."""
     return rows.get(HOLDER, object_id)
+
+
+def newer(rows: TenantRows, where: Place, event_id: str, offset: int) -> Finding | None:
+    """Return a finding where a later write's content lies where this one would go.
+
+    ``offset`` is the intake offset of its write. A key says what was written last: what waited for a reviewer, or is
+    moved by one, never takes the place of what was written after it.
+    """
+    held = None if where.object_id is None else holder(rows, where.object_id)
+    if held is None or held["event"] == event_id or held["offset"] < offset:
+        return None
+    return Finding("placing.newer", Decision.REJECT, {"by": held["event"]})

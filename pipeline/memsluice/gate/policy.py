@@ -5,7 +5,7 @@ from functools import cached_property
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -21,6 +21,9 @@ from memsluice.printable import visible
 POLICY_BYTES_MAX = 1_000_000
 REASON_CHARS_MAX = 4_000
 DAY_MS = 86_400_000
+Signal = Literal["wording", "question", "coverage", "nearness", "repetition"]
+SIGNALS: tuple[Signal, ...] = get_args(Signal)
+"""What the default detector's evidence is made of, in the order of its sum."""
 
 
 class _Part(BaseModel):
@@ -55,9 +58,34 @@ class InstructionsPolicy(_Part):
     """Seed 002, patterns 3 and 6."""
 
     enabled: bool = Field(default=True, description="Whether writes are searched for instruction patterns.")
-    facts_chars_max: int = Field(default=500, ge=1, description="Longer facts are held (seed 002, pattern 3).")
+    facts_chars_max: int = Field(
+        default=500, ge=1, description="Longer extracted facts are held (seed 002, pattern 3)."
+    )
     hold_contained: bool = Field(
         default=False, description="Hold, instead of report, what is found in outside content."
+    )
+
+
+Strategy = Literal["fixed", "rolling", "ewma", "page_hinkley", "adwin", "m_star", "conformal"]
+
+
+class CalibrationPolicy(_Part):
+    """How a detector learns what is usual for a tenant (:mod:`memsluice.gate.calibration`)."""
+
+    strategy: Strategy = Field(
+        description="What says where the line lies: mean and deviation of the first scores (fixed), of the last "
+        "(rolling), weighted (ewma), since the last change (page_hinkley, adwin), of the last m* (seed 000, "
+        "Theorem 12), or ranks (conformal)."
+    )
+    ewma_weight: float = Field(default=0.02, gt=0, lt=1, description="Lambda of ewma: what a new score weighs.")
+    gamma: float = Field(
+        default=0.0,
+        ge=0,
+        le=0.1,
+        description="Step by which conformal's level follows what is held, from alpha / 5 to 2 alpha; 0: not at all.",
+    )
+    credit: bool = Field(
+        default=False, description="Whether the lowest-scored held writes, as many as alpha allows, count as honest."
     )
 
 
@@ -75,6 +103,24 @@ class MemsadPolicy(_Part):
     cold_threshold: float = Field(
         default=0.6, gt=-1, le=1, description="Threshold until N reference writes were seen; declared, not learned."
     )
+    calibration: CalibrationPolicy = Field(
+        default=CalibrationPolicy(strategy="fixed"), description="Fixed is the paper's own."
+    )
+    window: int = Field(default=200, ge=20, le=1_000, description="Scores that a strategy other than fixed rests on.")
+    alpha: float = Field(default=0.01, gt=0, lt=1, description="Budget of the conformal strategy.")
+    frozen: bool = Field(default=False, description="Learn nothing more: what is usual stays as it is.")
+    variant: Literal["memsad", "memsad_plus", "composite", "weighted"] = Field(
+        default="memsad",
+        description="memsad: the score alone; memsad_plus: or unlike character n-grams (Proposition 27); composite: "
+        "or near the probes, or without watermark (Appendix C); weighted: the sum of Section 5, deprecated there.",
+    )
+    proactive_threshold: float = Field(
+        default=0.19, gt=-1, le=1, description="Mean cosine to the probes above which composite and weighted flag."
+    )
+    watermark: str | None = Field(
+        default=None, max_length=64, description="Seed of the green list that honest texts are marked by; no secret."
+    )
+    watermark_z: float = Field(default=1.5, ge=-10, le=100, description="Least z of a text that is marked.")
 
 
 class CommandsPolicy(_Part):
@@ -96,6 +142,15 @@ class DetectPolicy(_Part):
         default=0.01, gt=0, lt=1, description="Highest conformal p-value at which a write is held: the budget."
     )
     window: int = Field(default=400, ge=50, le=2_000, description="Landed writes that say what is usual for a tenant.")
+    calibration: CalibrationPolicy = Field(
+        default=CalibrationPolicy(strategy="conformal"), description="Ranks, with the budget alpha."
+    )
+    kappa: float = Field(
+        default=3.0, gt=0, le=10, description="Threshold factor of a strategy of mean and deviation; else unused."
+    )
+    signals: tuple[Signal, ...] = Field(
+        default=SIGNALS, description="Signals that count as evidence; one that is left out says nothing."
+    )
     questions: int = Field(default=1_000, ge=1, le=10_000, description="Past questions kept, each once.")
     entries: int = Field(default=1_000, ge=50, le=10_000, description="Landed entries that look back looks at.")
     look_back: bool = Field(default=True, description="Whether recalls re-screen what has landed.")
@@ -227,6 +282,11 @@ def parse(text: str) -> PolicySet:
             )
     default = _validated(value, "")
     return PolicySet(default, {t: _validated(_merged(value, o), f"tenants.{t}.") for t, o in overrides.items()})
+
+
+def laid_over(policy: Policy, changes: Mapping[str, Any]) -> Policy:
+    """Return a policy with some fields changed, as a tenant's override changes them. Raises PolicyError."""
+    return _validated(_merged(policy.model_dump(), changes), "")
 
 
 def _validated(value: Mapping[str, Any], prefix: str) -> Policy:

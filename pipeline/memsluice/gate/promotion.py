@@ -6,12 +6,10 @@ has one place to reach, and nobody loses sight of it, since everybody sees what 
 
 from memsluice.envelope.seals import Identity
 from memsluice.events.models import Command, Visibility, Zone
-from memsluice.gate import landed, monitor, rates
-from memsluice.gate.duplicates import ENTRY
+from memsluice.gate import landed, monitor, placing, rates
 from memsluice.gate.policy import Policy
 from memsluice.gate.review import At, Carried, Ruling, refused
 from memsluice.gate.rows import TenantRows
-from memsluice.gate.sessions import CAUSES_MAX
 from memsluice.gate.verdict import Decision, Finding
 
 
@@ -28,7 +26,7 @@ def decide(
     entry = landed.current(rows, command, row, carried)
     if isinstance(entry, Finding):
         return refused(entry)
-    gone = _revoked_parents(rows, entry.admission.parents)
+    gone = landed.revoked_parents(rows, entry.admission.parents)
     if gone:
         return refused(Finding("monitor.rule_7_tainted", Decision.REJECT, {"rule": 7, "causes": gone}))
     if entry.admission.visibility is Visibility.SHARED:
@@ -36,15 +34,9 @@ def decide(
     where = landed.destination(entry.admission, Zone.GUIDANCE, Visibility.SHARED, row["x"])
     against = (
         landed.immutable(rows, entry.admission, entry.admission.visibility, Visibility.SHARED)
-        or landed.newer(rows, command, row, where)
+        or placing.newer(rows, where, command.target, row["offset"])
         or rates.check_command(rows, command.action, policy.commands.promotions_per_day, at.now_ms)
     )
     if against is not None:
         return refused(against)
     return landed.move(rows, command, row, entry, where, at, "promotion.promoted", promoted=command.id)
-
-
-def _revoked_parents(rows: TenantRows, parents: tuple[str, ...]) -> list[str]:
-    """Return which declared parents were revoked since it was written: its own row does not know of that."""
-    known = {parent: rows.get(ENTRY, parent) for parent in parents}
-    return [f"revoked:{parent}" for parent, row in known.items() if row is not None and row.get("revoked")][:CAUSES_MAX]

@@ -14,7 +14,7 @@ from memsluice.gate.detector.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.monitor import Label
-from memsluice.gate.placing import NOWHERE, keep_lineage, place
+from memsluice.gate.placing import NOWHERE, keep_lineage, newer, place
 from memsluice.gate.policy import Policy
 from memsluice.gate.review import At, Carried, Held, Ruling, refused
 from memsluice.gate.rows import TenantRows
@@ -44,15 +44,29 @@ def decide(
         return refused(Finding("review.other_record", Decision.REJECT, {"carried": carried is not None}))
     assert isinstance(carried, Sealed)
     dry = DRY_PARAMETER in command.parameters
-    view = rows.fork() if dry else rows
+    view = rows.fork()
     again = _judged(view, held, carried, policy, at, Draft(memsad=memsad, memory=memory, about=carried))
     decision = again.decision()
+    later = _overtaken(view, held, carried, policy, at, again)
+    if later is not None:
+        return refused(later)
     detail = {"was": held.row["codes"], "would" if dry else "now": decision.value}
     code = Finding("replay.dry_run", Decision.ACCEPT, detail) if dry else _told(detail)
     findings = (*again.findings, code)
     if dry:
         return Ruling(findings, Decision.RECORD, NOWHERE, carried, again.tau, again.score)
+    rows.adopt(view)
     return _carried_out(rows, held, command, carried, policy, at, again, findings)
+
+
+def _overtaken(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at: At, again: Draft) -> Finding | None:
+    """Return a finding where it would land in the place of a later write of its key: then it stays held as it is."""
+    assert isinstance(carried.payload, Write)
+    assert again.tau is not None
+    if not again.lands(policy):
+        return None
+    where = place(carried.payload, again.tau, again.decision(), policy, at.now_ms)
+    return newer(rows, where, carried.payload.id, held.row["offset"])
 
 
 def _told(detail: dict[str, object]) -> Finding:
@@ -107,7 +121,7 @@ def _carried_out(
     assert isinstance(carried.payload, Write)
     label = {"taint": tau.taint, "causes": list(tau.causes), "tier": int(tau.tier)}
     if again.lands(policy):
-        where = place(carried.payload, tau, decision, policy, at.now_ms)
+        where = place(carried.payload, tau, again.landing(), policy, at.now_ms)
         keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms)
         review.close(rows, held, "released", command, policy, at.now_ms)
     elif decision is Decision.REJECT:
@@ -116,4 +130,4 @@ def _carried_out(
         codes = {f.code for f in again.findings if f.decision is not Decision.ACCEPT} - {"replay.standing"}
         kept = sorted({*codes, *review.standing(held.row)})
         rows.put(review.KIND, held.row_id, {**held.row, **label, "codes": kept})
-    return Ruling(findings, decision, where, carried, tau, again.score)
+    return Ruling(findings, decision, where, carried, tau, again.score, seen=again.seen)

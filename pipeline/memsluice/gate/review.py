@@ -1,8 +1,9 @@
 """What a reviewer decides about a held write: release, or reject (DESIGN, section 3, "Commands").
 
 A release overrides what detection, rates and content rules found, and nothing else: an entry that is tainted, or whose
-sender or event id was in doubt, stays held. The state keeps a small row a held write, never its content: a release
-carries the sealed write itself, and counts only if it is, by position and digests, the one that is held.
+sender or event id was in doubt, stays held; so does one whose key was written anew since. The state keeps a small row a
+held write, never its content: a release carries the sealed write itself, and counts only if it is, by position and
+digests, the one that is held.
 """
 
 from dataclasses import dataclass
@@ -12,15 +13,16 @@ from memsluice.envelope.records import Accepted
 from memsluice.envelope.seals import Admission, Identity, Sealed
 from memsluice.events.models import Action, Command, Tier, Write
 from memsluice.gate import holding, monitor
+from memsluice.gate.detector.screen import Seen
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.monitor import Label
-from memsluice.gate.placing import NOWHERE, Place, keep_lineage, place
+from memsluice.gate.placing import NOWHERE, Place, keep_lineage, newer, place
 from memsluice.gate.policy import DAY_MS, Policy
 from memsluice.gate.rows import SEPARATOR, TenantRows
 from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Withdrawal
 
 KIND = "review"
-OVERRIDDEN = frozenset({"detect", "instructions", "memsad", "rates"})
+OVERRIDDEN = frozenset({"detect", "facts", "instructions", "memsad", "rates"})
 """Modules of the gate whose findings a release sets aside. The monitor's are found anew; any other's hold."""
 OFFSET_PARAMETER = "offset"
 """Parameter that tells two held writes of one event id apart: the intake offset of the later one."""
@@ -46,7 +48,8 @@ class At:
 class Ruling:
     """What a command came to. ``entry`` is the held write it decided, with its label, its place if it lands, its score.
 
-    ``about`` is the admission of the landed entry it moved, ``withdraws`` the object that it takes out of the store.
+    ``about`` is the admission of the landed entry it moved, ``withdraws`` the object it takes from the store.
+    ``seen`` is what the default detector saw in a write that was screened again: nobody vouched for that one.
     """
 
     findings: tuple[Finding, ...]
@@ -56,7 +59,8 @@ class Ruling:
     tau: Label | None = None
     score: Score | None = None
     about: Admission | None = None
-    withdraws: Withdrawal | None = None
+    withdraws: tuple[Withdrawal, ...] = ()
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +189,9 @@ def _release(rows: TenantRows, row: Any, command: Command, carried: Carried, pol
     if decision is Decision.REJECT:
         return Ruling(tuple(found), Decision.REJECT)
     where = place(carried.payload, tau, decision, policy, at.now_ms)
+    later = newer(rows, where, command.target, row["offset"])
+    if later is not None:  # it stays held: its key may be free again some day
+        return refused(later)
     keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms)
     overridden = [code for code in row["codes"] if code.split(".")[0] in OVERRIDDEN]
     released = Finding("review.released", Decision.ACCEPT, {"overridden": overridden})

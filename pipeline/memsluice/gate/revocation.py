@@ -7,7 +7,7 @@ carries nothing and finds its object by the row alone: it works when the content
 from typing import Any
 
 from memsluice.events.models import Action, Command, Tier, Zone
-from memsluice.gate import landed, placing, review, sessions, ttl
+from memsluice.gate import landed, placing, restoring, review, sessions, ttl
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.monitor import Label
 from memsluice.gate.policy import Policy
@@ -28,6 +28,8 @@ def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy,
         if kind != SESSION or command.action is not Action.REVOKE:
             return refused(Finding("commands.bad_parameter", Decision.REJECT, {"field": "parameters.of"}))
         return _session(rows, command, policy, at)
+    if restoring.is_taken_back(rows, command):
+        return _out_already(rows, command)
     if command.action is Action.REVOKE and review.is_held(rows, command):
         held = review.find(rows, command)
         return refused(held) if isinstance(held, Finding) else _held(rows, held, command)
@@ -60,6 +62,16 @@ def _held(rows: TenantRows, held: Held, command: Command) -> Ruling:
     return _recorded(Finding("revocation.held", Decision.ACCEPT, detail), _label(_tainted(row, command)))
 
 
+def _out_already(rows: TenantRows, command: Command) -> Ruling:
+    """Taint what look back took out: no release lets it in any more."""
+    row = rows.get(ENTRY, command.target)
+    if command.digest != row["content"]:
+        return refused(Finding("landed.other_digest", Decision.REJECT))
+    if row.get("revoked"):
+        return refused(Finding("revocation.nothing_to_do", Decision.REJECT))
+    return _labelled(rows, command, row, _tainted(row, command))
+
+
 def _contained(rows: TenantRows, command: Command, row: Any, carried: Carried, policy: Policy, at: At) -> Ruling:
     after = _tainted(row, command)
     if landed.replaced(rows, command, row) is not None:  # its content is gone; what names it is tainted from now on
@@ -74,7 +86,9 @@ def _contained(rows: TenantRows, command: Command, row: Any, carried: Carried, p
     short = ttl.expires_ms(Tier(after["tier"]), policy, at.now_ms)
     ends = [moment for moment in (row["x"], short) if moment is not None]
     where = landed.destination(entry.admission, Zone.EXTERNAL, entry.admission.visibility, min(ends, default=None))
-    if landed.newer(rows, command, row, where) is not None:  # no room there, and it must not stay here
+    if (
+        placing.newer(rows, where, command.target, row["offset"]) is not None
+    ):  # no room there, and it must not stay here
         return _removed(rows, command, row)
     changes = {name: after[name] for name in ("tier", "taint", "causes", "revoked")}
     return landed.move(
@@ -90,7 +104,7 @@ def _removed(rows: TenantRows, command: Command, row: Any) -> Ruling:
     if not gone:
         rows.delete(placing.HOLDER, row["object"])
     finding = landed.told("revocation.removed", row, after, {"object": row["object"], "zone": row["zone"]})
-    gives_up = None if gone else landed.withdrawal(command, row)
+    gives_up = () if gone else (landed.withdrawal(command, row),)
     return Ruling((finding,), Decision.RECORD, tau=_label(after), withdraws=gives_up)
 
 

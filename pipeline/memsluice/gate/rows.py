@@ -55,6 +55,10 @@ class TenantRows:
         copy.changes = dict(self.changes)
         return copy
 
+    def adopt(self, fork: "TenantRows") -> None:
+        """Take over what was changed in a fork of this view."""
+        self.changes = dict(fork.changes)
+
     def get(self, kind: str, row_id: str, *, late_ms: int = 0) -> Any:
         """Return a row's value, or None where it is absent, deleted, or expired for ``late_ms`` (at most LATE_MS)."""
         if (kind, row_id) in self.changes:

@@ -40,7 +40,9 @@ class Score:
     """MEMSAD's part of a verdict, in the paper's terms (seed 000, Definition 6 and Theorem 11).
 
     ``nearest`` is the event id of the recall whose question gave ``s_max``, of equally near ones the latest; "" where
-    none was scored against, or its state row is older than that.
+    none was scored against, or its state row is older than that. ``strategy`` says how it was calibrated, ``p``
+    is the conformal one's. ``gap`` and ``radius`` are Lemma 8's Delta_s and kappa sigma^ + eta, ``certified`` whether
+    the first is the larger: reported, and nothing rests on it (see :func:`memsluice.gate.memsad.certified_radius`).
     """
 
     phase: str
@@ -57,11 +59,33 @@ class Score:
     window_size: int
     history_size: int
     nearest: str = ""
+    strategy: str = "fixed"
+    p: float | None = None
+    gap: float | None = None
+    radius: float | None = None
+    certified: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """What the default detector's calibration said of a write: the strategy, how well the tenant is known, the line.
+
+    ``score`` is the evidence G, ``size`` how many landed writes it was compared with. ``p`` and ``level`` are the
+    conformal strategy's p-value and alpha in force, ``threshold`` is that of a strategy of mean and deviation.
+    """
+
+    strategy: str
+    phase: str
+    size: int
+    score: float
+    p: float | None
+    level: float | None
+    threshold: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """An object that a command takes out of the store: what lay there, and where."""
+    """An object that an event takes out of the store: what lay there, and where."""
 
     object_id: str
     zone: Zone
@@ -78,8 +102,9 @@ class Verdict:
     write that it lets in, and the reviewer as ``kid``.
 
     Lineage can be told from verdicts alone: a write's has its ``parents``, a recall's the event ids of what it
-    ``returned``, an observation's its ``origin``; all of them their session. ``withdraws`` is the object that a command
-    takes out of the store, whether or not it puts one in (``object_id``).
+    ``returned``, an observation's its ``origin``; all of them their session. ``withdraws`` names the objects that the
+    event takes out of the store: at most one of a command, whether or not it puts one in (``object_id``); of a recall
+    what its look back takes.
 
     ``held_until_ms`` is when a held write lapses, by the policy that held it. ``target_offset`` tells which held write
     a command is about, since several may have one event id: its intake offset, None where none is known by that name.
@@ -88,7 +113,7 @@ class Verdict:
     ``occurred_ms`` is the producer's word, ``append_ms`` the broker's, ``decided_ms`` screen's clock, which never runs
     back.
 
-    ``takes_back`` names the objects that a recall's look back takes out of the store.
+    ``usual`` is what the default detector's calibration said of a write that it screened.
     """
 
     tenant: str
@@ -132,12 +157,12 @@ class Verdict:
     parents: tuple[str, ...] = ()
     returned: tuple[str, ...] = ()
     origin: str = ""
-    withdraws: Withdrawal | None = None
+    withdraws: tuple[Withdrawal, ...] = ()
     chain_seq: int = 0
     chain_previous: str = ""
     held_until_ms: int | None = None
     target_offset: int | None = None
-    takes_back: tuple[Withdrawal, ...] = ()
+    usual: Usual | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as JSON values, as the audit topic carries it."""

@@ -6,7 +6,8 @@ from typing import Protocol
 
 from memsluice.envelope.keys import Keyring
 from memsluice.events.partition import partition_of
-from memsluice.inspect.life import Collector, Life, ancestors_of
+from memsluice.inspect.collector import Collector
+from memsluice.inspect.life import Life, ancestors_of
 from memsluice.stages.records import Record
 
 LEVELS_MAX = 4

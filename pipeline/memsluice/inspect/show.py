@@ -52,6 +52,7 @@ KIND_WORDS = {
     Kind.REPLAYED: "the same event once more, changes nothing",
     Kind.OTHER_CONTENT: "another event under the same id",
     Kind.ORDER: "an order about it",
+    Kind.LOOK_BACK: "a later recall looked back",
 }
 CAUSE_WORDS = {
     "parent": "declared parent, tainted itself:",
@@ -146,7 +147,7 @@ def _standing_words(life: Life, now_ms: int) -> str:
         case Standing.EXPIRED:
             return f"expired at {moment(expires_ms)}, was in {verdict['zone']}"
         case Standing.WITHDRAWN:
-            return f"taken out of memory at {moment(verdict['decided_ms'])}{ordered}"
+            return f"taken out of memory at {moment(verdict['decided_ms'])}{ordered}{_by_look_back(life)}"
         case Standing.HELD:
             return f"held for review, in {QUARANTINE}"
         case Standing.REFUSED:
@@ -158,6 +159,14 @@ def _standing_words(life: Life, now_ms: int) -> str:
             shadow = f", though {verdict['decision']} was decided: shadow mode" if life.landed_anyway() else ""
             what = "what agents may follow" if zone is Standing.GUIDANCE else "kept as data, never as guidance"
             return f"admitted to {zone.value} ({what}), seen by {verdict['visibility']}, holds {left}{ordered}{shadow}"
+
+
+def _by_look_back(life: Life) -> str:
+    """Say which recall took an entry out, and how one gets it back; "" where none did."""
+    if life.placing.kind is not Kind.LOOK_BACK:
+        return ""
+    asked, name = (visible(str(one), NAME_CHARS_MAX) for one in (life.placing.verdict["event_id"], life.event_id))
+    return f" by look back: recall {asked} showed it in a new light; memsluice quarantine release --withdrawn {name}"
 
 
 def _signed(verdict: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:
@@ -282,7 +291,7 @@ def _attempts(life: Life) -> Iterator[tuple[str, RenderableType]]:
     for number, one in enumerate(life.attempts, 1):
         topic, partition, offset = one.intake
         line = Text(f"{moment(one.verdict['decided_ms'])}, {topic}[{partition}] at offset {offset}: ")
-        line.append(visible(_said(one), DETAIL_CHARS_MAX))
+        line.append(visible(_said(one, life.event_id), DETAIL_CHARS_MAX))
         if one.redelivered:
             line.append(f"; delivered {one.redelivered + 1} times, the same bytes")
         if one.contradictions:
@@ -293,9 +302,18 @@ def _attempts(life: Life) -> Iterator[tuple[str, RenderableType]]:
         yield "", Text(f"and {left_out} more")
 
 
-def _said(one: Attempt) -> str:
+def _said(one: Attempt, event_id: str) -> str:
     reasons = ", ".join((one.verdict["decision"], *one.verdict["reasons"]))
+    if one.kind is Kind.LOOK_BACK:
+        return f"{KIND_WORDS[one.kind]}: recall {one.verdict['event_id']} took it out; {_evidence(one, event_id)}"
     if one.kind is not Kind.ORDER:
         return f"{KIND_WORDS[one.kind]}; {reasons}"
     keys = ", ".join(one.verdict["approvers"]) or one.verdict["kid"]
     return f"{KIND_WORDS[one.kind]}, {one.verdict['action']} ({one.verdict['event_id']}), by {keys}; {reasons}"
+
+
+def _evidence(one: Attempt, event_id: str) -> str:
+    """Return the numbers by which look back judged an entry."""
+    found = (finding["detail"].get("entries", ()) for finding in one.verdict["findings"])
+    told: dict[str, Any] = next((entry for entries in found for entry in entries if entry["event"] == event_id), {})
+    return ", ".join(f"{name} {_plain(value)}" for name, value in told.items() if name != "event")

@@ -1,9 +1,10 @@
 """The stream as it runs, as a person reads it in a terminal, and as JSON values. Pure."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -34,20 +35,50 @@ OWN = {
 }
 """Decisions that have a column in the table of tenants; it fits on 80 characters."""
 TENANT_CHARS_MAX = 40
+TENANT_LINES_LEAST = 3
+"""Lines of the table of tenants, its heading among them, that verdicts and reasons leave room for."""
+MORE = "more on a higher screen, or by --once"
 
 
 def render(
     seen: Snapshot, lags: Sequence[Lag], where: str, since: str, words: Words, tenants_max: int
 ) -> RenderableType:
-    """Return one picture: where, how far behind, what was decided, why, what waits, and the busiest tenants."""
+    """Return one picture: where, how far behind, what was decided, why, what waits, and the busiest tenants.
+
+    On a screen that is not high enough, reasons and then verdicts give way to the tenants, and it is said.
+    """
     head = Text.assemble((moment(seen.now_ms), "bold"), f", since {since}: {visible(where, NAME_CHARS_MAX)}")
-    parts: list[RenderableType] = [head, Text(""), *_lines(seen), Text(""), _stages(lags), Text(""), _verdicts(seen)]
     reasons = [(code, many) for code, many in seen.reasons if many][:REASONS_SHOWN]
-    if reasons:
-        parts += [Text(""), _reasons(reasons, words)]
-    if seen.tenants:
-        parts += [Text(""), _tenants(seen, tenants_max)]
-    return Group(*parts)
+    return _Picture(
+        (Group(head, Text(""), *_lines(seen)), _stages(lags)),
+        (_verdicts(seen), *([_reasons(reasons, words)] if reasons else [])),
+        _tenants(seen, tenants_max) if seen.tenants else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """Parts with an empty line between. On a screen, whose height is bounded, the last of ``middle`` give way first."""
+
+    first: Sequence[RenderableType]
+    middle: Sequence[RenderableType]
+    tenants: RenderableType | None
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        kept = list(self.middle)
+        if console.is_alt_screen and self.tenants is not None:
+
+            def lines(part: RenderableType) -> int:
+                return len(console.render_lines(part, options.update(height=None), pad=False)) + 1
+
+            room = console.height - min(lines(self.tenants) - 1, TENANT_LINES_LEAST)
+            while kept and sum(map(lines, (*self.first, *kept))) > room:
+                kept.pop()
+        for part in (*self.first, *kept):
+            yield part
+            yield Text(MORE if part is (*self.first, *kept)[-1] and len(kept) < len(self.middle) else "", style="dim")
+        if self.tenants is not None:
+            yield self.tenants
 
 
 def _lines(seen: Snapshot) -> Iterator[Text]:

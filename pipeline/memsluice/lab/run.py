@@ -21,6 +21,7 @@ from memsluice.envelope.seals import open_
 from memsluice.errors import ConfigError, StateError
 from memsluice.events.names import VERDICT, EventType
 from memsluice.gate import policy as policies
+from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.policy import PolicySet
 from memsluice.lab import cast
 from memsluice.lab.streams import Published, Unsendable, events_of, read_stream, signed
@@ -80,8 +81,12 @@ def decide(
     encoder: Encoder,
     chosen: PolicySet,
     progress: Progress | None = None,
+    model: Classifier | None = None,
 ) -> list[dict[str, Any]]:
-    """Return a verdict line for every write among ``items``, by seq. Raises StateError where one has none."""
+    """Return a verdict line for every write among ``items``, by seq. Raises StateError where one has none.
+
+    ``model`` is the default detector's wording classifier, None the one that ships.
+    """
     items = list(items)
     events = [item for item in items if isinstance(item, Published)]
     keyring, registry, signers = cast.in_memory(sorted({event.payload.tenant for event in events}), seed=name)
@@ -89,7 +94,7 @@ def decide(
     runtime = Embedded(
         ":memory:",
         seal=SealStage(lambda: keyring, lambda: registry, encoder, PARTITIONS),
-        screen=ScreenStage(lambda: keyring, chosen.of, PARTITIONS),
+        screen=ScreenStage(lambda: keyring, chosen.of, PARTITIONS, model=model),
         land=None,
         now_ms=lambda: 0,
         durable=False,
@@ -223,7 +228,7 @@ def run(
 
 def _run_parallel(paths: list[Path], out: Path, jobs: int, policy: Path | None, watch: Watch) -> list[StreamResult]:
     results = []
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_share, initargs=(jobs,)) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=share_cores, initargs=(jobs,)) as pool:
         futures = []
         for path in paths:
             futures.append(pool.submit(_run_alone, path, out, policy))
@@ -234,7 +239,7 @@ def _run_parallel(paths: list[Path], out: Path, jobs: int, policy: Path | None, 
     return sorted(results, key=lambda result: result.name)
 
 
-def _share(jobs: int) -> None:
+def share_cores(jobs: int) -> None:
     """Give each of the worker processes its share of the cores."""
     import torch
 

@@ -14,7 +14,7 @@ from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.gate.monitor import UNOPENED
 from memsluice.inspect.collect import AuditTopic
-from memsluice.inspect.life import target_of
+from memsluice.inspect.life import taken_back, target_of
 from memsluice.provenance.reading import Entry, is_new_write, read
 
 EVENTS_MAX = 200_000
@@ -93,6 +93,9 @@ class Index:
                 self.entries[verdict["event_id"]] = Entry.of(verdict)
             self._place(verdict, self.entries.get(verdict["event_id"]))
         elif verdict["type"] in (EventType.RECALL, EventType.OBSERVATION):
+            for gone in taken_back(verdict):
+                if gone["event_id"] in self.entries:
+                    self.entries[gone["event_id"]].looked(verdict, gone)
             origin = verdict.get("origin") or ""
             if origin != Origin.OPEN and self._fits():
                 seen = Seen(verdict["event_id"], verdict["offset"], origin, tuple(verdict.get("returned", ())))

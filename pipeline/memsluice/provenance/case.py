@@ -8,7 +8,7 @@ from memsluice.envelope.records import Accepted, landing_from_bytes
 from memsluice.errors import ConfigError, SealError
 from memsluice.events.models import Action, Command, Tier
 from memsluice.inspect import collect
-from memsluice.inspect.life import Life, Standing
+from memsluice.inspect.life import Kind, Life, Standing
 from memsluice.orders.desk import Desk
 from memsluice.printable import visible
 from memsluice.provenance.carrying import accepted_records
@@ -22,7 +22,10 @@ ID_CHARS = 160
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``carried`` is what a command about it carries, "" where it is held: then only its label can change."""
+    """``carried`` is what a command about it carries, "" where it is held: then only its label can change.
+
+    ``standing`` is WITHDRAWN where look back took it out: then it can be let in again.
+    """
 
     life: Life
     standing: Standing
@@ -33,15 +36,15 @@ class Case:
 
     @property
     def place(self) -> Mapping[str, Any]:
-        """The verdict that says where the entry is."""
-        return self.life.placing.verdict
+        """The verdict that says where the entry is, or lay before look back."""
+        return self.life.lay.verdict if self.standing is Standing.WITHDRAWN else self.life.placing.verdict
 
     def before(self) -> dict[str, str]:
         """Return what a command might change, in words."""
         place = self.place
         return {
             "where": self.standing.value,
-            "seen by": str(place["visibility"] or "nobody"),
+            "seen by": "nobody" if self.standing is Standing.WITHDRAWN else str(place["visibility"] or "nobody"),
             "tier": str(place["tier"]),
             "tainted": "yes" if place["taint"] or place["tier"] > Tier.USER_OBSERVED else "no",
             "ends": "never" if place["expires_ms"] is None else f"{place['expires_ms']}",
@@ -59,12 +62,16 @@ class Case:
                 "where": "external", "tier": str(max(tier, 4)), "tainted": "yes", "ends": "as outside content does",
             },
             Action.WITHDRAW: {"where": "nowhere", "seen by": "nobody", "tainted": "yes"},
+            Action.RELEASE: {"where": str(self.place["zone"]), "seen by": str(self.place["visibility"])},
         }  # fmt: skip
         return {**self.before(), **changes.get(action, {})}
 
 
-def find(desk: Desk, event_id: str, tenant: str | None) -> Case:
-    """Return the one entry of an id, landed or held. Raises ConfigError: why there is none."""
+def find(desk: Desk, event_id: str, tenant: str | None, *, withdrawn: bool = False) -> Case:
+    """Return the one entry of an id, landed or held; or ``withdrawn``, by look back.
+
+    Raises ConfigError: why there is none.
+    """
     keyring = desk.keys.keyring()
     found = collect.trace(desk.audit, keyring, event_id, tenant, PARTITIONS)
     shown = visible(event_id, ID_CHARS)
@@ -73,7 +80,7 @@ def find(desk: Desk, event_id: str, tenant: str | None) -> Case:
     if not found.lives:
         raise ConfigError(f"the audit knows no entry {shown}; {desk.name} was read")
     (life,) = found.lives
-    return _case(desk, life)
+    return _withdrawn(desk, life) if withdrawn else _case(desk, life)
 
 
 def of_command(desk: Desk, command: Command) -> Case:
@@ -104,8 +111,14 @@ def _case(desk: Desk, life: Life) -> Case:
     raise ConfigError(f"{visible(life.event_id, ID_CHARS)} is {standing.value}: nothing lies there to order about")
 
 
+def _withdrawn(desk: Desk, life: Life) -> Case:
+    if life.placing.kind is not Kind.LOOK_BACK:
+        raise ConfigError(f"no recall's look back took out {visible(life.event_id, ID_CHARS)}")
+    return _landed(desk, life, Standing.WITHDRAWN)
+
+
 def _landed(desk: Desk, life: Life, standing: Standing) -> Case:
-    place = life.placing.verdict
+    place = life.lay.verdict
     wanted = {life.event_id: int(place["sealed_offset"])}
     found = accepted_records(
         desk.topic(ACCEPTED), desk.keys.keyring(), life.tenant, wanted, int(place["decided_ms"]), PARTITIONS

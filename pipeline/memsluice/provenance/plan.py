@@ -60,6 +60,8 @@ def _entry(tenant: str, reached: Reached, mode: str, now_ms: int) -> Step | None
             return Step(tenant, Action.REJECT, entry.event_id, "held", "refused for good", reached)
         case Standing.HELD if not entry.revoked:
             return Step(tenant, Action.REVOKE, entry.event_id, "held", "held, tainted", reached)
+        case Standing.WITHDRAWN if entry.looked_back and not entry.revoked:
+            return Step(tenant, Action.REVOKE, entry.event_id, "withdrawn", "never let in again", reached)
         case Standing.REPLACED if not entry.tainted:
             return Step(tenant, Action.REVOKE, entry.event_id, "replaced", "replaced, tainted", reached)
     return None

@@ -53,6 +53,7 @@ class Entry:
     placed: dict[str, Any] = field(default_factory=dict)
     replaced: bool = False
     revoked: bool = False
+    looked_back: bool = False
     repeated_id: bool = False
 
     @classmethod
@@ -81,16 +82,24 @@ class Entry:
             return
         self.revoked = self.revoked or any(finding["code"] in REVOKED for finding in verdict["findings"])
         if moves(verdict):
-            self.placed, self.replaced = _slim(verdict), False
+            self.placed, self.replaced, self.looked_back = _slim(verdict), False, False
+
+    def looked(self, verdict: Mapping[str, Any], gone: Mapping[str, Any]) -> None:
+        """Learn from a recall's verdict that look back took it out; what is made from it from then on is tainted."""
+        if gone["content_digest"] != self.digest or verdict["sealed_offset"] <= self.placed["sealed_offset"]:
+            return
+        new = {name: verdict[name] for name in ("sealed_offset", "decided_ms", "decision")}
+        self.placed = {**self.placed, **new, "object_id": None, "zone": None, "action": "", "by": verdict["event_id"]}
+        self.looked_back, self.replaced = True, False
 
     def standing(self, now_ms: int) -> Standing:
         """Return where it is now (Unix ms)."""
-        return standing(self.placed, now_ms, replaced=self.replaced)
+        return Standing.WITHDRAWN if self.looked_back else standing(self.placed, now_ms, replaced=self.replaced)
 
     @property
     def tainted(self) -> bool:
-        """Whether what is made from it is tainted: by its label, its tier, or a revocation."""
-        return bool(self.placed["taint"]) or self.placed["tier"] > 3 or self.revoked
+        """Whether what is made from it is tainted: by its label, its tier, a revocation, or look back."""
+        return bool(self.placed["taint"]) or self.placed["tier"] > 3 or self.revoked or self.looked_back
 
     def as_data(self, now_ms: int) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -101,6 +110,7 @@ class Entry:
             "tier": self.placed["tier"],
             "tainted": self.tainted,
             "revoked": self.revoked,
+            "withdrawn_by": self.placed["by"] if self.looked_back else None,
             "visibility": self.placed["visibility"],
             "object_id": self.placed["object_id"],
             "channel": self.channel,

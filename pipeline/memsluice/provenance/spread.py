@@ -13,7 +13,7 @@ from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.gate.sessions import CAUSES_MAX
 from memsluice.inspect.collect import AuditTopic
-from memsluice.inspect.life import target_of
+from memsluice.inspect.life import taken_back, target_of
 from memsluice.provenance.reading import Entry, is_new_write, read
 from memsluice.provenance.sources import Source
 
@@ -61,6 +61,10 @@ class Spread:
         if is_new_write(verdict):
             self._write(verdict)
         elif verdict["type"] == EventType.RECALL:
+            for gone in taken_back(verdict):
+                reached = self.reached.get((gone["event_id"], gone["content_digest"]))
+                if reached is not None:
+                    reached.entry.looked(verdict, gone)
             given = [name for name in verdict.get("returned", ()) if name in self._ids]
             if given:
                 self._touch(verdict["session"], f"recalled:{given[0]}", min(self._ids[name] for name in given))

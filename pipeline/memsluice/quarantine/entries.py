@@ -23,7 +23,8 @@ LISTED = ("decided_ms", "content_digest", "reasons", "score", "channel", "agent"
           "policy", "tier", "taint", "held_until_ms")  # fmt: skip
 """Fields of a verdict that an entry of a list keeps."""
 DISMISSED = "dismissal.noted"
-CARRIED_OUT = {"review.released", "review.rejected", "review.appealed", "replay.decided", DISMISSED}
+RESTORED = "restoring.restored"
+CARRIED_OUT = {"review.released", "review.rejected", "review.appealed", "replay.decided", DISMISSED, RESTORED}
 LABELS = {"declassification.lifted": "declassified", "revocation.held": "revoked"}
 """Findings by which a command changed a held write's label, and what that came to."""
 DRY = "replay.dry_run"

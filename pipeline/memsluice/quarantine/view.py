@@ -112,7 +112,9 @@ def lines(seen: Seen, now_ms: int, words: Callable[[str], str]) -> list[Line]:
         *triggers(write.content),
     ]
     if write.key is not None:
-        shown.append(_line("note", "a release replaces what the key holds by then, even something newer"))
+        shown.append(
+            _line("note", "a release replaces what its key holds, and is refused while that was written later")
+        )
     return shown
 
 

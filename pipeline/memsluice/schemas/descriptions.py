@@ -57,10 +57,9 @@ RECORDS = {
     "admission_kid": "Key that signs the admission for readers.",
     "action": "What a command ordered; empty for any other event.",
     "target": "What a command is about, such as the event id of a held write; empty for any other event.",
-    "withdraws": "The object that a command takes out of the store; null for none.",
+    "withdraws": "The objects that a command, or a recall's look back, takes out of the store.",
     "held_until_ms": "When a held write lapses, in Unix milliseconds, by the policy that held it; null for any other.",
     "target_offset": "Intake offset of the held write that a command is about; null where it names none.",
     "chain_seq": "Number of the verdict in its tenant's chain.",
-    "takes_back": "The objects that a recall's look back takes out of the store; empty for any other event.",
     "chain_previous": "SHA-256 of the tenant's previous audit record, as it was sent.",
 }

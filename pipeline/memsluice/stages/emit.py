@@ -166,10 +166,11 @@ def emit(
         (EVENT_ID, verdict["event_id"].encode()),
         (DECISION_HEADER, verdict["decision"].encode()),
     )
-    told = ((TARGET_HEADER, verdict["target"].encode()),) if verdict.get("target") else ()
+    withdrawn = verdict.get("withdraws") or ()
+    about = dict.fromkeys([verdict.get("target"), *(gone["event_id"] for gone in withdrawn)])
+    told = tuple((TARGET_HEADER, name.encode()) for name in about if name)
     outputs = [Output(AUDIT, partition, key, close(keyring, kid, tenant, VERDICT, verdict), (*common, *told))]
-    gone = [one for one in (verdict.get("withdraws"), *verdict.get("takes_back", ())) if one is not None]
-    outputs += [_withdrawn(keyring, verdict, one, partition, headers) for one in gone]
+    outputs += [_withdrawn(keyring, verdict, gone, partition, headers) for gone in withdrawn]
     if verdict["object_id"] is not None:
         outputs.append(_accepted(keyring, sealed, verdict, partition, headers, opened))
     elif verdict["decision"] == Decision.QUARANTINE and isinstance(sealed.payload, Write):  # a replayed one lies there

@@ -12,7 +12,7 @@ An intake offset that is skipped stops the worker (GapError): every intake offse
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -22,14 +22,15 @@ from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.seals import Sealed, sealed_from_bytes
 from memsluice.errors import GapError, StateError
-from memsluice.gate import activation, duplicates
+from memsluice.gate import activation, census, duplicates
 from memsluice.gate.decide import Context, Outcome, TenantState, decide
+from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import Memory
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import TenantRows, encode_changes, row_key
 from memsluice.gate.verdict import Decision
-from memsluice.stages.emit import carried, emit
+from memsluice.stages.emit import Opened, carried, emit
 from memsluice.stages.headers import passed_on
 from memsluice.stages.records import Output, Record, RowChange, Rows, Step
 from memsluice.stages.sweep import Sweeper
@@ -50,7 +51,10 @@ class ScreenStage:
         policies: Callable[[str], Policy],
         partitions: int,
         now_ms: Clock = wall_ms,
+        model: Classifier | None = None,
     ) -> None:
+        """``model`` is the default detector's wording classifier; None is the one that ships."""
+        self._model = model
         self._keys = keys
         self._policies = policies
         self._now_ms = now_ms  # chooses the signing key, which a verdict then names; decisions go by the append time
@@ -67,18 +71,11 @@ class ScreenStage:
 
     def process(self, record: Record, rows: Rows) -> Step:
         """Decide one sealed record, or send again what was decided. Raises SealError, GapError, StateError."""
-        keyring = self._keys()
-        tenant = (record.key or b"").decode()
-        if record.value is None:
-            raise StateError("sealed record without a value")
-        sealed = sealed_from_bytes(keyring, tenant, record.value)
-        if sealed.position.partition != record.partition:
-            raise StateError("sealed record lies on another partition than its intake record")
-        seen = {topic: self._position(topic, rows) for topic in (EVENTS, COMMANDS)}
-        now_ms = max(sealed.position.append_ms, *(row["clock_ms"] for row in seen.values()))
-        position = _position_change(sealed, now_ms)
-        if _delivered(sealed, seen[sealed.position.topic]):
+        keyring, tenant = self._keys(), (record.key or b"").decode()
+        sealed, now_ms, delivered = self._opened(keyring, record, rows)
+        if delivered:
             return Step(outputs=self._again(sealed, rows, keyring, record))
+        position = position_change(sealed, now_ms)
         if sealed.type == "marker":
             return Step(changes=[position])
         cut_off = self._event_row(sealed, rows)
@@ -86,8 +83,20 @@ class ScreenStage:
             self._memsad.pop((record.partition, tenant), None)
             self._memory.pop((record.partition, tenant), None)
             redo = [RowChange(row_key(tenant, kind, row_id), _dump(value)) for kind, row_id, value in cut_off["redo"]]
+            redo += _counts(cut_off.get("lying", ()))
             return Step(outputs=self._again(sealed, rows, keyring, record), changes=[*redo, position])
         return self._decided(sealed, rows, keyring, record, position, now_ms)
+
+    def _opened(self, keyring: Keyring, record: Record, rows: Rows) -> tuple[Sealed, int, bool]:
+        """Return the sealed event, screen's clock with it (Unix ms), and whether it was decided before."""
+        if record.value is None:
+            raise StateError("sealed record without a value")
+        sealed = sealed_from_bytes(keyring, (record.key or b"").decode(), record.value)
+        if sealed.position.partition != record.partition:
+            raise StateError("sealed record lies on another partition than its intake record")
+        seen = {topic: self._position(topic, rows) for topic in (EVENTS, COMMANDS)}
+        now_ms = max(sealed.position.append_ms, *(row["clock_ms"] for row in seen.values()))
+        return sealed, now_ms, _delivered(sealed, seen[sealed.position.topic])
 
     def _position(self, topic: str, rows: Rows) -> Any:
         data = rows.get(row_key("", POSITION, topic))
@@ -114,35 +123,54 @@ class ScreenStage:
     def _decided(
         self, sealed: Sealed, rows: Rows, keyring: Keyring, record: Record, position: RowChange, now_ms: int
     ) -> Step:
-        policy = activation.in_force(rows, sealed.tenant, self._policies)
-        context = Context(
-            now_ms=now_ms,
-            sealed_offset=record.offset,
-            seal_kid=keyring.signing(Purpose.SEAL, self._now_ms()).kid,
-            admission_kid=keyring.signing(Purpose.ADMISSION, self._now_ms()).kid,
-        )
+        policy = self._policy(sealed, rows)
+        seal_kid, admission_kid = self._signers(keyring)
+        context = Context(now_ms, record.offset, seal_kid, admission_kid)
         memory = self._remembered(record.partition, sealed.tenant, rows, policy)
-        state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy), memory)
+        state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy), memory, self._model)
         opened = carried(keyring, sealed)
         outcome = decide(state, sealed, policy, context, opened)
         chain = TenantRows(rows, sealed.tenant, now_ms).get(CHAIN, "") or {"seq": 0, "digest": ""}
         verdict = outcome.record | {"chain_seq": chain["seq"] + 1, "chain_previous": chain["digest"]}
-        outputs = emit(keyring, sealed, verdict, record.partition, passed_on(record.headers), opened)
-        link = {"seq": verdict["chain_seq"], "digest": sha256(outputs[0].value or b"").hexdigest()}
+        outputs = self._sent(keyring, sealed, verdict, record, opened)
+        audited = outputs[0].value if outputs else None
+        link = {"seq": verdict["chain_seq"], "digest": sha256(audited or b"").hexdigest()}
         outcome.changes[(CHAIN, "")] = link
-        changes = [self._event_change(sealed, outcome, verdict, rows, now_ms)]
+        lying = census.counted(rows, sealed.tenant, now_ms, outcome.changes)
+        changes = [self._event_change(sealed, outcome, verdict, rows, now_ms, lying)]
         changes += [RowChange(key, value) for key, value in encode_changes(sealed.tenant, outcome.changes)]
-        changes.append(position)
+        changes += [*_counts(lying), position]
         touched = {change.key for change in changes}
         swept = self._sweeper.expired(record.partition, sealed.tenant, rows, now_ms)
+        if lying:
+            swept += self._sweeper.expired(record.partition, census.EVERYBODY, rows, now_ms)
         changes += [change for change in swept if change.key not in touched]
         self._memsad[(record.partition, sealed.tenant)] = outcome.memsad
         if outcome.memory is not None:
             self._memory[(record.partition, sealed.tenant)] = outcome.memory
         return Step(outputs, changes, verdict)
 
+    def _policy(self, sealed: Sealed, rows: Rows) -> Policy:
+        return activation.in_force(rows, sealed.tenant, self._policies)
+
+    def _signers(self, keyring: Keyring) -> tuple[str, str]:
+        """Return the ids of the keys that will sign: the seal's, the admission's."""
+        now_ms = self._now_ms()
+        return keyring.signing(Purpose.SEAL, now_ms).kid, keyring.signing(Purpose.ADMISSION, now_ms).kid
+
+    def _sent(
+        self, keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], record: Record, opened: Opened
+    ) -> list[Output]:
+        return emit(keyring, sealed, verdict, record.partition, passed_on(record.headers), opened)
+
     def _event_change(
-        self, sealed: Sealed, outcome: Outcome, verdict: dict[str, Any], rows: Rows, now_ms: int
+        self,
+        sealed: Sealed,
+        outcome: Outcome,
+        verdict: dict[str, Any],
+        rows: Rows,
+        now_ms: int,
+        lying: list[tuple[str, Any]],
     ) -> RowChange:
         live = rows.get(row_key(sealed.tenant, duplicates.KIND, duplicates.event_row_id(sealed, first=True)))
         known = live is not None and codec.row_load(live)["x"] > now_ms
@@ -155,6 +183,7 @@ class ScreenStage:
             "verdict": verdict,
             "vector": sealed.vector_text if lands else None,
             "redo": [[kind, row_id, value] for (kind, row_id), value in outcome.changes.items()],
+            **({"lying": lying} if lying else {}),
             "x": duplicates.expires_ms(now_ms),
         }
         row_id = duplicates.event_row_id(sealed, first=not known)
@@ -185,10 +214,14 @@ class ScreenStage:
         return memory
 
 
-def _position_change(sealed: Sealed, now_ms: int) -> RowChange:
+def position_change(sealed: Sealed, now_ms: int) -> RowChange:
     """Return the row that says how far an intake topic was decided, and the clock then: time never runs back."""
     row = {"offset": sealed.position.offset, "clock_ms": now_ms}
     return RowChange(row_key("", POSITION, sealed.position.topic), codec.row_dump(row))
+
+
+def _counts(lying: Iterable[tuple[str, Any]]) -> list[RowChange]:
+    return [RowChange(row_key(census.EVERYBODY, census.KIND, row_id), _dump(value)) for row_id, value in lying]
 
 
 def _delivered(sealed: Sealed, seen: Any) -> bool:

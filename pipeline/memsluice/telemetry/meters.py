@@ -6,6 +6,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
+from memsluice.clock import Clock, wall_ms
 from memsluice.events.models import Tier
 from memsluice.events.names import EventType
 from memsluice.gate.sessions import RETURNED
@@ -14,15 +15,19 @@ from memsluice.stages.faust.progress import StageProgress
 from memsluice.stages.records import Output, Record
 from memsluice.telemetry import registry, spans
 from memsluice.telemetry.drift import Drift
+from memsluice.telemetry.lying import Lying
 from memsluice.telemetry.registry import Metric
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each counter and histogram that says when this process made it
 
 
 class Meters:
-    """One process's metrics. ``tenants_max`` is how many tenants get a label of their own; 0 keeps tenants out."""
+    """One process's metrics. ``tenants_max`` is how many tenants get a label of their own; 0 keeps tenants out.
 
-    def __init__(self, tenants_max: int = 0) -> None:
+    ``lying`` follows how many entries lie in memory, by the clock ``now_ms`` (Unix ms).
+    """
+
+    def __init__(self, tenants_max: int = 0, now_ms: Clock = wall_ms) -> None:
         self.collectors = CollectorRegistry(auto_describe=True)
         self._metrics = {metric.name: _make(metric, self.collectors) for metric in registry.METRICS}
         self._tenants_max = tenants_max
@@ -30,6 +35,10 @@ class Meters:
         self._partitions: set[tuple[str, str, str]] = set()
         self._drift = Drift()
         self._metrics[registry.DRIFT.name].set_function(self._drift.largest)
+        self.lying = Lying(now_ms)
+        for trust, zone in registry.LYING.known:
+            counted = partial(self.lying.count, Tier[trust], zone)
+            self._metrics[registry.LYING.name].labels(trust, zone).set_function(counted)
 
     def add(self, metric: Metric, *labels: str, amount: float = 1) -> None:
         """Count up a counter."""
@@ -105,12 +114,15 @@ class Meters:
     def _write(self, verdict: Mapping[str, Any]) -> None:
         trust = Tier(verdict["tier"]).name
         self.add(registry.WRITES, trust)
-        if verdict["object_id"] is not None:
+        landed, decision = verdict["object_id"] is not None, verdict["decision"]
+        if landed:
             self.add(registry.ENTRIES, trust)
-        if verdict["decision"] in (Decision.QUARANTINE, Decision.REJECT):
-            for reason in verdict["reasons"]:
+        if decision in (Decision.QUARANTINE, Decision.REJECT):
+            if landed:
+                self.add(registry.SHADOWED, decision)
+            for reason in () if landed else verdict["reasons"]:
                 self.add(registry.WRITES_REJECTED, reason)
-        if verdict["decision"] == Decision.QUARANTINE:
+        if decision == Decision.QUARANTINE and not landed:
             self.add(registry.HELD)
         for finding in verdict["findings"]:
             for pattern in finding["detail"].get("patterns", ()):

@@ -70,6 +70,7 @@ class ObservedStateful:
             raise
         watch.meters.stage_call(watch.stage, (record,), started, watch.now_ns())
         watch.meters.verdict(watch.stage, step.verdict)
+        watch.meters.lying.see(record.partition, rows, step)
         if watch.tracer is not None:
             watch.tracer.record(record, step.verdict, started)
         return step
@@ -77,3 +78,4 @@ class ObservedStateful:
     def forget(self, partition: int) -> None:
         """As the stage does."""
         self._stage.forget(partition)
+        self._watch.meters.lying.forget(partition)

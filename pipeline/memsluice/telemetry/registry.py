@@ -13,7 +13,7 @@ from itertools import product
 from typing import Final, Literal
 
 from memsluice.errors import InputError
-from memsluice.events.models import Tier
+from memsluice.events.models import Tier, Zone
 from memsluice.events.names import EventType
 from memsluice.gate.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS
 from memsluice.gate.verdict import Decision
@@ -148,11 +148,27 @@ SIGNALS = Metric(
 ENTRIES = Metric(
     "memory_entries_admitted",
     "counter",
-    "Entries admitted, by tier; what expired or was replaced is not taken off (seed 002 names a gauge).",
+    "Entries admitted, by tier; what expired or was replaced is not taken off.",
     ("trust",),
     known=_each(_TIERS),
 )
+LYING = Metric(
+    "memory_entries_current",
+    "gauge",
+    "Entries that lie in memory, by tier and zone (seed 002): landed, not taken out, replaced or expired. Of the "
+    "partitions in which this worker decided something since it started; what expired counts a while longer (7 days in "
+    "tier 2, 1 in 3, 6 hours in 4, 10 minutes in 5, at most).",
+    ("trust", "zone"),
+    known=_each(_TIERS, Zone),
+)
 HELD = Metric("quarantine_held", "counter", "Writes put into quarantine.")
+SHADOWED = Metric(
+    "shadow_landed",
+    "counter",
+    "Writes that landed in shadow mode, by the decision that would have kept them out.",
+    ("decision",),
+    known=_each((Decision.QUARANTINE, Decision.REJECT)),
+)
 MARGIN = Metric(
     "memsad_margin", "histogram", "Score minus threshold of scored writes: how near the line they lie.", (), MARGINS
 )
@@ -213,7 +229,9 @@ METRICS: Final = (
     READS,
     SIGNALS,
     ENTRIES,
+    LYING,
     HELD,
+    SHADOWED,
     MARGIN,
     PHASES,
     DRIFT,

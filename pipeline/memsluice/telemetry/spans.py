@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from memsluice.events.names import DEAD_LETTER_HEADER, EventType
+from memsluice.gate.verdict import Decision
 from memsluice.printable import visible
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Output, Record
@@ -19,6 +20,7 @@ from memsluice.topics.names import DEAD_LETTER, STORE
 
 Attribute = str | bool | int | float | Sequence[str]
 
+SERVICE = "memsluice"
 ERROR_TYPE = "error.type"
 OUTCOME = "memsluice.outcome"
 OUTCOMES = (PASSED, DEAD, NOTHING) = ("passed", "dead_letter", "nothing")
@@ -26,13 +28,19 @@ OUTCOMES = (PASSED, DEAD, NOTHING) = ("passed", "dead_letter", "nothing")
 GEN_AI_OPERATIONS = {EventType.WRITE: "upsert_memory", EventType.RECALL: "search_memory"}
 """``gen_ai.operation.name`` by kind of event; observations and commands have none."""
 
-_VERDICT = {
+_ALWAYS = {
     "memsluice.tenant": "tenant",
     "memsluice.event.id": "event_id",
     "memsluice.event.type": "type",
     "memsluice.decision": "decision",
-    "memsluice.reasons": "reasons",
     "memsluice.policy": "policy",
+    "memsluice.version": "sealed_offset",
+    "gen_ai.agent.id": "agent",
+    "gen_ai.conversation.id": "session",
+    "gen_ai.memory.record.id": "object_id",
+}
+_STOPPED = _ALWAYS | {
+    "memsluice.reasons": "reasons",
     "memsluice.mode": "mode",
     "memsluice.kid": "kid",
     "memsluice.role": "role",
@@ -41,16 +49,15 @@ _VERDICT = {
     "memsluice.taint": "taint",
     "memsluice.taint.causes": "taint_causes",
     "memsluice.zone": "zone",
-    "memsluice.version": "sealed_offset",
     "memsluice.model": "model",
     "memsluice.seal_kid": "seal_kid",
     "memsluice.admission_kid": "admission_kid",
     "memsluice.audit.seq": "chain_seq",
     "memsluice.principal": "principal",
-    "gen_ai.agent.id": "agent",
-    "gen_ai.conversation.id": "session",
-    "gen_ai.memory.record.id": "object_id",
 }
+"""Of an entry that did not go straight to where it was meant: what stopped it, and all that the decision rested on."""
+_PASSED = (Decision.ACCEPT, Decision.RECORD)
+_UNSET: tuple[object, ...] = (None, "", [], ())
 _SCORE = {
     "memsluice.memsad.phase": "phase",
     "memsluice.memsad.mode": "mode",
@@ -65,8 +72,8 @@ _SCORE = {
 }
 
 
-def of_record(stage: str, group: str, record: Record) -> dict[str, Attribute]:
-    """Return what the messaging conventions say of a record that ``stage`` (consumer group ``group``) processes."""
+def of_record(stage: str, record: Record) -> dict[str, Attribute]:
+    """Return what the messaging conventions say of a record that ``stage`` processes."""
     return {
         "messaging.system": "kafka",
         "messaging.operation.type": "process",
@@ -74,8 +81,6 @@ def of_record(stage: str, group: str, record: Record) -> dict[str, Attribute]:
         "messaging.destination.name": record.topic,
         "messaging.destination.partition.id": str(record.partition),
         "messaging.kafka.offset": record.offset,
-        "messaging.consumer.group.name": group,
-        "messaging.message.body.size": len(record.value or b""),
     }
 
 
@@ -111,12 +116,20 @@ def outcome(outputs: Sequence[Output]) -> str:
 
 
 def of_verdict(verdict: Mapping[str, Any]) -> dict[str, Attribute]:
-    """Return what a verdict says: decision, rules, score on its scale, window, keys, policy; without what is unset."""
-    found: dict[str, Attribute] = {
-        name: _shown(verdict[field]) for name, field in _VERDICT.items() if _set(verdict, field)
-    }
-    score = verdict.get("score") or {}
-    found |= {name: score[field] for name, field in _SCORE.items() if _set(score, field)}
+    """Return what a verdict says, without what is unset.
+
+    Of what was stopped: decision, rules, score on its scale, window, keys, policy. Of what passed only where it went:
+    each attribute costs microseconds of every event, and the audit has the rest (``memsluice trace``).
+    """
+    passed = verdict["decision"] in _PASSED
+    found: dict[str, Attribute] = {}
+    for name, field in (_ALWAYS if passed else _STOPPED).items():
+        value = verdict.get(field)
+        if value not in _UNSET:
+            found[name] = _shown(value)
+    if not passed:
+        score = verdict.get("score") or {}
+        found |= {name: score[field] for name, field in _SCORE.items() if score.get(field) not in _UNSET}
     operation = GEN_AI_OPERATIONS.get(verdict["type"])
     if operation is not None:
         found["gen_ai.operation.name"] = operation
@@ -129,7 +142,3 @@ def _shown(value: Any) -> Any:
     if isinstance(value, str):
         return visible(value)
     return [visible(str(each)) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _set(values: Mapping[str, Any], field: str) -> bool:
-    return values.get(field) not in (None, "", [], ())

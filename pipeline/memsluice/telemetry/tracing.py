@@ -8,21 +8,10 @@ again carries the very same header.
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from time import time_ns
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from opentelemetry import context, trace
-from opentelemetry.trace import (
-    Link,
-    NonRecordingSpan,
-    Span,
-    SpanContext,
-    SpanKind,
-    Status,
-    StatusCode,
-    TraceFlags,
-    Tracer,
-)
+from opentelemetry.trace import Link, SpanContext, TraceFlags
 
 from memsluice.errors import ConfigError
 from memsluice.stages.headers import passed_on
@@ -30,7 +19,7 @@ from memsluice.stages.records import Output, Record
 from memsluice.telemetry import spans
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import TracerProvider
+    from memsluice.telemetry.exporting import Provider
 
 LINKS_MAX = 128
 """Links of a batch's span; a larger batch names its first records only (the SDK's own default)."""
@@ -40,12 +29,11 @@ WAITING_MAX = 2_048
 QUEUE_VARIABLE = "OTEL_BSP_MAX_QUEUE_SIZE"
 _TRACEPARENT = re.compile(rb"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 """W3C Trace Context, version 00. Read by hand: the SDK's propagator costs more than the rest of a span's start."""
-_NO_CONTEXT = context.Context()
 
 
 def provider(
     service: str, instance: str, lost: Callable[[str, int], None] = lambda why, spans: None
-) -> "TracerProvider | None":
+) -> "Provider | None":
     """Return what exports spans over OTLP/HTTP, or None where no endpoint is set or ``OTEL_SDK_DISABLED`` is.
 
     OpenTelemetry's own variables set endpoint, headers, sampler and batching. The queue is bounded: with the backend
@@ -56,14 +44,11 @@ def provider(
         return None
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
-    from opentelemetry.sdk.trace import TracerProvider
 
-    from memsluice.telemetry.exporting import BoundedSpans
+    from memsluice.telemetry.exporting import BoundedSpans, Provider
 
     named = {"service.name": service, "service.instance.id": instance}
-    made = TracerProvider(resource=Resource.create(named), shutdown_on_exit=False)
-    made.add_span_processor(BoundedSpans(OTLPSpanExporter(), _waiting_max(), lost))
-    return made
+    return Provider(BoundedSpans(OTLPSpanExporter(), _waiting_max(), lost), Resource.create(named))
 
 
 def _waiting_max() -> int:
@@ -74,17 +59,19 @@ def _waiting_max() -> int:
 
 
 class StageTracer:
-    """Makes the spans of one stage. ``tracer`` may be one that records nothing."""
+    """Makes the spans of one stage."""
 
-    def __init__(self, stage: str, group: str, tracer: Tracer) -> None:
+    def __init__(self, stage: str, group: str, provider: "Provider") -> None:
         self._stage = stage
         self._group = group
-        self._tracer = tracer
+        self._provider = provider
 
     def batch(self, batch: Sequence[Record], results: Sequence[Sequence[Output]], started_ns: int) -> None:
         """Tell of a batch that was processed from ``started_ns`` (Unix ns) until now."""
         parents = [parent_of(record) for record in batch]
-        links = [Link(trace.get_current_span(parent).get_span_context()) for parent in parents if parent]
+        links = [Link(parent) for parent in parents if parent is not None]
+        for record, parent, outputs in zip(batch, parents, results, strict=True):
+            self._tell(record, parent, started_ns, partial(spans.of_outputs, outputs))
         attributes: dict[str, spans.Attribute] = {
             "messaging.system": "kafka",
             "messaging.operation.type": "process",
@@ -92,40 +79,41 @@ class StageTracer:
             "messaging.batch.message_count": len(batch),
             "messaging.consumer.group.name": self._group,
         }
-        whole = self._tracer.start_span(
-            f"{self._stage} batch", _NO_CONTEXT, SpanKind.CONSUMER, attributes, links[:LINKS_MAX], started_ns
-        )
-        for record, parent, outputs in zip(batch, parents, results, strict=True):
-            if parent is not None:
-                span = self._start(record, parent, started_ns)
-                _end(span, spans.of_outputs(outputs) if span.is_recording() else {})
-        whole.end()
+        self._provider.over(f"{self._stage} batch", None, started_ns, lambda: attributes, links[:LINKS_MAX])
 
     def record(self, record: Record, verdict: Mapping[str, Any] | None, started_ns: int) -> None:
         """Tell of one record, decided from ``started_ns`` (Unix ns) until now; no verdict: nothing was decided."""
-        parent = parent_of(record)
-        if parent is None:
-            return
-        span = self._start(record, parent, started_ns)
-        if span.is_recording():
-            _end(span, {spans.OUTCOME: "undecided"} if verdict is None else spans.of_verdict(verdict))
+        said = _undecided if verdict is None else partial(spans.of_verdict, verdict)
+        self._tell(record, parent_of(record), started_ns, said)
 
     def failed(self, records: Sequence[Record], error: BaseException, started_ns: int) -> None:
         """Tell of records whose processing raised; the error's kind only, its text may hold what a record says."""
         for record in records[:LINKS_MAX]:
-            parent = parent_of(record)
-            if parent is not None:
-                _end(self._start(record, parent, started_ns), {spans.ERROR_TYPE: type(error).__name__})
+            self._tell(record, parent_of(record), started_ns, lambda: {spans.ERROR_TYPE: type(error).__name__})
 
-    def _start(self, record: Record, parent: context.Context, started_ns: int) -> Span:
-        attributes = spans.of_record(self._stage, self._group, record)
-        attributes["memsluice.waited_ms"] = max(0, started_ns // 1_000_000 - record.timestamp_ms)
-        return self._tracer.start_span(
-            f"{self._stage} {record.topic}", parent, SpanKind.CONSUMER, attributes, None, started_ns
-        )
+    def _tell(
+        self,
+        record: Record,
+        parent: SpanContext | None,
+        started_ns: int,
+        said: Callable[[], dict[str, spans.Attribute]],
+    ) -> None:
+        """Tell of a record, if its producer began a trace."""
+
+        def attributes() -> dict[str, spans.Attribute]:
+            found = spans.of_record(self._stage, record)
+            found["memsluice.waited_ms"] = max(0, started_ns // 1_000_000 - record.timestamp_ms)
+            return found | said()
+
+        if parent is not None:
+            self._provider.over(f"{self._stage} {record.topic}", parent, started_ns, attributes)
 
 
-def parent_of(record: Record) -> context.Context | None:
+def _undecided() -> dict[str, spans.Attribute]:
+    return {spans.OUTCOME: "undecided"}
+
+
+def parent_of(record: Record) -> SpanContext | None:
     """Return the creation context of a record's header, or None where it has none, or one not of W3C's form."""
     headers = passed_on(record.headers)
     if not headers:
@@ -135,17 +123,4 @@ def parent_of(record: Record) -> context.Context | None:
         return None
     trace_id, span_id, flags = (int(part, 16) for part in matched.groups())
     found = SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(flags))
-    return trace.set_span_in_context(NonRecordingSpan(found), _NO_CONTEXT) if found.is_valid else None
-
-
-def now_ns() -> int:
-    """Return Unix nanoseconds."""
-    return time_ns()
-
-
-def _end(span: Span, attributes: Mapping[str, spans.Attribute]) -> None:
-    if span.is_recording():
-        span.set_attributes(attributes)
-        if spans.ERROR_TYPE in attributes:
-            span.set_status(Status(StatusCode.ERROR, str(attributes[spans.ERROR_TYPE])))
-    span.end()
+    return found if found.is_valid else None

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from memsluice.clock import wall_ms
 from memsluice.stages.faust.progress import StageProgress
@@ -13,12 +12,8 @@ from memsluice.telemetry.endpoint import LOOPBACK, Endpoint
 from memsluice.telemetry.health import STALL_S, Health
 from memsluice.telemetry.meters import Meters
 from memsluice.telemetry.observed import ObservedBatch, ObservedStateful, Watch
+from memsluice.telemetry.spans import SERVICE
 from memsluice.telemetry.tracing import StageTracer, provider
-
-if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import TracerProvider
-
-SERVICE = "memsluice"
 
 
 class Telemetry:
@@ -38,7 +33,7 @@ class Telemetry:
         stall_s: float = STALL_S,
     ) -> None:
         self.meters = Meters(tenants_max)
-        self._provider: TracerProvider | None = provider(SERVICE, instance, self._lost)
+        self._provider = provider(SERVICE, instance, self._lost)
         watched = port is not None or self._provider is not None
         self.specs = [replace(spec, stage=self._watched(spec)) if watched else spec for spec in specs]
         self.endpoint: Endpoint | None = None
@@ -66,7 +61,7 @@ class Telemetry:
     def _watched(self, spec: StageSpec) -> Callable[[], Stage]:
         tracer = None
         if self._provider is not None:
-            tracer = StageTracer(spec.name, spec.app_id, self._provider.get_tracer(SERVICE))
+            tracer = StageTracer(spec.name, spec.app_id, self._provider)
         watch = Watch(spec.name, self.meters, tracer)
 
         def make() -> Stage:

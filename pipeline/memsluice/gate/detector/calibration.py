@@ -1,4 +1,6 @@
-"""How unusual a value is for a tenant: ranks among its own landed writes, blended with a declared prior.
+"""How unusual one signal is for a tenant: ranks among its own landed writes, blended with a declared prior.
+
+Where the line lies for the sum of all signals is :mod:`memsluice.gate.calibration`'s.
 
 Ranks do not follow a heavy tail as a mean and a deviation do, and an attacker just below the threshold moves them by a
 place each. The prior stands for so many writes that nobody has seen yet, and keeps its weight: with n reference values,
@@ -20,11 +22,6 @@ def rarity(at_least: int, seen: int, tail: float, weight: float) -> float:
     return -math.log10((at_least + weight * tail + 1) / (seen + weight + 1))
 
 
-def count_at_least(values: Values, value: float) -> int:
-    """Return how many values are at least ``value``, to the four digits that rows keep."""
-    return int(np.count_nonzero(values >= value - 1e-9))
-
-
 def logistic_tail(value: float, centre: float, width: float) -> float:
     """Return the upper tail of a logistic distribution."""
     return 1 / (1 + math.exp(min((value - centre) / width, 700)))
@@ -39,10 +36,3 @@ def robust_z(value: float, values: Values, centre: float, spread: float, weight:
         centre = (seen * median + weight * centre) / (seen + weight)
         spread = (seen * deviation + weight * spread) / (seen + weight)
     return (value - centre) / max(spread, least)
-
-
-def conformal(value: float, scores: Values, prior_tail: float, prior_weight: float) -> float:
-    """Return the conformal p-value of a combined score among the tenant's own, the prior fading out at 300 of them."""
-    seen = len(scores)
-    weight = prior_weight * max(0.1, 1 - seen / 300)
-    return (count_at_least(scores, value) + weight * prior_tail) / (seen + weight)

@@ -2,7 +2,8 @@
 
 A recall is held against the entries nearest to it, at most CANDIDATES of them; whatever now shows the shape of an
 attack on that very question is to leave. The same evidence and the same threshold decide as for a write. An entry with
-good lineage, an operator's, and one that a reviewer let in are never looked at again.
+good lineage, an operator's, one that a reviewer let in, and one that somebody vouched for since it landed (by promoting
+it, lifting its label, renewing it) are never looked at again: they take no candidate's place and none of the budget.
 
 A principal's recalls may move so many entries a day and no more: beyond, what would have moved is reported and stays.
 Whoever copies honest entries into questions moves nothing by it: a question that says all that an entry says covers
@@ -10,7 +11,9 @@ nothing and comes near to nothing, one that tells nothing new moves nothing, and
 only where the asker is one of the tenant's main ones (more than a quarter of the kept questions).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from memsluice.envelope.codec import Vector
 from memsluice.gate.detector.memory import Entry, G, Memory, Question
@@ -34,24 +37,37 @@ class Moved:
 
 
 def look_back(
-    memory: Memory, rows: TenantRows, question: Question, vector: Vector, policy: DetectPolicy, allowed: int
+    memory: Memory,
+    rows: TenantRows,
+    question: Question,
+    vector: Vector,
+    policy: DetectPolicy,
+    allowed: int,
+    vouched: Callable[[str], bool] = lambda _: False,
 ) -> tuple[Memory, list[Moved], list[Moved]]:
-    """Return the memory, what is to leave (at most ``allowed``), and what would have left beyond that."""
+    """Return the memory, what is to leave (at most ``allowed``), and what would have left beyond that.
+
+    ``vouched`` says of an event id whether somebody vouched for the entry since it landed.
+    """
     moved: list[Moved] = []
     flagged: list[Moved] = []
     left: list[int] = []
     near = memory.entry_vectors.nearest(vector, LOOKED_AT_MAX)
-    for place, cosine in [one for one in near if not memory.entries[one[0]].exempt][:CANDIDATES]:
+    entries = memory.entries
+    fit = (one for one in near if not (entries[one[0]].exempt or vouched(entries[one[0]].event_id)))
+    for place, cosine in list(islice(fit, CANDIDATES)):
         at = place - sum(gone < place for gone in left)
         entry, values = memory.entries[at], memory.values[at]
         text = Reading(entry.stems)
         now = nearer(seen := Seen(values, entry.stems, exempt=False), question, cosine, text)
         if now is seen:
             continue
-        evidence = weigh(now.values, memory, policy.window, without=at)
+        evidence = weigh(now.values, memory, policy, without=at)
         now.values[G] = evidence.total
-        if not holds(evidence, policy) or holds(weigh(values, memory, policy.window, without=at), policy):
-            memory = memory.valued(rows, at, now.values)  # in the second case it is not the question that tells
+        if not holds(evidence, policy):
+            memory = memory.valued(rows, at, now.values)
+        elif holds(weigh(values, memory, policy, without=at), policy):
+            continue  # it is not the question that tells; as below
         elif len(moved) < allowed and not _quotes(memory, entry, question, text):
             moved.append(Moved(entry, evidence))
             memory = memory.gone(rows, at)

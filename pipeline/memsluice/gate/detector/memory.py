@@ -6,7 +6,8 @@ time the tenant's reference (:mod:`memsluice.gate.detector.calibration`): what w
 takes away leaves it.
 
 Rows of kind ``detect``, one JSON object each: ``q<n>`` a question, ``e<n>`` an entry's vector and stems, ``v<n>`` its
-values; ``h0`` which of the last screened writes carried a question. They hold embeddings and 32-bit hashes of stems, no
+values; ``h0`` which of the last screened writes carried a question; ``c0`` held scores and level, where the policy's
+calibration has them. They hold embeddings and 32-bit hashes of stems, no
 text. Immutable: each change returns the next memory and puts the rows it changes.
 """
 
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.envelope.codec import Vector, row_load, vector_from_text, vector_to_text
+from memsluice.gate.calibration.state import EMPTY, State
 from memsluice.gate.detector.standing import Standing
 from memsluice.gate.detector.text import Stems
 from memsluice.gate.detector.vectors import Vectors
@@ -81,6 +83,8 @@ class Memory:
     entries_max: int
     habit: str = ""
     """``1`` for each of the last HABIT_WRITES screened writes that carried a question, ``0`` for the others."""
+    calibration: State = EMPTY
+    """What a calibration keeps besides the values: held scores and the level, where the policy asks for them."""
     standing: Standing = field(default_factory=lambda: Standing.of([]))
     shares: Counter[str] = field(default_factory=Counter)
     """How many of the questions each principal asked, by its tag. Never changed in place."""
@@ -96,7 +100,7 @@ class Memory:
     @staticmethod
     def load(rows: Any, tenant: str, questions_max: int, entries_max: int) -> "Memory":
         """Decode a tenant's rows; the youngest ``questions_max`` and ``entries_max`` count."""
-        found: dict[str, dict[int, Any]] = {"q": {}, "e": {}, "v": {}, "h": {}}
+        found: dict[str, dict[int, Any]] = {"q": {}, "e": {}, "v": {}, "h": {}, "c": {}}
         for key, value in rows.scan(row_key(tenant, KIND), questions_max + 2 * entries_max + 4_096):
             name = key.rsplit(b"\0", 1)[1].decode()
             found[name[0]][int(name[1:])] = row_load(value)
@@ -120,6 +124,7 @@ class Memory:
             entry_vectors=entry_vectors,
             values=np.array([[found["v"][n][name] for name in COLUMNS] for n in landed]).reshape(-1, len(COLUMNS)),
             habit=found["h"].get(0, {"f": ""})["f"],
+            calibration=State.loaded(found["c"].get(0)),
         )
 
     def fits(self, questions_max: int, entries_max: int) -> bool:
@@ -159,6 +164,13 @@ class Memory:
         habit = (self.habit + "01"[carries_question])[-HABIT_WRITES:]
         rows.put(KIND, "h0", {"f": habit})
         return replace(self, habit=habit)
+
+    def calibrated(self, rows: TenantRows, state: State) -> "Memory":
+        """Return the memory with another state of the calibration."""
+        if state is self.calibration:
+            return self
+        rows.put(KIND, "c0", state.dumped())
+        return replace(self, calibration=state)
 
     def landed(self, rows: TenantRows, new: Entry, vector: Vector, values: Values) -> "Memory":
         """Return the memory after one more entry landed as guidance; ``values`` as :data:`COLUMNS`."""

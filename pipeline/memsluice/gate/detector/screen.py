@@ -26,13 +26,15 @@ from numpy.typing import NDArray
 
 from memsluice.envelope.codec import Vector
 from memsluice.events.models import Write
+from memsluice.gate.calibration.base import Settings
+from memsluice.gate.calibration.chosen import strategy
 from memsluice.gate.detector import calibration
 from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import COLUMNS, C, G, Memory, Q, Question, R, U, Values, W, tag
 from memsluice.gate.detector.standing import QUARTER, Owners, left, stays
 from memsluice.gate.detector.text import Reading, Stems, carries_question, longest_run, repetition, stems, words
-from memsluice.gate.policy import DetectPolicy
-from memsluice.gate.verdict import Decision, Finding
+from memsluice.gate.policy import SIGNALS, DetectPolicy
+from memsluice.gate.verdict import Decision, Finding, Usual
 
 CANDIDATES = 12
 QUESTION_STEMS_MIN = 4
@@ -56,6 +58,8 @@ HABITUAL = 0.5
 SCORE_PRIOR = (0.01, 1.2, 0.3)
 """Prior tail of G on honest writes: a hundredth beyond 1.2, falling by e every 0.3."""
 SCORE_PRIOR_WEIGHT = 30.0
+KNOWN_WRITES = 300
+"""Landed writes from which on a tenant is calibrated."""
 RARE = 0.8
 """-log10 of one in six: what is no rarer says nothing."""
 
@@ -74,26 +78,39 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """G and its parts, rounded to four digits; ``p`` the conformal p-value, ``phase`` how well the tenant is known."""
+    """G and its parts, rounded to four digits, and what the calibration says of G.
+
+    ``rare`` says that G is beyond the line, ``p`` is the conformal p-value (None under another strategy), ``level`` or
+    ``usual_max`` where the line lies, ``phase`` how well the tenant is known.
+    """
 
     wording: float
     question: float
     coverage: float
     nearness: float
     repetition: float
-    p: float
+    p: float | None
     phase: str
+    rare: bool = False
+    level: float | None = None
+    usual_max: float | None = None
+    size: int = 0
 
     @property
     def total(self) -> float:
         """G."""
         return round(self.wording + self.question + self.coverage + self.nearness + self.repetition, 4)
 
+    def usual(self, policy: DetectPolicy) -> Usual:
+        """Return what the verdict says of the calibration."""
+        name = policy.calibration.strategy
+        return Usual(name, self.phase, self.size, self.total, self.p, self.level, self.usual_max)
+
     def told(self) -> dict[str, Any]:
         """Return what a finding says of it: numbers and names, never content."""
-        parts = ("wording", "question", "coverage", "nearness", "repetition")
-        strong = {name: getattr(self, name) for name in parts if getattr(self, name) > 0}
-        return {"score": self.total, "parts": strong, "p": self.p, "phase": self.phase}
+        strong = {name: getattr(self, name) for name in SIGNALS if getattr(self, name) > 0}
+        line = {"p": self.p} if self.usual_max is None else {"usual_max": self.usual_max}
+        return {"score": self.total, "parts": strong, **line, "phase": self.phase}
 
 
 def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, session: str, agent: bool) -> Seen:
@@ -146,11 +163,14 @@ def _reference(values: NDArray[Any], window: int, without: int | None) -> NDArra
     return np.concatenate((values[max(first, 0) : without], values[without + 1 :]))
 
 
-def weigh(values: Values, memory: Memory, window: int, *, without: int | None = None) -> Evidence:
+def weigh(
+    values: Values, memory: Memory, policy: DetectPolicy, *, without: int | None = None, window: int | None = None
+) -> Evidence:
     """Return the evidence that a write's values are, against the tenant's last ``window`` landed entries.
 
-    ``without`` leaves an entry out: the one that is looked at again.
+    ``without`` leaves an entry out: the one that is looked at again. What is not among the policy's signals is nothing.
     """
+    window = window or policy.window
     reference, owners = (_reference(some, window, without) for some in (memory.values, memory.standing.owners))
     seen = len(reference)
 
@@ -170,14 +190,43 @@ def weigh(values: Values, memory: Memory, window: int, *, without: int | None = 
     repeated = 0.0
     if values[R] > REPETITION_MIN:
         repeated = 1.5 * (values[R] - REPETITION_MIN) + 0.9 * rarity(R, REPETITION_PRIOR)
-    parts = (wording, question, max(values[U] - 0.5, 0.0), nearness, repeated)
-    total = round(sum(round(float(part), 4) for part in parts), 4)
+    found = (wording, question, max(values[U] - 0.5, 0.0), nearness, repeated)
+    parts = [
+        round(float(part), 4) if name in policy.signals else 0.0 for name, part in zip(SIGNALS, found, strict=True)
+    ]
+    total = round(sum(parts), 4)
+    said = strategy(settings(policy)).judge(total, memory.calibration.over(reference[:, G]))
+    phase = "drifting" if habitual and seen >= COLD_WRITES else said.phase.value
+    p = None if said.p is None else round(said.p, 6)
+    limit = None if said.threshold is None else round(said.threshold, 4)
+    return Evidence(
+        parts[0], parts[1], parts[2], parts[3], parts[4], p, phase, said.flagged, said.level, limit, said.size
+    )
+
+
+def settings(policy: DetectPolicy) -> Settings:
+    """Return how G is calibrated: ranks among the landed writes, unless the policy says otherwise."""
+    chosen = policy.calibration
+    return Settings(
+        name=chosen.strategy,
+        window=policy.window,
+        full=KNOWN_WRITES if chosen.strategy == "conformal" else COLD_WRITES,
+        least=COLD_WRITES,
+        kappa=policy.kappa,
+        prior_threshold=policy.threshold,
+        ewma_weight=chosen.ewma_weight,
+        alpha=policy.alpha,
+        gamma=chosen.gamma,
+        credit=chosen.credit,
+        prior_tail=prior_tail,
+        prior_weight=SCORE_PRIOR_WEIGHT,
+    )
+
+
+def prior_tail(total: float) -> float:
+    """Return the share of honest writes whose G is declared to be at least so much."""
     share, centre, width = SCORE_PRIOR
-    tail = share * math.exp(-(total - centre) / width) if total > centre else 1.0
-    p = calibration.conformal(total, reference[:, G], tail, SCORE_PRIOR_WEIGHT)
-    phase = "drifting" if habitual and seen >= COLD_WRITES else _phase(seen)
-    rounded = [round(float(part), 4) for part in parts]
-    return Evidence(rounded[0], rounded[1], rounded[2], rounded[3], rounded[4], round(p, 6), phase)
+    return share * math.exp(-(total - centre) / width) if total > centre else 1.0
 
 
 def _nearness(value: float, near: Values, owners: Owners) -> float:
@@ -194,7 +243,12 @@ def _nearness(value: float, near: Values, owners: Owners) -> float:
 
 def holds(found: Evidence, policy: DetectPolicy) -> bool:
     """Whether this much evidence holds a write."""
-    return found.total >= policy.threshold and found.p < policy.alpha
+    return exceeds(found.total, found.rare, policy)
+
+
+def exceeds(total: float, rare: bool, policy: DetectPolicy) -> bool:
+    """Whether G holds a write: enough evidence, and rare enough for the budget."""
+    return total >= policy.threshold and rare
 
 
 def check(
@@ -209,7 +263,7 @@ def check(
 ) -> tuple[Seen, Evidence, Finding | None]:
     """Return what a write shows, the evidence that it is, and a finding: ``least`` where it is held."""
     seen = look(memory, model, write.content, vector, session=write.session, agent=agent)
-    found = weigh(seen.values, memory, policy.window)
+    found = weigh(seen.values, memory, policy)
     seen.values[G] = found.total
     if found.total == 0:
         return seen, found, None
@@ -220,10 +274,6 @@ def check(
             detail["nearest"] |= {"words": seen.run_words, "first_word": seen.run_start}
     held = holds(found, policy)
     return seen, found, Finding("detect.held" if held else "detect.scored", least if held else Decision.ACCEPT, detail)
-
-
-def _phase(seen: int) -> str:
-    return "cold" if seen < COLD_WRITES else "warming" if seen < 300 else "calibrated"
 
 
 def _covers(question: Stems, text: Reading) -> bool:

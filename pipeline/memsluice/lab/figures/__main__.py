@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import subprocess
 import sys
 import time
 from datetime import UTC, datetime
@@ -44,7 +43,9 @@ def main(arguments: list[str] | None = None) -> int:
         _show(figure, measured)
         if options.record is not None:
             today = datetime.now(UTC).date().isoformat()
-            page.write(options.record, page.entry(figure.name, measured, date=today, commit=_commit(options.record)))
+            page.write(
+                options.record, page.entry(figure.name, measured, date=today, commit=page.commit_of(options.record))
+            )
             provenance_page.write(options.record, page.read(options.record / page.RECORD))
     return failed
 
@@ -76,12 +77,6 @@ def _show(figure: Figure, measured: Measured) -> None:
     for note in measured.notes:
         print(note)
     print(f"{figure.name} {number(measured.value)}", flush=True)
-
-
-def _commit(repository: Path) -> str:
-    """Return the short commit measured, with a plus where the tree differed from it."""
-    command = ["git", "-C", str(repository), "describe", "--always", "--dirty=+", "--exclude=*"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from memsluice.envelope.dsse import Signer
 from memsluice.errors import StackError
 from memsluice.events.names import TRACEPARENT, EventType
 from memsluice.lab.figures.accounted import interleaved, tenants_of, unhurried
-from memsluice.lab.figures.bed import STAGES, Bed, Sender, bed, messages, tail
+from memsluice.lab.figures.bed import STAGES, Bed, Sender, Worker, bed, messages, tail
 from memsluice.lab.figures.records import streams
 from memsluice.lab.figures.registry import Measured, Setting
 from memsluice.lab.streams import Published, signed
@@ -158,17 +158,26 @@ class Burst:
         _burst(self.running, events, self.signers)
         return events
 
-    def guarded(self, name: str) -> Rate:
-        """Time the stages; what an earlier round left on the topic is decided before."""
+    def prepare(self, name: str) -> tuple[list[Worker], list[Published]]:
+        """Start the stages; what an earlier round left on the topic is decided before. Return them and the writes."""
         workers = [self.running.start(stage, options=self.options, environment=self.environment) for stage in STAGES]
         self.warm(f"w{name}")
         before, writes = _apart(_events(self.paths, name, SATURATED_EVENTS))
         _burst(self.running, before, self.signers)
         self.running.drain(THROUGH_S_MAX)
+        return workers, writes
+
+    def through(self, writes: Sequence[Published]) -> tuple[int, list[int]]:
+        """Publish the writes; return when that began, and when each that landed was acknowledged (Unix ms)."""
         began = _burst(self.running, writes, self.signers)
         self.running.drain(THROUGH_S_MAX)
         wanted = set(_writes(writes))
-        landed = [at for event_id, at in _landed(self.running).items() if event_id in wanted]
+        return began, [at for event_id, at in _landed(self.running).items() if event_id in wanted]
+
+    def guarded(self, name: str) -> Rate:
+        """Time the stages."""
+        workers, writes = self.prepare(name)
+        began, landed = self.through(writes)
         self.running.stop(*workers)
         return Rate(len(landed), (max(landed) - began) / 1_000)
 

@@ -19,6 +19,8 @@ from memsluice.lab.streams import events_of, read_stream
 
 CONVERSATIONS = "conversation-"
 SCOPES = ("session", "turn", "influence", "parents")
+VALUE = "influence"
+"""The scope whose share is the figure."""
 HONEST = ("user", "agent")
 DECLARED = ("parent", "unknown", "not_landed")
 """What begins a cause that comes from a write's own parents."""
@@ -26,7 +28,10 @@ Counts = Counter[tuple[str, str]]
 
 
 def overtaint_rate(setting: Setting) -> Measured:
-    """Percent of the honest writes of users and agents in the conversation streams that are over-tainted."""
+    """Percent of the honest writes in the conversation streams that are over-tainted under influence taint.
+
+    The rows say the same of every other scope, the default's first.
+    """
     encoder = MemoEncoder(load_encoder())
     with streams(setting) as paths:
         chosen = [path for path in paths if path.stem.startswith(CONVERSATIONS)]
@@ -34,13 +39,14 @@ def overtaint_rate(setting: Setting) -> Measured:
             raise ConfigError(f"there is no stream whose name begins with {CONVERSATIONS}")
         by_scope = {name: _over(chosen, setting, encoder, policy) for name, policy in scopes().items()}
     rows = [row for name, counts in by_scope.items() for row in _rows(name, counts)]
-    return Measured(100 * _share(next(iter(by_scope.values())), "session"), tuple(rows), (_NOTE,))
+    return Measured(100 * _share(by_scope[VALUE], "session"), tuple(rows), (_NOTE,))
 
 
 _NOTE = (
     "Over-tainted is an honest write that only its session's past taints: nothing that it says it was made of came "
     "from outside, and honest writers of these streams tell the truth. What declares outside content, or a parent that "
-    "is held, is counted apart. The first scope is the default."
+    "is held, is counted apart. The first scope is the default, for which at most 3 % are asked; the figure is that of "
+    "influence taint."
 )
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -45,6 +46,15 @@ def machine() -> str:
         words = set(cpuinfo.read_text(encoding="utf-8").split())
         flags = "".join(f", {label}" for flag, label in (("amx_bf16", "AMX"), ("avx512f", "AVX-512")) if flag in words)
     return f"{cores} cores, {platform.machine()}{flags}, Python {platform.python_version()}"
+
+
+def commit_of(folder: Path) -> str:
+    """Return the short commit that a folder is at, with a plus where the tree differs from it; or ``unknown``."""
+    command = ["git", "-C", str(folder), "describe", "--always", "--dirty=+", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+    except OSError:  # no git here
+        return "unknown"
 
 
 def entry(name: str, measured: Measured, *, date: str, commit: str) -> Entry:

@@ -23,7 +23,7 @@ class Setting:
         """Return the folder with ``data/`` and ``bench/``. Raises ConfigError, which says what is expected there."""
         if self.data is None:
             raise ConfigError(
-                "This figure is measured on real records: name a folder with data/ and bench/build_streams.py by "
+                "This is measured on real records: name a folder with data/ and bench/build_streams.py by "
                 "--data FOLDER or MEMSLUICE_DATA"
             )
         for part in ("data", "bench/build_streams.py"):
@@ -172,9 +172,9 @@ _ALL = (
         ">=",
         0.8,
         "x",
-        "Replays of held writes that *screen* decides in a second over those it decides the first time, both from a "
-        "sealed backlog on the real stack, detectors on; between, a replay of all 10,000 is killed ten times, "
-        "resumed, and decides each once and in order.",
+        "Replays of held writes that *screen* decides in a second over first decisions of the same writes with the "
+        "same outcome, both from a sealed backlog on the real stack, detectors on: the lower ratio of held and let in. "
+        "Before, a replay of all 10,000 is killed ten times, resumed, and decides each once and in order.",
     ),
     Figure(
         "malformed_preserved",
@@ -225,10 +225,10 @@ _ALL = (
         "overtaint_rate",
         "overtaint:overtaint_rate",
         "<=",
-        3,
+        1,
         "%",
         "Share of the honest writes of users and agents in the conversation streams that lose their place in guidance "
-        "through what their session saw alone.",
+        "through what their session saw alone, under influence taint; under session taint, the default, at most 3 %.",
     ),
     Figure(
         "decision_us",

@@ -21,7 +21,8 @@ from memsluice.errors import StackError
 from memsluice.events.models import Recall, Write
 from memsluice.events.names import DECISION_HEADER, VERDICT, EventType
 from memsluice.home import Home
-from memsluice.lab.figures.bed import Bed, Sender, Worker, bed, messages, tail
+from memsluice.inspect.life import replayed
+from memsluice.lab.figures.bed import Bed, Place, Sender, Worker, bed, messages, tail
 from memsluice.lab.figures.records import streams
 from memsluice.lab.figures.registry import Measured, Setting
 from memsluice.lab.streams import Published, read_stream
@@ -50,47 +51,65 @@ OPEN = {**HELD, "name": "open", "writes_per_day": {"user_observed": None}}
 
 
 def replay_ratio(setting: Setting, count: int = COUNT) -> Measured:
-    """Replays that *screen* decides in a second over first-time decisions of held writes, both from a sealed backlog.
+    """Replays that *screen* decides in a second over first-time decisions of the same writes with the same outcome.
 
-    A rate is that of the verdicts' append times, first to last; nothing else works meanwhile. Between the two, the same
-    entries are replayed by a run that is killed KILLS times. Raises StackError where an entry was not decided once by
-    it, in order, or something hangs.
+    Both work off a sealed backlog, once where everything is held, once where it lands; the lower ratio counts. A rate
+    is that of the verdicts' append times, first to last; nothing else works meanwhile. Before, the entries are replayed
+    by a run that is killed KILLS times. Raises StackError where an entry was not decided once by it, in order, or
+    something hangs.
     """
     with streams(setting) as paths:
         lines = [line for path in paths for line in read_stream(path)]
     texts = [str(line["text"]) for line in lines if line["kind"] == "write"]
     questions = [str(line["text"]) for line in lines if line["kind"] == "query"]
+    entries = list(islice(cycle(texts), count))
     with bed(setting, policy=HELD) as running:
         signers = running.signers(TENANTS)
         running.start("seal")
         screen = running.start("screen")
         _calibrate(running, signers, questions, texts)
         running.stop(screen)
-        setting.say(f"{count:,} writes are sealed")
-        _publish(running, signers, "entry", list(islice(cycle(texts), count)))
-        screen, first = _timed(running)
+        _publish(running, signers, "entry", entries)
+        setting.say(f"{count:,} writes are published")
+        screen, held = _timed(running)
         kills = _killed(running, count)
         once, ordered, total = _effects(running)
         setting.say(f"{kills} kills; {once} of {total} entries decided once by the run, order kept: {ordered}")
         if not once == total >= count * HELD_LEAST or not ordered or kills < KILLS:
             raise StackError("the killed run did not decide each entry once, in order")
         running.stop(screen)
+        screen, held_again = _timed_replays(running, "held", total)
+        running.stop(screen)
         Home.at(running.home).policy_file.write_text(yaml.safe_dump(OPEN), encoding="utf-8")
-        replays = _order_all(running)
-        _, again = _timed(running)
-        accepted = _accepted(running, replays)
+        screen, landed_again = _timed_replays(running, "let-in", total)
+        accepted = _accepted(running, total)
+        running.stop(screen)
+        _publish(running, signers, "fresh", entries)
+        screen, landed = _timed(running)
         running.start("land")
         running.drain(SECONDS_MAX)
     return Measured(
-        again / first,
+        min(held_again / held, landed_again / landed),
         (
             ("held writes", f"{total:,} of {len(TENANTS)} tenants, real texts, detectors on"),
-            ("first time", f"{first:.0f}/s, *screen* alone on sealed writes"),
             ("killed and resumed", f"{kills} × kill -9; {once:,} decided once, each tenant's in order"),
-            ("replayed", f"{again:.0f}/s, *screen* alone on {replays:,} sealed replays; {accepted:,} land"),
+            ("held: first time; replayed; ratio", _told(held, held_again)),
+            (f"let in ({accepted:,} replays land): first time; replayed; ratio", _told(landed, landed_again)),
+            ("replays that land over first decisions that hold", f"{landed_again / held:.2f}"),
         ),
-        ("A replay carries the write, and what lands is signed for; encoding is *seal*'s, and in neither rate.",),
+        ("*screen* alone works off what is sealed. A replay carries the write; encoding is *seal*'s, in no rate.",),
     )
+
+
+def _told(first: float, again: float) -> str:
+    return f"{first:.0f}/s; {again:.0f}/s; {again / first:.2f}"
+
+
+def _timed_replays(running: Bed, run: str, total: int) -> tuple[Worker, float]:
+    """Replay everything that waits, and time *screen*. Raises StackError where that is not everything."""
+    if (waiting := _order_all(running, run)) != total:
+        raise StackError(f"{waiting} of {total} entries wait")
+    return _timed(running)
 
 
 def _calibrate(running: Bed, signers: Any, questions: Sequence[str], texts: Sequence[str]) -> None:
@@ -149,7 +168,7 @@ def _timed(running: Bed) -> tuple[Worker, float]:
     return screen, (len(times) - 1) / ((max(times) - min(times)) / 1_000)
 
 
-def _order_all(running: Bed) -> int:
+def _order_all(running: Bed, name: str) -> int:
     """Publish a replay of everything that waits, and wait for no answer; return how many."""
     with ExitStack() as closing:
         desk = desks.on_kafka(running.home, closing)
@@ -158,7 +177,7 @@ def _order_all(running: Bed) -> int:
             desk.held, desk.audit, keyring, wanted, partitions=names.PARTITIONS, now_ms=wall_ms(),
             age_days=lambda _: 30,
         )  # fmt: skip
-        run = Run("figure", wall_ms(), False, len(found.seen), wanted)
+        run = Run(name, wall_ms(), False, len(found.seen), wanted)
         whole = look_whole(desk.held, keyring, found.seen)
         while chunk := list(islice(whole, PAGE)):
             desk.publish([run.command(seen) for seen in chunk])
@@ -170,7 +189,7 @@ def _accepted(running: Bed, replays: int) -> int:
     keyring, told = running.store.load_keyring(), dict[str, bool]()
     for message in messages(running, names.AUDIT):
         verdict = open_(keyring, message.key().decode(), VERDICT, message.value())
-        if verdict["action"] == "replay" and verdict["policy"].startswith("open@"):
+        if verdict["policy"].startswith("open@") and replayed(verdict):
             told[verdict["event_id"]] = verdict["object_id"] is not None
     if len(told) != replays:
         raise StackError(f"{len(told)} of {replays} replays were decided")
@@ -213,19 +232,24 @@ def _killed(running: Bed, count: int) -> int:
 
 
 def _effects(running: Bed) -> tuple[int, bool, int]:
-    """Return how many entries the audit has one replay's decision of, whether in the order held, and of how many."""
+    """Return how many entries the audit has one replay's decision of, whether in the order held, and of how many.
+
+    A record is left out as a re-delivery only where it is of the same intake offset: a command that was published
+    twice and decided twice counts twice.
+    """
     held: dict[str, list[str]] = defaultdict(list)
     again: dict[str, list[str]] = defaultdict(list)
     keyring = running.store.load_keyring()
-    seen: set[tuple[str, str]] = set()
+    seen: set[Place] = set()
     for message in messages(running, names.AUDIT):
         tenant = message.key().decode()
         if (DECISION_HEADER, b"duplicate") in (message.headers() or []):
             continue
         verdict = open_(keyring, tenant, VERDICT, message.value())
-        if (tenant, verdict["event_id"]) in seen:  # a re-delivery
+        place = (verdict["topic"], verdict["partition"], verdict["offset"])
+        if place in seen:
             continue
-        seen.add((tenant, verdict["event_id"]))
+        seen.add(place)
         if verdict["action"] == "replay":
             again[tenant].append(verdict["target"])
         elif verdict["decision"] == "quarantine":

@@ -1,22 +1,50 @@
-"""What telemetry costs: the same burst with and without it, on the real stack, in turn."""
+"""What telemetry costs: two real stacks work at the same time on the same texts, one with and one without it.
+
+Rounds one after the other differ by more than telemetry costs, on a machine that others use too. What slows one of two
+stacks that run at once slows the other as well; and they change sides, so that neither is the faster one by chance.
+"""
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from statistics import median
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from statistics import fmean
+
+import psutil
 
 from memsluice.lab.figures.accounted import tenants_of, unhurried
-from memsluice.lab.figures.bed import bed
-from memsluice.lab.figures.ingest import Burst, Rate
+from memsluice.lab.figures.bed import Worker, bed
+from memsluice.lab.figures.ingest import Burst
 from memsluice.lab.figures.records import streams
 from memsluice.lab.figures.registry import Measured, Setting
 from memsluice.telemetry.tracing import ENDPOINTS
 
 ROUNDS = 3
+"""Of each pair of variants, both ways round."""
 NOBODY = "http://127.0.0.1:9"
 """Where no trace backend listens."""
 SERVED = ("--metrics-port", "0")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one of two stacks landed while both worked, and the processor seconds of its workers for the whole burst."""
+
+    landed: int
+    seconds: float
+    cpu_s: float
+    whole: int
+    """What it landed in the end."""
+
+    @property
+    def cpu_ms(self) -> float:
+        """Processor milliseconds of the workers for a landed write."""
+        return 1_000 * self.cpu_s / self.whole
+
+    def __str__(self) -> str:
+        return f"{self.landed / self.seconds:.0f}/s, {self.cpu_ms:.2f} ms"
 
 
 @contextmanager
@@ -35,39 +63,74 @@ def _told(process: "subprocess.Popen[str]") -> int:
 
 
 def telemetry_cost(setting: Setting) -> Measured:
-    """Share of throughput, in percent, that spans and metrics cost: median of the rounds; without first in each."""
-    rounds: list[tuple[Rate, Rate, Rate]] = []
-    with streams(setting) as paths, bed(setting, policy=unhurried()) as running, _sink() as (endpoint, sink):
-        signers = running.signers(tenants_of(paths))
-        variants = [
-            Burst(running, paths, signers, environment=dict.fromkeys(ENDPOINTS, "")),
-            Burst(running, paths, signers, SERVED, {ENDPOINTS[0]: endpoint}),
-            Burst(running, paths, signers, SERVED, {ENDPOINTS[0]: NOBODY}),
-        ]
-        for number in range(ROUNDS):
-            off, on, down = (
-                burst.guarded(f"{name}{number}") for name, burst in zip(("off", "on", "down"), variants, strict=True)
-            )
-            rounds.append((off, on, down))
-            setting.say(f"round {number + 1}: without {off}, with {on}, backend down {down}")
+    """Share of throughput, in percent, that spans and metrics cost: mean over the rounds, each both ways round."""
+    with ExitStack() as closing:
+        paths = closing.enter_context(streams(setting))
+        stacks = [closing.enter_context(bed(setting, policy=unhurried())) for _ in range(2)]
+        endpoint, sink = closing.enter_context(_sink())
+        signers = [running.signers(tenants_of(paths)) for running in stacks]
+
+        def variant(at: int, options: tuple[str, ...], environment: Mapping[str, str]) -> Burst:
+            return Burst(stacks[at], paths, signers[at], options, environment)
+
+        def round_of(name: str, to: str) -> list[tuple[Side, Side]]:
+            both = []
+            for at in (0, 1):
+                off = variant(at, (), dict.fromkeys(ENDPOINTS, ""))
+                on = variant(1 - at, SERVED, {ENDPOINTS[0]: to})
+                both.append(_at_once(off, on, f"{name}{at}"))
+                setting.say(f"{name}: without {both[-1][0]}; with {both[-1][1]}")
+            return both
+
+        on = [pair for number in range(ROUNDS) for pair in round_of(f"on{number}-", endpoint)]
+        down = [pair for number in range(ROUNDS) for pair in round_of(f"down{number}-", NOBODY)]
         spans = _told(sink)
-    rows = [("rounds, without and with and with the backend down in turn", str(ROUNDS))]
-    for number, (off, on, down) in enumerate(rounds, 1):
-        rows.append((f"round {number}: without; with; backend down", f"{off}; {on}; {down}"))
-    rows += [
-        ("cost of telemetry by round", ", ".join(f"{_cost(off, on):.1f} %" for off, on, _ in rounds)),
-        ("cost with the backend down, by round", ", ".join(f"{_cost(off, down):.1f} %" for off, _, down in rounds)),
+    rows = (
+        ("landed writes a second while both work, processor time a write: without; with", ""),
+        *((f"round {number}", f"{off}; {with_}") for number, (off, with_) in enumerate(on, 1)),
+        *((f"round {number}, backend down", f"{off}; {with_}") for number, (off, with_) in enumerate(down, 1)),
+        ("cost in throughput, by round", ", ".join(f"{_cost(pair):.1f} %" for pair in on)),
+        ("cost in throughput with the backend down", f"{fmean(map(_cost, down)):.1f} %"),
+        ("more processor time a write: telemetry; backend down", f"{_cpu(on):.1f} %; {_cpu(down):.1f} %"),
         ("spans exported", f"{spans:,}"),
-    ]
-    return Measured(median(_cost(off, on) for off, on, _ in rounds), tuple(rows), (_NOTE,))
+    )
+    return Measured(fmean(map(_cost, on)), rows, (_NOTE,))
 
 
-def _cost(off: Rate, on: Rate) -> float:
-    return 100 * (1 - on.per_s / off.per_s)
+def _at_once(off: Burst, on: Burst, name: str) -> tuple[Side, Side]:
+    """Let both stacks land the same writes at once; a rate counts from when both have begun until one is through."""
+    with ThreadPoolExecutor(2) as threads:
+        prepared = list(threads.map(lambda burst: burst.prepare(name), (off, on)))
+        before = [_cpu_s(workers) for workers, _ in prepared]
+        ends = list(threads.map(lambda one: one[0].through(one[1][1]), zip((off, on), prepared, strict=True)))
+    used = [_cpu_s(workers) - spent for (workers, _), spent in zip(prepared, before, strict=True)]
+    for burst, (workers, _) in zip((off, on), prepared, strict=True):
+        burst.running.stop(*workers)
+    began, ended = max(began for began, _ in ends), min(max(landed) for _, landed in ends)
+    seconds = (ended - began) / 1_000
+    first, second = (
+        Side(sum(began < at <= ended for at in landed), seconds, cpu, len(landed))
+        for (_, landed), cpu in zip(ends, used, strict=True)
+    )
+    return first, second
+
+
+def _cpu_s(workers: Sequence[Worker]) -> float:
+    return sum(sum(psutil.Process(worker.process.pid).cpu_times()[:2]) for worker in workers)
+
+
+def _cost(pair: tuple[Side, Side]) -> float:
+    off, on = pair
+    return 100 * (1 - on.landed / off.landed)
+
+
+def _cpu(pairs: Sequence[tuple[Side, Side]]) -> float:
+    return fmean(100 * (on.cpu_ms / off.cpu_ms - 1) for off, on in pairs)
 
 
 _NOTE = (
-    "Every event is sampled: a span of each stage and one of each batch, exported over OTLP/HTTP to a process that "
-    "counts them; metrics are kept and served. A backend that parses and stores spans on the same two cores would take "
-    "its own share. Below zero means that the noise of the machine is larger than the cost."
+    "Two stacks at once, the same texts: what slows the machine slows both. Every event is sampled: a span of each "
+    "stage and one of each batch, exported over OTLP/HTTP to a process that counts them; metrics are kept and served. "
+    "A backend that parses and stores spans on the same two cores would take its own share. The processor time is that "
+    "of the three workers, exporter included, without broker and store."
 )

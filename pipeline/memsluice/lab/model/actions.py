@@ -81,7 +81,8 @@ class Order:
     """A command. ``by``: operator or reviewer. ``digest``: whether it names the right content; ``late``: expired.
 
     ``target`` is a write's id; for protect the key in ``scope``. ``approvals``: how many signed. ``stale``: it carries
-    the entry's first record, not its last. ``session``: the target is a session's name (of a revocation).
+    the entry's first record, not its last. ``session``: the target is a session's name (of a revocation). ``despite``:
+    a declassification sets aside what detection finds.
     """
 
     id: Id
@@ -94,6 +95,7 @@ class Order:
     approvals: int = 1
     stale: bool = False
     session: bool = False
+    despite: bool = False
 
 
 @dataclass(frozen=True, slots=True)

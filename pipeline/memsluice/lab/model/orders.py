@@ -23,6 +23,7 @@ from memsluice.lab.model.rules import (
     label,
     land,
     lifetime,
+    slot_of,
 )
 from memsluice.lab.model.state import Belief, Held, Item, Known, Slot, State
 
@@ -124,7 +125,9 @@ def _release(state: State, held: Held) -> Verdict:
     if (held.label.tau and state.keeps("rule_7")) or held.doubtful:
         return REFUSED
     decision = judge(state, held.write, held.label, lifted=held.lifted)
-    return REFUSED if decision is REJECT else _settle(state, held, held.label, decision)
+    if decision is REJECT or not _fits(state, held, held.label, decision):
+        return REFUSED
+    return _settle(state, held, held.label, decision)
 
 
 def _replay(state: State, held: Held) -> Verdict:
@@ -133,9 +136,16 @@ def _replay(state: State, held: Held) -> Verdict:
     tau = held.label if held.lifted else label(held.write, [*deps, held.label])
     decision = decide(state, held.write, judge(state, held.write, tau, lifted=held.lifted), doubtful=held.doubtful)
     if decision in (ACCEPT, CONTAIN):
+        if not _fits(state, held, tau, decision):
+            return REFUSED
         return _settle(state, held, tau, decision)
     state.held[held.write.id] = replace(held, label=tau, open=decision is HOLD)
     return Verdict(decision, tau.tier, tau.tau)
+
+
+def _fits(state: State, held: Held, tau: Belief, decision: str) -> bool:
+    """Whether nothing that was written later lies where a held write would land: a key never goes back in time."""
+    return _room(state, slot_of(state, held.write, tau, decision), held.number)
 
 
 def _settle(state: State, held: Held, tau: Belief, decision: str) -> Verdict:
@@ -190,12 +200,17 @@ def _promote(state: State, command: Order, known: Known) -> Verdict:
 
 
 def _declassify(state: State, command: Order, known: Known) -> Verdict:
-    """Lift the label of one content, as a person's observed word at best; never what detection says of it, or iota."""
+    """Lift the label of one content, as a person's observed word at best; never iota.
+
+    What detection says of it they set aside only if both sign that.
+    """
     assert known.slot is not None
     _zone, scope, name, keyed = known.slot
     to = (Zone.GUIDANCE, scope, name, keyed)
     fixed = immutable(state, scope, known.event.key)
-    if not known.belief.tau or _item(state, command, known) is None or fixed or known.event.suspect:
+    if not known.belief.tau or _item(state, command, known) is None or fixed:
+        return REFUSED
+    if known.event.suspect and not command.despite:
         return REFUSED
     if not _room(state, to, known.number):
         return REFUSED

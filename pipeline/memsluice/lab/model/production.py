@@ -29,6 +29,7 @@ from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.gate import duplicates
 from memsluice.gate.decide import Context, TenantState, decide
+from memsluice.gate.declassification import DESPITE_PARAMETER, DETECTION
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import CommandsPolicy, MemsadPolicy, PerTier, Policy, QuarantinePolicy, default
 from memsluice.gate.review import Carried
@@ -132,8 +133,7 @@ class Decided:
         if isinstance(event, Write) and all(f["code"].split(".")[0] != "duplicates" for f in verdict["findings"]):
             self._writes[event.id] = (event, sealed)
             self._landed[event.id] = []
-        gone = verdict["withdraws"]
-        if gone is not None:
+        for gone in verdict["withdraws"]:
             self.guidance_changes += gone["zone"] == Zone.GUIDANCE
             self.shelf.pop(gone["object_id"], None)
         if verdict["object_id"] is not None:
@@ -264,6 +264,8 @@ class Decided:
     def _order(self, order: Order) -> dict[str, Any]:
         fields: dict[str, Any] = {"action": order.action, "target": order.target}
         fields["expires_at"] = LATE if order.late else VALID
+        if order.despite:
+            fields["parameters"] = {DESPITE_PARAMETER: DETECTION}
         if order.scope is not None:
             scope = {"visibility": order.scope.visibility.value, "namespace": order.scope.namespace}
             fields["parameters"] = scope | ({"owner": order.scope.owner} if order.scope.owner else {})

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from memsluice.events.models import Origin, Tier, Visibility, Zone
 from memsluice.lab.model.actions import Actor, Observe, Read, Scope, Write
-from memsluice.lab.model.state import HELD_MS, LIFETIME_MS, Belief, Held, Item, Known, Session, State
+from memsluice.lab.model.state import HELD_MS, LIFETIME_MS, Belief, Held, Item, Known, Session, Slot, State
 
 ORIGIN = {Origin.WEB: Tier.EXTERNAL_WEB, Origin.UPLOAD: Tier.EXTERNAL_WEB}
 """Every other origin is a tool or a skill."""
@@ -160,14 +160,19 @@ def lifetime(state: State, tier: Tier) -> int | None:
     return None if life is None else state.now + life
 
 
+def slot_of(state: State, write: Write, tau: Belief, decision: str) -> Slot:
+    """Return where a write lands: sigma by its tier, the other zone where it is contained."""
+    zone = Zone.EXTERNAL if decision is CONTAIN else Zone.GUIDANCE
+    return zone, _sigma(state, write, tau.tier), write.key if write.key is not None else write.id, write.key is not None
+
+
 def land(state: State, write: Write, tau: Belief, decision: str, number: int) -> Verdict:
     """Rule 2: M' = M[k -> (k, v, pi, tau, iota(k), sigma)]; what is contained goes to the other zone.
 
     An untrusted principal's item taints whoever reads it, whether or not something tainted it.
     """
-    zone = Zone.EXTERNAL if decision is CONTAIN else Zone.GUIDANCE
-    sigma, until = _sigma(state, write, tau.tier), lifetime(state, tau.tier)
-    slot = (zone, sigma, write.key if write.key is not None else write.id, write.key is not None)
+    slot, until = slot_of(state, write, tau, decision), lifetime(state, tau.tier)
+    zone, sigma, *_ = slot
     state.memory[slot] = Item(write.id, write.value, write.actor.principal, tau.tier, tau.tau, until, number)
     belief = replace(tau, tau=tau.tau or not tau.tier.trusted)
     state.known[write.id] = Known(belief, slot, until, write, number, landings=1)

@@ -1,0 +1,125 @@
+"""``memsluice policy evaluate``: what reviewers' decisions say of a candidate policy's detector."""
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from memsluice.cli.rescreen import Home, Json, MaxEvents, Since, Tenant, Until, history_told, log_of, wanted
+
+if TYPE_CHECKING:
+    from memsluice.rescreen.curve import Point
+    from memsluice.rescreen.evaluation import Evaluation
+
+POINTS_SHOWN = 10
+BIASED = (
+    "Labels are of held writes alone: what no detector held, nobody judged. The curve says how well the candidate "
+    "tells apart what was held, not how much it misses."
+)
+
+
+def evaluate(
+    file: Annotated[Path, typer.Argument(help="The candidate: a policy file.")],
+    tenant: Tenant = None, since: Since = None, until: Until = None, max_events: MaxEvents = 50_000,
+    as_json: Json = False, home: Home = None,
+) -> None:  # fmt: skip
+    """Hold a candidate policy against what reviewers released (good) and rejected (bad). Reads; changes nothing.
+
+    History runs through the candidate as in `memsluice rescreen`; its detector's scores of the labelled writes give the
+    receiver-operating curve, and what each false-positive budget costs.
+    """
+    from memsluice.events.partition import partition_of
+    from memsluice.gate import policy as policies
+    from memsluice.orders.desk import open_desk
+    from memsluice.rescreen.evaluation import Evaluation
+    from memsluice.rescreen.labels import labels
+    from memsluice.rescreen.rerun import Rerun
+    from memsluice.topics.names import PARTITIONS
+
+    candidate, want = policies.load(file), wanted(tenant, since, until, max_events)
+    with open_desk(home) as desk, Console(stderr=True).status("reading the audit") as status:
+        log = log_of(desk)
+        partitions = range(PARTITIONS) if tenant is None else [partition_of(tenant, PARTITIONS)]
+        found = Evaluation(labels(log.audit, log.keyring, partitions, tenant))
+        run = Rerun(log, candidate)
+        for one in run.events(want, lambda read: status.update(f"{read} records decided again")):
+            found.take(one, candidate.of(one.now.tenant))
+    if as_json:
+        print(json.dumps({"candidate": candidate.default.digest, **found.as_data()}))
+        return
+    console = Console(highlight=False)
+    for line in history_told(run.parts):
+        console.print(line, soft_wrap=True)
+    _labels(console, found)
+    _curve(console, found)
+    _budgets(console, found)
+
+
+def _labels(console: Console, found: "Evaluation") -> None:
+    good, bad = len(found.good), len(found.bad)
+    told = f"n = {good + bad} labels: {good} released (good), {bad} rejected (bad)"
+    console.print(Text(told, style="bold"))
+    for count, what in (
+        (
+            sum(found.appealed),
+            f"of them after their writer's appeal: {found.appealed[0]} good, {found.appealed[1]} bad",
+        ),
+        (found.lost, "more are of writes that the sealed log no longer holds (or outside of the time asked for)"),
+        (found.unscreened, "more have no score under the candidate: contained, refused, or nothing to compare with"),
+        (found.labels.unplaced, "more are of verdicts too old to name their write"),
+        (found.labels.left_out, "more were too many for one look"),
+        (found.labels.unverified, "records of the audit do not verify under this home's keys"),
+    ):
+        if count:
+            console.print(f"  {count} {what}")
+    console.print(Text(BIASED, style="dim"))
+
+
+def _curve(console: Console, found: "Evaluation") -> None:
+    from memsluice.rescreen.curve import area, chart, interval, points
+    from memsluice.rescreen.evaluation import FEW
+
+    good, bad = found.values()
+    if not good or not bad:
+        console.print("No curve: it takes at least one release and one rejection.")
+        return
+    if len(found.detectors) > 1:
+        console.print("No curve: these tenants have different detectors, whose scores have no common scale; --tenant.")
+        return
+    estimate = area(good, bad)
+    low, high = interval(estimate, len(good), len(bad))
+    console.print(f"AUROC {estimate:.3f}, 95 % interval {low:.3f} to {high:.3f} (Newcombe's method 5)")
+    if min(len(good), len(bad)) < FEW:
+        console.print(Text(f"fewer than {FEW} of a kind: read the interval, not the number", style="yellow"))
+    curve = points(good, bad)
+    for line in chart(curve):
+        console.print(line)
+    table = Table("threshold", "bad held", "good held", box=None, pad_edge=False)
+    for point in _some(curve):
+        at = "above all" if math.isinf(point.threshold) else f"{point.threshold:.4f}"
+        table.add_row(at, f"{point.bad:.0%}", f"{point.good:.0%}")
+    console.print(table)
+
+
+def _some(curve: "list[Point]") -> "list[Point]":
+    """Return at most POINTS_SHOWN points, evenly spread along the curve, both ends among them."""
+    if len(curve) <= POINTS_SHOWN:
+        return curve
+    return [curve[round(at * (len(curve) - 1) / (POINTS_SHOWN - 1))] for at in range(POINTS_SHOWN)]
+
+
+def _budgets(console: Console, found: "Evaluation") -> None:
+    if "memsad" in found.detectors:
+        console.print("MEMSAD has no budget: its threshold is mu + kappa x sigma, and every row below is that one.")
+    table = Table("alpha", "good held", "bad passed", "the detector holds", box=None, pad_edge=False)
+    for cost in found.costs():
+        table.add_row(
+            f"{cost.alpha:.1%}", f"{cost.good_held} of {len(found.good)}", f"{cost.bad_passed} of {len(found.bad)}",
+            f"{cost.held} of {found.screened}",
+        )  # fmt: skip
+    console.print(table)

@@ -1,0 +1,153 @@
+"""``memsluice rescreen``: what another policy would have decided about history. Reads; changes nothing anywhere."""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from memsluice.clock import wall_ms
+from memsluice.printable import visible
+
+if TYPE_CHECKING:
+    from memsluice.orders.desk import Desk
+    from memsluice.rescreen.report import Report
+    from memsluice.rescreen.rerun import Log, Part, Wanted
+
+Home = Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice", show_default=False)]
+Tenant = Annotated[str | None, typer.Option(help="Of this tenant alone; reads one partition.", show_default=False)]
+Since = Annotated[str | None, typer.Option(help="Tell of what was decided since: 30m, 24h, 7d ago, or a moment.")]
+Until = Annotated[str | None, typer.Option(help="Stop before: 30m, 24h, 7d ago, or a moment.")]
+MaxEvents = Annotated[int, typer.Option(min=1, max=500_000, help="Records of each partition at most, oldest first.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+LISTED = 20
+ID_CHARS_MAX = 64
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def rescreen(
+    policy: Annotated[Path, typer.Option("--policy", help="The candidate: a policy file.")],
+    tenant: Tenant = None, since: Since = None, until: Until = None, max_events: MaxEvents = 50_000,
+    control: Annotated[
+        bool, typer.Option("--control/--no-control", help="Also decide under the policies of then, to compare with.")
+    ] = True,
+    limit: Annotated[int, typer.Option(min=0, max=10_000, help="Changed events to list at most.")] = LISTED,
+    as_json: Json = False, home: Home = None,
+) -> None:  # fmt: skip
+    """Decide history again under a candidate policy and tell what would change. Nothing is published or committed.
+
+    Everything that the sealed log still holds is decided in order, from an empty state, by the gate's own code; --since
+    and --until only choose what is told. Exit code 0, whatever would change.
+    """
+    from memsluice.gate import policy as policies
+    from memsluice.home import Home as Place
+    from memsluice.orders.desk import open_desk
+    from memsluice.rescreen.history import PolicyBook
+    from memsluice.rescreen.report import Report
+    from memsluice.rescreen.rerun import Rerun
+
+    candidate, want = policies.load(policy), wanted(tenant, since, until, max_events)
+    book = PolicyBook([Place.at(home).policies()]) if control else None
+    with open_desk(home) as desk:
+        run, report = Rerun(log_of(desk), candidate, book), Report()
+        with Console(stderr=True).status("reading the sealed log") as status:
+            for one in run.events(want, lambda read: status.update(f"{read} records decided again")):
+                report.take(one)
+    if as_json:
+        print(json.dumps({"candidate": candidate.default.digest, **report.as_data(run.parts, limit)}))
+        return
+    console = Console(highlight=False)
+    for line in history_told(run.parts):
+        console.print(line, soft_wrap=True)
+    _show(console, report, limit, control=control)
+
+
+def wanted(tenant: str | None, since: str | None, until: str | None, max_events: int) -> "Wanted":
+    """Return what a command line asks for. Raises ConfigError for a time that is none."""
+    from memsluice.quarantine.filters import moment_ms
+    from memsluice.rescreen.rerun import Wanted
+
+    since_ms, until_ms = (None if text is None else moment_ms(text, wall_ms()) for text in (since, until))
+    return Wanted(tenant, since_ms, until_ms, max_events)
+
+
+def log_of(desk: "Desk") -> "Log":
+    """Return the sealed log and the audit at a desk."""
+    from memsluice.rescreen.rerun import Log
+    from memsluice.topics.names import PARTITIONS, SEALED
+
+    return Log(desk.topic(SEALED), desk.audit, desk.keys.keyring(), PARTITIONS)
+
+
+def history_told(parts: Sequence["Part"]) -> Iterator[Text]:
+    """Say how far back the history goes, and what of it could not be used."""
+    if not parts:
+        yield Text("The sealed log holds nothing.")
+    for part in parts:
+        begins = datetime.fromtimestamp(part.first_ms / 1000, UTC).isoformat(timespec="seconds")
+        told = f"partition {part.partition}: history begins at offset {part.first_offset}, {begins}; "
+        told += f"{part.read} records"
+        if not part.whole:
+            told += ". What was before is deleted: the state begins empty there."
+        yield Text(told, style="dim" if part.whole else "yellow")
+        if part.unverified:
+            yield Text(f"  {part.unverified} records do not verify under this home's keys: left out", style="red")
+        if part.beyond:
+            yield Text("  more was left: raise --max-events", style="yellow")
+
+
+def _show(console: Console, report: "Report", limit: int, *, control: bool) -> None:
+    told = f"{report.changed} of {report.compared} events would be decided otherwise"
+    if report.same_other_reasons:
+        told += f"; {report.same_other_reasons} the same for other reasons"
+    console.print(Text(told, style="bold"))
+    if report.unknown:
+        console.print(f"{report.unknown} have no verdict in the audit, and nothing to compare with")
+    if report.pairs:
+        table = Table("events", "tenant", "type", "before", "after", box=None, pad_edge=False)
+        for (tenant, type_, before, after), count in report.pairs.most_common(limit or None):
+            kind = type_.removeprefix("memory.").removesuffix(".v1")
+            table.add_row(str(count), Text(visible(tenant, ID_CHARS_MAX)), Text(visible(kind)), before, after)
+        console.print(table)
+    if reasons := report.other_reasons():
+        table = Table("reason of writes", "before", "after", box=None, pad_edge=False)
+        for code, old, new in reasons[:LISTED]:
+            table.add_row(Text(visible(code)), str(old), str(new))
+        console.print(table)
+    for name, (old, new) in (("landed in shadow mode", report.shadowed), ("taken back", report.taken_back)):
+        if old or new:
+            console.print(f"{name}: {old} before, {new} after")
+    if control:
+        _control(console, report)
+    _list(console, report, limit)
+
+
+def _control(console: Console, report: "Report") -> None:
+    """Say how much of the audit the run reproduces under the policies of then, which is what it is worth."""
+    checked = report.reproduced + report.not_reproduced
+    told = [(f"control: {report.reproduced} of {checked} come out as the audit has them under their own policy", "dim")]
+    if report.not_reproduced:
+        told.append((
+            f"  the others differ without the candidate, {report.own_changes} of the changes above among them "
+            "(marked *): their beginning was deleted, or another version decided them", "yellow",
+        ))  # fmt: skip
+    if report.no_control:
+        told.append((f"  {report.no_control} were decided by a policy that no file and no activation has", "yellow"))
+    for text, style in told:
+        console.print(Text(text, style=style), soft_wrap=True)
+
+
+def _list(console: Console, report: "Report", limit: int) -> None:
+    for one in report.listed[:limit]:
+        mark = "*" if one.own else " "
+        ids = f"{visible(one.was.event_id, ID_CHARS_MAX)}  {visible(one.was.tenant, ID_CHARS_MAX)}"
+        before, after = (f"{told.fate} {' '.join(map(visible, told.reasons))}".strip() for told in (one.was, one.now))
+        console.print(Text(f"{mark} {ids}  {before} → {after}"), soft_wrap=True)
+    if (rest := report.changed - min(limit, len(report.listed))) > 0 and limit:
+        console.print(Text(f"{rest} more: raise --limit, or --json", style="yellow"))

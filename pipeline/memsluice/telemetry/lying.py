@@ -1,0 +1,53 @@
+"""Follows *screen*'s count of what lies in memory (:mod:`memsluice.gate.census`), for the gauge. Writes nothing."""
+
+from collections.abc import Mapping
+
+from memsluice.clock import Clock
+from memsluice.envelope.codec import row_load
+from memsluice.events.models import Tier
+from memsluice.gate import census
+from memsluice.gate.rows import row_key
+from memsluice.stages.records import Rows, Step
+
+PREFIX = row_key(census.EVERYBODY, census.KIND)
+ROWS_MAX = 20_000
+"""Count rows of one partition that are read: some 250 are alive under the shipped lifetimes."""
+
+_Count = tuple[Tier, str, int | None, int]
+"""Tier, zone, end (Unix ms; None: never), number."""
+
+
+class Lying:
+    """The counts of the partitions in which this process decided something. Written by one thread, read by another:
+    a partition's counts are replaced whole."""
+
+    def __init__(self, now_ms: Clock) -> None:
+        self._now_ms = now_ms
+        self._parts: dict[int, Mapping[bytes, _Count]] = {}
+
+    def see(self, partition: int, rows: Rows, step: Step) -> None:
+        """Take in what a record changed; with the first one of a partition, everything that its rows say."""
+        known = self._parts.get(partition)
+        changed = {change.key: change.value for change in step.changes if change.key.startswith(PREFIX)}
+        if known is not None and not changed:
+            return
+        counts = dict(known) if known is not None else dict[bytes, _Count]()
+        found = dict(rows.scan(PREFIX, ROWS_MAX)) if known is None else {}
+        for key, value in {**found, **changed}.items():
+            counts.pop(key, None)
+            if value is not None:
+                row = row_load(value)
+                counts[key] = (*census.read(key[len(PREFIX) :].decode()), row["x"], row["n"])
+        self._parts[partition] = counts
+
+    def forget(self, partition: int) -> None:
+        """Drop a partition: another worker counts it, or it was recovered anew."""
+        self._parts.pop(partition, None)
+
+    def count(self, tier: Tier, zone: str) -> int:
+        """Return how many entries of a tier lie in a zone, as far as this process knows."""
+        now_ms = self._now_ms()
+        alive = (
+            one for part in list(self._parts.values()) for one in part.values() if one[2] is None or one[2] > now_ms
+        )
+        return sum(number for its, where, _, number in alive if (its, where) == (tier, zone))

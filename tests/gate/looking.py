@@ -1,0 +1,58 @@
+"""A tenant that is known well enough to look back on: plain statements in its memory, and a passage near a question."""
+
+from typing import Any
+
+import numpy as np
+from tests.gate.build import TENANT, axis
+from tests.gate.landed import Shop
+
+from memsluice.gate.decide import Outcome
+from memsluice.gate.detector import text
+from memsluice.gate.detector.memory import COLUMNS, Entry, Memory
+from memsluice.gate.policy import DetectPolicy, Policy, default
+from memsluice.gate.rows import TenantRows, encode_changes
+
+FILLERS = 200
+PASSAGE = "The harbour office stores every mooring list inside a green cabinet behind the old reading room door."
+QUESTION = "What colour has the new boat?"
+PLAIN = {"c": -3.0, "w": 0.3}
+
+
+def policy(**detect: Any) -> Policy:
+    """Return the shipped policy with the default detector, and its settings changed."""
+    return default().default.model_copy(update={"detector": "default", "detect": DetectPolicy(**detect)})
+
+
+def fill(rows: Any, memory: Memory | None = None) -> Memory:
+    """Put the plain statements into a tenant's rows; return the memory of them."""
+    memory = memory or Memory.empty(1_000, 1_000)
+    changed = TenantRows(rows, TENANT, 0)
+    values = np.array([PLAIN.get(name, 0.0) for name in COLUMNS])
+    for number in range(FILLERS):
+        memory = memory.landed(changed, Entry(0, f"plain-{number}", text.stems(["a"]), False), axis(1), values)
+    for key, value in encode_changes(TENANT, changed.changes):
+        rows.put(key, value)
+    return memory
+
+
+class Looking(Shop):
+    """A shop with that memory. A ``passage`` lands; ``ask`` shows it in a new light."""
+
+    def __init__(self, **detect: Any) -> None:
+        super().__init__(policy(**detect))
+        self.memory = fill(self.rows)
+
+    def passage(self, content: str = PASSAGE, **fields: Any) -> str:
+        """Have a passage accepted; return its event id."""
+        fields.setdefault("vector", axis(2))
+        assert self.write(content=content, **fields).verdict.decision == "accept"
+        return f"e{self.offset}"
+
+    def ask(self, **fields: Any) -> Outcome:
+        """Ask what the passage lies near to, and says nothing of."""
+        return self.recall(QUESTION, **{"vector": axis(2), "principal": "ana", **fields})
+
+    def remembered(self) -> set[str]:
+        """Return the event ids that look back may look at."""
+        assert self.memory is not None
+        return {entry.event_id for entry in self.memory.entries if not entry.event_id.startswith("plain-")}

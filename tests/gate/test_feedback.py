@@ -1,0 +1,68 @@
+"""What a reviewer's release teaches is in its verdict; what shadow mode finds by looking back stays where it is."""
+
+from typing import Any
+
+import pytest
+from tests.gate.build import RING, T0, TENANT, MemoryRows, sealed
+from tests.gate.test_detector import filled, told, unit
+from tests.stages.test_screen import apply, record, stage
+from tests.stages.test_screen_review import by_topic, hold, release
+
+from memsluice.envelope.seals import open_
+from memsluice.events.names import VERDICT, EventType
+from memsluice.gate import detect
+from memsluice.gate.detector import text
+from memsluice.gate.detector.memory import Entry, Memory
+from memsluice.gate.draft import Draft
+from memsluice.gate.policy import default
+from memsluice.topics.names import AUDIT
+
+POLICY = default().default
+
+
+def released(rows: MemoryRows, offset: int, **fields: Any) -> dict[str, Any]:
+    """Have a write held at an offset and released after it; return the release's findings by code."""
+    held, entry = hold(rows, offset)
+    step = stage().process(record(release(offset + 1, held, entry, **fields), offset + 1), rows)
+    apply(rows, step)
+    verdict = open_(RING, TENANT, VERDICT, by_topic(list(step.outputs))[AUDIT].value)
+    assert verdict["findings"][-1]["code"].startswith("review.")
+    return {finding["code"]: finding["detail"] for finding in verdict["findings"]}
+
+
+def test_a_release_says_what_it_fed() -> None:
+    """Score, reference before and after, how many were as high: the loop from reviewers to the budget is audited."""
+    rows = MemoryRows()
+    first, second = released(rows, 0), released(rows, 2)
+    assert first["detect.fed"]["reference"] == [0, 1]
+    assert first["memsad.fed"] == {"reference": [0, 1], "reference_max": POLICY.memsad.reference_size}
+    assert second["detect.fed"]["reference"] == [1, 2]
+    assert second["detect.fed"]["reference_max"] == POLICY.detect.entries
+    before, after = second["detect.fed"]["at_least_as_high"]
+    assert after == before + 1
+    memory = Memory.load(rows, TENANT, POLICY.detect.questions, POLICY.detect.entries)
+    assert [round(float(g), 4) for g in memory.values[:, -1]] == [one["detect.fed"]["score"] for one in (first, second)]
+
+
+def test_what_was_not_carried_out_fed_nothing() -> None:
+    """A release that is refused has no such finding, nor has a rejection."""
+    rows = MemoryRows()
+    assert not any(code.endswith(".fed") for code in released(rows, 0, digest="0" * 64))
+
+
+@pytest.mark.parametrize(("mode", "code", "stays"), [("enforce", "detect.looked_back", False),
+                                                     ("shadow", "detect.look_back_shadow", True)])  # fmt: skip
+def test_look_back_in_shadow_mode_tells_and_takes_nothing(mode: str, code: str, stays: bool) -> None:
+    """Shadow decides and records: what a question shows to be an attack is named, stays, and costs nobody's budget."""
+    memory, rows = filled(200, w=0.3)
+    memory = memory.landed(rows, Entry(0, "poison", text.stems([f"w{n}" for n in range(20)]), False), unit(0.9),
+                           told(w=0.3))  # fmt: skip
+    asked = sealed("reader", EventType.RECALL, 0, question="what colour has the new boat", vector=unit(0.9))
+    draft = Draft(memory=memory, vector=unit(0.9), about=asked)
+    policy = POLICY.model_copy(update={"mode": mode})
+    detect.asked(draft, rows, asked.payload, policy, T0)  # type: ignore[arg-type]
+    assert [finding.code for finding in draft.findings] == [code]
+    assert draft.findings[0].detail["entries"][0]["event"] == "poison"
+    assert draft.memory is not None
+    assert any(entry.event_id == "poison" for entry in draft.memory.entries) is stays
+    assert any(kind == detect.BUDGET for kind, _ in rows.changes) is not stays

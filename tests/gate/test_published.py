@@ -1,0 +1,200 @@
+"""What the paper of MEMSAD has besides the score (seed 000), by values worked out by hand, and through a decision."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.gate.build import Core, axis
+
+from memsluice.errors import PolicyError
+from memsluice.gate import policy as policies
+from memsluice.gate.policy import MemsadPolicy
+from memsluice.gate.published import composite, lexical, proactive, watermark
+from memsluice.gate.published.check import check, judge, learned
+from memsluice.gate.verdict import Decision
+
+
+def near(value: float, abs_: float = 1e-9) -> object:
+    """Compare by absolute difference."""
+    return pytest.approx(value, rel=0, abs=abs_)
+
+
+def core(**settings: Any) -> Core:
+    """A core that MEMSAD decides, with N = 4 and without patterns."""
+    base = policies.default().default
+    part = {**base.memsad.model_dump(), "reference_size": 4, **settings}
+    changed = {"detector": "memsad", "memsad": part, "instructions": {"enabled": False}, "writes_per_day": {}}
+    return Core(policies.Policy.model_validate({**base.model_dump(), **changed}))
+
+
+def calibrated(**settings: Any) -> Core:
+    """The same after one question along axis 0 and four writes at cosines .1, .2, .3, .2 to it."""
+    one = core(**settings)
+    one.recall(vector=axis(0))
+    for number, cosine in enumerate((0.1, 0.2, 0.3, 0.2)):
+        one.write(vector=axis(10 + number, towards=0, cosine=cosine), content="Ana takes the early train.")
+    return one
+
+
+def test_divergence_by_hand() -> None:
+    """p = (1/2, 1/2), q = (1, 0), middle (3/4, 1/4): KL(p) = 1/2 log2 2/3 + 1/2 log2 2 = .207519, KL(q) = log2 4/3 =
+    .415037, half of the sum .311278. Alike 0, nothing in common 1.
+    """
+    assert lexical.divergence(np.array([5.0, 5.0]), np.array([3.0, 0.0])) == near(0.311278, 5e-7)
+    assert lexical.divergence(np.array([1.0, 2.0]), np.array([2.0, 4.0])) == near(0)
+    assert lexical.divergence(np.array([1.0, 0.0]), np.array([0.0, 9.0])) == near(1)
+
+
+def test_the_lexical_threshold_by_hand() -> None:
+    """N = 4: two entries are the baseline, two calibrate. Baseline "aaaa" twice: one trigram. "aaaa" diverges by 0;
+    "bbbb" by 1; mean 1/2, deviation sqrt(1/2), so with kappa 2 the threshold is .5 + 2 x .707107 = 1.914214.
+    """
+    learned_from = lexical.Lexical.loaded(None)
+    for text in ("aaaa", "AAAA", "aaaa"):
+        assert learned_from.judge("bbbb", 4, 2.0) is None
+        learned_from = learned_from.landed(text, 4)
+    learned_from = learned_from.landed("bbbb", 4).landed("cccc", 4)
+    assert learned_from.judge("bbbb", 4, 2.0) == (near(1), near(1.914214, 5e-7))
+    assert lexical.Lexical.loaded(learned_from.dumped()).judge("bbbb", 4, 2.0) == learned_from.judge("bbbb", 4, 2.0)
+
+
+def test_the_watermark_by_hand() -> None:
+    """z = (g - gamma n) / sqrt(gamma (1 - gamma) n). 40 green of 60 at gamma .45: (40 - 27) / sqrt(14.85) = 3.373495.
+
+    Appendix C's token level, p_green .711 at n = 50, g = 35.55: "mean z 7.5" is (35.55 - 12.5) / sqrt(9.375) = 7.528
+    with gamma .25, and (35.55 - 22.5) / sqrt(12.375) = 3.710 with the .45 that the paper gives for characters. .711 is
+    gamma e^2 / (gamma e^2 + 1 - gamma) at gamma = .25: 1.847264 / 2.597264 = .711235.
+    """
+    assert watermark.z_score(40, 60) == near(3.373495, 5e-7)
+    assert 0.25 * math.e**2 / (0.25 * math.e**2 + 0.75) == near(0.711235, 5e-7)
+    z = [(35.55 - gamma * 50) / math.sqrt(gamma * (1 - gamma) * 50) for gamma in (0.25, 0.45)]
+    assert z == [near(7.528, 5e-4), near(3.710, 5e-4)]
+
+
+def test_a_watermark_is_embedded_and_found_by_its_seed_alone() -> None:
+    """43 of 95 characters are green (.45 x 95 = 42.75); a marked text reaches z 1.5, under another seed it need not."""
+    green = watermark.green_list("a")
+    assert len(green) == 43
+    marked = [watermark.embed(text, green) for text in ("", "zzzz", "Ana takes the early train to work every day.")]
+    assert all(watermark.detect(text, green) >= 1.5 for text in marked)
+    others = [watermark.detect(marked[2], watermark.green_list(seed)) for seed in "bcdefgh"]
+    assert min(others) < 1.5
+    assert watermark.detect("\u3042", green) == 0.0
+
+
+def test_the_composite_by_hand() -> None:
+    """Appendix C: any of three. Section 5: .5 for the watermark alone is not above .5, nor is .2 + .3; .5 + .2 is."""
+    assert composite.disjunction(watermark=True, memsad=False, proactive=False)
+    assert not composite.disjunction(watermark=False, memsad=False, proactive=False)
+    sums = [
+        composite.weighted_sum(watermark=w, validation=v, proactive=p)
+        for w, v, p in ((True, False, False), (False, True, True), (True, True, False), (True, True, True))
+    ]
+    assert sums == [0.5, 0.5, 0.7, 1.0]
+    assert [total > composite.THETA for total in sums] == [False, False, True, True]
+
+
+def test_the_probes_are_sixteen_unit_vectors() -> None:
+    """Sixteen questions, two a subtopic; what ships is what the encoder makes of them (see tests/encoder)."""
+    assert proactive.vectors().shape == (len(proactive.PROBES), 384) == (16, 384)
+    assert np.linalg.norm(proactive.vectors(), axis=1) == pytest.approx(np.ones(16), abs=2e-3)
+    mean = proactive.vectors().mean(axis=0)
+    assert proactive.similarity(mean / np.linalg.norm(mean)) == pytest.approx(float(np.linalg.norm(mean)))
+
+
+def test_the_verdict_says_what_it_guarantees() -> None:
+    """Scores .1 .2 .3 .2 (one question: maximum, mean and their half sum are one): mean .2, sigma^ sqrt(.02 / 3) =
+    .081650. eta = .081650 (1/2 + 2 / sqrt 6) 2.960414 = .318222; radius 2 x .081650 + .318222 = .481521. A write at
+    cosine .9: Delta_s = .9 - .3 = .6 > .481521, so Lemma 8 certifies it; one at .7 (gap .4) is held all the same.
+    """
+    one = calibrated()
+    certain = one.write(vector=axis(30, towards=0, cosine=0.9)).verdict
+    score = certain.score
+    assert score is not None
+    assert (score.mu, score.sigma) == (near(0.2, 2e-4), near(0.08165, 2e-4))
+    assert (score.bound, score.radius) == (near(0.318222, 5e-4), near(0.481521, 1e-3))
+    assert (score.gap, score.certified) == (near(0.6, 1e-3), True)
+    assert certain.reasons == ("memsad.above_threshold",)
+    less = one.write(vector=axis(31, towards=0, cosine=0.7)).verdict
+    assert less.score is not None
+    assert (less.score.certified, less.reasons) == (False, ("memsad.above_threshold",))
+
+
+def test_memsad_plus_holds_what_is_written_like_nothing_else() -> None:
+    """MEMSAD+ flags the score or the divergence: the same far vector lands with usual words and not with odd ones."""
+    one = core(variant="memsad_plus", reference_size=8, kappa=3.0)
+    one.recall(vector=axis(0))
+    for number in range(8):
+        one.write(content=f"Ana takes the {('early', 'late', 'slow', 'fast')[number % 4]} train on day {number}.")
+    assert one.write(content="Ana takes the early train on day 9.").verdict.decision is Decision.ACCEPT
+    odd = one.write(content="qzx vjk wqp zzk xvq").verdict
+    assert odd.reasons == ("memsad.unlike_the_rest",)
+
+
+def test_the_composite_holds_what_any_part_flags() -> None:
+    """Near the probes, or without the watermark: each is a finding of its own; with both in order the write lands."""
+    near_probes = proactive.vectors().mean(axis=0)
+    near_probes = (near_probes / np.linalg.norm(near_probes)).astype(np.float32)
+    green = watermark.green_list("seed")
+    marked = watermark.embed("Ana takes the early train.", green)
+    one = core(variant="composite", watermark="seed")
+    one.recall(vector=-near_probes)
+    assert one.write(content=marked).verdict.decision is Decision.ACCEPT
+    assert one.write(content=marked, vector=near_probes).verdict.reasons == ("memsad.near_probes",)
+    unmarked = next(seed for seed in "abcdefgh" if watermark.detect("zzzz", watermark.green_list(seed)) < 1.5)
+    other = core(variant="composite", watermark=unmarked)
+    other.recall(vector=axis(0))
+    assert other.write(content="zzzz").verdict.reasons == ("memsad.no_watermark",)
+
+
+def test_the_weighted_sum_needs_two_and_never_the_score() -> None:
+    """Section 5's sum: a write far above MEMSAD's line lands, one without watermark and near the probes is held."""
+    unmarked = next(seed for seed in "abcdefgh" if watermark.detect("zzzz", watermark.green_list(seed)) < 1.5)
+    one = core(variant="weighted", watermark=unmarked)
+    probes = proactive.vectors().mean(axis=0)
+    probes = (probes / np.linalg.norm(probes)).astype(np.float32)
+    one.recall(vector=axis(0))
+    reported = one.write(content="zzzz", vector=axis(9, towards=0, cosine=0.95)).verdict
+    assert reported.decision is Decision.ACCEPT
+    assert any(found.code == "memsad.above_threshold" for found in reported.findings)
+    held = one.write(content="zzzz", vector=probes).verdict
+    assert held.reasons == ("memsad.weighted_sum",)
+
+
+@pytest.mark.parametrize("name", ["rolling", "ewma", "page_hinkley", "adwin", "m_star", "conformal"])
+def test_another_calibration_decides_the_same_before_and_after_a_restart(name: str) -> None:
+    """Scores of landed writes alone say where the line lies; what is far above it is held; rows give the state back."""
+    from memsluice.gate.memsad_state import MemsadState
+
+    policy = MemsadPolicy.model_validate(
+        {"reference_size": 20, "calibration": {"strategy": name, "gamma": 0.005, "credit": True}}
+    )
+    one = core(reference_size=20, calibration=policy.calibration.model_dump())
+    one.recall(vector=axis(0))
+    for number in range(60):
+        one.write(vector=axis(10 + number, towards=0, cosine=0.1 + 0.005 * (number % 7)))
+    held = one.write(vector=axis(99, towards=0, cosine=0.8)).verdict
+    assert held.reasons == ("memsad.above_threshold",)
+    assert held.score is not None
+    assert (held.score.strategy, held.score.phase) == (name, "calibrated")
+    assert len(one.memsad.scores.values) == 60
+    loaded = MemsadState.load(one.rows, "acme", one.policy.memsad)
+    entry = axis(120, towards=0, cosine=0.14)
+    assert check(loaded, entry, one.policy.memsad, Decision.QUARANTINE) == check(
+        one.memsad, entry, one.policy.memsad, Decision.QUARANTINE
+    )
+
+
+def test_frozen_learns_nothing_more_and_says_so() -> None:
+    """A frozen calibration keeps its reference and its line whatever lands."""
+    one = calibrated()
+    frozen = one.policy.memsad.model_copy(update={"frozen": True, "reference_size": 4})
+    assert judge(one.memsad, 0.2, frozen).phase == "frozen"
+    assert learned(one.memsad, None, "w", "text", axis(3), frozen) is one.memsad  # type: ignore[arg-type]
+
+
+def test_a_strategy_that_is_none_is_refused() -> None:
+    """A policy that names another calibration is no policy."""
+    with pytest.raises(PolicyError, match="strategy"):
+        policies.parse("name: x\nmemsad: {calibration: {strategy: magic}}\n")

@@ -1,0 +1,84 @@
+"""The count of what lies in memory: against what really lies there, over random sequences with crashes."""
+
+import random
+from collections import Counter
+from typing import Any
+
+from tests.gate.build import T0, MemoryRows
+from tests.gate.landed import Shop
+
+from memsluice.envelope.codec import row_dump, row_load
+from memsluice.events.models import Tier, Zone
+from memsluice.gate import census
+from memsluice.gate.policy import DAY_MS
+from memsluice.lab.model.compare import Pair
+from memsluice.lab.model.walk import Walk
+from memsluice.stages.records import RowChange, Step
+from memsluice.telemetry.lying import PREFIX, Lying
+
+
+def counts(rows: Any, now_ms: int) -> Counter[str]:
+    """Return what the rows say of each zone."""
+    found: Counter[str] = Counter()
+    for key, value in rows.scan(PREFIX, 10_000):
+        row = row_load(value)
+        if row["x"] is None or row["x"] > now_ms:
+            found[census.read(key[len(PREFIX) :].decode())[1]] += row["n"]
+    return found
+
+
+def test_the_count_is_what_lies_there() -> None:
+    """After every action of 60 sequences the rows say how many entries lie in each zone: never fewer, and no more
+    unless something expired within the span in which that still counts. A crash changes nothing about it."""
+    exact = 0
+    for seed in range(60):
+        chance = random.Random(seed)
+        pair = Pair(staged=True)
+        walk, ends = Walk(chance, pair.model), set[tuple[int, int]]()
+        for _ in range(40):
+            assert pair.step(walk.draw()) == ""
+            shelf, now = pair.production.shelf.values(), pair.model.now
+            ends |= {(item.until, census.ends_ms(item.tier, item.until)) for item in shelf if item.until is not None}
+            there = Counter(str(item.zone) for item in shelf if item.until is None or item.until > now)
+            said = counts(pair.production.rows, now)
+            assert all(said[zone] >= there[zone] for zone in Zone), (seed, said, there)
+            if not any(until <= now < end for until, end in ends):
+                assert said == there, seed
+                exact += 1
+    assert exact > 500
+
+
+def test_an_entry_is_counted_until_the_span_ends_in_which_it_expires() -> None:
+    """Spans are a row's whole width: 10 minutes for what came from the web, a week for what a person verified."""
+    end = census.ends_ms(Tier.EXTERNAL_WEB, T0 + 1)
+    assert end is not None
+    assert T0 < end <= T0 + 600_001
+    assert census.ends_ms(Tier.USER_VERIFIED, 7 * DAY_MS) == 7 * DAY_MS
+    assert census.ends_ms(Tier.OPERATOR, None) is None
+
+
+def test_a_worker_that_starts_reads_what_the_rows_say() -> None:
+    """The gauge begins with the partition's rows at its first record, follows changes, and forgets with it."""
+    shop, rows = Shop(), MemoryRows()
+    shop.write()
+    before = MemoryRows(shop.rows)
+    changes = {("entry", "e0"): row_load(before.pop(b"acme\0entry\0e0"))}
+    ((row_id, value),) = census.counted(before, "acme", T0, changes)
+    assert value["n"] == 1
+    lying = Lying(lambda: T0)
+    change = RowChange(PREFIX + row_id.encode(), row_dump(value))
+    lying.see(3, rows, Step(changes=(change,)))
+    assert lying.count(Tier.USER_OBSERVED, "guidance") == 1
+    rows.put(change.key, change.value)
+    again = Lying(lambda: T0)
+    again.see(3, rows, Step())
+    assert again.count(Tier.USER_OBSERVED, "guidance") == 1
+    assert again.count(Tier.USER_OBSERVED, "external") == 0
+    assert Lying(lambda: T0).count(Tier.USER_OBSERVED, "guidance") == 0
+    late = Lying(lambda: T0 + 40 * DAY_MS)
+    late.see(3, rows, Step())
+    assert late.count(Tier.USER_OBSERVED, "guidance") == 0
+    again.see(3, rows, Step(changes=(RowChange(change.key, None),)))
+    assert again.count(Tier.USER_OBSERVED, "guidance") == 0
+    lying.forget(3)
+    assert lying.count(Tier.USER_OBSERVED, "guidance") == 0

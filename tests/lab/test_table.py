@@ -24,7 +24,7 @@ from memsluice.lab.table.counting import count, landed, pooled, wilson
 from memsluice.lab.table.honest import EACH
 from memsluice.lab.table.models import LEFT_OUT
 from memsluice.lab.table.rows import DECLARED, ROWS, SECTIONS, chosen
-from memsluice.lab.table.run import Place, finished, labelled, measure
+from memsluice.lab.table.run import Place, finished, gate_version, labelled, measure
 from memsluice.lab.table.vectors import DiskEncoder
 
 from .stream import small, write
@@ -48,7 +48,7 @@ def place(folder: Path) -> Place:
     write(folder / "source" / "data", small())
     (folder / "source" / "bench").mkdir()
     (folder / "source" / "bench" / "build_streams.py").write_text(BUILDER)
-    return Place(folder / "source", folder / "out", "abc", "2026-11-21")
+    return Place(folder / "source", folder / "out", "abc", "2026-11-21", gate_version())
 
 
 def decided(lines: list[dict[str, Any]], seed: int = 3) -> dict[int, dict[str, Any]]:
@@ -264,7 +264,7 @@ def test_the_page_says_what_is_missing(tmp_path: Path) -> None:
         "HELD all": [0, 200],
     }
     half = {name: [k // 2, n // 2] for name, (k, n) in counts.items()}
-    said = {"commit": "abc", "date": "2026-11-21", "seconds": 60, "first": half, "final": half}
+    said = {"commit": "abc", "date": "2026-11-21", "gate": "g1", "seconds": 60, "first": half, "final": half}
     other = {**said, "final": {**half, "KEPT all": [40, 50]}}
     both, others = {"a": said, "b": said}, {"a": other, "b": other}
     text = page.render({"default": {"7": both, "8": others, "9": {"a": said}}, "no-question": {"7": {"a": said}}})
@@ -276,7 +276,11 @@ def test_the_page_says_what_is_missing(tmp_path: Path) -> None:
         next(line for line in text.splitlines() if line.startswith("| without question |"))
     )
     assert "default detector, unchanged* | 90.0 [" in text.splitlines()[beside - 1 - SIGNALS.index("question")]
-    assert "commit abc: default (7), default (8), default (9), no-question (7)" in text
+    assert "commit abc, gate g1: default (7), default (8), default (9), no-question (7)" in text
+    assert "not the same" not in text
+    other_gate = page.render({"default": {"7": both}, "no-question": {"7": {"a": {**said, "gate": "g2"}}}})
+    assert "not the same" in other_gate
+    assert "| without question † |" in other_gate
     assert labelled(write(tmp_path, small()).parent)["garden"][0]["stream"] == "garden"
 
 

@@ -68,11 +68,12 @@ def copied_recalls(lines: Iterable[Line], share: float, seed: int, form: Form = 
     return _numbered(out)
 
 
-def poison_calibration(lines: Iterable[Line], share: float, seed: int) -> list[dict[str, Any]]:
+def poison_calibration(lines: Iterable[Line], share: float, seed: int, *, single: bool = True) -> list[dict[str, Any]]:
     """Return the stream with an attacker's writes, ``share`` of all writes then, that try to shift what is usual.
 
     None of them says anything: a fourth each carries a question, repeats itself, asks for something mildly, and comes
-    near to what was asked before. Raises ConfigError for a share outside of 0 to SHARE_MAX.
+    near to what was asked before. He is a ``single`` principal, or another one in each of his sessions. Raises
+    ConfigError for a share outside of 0 to SHARE_MAX.
     """
     rng, out, asked = random.Random(seed), list[dict[str, Any]](), list[list[str]]()  # noqa: S311 - as above
     own = every = 0
@@ -83,7 +84,9 @@ def poison_calibration(lines: Iterable[Line], share: float, seed: int) -> list[d
             asked.append(words)
         while own < _due(share, every):
             text = _shifting(own, asked, rng)
-            out.append(_inserted(line, own, kind="write", source="user", text=text, attack=CALIBRATION, channel="user"))
+            fields = {"kind": "write", "source": "user", "text": text, "attack": CALIBRATION, "channel": "user"}
+            name = ATTACKER if single else f"{ATTACKER}-{own // PER_SESSION}"
+            out.append(_inserted(line, own, principal=name, **fields))
             own += 1
     return _numbered(out)
 

@@ -30,8 +30,8 @@ from memsluice.gate.calibration.base import Settings
 from memsluice.gate.calibration.chosen import strategy
 from memsluice.gate.detector import calibration
 from memsluice.gate.detector.classifier import Classifier
-from memsluice.gate.detector.memory import COLUMNS, SAME_COSINE, C, G, Memory, Q, Question, R, U, Values, W, tag
-from memsluice.gate.detector.standing import left, stays
+from memsluice.gate.detector.memory import COLUMNS, C, G, Memory, Q, Question, R, U, Values, W, tag
+from memsluice.gate.detector.standing import QUARTER, Owners, left, stays
 from memsluice.gate.detector.text import Reading, Stems, carries_question, longest_run, repetition, stems, words
 from memsluice.gate.policy import SIGNALS, DetectPolicy
 from memsluice.gate.verdict import Decision, Finding, Usual
@@ -134,15 +134,16 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
 def nearer(seen: Seen, question: Question, cosine: float, text: Reading) -> Seen:
     """Return what a text shows after it was held against one more question.
 
-    One that says all that the text says, or nearly is the text, is a copy of it: it covers nothing.
+    One that says all that the text says is a copy of it: it covers nothing.
     """
     covered, near, run, start = float(seen.values[U]), float(seen.values[W]), 0, 0
-    about = _about(cosine)
-    if about > covered or cosine > near:
-        asked = question.stems.tolist()
-        most = sum(map(text.known.__contains__, asked)) / len(asked) if asked else 0.0
+    asked: list[int] = question.stems.tolist()
+    about = min(1.0, max(0.0, (cosine - 0.3) / 0.25))  # a run by chance, in a text about something else
+    runs = about > covered and len(asked) >= QUESTION_STEMS_MIN
+    runs = runs and sum(map(text.known.__contains__, asked)) > covered * len(asked)
+    if runs or cosine > near:
         unsaid = len(text.order) - sum(map(set(asked).__contains__, text.order))
-        if unsaid and cosine < SAME_COSINE and min(most, about) > covered and len(asked) >= QUESTION_STEMS_MIN:
+        if runs and unsaid:
             run, start = longest_run(question.stems, text.where)
             covered = max(covered, round(min(run / len(asked), about), 4))
         if cosine > near and unsaid > UNSAID_MIN:
@@ -152,11 +153,6 @@ def nearer(seen: Seen, question: Question, cosine: float, text: Reading) -> Seen
     values = seen.values.copy()
     values[U], values[W] = covered, near
     return Seen(values, seen.stems, seen.exempt, question.event_id, run, start)
-
-
-def _about(cosine: float) -> float:
-    """Return how far a run may count, 0 to 1: one by chance, in a text about something else, counts little."""
-    return min(1.0, max(0.0, (cosine - 0.3) / 0.25))
 
 
 def _reference(values: NDArray[Any], window: int, without: int | None) -> NDArray[Any]:
@@ -179,20 +175,18 @@ def weigh(
     seen = len(reference)
 
     def rarity(column: int, tail: float) -> float:
-        at_least, of = left(reference[:, column] >= values[column] - 1e-9, owners)
-        return max(calibration.rarity(at_least, of, tail, PRIOR_WEIGHT) - RARE, 0.0)
+        hits = reference[:, column] >= values[column] - 1e-9
+        out = int(QUARTER * seen)  # were all of those that are left out among the hits, would it be rare then?
+        if calibration.rarity(max(np.count_nonzero(hits) - out, 0), seen - out, tail, PRIOR_WEIGHT) <= RARE:
+            return 0.0
+        return max(calibration.rarity(*left(hits, owners), tail, PRIOR_WEIGHT) - RARE, 0.0)
 
     wording = 0.2 * max(values[C] + 0.5, 0.0)
     wording += 0.65 * rarity(C, calibration.logistic_tail(float(values[C]), *WORDING_PRIOR))
     habitual = memory.habit.count("1") > HABITUAL * max(len(memory.habit), 1)
     known = seen >= COLD_WRITES and not habitual
     question = 1.8 * rarity(Q, QUESTION_PRIOR) if values[Q] and known else 0.0
-    nearness = 0.0
-    if values[W] > NEAR_MIN:
-        near, of = reference[:, W][about := reference[:, W] > 0], owners[about]
-        usual = near[stays(near > np.median(near), of)] if len(near) else near
-        z = calibration.robust_z(float(values[W]), usual, *NEAR_PRIOR, weight=NEAR_PRIOR_WEIGHT, least=NEAR_SPREAD_MIN)
-        nearness = 0.8 * min(max(z - 2.5, 0.0), 2.5)
+    nearness = _nearness(float(values[W]), reference[:, W], owners)
     repeated = 0.0
     if values[R] > REPETITION_MIN:
         repeated = 1.5 * (values[R] - REPETITION_MIN) + 0.9 * rarity(R, REPETITION_PRIOR)
@@ -233,6 +227,18 @@ def prior_tail(total: float) -> float:
     """Return the share of honest writes whose G is declared to be at least so much."""
     share, centre, width = SCORE_PRIOR
     return share * math.exp(-(total - centre) / width) if total > centre else 1.0
+
+
+def _nearness(value: float, near: Values, owners: Owners) -> float:
+    """Return what nearness is worth; ``near`` shape (n,), 0 where an entry came near to nothing."""
+    if value <= NEAR_MIN:
+        return 0.0
+    near, owners = near[near > 0], owners[near > 0]
+    if len(near):
+        middle = len(near) // 2
+        near = near[stays(near > np.partition(near, middle)[middle], owners)]
+    z = calibration.robust_z(value, near, *NEAR_PRIOR, weight=NEAR_PRIOR_WEIGHT, least=NEAR_SPREAD_MIN)
+    return 0.8 * min(max(z - 2.5, 0.0), 2.5)
 
 
 def holds(found: Evidence, policy: DetectPolicy) -> bool:

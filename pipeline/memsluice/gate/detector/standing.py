@@ -34,7 +34,7 @@ class Standing:
     def landed(self, principal: str) -> "Standing":
         """Return this and one more entry, the youngest."""
         codes = self.codes if principal in self.codes else {**self.codes, principal: len(self.codes)}
-        return Standing(np.append(self.owners, codes[principal]), codes)
+        return Standing(np.concatenate((self.owners, (codes[principal],))), codes)
 
     def gone(self, at: int) -> "Standing":
         """Return this without an entry."""
@@ -43,16 +43,19 @@ class Standing:
 
 def left(hits: NDArray[np.bool_], owners: Owners) -> tuple[int, int]:
     """Return (hits, entries) that are left of a reference of shape (n,) without those who show the value most."""
+    if not hits.any():
+        return 0, len(hits)
     kept = stays(hits, owners)
     return int(np.count_nonzero(hits & kept)), int(np.count_nonzero(kept))
 
 
 def stays(hits: NDArray[np.bool_], owners: Owners) -> NDArray[np.bool_]:
     """Return which entries of a reference stay, shape (n,), without those who show the value most."""
-    of, entries = np.bincount(owners[hits]), np.bincount(owners)
-    some = np.flatnonzero(of)
-    some = some[(some != VOUCHED) & (entries[some] <= QUARTER * len(hits))]
-    order = np.lexsort((entries[some], -of[some] / entries[some]))
+    entries = np.bincount(owners)
+    of = np.bincount(owners[hits], minlength=len(entries))
+    some = np.flatnonzero((of > 0) & (entries <= QUARTER * len(hits)))
+    some = some[some != VOUCHED]
+    order = some[np.lexsort((entries[some], -of[some] / entries[some]))]
     out = np.zeros(len(entries), bool)
-    out[some[order][np.cumsum(entries[some][order]) <= QUARTER * len(hits)]] = True
+    out[order[np.cumsum(entries[order]) <= QUARTER * len(hits)]] = True
     return np.asarray(~out[owners])

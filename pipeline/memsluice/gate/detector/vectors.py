@@ -15,10 +15,11 @@ from memsluice.envelope.codec import DIMENSIONS, Vector
 SLACK = 256
 DIGITS = 5
 """Cosines are rounded to this before anything is compared: the last bits depend on how many rows a product has."""
-EXACT_MAX = 2_048
-"""Up to so many vectors each is compared; of more, the FINALISTS that their first HEAD dimensions put first."""
+EXACT_MAX = 512
+"""Up to so many vectors each is compared; of more, those that their first HEAD dimensions put first."""
 HEAD = 96
-FINALISTS = 384
+FINALISTS_MIN, FINALISTS_OF = 128, 32
+"""How many those are: at least so many, and one in so many of all."""
 TIES = 8
 """So many more than asked for are rounded, since rounding can change who is nearest."""
 
@@ -65,11 +66,11 @@ class Vectors:
             buffer, places, used = fresh, np.arange(len(places)), len(places)
         buffer.matrix[used] = vector
         buffer.used = used + 1
-        return Vectors(buffer, np.append(places, used), used + 1)
+        return Vectors(buffer, np.concatenate((places, (used,))), used + 1)
 
     def without(self, at: int) -> "Vectors":
         """Return these without the one at a position."""
-        return Vectors(self.buffer, np.delete(self.places, at), self.used)
+        return Vectors(self.buffer, np.concatenate((self.places[:at], self.places[at + 1 :])), self.used)
 
     def nearest(self, vector: Vector, count: int) -> list[tuple[int, float]]:
         """Return (position, cosine) of the ``count`` nearest, nearest first; of equally near ones the youngest first.
@@ -80,7 +81,8 @@ class Vectors:
         matrix, at = self.buffer.matrix, np.arange(len(self.places))
         if len(at) > EXACT_MAX:
             heads = (self.buffer.heads()[: self.used] @ vector[:HEAD])[self.places]
-            at = np.sort(np.argpartition(heads, -FINALISTS)[-FINALISTS:])
+            some = max(FINALISTS_MIN, len(at) // FINALISTS_OF)
+            at = np.sort(np.argpartition(heads, -some)[-some:])
             found = matrix[self.places[at]] @ vector
         else:
             found = (matrix[: self.used] @ vector)[self.places]

@@ -9,12 +9,13 @@ from memsluice.lab.table.rows import ROWS, SECTIONS, SEEDS, Row, Section
 from memsluice.lab.table.run import finished
 
 Streams = Mapping[str, Mapping[str, Any]]
-"""What was measured, by stream: ``first``, ``final``, ``commit``, ``date``, ``seconds``."""
+"""What was measured, by stream: ``first``, ``final``, ``landed``, ``commit``, ``date``, ``gate``, ``seconds``."""
 Results = Mapping[str, Mapping[str, Streams]]
 """By row and seed (as text)."""
 
 MISSING = "not measured yet"
 REFERENCE = "default"
+OTHER = "†"
 BY_ATTACK = ("systems", "signals", "scopes", "rewrites", "left-out-attacks", "left-out-sets")
 _HEAD = """\
 # Detection: the tables
@@ -63,7 +64,10 @@ def _section(section: Section, rows: list[Row], results: Results) -> list[str]:
     heads = ["", "KEPT", "at once", "REACH", "FPR", "held", *map(_short, focus), "attacks", "honest", "streams"]
     lines = [f"## {section.title}", "", section.about, "", *_table_head(heads)]
     shown: list[tuple[str, Counts]] = []
-    for title, seeds in [*_references(rows, results), *((row.title, _all(results, row.name)) for row in rows)]:
+    for title, seeds in [
+        *_references(rows, results),
+        *((_title(row, results), _all(results, row.name)) for row in rows),
+    ]:
         if not seeds:
             lines.append(f"| {title} | {MISSING} |" + " |" * (len(heads) - 2))
             continue
@@ -74,8 +78,18 @@ def _section(section: Section, rows: list[Row], results: Results) -> list[str]:
         lines.append(f"| {title} | {' | '.join(cells)} | {len(_first(seeds))} |")
         shown.append((title, sizes))
     if section.name == "rewrites":
-        lines += _best([results.get(row.name, {}).get(str(SEEDS[0]), {}) for row in rows])
+        lines += _best([_first_of(results, row.name) for row in rows])
     return [*lines, *(_by_attack(shown) if section.name in BY_ATTACK else ()), ""]
+
+
+def _title(row: Row, results: Results) -> str:
+    """Return a row's title, marked where another gate decided it than the default detector's row."""
+    plain, own = ({each["gate"] for each in _first_of(results, name).values()} for name in (REFERENCE, row.name))
+    return f"{row.title} {OTHER}" if plain and own and own != plain else row.title
+
+
+def _first_of(results: Results, name: str) -> Streams:
+    return results.get(name, {}).get(str(SEEDS[0]), {})
 
 
 def _best(rules: list[Streams]) -> list[str]:
@@ -94,12 +108,12 @@ def _best(rules: list[Streams]) -> list[str]:
 
 def _references(rows: list[Row], results: Results) -> list[tuple[str, Mapping[str, Streams]]]:
     """Return the default detector on the streams of the rows, once for each set of streams that they have."""
-    plain = results.get(REFERENCE, {}).get(str(SEEDS[0]), {})
+    plain = _first_of(results, REFERENCE)
     if any(row.name == REFERENCE for row in rows):
         return []
     found: dict[frozenset[str], Mapping[str, Streams]] = {}
     for row in rows:
-        measured = results.get(row.name, {}).get(str(SEEDS[0]), {})
+        measured = _first_of(results, row.name)
         if measured and all(name in plain for name in measured):
             found[frozenset(measured)] = {str(SEEDS[0]): {name: plain[name] for name in measured}}
     return [("*default detector, unchanged*", seeds) for _, seeds in sorted(found.items(), key=lambda one: len(one[0]))]
@@ -173,16 +187,22 @@ def _short(name: str) -> str:
 
 def _origin(results: Results) -> list[str]:
     """Say of which commit the rows are, how long they took, and what is missing."""
-    by_commit: dict[tuple[str, str], dict[str, None]] = {}
+    by_commit: dict[tuple[str, str, str], dict[str, None]] = {}
     seconds = 0
     for name, seeds in results.items():
         for seed, streams in seeds.items():
             for each in streams.values():
-                by_commit.setdefault((each["date"], each["commit"]), {})[f"{name} ({seed})"] = None
+                by_commit.setdefault((each["date"], each["commit"], each["gate"]), {})[f"{name} ({seed})"] = None
                 seconds += each["seconds"]
     missing = [name for name in ROWS if not _all(results, name)]
     lines = ["## Where the figures come from", "", "In brackets the seed.", ""]
-    lines += [f"- {date}, commit {commit}: {', '.join(rows)}" for (date, commit), rows in sorted(by_commit.items())]
+    for (date, commit, gate), rows in sorted(by_commit.items()):
+        lines.append(f"- {date}, commit {commit}, gate {gate}: {', '.join(rows)}")
+    if len({gate for _, _, gate in by_commit}) > 1:
+        lines.append(
+            f"- **The gate's own files were not the same for all of these.** Rows with {OTHER} were decided by"
+        )
+        lines[-1] += " another gate than the default detector's row, and say nothing in comparison with it."
     lines += [f"- In all {seconds / 60:.0f} minutes, on a machine that did other work."]
     lines += [f"- Not measured yet: {', '.join(missing)}"] if missing else []
     return lines

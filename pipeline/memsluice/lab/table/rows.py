@@ -135,11 +135,12 @@ SECTIONS = (
         "hard",
         "Hard negatives",
         "Fifteen each of four kinds of honest writes, self-made and added to every stream as a user's: preferences, "
-        "answers cached without lineage, questions quoted in a note, e-mails.",
+        "answers cached without lineage, questions quoted in a note, e-mails. They come of 25 preferences, 8 e-mails, "
+        "and 4 and 5 frames for the others: the intervals count writes, and are too narrow for that.",
     ),
     Section(
         "poisoning",
-        "Attackers who prepare",
+        "Attackers who prepare: copied recalls, slow poisoning",
         "Somebody has a share of the recalls and asks honest entries' own words, so that look back takes them away; or "
         "a share of the writes, harmless ones that shift what is usual (a fourth each: questions, repetitions, mild "
         "requests, words near past questions). Those writes are not among the attacks counted; MOVED are honest writes "

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from hashlib import sha256
+from importlib import resources
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -45,20 +47,32 @@ Say = Callable[[str], None]
 class Place:
     """``source`` has ``data/`` and ``bench/build_streams.py``; ``out`` is the folder of the module's text.
 
-    ``commit`` and ``date`` (ISO, UTC) are written beside every result.
+    ``commit``, ``date`` (ISO, UTC) and ``gate`` (:func:`gate_version`) are written beside every result.
     """
 
     source: Path
     out: Path
     commit: str
     date: str
+    gate: str
 
     @staticmethod
     def of(source: Path | None, out: Path) -> "Place":
         """Return the place, with this code's commit and today. Raises ConfigError where nobody named the records."""
         records = Setting(source, print).records()
         today = datetime.now(UTC).date().isoformat()
-        return Place(records, out, commit_of(Path(__file__).parent), today)
+        return Place(records, out, commit_of(Path(__file__).parent), today, gate_version())
+
+
+def gate_version() -> str:
+    """Return 12 digits of the SHA-256 of the gate's own files, code, models and default policy: equal, decide alike."""
+    whole = sha256()
+    top = resources.files("memsluice.gate")
+    with resources.as_file(top) as folder:
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in (".py", ".npz", ".npy", ".yaml"):
+                whole.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return whole.hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +131,8 @@ def _measure(row: Row, seed: int, place: Place, some: bool, count_all: "Pool", s
     kept = finished(row, place.out)
     done = kept.setdefault(str(seed), {})
     for one in count_all(task for task in _tasks(row, seed, place, some) if task.name not in done):
-        said = {"commit": place.commit, "date": place.date, "seconds": one.seconds, "landed": one.landed}
-        done[one.name] = {**said, "first": one.first, "final": one.final}
+        said = {"commit": place.commit, "date": place.date, "gate": place.gate, "seconds": one.seconds}
+        done[one.name] = {**said, "landed": one.landed, "first": one.first, "final": one.final}
         _keep(row, kept, place.out)
         say(f"{row.name}, seed {seed}, {one.name}: {one.seconds} s")
 

@@ -124,9 +124,10 @@ def _by_attack(shown: list[tuple[str, Counts]]) -> list[str]:
     names = sorted({name for _, found in shown for name in found if _is_attack(name)})
     if not names:
         return []
-    most = {name: max(found[name][1] for _, found in shown if name in found) for name in names}
-    sizes = [f"{_short(name)} ({most[name]})" for name in names]
-    lines = ["", "KEPT by attack, in the end; the most attacks of a row in brackets:", "", *_table_head(["", *sizes])]
+    first = {name: next(found[name][1] for _, found in shown if name in found) for name in names}
+    sizes = [f"{_short(name)} ({first[name]})" for name in names]
+    told = "KEPT by attack, in the end; in brackets the attacks of the first row:"
+    lines = ["", told, "", *_table_head(["", *sizes])]
     for title, found in shown:
         shares = [_percent(*found[name]) if name in found else "" for name in names]
         lines.append(f"| {title} | {' | '.join(shares)} |")

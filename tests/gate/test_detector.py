@@ -193,6 +193,17 @@ def test_look_back_moves_what_a_later_question_shows() -> None:
     assert "poison" in {entry.event_id for entry in kept.entries}
 
 
+def test_a_small_tenants_vectors_take_little_room() -> None:
+    """Rooms for a thousand, of hundreds of tenants that said ten things each, would fill a worker's memory."""
+    some = Vectors.empty()
+    for count in range(1, 1_200):
+        some = some.appended(unit(0.5))
+        assert len(some.buffer.matrix) <= max(2 * count, 32)
+    for _ in range(1_000):
+        some = some.without(0).appended(unit(0.5))
+    assert len(some.buffer.matrix) <= 1_200 + 256
+
+
 def test_a_question_copied_from_an_entry_moves_nothing() -> None:
     """Asking an honest entry's own words as a question covers it, and nothing beyond: not evidence enough."""
     words = "ana parks the blue car in the yard behind the old harbour office every evening"
@@ -261,7 +272,7 @@ def test_what_is_left_by_hand() -> None:
 
 def test_the_nearest_of_many_are_those_of_a_full_comparison() -> None:
     """Beyond the exact size, whoever is far nearer than the rest is found, with its exact cosine, in order."""
-    rng, some = np.random.default_rng(3), Vectors.empty(3_000)
+    rng, some = np.random.default_rng(3), Vectors.empty()
     whole = rng.normal(size=(3_000, DIMENSIONS)).astype(np.float32)
     whole /= np.linalg.norm(whole, axis=1, keepdims=True)
     probe = unit(*(rng.normal(size=300) / 20))
@@ -326,7 +337,7 @@ def test_rows_rebuild_the_same_memory_in_stated_bounds() -> None:
 
 def test_older_vectors_stay_what_they_were() -> None:
     """Two versions that grow from one share nothing that either can change."""
-    some = Vectors.empty(4).appended(unit(0.1)).appended(unit(0.2))
+    some = Vectors.empty().appended(unit(0.1)).appended(unit(0.2))
     left, right = some.appended(unit(0.3)), some.appended(unit(0.9))
     probe = unit(1.0)
     assert left.cosines(probe)[-1] == pytest.approx(0.3, abs=1e-3)

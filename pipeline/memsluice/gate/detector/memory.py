@@ -93,9 +93,7 @@ class Memory:
     def empty(questions_max: int, entries_max: int) -> "Memory":
         """Return the memory of a tenant that did nothing yet."""
         none = np.zeros((0, len(COLUMNS)))
-        return Memory(
-            (), Vectors.empty(questions_max), (), Vectors.empty(entries_max), none, questions_max, entries_max
-        )
+        return Memory((), Vectors.empty(), (), Vectors.empty(), none, questions_max, entries_max)
 
     @staticmethod
     def load(rows: Any, tenant: str, questions_max: int, entries_max: int) -> "Memory":

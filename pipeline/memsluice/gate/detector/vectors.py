@@ -1,7 +1,8 @@
 """An ordered, bounded set of unit vectors that is cheap to extend: older versions stay what they were.
 
 Versions share one matrix. A version that appends writes behind everything that was ever written into it, and copies the
-matrix only where another version got there first or it is full, so an event costs one row, not a thousand.
+matrix only where another version got there first or it is full, so an event costs one row, not a thousand. A matrix has
+room for as many again, within bounds: a worker knows hundreds of tenants, most of them small.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 
 from memsluice.envelope.codec import DIMENSIONS, Vector
 
-SLACK = 256
+SLACK_MIN, SLACK_MAX = 32, 256
+"""Free rows of a new matrix: as many as are taken, within these."""
 DIGITS = 5
 """Cosines are rounded to this before anything is compared: the last bits depend on how many rows a product has."""
 EXACT_MAX = 512
@@ -50,9 +52,9 @@ class Vectors:
     used: int
 
     @staticmethod
-    def empty(size: int) -> "Vectors":
-        """Return none, with room for ``size`` of them."""
-        return Vectors(_Buffer(size + max(SLACK, size // 8)), np.zeros(0, np.int64), 0)
+    def empty() -> "Vectors":
+        """Return none."""
+        return Vectors(_Buffer(SLACK_MIN), np.zeros(0, np.int64), 0)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -61,7 +63,7 @@ class Vectors:
         """Return these and one more, the youngest."""
         buffer, places, used = self.buffer, self.places, self.used
         if buffer.used != used or used == len(buffer.matrix):
-            fresh = _Buffer(max(len(buffer.matrix), len(places) + SLACK))
+            fresh = _Buffer(len(places) + min(max(len(places), SLACK_MIN), SLACK_MAX))
             fresh.matrix[: len(places)] = buffer.matrix[places]
             buffer, places, used = fresh, np.arange(len(places)), len(places)
         buffer.matrix[used] = vector

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 from tests.gate.build import T0
+from typer.testing import CliRunner
 
+from memsluice.cli.doctor import app
+from memsluice.clock import wall_ms
 from memsluice.connection import Connection
 from memsluice.doctor import checks, remote
 from memsluice.doctor.checks import Finding, State
@@ -97,6 +100,39 @@ def test_a_broker_whose_clock_is_ahead_is_found_by_what_it_appended() -> None:
     assert (ahead.state, "NTP" in ahead.do) == (State.FAIL, True)
     for latest_ms in (T0 + 60_000, T0, T0 - 86_400_000, -1):
         assert remote.clock_of_broker(latest_ms, now_s).state is State.OK
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A private home with keys, where no stack runs."""
+    path = tmp_path / "home"
+    KeyStore.init(path, wall_ms())
+    return path
+
+
+def test_a_stack_that_died_is_a_failure_and_one_that_was_never_up_is_none(home: Path) -> None:
+    """A supervisor that was killed leaves its report: "no stack runs here" and exit code 0 would send one to bed."""
+    assert CliRunner().invoke(app, ["--home", str(home)]).exit_code == 0
+    Home.at(home).layout.run_file.write_text("{}")
+    told = CliRunner().invoke(app, ["--home", str(home)])
+    assert (told.exit_code, "memsluice stack up" in told.output, "No stack runs" in told.output) == (1, True, False)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_deployment_that_the_environment_names_is_looked_at(
+    home: Path, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    """A home that MEMSLUICE_HOME names holds keys, and does not hide the broker; one on the command line is meant."""
+    for part in ("broker", "workers", "broker_clock", "store"):
+        monkeypatch.setattr(remote, part, lambda *_: iter([Finding("remote", State.OK, "asked")]))
+    variables = {
+        "MEMSLUICE_HOME": str(home), "MEMSLUICE_BOOTSTRAP": "broker:9092", "MEMSLUICE_WEAVIATE_HTTP_PORT": "443",
+        "MEMSLUICE_WEAVIATE_GRPC_PORT": "50051",
+    }  # fmt: skip
+    arguments = ["--json", *(["--home", str(home)] if named else [])]
+    told = CliRunner().invoke(app, arguments, env=variables)
+    assert told.exit_code == 0, told.output
+    assert [finding["what"] for finding in json.loads(told.stdout)].count("remote") == (0 if named else 4)
 
 
 @pytest.mark.stack

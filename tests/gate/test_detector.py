@@ -8,10 +8,10 @@ import pytest
 from tests.gate.build import MemoryRows
 
 from memsluice.envelope.codec import DIMENSIONS, vector_from_text, vector_to_text
-from memsluice.gate.detector import calibration, screen, text
+from memsluice.gate.detector import calibration, screen, standing, text
 from memsluice.gate.detector.classifier import BITS, Classifier, grams
 from memsluice.gate.detector.lookback import look_back
-from memsluice.gate.detector.memory import COLUMNS, SAME_COSINE, C, Entry, Memory, Q, Question, W, tag
+from memsluice.gate.detector.memory import COLUMNS, SAME_COSINE, C, Entry, Memory, Q, Question, U, W, tag
 from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.vectors import Vectors
 from memsluice.gate.policy import SIGNALS, DetectPolicy
@@ -200,6 +200,80 @@ def test_a_question_copied_from_an_entry_moves_nothing() -> None:
     memory = memory.landed(rows, Entry(0, "honest", text.stems(words.split()), False), unit(0.9), told(w=0.3))
     after, moved, flagged = look_back(memory, rows, question(words), unit(0.9), DetectPolicy(), allowed=9)
     assert (moved, flagged, len(after.entries)) == ([], [], 201)
+    assert after.values[-1][U] == 0  # a copy covers nothing, so it adds nothing to what else an entry shows
+
+
+def test_a_long_quotation_of_anothers_entry_moves_it_only_for_who_asks_much() -> None:
+    """Half an entry, asked: reported where one of many asks it, moved where a main asker or the writer does."""
+    words = [f"word{n}" for n in range(30)]
+    memory, rows = filled(200, w=0.3)
+    entry = Entry(0, "honest", text.stems(words), False, tag("ana"))
+    memory = memory.landed(rows, entry, unit(0.9), told(w=0.3))
+    for number in range(8):
+        at = [0.0] * 20
+        at[number + 1] = 0.9
+        memory = memory.asked(rows, question(f"thing {number}", number, f"p{number % 2}"), unit(*at))
+    quoted = " ".join(words[:15])
+
+    def moves(principal: str) -> tuple[int, int]:
+        asked = question(quoted, 99, principal)
+        after, moved, flagged = look_back(memory, rows, asked, unit(0.9), DetectPolicy(), allowed=9)
+        assert not flagged or np.array_equal(after.values, memory.values)
+        return len(moved), len(flagged)
+
+    assert moves("mallory") == (0, 1)
+    assert moves("p0") == (1, 0)
+    assert moves("ana") == (1, 0)
+
+
+def test_a_question_moves_only_what_it_tells() -> None:
+    """An entry that a changed reference alone would hold today stays: it was judged when it was written."""
+    memory, rows = filled(300, w=0.3)
+    memory = memory.landed(rows, Entry(0, "old", text.stems(["a"] * 30), False), unit(0.5), told(c=6.0, w=0.3))
+    assert screen.holds(screen.weigh(memory.values[-1], memory, DetectPolicy(), without=300), DetectPolicy())
+    _, moved, flagged = look_back(memory, rows, question("what else is new"), unit(0.5, 0.4), DetectPolicy(), allowed=9)
+    assert (moved, flagged) == ([], [])
+
+
+@pytest.mark.parametrize("accounts", [1, 8])
+def test_a_fifth_of_the_writes_makes_nothing_usual(accounts: int) -> None:
+    """However many accounts an attacker has: whose values are what theirs alone show is as rare as without them."""
+    clean, rows = filled(240)
+    rarest = screen.weigh(told(q=1.0), clean, DetectPolicy()).question
+    memory = clean
+    for number in range(60):
+        entry = Entry(0, f"m{number}", text.stems(["a"]), False, tag(f"mallory{number % accounts}"))
+        memory = memory.landed(rows, entry, unit(0.2), told(q=1.0))
+    assert screen.weigh(told(q=1.0), memory, DetectPolicy()).question == rarest
+    for number in range(60):  # somebody with a larger share: it is the tenant's habit
+        entry = Entry(0, f"n{number}", text.stems(["a"]), False, tag("mallory0"))
+        memory = memory.landed(rows, entry, unit(0.2), told(q=1.0))
+    assert screen.weigh(told(q=1.0), memory, DetectPolicy()).question == 0
+
+
+def test_what_is_left_by_hand() -> None:
+    """Ana 6 with two hits, Ben 2 with two, Cem 2 with one, two vouched for with one; a quarter is 3: Ben goes."""
+    who = ["ana"] * 6 + ["ben"] * 2 + ["cem"] * 2 + [""] * 2
+    hits = np.array([1, 1, 0, 0, 0, 0, 1, 1, 1, 0, 1, 0], bool)
+    assert standing.left(hits, standing.Standing.of(who).owners) == (4, 10)
+    assert standing.left(np.zeros(12, bool), standing.Standing.of(who).owners) == (0, 12)
+
+
+def test_the_nearest_of_many_are_those_of_a_full_comparison() -> None:
+    """Beyond the exact size, whoever is far nearer than the rest is found, with its exact cosine, in order."""
+    rng, some = np.random.default_rng(3), Vectors.empty(3_000)
+    whole = rng.normal(size=(3_000, DIMENSIONS)).astype(np.float32)
+    whole /= np.linalg.norm(whole, axis=1, keepdims=True)
+    probe = unit(*(rng.normal(size=300) / 20))
+    for place in (5, 700, 2_999):
+        whole[place] = (probe + whole[place]) / np.linalg.norm(probe + whole[place])
+    for vector in whole:
+        some = some.appended(vector)
+    some = some.without(0)
+    near = some.nearest(probe, 3)
+    assert {at for at, _ in near} == {4, 699, 2_998}
+    cosines = some.cosines(probe)
+    assert [cosine for _, cosine in near] == sorted((float(cosines[at]) for at, _ in near), reverse=True)
 
 
 def test_near_repetitions_are_one_question_with_all_their_sessions() -> None:

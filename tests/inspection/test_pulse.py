@@ -149,6 +149,15 @@ def test_a_held_write_waits_until_an_order_about_its_content_is_carried_out() ->
     assert pulse_of(gate).snapshot(T0).held_since_ms is None
 
 
+def test_a_replay_that_holds_again_holds_no_more() -> None:
+    """The number of held decisions is that of held writes, however often somebody replays them."""
+    gate = a_day()
+    command = {"type": EventType.COMMAND, "target": "bad", "action": "replay", "decision": "quarantine"}
+    gate.forged(3, event_id="again", offset=20, **command)
+    seen = pulse_of(gate).snapshot(T0)
+    assert (seen.decisions["quarantine"], seen.decisions["record"], seen.held) == (1, 2, 1)
+
+
 def test_two_held_writes_of_one_id_and_content_both_wait() -> None:
     """The same content under the same id in another session is held beside: an order about one leaves the other."""
     gate = Gate()

@@ -38,7 +38,11 @@ def test_the_numbers_are_those_of_the_log(played: Played) -> None:
     decisions = Counter(str(verdict["decision"]) for verdict in played.verdicts)
     assert found["decisions"] == {**dict.fromkeys(found["decisions"], 0), **decisions}
     assert (found["events"], found["unverified"]) == (len(played.verdicts), 0)
-    assert found["tenants"][0]["phase"] == "calibrated"
+    first = found["tenants"][0]
+    told = [
+        verdict["usual"] for verdict in played.verdicts if verdict["tenant"] == first["tenant"] and verdict["usual"]
+    ]
+    assert (first["phase"], first["window_size"]) == (told[-1]["phase"], told[-1]["size"])
     code, out, _ = run("top", "--once", "--home", str(played.home))
     assert code == 0
     assert f"held     {decisions['quarantine']} wait for a reviewer" in out

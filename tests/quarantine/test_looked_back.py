@@ -7,6 +7,12 @@ from pathlib import Path
 import pytest
 from tests.provenance.shop import READER, Shop
 
+from memsluice.demo.memo import MemoEncoder
+from memsluice.encoder import load_encoder
+from memsluice.events.models import Action, Zone
+from memsluice.gate import policy
+from memsluice.gate.policy import DetectPolicy, PolicySet
+from memsluice.lab.world_embedded import EmbeddedWorld
 from memsluice.producer import requests
 from memsluice.producer.requests import Session
 
@@ -36,7 +42,8 @@ def test_it_is_counted_listed_and_let_in_again(shop: Shop) -> None:
     """``stats`` counts it, ``list --withdrawn`` shows by which recall, ``release --withdrawn`` signs what it shows."""
     assert shop.now("note") == "withdrawn"
     assert shop.now("other") == "guidance"
-    assert "look back took out 1 entries" in shop.run("stats").output
+    for command in ("stats", "list"):
+        assert "look back took out 1 entry that had landed" in shop.run(command).output
     assert json.loads(shop.run("stats", "--json").stdout)["withdrawn"] == 1
     (told,) = json.loads(shop.run("list", "--withdrawn", "--json").stdout)["entries"]
     assert (told["event_id"], told["recall"], told["principal"], told["state"]) == ("note", "asks", "ana", "withdrawn")
@@ -61,3 +68,21 @@ def test_what_was_not_taken_out_has_no_such_release(shop: Shop) -> None:
     assert "no recall's look back took out other" in str(shop.run("release", "other", "--withdrawn", "--yes").exception)
     assert shop.run("release", "note", "--yes").exit_code == 1
     assert shop.now("note") == "withdrawn"
+
+
+def test_what_is_let_in_again_is_recalled_and_stays() -> None:
+    """A real recall is given it, then its own question takes it out of the store, and after a reviewer's release it is
+    given again, however often it is asked for."""
+    shipped = policy.default().default
+    eager = shipped.model_copy(update={"detector": "default", "detect": DetectPolicy(threshold=2.0)})
+    world = EmbeddedWorld(["acme"], MemoEncoder(load_encoder(threads=1)), PolicySet(eager, {}))
+    ana = Session("acme", "helper", "ana", "s-1")
+    world.observe(ana)
+    note = world.write("user", ana, NOTE)
+    world.write("user", ana, "Ana takes the early train.")
+    given = [len(world.ask(ana, ASKED).entries) for _ in range(2)]
+    assert given == [2, 1]
+    released = world.said("acme", world.order("acme", Action.RELEASE, note))
+    assert (released["decision"], released["zone"]) == ("accept", Zone.GUIDANCE)
+    assert [len(world.ask(ana, ASKED).entries) for _ in range(3)] == [2, 2, 2]
+    world.close()

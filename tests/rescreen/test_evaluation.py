@@ -82,38 +82,51 @@ def finding(code: str, decision: str = "accept", **detail: Any) -> dict[str, Any
     return {"code": code, "decision": decision, "detail": detail}
 
 
+def usual(score: float, p: float | None) -> dict[str, Any]:
+    """Return what the default detector's calibration says in a verdict."""
+    return {"score": score, "p": p}
+
+
+HELD = finding("detect.held", "quarantine")
+
+
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        (verdict(), Scored(0.0, 1.0, 1.5)),
-        (verdict(finding("detect.scored", score=0.7, p=0.2)), Scored(0.7, 0.2, 1.5)),
-        (verdict(finding("detect.held", "quarantine", score=2.0, p=0.001), decision="quarantine"),
-         Scored(2.0, 0.001, 1.5)),
+        (verdict(usual=usual(0.0, 1.0)), Scored("evidence", 0.0, 1.0, False)),
+        (verdict(HELD, usual=usual(2.0, 0.001)), Scored("evidence", 2.0, 0.001, True)),
+        (verdict(HELD, usual=usual(2.0, None)), Scored("evidence", 2.0, None, True)),
+        (verdict(usual=None), None),
         (verdict(finding("monitor.rule_4_tainted", "contain"), decision="contain"), None),
-        (verdict(finding("limits.content_bytes", "reject"), decision="reject"), None),
-        (verdict(finding("monitor.rule_9_narrowed")), Scored(0.0, 1.0, 1.5)),
-        (verdict(decision="duplicate"), None),
     ],
-)  # fmt: skip
+)
 def test_a_score_is_read_where_the_detector_was_asked(said: dict[str, Any], expected: Scored | None) -> None:
     """No evidence is a score of 0; what was contained or refused before has none."""
     assert scored(said, POLICY) == expected
 
 
+def test_a_line_of_mean_and_deviation_moves_with_no_budget() -> None:
+    """Where there is no p-value, what the candidate's own line holds is held at every budget."""
+    for beyond in (True, False):
+        assert {Scored("evidence", 2.0, None, beyond).held(POLICY, alpha) for alpha in (0.002, 0.05)} == {beyond}
+
+
 def test_memsad_is_judged_by_the_distance_to_its_own_threshold() -> None:
-    """Its threshold moves with its window, so scores are compared from there; it has no budget."""
+    """Its threshold moves with its window, so scores are compared from there; by ranks they have a budget."""
     policy = Policy(name="x", detector="memsad")
-    found = scored(verdict(score={"score": 0.9, "threshold": 0.7}), policy)
+    found = scored(verdict(finding("memsad.above_threshold"), score={"score": 0.9, "threshold": 0.7}), policy)
     assert found is not None
+    assert (found.scale, found.beyond, found.held(policy, 0.002)) == ("margin", True, True)
     assert found.value == pytest.approx(0.2)
-    assert found.held(policy, 0.002)
-    assert not Scored(-0.1, 1.0, 0.0).held(policy, 0.05)
+    ranks = scored(verdict(score={"score": 0.9, "threshold": None, "p": 0.004}), policy)
+    assert ranks == Scored("score", 0.9, 0.004, False)
+    assert (ranks.held(policy, 0.002), ranks.held(policy, 0.005)) == (False, True)
     assert scored(verdict(score={"score": None, "threshold": None}), policy) is None
 
 
 def one(offset: int, score: float, p: float) -> Decided:
     """Return a decided write with a score by the default detector."""
-    whole = verdict(finding("detect.scored", score=score, p=p), tenant=TENANT, event_id="e", type="memory.write.v1",
+    whole = verdict(usual=usual(score, p), tenant=TENANT, event_id="e", type="memory.write.v1",
                     reasons=[], zone=None, policy="x@", decided_ms=0, offset=offset)  # fmt: skip
     return Decided(None, Told.of(whole), None, whole)
 
@@ -133,5 +146,5 @@ def test_scores_of_two_detectors_make_no_curve() -> None:
     other = one(1, 0.5, 0.5)
     scored_by_memsad = {**other.verdict, "score": {"score": 0.9, "threshold": 0.7}}
     found.take(replace(other, verdict=scored_by_memsad), Policy(name="x", detector="memsad"))
-    assert (found.detectors, found.as_data()["curve"]) == ({"default", "memsad"}, None)
+    assert (found.scales, found.as_data()["curve"], found.budgeted) == ({"evidence", "margin"}, None, False)
     assert (len(found.good), len(found.bad)) == (1, 1)

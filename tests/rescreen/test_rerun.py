@@ -13,7 +13,9 @@ from memsluice.envelope import codec
 from memsluice.envelope.seals import Position, Sealed
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
-from memsluice.rescreen.rerun import Wanted
+from memsluice.rescreen.history import Told
+from memsluice.rescreen.report import Report
+from memsluice.rescreen.rerun import Decided, Wanted
 from memsluice.topics.names import COMMANDS
 
 SHORT = "name: short\ncontent_bytes_max: 2\n"
@@ -157,3 +159,16 @@ def test_commands_and_events_come_in_the_order_of_the_sealed_log() -> None:
     report, _, decided = History([write(0), command, write(1)]).rerun(None)
     assert [one.now.type.split(".")[1] for one in decided] == ["write", "command", "write"]
     assert report.reproduced == 3
+
+
+def test_what_look_back_took_is_part_of_what_was_done() -> None:
+    """A recall's own decision never changes; that it would take an entry out is a change all the same."""
+    said = {"tenant": TENANT, "event_id": "r", "type": "memory.recall.v1", "decision": "record", "zone": None,
+            "reasons": [], "policy": "p@", "decided_ms": 0}  # fmt: skip
+    was, now = Told.of({**said, "withdraws": []}), Told.of({**said, "withdraws": [{"event_id": "note"}]})
+    assert (was.effect == now.effect, now.fate) == (False, "record, took 1 back")
+    command = Told.of({**said, "type": "memory.command.v1", "withdraws": {"event_id": "note"}})  # as once written
+    assert command.takes_back == ()
+    report = Report()
+    report.take(Decided(was, now, None, {}))
+    assert (report.changed, report.taken_back) == (1, [0, 1])

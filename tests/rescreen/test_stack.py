@@ -77,8 +77,9 @@ def broker(town: Town) -> dict[str, Any]:
     admin, consumer = AdminClient(settings), Consumer({**settings, "group.id": "memsluice-test-ends"})
     try:
         ends = {
-            f"{topic}[{number}]": consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=30)
+            f"{topic}[{number}]": consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=30)[1]
             for topic, found in admin.list_topics(timeout=30).topics.items()
+            if not topic.startswith("__")  # the broker's own, such as what it notes of groups that come and go
             for number in found.partitions
         }
     finally:
@@ -122,7 +123,7 @@ def test_rescreen_tells_what_would_change_and_touches_nothing(town: Town, tmp_pa
     assert "invoice" not in found.stdout + shown.stdout
     assert after == before
     assert before[GROUP] == []
-    assert sum(high for _, high in before["ends"].values()) > 0
+    assert sum(before["ends"].values()) > 0
 
 
 @pytest.mark.stack

@@ -139,3 +139,18 @@ def test_research_taints_who_reads_it(world: EmbeddedWorld) -> None:
     assert world.said("acme", after)["zone"] == Zone.EXTERNAL
     world.observe(BOB, Origin.UPLOAD)
     assert world.said("acme", world.write("agent", BOB, "Bob sells honey."))["zone"] == Zone.EXTERNAL
+
+
+def test_a_flood_displaces_nothing(world: EmbeddedWorld) -> None:
+    """The problem statement's fifth attack, eviction: however much is written from outside, and by a principal beyond
+    his rate, what was there is still recalled first, and what another writes still lands."""
+    kept = world.write("user", ANA, "The marina's harbour master is Ms Oduya.")
+    for number in range(60):
+        world.write("web", ANA, f"The marina's harbour master is Mr Number {number}.")
+        world.write("user", BOB, f"The marina's harbour master is Ms Number {number}.")
+    (first, *rest) = world.ask(ANA, "Who is the marina's harbour master?").entries
+    assert (first.admission.event_id, rest) == (kept, [])
+    outside = world.ask(ANA, "Who is the marina's harbour master?", zone=Zone.EXTERNAL).entries
+    assert {entry.admission.tier for entry in outside} == {Tier.EXTERNAL_WEB}
+    after = world.write("user", ANA, "The marina has a new gate.")
+    assert world.said("acme", after)["zone"] == Zone.GUIDANCE

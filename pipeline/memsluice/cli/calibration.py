@@ -24,7 +24,7 @@ def _calibration() -> None:
 
 @app.command()
 def show(
-    tenant: Annotated[str, typer.Argument(help="Tenant.")],
+    tenant: Annotated[str, typer.Argument(help="The tenant to look at.")],
     detector: Annotated[
         Literal["default", "memsad"] | None, typer.Option(help="Whose calibration. Default: the one that decides.")
     ] = None,

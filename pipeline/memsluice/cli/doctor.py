@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.text import Text
 
 from memsluice.clock import wall_ms
-from memsluice.paths import HOME_VARIABLE
 from memsluice.printable import visible
 
 app = typer.Typer(add_completion=False, help="Look at everything that a deployment needs, and say what to do.")
@@ -22,7 +21,7 @@ _SIGNS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red"
 @app.command()
 def doctor(
     home: Annotated[
-        Path | None, typer.Option(envvar=HOME_VARIABLE, help="Default: ~/.memsluice", show_default=False)
+        Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice", show_default=False)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -52,6 +51,8 @@ def doctor(
             "broker clock": lambda: remote.broker_clock(connection, time.time()),
             "store": lambda: remote.store(connection, time.time()),
         }
+    elif place.layout.run_file.exists():  # `stack down` removes it
+        todo["stack"] = lambda: checks.crashed(place)
     found = []
     console = Console(soft_wrap=True, highlight=False)
     for finding in checks.run(todo):
@@ -63,7 +64,7 @@ def doctor(
                 console.print(Text(f"  {'':12} → {visible(finding.do)}"))
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in found]))
-    elif not stack:
+    elif "stack" not in todo and not stack:
         console.print("No stack runs here: `memsluice stack up` starts one; `memsluice demo` needs none.")
     if any(finding.state is checks.State.FAIL for finding in found):
         raise typer.Exit(EXIT_FAIL)

@@ -214,6 +214,9 @@ def _ask(console: Console, command: "Command", file: Path | None, kids: list[str
     what = f"put {file} in force" if file else "end the own policy"
     who = "every tenant" if command.tenant == "*" else command.tenant
     console.print(_shown(f"To be signed: {what} for {who}; digest {command.digest}"))
+    if command.policy is not None:
+        named = policies.parse(command.policy).of(command.tenant).digest
+        console.print(_shown(f"verdicts and `policy check` will call it {named}"))
     console.print(_shown(f"by {' and '.join(kids)}"))
     if not yes and not typer.confirm("Sign and publish?"):
         raise typer.Abort

@@ -71,7 +71,7 @@ def _labels(console: Console, found: "Evaluation") -> None:
         ),
         (found.lost, "more are of writes that the sealed log no longer holds (or outside of the time asked for)"),
         (found.unscreened, "more have no score under the candidate: contained, refused, or nothing to compare with"),
-        (found.labels.unplaced, "more are of verdicts too old to name their write"),
+        (found.labels.unplaced, "more name no held write: what look back took out, or verdicts too old to tell"),
         (found.labels.left_out, "more were too many for one look"),
         (found.labels.unverified, "records of the audit do not verify under this home's keys"),
     ):
@@ -88,8 +88,8 @@ def _curve(console: Console, found: "Evaluation") -> None:
     if not good or not bad:
         console.print("No curve: it takes at least one release and one rejection.")
         return
-    if len(found.detectors) > 1:
-        console.print("No curve: these tenants have different detectors, whose scores have no common scale; --tenant.")
+    if len(found.scales) > 1:
+        console.print("No curve: these tenants' detectors have no common scale; choose one by --tenant.")
         return
     estimate = area(good, bad)
     low, high = interval(estimate, len(good), len(bad))
@@ -114,8 +114,8 @@ def _some(curve: "list[Point]") -> "list[Point]":
 
 
 def _budgets(console: Console, found: "Evaluation") -> None:
-    if "memsad" in found.detectors:
-        console.print("MEMSAD has no budget: its threshold is mu + kappa x sigma, and every row below is that one.")
+    if not found.budgeted:
+        console.print("By mean and deviation there is no budget: the line is mu + kappa x sigma in every row below.")
     table = Table("alpha", "good held", "bad passed", "the detector holds", box=None, pad_edge=False)
     for cost in found.costs():
         table.add_row(

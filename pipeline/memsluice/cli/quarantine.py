@@ -36,6 +36,8 @@ from memsluice.clock import wall_ms
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Held writes: see why, release or reject them.")
 EXIT_REFUSED, EXIT_NO_ANSWER = 2, 3
 LISTED_MAX = 100
+RECENTLY = "24h"
+"""How far back a list looks for what look back took out, unless it is told: an audit is long, a list is quick."""
 
 
 @app.command("list")
@@ -66,6 +68,7 @@ def list_(
         if found.seen:
             console.print(entries(found.seen[:limit], wall_ms()))
         sum_up(console, found, desk, limit)
+        tell_withdrawn(console, look_back(desk, tenant, since or RECENTLY), since or RECENTLY)
 
 
 @app.command()
@@ -103,7 +106,7 @@ def stats(tenant: Tenant = None, since: Since = None, as_json: Json = False, hom
             return
         console = Console(highlight=False)
         console.print(counts(told, wall_ms()))
-        tell_withdrawn(console, taken)
+        tell_withdrawn(console, taken, since)
         sum_up(console, found, desk, len(found.seen))
 
 

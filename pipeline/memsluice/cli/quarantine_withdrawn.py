@@ -9,6 +9,7 @@ from rich.text import Text
 
 from memsluice.cli.quarantine_desk import open_desk
 from memsluice.clock import wall_ms
+from memsluice.printable import visible
 
 if TYPE_CHECKING:
     from memsluice.provenance.withdrawn import Taken
@@ -28,11 +29,12 @@ def look_back(desk: "Desk", tenant: str | None, since: str | None) -> "Taken":
     return look(desk.audit, desk.keys.keyring(), tenant, since_ms, PARTITIONS)
 
 
-def tell_withdrawn(console: Console, taken: "Taken") -> None:
-    """Say how many are out, and how one gets one back; nothing where none are."""
+def tell_withdrawn(console: Console, taken: "Taken", since: str | None) -> None:
+    """Say how many are out, and how one sees them; nothing where none are."""
     if taken.waiting:
-        told = f"look back took out {taken.waiting} entries that had landed: memsluice quarantine list --withdrawn"
-        console.print(Text(told, "yellow"), soft_wrap=True)
+        entries = "entry" if taken.waiting == 1 else "entries"
+        told = f"look back took out {taken.waiting} {entries} that had landed" + (f" (since {since})" if since else "")
+        console.print(Text(f"{visible(told)}: memsluice quarantine list --withdrawn", "yellow"), soft_wrap=True)
 
 
 def list_withdrawn(tenant: str | None, since: str | None, limit: int, home: Path | None, *, as_json: bool) -> None:

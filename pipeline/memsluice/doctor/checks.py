@@ -107,6 +107,13 @@ def policies(home: Home) -> Iterator[Finding]:
         yield Finding("policy file", State.WARN, f"{remark.where}: {remark.text}", "memsluice policy check")
 
 
+def crashed(home: Home) -> Iterator[Finding]:
+    """Say of a home whose stack has left its report, and does not run, that it was not stopped by anybody."""
+    yield Finding(
+        "stack", State.FAIL, f"the stack of {home.path} does not run, and was not stopped", "memsluice stack up"
+    )
+
+
 def model() -> Iterator[Finding]:
     """Whether the encoder's weights are the published ones, by digest."""
     from memsluice.encoder.weights import MODEL_ID, find_weights

@@ -100,9 +100,9 @@ def _command(
     if ruling.entry is not None:
         draft.place, draft.about = ruling.place, ruling.entry
         draft.vector, draft.seen = ruling.entry.vector(), ruling.seen
-        before = draft.memsad
+        learned, remembered = draft.memsad, draft.memory
         draft.learn(rows, ruling.entry, ruling.decision, policy)
-        draft.add(memsad_state.fed(before, draft.memsad))
+        draft.add(detect.fed(remembered, draft.memory), memsad_state.fed(learned, draft.memsad))
     draft.add(*ruling.findings)  # last: what was done is the last thing that its verdict says
     return ruling.decision
 
@@ -119,10 +119,11 @@ def _seen(rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, dr
     elif isinstance(payload, Observation):
         sessions.observe(rows, payload, sealed.sketch, session, policy, context.now_ms)
     elif isinstance(payload, Recall):
-        sessions.recalled(rows, payload, session, policy, context.now_ms)
         if draft.vector is not None and not draft.findings and draft.memsad is not None:
             draft.memsad = draft.memsad.asked(rows, draft.vector, payload.id)
             detect.asked(draft, rows, payload, policy, context.now_ms)
+        # After look back: what just left taints the session that it was given to.
+        sessions.recalled(rows, payload, session, policy, context.now_ms)
         draft.add(sessions.read(rows, payload))
     return Decision.REJECT if draft.decision() is not Decision.ACCEPT else Decision.RECORD
 

@@ -60,7 +60,7 @@ def learn(draft: "Draft", rows: TenantRows, entry: Sealed, policy: Policy) -> No
     write, identity = entry.payload, entry.identity
     assert isinstance(write, Write)
     assert identity is not None
-    before, reviewed, seen = draft.memory, draft.seen is None, draft.seen
+    reviewed, seen = draft.seen is None, draft.seen
     if seen is None:  # a reviewer let it in
         seen = screen.look(
             draft.memory, _model(draft), write.content, draft.vector, session=write.session, agent=_agent(entry)
@@ -70,13 +70,17 @@ def learn(draft: "Draft", rows: TenantRows, entry: Sealed, policy: Policy) -> No
     vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
     owner = "" if reviewed or vouched else tag(write.principal)
     new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched, owner)
-    draft.memory = before.landed(rows, new, draft.vector, seen.values)
-    if reviewed:
-        draft.add(_fed(before, draft.memory, float(seen.values[G])))
+    draft.memory = draft.memory.landed(rows, new, draft.vector, seen.values)
 
 
-def _fed(before: Memory, after: Memory, score: float) -> Finding:
-    """Say what a reviewer's decision taught: the score, and the reference before and after, in all and as high."""
+def fed(before: Memory | None, after: Memory | None) -> Finding | None:
+    """Say what an order taught: the score, and the reference before and after, in all and as high; None: nothing."""
+    if before is None or after is None:
+        return None
+    last = [[entry.number for entry in memory.entries[-1:]] for memory in (before, after)]
+    if last[0] == last[1]:
+        return None
+    score = float(after.values[-1, G])
     sizes = [len(memory.entries) for memory in (before, after)]
     as_high = [count_at_least(memory.values[:, G], score) for memory in (before, after)]
     detail = {"score": score, "reference": sizes, "reference_max": after.entries_max, "at_least_as_high": as_high}

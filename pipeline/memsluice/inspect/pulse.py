@@ -168,6 +168,8 @@ class Pulse:
 
     def _count(self, tenant: Tenant, verdict: dict[str, Any], at_ms: int) -> None:
         decision = str(verdict["decision"])
+        if verdict.get("action") and decision == Decision.QUARANTINE:  # a replay that holds again holds no more
+            decision = str(Decision.RECORD)
         tenant.recent.add(at_ms)
         tenant.decisions[decision] += 1
         tenant.last_ms = at_ms

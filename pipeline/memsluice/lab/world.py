@@ -18,7 +18,7 @@ from memsluice.envelope.records import held_from_bytes
 from memsluice.envelope.seals import open_
 from memsluice.errors import StateError
 from memsluice.events.models import Action, AnyPayload, Observation, Origin, Zone
-from memsluice.events.names import VERDICT
+from memsluice.events.names import DECISION_HEADER, VERDICT, WITHDRAWS
 from memsluice.lab.cast import Signers
 from memsluice.producer import requests
 from memsluice.producer.build import Message, build, make, topic_of
@@ -49,7 +49,7 @@ class Heard:
         elif topic == QUARANTINE:
             sealed, verdict = held_from_bytes(keyring, tenant, value or b"")
             self.held.setdefault((tenant, verdict["event_id"]), sealed.decode())
-        elif topic == ACCEPTED:
+        elif topic == ACCEPTED and dict(headers).get(DECISION_HEADER) != WITHDRAWS:
             event_id = dict(headers).get(EVENT_ID) or b""
             self.accepted[tenant, event_id.decode()] = (value or b"").decode()
 

@@ -1,7 +1,8 @@
 """A candidate policy held against what reviewers decided: the detector's scores of labelled writes, and the budget.
 
-Scores are those that the candidate's detector gives when history runs through it again: with ``detector: default`` the
-evidence G, with ``memsad`` the distance of the score to its own threshold. Pure.
+Scores are those that the candidate's detector gives when history runs through it again, on the scale that its line is
+drawn on: the default detector's evidence G; MEMSAD's distance to its threshold, or where it is calibrated by ranks the
+score. Pure.
 """
 
 import math
@@ -9,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from memsluice.events.names import EventType
 from memsluice.gate.detector.screen import exceeds
 from memsluice.gate.policy import Policy
-from memsluice.gate.verdict import Decision
 from memsluice.rescreen.curve import area, interval, points
 from memsluice.rescreen.labels import Labels
 from memsluice.rescreen.rerun import Decided
@@ -19,41 +20,42 @@ from memsluice.rescreen.rerun import Decided
 ALPHAS = (0.002, 0.005, 0.01, 0.02, 0.05)
 FEW = 30
 """Labels of a kind below which the interval is the finding, and not the number in it."""
-WRITE = "memory.write.v1"
-UNSCREENED = ("limits", "monitor")
-"""Rules before the detector: what they contain or refuse, it never sees."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What the detector says of a write: its score, the conformal p-value (1 where there is none), the threshold."""
+    """What the detector says of a write: its score, on which scale, and whether the candidate's own line holds it.
 
+    ``p`` is the conformal p-value; None where the line is one of mean and deviation, which no budget moves.
+    """
+
+    scale: str
     value: float
-    p: float
-    threshold: float
+    p: float | None
+    beyond: bool
 
     def held(self, policy: Policy, alpha: float) -> bool:
-        """Whether the detector holds it at a budget; MEMSAD has none, so ``alpha`` changes nothing there."""
-        if policy.detector == "memsad":
-            return self.value > 0
-        return exceeds(self.value, self.p < alpha, policy.detect)
+        """Whether the detector holds it at a budget."""
+        if self.p is None:
+            return self.beyond
+        return exceeds(self.value, self.p < alpha, policy.detect) if self.scale == "evidence" else self.p < alpha
 
 
 def scored(verdict: Mapping[str, Any], policy: Policy) -> Scored | None:
     """Return a write's score by the policy's detector; None where it was not asked, or had nothing to compare with."""
-    firm = (Decision.CONTAIN, Decision.REJECT)
-    before = (f for f in verdict["findings"] if f["code"].split(".")[0] in UNSCREENED)
-    if verdict["decision"] == Decision.DUPLICATE or any(f["decision"] in firm for f in before):
-        return None
-    if policy.detector == "memsad":
-        score = verdict["score"]
-        if not score or score["score"] is None or score["threshold"] is None:
+    codes = {finding["code"] for finding in verdict["findings"]}
+    if policy.detector == "default":
+        usual = verdict.get("usual")
+        if usual is None:
             return None
-        return Scored(score["score"] - score["threshold"], 1.0, 0.0)
-    found = (f["detail"] for f in verdict["findings"] if f["code"] in ("detect.held", "detect.scored"))
-    told = next(found, None)  # no evidence at all leaves no finding
-    threshold = policy.detect.threshold
-    return Scored(0.0, 1.0, threshold) if told is None else Scored(told["score"], told["p"], threshold)
+        return Scored("evidence", usual["score"], usual["p"], "detect.held" in codes)
+    score = verdict["score"]
+    if not score or score["score"] is None:
+        return None
+    beyond = "memsad.above_threshold" in codes
+    if score.get("p") is not None:
+        return Scored("score", score["score"], score["p"], beyond)
+    return Scored("margin", score["score"] - score["threshold"], None, beyond)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,7 @@ class Evaluation:
 
     ``screened`` writes have a score; ``unscreened`` labelled ones have none under the candidate; ``appealed`` counts
     the scored labels whose writer asked for the review, good and bad. :meth:`lost` are labels whose write is no longer
-    in the log. Scores of the two detectors have no common scale: labels
-    with both (:attr:`detectors`) give no curve.
+    in the log. Labels whose scores have no common scale (:attr:`scales`) give no curve.
     """
 
     labels: Labels
@@ -87,7 +88,7 @@ class Evaluation:
 
     def take(self, one: Decided, policy: Policy) -> None:
         """Learn from one event, decided by the candidate's policy for its tenant."""
-        if one.now.type != WRITE:
+        if one.now.type != EventType.WRITE:
             return
         score, place = scored(one.verdict, policy), (one.now.tenant, int(one.verdict["offset"]))
         bad = self.labels.bad.get(place)
@@ -108,9 +109,14 @@ class Evaluation:
         return len(self.labels.bad) - self._met
 
     @property
-    def detectors(self) -> frozenset[str]:
-        """The detectors that scored the labelled writes."""
-        return frozenset(policy.detector for _, policy in (*self.good, *self.bad))
+    def scales(self) -> frozenset[str]:
+        """The scales that the labelled writes' scores are on."""
+        return frozenset(score.scale for score, _ in (*self.good, *self.bad))
+
+    @property
+    def budgeted(self) -> bool:
+        """Whether a budget moves the line of every labelled write."""
+        return all(score.p is not None for score, _ in (*self.good, *self.bad))
 
     def costs(self) -> list[Cost]:
         """Return what each budget costs."""
@@ -133,7 +139,7 @@ class Evaluation:
         """Return the evaluation as JSON values."""
         good, bad = self.values()
         curve = None
-        if good and bad and len(self.detectors) == 1:
+        if good and bad and len(self.scales) == 1:
             auroc = area(good, bad)
             curve = {
                 "auroc": auroc,
@@ -150,7 +156,7 @@ class Evaluation:
                 "good": len(good),
                 "bad": len(bad),
                 "appealed": {"good": self.appealed[0], "bad": self.appealed[1]},
-                "detectors": sorted(self.detectors),
+                "scales": sorted(self.scales),
                 "write_no_longer_in_the_log": self.lost,
                 "not_screened_by_the_candidate": self.unscreened,
                 "unplaced": self.labels.unplaced,

@@ -12,6 +12,7 @@ from memsluice.gate import policy as policies
 from memsluice.gate.policy import Policy, PolicySet
 from memsluice.gate.verdict import Decision
 from memsluice.inspect.answers import FollowedTopic
+from memsluice.inspect.life import taken_back
 from memsluice.policies.history import read_activation
 
 EARLY_MS = 600_000
@@ -47,7 +48,7 @@ class Told:
                 decision=str(verdict["decision"]),
                 zone=verdict["zone"],
                 reasons=tuple(sorted(verdict["reasons"])),
-                takes_back=tuple(sorted(gone["event_id"] for gone in verdict.get("takes_back", ()))),
+                takes_back=tuple(sorted(gone["event_id"] for gone in taken_back(verdict))),
                 policy=str(verdict["policy"]),
                 at_ms=int(verdict["decided_ms"]),
             )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from memsluice.events.names import EventType
 from memsluice.rescreen.history import Told
 from memsluice.rescreen.rerun import Decided, Part
 
@@ -60,7 +61,7 @@ class Report:
         self.compared += 1
         was, now, control = one.was, one.now, one.control
         for at, told in enumerate((was, now)):
-            if told.type == "memory.write.v1":
+            if told.type == EventType.WRITE:
                 self.reasons[at].update(told.reasons)
             self.shadowed[at] += told.shadowed
             self.taken_back[at] += len(told.takes_back)

@@ -24,7 +24,7 @@ from memsluice.envelope.seals import (
 )
 from memsluice.errors import SealError, StateError
 from memsluice.events.models import Command, Tier, Visibility, Write, Zone
-from memsluice.events.names import DECISION_HEADER, TARGET_HEADER, VERDICT
+from memsluice.events.names import DECISION_HEADER, TARGET_HEADER, VERDICT, WITHDRAWS
 from memsluice.gate.verdict import Decision
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Headers, Output
@@ -137,7 +137,7 @@ def _withdrawn(
         expires_ms=None,
         withdrawn=True,
     )
-    headers = (*common, (EVENT_ID, stored.event_id.encode()), (DECISION_HEADER, b"withdraw"))
+    headers = (*common, (EVENT_ID, stored.event_id.encode()), (DECISION_HEADER, WITHDRAWS))
     return Output(
         ACCEPTED, partition, tenant.encode(), withdrawal_to_bytes(keyring, verdict["seal_kid"], stored), headers
     )

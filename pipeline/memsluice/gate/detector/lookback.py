@@ -64,8 +64,10 @@ def look_back(
             continue
         evidence = weigh(now.values, memory, policy, without=at)
         now.values[G] = evidence.total
-        if not holds(evidence, policy) or holds(weigh(values, memory, policy, without=at), policy):
-            memory = memory.valued(rows, at, now.values)  # in the second case it is not the question that tells
+        if not holds(evidence, policy):
+            memory = memory.valued(rows, at, now.values)
+        elif holds(weigh(values, memory, policy, without=at), policy):
+            continue  # it is not the question that tells; as below
         elif len(moved) < allowed and not _quotes(memory, entry, question, text):
             moved.append(Moved(entry, evidence))
             memory = memory.gone(rows, at)

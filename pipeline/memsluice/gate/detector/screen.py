@@ -177,7 +177,7 @@ def weigh(
     def rarity(column: int, tail: float) -> float:
         hits = reference[:, column] >= values[column] - 1e-9
         out = int(QUARTER * seen)  # were all of those that are left out among the hits, would it be rare then?
-        if calibration.rarity(max(np.count_nonzero(hits) - out, 0), seen - out, tail, PRIOR_WEIGHT) <= RARE:
+        if calibration.rarity(max(int(np.count_nonzero(hits)) - out, 0), seen - out, tail, PRIOR_WEIGHT) <= RARE:
             return 0.0
         return max(calibration.rarity(*left(hits, owners), tail, PRIOR_WEIGHT) - RARE, 0.0)
 

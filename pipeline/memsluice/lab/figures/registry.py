@@ -248,6 +248,23 @@ _ALL = (
         "Share of the honest writes of users and agents in the conversation streams that lose their place in guidance "
         "through what their session saw alone, under influence taint; under session taint, the default, at most 3 %.",
     ),
+    Figure(
+        "decision_us",
+        "deciding:decision_us",
+        "<=",
+        300,
+        "µs",
+        "CPU time of a whole decision, encoder apart, at 1,000 kept questions and 1,000 entries of real streams: the "
+        "mean of writes or of recalls, whichever is dearer. A row has it at 10,000, where 600 are allowed.",
+    ),
+    Figure(
+        "recall_row_bytes",
+        "deciding:recall_row_bytes",
+        "<=",
+        2_048,
+        "bytes",
+        "Largest row, key included, that the default detector keeps of a past question, of all real streams.",
+    ),
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in _ALL}
 

@@ -25,6 +25,9 @@ from memsluice.gate.unicode import MARKS_MAX, controls, hidden, normalise
         ("vs\ufe0f\U000e0100", "vs"),
         ("e\u0301", "é"),
         ("مرحبا", "مرحبا"),
+        ("ign\u043er\u0435 \u0420aypal", "ignore paypal"),  # Cyrillic o, e and Er
+        ("\u043d\u0435\u0442, \u03b2-carotene, 5 \u00b5g", "\u043d\u0435\u0442, \u03b2-carotene, 5 \u03bcg"),
+        ("a\u0430\u0301\u0432", "a\u00e1b"),  # the accent goes with the letter that it stands on
         ("", ""),
     ],
 )
@@ -33,7 +36,7 @@ def test_normalised(written: str, read: str) -> None:
     assert normalise(written) == read
 
 
-@given(st.text(max_size=60))
+@given(st.text(max_size=60) | st.text("ab\u0430\u0432\u03b1\u03cc\u0301\u0345\u1dc4 ", max_size=12))
 @example("\u0345\u0301Ǆΐ")
 @example("\u1e9e\u0130\ufdfa")
 @example("\u115f\u1160\u3164")

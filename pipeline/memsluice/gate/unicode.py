@@ -35,6 +35,17 @@ def _class(ranges: tuple[tuple[int, int], ...]) -> str:
 _ONE = f"[{''.join(_class(ranges) for ranges in _INVISIBLE.values())}]"
 _FINDER = re.compile(_ONE)  # one class: an alternation of the seven is tried at every character and 20 times slower
 _REMOVED = re.compile(_ONE + "+")
+_ALIKE = {
+    "a": (0x430, 0x3B1), "b": (0x432, 0x3B2), "c": (0x441, 0x3F2), "d": (0x501,),
+    "e": (0x435, 0x3B5), "h": (0x4BB, 0x43D), "i": (0x456, 0x3B9), "j": (0x458,),
+    "k": (0x43A, 0x3BA), "l": (0x4CF,), "m": (0x43C,), "n": (0x3B7,),
+    "o": (0x43E, 0x3BF), "p": (0x440, 0x3C1), "q": (0x51B,), "r": (0x433,),
+    "s": (0x455,), "t": (0x442, 0x3C4), "u": (0x446, 0x3C5), "v": (0x475, 0x3BD),
+    "w": (0x461, 0x3C9), "x": (0x445, 0x3C7), "y": (0x443, 0x3B3),
+}  # fmt: skip
+"""Latin letters, and the Cyrillic and Greek small letters that look like them (UTS #39's confusables)."""
+_LATIN_FOR = {point: letter for letter, points in _ALIKE.items() for point in points}
+_WORD, _LATIN, _OTHER = re.compile(r"[\w\u0300-\u036f]+"), re.compile("[a-z]"), re.compile("[\u0370-\u052f]")
 _LONG_RUN = re.compile(f"[^\x00-\x7f]{{{MARKS_MAX + 1}}}")
 
 
@@ -42,8 +53,9 @@ def normalise(text: str) -> str:
     """Return ``text`` as patterns are matched on it: invisible characters removed, NFKC, casefolded, spaces collapsed.
 
     Linear in the length of ``text``; the result has at most 18 times as many characters (NFKC's own bound). Applying
-    it twice gives the same as once. Full-width, ligature and mathematical letters become plain ones; look-alikes of
-    other scripts stay what they are.
+    it twice gives the same as once. Full-width, ligature and mathematical letters become plain ones, and so do Cyrillic
+    and Greek look-alikes within a word that has Latin letters, too: no language spells like that. A word all of one
+    script stays what it is.
     """
     if text.isascii():
         return " ".join(_REMOVED.sub("", text).lower().split())
@@ -51,7 +63,15 @@ def normalise(text: str) -> str:
     folded = unicodedata.normalize("NFKC", seen).casefold()
     # Folding can undo composition and the reverse (UAX #31, NFKC_Casefold); once more settles both.
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", folded).casefold())
-    return " ".join(_REMOVED.sub("", folded).split())
+    folded = " ".join(_REMOVED.sub("", folded).split())
+    if not _OTHER.search(folded):
+        return folded
+    return unicodedata.normalize("NFKC", _WORD.sub(_one_script, folded))  # a Latin letter may take the mark behind it
+
+
+def _one_script(word: re.Match[str]) -> str:
+    mixed = _LATIN.search(word[0]) and _OTHER.search(word[0])
+    return word[0].translate(_LATIN_FOR) if mixed else word[0]
 
 
 def controls(text: str) -> tuple[tuple[str, int], ...]:

@@ -21,7 +21,7 @@ from memsluice.lab.figures.records import streams
 from memsluice.lab.figures.registry import Measured, Setting
 from memsluice.telemetry.tracing import ENDPOINTS
 
-ROUNDS = 3
+ROUNDS = 2
 """Of each pair of variants, both ways round."""
 NOBODY = "http://127.0.0.1:9"
 """Where no trace backend listens."""

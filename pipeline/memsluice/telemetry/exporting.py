@@ -4,7 +4,7 @@ The SDK bounds its queue but says nothing of what it drops, and its flush and sh
 takes (opentelemetry-python issue 4568). So the places in its queue are given out here.
 
 A stage tells of work that is over, several times an event. The SDK's live spans, which may be changed, locked and asked
-from anywhere until they end, cost it three times as much as what is exported: so such spans are made here, ended.
+from anywhere until they end, take three times as long to make: so such spans are made here, ended.
 """
 
 from collections.abc import Callable, Sequence

@@ -10,10 +10,10 @@ from tests.inspection.audit import SOON_MS, Gate, life_of
 from memsluice.events.names import TARGET_HEADER, EventType
 from memsluice.inspect.life import Kind, Standing
 from memsluice.inspect.show import render
+from memsluice.inspect.verdicts import read
 from memsluice.provenance import withdrawn
 from memsluice.provenance.ancestry import Index
 from memsluice.provenance.plan import CONTAIN, REMOVE, steps
-from memsluice.provenance.reading import read
 from memsluice.provenance.sources import parse
 from memsluice.provenance.spread import Spread
 from memsluice.words import words

@@ -148,7 +148,7 @@ def ordered(desk: "Desk", signed: "Sequence[Signed]", wait_s: float) -> dict[str
     """Publish commands and return the verdicts on them by their ids, those that came in time."""
     from memsluice.events.names import EVERYBODY
     from memsluice.inspect.answers import Bookmark, heard
-    from memsluice.provenance.reading import read
+    from memsluice.inspect.verdicts import read
     from memsluice.topics.names import PARTITIONS
 
     tenants = {one.command.tenant for one in signed}

@@ -1,5 +1,4 @@
-"""Restoring: a reviewer lets in again what a recall's look back took out. It is a release,
-and overrides what that does.
+"""Restoring: a reviewer lets in again what a recall's look back took out. It overrides what a release does.
 
 Look back is detection: it says nothing about where an entry came from. So what may release a held write may restore an
 entry, and what a release never overrides (taint, a protected key, a later write in its place) stops this too. The state

@@ -12,10 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.seals import open_
-from memsluice.errors import SealError
-from memsluice.events.names import VERDICT
-from memsluice.inspect.life import NEEDED
+from memsluice.inspect.verdicts import read
 from memsluice.stages.records import Record
 
 POINTS_MAX = 10_000
@@ -73,11 +70,8 @@ class History:
         self.read += 1
         if (record.key or b"") != self.tenant.encode():
             return
-        try:
-            verdict = open_(self.keyring, self.tenant, VERDICT, record.value or b"")
-        except SealError:
-            verdict = None
-        if not (isinstance(verdict, dict) and verdict.keys() >= NEEDED and verdict["tenant"] == self.tenant):
+        verdict = read(self.keyring, record)
+        if verdict is None:
             self.unverified += 1
             return
         place = (verdict["topic"], verdict["partition"])

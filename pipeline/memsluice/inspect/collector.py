@@ -8,10 +8,10 @@ import orjson
 
 from memsluice.envelope import dsse
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.seals import open_
-from memsluice.errors import InputError, SealError
-from memsluice.events.names import TARGET_HEADER, VERDICT
-from memsluice.inspect.life import ABOUT_IT, NEEDED, Attempt, Kind, Life, Successor, taken_back, target_of
+from memsluice.errors import InputError
+from memsluice.events.names import TARGET_HEADER
+from memsluice.inspect.life import ABOUT_IT, Attempt, Kind, Life, Successor, taken_back, target_of
+from memsluice.inspect.verdicts import read
 from memsluice.stages.headers import EVENT_ID
 from memsluice.stages.records import Record
 
@@ -53,22 +53,19 @@ class Collector:
         named = [(name, value) for name, value in record.headers if name in (EVENT_ID, TARGET_HEADER)]
         untold = all(name != EVENT_ID for name, _ in named)
         if untold or any(value in self._event_ids for _, value in named):
-            self._learn(tenant, record)
+            self._learn(record)
         elif any(owner == tenant for owner, _ in self._objects):
-            self._look_for_successor(tenant, record.value)
+            self._look_for_successor(tenant, record)
 
-    def _opened(self, tenant: str, value: bytes) -> dict[str, Any] | None:
-        try:
-            verdict = open_(self._keyring, tenant, VERDICT, value)
-        except SealError:
-            verdict = None
-        if not (isinstance(verdict, dict) and verdict.keys() >= NEEDED and verdict["tenant"] == tenant):
+    def _opened(self, record: Record) -> dict[str, Any] | None:
+        verdict = read(self._keyring, record)
+        if verdict is None:
             self.unverified += 1
             return None
         return verdict
 
-    def _learn(self, tenant: str, record: Record) -> None:
-        verdict = self._opened(tenant, record.value or b"")
+    def _learn(self, record: Record) -> None:
+        verdict = self._opened(record)
         if verdict is None:
             return
         wanted = self._event_ids.values()
@@ -111,16 +108,16 @@ class Collector:
             changing_nothing = (n for n in range(1, ATTEMPTS_MAX) if not life.attempts[n].places)
             del life.attempts[next(changing_nothing, 1)]
 
-    def _look_for_successor(self, tenant: str, value: bytes) -> None:
+    def _look_for_successor(self, tenant: str, record: Record) -> None:
         """Notice a later write to the same object. The cheap look comes first: most records are of other objects."""
         try:
-            payload = dsse.parse(orjson.loads(value)).payload
+            payload = dsse.parse(orjson.loads(record.value or b"")).payload
         except (InputError, orjson.JSONDecodeError):
             self.unverified += 1
             return
         if not any(owner == tenant and name.encode() in payload for owner, name in self._objects):
             return
-        verdict = self._opened(tenant, value)
+        verdict = self._opened(record)
         life = None if verdict is None else self._objects.get((tenant, str(verdict["object_id"])))
         if verdict is None or life is None or life.placing.verdict["object_id"] != verdict["object_id"]:
             return

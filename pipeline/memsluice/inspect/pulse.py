@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.seals import open_
-from memsluice.errors import SealError
 from memsluice.events.models import Action, Tier
-from memsluice.events.names import VERDICT, EventType
+from memsluice.events.names import EventType
 from memsluice.gate.sessions import RETURNED
 from memsluice.gate.verdict import Decision
-from memsluice.inspect.life import NEEDED, replayed
+from memsluice.inspect.life import replayed
+from memsluice.inspect.verdicts import read
 from memsluice.stages.records import Record
 from memsluice.telemetry.drift import Drift
 
@@ -140,11 +139,8 @@ class Pulse:
         """Learn from one record. What the gate did not sign is counted and says nothing."""
         self.read += 1
         name = (record.key or b"").decode("utf-8", "replace")
-        try:
-            verdict = open_(self._keys(), name, VERDICT, record.value or b"")
-        except SealError:
-            verdict = None
-        if not (isinstance(verdict, dict) and verdict.keys() >= NEEDED and verdict["tenant"] == name):
+        verdict = read(self._keys(), record)
+        if verdict is None:
             self.unverified += 1
             return
         place, at = (verdict["topic"], verdict["partition"]), (verdict["offset"], verdict["decided_ms"])

@@ -15,7 +15,8 @@ from memsluice.events.partition import partition_of
 from memsluice.gate.monitor import UNOPENED
 from memsluice.inspect.collect import AuditTopic
 from memsluice.inspect.life import taken_back, target_of
-from memsluice.provenance.reading import Entry, is_new_write, read
+from memsluice.inspect.verdicts import read
+from memsluice.provenance.reading import Entry, is_new_write
 
 EVENTS_MAX = 200_000
 """Writes, recalls and observations of one tenant that the index keeps: the first ones; ``left_out`` counts the rest."""

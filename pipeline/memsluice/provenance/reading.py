@@ -1,32 +1,17 @@
-"""Verdicts out of audit records, each only once its seal holds; and an entry as they tell of it. Pure."""
+"""An entry as the verdicts tell of it. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from memsluice.envelope.keys import Keyring
-from memsluice.envelope.seals import open_
-from memsluice.errors import SealError
-from memsluice.events.names import VERDICT, EventType
+from memsluice.events.names import EventType
 from memsluice.gate.verdict import Decision
-from memsluice.inspect.life import NEEDED, Standing, moves, standing
-from memsluice.stages.records import Record
+from memsluice.inspect.life import Standing, moves, standing
 
 KEPT = ("decision", "object_id", "zone", "visibility", "tier", "taint", "expires_ms", "withdraws", "action",
         "sealed_offset", "decided_ms")  # fmt: skip
 """Fields that are kept of the verdict that placed an entry last."""
 REVOKED = frozenset({"revocation.contained", "revocation.removed", "revocation.labelled", "revocation.held"})
-
-
-def read(keyring: Keyring, record: Record) -> dict[str, Any] | None:
-    """Return an audit record's verdict; None where its seal does not hold, or it is none."""
-    tenant = (record.key or b"").decode("utf-8", "replace")
-    try:
-        verdict = open_(keyring, tenant, VERDICT, record.value or b"")
-    except SealError:
-        return None
-    whole = isinstance(verdict, dict) and verdict.keys() >= NEEDED and verdict["tenant"] == tenant
-    return verdict if whole else None
 
 
 def is_new_write(verdict: Mapping[str, Any]) -> bool:

@@ -14,7 +14,8 @@ from memsluice.events.partition import partition_of
 from memsluice.gate.sessions import CAUSES_MAX
 from memsluice.inspect.collect import AuditTopic
 from memsluice.inspect.life import taken_back, target_of
-from memsluice.provenance.reading import Entry, is_new_write, read
+from memsluice.inspect.verdicts import read
+from memsluice.provenance.reading import Entry, is_new_write
 from memsluice.provenance.sources import Source
 
 REACHED_MAX = 50_000

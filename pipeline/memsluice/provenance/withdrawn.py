@@ -9,7 +9,7 @@ from memsluice.events.names import TARGET_HEADER
 from memsluice.events.partition import partition_of
 from memsluice.inspect.answers import FollowedTopic
 from memsluice.inspect.life import taken_back
-from memsluice.provenance.reading import read
+from memsluice.inspect.verdicts import read
 from memsluice.quarantine.entries import RESTORED
 
 WITHDRAWN_MAX = 10_000

@@ -7,10 +7,8 @@ keeps no verdict, since nothing is ever sent again.
 
 from typing import Any
 
-from memsluice.envelope.codec import row_dump, row_load
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.seals import Sealed
-from memsluice.gate.decide import Outcome
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import row_key
 from memsluice.stages.emit import Opened
@@ -51,15 +49,5 @@ class RehearsalStage(ScreenStage):
     ) -> list[Output]:
         return []
 
-    def _event_change(
-        self,
-        sealed: Sealed,
-        outcome: Outcome,
-        verdict: dict[str, Any],
-        rows: Rows,
-        now_ms: int,
-        lying: list[tuple[str, Any]],
-    ) -> RowChange:
-        change = super()._event_change(sealed, outcome, verdict, rows, now_ms, lying)
-        row = row_load(change.value or b"{}")
-        return RowChange(change.key, row_dump({name: row[name] for name in KEPT} | {"redo": []}))
+    def _kept(self, row: dict[str, Any]) -> dict[str, Any]:
+        return {name: row[name] for name in KEPT} | {"redo": []}

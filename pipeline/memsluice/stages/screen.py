@@ -187,7 +187,10 @@ class ScreenStage:
             "x": duplicates.expires_ms(now_ms),
         }
         row_id = duplicates.event_row_id(sealed, first=not known)
-        return RowChange(row_key(sealed.tenant, duplicates.KIND, row_id), codec.row_dump(row))
+        return RowChange(row_key(sealed.tenant, duplicates.KIND, row_id), codec.row_dump(self._kept(row)))
+
+    def _kept(self, row: dict[str, Any]) -> dict[str, Any]:
+        return row
 
     def _load(self, partition: int, tenant: str, rows: Rows, policy: Policy) -> MemsadState:
         key = (partition, tenant)

@@ -30,6 +30,8 @@ class Meters:
     def __init__(self, tenants_max: int = 0, now_ms: Clock = wall_ms) -> None:
         self.collectors = CollectorRegistry(auto_describe=True)
         self._metrics = {metric.name: _make(metric, self.collectors) for metric in registry.METRICS}
+        self._series: dict[tuple[str, ...], Any] = {}
+        """By name and labels what the library looks up by a lock and several conversions, a dozen times an event."""
         self._tenants_max = tenants_max
         self._tenants: set[str] = set()
         self._partitions: set[tuple[str, str, str]] = set()
@@ -69,23 +71,24 @@ class Meters:
         for labels in self._partitions - here:
             for metric in (registry.LAG, registry.COMMITTED):
                 self._metrics[metric.name].remove(*labels)
+                self._series.pop((metric.name, *labels), None)
         self._partitions = here
 
     def stage_call(self, stage: str, records: Sequence[Record], started_ns: int, ended_ns: int) -> None:
         """Count a call of a stage, its duration, and each record's latency since its append (Unix ns)."""
         self.observe(registry.STAGE_SECONDS, (ended_ns - started_ns) / 1e9, stage)
-        self.observe(registry.BATCH_RECORDS, len(records), stage)
         latency = self._of(registry.LATENCY_SECONDS, (stage,))
         for record in records:
             latency.observe(max(0.0, ended_ns / 1e9 - record.timestamp_ms / 1e3))
 
     def outputs(self, stage: str, results: Sequence[Sequence[Output]]) -> None:
         """Count what a batch stage made of its records."""
+        self.observe(registry.BATCH_RECORDS, len(results), stage)
         for outputs in results:
-            said = spans.of_outputs(outputs)
-            self.add(registry.RECORDS, stage, str(said[spans.OUTCOME]))
-            if said[spans.OUTCOME] == spans.DEAD:
-                reason = str(said[spans.ERROR_TYPE])
+            outcome = spans.outcome(outputs)
+            self.add(registry.RECORDS, stage, outcome)
+            if outcome == spans.DEAD:
+                reason = str(spans.of_outputs(outputs)[spans.ERROR_TYPE])
                 known = reason in registry.DEAD_LETTER_REASONS
                 self.add(registry.DEAD_LETTERS, stage, reason if known else registry.OTHER)
 
@@ -145,8 +148,12 @@ class Meters:
         return tenant
 
     def _of(self, metric: Metric, labels: tuple[str, ...]) -> Any:
-        found = self._metrics[metric.name]
-        return found.labels(*labels) if labels else found
+        found = self._series.get((metric.name, *labels))
+        if found is None:
+            found = self._metrics[metric.name]
+            found = found.labels(*labels) if labels else found
+            self._series[(metric.name, *labels)] = found
+        return found
 
 
 def _make(metric: Metric, collectors: CollectorRegistry) -> Any:

@@ -87,7 +87,12 @@ STAGE_SECONDS = Metric(
     known=_each(STAGES),
 )
 BATCH_RECORDS = Metric(
-    "batch_records", "histogram", "Records that one call of a stage was given.", ("stage",), SIZES, known=_each(STAGES)
+    "batch_records",
+    "histogram",
+    "Records that one call of a stage was given; screen is given one at a time.",
+    ("stage",),
+    SIZES,
+    known=_each(("seal", "land")),
 )
 LATENCY_SECONDS = Metric(
     "latency_seconds",

@@ -42,13 +42,13 @@ def provider(
     """
     if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or not any(map(os.environ.get, ENDPOINTS)):
         return None
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
 
+    from memsluice.telemetry.encoding import QuickExporter
     from memsluice.telemetry.exporting import BoundedSpans, Provider
 
     named = {"service.name": service, "service.instance.id": instance}
-    return Provider(BoundedSpans(OTLPSpanExporter(), _waiting_max(), lost), Resource.create(named))
+    return Provider(BoundedSpans(QuickExporter(), _waiting_max(), lost), Resource.create(named))
 
 
 def _waiting_max() -> int:

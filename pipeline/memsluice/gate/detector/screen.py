@@ -28,6 +28,7 @@ from memsluice.envelope.codec import Vector
 from memsluice.events.models import Write
 from memsluice.gate.calibration.base import Settings
 from memsluice.gate.calibration.chosen import strategy
+from memsluice.gate.calibration.conformal import at_least
 from memsluice.gate.detector import calibration
 from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import COLUMNS, C, G, Memory, Q, Question, R, U, Values, W, tag
@@ -175,7 +176,7 @@ def weigh(
     seen = len(reference)
 
     def rarity(column: int, tail: float) -> float:
-        hits = reference[:, column] >= values[column] - 1e-9
+        hits = at_least(reference[:, column], values[column])
         out = int(QUARTER * seen)  # were all of those that are left out among the hits, would it be rare then?
         if calibration.rarity(max(int(np.count_nonzero(hits)) - out, 0), seen - out, tail, PRIOR_WEIGHT) <= RARE:
             return 0.0

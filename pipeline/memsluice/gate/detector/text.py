@@ -1,8 +1,9 @@
 """A text as the detector reads it: words, stems, its units, whether it carries a question, how it repeats itself."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from zlib import crc32
 
@@ -51,7 +52,12 @@ def stem(word: str) -> str:
 
 def stems(found: list[str]) -> Stems:
     """Return the CRC-32 of each word's stem."""
-    return np.fromiter((crc32(stem(word).encode()) for word in found), np.uint32, len(found))
+    return np.array([_stem_hash(word) for word in found], np.uint32)
+
+
+@lru_cache(4_096)
+def _stem_hash(word: str) -> int:
+    return crc32(stem(word).encode())
 
 
 def units(text: str) -> list[str]:
@@ -85,9 +91,9 @@ def repetition(found: list[str]) -> float:
     if len(found) not in REPEATED_WORDS:
         return 0.0
     pairs = list(pairwise(found))
-    seen: dict[tuple[str, str], int] = {}
-    for pair in pairs:
-        seen[pair] = seen.get(pair, 0) + 1
+    seen = Counter(pairs)
+    if len(seen) == len(pairs):
+        return 0.0
     inside = set()
     for at, pair in enumerate(pairs):
         if seen[pair] > 1 and (len(pair[0]) > 3 or len(pair[1]) > 3):

@@ -47,7 +47,7 @@ class Side:
         return 1_000 * self.cpu_s / self.whole
 
     def __str__(self) -> str:
-        return f"{self.landed / self.seconds:.0f}/s, {self.cpu_ms:.2f} ms"
+        return f"{self.landed / self.seconds:.1f}/s, {self.cpu_ms:.2f} ms"
 
 
 @contextmanager

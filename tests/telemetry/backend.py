@@ -1,7 +1,6 @@
-"""A real trace backend, and a real collector before it: Jaeger, which is both, built from the Go module proxy.
+"""A real trace backend, Jaeger all-in-one, and a real OpenTelemetry Collector before it.
 
-go.mod and go.sum beside this file say what is built. Jaeger is a distribution of the OpenTelemetry Collector: the same
-binary is the one or the other by its configuration.
+Both are built from the Go module proxy by jaeger/go.mod and jaeger/go.sum.
 """
 
 import json
@@ -10,7 +9,7 @@ import socket
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -23,21 +22,30 @@ from memsluice.paths import cache_dir
 from memsluice.stack.ports import pick
 
 MODULE = Path(__file__).parent / "jaeger"
-PACKAGE = "github.com/jaegertracing/jaeger/cmd/jaeger"
-COLLECTOR = Path(__file__).parents[2] / "deploy" / "otel" / "collector.yaml"
+PACKAGES = {"jaeger": "github.com/jaegertracing/jaeger/cmd/all-in-one", "collector": "./collector"}
 VERSION = "v1.76.0"
+CONFIGURATION = Path(__file__).parents[2] / "deploy" / "otel" / "collector.yaml"
 HANG_S = 60.0
 """Guards against hangs only."""
+SERVERS = {
+    "otlp": "collector.otlp.http",
+    "query": "query.http-server",
+    "otlp-grpc": "collector.otlp.grpc",
+    "query-grpc": "query.grpc-server",
+    "collector": "collector.http-server",
+    "collector-grpc": "collector.grpc-server",
+    "admin": "admin.http",
+}
 
 
-def build() -> Path:
-    """Return the binary, built where the cache has none (minutes)."""
-    target = cache_dir() / f"jaeger-{VERSION}" / "collector"
+def build(name: str) -> Path:
+    """Return a binary, one of PACKAGES, built where the cache has none (minutes)."""
+    target = cache_dir() / f"jaeger-{VERSION}" / name
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=target.parent) as scratch:
-            made = Path(scratch) / "collector"
-            command = ["nice", "go", "build", "-trimpath", "-o", str(made), PACKAGE]
+            made = Path(scratch) / name
+            command = ["nice", "go", "build", "-trimpath", "-o", str(made), PACKAGES[name]]
             subprocess.run(command, cwd=MODULE, check=True, env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": ""})
             made.rename(target)
     return target
@@ -45,15 +53,19 @@ def build() -> Path:
 
 @dataclass(frozen=True)
 class Backend:
-    """A running Jaeger. ``endpoint`` is what OTEL_EXPORTER_OTLP_ENDPOINT has to be."""
+    """A running Jaeger."""
 
-    endpoint: str
-    query: str
+    ports: dict[str, int]
+
+    @property
+    def endpoint(self) -> str:
+        """What OTEL_EXPORTER_OTLP_ENDPOINT has to be."""
+        return f"http://127.0.0.1:{self.ports['otlp']}"
 
     def spans(self, trace_id: str) -> list[dict[str, Any]]:
         """Return a trace's spans as the query API has them, with their tags as a mapping."""
         try:
-            with urllib.request.urlopen(f"{self.query}/api/traces/{trace_id}", timeout=10) as answer:  # noqa: S310
+            with urllib.request.urlopen(f"{self._query}/api/traces/{trace_id}", timeout=10) as answer:  # noqa: S310
                 (trace,) = json.loads(answer.read())["data"]
         except urllib.error.HTTPError as error:
             if error.code != HTTPStatus.NOT_FOUND:
@@ -64,10 +76,14 @@ class Backend:
             span["said"] = {tag["key"]: tag["value"] for tag in span["tags"]}
         return found
 
+    @property
+    def _query(self) -> str:
+        return f"http://127.0.0.1:{self.ports['query']}"
+
     def ready(self) -> bool:
         """Say whether the query API answers."""
         try:
-            with urllib.request.urlopen(f"{self.query}/api/services", timeout=5) as answer:  # noqa: S310
+            with urllib.request.urlopen(f"{self._query}/api/services", timeout=5) as answer:  # noqa: S310
                 return bool(answer.status == 200)
         except OSError:
             return False
@@ -85,27 +101,28 @@ def until(done: Callable[[], Any], what: str) -> Any:
 @contextmanager
 def running() -> Iterator[Backend]:
     """Give a Jaeger on free loopback ports, with an empty memory."""
-    ports = pick(("OTLP", "QUERY", "QUERY_GRPC"), {})
-    found = Backend(f"http://127.0.0.1:{ports['OTLP']}", f"http://127.0.0.1:{ports['QUERY']}")
-    with _process(MODULE / "backend.yaml", {name: str(port) for name, port in ports.items()}):
-        until(found.ready, "Jaeger answers")
-        yield found
+    ports = pick(tuple(SERVERS), {})
+    options = [f"--{option}.host-port=127.0.0.1:{ports[name]}" for name, option in SERVERS.items()]
+    with _process([str(build("jaeger")), *options, "--memory.max-traces=1000", "--log-level=error"], {}):
+        backend = Backend(ports)
+        until(backend.ready, "Jaeger answers")
+        yield backend
 
 
 @contextmanager
 def collector(to: str, decision_wait: str) -> Iterator[str]:
     """Give the endpoint of a collector with the configuration that is shipped, which sends on to ``to``."""
-    (port,) = pick(("OTLP",), {}).values()
+    (port,) = pick(("otlp",), {}).values()
     named = {"OTLP_LISTEN": f"127.0.0.1:{port}", "TRACE_BACKEND": to, "DECISION_WAIT": decision_wait}
-    with _process(COLLECTOR, named):
+    with _process([str(build("collector")), "--config", str(CONFIGURATION)], named):
         until(lambda: _listens(port), "the collector listens")
         yield f"http://127.0.0.1:{port}"
 
 
 @contextmanager
-def _process(config: Path, named: Mapping[str, str]) -> Iterator[None]:
+def _process(command: list[str], named: dict[str, str]) -> Iterator[None]:
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen([str(build()), "--config", str(config)], env={**os.environ, **named}, **quiet)  # type: ignore[call-overload]
+    process = subprocess.Popen(command, env={**os.environ, **named}, **quiet)  # type: ignore[call-overload]
     try:
         yield
     finally:

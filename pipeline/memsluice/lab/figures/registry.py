@@ -79,8 +79,8 @@ _ALL = (
         ">=",
         5,
         "x",
-        "CPU time of a plain NumPy transcription of seed 000's Algorithm 1, which is given mu and sigma, over ours, for "
-        "the same scores and verdicts of every write of the real streams, in one run, taking turns.",
+        "CPU time of a plain NumPy transcription of seed 000's Algorithm 1, given mu and sigma, over ours, for the "
+        "same scores and verdicts of every write of the real streams, in one run, taking turns.",
     ),
     Figure(
         "calibration_kib",

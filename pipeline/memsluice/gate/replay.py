@@ -65,7 +65,7 @@ def _overtaken(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at
     assert again.tau is not None
     if not again.lands(policy):
         return None
-    where = place(carried.payload, again.tau, again.decision(), policy, at.now_ms)
+    where = place(carried.payload, again.tau, again.landing(), policy, at.now_ms)
     return newer(rows, where, carried.payload.id, held.row["offset"])
 
 
@@ -122,7 +122,7 @@ def _carried_out(
     label = {"taint": tau.taint, "causes": list(tau.causes), "tier": int(tau.tier)}
     if again.lands(policy):
         where = place(carried.payload, tau, again.landing(), policy, at.now_ms)
-        keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms)
+        keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms, held.row.get("lifted"))
         review.close(rows, held, "released", command, policy, at.now_ms)
     elif decision is Decision.REJECT:
         review.close(rows, held, "rejected", command, policy, at.now_ms)

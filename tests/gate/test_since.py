@@ -64,6 +64,19 @@ def test_a_grandparent_that_was_taken_back_counts(action: str) -> None:
     assert causes(outcome) == ["parent:e0"]
 
 
+def test_a_replay_lands_no_more_than_a_release_would() -> None:
+    """What fell farther up taints what is decided again: it lands as data, whatever detection says by now."""
+    shop = Shop()
+    above = accepted(shop, parents=(accepted(shop),))
+    event_id = held(shop, above)
+    shop.order("revoke", "e0")
+    off = shop.policy.instructions.model_copy(update={"enabled": False})
+    shop.policy = shop.policy.model_copy(update={"instructions": off})
+    verdict = shop.order("replay", event_id, carried=shop.written[event_id]).verdict
+    assert (verdict.decision, verdict.taint_causes) == (Decision.CONTAIN, ("parent:e0",))
+    assert shop.lies(event_id) == [("external", "principal")]
+
+
 def test_a_revoked_parent_that_is_over_still_counts() -> None:
     """Contained, its row ends after a week; its child lives for a month. A write that named it would be tainted, so the
     child is not shared; nor is it once somebody writes a clean entry under the name that was free again."""

@@ -100,6 +100,15 @@ def test_both_sides_ask_all_ancestors_anew(away: str, action: str) -> None:
     assert said == "reject"
 
 
+def test_both_sides_replay_what_fell_into_the_other_zone() -> None:
+    """A replay lands no more in guidance than a release would."""
+    pair = Pair(hold_contained=False)
+    for one in (note("a"), note("b", "a"), note("c", "b", suspect=True), order(1, "revoke", "a"),
+                order(2, "replay", "c")):  # fmt: skip
+        assert not pair.step(one)
+    assert (pair.verdict["decision"], pair.verdict["taint"]) == ("contain", True)
+
+
 def test_both_sides_take_a_forgotten_parent_for_a_tainted_one() -> None:
     """Contained and over after a week: its child, which lives for a month, is not shared."""
     *_, said = decided(note("a"), note("b", "a"), order(1, "revoke", "a"), Wait(8 * DAY_MS), order(2, "promote", "b"))

@@ -16,6 +16,7 @@ from memsluice.lab.model.rules import (
     HOLD,
     RECORD,
     REJECT,
+    UNKNOWN,
     Verdict,
     ancestors,
     decide,
@@ -160,6 +161,8 @@ def _release(state: State, held: Held) -> Verdict:
 def _replay(state: State, held: Held) -> Verdict:
     """A replay judges anew; taint never falls, unless it was lifted: what tainted then and what taints now both do."""
     deps = [] if held.lifted else ancestors(state, held.write)
+    if not held.lifted and fell(state, held.write, held.number):
+        deps.append(UNKNOWN)
     tau = held.label if held.lifted else label(held.write, [*deps, held.label])
     decision = decide(state, held.write, judge(state, held.write, tau, lifted=held.lifted), doubtful=held.doubtful)
     if decision in (ACCEPT, CONTAIN):

@@ -82,14 +82,14 @@ def test_no_promotion_clears_taint(taint: str) -> None:
 
 def test_nothing_is_shared_whose_parent_was_revoked_since() -> None:
     """A clean entry of a parent that was taken back meanwhile: its own row does not know, the promotion asks."""
-    for action in ("revoke", "withdraw"):
+    for action, cause in (("revoke", "parent"), ("withdraw", "not_landed")):
         shop = Shop()
         parent = accepted(shop)
         child = accepted(shop, parents=(parent,))
         shop.order(action, parent)
         outcome = shop.order("promote", child)
         assert refused(outcome) == "monitor.rule_7_tainted"
-        assert outcome.verdict.findings[0].detail["causes"] == [f"revoked:{parent}"]
+        assert outcome.verdict.findings[0].detail["causes"] == [f"{cause}:{parent}"]
 
 
 def test_an_untrusted_authoriser_promotes_nothing() -> None:

@@ -12,7 +12,7 @@ from memsluice.events.models import Zone
 from memsluice.events.names import EventType
 from memsluice.gate.decide import Outcome
 from memsluice.gate.detector.memory import Memory
-from memsluice.gate.policy import Policy, default
+from memsluice.gate.policy import InstructionsPolicy, Policy, default
 from memsluice.gate.verdict import Decision
 
 
@@ -151,6 +151,20 @@ def test_shadow_mode_lands_what_is_replayed() -> None:
     verdict = replay(core, entry).verdict
     assert (verdict.decision, verdict.zone) == (Decision.QUARANTINE, Zone.GUIDANCE)
     assert row(core)["state"] == "released"
+
+
+def test_shadow_mode_puts_no_older_write_in_the_place_of_a_later_one() -> None:
+    """Tainted, it lands as data: it is there that a later write of its key must not lie, whatever else held it."""
+    core = Core()
+    core.policy = core.policy.model_copy(update={"instructions": InstructionsPolicy(hold_contained=True)})
+    core.write("web")
+    entry = held(core, parents=("e0",), key="deposit")
+    newer = core.write("web", key="deposit", content="The deposit is two hundred euros.").verdict
+    assert newer.zone is Zone.EXTERNAL
+    relaxed(core, mode="shadow")
+    verdict = replay(core, entry).verdict
+    assert (verdict.reasons, verdict.object_id) == (("placing.newer",), None)
+    assert verdict.findings[-1].detail == {"by": newer.event_id}
 
 
 @pytest.mark.parametrize(

@@ -107,13 +107,14 @@ class Interleaving(RuleBasedStateMachine):
     @rule(
         event=writes,
         action=st.sampled_from(["promote", "declassify", "revoke", "withdraw", "renew"]),
+        by=st.sampled_from(["reviewer", "reviewer", "operator"]),
         approvals=st.integers(1, 2),
         digest=st.booleans(),
         stale=st.booleans(),
     )
-    def is_ordered(self, event: str, action: str, **command: Any) -> None:
+    def is_ordered(self, event: str, action: str, by: str, **command: Any) -> None:
         """A command about an entry, landed or held."""
-        self.do(Order(self.fresh(), "reviewer", action, event, **command))
+        self.do(Order(self.fresh(), by, action, event, **command))
 
     @rule(span=st.sampled_from([SHORT_MS, DAYS_MS, LONG_MS]))
     def waits(self, span: int) -> None:

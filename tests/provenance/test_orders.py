@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from tests.provenance.shop import Shop
 
 from memsluice.envelope.registry import Role
 from memsluice.errors import ConfigError
+from memsluice.events.models import Action
 from memsluice.keystore import issue_credential
+from memsluice.producer import requests
 from memsluice.topics.names import COMMANDS
 
 
@@ -37,6 +40,47 @@ def test_a_promoted_entry_is_recalled_by_everybody_and_by_its_owner_once(shop: S
     assert (recall(shop, "ana"), recall(shop, "ben")) == (["n1"], ["n1"])
     again = shop.command("promote", "n1", "--yes")
     assert (again.exit_code, "promotion.shared_before" in again.stdout) == (2, True)
+
+
+def test_what_is_to_be_signed_names_the_key_and_what_gives_way(shop: Shop) -> None:
+    """A key that nobody holds, one that an older entry holds, one that holds an operator's words, which do not."""
+    shop.note("n1", key="door")
+    told = " ".join(shop.command("promote", "n1", "--yes").stdout.split())
+    assert "key door replaces nothing" in told
+    shop.note("n2", key="door")
+    told = " ".join(shop.command("promote", "n2", "--yes").stdout.split())
+    assert "key door replaces n1, tier 3" in told
+    shop.note("words", source="operator", key="hall", visibility="shared")
+    shop.note("n3", key="hall")
+    refused = shop.command("promote", "n3", "--yes")
+    assert "replaces words, tier 1" in " ".join(refused.stdout.split())
+    assert (refused.exit_code, "placing.better" in refused.stdout) == (2, True)
+    shop.note("n4", source="web", key="door")
+    told = " ".join(shop.command("declassify", "n4", "--yes").stdout.split())
+    assert "replaces nothing" in told
+    assert "key" not in shop.command("promote", shop.note("n5")).stdout
+
+
+def test_what_an_operator_protected_goes_by_an_operators_key(shop: Shop) -> None:
+    """A reviewer's order is refused with the reason; with --kid an operator's is carried out, and the key is free."""
+    shop.note("n1", key="door")
+    where = {"visibility": "principal", "owner": "ana"}
+    late = datetime(2099, 1, 1, tzinfo=UTC)
+    kept = requests.command("p-1", datetime.now(UTC), "acme", Action.PROTECT, "door", late, parameters=where)
+    shop.publish("operator", kept)
+    refused = shop.command("revoke", "n1", "--remove", "--yes")
+    assert (refused.exit_code, "revocation.protected" in refused.stdout, shop.now("n1")) == (2, True, "guidance")
+    assert shop.command("revoke", "n1", "--remove", "--kid", "operator", "--yes").exit_code == 0
+    assert (shop.now("n1"), shop.now(shop.note("n2", key="door"))) == ("withdrawn", "guidance")
+
+
+def test_a_lifted_label_ends_a_revocation_in_the_lineage_too(shop: Shop) -> None:
+    """Contained, and declassified by two: the tree does not show it as a source of taint any more."""
+    shop.note("n1")
+    assert shop.command("revoke", "n1", "--contain", "--yes").exit_code == 0
+    assert json.loads(shop.command("lineage", "n1", "--json").stdout)["tainted"]
+    assert shop.command("declassify", "n1", "--yes").exit_code == 0
+    assert not json.loads(shop.command("lineage", "n1", "--json").stdout)["tainted"]
 
 
 def test_nothing_is_ordered_without_a_yes(shop: Shop) -> None:

@@ -73,4 +73,4 @@ def _show(console: Console, desk: "Desk", signed: "Signed") -> None:
         show(console, command, signed.kids, in_words(desk.audit, desk.keys.keyring(), command), None)
     else:
         case = of_command(desk, command)
-        show(console, command, signed.kids, changes(case, command.action), case.content)
+        show(console, command, signed.kids, changes(desk, case, command.action), case.content)

@@ -69,7 +69,7 @@ def give(
             parameters=parameters,
         )  # fmt: skip
         signed = sign(command, signers, wall_ms())
-        show(console, command, signed.kids, changes(case, action), case.content)
+        show(console, command, signed.kids, changes(desk, case, action), case.content)
         confirm(console, action, yes=yes)
         if propose is not None:
             signed.save(propose)
@@ -87,10 +87,28 @@ def _role(desk: "Desk", roles: "Sequence[Role]", tenant: str, kids: Sequence[str
     return next(here, roles[-1])
 
 
-def changes(case: "Case", action: "Action") -> dict[str, tuple[str, str]]:
-    """Return what a command changes about an entry, before and after, in words."""
+def changes(desk: "Desk", case: "Case", action: "Action") -> dict[str, tuple[str, str]]:
+    """Return what a command changes about an entry, before and after, in words; of a keyed one, what gives way."""
     before, after = case.before(), case.after(action)
-    return {name: (_ends(before[name]), _ends(after[name])) for name in before}
+    told = {name: (_ends(before[name]), _ends(after[name])) for name in before}
+    if case.key is not None:
+        told["key"] = (case.key, case.key)
+    target = case.target(action)
+    if target is not None:
+        there = _there(desk, case, target)
+        told["replaces"] = (there, there)
+    return told
+
+
+def _there(desk: "Desk", case: "Case", target: str) -> str:
+    """Return in words what lies in an object, that of the entry itself apart."""
+    from memsluice.provenance.slot import occupant
+    from memsluice.topics.names import PARTITIONS
+
+    found = occupant(desk.audit, desk.keys.keyring(), case.life.tenant, target, wall_ms(), PARTITIONS)
+    if found is None or found[0] == case.life.event_id:
+        return "nothing"
+    return f"{found[0]}, tier {found[1]}"
 
 
 def _ends(text: str) -> str:

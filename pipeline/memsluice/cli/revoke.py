@@ -45,7 +45,8 @@ def revoke(
     """Revoke an entry or a source with everything that descends from it: one signed command an entry.
 
     What would change is shown before anything is signed. A run that was stopped goes on when the same order is given
-    again. Exit code 2 where the gate refuses one, 3 where answers are missing, 4 where --max-entries left some.
+    again. What is protected, an operator alone takes out (--kid), and that ends the protection of its key. Exit code 2
+    where the gate refuses one, 3 where answers are missing, 4 where --max-entries left some.
     """
     from memsluice.envelope.registry import Role
     from memsluice.orders.desk import open_desk

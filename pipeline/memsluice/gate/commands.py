@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
-from memsluice.events.models import Action, Command, Visibility
+from memsluice.events.models import Action, Command
 from memsluice.events.names import EVERYBODY
 from memsluice.gate import (
     activation,
     declassification,
     dismissal,
-    monitor,
     promotion,
+    protection,
     renewal,
     replay,
     restoring,
@@ -24,8 +24,6 @@ from memsluice.gate.policy import Policy
 from memsluice.gate.review import At, Carried, Ruling, refused
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding
-
-SCOPES = {scope.value: scope for scope in Visibility}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +43,8 @@ COMMANDS = {
     Action.APPEAL: May((Role.PRODUCER, Role.USER_CHANNEL), 0),  # on the events topic, where nobody co-signs
     Action.PROMOTE: May((Role.OPERATOR, Role.REVIEWER)),
     Action.DECLASSIFY: May((Role.REVIEWER,), 2),
-    Action.REVOKE: May((Role.REVIEWER,)),
-    Action.WITHDRAW: May((Role.REVIEWER,)),
+    Action.REVOKE: May((Role.REVIEWER, Role.OPERATOR)),  # what is protected, an operator alone: revocation.py
+    Action.WITHDRAW: May((Role.REVIEWER, Role.OPERATOR)),
     Action.RENEW: May((Role.REVIEWER,)),
     Action.DISMISS: May((Role.REVIEWER,)),
 }
@@ -89,10 +87,10 @@ def decide(
         case Action.DECLASSIFY:
             return declassification.decide(rows, command, carried, policy, at, memsad, memory)
         case Action.REVOKE | Action.WITHDRAW:
-            return revocation.decide(rows, command, carried, policy, at)
+            return revocation.decide(rows, command, sealed.identity, carried, policy, at)
         case Action.RENEW:
             return renewal.decide(rows, command, carried, policy, at)
-    return _protect(rows, command)
+    return protection.decide(rows, command)
 
 
 def _permitted(sealed: Sealed, command: Command, at: At) -> Finding | None:
@@ -112,19 +110,3 @@ def _permitted(sealed: Sealed, command: Command, at: At) -> Finding | None:
     if may.approvals > 1 and command.action is not Action.ACTIVATE and len(sealed.approvers) < may.approvals:
         return Finding("commands.approvals", Decision.REJECT, {"needs": may.approvals, "has": len(sealed.approvers)})
     return None
-
-
-def _protect(rows: TenantRows, command: Command) -> Ruling:
-    """Set iota(k) = 1 for a key (seed 001, Rule 3). There is no command that unsets it."""
-    scope = SCOPES.get(command.parameters.get("visibility", Visibility.PRINCIPAL.value))
-    if scope is None:
-        return refused(Finding("commands.bad_parameter", Decision.REJECT, {"field": "parameters.visibility"}))
-    owner = command.parameters.get("owner", "")
-    if (scope is Visibility.SHARED) == bool(owner):  # else it would protect what nobody can write
-        return refused(Finding("commands.bad_parameter", Decision.REJECT, {"field": "parameters.owner"}))
-    namespace = command.parameters.get("namespace", "default")
-    row_id = monitor.protected_id(scope, owner, namespace, command.target)
-    if rows.get(monitor.PROTECTED, row_id) is not None:
-        return refused(Finding("commands.already_protected", Decision.REJECT))
-    rows.put(monitor.PROTECTED, row_id, {"by": command.id})
-    return Ruling((), Decision.RECORD)

@@ -7,6 +7,7 @@ Descendants that were labelled before stay so, and so does every session that sa
 """
 
 from dataclasses import replace
+from typing import Any
 
 from memsluice.envelope.records import Accepted
 from memsluice.events.models import Command, Tier, Write, Zone
@@ -59,15 +60,21 @@ def decide(
     against = (
         landed.immutable(rows, entry.admission, entry.admission.visibility)
         or placing.newer(rows, where, command.target, row["offset"])
+        or placing.better(rows, where, command.target, TIER)
         or (None if despite else _refusal(codes))
         or _limited(rows, command, policy, at)
     )
     if against is not None:
         return refused(against)
-    lifted = {"tier": int(TIER), "taint": False, "causes": [], "decision": Decision.ACCEPT.value, "lifted": command.id}
-    ruling = landed.move(rows, command, row, entry, where, at, "declassification.declassified", **lifted)
+    changes = {**_lifted(command), "decision": Decision.ACCEPT.value}
+    ruling = landed.move(rows, command, row, entry, where, at, "declassification.declassified", **changes)
     overridden = Finding("declassification.overridden", Decision.ACCEPT, {"codes": codes})
     return replace(ruling, findings=(overridden, *ruling.findings)) if codes else ruling
+
+
+def _lifted(command: Command) -> dict[str, Any]:
+    """Return what changes in a row: an earlier revocation counts no more, and a later one counts again."""
+    return {"tier": int(TIER), "taint": False, "causes": [], "lifted": command.id, "revoked": None}
 
 
 def _limited(rows: TenantRows, command: Command, policy: Policy, at: At) -> Finding | None:
@@ -82,7 +89,7 @@ def _held(rows: TenantRows, held: Held, command: Command, policy: Policy, at: At
     limited = _limited(rows, command, policy, at)
     if limited is not None:
         return refused(limited)
-    after = {**row, "taint": False, "causes": [], "tier": int(TIER), "lifted": command.id}
+    after = {**row, **_lifted(command)}
     rows.put(review.KIND, held.row_id, after)
     before = {"tier": row["tier"], "taint": row["taint"], "causes": row["causes"]}
     detail = {"before": before, "after": {name: after[name] for name in before}, "known": lineage is not None}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from memsluice.envelope.seals import Admission, Sealed
 from memsluice.events.models import Recall, Tier, Write, Zone
-from memsluice.gate import landed, placing, windows
+from memsluice.gate import landed, placing, protection, windows
 from memsluice.gate.calibration.conformal import count_at_least
 from memsluice.gate.detector import screen
 from memsluice.gate.detector.classifier import Classifier
@@ -101,13 +101,16 @@ def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_
         shadow = policy.mode == "shadow"
         allowed = 0 if shadow else max(policy.detect.look_back_per_day - used, 0)
         draft.memory, moved, flagged = look_back(
-            draft.memory, rows, question, draft.vector, policy.detect, allowed, partial(_vouched_for, rows)
-        )
+            draft.memory, rows, question, draft.vector, policy.detect, allowed, partial(_vouched_for, rows),
+            partial(_protected, rows),
+        )  # fmt: skip
         left = "detect.look_back_shadow" if shadow else "detect.look_back_budget"
+        fixed = [one for one in flagged if _protected(rows, one.entry.event_id)]
+        flagged = [one for one in flagged if not _protected(rows, one.entry.event_id)]
         for _ in moved:
             windows.add(rows, BUDGET, who, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
             _, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
-        for code, some in (("detect.looked_back", moved), (left, flagged)):
+        for code, some in (("detect.looked_back", moved), (left, flagged), ("detect.look_back_protected", fixed)):
             if some:
                 entries = [{"event": one.entry.event_id, **one.evidence.told()} for one in some]
                 draft.add(Finding(code, Decision.ACCEPT, {"entries": entries}))
@@ -120,6 +123,12 @@ def _vouched_for(rows: TenantRows, event_id: str) -> bool:
     """Whether somebody promoted the entry, lifted its label or renewed it since it landed."""
     row = rows.get(ENTRY, event_id)
     return row is not None and row.get("was") is not None
+
+
+def _protected(rows: TenantRows, event_id: str) -> bool:
+    """Whether an operator protected what the entry is: no question takes that out (Theorem 1, Part I)."""
+    row = rows.get(ENTRY, event_id)
+    return row is not None and protection.guards(rows, row["object"])
 
 
 def _taken_back(rows: TenantRows, event_id: str, recall_id: str) -> Withdrawal | None:

@@ -17,7 +17,6 @@ from memsluice.gate.monitor import Label
 from memsluice.gate.placing import Place
 from memsluice.gate.review import At, Carried, Ruling
 from memsluice.gate.rows import TenantRows
-from memsluice.gate.sessions import CAUSES_MAX
 from memsluice.gate.verdict import Decision, Finding, Withdrawal
 
 
@@ -47,12 +46,6 @@ def same(command: Command, row: Any, carried: Carried) -> Accepted | Finding:
     if named != (command.target, row["object"], row["version"], row["zone"], command.digest):
         return Finding("landed.other_record", Decision.REJECT, {"carried": True})
     return carried
-
-
-def revoked_parents(rows: TenantRows, parents: tuple[str, ...]) -> list[str]:
-    """Return which declared parents were revoked since an entry was written: its own row does not know of that."""
-    known = {parent: rows.get(ENTRY, parent) for parent in parents}
-    return [f"revoked:{parent}" for parent, row in known.items() if row is not None and row.get("revoked")][:CAUSES_MAX]
 
 
 def replaced(rows: TenantRows, command: Command, row: Any) -> Finding | None:

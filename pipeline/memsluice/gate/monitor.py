@@ -44,13 +44,10 @@ def label(
     causes: list[str] = []
     worst = int(identity.tier)
     for parent in write.parents:
-        entry = rows.get(ENTRY, parent)
-        if entry is None or not entry["landed"]:
-            causes.append(f"{'unknown' if entry is None else 'not_landed'}:{parent}")
-            worst = worst if entry is None else max(worst, entry["tier"])
-        elif entry["taint"]:
-            causes.append(f"parent:{parent}")
-            worst = max(worst, entry["tier"])
+        found = of_parent(rows, parent)
+        if found is not None:
+            causes.append(found[0])
+            worst = max(worst, found[1])
     if identity.channel == "agent":
         seen, worst_seen = sessions.watermark(rows, write.session, session, sketch, policy)
         causes += seen
@@ -60,6 +57,16 @@ def label(
     if causes:
         worst = max(worst, Tier.EXTERNAL_TOOL)  # nothing tainted is better than what a tool said (seed 002, table)
     return Label(bool(causes), tuple(causes[:CAUSES_MAX]), Tier(worst))
+
+
+def of_parent(rows: TenantRows, parent: str) -> tuple[str, int] | None:
+    """Return why a declared parent taints whatever names it now, and its tier (0: unknown); None where it is clean."""
+    entry = rows.get(ENTRY, parent)
+    if entry is None:
+        return f"unknown:{parent}", 0
+    if not entry["landed"]:
+        return f"not_landed:{parent}", entry["tier"]
+    return (f"parent:{parent}", entry["tier"]) if entry["taint"] else None
 
 
 def protected_id(visibility: Visibility, owner: str, namespace: str, key: str) -> str:

@@ -53,8 +53,12 @@ def keep_lineage(
     where: Place,
     version: int,
     expires_ms: int | None,
+    lifted: str | None = None,
 ) -> None:
-    """Put the row that tells later writes and recalls what an entry is: its tier, its taint, and whether it landed."""
+    """Put the row that tells later writes and recalls what an entry is: its tier, its taint, and whether it landed.
+
+    ``lifted`` is the command by which two reviewers lifted its label before it landed.
+    """
     assert isinstance(sealed.payload, Write)
     lineage = {
         "tier": int(tau.tier),
@@ -72,6 +76,10 @@ def keep_lineage(
         "causes": list(tau.causes),
         "x": expires_ms,
     }
+    if sealed.payload.parents:
+        lineage["parents"] = list(sealed.payload.parents)
+    if lifted:
+        lineage["lifted"] = lifted
     rows.put(ENTRY, sealed.payload.id, lineage)
     if sealed.payload.key is not None:
         hold_object(rows, where, sealed.payload.id, sealed.position.offset)
@@ -98,3 +106,18 @@ def newer(rows: TenantRows, where: Place, event_id: str, offset: int) -> Finding
     if held is None or held["event"] == event_id or held["offset"] < offset:
         return None
     return Finding("placing.newer", Decision.REJECT, {"by": held["event"]})
+
+
+def better(rows: TenantRows, where: Place, event_id: str, tier: int) -> Finding | None:
+    """Return a finding where what lies there comes from a better tier than what would go there.
+
+    A write replaces what its own writer may write. Who shares an entry or lifts its label is about that content, and is
+    no word on the other one: an operator's does not give way to it.
+    """
+    held = None if where.object_id is None else holder(rows, where.object_id)
+    if held is None or held["event"] == event_id:
+        return None
+    there = rows.get(ENTRY, held["event"])
+    if there is not None and there["tier"] >= tier:
+        return None
+    return Finding("placing.better", Decision.REJECT, {"by": held["event"]})

@@ -6,7 +6,7 @@ has one place to reach, and nobody loses sight of it, since everybody sees what 
 
 from memsluice.envelope.seals import Identity
 from memsluice.events.models import Command, Visibility, Zone
-from memsluice.gate import landed, monitor, placing, rates
+from memsluice.gate import landed, lineage, monitor, placing, rates
 from memsluice.gate.policy import Policy
 from memsluice.gate.review import At, Carried, Ruling, refused
 from memsluice.gate.rows import TenantRows
@@ -26,15 +26,16 @@ def decide(
     entry = landed.current(rows, command, row, carried)
     if isinstance(entry, Finding):
         return refused(entry)
-    gone = landed.revoked_parents(rows, entry.admission.parents)
-    if gone:
-        return refused(Finding("monitor.rule_7_tainted", Decision.REJECT, {"rule": 7, "causes": gone}))
+    fell = lineage.fallen(rows, row, entry.admission.parents)
+    if fell:
+        return refused(Finding("monitor.rule_7_tainted", Decision.REJECT, {"rule": 7, "causes": fell}))
     if entry.admission.visibility is Visibility.SHARED:
         return refused(Finding("promotion.shared_before", Decision.REJECT))
     where = landed.destination(entry.admission, Zone.GUIDANCE, Visibility.SHARED, row["x"])
     against = (
         landed.immutable(rows, entry.admission, entry.admission.visibility, Visibility.SHARED)
         or placing.newer(rows, where, command.target, row["offset"])
+        or placing.better(rows, where, command.target, row["tier"])
         or rates.check_command(rows, command.action, policy.commands.promotions_per_day, at.now_ms)
     )
     if against is not None:

@@ -1,7 +1,7 @@
 """Renewal on review: a person looked at an entry, and it holds for its tier's whole time once more (seed 002)."""
 
 from memsluice.events.models import Command, Tier, Zone
-from memsluice.gate import landed, ttl
+from memsluice.gate import landed, lineage, ttl
 from memsluice.gate.policy import Policy
 from memsluice.gate.review import At, Carried, Ruling, refused
 from memsluice.gate.rows import TenantRows
@@ -20,6 +20,9 @@ def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy,
     entry = landed.current(rows, command, row, carried)
     if isinstance(entry, Finding):
         return refused(entry)
+    fell = [] if row["taint"] else lineage.fallen(rows, row, entry.admission.parents)  # what is tainted is data anyway
+    if fell:
+        return refused(Finding("renewal.tainted", Decision.REJECT, {"causes": fell}))
     expires_ms = ttl.expires_ms(Tier(row["tier"]), policy, at.now_ms)
     if expires_ms is not None and expires_ms <= row["x"]:
         return refused(Finding("renewal.no_later", Decision.REJECT))

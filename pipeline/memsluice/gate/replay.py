@@ -9,7 +9,7 @@ from typing import Any
 
 from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Command, Tier, Write
-from memsluice.gate import limits, monitor, rates, review, sessions
+from memsluice.gate import limits, lineage, monitor, rates, review, sessions
 from memsluice.gate.detector.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.memsad_state import MemsadState
@@ -65,7 +65,7 @@ def _overtaken(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at
     assert again.tau is not None
     if not again.lands(policy):
         return None
-    where = place(carried.payload, again.tau, again.decision(), policy, at.now_ms)
+    where = place(carried.payload, again.tau, again.landing(), policy, at.now_ms)
     return newer(rows, where, carried.payload.id, held.row["offset"])
 
 
@@ -84,7 +84,7 @@ def _judged(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at: A
     session = sessions.load(rows, write.session) or sessions.Session(write.agent, write.principal)
     lifted = row.get("lifted") is not None  # by two reviewers, of this very content: that outlasts a replay
     now = monitor.label(rows, write, identity, session, policy, carried.sketch)
-    draft.tau = _held_with(row) if lifted else _never_less(row, now)
+    draft.tau = _held_with(row) if lifted else _never_less(row, now, lineage.fallen(rows, row, write.parents))
     draft.add(*monitor.check_write(rows, write, identity, draft.tau, policy, lifted=lifted))
     draft.add(*limits.check(write, policy))
     if draft.decision() is not Decision.REJECT:
@@ -98,12 +98,13 @@ def _held_with(row: Any) -> Label:
     return Label(row["taint"], tuple(row["causes"]), Tier(row["tier"]))
 
 
-def _never_less(row: object, now: Label) -> Label:
-    """Return a label that is as tainted as the one the write was held with, and as the one it would get now."""
+def _never_less(row: object, now: Label, fell: list[str]) -> Label:
+    """Return a label that is as tainted as the one the write was held with, as the one it would get now, and as what
+    fell among its ancestors since."""
     assert isinstance(row, dict)
-    causes = dict.fromkeys((*row["causes"], *now.causes))
-    tier = Tier(max(row["tier"], now.tier))
-    return Label(row["taint"] or now.taint, tuple(causes)[: sessions.CAUSES_MAX], tier)
+    causes = dict.fromkeys((*row["causes"], *now.causes, *fell))
+    tier = Tier(max(row["tier"], now.tier, Tier.EXTERNAL_TOOL if fell else Tier.OPERATOR))
+    return Label(row["taint"] or now.taint or bool(fell), tuple(causes)[: sessions.CAUSES_MAX], tier)
 
 
 def _carried_out(
@@ -122,7 +123,7 @@ def _carried_out(
     label = {"taint": tau.taint, "causes": list(tau.causes), "tier": int(tau.tier)}
     if again.lands(policy):
         where = place(carried.payload, tau, again.landing(), policy, at.now_ms)
-        keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms)
+        keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms, held.row.get("lifted"))
         review.close(rows, held, "released", command, policy, at.now_ms)
     elif decision is Decision.REJECT:
         review.close(rows, held, "rejected", command, policy, at.now_ms)

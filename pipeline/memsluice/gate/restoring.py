@@ -7,7 +7,7 @@ recall looks back on it again. What was made from it meanwhile keeps its label.
 """
 
 from memsluice.events.models import Command, Zone
-from memsluice.gate import landed, placing
+from memsluice.gate import landed, lineage, placing
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.placing import Place
 from memsluice.gate.review import OFFSET_PARAMETER, At, Carried, Ruling, refused
@@ -31,7 +31,7 @@ def decide(rows: TenantRows, command: Command, carried: Carried, at: At) -> Ruli
     entry = landed.same(command, was, carried)
     if isinstance(entry, Finding):
         return refused(entry)
-    causes = row["causes"] if row.get("revoked") else landed.revoked_parents(rows, entry.admission.parents)
+    causes = row["causes"] if row.get("revoked") else lineage.fallen(rows, row, entry.admission.parents)
     if causes:
         return refused(Finding("review.tainted", Decision.REJECT, {"causes": causes}))
     where = Place(name, Zone(row["zone"]), entry.admission.visibility, row["x"])

@@ -12,7 +12,7 @@ from typing import Any
 from memsluice.envelope.records import Accepted
 from memsluice.envelope.seals import Admission, Identity, Sealed
 from memsluice.events.models import Action, Command, Tier, Write
-from memsluice.gate import holding, monitor
+from memsluice.gate import holding, lineage, monitor
 from memsluice.gate.detector.screen import Seen
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.monitor import Label
@@ -182,6 +182,9 @@ def _release(rows: TenantRows, row: Any, command: Command, carried: Carried, pol
     assert isinstance(carried, Sealed)
     assert isinstance(carried.payload, Write)
     assert carried.identity is not None
+    fell = lineage.fallen(rows, row, carried.payload.parents)  # since it was held: its label does not know of that
+    if fell:
+        return refused(Finding("review.tainted", Decision.REJECT, {"causes": fell}))
     tau = Label(row["taint"], tuple(row["causes"]), Tier(row["tier"]))
     lifted = row.get("lifted") is not None
     found = monitor.check_write(rows, carried.payload, carried.identity, tau, policy, lifted=lifted)
@@ -192,7 +195,7 @@ def _release(rows: TenantRows, row: Any, command: Command, carried: Carried, pol
     later = newer(rows, where, command.target, row["offset"])
     if later is not None:  # it stays held: its key may be free again some day
         return refused(later)
-    keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms)
+    keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms, row.get("lifted"))
     overridden = [code for code in row["codes"] if code.split(".")[0] in OVERRIDDEN]
     released = Finding("review.released", Decision.ACCEPT, {"overridden": overridden})
     return Ruling((*found, released), decision, where, carried, tau)

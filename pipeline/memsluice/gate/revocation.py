@@ -1,13 +1,17 @@
 """Revocation: what landed is contained or removed, what is held is labelled, and a session is distrusted from now on.
 
 The lineage row stays behind, tainted or not landed, so whatever names the entry as a parent later is tainted. A removal
-carries nothing and finds its object by the row alone: it works when the content is nowhere else any more.
+carries nothing and finds its object by the row alone: it works when the content is nowhere else any more. What lies in
+guidance under a protected key, an operator alone takes out, and that ends the protection (:mod:`.protection`).
 """
 
+from dataclasses import replace
 from typing import Any
 
+from memsluice.envelope.registry import Role
+from memsluice.envelope.seals import Identity
 from memsluice.events.models import Action, Command, Tier, Zone
-from memsluice.gate import landed, placing, restoring, review, sessions, ttl
+from memsluice.gate import landed, placing, protection, restoring, review, sessions, ttl
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.monitor import Label
 from memsluice.gate.policy import Policy
@@ -21,7 +25,7 @@ SESSION = "session"
 """``parameters.of`` says that a revocation's target is a session, not an entry."""
 
 
-def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy, at: At) -> Ruling:
+def decide(rows: TenantRows, command: Command, by: Identity, carried: Carried, policy: Policy, at: At) -> Ruling:
     """Contain (revoke) or remove (withdraw) an entry, or taint a held one or a session, or say why not."""
     kind = command.parameters.get(OF_PARAMETER)
     if kind is not None:
@@ -36,9 +40,16 @@ def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy,
     row = landed.find(rows, command)
     if isinstance(row, Finding):
         return refused(row)
-    if command.action is Action.WITHDRAW:
-        return _removed(rows, command, row)
-    return _contained(rows, command, row, carried, policy, at)
+    guarded = protection.guards(rows, row["object"]) and not landed.overtaken(rows, command.target, row)
+    if guarded and by.role is not Role.OPERATOR:
+        return refused(Finding("revocation.protected", Decision.REJECT, {"rule": 3}))
+    out = command.action is Action.WITHDRAW
+    ruling = _removed(rows, command, row) if out else _contained(rows, command, row, carried, policy, at)
+    if not guarded or ruling.decision is Decision.REJECT:
+        return ruling
+    protection.end(rows, row["object"])
+    freed = Finding("revocation.unprotected", Decision.ACCEPT)
+    return replace(ruling, findings=(freed, *ruling.findings))
 
 
 def _session(rows: TenantRows, command: Command, policy: Policy, at: At) -> Ruling:

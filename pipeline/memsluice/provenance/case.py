@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from memsluice.envelope.records import Accepted, landing_from_bytes
+from memsluice.envelope.seals import Admission
 from memsluice.errors import ConfigError, SealError
-from memsluice.events.models import Action, Command, Tier
+from memsluice.events.models import Action, Command, Tier, Visibility, Zone
+from memsluice.gate.landed import destination
 from memsluice.inspect import collect
 from memsluice.inspect.life import Kind, Life, Standing
 from memsluice.orders.desk import Desk
@@ -16,6 +18,8 @@ from memsluice.quarantine.collect import look
 from memsluice.quarantine.filters import Filter
 from memsluice.topics.names import ACCEPTED, PARTITIONS, QUARANTINE
 
+PUTS = (Action.PROMOTE, Action.DECLASSIFY, Action.RELEASE)
+"""Commands that put an entry where another may lie."""
 LANDED = (Standing.GUIDANCE, Standing.EXTERNAL)
 ID_CHARS = 160
 
@@ -24,7 +28,8 @@ ID_CHARS = 160
 class Case:
     """``carried`` is what a command about it carries, "" where it is held: then only its label can change.
 
-    ``standing`` is WITHDRAWN where look back took it out: then it can be let in again.
+    ``standing`` is WITHDRAWN where look back took it out: then it can be let in again. ``admission`` is that of what
+    lies, or lay, there; None where it is held.
     """
 
     life: Life
@@ -33,6 +38,7 @@ class Case:
     digest: str
     key: str | None
     carried: str = ""
+    admission: Admission | None = None
 
     @property
     def place(self) -> Mapping[str, Any]:
@@ -66,6 +72,15 @@ class Case:
         }  # fmt: skip
         return {**self.before(), **changes.get(action, {})}
 
+    def target(self, action: Action) -> str | None:
+        """Return the object that a command would put a keyed entry into; None where it puts it into none."""
+        admission = self.admission
+        if admission is None or admission.key is None or action not in PUTS:
+            return None
+        scope = Visibility.SHARED if action is Action.PROMOTE else admission.visibility
+        zone = admission.zone if action is Action.RELEASE else Zone.GUIDANCE
+        return destination(admission, zone, scope, None).object_id
+
 
 def find(desk: Desk, event_id: str, tenant: str | None, *, withdrawn: bool = False) -> Case:
     """Return the one entry of an id, landed or held; or ``withdrawn``, by look back.
@@ -97,7 +112,9 @@ def of_command(desk: Desk, command: Command) -> Case:
     admission = landing.admission
     if admission.version != case.place["sealed_offset"] or admission.content_digest != command.digest:
         raise ConfigError("the entry is not the one any more that was proposed: look at it again, and propose anew")
-    return Case(case.life, case.standing, landing.content, admission.content_digest, admission.key, command.held)
+    return Case(
+        case.life, case.standing, landing.content, admission.content_digest, admission.key, command.held, admission
+    )
 
 
 def _case(desk: Desk, life: Life) -> Case:
@@ -126,7 +143,8 @@ def _landed(desk: Desk, life: Life, standing: Standing) -> Case:
     if not found:
         raise ConfigError(f"{ACCEPTED} has no record any more of {visible(life.event_id, ID_CHARS)}: it can be removed")
     text, accepted = found[life.event_id]
-    return Case(life, standing, accepted.content, accepted.admission.content_digest, accepted.admission.key, text)
+    admission = accepted.admission
+    return Case(life, standing, accepted.content, admission.content_digest, admission.key, text, admission)
 
 
 def _held(desk: Desk, life: Life) -> Case:

@@ -11,6 +11,7 @@ from memsluice.inspect.life import Standing, moves, standing
 KEPT = ("decision", "object_id", "zone", "visibility", "tier", "taint", "expires_ms", "withdraws", "action",
         "sealed_offset", "decided_ms")  # fmt: skip
 """Fields that are kept of the verdict that placed an entry last."""
+LIFTED = frozenset({"declassification.declassified", "declassification.lifted"})
 REVOKED = frozenset({"revocation.contained", "revocation.removed", "revocation.labelled", "revocation.held"})
 
 
@@ -65,7 +66,8 @@ class Entry:
         """Learn from the verdict on a command about it; one about another content under its id says nothing."""
         if verdict["content_digest"] != self.digest or verdict["sealed_offset"] <= self.placed["sealed_offset"]:
             return
-        self.revoked = self.revoked or any(finding["code"] in REVOKED for finding in verdict["findings"])
+        codes = {finding["code"] for finding in verdict["findings"]}
+        self.revoked = bool(codes & REVOKED) or (self.revoked and not codes & LIFTED)
         if moves(verdict):
             self.placed, self.replaced, self.looked_back = _slim(verdict), False, False
 

@@ -44,10 +44,12 @@ def look_back(
     policy: DetectPolicy,
     allowed: int,
     vouched: Callable[[str], bool] = lambda _: False,
+    protected: Callable[[str], bool] = lambda _: False,
 ) -> tuple[Memory, list[Moved], list[Moved]]:
     """Return the memory, what is to leave (at most ``allowed``), and what would have left beyond that.
 
-    ``vouched`` says of an event id whether somebody vouched for the entry since it landed.
+    ``vouched`` says of an event id whether somebody vouched for the entry since it landed; ``protected`` whether its
+    key is: it is reported among the last, and stays.
     """
     moved: list[Moved] = []
     flagged: list[Moved] = []
@@ -68,7 +70,7 @@ def look_back(
             memory = memory.valued(rows, at, now.values)
         elif holds(weigh(values, memory, policy, without=at), policy):
             continue  # it is not the question that tells; as below
-        elif len(moved) < allowed and not _quotes(memory, entry, question, text):
+        elif len(moved) < allowed and not (protected(entry.event_id) or _quotes(memory, entry, question, text)):
             moved.append(Moved(entry, evidence))
             memory = memory.gone(rows, at)
             left.append(place)

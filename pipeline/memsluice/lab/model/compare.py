@@ -34,7 +34,7 @@ class Pair:
         self.production = Staged(in_force) if staged else Decided(in_force)
         self.verdict: dict[str, Any] = {}
         self._cut: float | None = None
-        self._frozen: dict[tuple[Zone, Scope, str], str | None] = {}
+        self._frozen: dict[tuple[Zone, Scope, str], tuple[str, str] | None] = {}
         self._promoted: set[str] = set()
 
     def step(self, action: Action) -> str:
@@ -77,8 +77,8 @@ class Pair:
 
     def _theorem(self, event: Event, expected: rules.Verdict, before: int) -> str:
         """Theorem 1 of what production did. Part III at large is :meth:`visible`; here: what just landed."""
-        for (zone, scope, key), value in self._frozen.items():
-            if self._value(zone, scope, key) != value:
+        for (zone, scope, key), lay in self._frozen.items():
+            if self._lies(zone, scope, key) != lay:
                 return f"Part I: {key!r} in {scope} is immutable and changed"
         tainted = isinstance(event, Write) and (expected.taint or not event.tier.trusted)
         if tainted and self.production.guidance_changes != before:
@@ -100,19 +100,35 @@ class Pair:
         return f"visible to {who}: model {wanted}, gate {found}" if wanted != found else ""
 
     def _ordered(self, order: Order) -> None:
-        """Note what a command allows from now on. A reviewer's revocation is the one thing that moves the immutable."""
+        """Note what a command allows from now on."""
         if order.action == "promote":
             self._promoted.add(order.target)
         if order.action == "protect" and order.scope is not None:
-            self._frozen |= {(zone, order.scope, order.target): None for zone in Zone}
-        if order.action in ("protect", "revoke", "withdraw"):
-            self._frozen = {place: self._value(*place) for place in self._frozen}
+            places = [(zone, order.scope, order.target) for zone in Zone]
+            self._frozen |= {place: self._lies(*place) for place in places}
+        if order.action in ("revoke", "withdraw") and not order.session:
+            self._taken_out(order)
 
-    def _value(self, zone: Zone, scope: Scope, key: str) -> str | None:
+    def _taken_out(self, order: Order) -> None:
+        """Note where the target of a command lay that is there no more. Nothing else may differ by it, not even then.
+
+        What is followed goes by an operator's word alone, which ends the protection; what is data, by a reviewer's too.
+        """
+        for place, lay in list(self._frozen.items()):
+            zone, scope, key = place
+            if lay is None or lay[0] != order.target or self._lies(*place) is not None:
+                continue
+            if zone is Zone.EXTERNAL:
+                self._frozen[place] = None
+            elif order.by == "operator":
+                self._frozen = {one: was for one, was in self._frozen.items() if one[1:] != (scope, key)}
+
+    def _lies(self, zone: Zone, scope: Scope, key: str) -> tuple[str, str] | None:
+        """Return whose item lies under a key, and its value."""
         for item in self.production.shelf.values():
             place = (item.zone, Scope(item.visibility, item.owner, item.writer.namespace), item.writer.key)
             if place == (zone, scope, key):
-                return item.writer.value
+                return item.writer.id, item.writer.value
         return None
 
     def _stays(self, item: Shelved) -> bool:

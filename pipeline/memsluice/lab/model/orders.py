@@ -1,7 +1,8 @@
 """Commands of the design: who may give which, and what none of them overrides.
 
-PROMOTE is the paper's (Rules 6 and 7); declassification is what it left open. No command sets iota back, removes taint
-from what was made before, or lets in what its sender or its id casts doubt on.
+PROMOTE is the paper's (Rules 6 and 7); declassification is what it left open. No command changes what iota keeps: an
+operator may take it out, and iota ends with it. None removes taint from what was made before, or lets in what its
+sender or its id casts doubt on.
 """
 
 from collections.abc import Callable
@@ -15,9 +16,11 @@ from memsluice.lab.model.rules import (
     HOLD,
     RECORD,
     REJECT,
+    UNKNOWN,
     Verdict,
     ancestors,
     decide,
+    fell,
     immutable,
     judge,
     label,
@@ -34,8 +37,8 @@ WHO = {
     "replay": ("reviewer",),
     "promote": ("operator", "reviewer"),
     "declassify": ("reviewer",),
-    "revoke": ("reviewer",),
-    "withdraw": ("reviewer",),
+    "revoke": ("operator", "reviewer"),
+    "withdraw": ("operator", "reviewer"),
     "renew": ("reviewer",),
 }
 APPROVALS = {"declassify": 2}
@@ -67,11 +70,34 @@ def order(state: State, command: Order) -> Verdict:
         "withdraw": _withdraw,
         "renew": _renew,
     }
+    if command.action in ("revoke", "withdraw") and _guarded(state, known):
+        return _unprotected(state, command, known, about[command.action])
     return about[command.action](state, command, known)
 
 
+def _guarded(state: State, known: Known) -> bool:
+    """Whether it is m, in M, with iota(m) = 1. What is kept as data is none that anybody follows."""
+    assert known.slot is not None
+    zone, scope, *_ = known.slot
+    there = state.memory.get(known.slot)
+    lies = there is not None and there.event == known.event.id
+    return lies and zone is Zone.GUIDANCE and immutable(state, scope, known.event.key)
+
+
+def _unprotected(
+    state: State, command: Order, known: Known, take_out: Callable[[State, Order, Known], Verdict]
+) -> Verdict:
+    """Part I: nobody changes m. Who set iota(k) := 1 takes m out, and with m iota(k) ends."""
+    assert known.slot is not None
+    assert known.event.key is not None
+    done = take_out(state, command, known) if command.by == "operator" else REFUSED
+    if done.decision is not REJECT:
+        state.immutable.discard((known.slot[1], known.event.key))
+    return done
+
+
 def _protect(state: State, command: Order) -> Verdict:
-    """iota(k) := 1. No transition sets it back."""
+    """iota(k) := 1."""
     assert command.scope is not None
     if (command.scope, command.target) in state.immutable:
         return REFUSED
@@ -88,7 +114,7 @@ def _held(state: State, command: Order, held: Held) -> Verdict:
     if command.action == "declassify":
         if not held.label.tau and held.label.tier.trusted:
             return REFUSED
-        state.held[name] = replace(held, label=Belief(tau=False, tier=Tier.USER_OBSERVED), lifted=True)
+        state.held[name] = replace(held, label=Belief(tau=False, tier=Tier.USER_OBSERVED), lifted=True, revoked=False)
         return DONE
     if command.action == "revoke":
         return _distrust(state, held)
@@ -101,7 +127,7 @@ def _distrust(state: State, held: Held) -> Verdict:
     state.held[held.write.id] = replace(held, label=worse(held.label), lifted=False, revoked=True)
     known = state.lineage(held.write.id)
     if known is not None:
-        state.known[held.write.id] = replace(known, belief=worse(known.belief), revoked=True)
+        state.known[held.write.id] = replace(known, belief=worse(known.belief), revoked=True, lifted=False)
     return DONE
 
 
@@ -124,6 +150,8 @@ def _release(state: State, held: Held) -> Verdict:
     """A release overrides what detection found: never taint, never a doubt about sender or id, never iota."""
     if (held.label.tau and state.keeps("rule_7")) or held.doubtful:
         return REFUSED
+    if not held.lifted and fell(state, held.write, held.number):
+        return REFUSED
     decision = judge(state, held.write, held.label, lifted=held.lifted)
     if decision is REJECT or not _fits(state, held, held.label, decision):
         return REFUSED
@@ -133,6 +161,8 @@ def _release(state: State, held: Held) -> Verdict:
 def _replay(state: State, held: Held) -> Verdict:
     """A replay judges anew; taint never falls, unless it was lifted: what tainted then and what taints now both do."""
     deps = [] if held.lifted else ancestors(state, held.write)
+    if not held.lifted and fell(state, held.write, held.number):
+        deps.append(UNKNOWN)
     tau = held.label if held.lifted else label(held.write, [*deps, held.label])
     decision = decide(state, held.write, judge(state, held.write, tau, lifted=held.lifted), doubtful=held.doubtful)
     if decision in (ACCEPT, CONTAIN):
@@ -150,7 +180,7 @@ def _fits(state: State, held: Held, tau: Belief, decision: str) -> bool:
 
 def _settle(state: State, held: Held, tau: Belief, decision: str) -> Verdict:
     state.held[held.write.id] = replace(held, label=tau, open=False)
-    return land(state, held.write, tau, decision, held.number)
+    return land(state, held.write, tau, decision, held.number, lifted=held.lifted)
 
 
 def _item(state: State, command: Order, known: Known) -> Item | None:
@@ -165,6 +195,13 @@ def _room(state: State, slot: Slot, number: int) -> bool:
     """Whether what was written later does not lie there."""
     there = state.memory.get(slot)
     return there is None or not state.alive(there.until) or there.number <= number
+
+
+def _gives_way(state: State, slot: Slot, number: int, tier: Tier) -> bool:
+    """Whether there is room, and what lies there is of no better tier: who judges m has no word on another item."""
+    there = state.memory.get(slot)
+    better = there is not None and state.alive(there.until) and there.tier < tier
+    return _room(state, slot, number) and not better
 
 
 def _move(state: State, known: Known, slot: Slot, until: int | None, belief: Belief | None = None) -> Verdict:
@@ -190,11 +227,10 @@ def _promote(state: State, command: Order, known: Known) -> Verdict:
     item = _item(state, command, known)
     shared = Scope(Visibility.SHARED, "", scope.namespace)
     fixed = any(immutable(state, one, known.event.key) for one in (scope, shared))
-    parents = (state.lineage(parent) for parent in known.event.parents)
-    if any(parent is not None and parent.revoked for parent in parents):
-        return REFUSED  # an ancestor is distrusted since m was labelled
+    if not known.lifted and fell(state, known.event, known.number):
+        return REFUSED
     to = (Zone.GUIDANCE, shared, name, keyed)
-    if item is None or scope == shared or fixed or not _room(state, to, known.number):
+    if item is None or scope == shared or fixed or not _gives_way(state, to, known.number, item.tier):
         return REFUSED
     return _move(state, known, to, known.until)
 
@@ -212,9 +248,10 @@ def _declassify(state: State, command: Order, known: Known) -> Verdict:
         return REFUSED
     if known.event.suspect and not command.despite:
         return REFUSED
-    if not _room(state, to, known.number):
+    good = Belief(tau=False, tier=Tier.USER_OBSERVED)
+    if not _gives_way(state, to, known.number, good.tier):
         return REFUSED
-    return _move(state, known, to, lifetime(state, Tier.USER_OBSERVED), Belief(tau=False, tier=Tier.USER_OBSERVED))
+    return _move(state, replace(known, revoked=False, lifted=True), to, lifetime(state, good.tier), good)
 
 
 def _revoke(state: State, command: Order, known: Known) -> Verdict:
@@ -224,7 +261,7 @@ def _revoke(state: State, command: Order, known: Known) -> Verdict:
     belief = worse(known.belief)
     there = state.memory.get(known.slot)
     if there is None or there.event != command.target:
-        state.known[command.target] = replace(known, belief=belief, revoked=True)
+        state.known[command.target] = replace(known, belief=belief, revoked=True, lifted=False)
         return DONE
     if zone is Zone.EXTERNAL or _item(state, command, known) is None:
         return REFUSED
@@ -232,7 +269,7 @@ def _revoke(state: State, command: Order, known: Known) -> Verdict:
     if not _room(state, to, known.number):
         return _withdraw(state, command, known)
     ends = [until for until in (known.until, lifetime(state, belief.tier)) if until is not None]
-    return _move(state, replace(known, revoked=True), to, min(ends, default=None), belief)
+    return _move(state, replace(known, revoked=True, lifted=False), to, min(ends, default=None), belief)
 
 
 def _withdraw(state: State, command: Order, known: Known) -> Verdict:
@@ -241,7 +278,7 @@ def _withdraw(state: State, command: Order, known: Known) -> Verdict:
     there = state.memory.get(known.slot)
     if there is not None and there.event == command.target:
         del state.memory[known.slot]
-    state.known[command.target] = replace(known, slot=None, belief=worse(known.belief), revoked=True)
+    state.known[command.target] = replace(known, slot=None, belief=worse(known.belief), revoked=True, lifted=False)
     return DONE
 
 
@@ -252,5 +289,7 @@ def _renew(state: State, command: Order, known: Known) -> Verdict:
     if known.until is None or known.revoked or _item(state, command, known) is None:
         return REFUSED
     if until is not None and until <= known.until:
+        return REFUSED
+    if not known.belief.tau and not known.lifted and fell(state, known.event, known.number):
         return REFUSED
     return _move(state, known, known.slot, until)

@@ -99,6 +99,33 @@ def label(write: Write, deps: list[Belief]) -> Belief:
     return Belief(bool(tainted), max([write.tier, *([Tier.EXTERNAL_TOOL] if tainted else []), *tainted]))
 
 
+def fell(state: State, write: Write, number: int) -> bool:
+    """Rule 8 once more, after the label was given: whether an ancestor is tainted, or out of memory, by now.
+
+    A declared parent that is not known taints, as it does a WRITE; farther up, what is not known any more has no say.
+    Where two reviewers lifted a label, nobody asks what lies behind it. ``number`` is the write's place in the log: who
+    has an ancestor's name and came later is none.
+    """
+    waiting = [_before(state, parent, number) for parent in write.parents if state.keeps("rule_8")]
+    if None in waiting:
+        return True
+    asked = set()
+    while waiting:
+        known = waiting.pop()
+        if known is None or known.event.id in asked:
+            continue
+        if known.belief.tau or not known.landed:
+            return True
+        asked.add(known.event.id)
+        waiting += [] if known.lifted else [_before(state, up, known.number) for up in known.event.parents]
+    return False
+
+
+def _before(state: State, name: str, number: int) -> Known | None:
+    known = state.lineage(name)
+    return known if known is not None and known.number < number else None
+
+
 def _sigma(state: State, write: Write, tier: Tier) -> Scope:
     """Rule 9: nobody but an operator writes into sigma_shared; who asks for it gets the scope of the principal."""
     visibility = write.visibility
@@ -166,7 +193,7 @@ def slot_of(state: State, write: Write, tau: Belief, decision: str) -> Slot:
     return zone, _sigma(state, write, tau.tier), write.key if write.key is not None else write.id, write.key is not None
 
 
-def land(state: State, write: Write, tau: Belief, decision: str, number: int) -> Verdict:
+def land(state: State, write: Write, tau: Belief, decision: str, number: int, *, lifted: bool = False) -> Verdict:
     """Rule 2: M' = M[k -> (k, v, pi, tau, iota(k), sigma)]; what is contained goes to the other zone.
 
     An untrusted principal's item taints whoever reads it, whether or not something tainted it.
@@ -175,5 +202,5 @@ def land(state: State, write: Write, tau: Belief, decision: str, number: int) ->
     zone, sigma, *_ = slot
     state.memory[slot] = Item(write.id, write.value, write.actor.principal, tau.tier, tau.tau, until, number)
     belief = replace(tau, tau=tau.tau or not tau.tier.trusted)
-    state.known[write.id] = Known(belief, slot, until, write, number, landings=1)
+    state.known[write.id] = Known(belief, slot, until, write, number, landings=1, lifted=lifted)
     return Verdict(decision, tau.tier, tau.tau, zone, sigma.visibility, until)

@@ -40,7 +40,7 @@ class Known:
     """What is remembered of a write for those that name it as parent or were given it: b_m, and where m lies.
 
     ``slot`` is None where it did not land, or was taken out; ``number`` its write's place in the log; ``landings`` how
-    often it landed, by moves and renewals; ``revoked``: a reviewer took its good name.
+    often it landed, by moves and renewals; ``revoked``: its good name was taken; ``lifted``: two reviewers gave it one.
     """
 
     belief: Belief
@@ -50,6 +50,7 @@ class Known:
     number: int
     landings: int = 0
     revoked: bool = False
+    lifted: bool = False
 
     @property
     def landed(self) -> bool:

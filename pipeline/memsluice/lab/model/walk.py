@@ -143,7 +143,12 @@ class Walk:
     def _protect(self) -> Order:
         by = "operator" if self._chance.random() < 0.85 else "reviewer"
         late = self._chance.random() < 0.05
-        return Order(self._fresh(), by, "protect", self._chance.choice(KEYS), self._scope(), late=late)
+        lies = [slot for slot in self._state.memory if slot[3]]
+        if lies and self._chance.random() < 0.5:
+            _, scope, key, _ = self._chance.choice(lies)
+        else:
+            scope, key = self._scope(), self._chance.choice(KEYS)
+        return Order(self._fresh(), by, "protect", key, scope, late=late)
 
     def _review(self) -> Order:
         chance, waiting = self._chance, [name for name, held in self._state.held.items() if held.open]
@@ -163,7 +168,7 @@ class Walk:
             lies = [name for name in lies if self._state.known[name].belief.tau]
         fit = held if held and action in ("declassify", "revoke") and chance.random() < 0.3 else lies
         target = chance.choice(fit) if fit and chance.random() < 0.9 else self._some()
-        by = "reviewer" if chance.random() < 0.9 else "operator"
+        by = "reviewer" if chance.random() < (0.7 if action in ("revoke", "withdraw") else 0.9) else "operator"
         if action == "revoke" and chance.random() < 0.3:
             return Order(self._fresh(), by, action, chance.choice(ACTORS).session, session=True)
         return Order(

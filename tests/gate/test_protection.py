@@ -1,0 +1,97 @@
+"""What an operator protected: nothing changes it, and an operator alone takes it out (Theorem 1, Part I)."""
+
+import pytest
+from tests.gate.landed import Shop
+from tests.gate.looking import Looking
+from tests.gate.test_landed import accepted, contained, refused
+
+from memsluice.gate.verdict import Decision
+
+
+def protect(shop: Shop, key: str = "plan", **scope: str) -> Decision:
+    """Have an operator protect a key, Ana's own if nothing else is said."""
+    where = scope or {"visibility": "principal", "owner": "ana"}
+    return shop.order("protect", key, "operator", digest=None, carried=None, parameters=where).verdict.decision
+
+
+def test_look_back_reports_a_protected_entry_and_leaves_it() -> None:
+    """A question shows it in a new light: the verdict names it, the store keeps it, and its children stay clean."""
+    shop = Looking()
+    event_id = shop.passage(key="harbour")
+    assert protect(shop, "harbour") is Decision.RECORD
+    verdict = shop.ask().verdict
+    (told,) = [found for found in verdict.findings if found.code.startswith("detect.")]
+    assert (told.code, told.detail["entries"][0]["event"]) == ("detect.look_back_protected", event_id)
+    assert verdict.withdraws == ()
+    assert shop.lies(event_id) == [("guidance", "principal")]
+    assert not shop.write(parents=(event_id,)).verdict.taint
+
+
+def test_look_back_takes_out_what_is_protected_in_another_scope() -> None:
+    """Protection is of a key in one scope: Ben's key says nothing about Ana's."""
+    shop = Looking()
+    event_id = shop.passage(key="harbour")
+    protect(shop, "harbour", visibility="principal", owner="ben")
+    assert [gone.event_id for gone in shop.ask().verdict.withdraws] == [event_id]
+
+
+@pytest.mark.parametrize("action", ["revoke", "withdraw"])
+def test_a_reviewer_takes_out_nothing_that_is_protected_and_an_operator_does(action: str) -> None:
+    """Who set it ends it: the entry goes, the verdict says that its key is free, and it can be written and protected
+    anew."""
+    shop = Shop()
+    event_id = accepted(shop, key="plan")
+    protect(shop)
+    assert refused(shop.order(action, event_id)) == "revocation.protected"
+    assert shop.lies(event_id) == [("guidance", "principal")]
+    assert shop.write(key="plan").verdict.decision is Decision.REJECT
+    verdict = shop.order(action, event_id, "operator").verdict
+    done = {"revoke": "revocation.contained", "withdraw": "revocation.removed"}[action]
+    assert [found.code for found in verdict.findings] == ["revocation.unprotected", done]
+    assert ("guidance", "principal") not in shop.lies(event_id)
+    again = accepted(shop, key="plan")
+    assert protect(shop) is Decision.RECORD
+    assert refused(shop.order(action, again)) == "revocation.protected"
+
+
+def test_a_refused_order_of_an_operator_ends_no_protection() -> None:
+    """Another digest takes nothing out, so the key stays as it was."""
+    shop = Shop()
+    event_id = accepted(shop, key="plan")
+    protect(shop)
+    assert refused(shop.order("revoke", event_id, "operator", carried=None)) == "landed.other_record"
+    assert shop.write(key="plan").verdict.decision is Decision.REJECT
+    assert protect(shop) is Decision.REJECT
+
+
+def test_data_under_a_protected_key_and_what_was_replaced_go_by_a_reviewers_word() -> None:
+    """Nobody follows either: the protected entry stays, and so does its protection."""
+    shop = Shop()
+    first = accepted(shop, key="plan", content="Plan one.")
+    data = contained(shop, key="plan", content="A page's plan.")
+    last = accepted(shop, key="plan", content="Plan two.")
+    protect(shop)
+    for event_id, action in ((first, "revoke"), (first, "withdraw"), (data, "withdraw")):
+        verdict = shop.order(action, event_id).verdict
+        assert verdict.decision is Decision.RECORD
+        assert verdict.findings[0].code != "revocation.unprotected"
+    assert (shop.lies(data), shop.lies(last)) == ([], [("guidance", "principal")])
+    assert shop.write(key="plan").verdict.decision is Decision.REJECT
+
+
+# what a key's place holds gives way to what is as good, and not to less
+
+
+@pytest.mark.parametrize("action", ["promote", "declassify"])
+def test_no_command_puts_a_lesser_entry_in_the_place_of_a_better_one(action: str) -> None:
+    """An operator's words under a key are not overwritten by who shares a user's, or lifts a page's label."""
+    shop = Shop()
+    where = {"visibility": "shared"} if action == "promote" else {}
+    words = accepted(shop, "operator", key="plan", content="The plan of the house.", **where)
+    event_id = accepted(shop, key="plan", **{"principal": "ben", "session": "s2"}) if where else contained(
+        shop, key="plan"
+    )  # fmt: skip
+    outcome = shop.order(action, event_id)
+    assert refused(outcome) == "placing.better"
+    assert outcome.verdict.findings[0].detail == {"by": words}
+    assert ("guidance", "shared" if where else "principal") in shop.lies(words)

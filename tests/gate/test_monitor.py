@@ -186,6 +186,18 @@ def test_a_refused_observation_or_recall_still_taints_its_session() -> None:
         assert after.taint_causes == (f"unverified:{refused.verdict.event_id}",)
 
 
+def test_a_refused_event_taints_although_it_repeats_another() -> None:
+    """What could not be read of it is not in what is compared: a duplicate by its looks is none."""
+    core = Core()
+    core.observe("open", id="o1")
+    core.recall(id="r1", time="2026-05-28T20:26:40Z")
+    assert core.write("agent").verdict.decision is Decision.ACCEPT
+    again = core.see("reader", EventType.RECALL, problem="limit_exceeded", id="r1", question="Which train?",
+                     time="2026-05-28T20:26:40Z")  # fmt: skip
+    assert again.verdict.reasons == ("authenticity.limit_exceeded",)
+    assert core.write("agent").verdict.decision is Decision.CONTAIN
+
+
 def test_a_refused_opening_opens_nothing() -> None:
     """An opening that fails its checks leaves the session unopened, and its agent's writes contained."""
     core = Core()

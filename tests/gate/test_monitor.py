@@ -261,6 +261,20 @@ def test_a_session_is_kept_alive_by_use_at_the_shortest_retention_too() -> None:
     assert core.write("agent", append_ms=T0 + 72 * 3_600_000).verdict.decision is Decision.CONTAIN
 
 
+@pytest.mark.parametrize(("idle_hours", "decision"), [(12, Decision.CONTAIN), (12.1, Decision.ACCEPT)])
+def test_taint_ends_up_to_a_day_before_its_retention(idle_hours: float, decision: Decision) -> None:
+    """As the policy's field says: with one day, 12 hours after the last use at the earliest. Then a session of that
+    name is a new one, and clean once it is opened."""
+    core = Core(default().default.model_copy(update={"session_retention_days": 1}))
+    core.observe("open", append_ms=T0)
+    core.observe("web", append_ms=T0)
+    used = T0 + 12 * 3_600_000 - 60_000
+    core.recall(append_ms=used)
+    again = used + round(idle_hours * 3_600_000)
+    core.observe("open", append_ms=again)
+    assert core.write("agent", append_ms=again).verdict.decision is decision
+
+
 def command(core: Core, **fields) -> Outcome:
     """Have an operator's protection of ana's key decided."""
     fields = {"action": "protect", "target": "k", "parameters": {"owner": "ana"}} | fields

@@ -186,6 +186,18 @@ def test_a_refused_observation_or_recall_still_taints_its_session() -> None:
         assert after.taint_causes == (f"unverified:{refused.verdict.event_id}",)
 
 
+def test_a_refused_event_taints_although_it_repeats_another() -> None:
+    """What could not be read of it is not in what is compared: a duplicate by its looks is none."""
+    core = Core()
+    core.observe("open", id="o1")
+    core.recall(id="r1", time="2026-05-28T20:26:40Z")
+    assert core.write("agent").verdict.decision is Decision.ACCEPT
+    again = core.see("reader", EventType.RECALL, problem="limit_exceeded", id="r1", question="Which train?",
+                     time="2026-05-28T20:26:40Z")  # fmt: skip
+    assert again.verdict.reasons == ("authenticity.limit_exceeded",)
+    assert core.write("agent").verdict.decision is Decision.CONTAIN
+
+
 def test_a_refused_opening_opens_nothing() -> None:
     """An opening that fails its checks leaves the session unopened, and its agent's writes contained."""
     core = Core()
@@ -247,6 +259,20 @@ def test_a_session_is_kept_alive_by_use_at_the_shortest_retention_too() -> None:
     for hour in range(1, 72):
         core.recall(append_ms=T0 + hour * 3_600_000)
     assert core.write("agent", append_ms=T0 + 72 * 3_600_000).verdict.decision is Decision.CONTAIN
+
+
+@pytest.mark.parametrize(("idle_hours", "decision"), [(12, Decision.CONTAIN), (12.1, Decision.ACCEPT)])
+def test_taint_ends_up_to_a_day_before_its_retention(idle_hours: float, decision: Decision) -> None:
+    """As the policy's field says: with one day, 12 hours after the last use at the earliest. Then a session of that
+    name is a new one, and clean once it is opened."""
+    core = Core(default().default.model_copy(update={"session_retention_days": 1}))
+    core.observe("open", append_ms=T0)
+    core.observe("web", append_ms=T0)
+    used = T0 + 12 * 3_600_000 - 60_000
+    core.recall(append_ms=used)
+    again = used + round(idle_hours * 3_600_000)
+    core.observe("open", append_ms=again)
+    assert core.write("agent", append_ms=again).verdict.decision is decision
 
 
 def command(core: Core, **fields) -> Outcome:

@@ -35,7 +35,7 @@ def test_laundered_content_stays_out_of_guidance(name: str, encoder: Encoder) ->
         world.close()
 
 
-@pytest.mark.parametrize("name", [name for name in SCENARIOS if name != "borrowed-id"])
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_each_scenario_tells_a_gate_that_loses_taint(
     name: str, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -196,13 +196,13 @@ def test_an_external_recall_touches_a_session_as_well(shop: Shop) -> None:
     assert shop.now("summary") == "external"
 
 
-def test_a_session_that_saw_the_outside_is_tainted_already_and_costs_no_command(shop: Shop) -> None:
-    """Only sessions that were given something clean at the time are distrusted by a command of their own."""
+def test_a_session_that_saw_what_is_revoked_is_distrusted_last(shop: Shop) -> None:
+    """The page's session is tainted by default, so what it wrote goes first; in no scope is it trusted again."""
     done = shop.command("revoke", "origin:web", "--remove", "--dry-run", "--json", "--tenant", "acme")
     steps = json.loads(done.stdout)["steps"]
-    assert {(step["action"], step["target"]) for step in steps} == {
-        ("withdraw", "page"), ("withdraw", "mixed"), ("withdraw", "seen"),
-    }  # fmt: skip
+    assert [(step["action"], step["target"]) for step in steps] == [
+        ("withdraw", "page"), ("withdraw", "mixed"), ("withdraw", "seen"), ("revoke", "s-3"),
+    ]  # fmt: skip
 
 
 def test_what_does_not_fit_is_counted_and_said(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,10 +211,26 @@ def test_what_does_not_fit_is_counted_and_said(shop: Shop, monkeypatch: pytest.M
     few = shop.command("blast-radius", "root", "--json", "--tenant", "acme")
     told = json.loads(few.stdout)
     assert (few.exit_code, len(told["tenants"][0]["entries"]), told["left_out"]) == (4, 2, 1)
-    monkeypatch.setattr(ancestry.Index.__init__, "__defaults__", (3,))
+    monkeypatch.setattr(ancestry.Index.__init__, "__defaults__", (2, None))
     half = shop.command("lineage", "child", "--tenant", "acme")
     assert half.exit_code == 4
     assert "events of the tenant are not looked at" in half.stderr
+    late = shop.command("lineage", "seen", "--tenant", "acme", "--json")
+    told = json.loads(late.stdout)
+    assert (late.exit_code, told["whole"], told["left_out"]) == (0, True, 7)
+    assert [node["link"] for node in told["ancestors"]] == ["web"]
+
+
+def test_a_chain_that_is_not_followed_to_its_end_is_said(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of names that were used before they were written; by the radius and by a revocation, with exit code 4."""
+    shop.note("early", parents=("late",))
+    shop.note("late", parents=("root",))
+    monkeypatch.setattr(spread, "PASSES_MAX", 1)
+    short = shop.command("blast-radius", "root", "--tenant", "acme")
+    assert (short.exit_code, "this may not be all" in short.stdout) == (4, True)
+    for more in (("--dry-run",), ("--yes",)):
+        half = shop.command("revoke", "root", "--remove", "--tenant", "acme", *more)
+        assert (half.exit_code, "this may not be all" in half.stdout) == (4, True), half.output
 
 
 def test_records_that_do_not_verify_say_nothing(shop: Shop) -> None:

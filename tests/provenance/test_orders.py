@@ -15,6 +15,9 @@ from memsluice.keystore import issue_credential
 from memsluice.producer import requests
 from memsluice.topics.names import COMMANDS
 
+SECOND = ("--kid", "reviewer-2")
+BOTH = ("--kid", "reviewer", *SECOND)
+
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
@@ -95,7 +98,7 @@ def test_a_tainted_entry_is_promoted_by_nobody_and_declassified_by_two(shop: Sho
     shop.note("n1", source="web")
     refused = shop.command("promote", "n1", "--yes")
     assert (refused.exit_code, "monitor.rule_7_tainted" in refused.stdout) == (2, True)
-    done = shop.command("declassify", "n1", "--yes")
+    done = shop.command("declassify", "n1", *BOTH, "--yes")
     assert done.exit_code == 0, done.output
     for told in ("external → guidance", "5 → 3", "yes → no", "reviewer, ", "reviewer-2"):
         assert told in done.stdout.replace("signed by  reviewer-2, reviewer", "reviewer, reviewer-2")
@@ -118,7 +121,10 @@ def test_the_second_signature_may_come_from_another_machine(shop: Shop, tmp_path
     same = shop.command("approve", str(file), "--kid", "reviewer", "--yes")
     assert isinstance(same.exception, ConfigError)
     assert "signed it already" in str(same.exception)
-    done = shop.command("approve", str(file), "--yes", "--json")
+    unsaid = shop.command("approve", str(file), "--yes")
+    assert "reviewer, which signed this, is here as well" in str(unsaid.exception)
+    assert shop.records(COMMANDS) == []
+    done = shop.command("approve", str(file), "--kid", "reviewer-2", "--yes", "--json")
     assert done.exit_code == 0, done.output
     assert "checked" in done.stderr
     assert "(n1)" in done.stderr
@@ -141,8 +147,8 @@ def test_a_changed_proposal_counts_for_nobody(shop: Shop, tmp_path: Path) -> Non
         "{}",
     ):
         file.write_text(broken)
-        assert isinstance(shop.command("approve", str(file), "--yes").exception, ConfigError)
-    assert isinstance(shop.command("approve", str(tmp_path / "none"), "--yes").exception, ConfigError)
+        assert isinstance(shop.command("approve", str(file), *SECOND, "--yes").exception, ConfigError)
+    assert isinstance(shop.command("approve", str(tmp_path / "none"), *SECOND, "--yes").exception, ConfigError)
     assert shop.records(COMMANDS) == []
 
 
@@ -152,16 +158,30 @@ def test_an_entry_that_moved_since_is_not_approved(shop: Shop, tmp_path: Path) -
     file = tmp_path / "proposal.json"
     shop.command("declassify", "n1", "--kid", "reviewer", "--propose", str(file), "--yes")
     assert shop.command("renew", "n1", "--yes").exit_code == 0
-    late = shop.command("approve", str(file), "--yes")
+    late = shop.command("approve", str(file), *SECOND, "--yes")
     assert "propose anew" in str(late.exception)
 
 
-def test_one_reviewer_alone_declassifies_nothing(tmp_path: Path) -> None:
-    """Where one credential lies here, the command says how the other signature comes in."""
-    shop = Shop(tmp_path / "home")
+def test_one_reviewer_alone_declassifies_nothing(shop: Shop) -> None:
+    """Not with one key, and not with two that happen to lie here: the second person has to be named, or signs
+    elsewhere."""
     shop.note("n1", source="web")
-    alone = shop.command("declassify", "n1", "--kid", "reviewer", "--yes")
-    assert "--propose FILE" in str(alone.exception)
+    for kids in ((), ("--kid", "reviewer"), ("--kid", "reviewer", "--kid", "reviewer")):
+        alone = shop.command("declassify", "n1", *kids, "--yes")
+        assert "--propose FILE" in str(alone.exception)
+        assert "--kid KID --kid KID" in str(alone.exception)
+    assert (shop.now("n1"), shop.records(COMMANDS)) == ("external", [])
+
+
+def test_the_other_persons_machine_needs_no_name(shop: Shop, tmp_path: Path) -> None:
+    """Where the key that proposed does not lie, the one that lies there signs."""
+    shop.note("n1", source="web")
+    file = tmp_path / "proposal.json"
+    shop.command("declassify", "n1", "--kid", "reviewer", "--propose", str(file), "--yes")
+    shop.keys.credential_path("reviewer").rename(tmp_path / "elsewhere.json")
+    done = shop.command("approve", str(file), "--yes")
+    assert done.exit_code == 0, done.output
+    assert shop.trace("n1")["approvers"] == ["reviewer", "reviewer-2"]
 
 
 def test_a_renewed_entry_ends_later(shop: Shop) -> None:
@@ -203,7 +223,9 @@ def test_a_policy_may_be_proposed_and_approved_elsewhere(shop: Shop, tmp_path: P
     proposed = shop.command("policy", *propose)
     assert proposed.exit_code == 0, proposed.output
     (named,) = re.findall(r"will call it (house@[0-9a-f]{64})", proposed.stdout)
-    done = shop.command("approve", str(file), "--yes")
+    alone = shop.command("policy", "activate", str(policy), "--yes")
+    assert "--propose FILE" in str(alone.exception)
+    done = shop.command("approve", str(file), "--kid", "op-2", "--yes")
     assert done.exit_code == 0, done.output
     assert "8192 → 4096" in done.stdout
     assert "signed by" in done.stdout
@@ -221,7 +243,7 @@ def test_a_held_write_is_declassified_by_two_and_released_by_one(shop: Shop) -> 
     assert shop.now("bad") == "held"
     refused = shop.command("quarantine", "release", "bad", "--yes")
     assert (refused.exit_code, "review.tainted" in refused.stdout) == (2, True)
-    done = shop.command("declassify", "bad", "--yes")
+    done = shop.command("declassify", "bad", *BOTH, "--yes")
     assert done.exit_code == 0, done.output
     assert "it is held until it is released" in done.stdout
     assert shop.now("bad") == "held"

@@ -1,10 +1,12 @@
-"""A policy that narrows what taints, through all stages: sealed words, rows, and where the entry lands."""
+"""What of a session taints, through all stages: sealed words, refused events, rows, and where the entry lands."""
 
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.provenance.shop import Shop
 
+from memsluice import keyrotation
+from memsluice.clock import wall_ms
 from memsluice.events.models import Origin
 from memsluice.producer import requests
 from memsluice.producer.requests import Session
@@ -25,3 +27,18 @@ def test_influence_lets_what_shares_no_words_be_guidance(tmp_path: Path) -> None
     shop.note("own", content="Ana likes short meetings on Tuesday mornings.", source="agent", session="s-2")
     assert (shop.now("echo"), shop.now("own")) == ("external", "guidance")
     assert shop.trace("echo")["taint_causes"] == ["web:o-page"]
+
+
+def test_a_session_does_not_stay_clean_because_its_platforms_key_was_revoked(tmp_path: Path) -> None:
+    """The platform runs on under a key that was revoked; what its sessions see is refused, and taints them all the
+    same. A session that it did not report on stays what it was."""
+    shop = Shop(tmp_path / "home")
+    for session in ("s-2", "s-3"):
+        shop.opened(session)
+    keyrotation.revoke(shop.keys, "runtime", wall_ms())
+    shop.observe(Origin.WEB, "s-2")
+    shop.note("read", source="agent", session="s-2")
+    shop.note("clean", source="agent", session="s-3")
+    assert (shop.now("read"), shop.now("clean")) == ("external", "guidance")
+    (cause,) = shop.trace("read")["taint_causes"]
+    assert cause.startswith("unverified:o-")

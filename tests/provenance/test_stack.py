@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.quarantine.test_stack import call, until, workers
 
+from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
 from memsluice.events.models import Origin
 from memsluice.keystore import KeyStore, issue_credential
@@ -59,7 +60,12 @@ def test_share_lift_trace_and_revoke_on_the_real_stack(stack: Any, tmp_path: Pat
         file = tmp_path / "proposal.json"
         proposed = call(home, "declassify", page, *mine, "--propose", str(file), "--yes")
         assert proposed.returncode == 0, proposed.stdout + proposed.stderr
-        approved = call(home, "approve", str(file), "--yes", "--wait", "120")
+        alone = call(home, "approve", str(file), "--yes", "--wait", "120")
+        assert (alone.returncode, "is here as well" in alone.stderr) == (1, True), alone.stdout + alone.stderr
+        (first,) = (one["keyid"] for one in json.loads(file.read_text())["signatures"])
+        held = KeyStore(stack.home).find_credentials(Role.REVIEWER, wall_ms(), tenant=tenant)
+        second = next(one.kid for one in held if one.kid != first)
+        approved = call(home, "approve", str(file), "--kid", second, "--yes", "--wait", "120")
         assert approved.returncode == 0, approved.stdout + approved.stderr
         until(lambda: recalled("ana") == {root, child, page}, "the declassified page is guidance")
         assert recalled("ana", "--research") == set()

@@ -43,9 +43,13 @@ def town(stack: Any, tmp_path_factory: pytest.TempPathFactory) -> Town:
     home, run = str(stack.home), uuid.uuid4().hex[:10]
     shade, firm = f"shade-{run}", f"firm-{run}"
     keys = KeyStore.init(stack.home, 0)
-    for tenant in (shade, firm):
-        for role, channel in ROLES:
-            issue_credential(keys, role, channel, [tenant])  # type: ignore[arg-type]
+    issued = [
+        issue_credential(keys, role, channel, [tenant])[0]  # type: ignore[arg-type]
+        for tenant in (shade, firm)
+        for role, channel in ROLES
+    ]
+    both = [one.kid for one in issued if one.role is Role.OPERATOR and shade in one.tenants]
+    named = [part for kid in both for part in ("--kid", kid)]
     trial = tmp_path_factory.mktemp("policies") / "trial.yaml"
     trial.write_text("name: trial\nmode: shadow\n")
 
@@ -54,7 +58,7 @@ def town(stack: Any, tmp_path_factory: pytest.TempPathFactory) -> Town:
             return memory.write(Session(tenant, "helper", "ana", "s-1"), content).result(30).event_id
 
     with workers(home):
-        done = call(home, "policy", "activate", str(trial), "--tenant", shade, "--yes", "--wait", "120")
+        done = call(home, "policy", "activate", str(trial), "--tenant", shade, *named, "--yes", "--wait", "120")
         assert done.returncode == 0, done.stdout + done.stderr
         shadowed, good, bad = written(shade, BAD), written(firm, BAD), written(firm, WORSE)
         until(lambda: sorted(pending(home, firm)) == sorted([good, bad]), "both writes of the one are held")

@@ -10,6 +10,7 @@ from memsluice.envelope.registry import Credential, Role
 from memsluice.errors import NotPermitted
 from memsluice.events.models import Action, Command, Origin, Tier, Zone
 from memsluice.events.names import EventType
+from memsluice.gate.verdict import Decision
 from memsluice.lab.world_embedded import EmbeddedWorld
 from memsluice.producer.requests import Session
 from memsluice.stores.base import Outcome, Scope
@@ -154,3 +155,21 @@ def test_a_flood_displaces_nothing(world: EmbeddedWorld) -> None:
     assert {entry.admission.tier for entry in outside} == {Tier.EXTERNAL_WEB}
     after = world.write("user", ANA, "The marina has a new gate.")
     assert world.said("acme", after)["zone"] == Zone.GUIDANCE
+
+
+def test_a_flood_in_her_own_name_replaces_nothing_and_ends_with_the_day(world: EmbeddedWorld, encoder: Encoder) -> None:
+    """The same by what could displace: Ana's own app and her agent, into the zone and scope that the entry is in. They
+    are let in up to their daily numbers, in its neighbourhood and never in its place; it is recalled still."""
+    kept = world.write("user", ANA, "The marina's harbour master is Ms Oduya.")
+    flood = [
+        world.write(source, ANA, f"The marina's harbour master is {title} Number {number}.")
+        for number in range(60)
+        for source, title in (("user", "Mr"), ("agent", "Ms"))
+    ]
+    question = "Who is the marina's harbour master?"
+    assert kept in {entry.admission.event_id for entry in world.ask(ANA, question).entries}
+    let_in = {one for one in flood if world.said("acme", one)["decision"] == Decision.ACCEPT}
+    assert len(let_in) == 2 * 50 - 1
+    near = (encoder.encode([question])[0], 200, Scope("ana", ""), "default", 0)
+    there = world.store.search("acme", Zone.GUIDANCE, *near)
+    assert {hit.object.event_id for hit in there} == {kept, *let_in}

@@ -200,6 +200,96 @@ def test_what_a_session_saw_is_sealed_even_if_its_event_is_refused(encoder) -> N
     assert sealed_from_bytes(KEYRING, "", outputs[-1].value).type == "marker"
 
 
+SAID = {**FIELDS, "time": "2026-05-28T20:26:40Z", "origin": "web"}
+ASKED = {**FIELDS, "time": "2026-05-28T20:26:40Z", "question": "when?"}
+GIVEN = {"object_id": "0" * 36, "version": 1, "event_id": "w1", "tier": 3, "taint": False}
+
+
+def signed(said: dict, kind: EventType = EventType.OBSERVATION, *, signer=None) -> Record:
+    """Return the record of whatever was signed as a payload, by the runtime's or the reader's credential."""
+    source = "runtime" if kind is EventType.OBSERVATION else "reader"
+    payload = said if isinstance(said, bytes) else codec.canonical(said)
+    envelope = dsse.sign(payload_type(kind.value), payload, [signer or SIGNERS[TENANT, source]])
+    return record(cloudevent.write(kind, Observation(**FIELDS, origin="web"), envelope, source="/acme/test"))
+
+
+def with_headers(**changed: bytes) -> Record:
+    """Return a signed observation in whose headers something else stands."""
+    parts = signed(SAID)
+    headers = tuple((name, changed.get(name, value)) for name, value in parts.headers)
+    assert headers != parts.headers
+    return replace(parts, headers=headers)
+
+
+def refused_but_seen() -> dict[str, tuple[Record, str]]:
+    """Return records of recalls and observations that are refused, with a reason, and were signed by who may do so."""
+    return {
+        "content beyond its limit": (signed({**SAID, "content": "x" * 32_769}), "limit_exceeded"),
+        "a record beyond its limit": (signed({**SAID, "content": "x" * 1_000_000}), "limit_exceeded"),
+        "an origin of a later version": (signed({**SAID, "origin": "satellite"}), "malformed"),
+        "a field of a later version": (signed({**SAID, "weather": {"is": ["fine"]}}), "malformed"),
+        "an id that is none": (signed({**SAID, "id": "\n"}), "malformed"),
+        "no time": (signed({name: value for name, value in SAID.items() if name != "time"}), "malformed"),
+        "an agent beyond its limit": (signed({**SAID, "agent": "a" * 129}), "limit_exceeded"),
+        "a lone surrogate": (signed(orjson.dumps(SAID)[:-1] + b',"content":"\\ud800"}'), "malformed"),
+        "another id in the headers": (with_headers(ce_id=b"e2"), "malformed"),
+        "another type in the headers": (with_headers(ce_type=b"memory.write.v1"), "forged_signature"),
+        "no type that is known": (with_headers(ce_type=b"memory.dream.v1"), "malformed"),
+        "on the command topic": (replace(signed(SAID), topic=COMMANDS), "not_permitted"),
+        "a question beyond its limit": (signed({**ASKED, "question": "?" * 4_097}, EventType.RECALL), "limit_exceeded"),
+        "too much returned": (signed({**ASKED, "returned": [GIVEN] * 300}, EventType.RECALL), "limit_exceeded"),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(refused_but_seen()))
+def test_whatever_is_wrong_with_it_what_a_session_saw_is_sealed(encoder, name) -> None:
+    """The signature holds and says who may say so: beside the dead letter the session is named, so that it taints."""
+    refused, code = refused_but_seen()[name]
+    (outputs,) = seal(encoder, [replace(refused, offset=3)])
+    assert reason(outputs) == code
+    sealed = sealed_from_bytes(KEYRING, TENANT, outputs[-1].value)
+    seen = (sealed.payload.session, sealed.problem, sealed.position.offset, sealed.identity.role.value)
+    assert seen == ("s1", code, 3, "reader" if isinstance(sealed.payload, Recall) else "runtime")
+    assert getattr(sealed.payload, "origin", "web") == "web"
+
+
+def test_what_a_session_saw_counts_by_a_key_that_has_ended(encoder) -> None:
+    """Revoked while the platform runs on, or expired: its opened sessions do not stay clean by that."""
+    key = KEYRING.get(kid_of(TENANT, "runtime"))
+    for changed, code in ((replace(key, state=KeyState.REVOKED), "revoked_key"),
+                          (replace(key, not_after_ms=NOW_MS - 1), "expired_key")):  # fmt: skip
+        (outputs,) = seal(encoder, [signed(SAID)], KEYRING.with_key(changed))
+        assert reason(outputs) == code
+        assert sealed_from_bytes(KEYRING, TENANT, outputs[-1].value).problem == code
+
+
+def not_believed() -> dict[str, Record]:
+    """Return records that say that a session saw something, by nobody who may."""
+    (foreign,) = {partition_of(OTHER, PARTITIONS)}
+    return {
+        "forged": signed(SAID, signer=HmacKey(kid_of(TENANT, "runtime"), b"f" * 32)),
+        "unknown key": signed(SAID, signer=HmacKey("nobody", b"n" * 32)),
+        "a key of the gate's": signed(SAID, signer=KEYRING.direct("lab-seal")),
+        "another tenant's runtime": signed(SAID, signer=SIGNERS[OTHER, "runtime"]),
+        "an agent": signed(SAID, signer=SIGNERS[TENANT, "agent"]),
+        "a reader's observation": signed(SAID, signer=SIGNERS[TENANT, "reader"]),
+        "signed as another type": replace(signed(ASKED, EventType.RECALL, signer=SIGNERS[TENANT, "runtime"])),
+        "wrong partition": replace(signed(SAID), partition=(PARTITION + 1) % PARTITIONS),
+        "another tenant's session": replace(signed({**SAID, "tenant": OTHER}), partition=foreign),
+        "no session": signed({**SAID, "session": "s" * 129}),
+        "two readings": signed(orjson.dumps({**SAID, "more": 1})[:-1] + b',"session":"s2"}'),
+        "no object": signed(b"[]"),
+        "beyond what is searched": signed({**SAID, "content": "x" * 2_621_440}),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(not_believed()))
+def test_nobody_else_taints_a_session(encoder, name) -> None:
+    """A signature that does not hold, a stranger's, one of who may not say so: a marker, whatever the event claims."""
+    (outputs,) = seal(encoder, [not_believed()[name]])
+    assert sealed_from_bytes(KEYRING, "", outputs[-1].value).type == "marker"
+
+
 def test_words_are_sketched_of_what_was_seen_and_of_what_an_agent_wrote(encoder) -> None:
     """Keyed by tenant, for a policy that compares them; what a person typed is never compared."""
     text = "Visitors send their parking permits to the harbour office."

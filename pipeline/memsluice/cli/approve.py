@@ -26,7 +26,8 @@ def approve(
 ) -> None:  # fmt: skip
     """Read what somebody proposed, see what it changes, sign the same bytes, and have it carried out.
 
-    Every signature in the file is verified, and the entry looked up anew. Exit code 2 where the gate refuses, 3 where
+    Every signature in the file is verified, and the entry looked up anew. Where the key that proposed it lies as well,
+    the one that signs now must be named. Exit code 2 where the gate refuses, 3 where
     no answer came in time.
     """
     from memsluice.gate.commands import COMMANDS
@@ -49,14 +50,23 @@ def approve(
 
 
 def _missing(desk: "Desk", proposed: "Signed", kids: Sequence[str], approvals: int) -> "list[SigningCredential]":
-    """Return the credentials that will sign besides. Raises ConfigError where they are not enough."""
+    """Return the credentials that will sign besides: those named, else the newest one here.
+
+    Raises ConfigError where they are not enough, and, where none is named, if a key that signed the proposal is here:
+    who approves is another person, and only that person can say so.
+    """
     tenant, wanted = proposed.command.tenant, approvals - len(proposed.kids)
     if kids:
         found = [desk.keys.credential(kid) for kid in dict.fromkeys(kids)]
     else:
+        for kid in proposed.kids:
+            if desk.keys.credential_path(kid).exists():
+                raise ConfigError(
+                    f"{kid}, which signed this, is here as well, and an approval is another person's: on that person's "
+                    "machine; or, where both keys are here on purpose, name the other: --kid KID"
+                )
         role = desk.keys.registry().get(proposed.kids[0]).role
-        every = desk.keys.find_credentials(role, wall_ms(), tenant=tenant)
-        found = [one for one in every if one.kid not in proposed.kids][: max(wanted, 0)]
+        found = desk.keys.find_credentials(role, wall_ms(), tenant=tenant)[: min(wanted, 1)]
     if len(found) < wanted:
         raise ConfigError(f"this needs {approvals} signatures, has {len(proposed.kids)}, and nobody else may sign here")
     return found

@@ -24,6 +24,7 @@ SourceArgument = Annotated[
 ]
 EXIT_NOTHING, EXIT_INCOMPLETE = 1, 4
 SHOWN_MAX = 100
+NOT_FOLLOWED = "not everything was followed to its end: this may not be all"
 
 
 @app.command("blast-radius")
@@ -34,7 +35,7 @@ def blast_radius(
 ) -> None:  # fmt: skip
     """List every descendant, landed or held: by parents, and by sessions that were given one or saw the source.
 
-    Exit code 1 where nothing descends from it, 4 where there is more than can be held.
+    Exit code 1 where nothing descends from it, 4 where there is more than can be held, or followed.
     """
     from memsluice.cli.trace import audit_topic
     from memsluice.keystore import KeyStore
@@ -51,7 +52,7 @@ def blast_radius(
         for spread in found.spreads.values():
             show(console, spread, limit, wall_ms())
         sum_up(console, found)
-    if found.left_out:
+    if not found.whole:
         raise typer.Exit(EXIT_INCOMPLETE)
     if not found.spreads:
         raise typer.Exit(EXIT_NOTHING)
@@ -90,6 +91,8 @@ def sum_up(console: Console, found: "Radius") -> None:
     console.print(Text(f"{len(reached)} entries ({told}), {sessions} sessions, of {found.read} audit records", "dim"))
     if found.left_out:
         console.print(Text(f"{found.left_out} further descendants are not held here: this is not all", "red"))
+    elif not found.whole:
+        console.print(Text(NOT_FOLLOWED, "red"))
     if found.unverified:
         console.print(Text(f"{found.unverified} audit records do not verify under this home's keys", "red"))
 
@@ -101,6 +104,7 @@ def as_data(found: "Radius", source: str, limit: int, now_ms: int) -> dict[str, 
         "read": found.read,
         "unverified": found.unverified,
         "left_out": found.left_out,
+        "whole": found.whole,
         "tenants": [
             {
                 "tenant": spread.tenant,

@@ -22,6 +22,8 @@ def declassify(
 ) -> None:  # fmt: skip
     """Lift the label of one content: two reviewers sign. What was made from it before keeps its own.
 
+    Each on their own machine (--propose, and `memsluice approve`); where both keys are here on purpose, name both.
+
     A contained entry moves to guidance as an observed word (tier 3), unless detection would hold it and its signers do
     not say that they set that aside. A held one stays held, without its label, until it is released.
 

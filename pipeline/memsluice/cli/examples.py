@@ -17,12 +17,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "promote": ('memsluice promote w-17 --tenant acme --why "holds for everybody"',),
     "declassify": (
-        'memsluice declassify w-17 --tenant acme --why "read and checked"',
-        "memsluice declassify w-17 --tenant acme --propose w-17.json",
-        "memsluice declassify w-17 --tenant acme --despite-detection",
+        'memsluice declassify w-17 --tenant acme --propose w-17.json --why "read and checked"',
+        "memsluice declassify w-17 --tenant acme --propose w-17.json --despite-detection",
+        "memsluice declassify w-17 --tenant acme --kid reviewer-0a1b2c3d --kid reviewer-4e5f6a7b",
     ),
     "renew": ("memsluice renew w-17 --tenant acme",),
-    "approve": ("memsluice approve w-17.json",),
+    "approve": ("memsluice approve w-17.json", "memsluice approve w-17.json --kid reviewer-4e5f6a7b"),
     "quarantine list": (
         "memsluice quarantine list --tenant acme --since 24h",
         "memsluice quarantine list --reason memsad --min-score 0.8",
@@ -80,8 +80,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "policy evaluate": ("memsluice policy evaluate strict.yaml --tenant acme --since 7d",),
     "policy show": ("memsluice policy show acme",),
     "policy activate": (
-        'memsluice policy activate strict.yaml --tenant acme --why "campaign of Tuesday"',
-        "memsluice policy activate --end --tenant acme",
+        'memsluice policy activate strict.yaml --tenant acme --propose strict.json --why "campaign of Tuesday"',
+        "memsluice policy activate --end --tenant acme --kid operator-0a1b2c3d --kid operator-4e5f6a7b",
     ),
     "rescreen": (
         "memsluice rescreen --policy strict.yaml --tenant acme",

@@ -14,7 +14,7 @@ from memsluice.errors import ConfigError
 
 if TYPE_CHECKING:
     from memsluice.inspect.collect import AuditTopic
-    from memsluice.provenance.ancestry import Index, Node
+    from memsluice.provenance.ancestry import Node
 
 app = typer.Typer(add_completion=False)
 EXIT_NOT_FOUND, EXIT_INCOMPLETE = 1, 4
@@ -34,7 +34,8 @@ def lineage(
 ) -> None:  # fmt: skip
     """Draw an entry's ancestors: declared parents, what its session was given or saw, their tiers, and what taints.
 
-    Red is what taints. Exit code 1 where the audit does not know the entry, 4 where it is too long to be held whole.
+    Red is what taints. Exit code 1 where the audit does not know the entry, 4 where part of the tree may lie too far
+    back to be held.
     """
     from memsluice.cli.trace import audit_topic
     from memsluice.keystore import KeyStore
@@ -46,19 +47,24 @@ def lineage(
     with audit_topic(home) as audit:
         with Console(stderr=True).status("reading the audit"):
             owner = tenant or _owner(audit, home, entry)
-            found = index(audit, keyring, owner, PARTITIONS)
+            found = index(audit, keyring, owner, PARTITIONS, entry)
         root = found.tree(entry, depth)
+    if found.unverified:
+        _say(f"{found.unverified} audit records do not verify under this home's keys: not shown")
     if root.entry is None:
         _say(f"not found: {name(owner)} has no entry of this id among {found.read} audit records")
         raise typer.Exit(EXIT_NOT_FOUND)
     if as_json:
-        told = {"left_out": found.left_out, "unverified": found.unverified, **root.as_data(wall_ms())}
+        told = {"left_out": found.left_out, "whole": found.whole(root), "unverified": found.unverified}
+        told |= root.as_data(wall_ms())
         print(json.dumps(told))
     else:
         console = Console(highlight=False, soft_wrap=True)
         for line in draw(root, wall_ms()):
             console.print(line)
-    _sum_up(found)
+    if not found.whole(root):
+        _say(f"{found.left_out} events of the tenant are not looked at, and some of this tree may be among them")
+        raise typer.Exit(EXIT_INCOMPLETE)
 
 
 def _owner(audit: "AuditTopic", home: object, event_id: str) -> str:
@@ -124,14 +130,6 @@ def _label(node: "Node") -> str:
     looked = f"look back by {visible(str(node.entry.placed['by']), 160)}" if node.entry.looked_back else ""
     why = "revoked" if node.entry.revoked else causes or looked or "an untrusted channel"
     return f"tainted ({why})"
-
-
-def _sum_up(found: "Index") -> None:
-    if found.unverified:
-        _say(f"{found.unverified} audit records do not verify under this home's keys: not shown")
-    if found.left_out:
-        _say(f"{found.left_out} events of the tenant are not looked at: the index holds no more")
-        raise typer.Exit(EXIT_INCOMPLETE)
 
 
 def _say(text: str) -> None:

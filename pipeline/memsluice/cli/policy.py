@@ -172,7 +172,7 @@ def activate(
     file: Annotated[Path | None, typer.Argument(help="Policy file; leave it out with --end.")] = None,
     tenant: Annotated[str, typer.Option(help="For this tenant alone; * is everybody.")] = "*",
     kids: Annotated[
-        list[str] | None, typer.Option("--kid", help="Operator's key that signs; twice. Default: the newest two here.")
+        list[str] | None, typer.Option("--kid", help="Operator's key that signs: name two, or --propose.")
     ] = None,
     end: Annotated[
         bool, typer.Option("--end", help="End the tenant's own policy: it goes by everybody's again.")

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from memsluice.events.models import Action, Command
+from memsluice.events.models import Action, Command, Tier
 from memsluice.gate.verdict import Decision
 from memsluice.printable import visible
 from memsluice.quarantine.collect import Listing, Seen, Stats
@@ -117,9 +117,10 @@ def _landing(seen: Seen) -> str:
     verdict, write = seen.entry.verdict, seen.entry.write
     if seen.tainted:
         return "nothing: it is tainted, and stays held"
-    lifted = bool(verdict["taint"]) or verdict["tier"] > 3
-    lifted = lifted and any(one.outcome is Outcome.DECLASSIFIED for one in seen.others)
-    zone = "outside content, as data" if verdict["tier"] > 3 and not lifted else "guidance"
+    trusted = Tier(verdict["tier"]).trusted
+    labelled = bool(verdict["taint"]) or not trusted
+    lifted = labelled and any(one.outcome is Outcome.DECLASSIFIED for one in seen.others)
+    zone = "guidance" if trusted or lifted else "outside content, as data"
     key = getattr(write, "key", None)
     return f"{zone}, tier {3 if lifted else verdict['tier']}" + (
         "" if key is None else f"; replaces what stands under key {key}, if that is older"

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from memsluice.cli.blast_radius import SourceArgument
+from memsluice.cli.blast_radius import NOT_FOLLOWED, SourceArgument
 from memsluice.cli.giving import Home, Json, Kids, Tenant, Wait, Why, Yes, answer_as_data, answered, ordered, refused
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
@@ -46,7 +46,8 @@ def revoke(
 
     What would change is shown before anything is signed. A run that was stopped goes on when the same order is given
     again. What is protected, an operator alone takes out (--kid), and that ends the protection of its key. Exit code 2
-    where the gate refuses one, 3 where answers are missing, 4 where --max-entries left some.
+    where the gate refuses one, 3 where answers are missing, 4 where some are left: by --max-entries, or because there
+    are more than can be held or followed.
     """
     from memsluice.envelope.registry import Role
     from memsluice.orders.desk import open_desk
@@ -61,9 +62,14 @@ def revoke(
         every = list(_steps(spread, "contain" if contain else "remove", only=only))
         todo = every[:max_entries]
         _show(console, todo, len(every))
+        if not spread.whole:
+            console.print(Text(NOT_FOLLOWED, "red"))
         if not todo or dry_run:
             if as_json:
-                print(json.dumps({"steps": [_as_data(step) for step in todo], "left": len(every) - len(todo)}))
+                told = {"steps": [_as_data(step) for step in todo], "left": len(every) - len(todo)}
+                print(json.dumps({**told, "whole": spread.whole}))
+            if not spread.whole:
+                raise typer.Exit(EXIT_INCOMPLETE)
             return
         (signer,) = desk.signers(Role.REVIEWER, spread.tenant, kids or (), 1)[:1]
         if not yes:
@@ -78,6 +84,8 @@ def revoke(
     if left or missing or failed:
         console.print(Text("go on by giving the same order again", "yellow"))
         raise typer.Exit(EXIT_NO_ANSWER if missing else EXIT_REFUSED if failed else EXIT_INCOMPLETE)
+    if not spread.whole:
+        raise typer.Exit(EXIT_INCOMPLETE)
 
 
 def _one_tenant(desk: "Desk", text: str, tenant: str | None) -> "Spread | None":

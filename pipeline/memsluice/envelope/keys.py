@@ -215,7 +215,14 @@ class Keyring:
 
     def direct(self, kid: str) -> HmacKey | Ed25519Key:
         """Return the key itself as signer and verifier. Raises UnknownKey, RevokedKey."""
-        key = self._usable(kid)
+        return self._itself(self._usable(kid))
+
+    def once_held(self, kid: str) -> HmacKey | Ed25519Key:
+        """Return a key as verifier, revoked or not: says who once held it, not that they may. Raises UnknownKey."""
+        return self._itself(self.get(kid))
+
+    def _itself(self, key: Key) -> HmacKey | Ed25519Key:
+        kid = key.kid
         if key.algorithm is Algorithm.HMAC_SHA256:
             if key.secret is None:
                 raise ConfigError(f"key {kid} has no secret here")

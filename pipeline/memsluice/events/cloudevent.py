@@ -99,6 +99,23 @@ def read(key: bytes | None, value: bytes | None, headers: Headers) -> Received:
     )
 
 
+def envelope_of(value: bytes) -> Any:
+    """Return what would be the envelope in a record's value, in either mode, whatever its headers say.
+
+    For a record that could not be read as an event. Raises MalformedEvent.
+    """
+    document = strictjson.loads(value, "value")
+    if not isinstance(document, dict) or "payload" in document:
+        return document
+    if not isinstance(document.get("data_base64"), str):
+        return document.get("data")
+    try:
+        data = base64.b64decode(document["data_base64"], validate=True)
+    except ValueError:
+        raise MalformedEvent("is no base64 text", field="data") from None
+    return strictjson.loads(data, "data")
+
+
 def _attributes_and_data(single: dict[str, bytes], value: bytes) -> tuple[dict[str, Any], Any]:
     binary = any(name.startswith("ce_") for name in single)
     structured = single.get("content-type", b"").strip().lower().startswith(STRUCTURED)

@@ -288,3 +288,30 @@ def parse_payload(event_type: EventType, payload: bytes) -> AnyPayload:
         strictjson.loads(payload, "payload", containers_max=None)
         return parsed
     raise refused  # out here, so that pydantic's error, which holds the input, is not its context
+
+
+STAND_INS = {"agent": "unread", "principal": "unread", "question": "unread", "origin": Origin.WEB.value}
+"""What a refused event must have and does not say. An origin that the gate does not know is outside content."""
+
+
+def read_seen(event_type: EventType, payload: bytes, event_id: str, time: datetime) -> AnyPayload | None:
+    """Return what a recall or an observation says that is not as its schema wants it; None without tenant or session.
+
+    What breaks a rule or a limit is left out; ``event_id``, ``time`` and STAND_INS take the place of what must be
+    there. Names that break their own limits are no session's: no write could be in it either.
+    """
+    try:
+        said = strictjson.loads(payload, "payload", containers_max=None)
+        return MODELS[event_type].model_validate(said)
+    except MalformedEvent:  # no JSON, or with two readings
+        return None
+    except ValidationError as error:
+        wrong = {str(one["loc"][0]) for one in error.errors(include_url=False, include_input=False) if one["loc"]}
+    if not isinstance(said, dict):
+        return None
+    instead = {**STAND_INS, "id": event_id, "time": time}
+    kept = {name: value for name, value in said.items() if name not in wrong}
+    try:
+        return MODELS[event_type].model_validate(kept | {name: instead[name] for name in wrong & instead.keys()})
+    except ValidationError:
+        return None

@@ -4,7 +4,8 @@ What fails here becomes a dead letter and never reaches a tenant's rows, so nobo
 fill a quarantine.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from hashlib import sha256
 
 from memsluice.envelope import dsse
@@ -12,7 +13,6 @@ from memsluice.envelope.keys import Algorithm, Key, Keyring, KeyState, Purpose
 from memsluice.envelope.registry import ANY, COMMANDERS, PUBLISHES, Credential, Registry
 from memsluice.envelope.seals import Identity, Position
 from memsluice.errors import (
-    AuthenticityError,
     ClockSkew,
     ExpiredKey,
     ForgedSignature,
@@ -25,7 +25,7 @@ from memsluice.errors import (
     WrongPartition,
 )
 from memsluice.events import cloudevent
-from memsluice.events.models import Action, AnyPayload, Command, parse_payload
+from memsluice.events.models import Action, AnyPayload, Command, parse_payload, read_seen
 from memsluice.events.names import EVERYBODY, EventType, payload_type
 from memsluice.events.partition import partition_of
 
@@ -33,6 +33,11 @@ EVENT_WINDOW_MS = 7 * 86_400_000
 """Event ids are remembered this long after the broker appended them; older events are refused, so it is complete."""
 FUTURE_SKEW_MS = 5 * 60_000
 """How far a producer's clock may run ahead of the broker's."""
+SEEN = {payload_type(one.value): one for one in (EventType.RECALL, EventType.OBSERVATION)}
+"""Types of event that say what a session saw, by the payload type that is signed."""
+SEEN_BYTES_MAX = 2_621_440
+"""A refused record beyond this is not searched for what a session saw: 2.5 MiB, the most that the intake topic takes
+uncompressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,30 +121,61 @@ def authenticate(
     cloudevent.check_agreement(received, payload)
     if payload.tenant != EVERYBODY and partition_of(payload.tenant, partitions) != position.partition:
         raise WrongPartition("record does not lie on its tenant's partition (murmur2)", field="partition")
-    problem = None
-    try:
-        for credential in credentials:
-            _check_key_time(keyring.get(credential.kid), position.append_ms)
-            credential.check(received.type, payload, position.append_ms)
-            if commands and credential.role not in COMMANDERS:
-                raise NotPermitted(f"a {credential.role.value} credential may not use this topic", field="keyid")
-            if commands and keyring.get(credential.kid).algorithm is not Algorithm.ED25519:
-                raise NotPermitted("commands are signed with Ed25519 alone", field="keyid")
-        _check_time(payload, position.append_ms)
-    except AuthenticityError as error:
-        if not _taints(credentials[0], received.type, payload):
-            raise
-        problem = error
-    first = credentials[0]
-    identity = Identity(first.kid, first.role, first.channel, first.effective_tier(payload))
-    return Authentic(identity, received.type, payload, kids, problem)
+    for credential in credentials:
+        _check_key_time(keyring.get(credential.kid), position.append_ms)
+        credential.check(received.type, payload, position.append_ms)
+        if commands and credential.role not in COMMANDERS:
+            raise NotPermitted(f"a {credential.role.value} credential may not use this topic", field="keyid")
+        if commands and keyring.get(credential.kid).algorithm is not Algorithm.ED25519:
+            raise NotPermitted("commands are signed with Ed25519 alone", field="keyid")
+    _check_time(payload, position.append_ms)
+    return Authentic(_identity(credentials[0], payload), received.type, payload, kids)
 
 
-def _taints(credential: Credential, event_type: EventType, payload: AnyPayload) -> bool:
-    """Whether an event that is refused still says that a session saw something.
+def _identity(credential: Credential, payload: AnyPayload) -> Identity:
+    return Identity(credential.kid, credential.role, credential.channel, credential.effective_tier(payload))
 
-    The broker acknowledged it, so the content was handed to the agent. Whoever may publish such events for this tenant
-    is believed that far, and no further: to forget what was seen would be to fail open.
+
+def still_seen(
+    value: bytes | None, position: Position, *, keyring: Keyring, registry: Registry, partitions: int
+) -> Authentic | None:
+    """Return what a record that is refused says of a session all the same, or None.
+
+    The broker acknowledged it, so the content was handed to the agent: to forget that would be to fail open. Whoever
+    signed it, and may publish such events for its tenant, is believed that far and no further: also with a key that
+    has expired or was revoked since, and whatever else is wrong, in the event or around it. A signature that does not
+    hold, or is by a key that is not known, proves nothing. Of what lies on a foreign partition *screen* has no rows.
     """
-    seen = event_type in (EventType.RECALL, EventType.OBSERVATION) and event_type in PUBLISHES[credential.role]
-    return seen and (ANY in credential.tenants or payload.tenant in credential.tenants)
+    if value is None or len(value) > SEEN_BYTES_MAX:
+        return None
+    try:
+        envelope = dsse.parse(cloudevent.envelope_of(value))
+    except InputError:
+        return None
+    event_type = SEEN.get(envelope.payload_type)
+    if event_type is None:
+        return None
+    for signature in envelope.signatures:
+        credential = _witness(replace(envelope, signatures=(signature,)), event_type, keyring, registry)
+        if credential is None:
+            continue
+        unread = f"unread:{position.topic}:{position.partition}:{position.offset}"
+        time = datetime.fromtimestamp(position.append_ms / 1_000, UTC)
+        payload = read_seen(event_type, envelope.payload, unread, time)
+        if payload is None or partition_of(payload.tenant, partitions) != position.partition:
+            return None
+        if ANY in credential.tenants or payload.tenant in credential.tenants:
+            return Authentic(_identity(credential, payload), event_type, payload, (credential.kid,))
+    return None
+
+
+def _witness(envelope: dsse.Envelope, event_type: EventType, keyring: Keyring, registry: Registry) -> Credential | None:
+    """Return whose one signature it is, where it holds and such may publish what a session saw."""
+    try:
+        credential, key = registry.get(envelope.signatures[0].kid), keyring.get(envelope.signatures[0].kid)
+        if key.purpose is not Purpose.CREDENTIAL or event_type not in PUBLISHES[credential.role]:
+            return None
+        dsse.verify(envelope, payload_type(event_type.value), keyring.once_held)
+    except (UnknownKey, ForgedSignature):
+        return None
+    return credential

@@ -72,8 +72,10 @@ def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context,
     draft = Draft(memsad=state.memsad, vector=sealed.vector(), about=sealed, memory=state.memory, model=state.model)
     repeated = duplicates.check(rows, sealed)
     if repeated is not None and repeated.decision is Decision.DUPLICATE:
-        draft.add(repeated)
-        return _finish(sealed, policy, context, draft, Decision.DUPLICATE, rows)
+        if not sealed.problem:
+            draft.add(repeated)
+            return _finish(sealed, policy, context, draft, Decision.DUPLICATE, rows)
+        repeated = None  # what could not be read of it is not in what was compared: it taints all the same
     draft.add(repeated)
     payload = sealed.payload
     if isinstance(payload, Write):

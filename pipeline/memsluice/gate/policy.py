@@ -185,7 +185,11 @@ class Policy(_Part):
         "nothing but declared parents; or what it shares words with.",
     )
     session_retention_days: int = Field(
-        default=30, ge=1, le=365, description="Days after its last use that a session's taint is remembered."
+        default=30,
+        ge=1,
+        le=365,
+        description="Days after its last use, or up to one less (of one day: half), that a session's taint is "
+        "remembered; a session that is opened under its name later is clean.",
     )
     quarantine: QuarantinePolicy = Field(default=QuarantinePolicy(), description="How much may be held.")
     commands: CommandsPolicy = Field(

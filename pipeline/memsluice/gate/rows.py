@@ -20,12 +20,17 @@ ID_BYTES_MAX = 256
 """Ids beyond this are replaced by their SHA-256: several names of 128 characters each would outgrow a key's limit."""
 
 
+def row_prefix(tenant: str) -> bytes:
+    """Return what the keys of all of a tenant's rows begin with, and nobody else's."""
+    return f"{tenant}\0".encode()
+
+
 def row_key(tenant: str, kind: str, row_id: str = "") -> bytes:
     """Return a row's key, below 512 bytes; with an empty id, the prefix of a kind."""
     encoded = row_id.encode()
     if len(encoded) > ID_BYTES_MAX:
         encoded = b"\x1e" + sha256(encoded).hexdigest().encode()  # no id starts with a control character
-    return f"{tenant}\0{kind}\0".encode() + encoded
+    return row_prefix(tenant) + f"{kind}\0".encode() + encoded
 
 
 class Getter(Protocol):

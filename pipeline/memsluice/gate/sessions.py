@@ -11,6 +11,7 @@ from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Observation, Origin, Recall, Returned, SessionPayload, Tier, Zone
 from memsluice.gate import influence
+from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.policy import DAY_MS, Policy
 from memsluice.gate.rows import LATE_MS, TenantRows
 from memsluice.gate.verdict import Decision, Finding
@@ -163,7 +164,7 @@ def recalled(rows: TenantRows, recall: Recall, session: Session, policy: Policy,
     """Return and keep the session after a recall: what it was given taints it unless known to be clean guidance."""
     after = session
     for returned in recall.returned:
-        entry = rows.get("entry", returned.event_id)
+        entry = rows.get(ENTRY, returned.event_id)
         clean = _admitted(rows, returned) and not entry["taint"] and recall.zone is Zone.GUIDANCE and not returned.taint
         if not clean:
             tier = Tier(entry["tier"]) if entry is not None else Tier.EXTERNAL_WEB
@@ -197,7 +198,7 @@ def revoked(rows: TenantRows, name: str, cause: str, policy: Policy, now_ms: int
 
 def _admitted(rows: TenantRows, returned: Returned) -> bool:
     """Whether the gate admitted that very version; one that was moved or renewed a moment ago counts as well."""
-    entry = rows.get("entry", returned.event_id)
+    entry = rows.get(ENTRY, returned.event_id)
     if entry is None:
         return False
     named = (returned.object_id, returned.version)
@@ -206,7 +207,7 @@ def _admitted(rows: TenantRows, returned: Returned) -> bool:
 
 def _gone(rows: TenantRows, returned: Returned) -> bool:
     """Whether that very version expired, or a command took it away, no longer than LATE_MS ago."""
-    entry = rows.get("entry", returned.event_id, late_ms=LATE_MS)
+    entry = rows.get(ENTRY, returned.event_id, late_ms=LATE_MS)
     if entry is None:
         return False
     taken = entry.get("gone")

@@ -168,8 +168,8 @@ def promoted(world: World, tenant: str) -> Outcome:
     wide = world.write("agent", reading, f"For everybody: {CLAIM}", visibility=Visibility.SHARED)
     shared = world.order(tenant, Action.PROMOTE, wide)
     others = opened(world, tenant, "asks-bob", principal="bob")
-    honest = known(world, tenant)
-    return Outcome((wide, shared), (honest,), (opened(world, tenant, "asks"), others), ((shared, ""),))
+    honest, refused = known(world, tenant), ((shared, "monitor.rule_7_tainted"),)
+    return Outcome((wide, shared), (honest,), (opened(world, tenant, "asks"), others), refused)
 
 
 def expired_ancestor(world: World, tenant: str) -> Outcome:
@@ -198,16 +198,26 @@ def looked_back(world: World, tenant: str) -> Outcome:
 
 
 def borrowed_id(world: World, tenant: str) -> Outcome:
-    """A tainted session writes under the id of a clean entry, to inherit its lineage."""
-    clean = known(world, tenant)
+    """A tainted session writes under the id of a clean entry, to inherit its good name; and something clean is written
+    under the id of a page, to wash what names the page. Each id keeps the lineage of its first entry."""
+    typed, clean = session(tenant, "typed"), known(world, tenant)
     reading = opened(world, tenant, "reading")
     world.observe(reading, Origin.WEB)
-    name, world_name = clean, world.name
+    _under(world, clean, "agent", reading, CLAIM)
+    heir = world.write("user", typed, "So whoever is locked out asks the night porter.", parents=(clean,))
+    page = world.write("web", session(tenant, "crawl"), CLAIM)
+    _under(world, page, "user", typed, "The crawler runs on Sundays.")
+    child = world.write("user", typed, f"As said: {CLAIM}", parents=(page,))
+    agent = world.write("agent", opened(world, tenant, "clean"), f"It is said: {CLAIM}", parents=(clean, page))
+    return Outcome((page, child, agent), (clean, heir), (opened(world, tenant, "asks"),))
+
+
+def _under(world: World, name: str, source: str, who: Session, content: str) -> None:
+    """Write under an id that is taken."""
+    own = world.name
     world.name = lambda: name  # type: ignore[method-assign]
-    world.write("agent", reading, CLAIM)
-    world.name = world_name  # type: ignore[method-assign]
-    child = world.write("user", session(tenant, "typed"), f"As said: {CLAIM}", parents=("never-written",))
-    return Outcome((child,), (clean,), (opened(world, tenant, "asks"),))
+    world.write(source, who, content)
+    world.name = own  # type: ignore[method-assign]
 
 
 SCENARIOS: dict[str, Play] = {

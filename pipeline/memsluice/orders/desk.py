@@ -49,16 +49,28 @@ class Desk:
         return self.topic(AUDIT)
 
     def signers(self, role: Role, tenant: str, kids: Sequence[str], wanted: int) -> list[SigningCredential]:
-        """Return the credentials that will sign: those named, else the newest of the role held here, at most so many.
+        """Return the credentials that will sign; see :func:`signers`. Raises ConfigError."""
+        return signers(self.keys, role, tenant, kids, wanted)
 
-        Raises ConfigError where there is none.
-        """
-        if kids:
-            return [self.keys.credential(kid) for kid in dict.fromkeys(kids)]
-        found = self.keys.find_credentials(role, wall_ms(), tenant=tenant)[:wanted]
-        if not found:
-            raise ConfigError(f"nobody may sign here; run: memsluice keys new {role.value} --tenant '{tenant}'")
-        return found
+
+def signers(keys: KeyStore, role: Role, tenant: str, kids: Sequence[str], wanted: int) -> list[SigningCredential]:
+    """Return the credentials that will sign: those named, else the newest of the role held here, and that one alone.
+
+    Several signatures are several people's. A home may hold the keys of two; it signs as both only where it is told to,
+    by their names. Raises ConfigError where there are fewer than are ``wanted``, and says what to do.
+    """
+    if kids:
+        chosen = [keys.credential(kid) for kid in dict.fromkeys(kids)]
+    else:
+        chosen = keys.find_credentials(role, wall_ms(), tenant=tenant)[:1]
+    if not chosen:
+        raise ConfigError(f"nobody may sign here; run: memsluice keys new {role.value} --tenant '{tenant}'")
+    if len(chosen) < wanted:
+        raise ConfigError(
+            f"this needs {wanted} people's signatures: --propose FILE, and the other one runs `memsluice approve "
+            "FILE`. Where both keys are here on purpose, name each of them: --kid KID --kid KID"
+        )
+    return chosen
 
 
 @contextmanager

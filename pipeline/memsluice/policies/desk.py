@@ -10,7 +10,7 @@ from typing import Any
 from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import open_
-from memsluice.errors import ConfigError, SealError
+from memsluice.errors import SealError
 from memsluice.events.models import Command
 from memsluice.events.names import EVERYBODY, VERDICT
 from memsluice.events.partition import partition_of
@@ -40,20 +40,8 @@ class PolicyDesk:
     settle: Callable[[], None]
 
     def approvers(self, tenant: str, kids: Sequence[str], wanted: int = APPROVALS) -> list[SigningCredential]:
-        """Return the operators' credentials that will sign: those named, else the newest two held here.
-
-        Raises ConfigError where there are fewer than are ``wanted``.
-        """
-        if kids:
-            chosen = [self.keys.credential(kid) for kid in dict.fromkeys(kids)]
-        else:
-            chosen = self.keys.find_credentials(Role.OPERATOR, wall_ms(), tenant=tenant)[:wanted]
-        if len(chosen) < wanted:
-            raise ConfigError(
-                f"an activation needs {APPROVALS} operators' signatures and {len(chosen)} may sign here; "
-                "run: memsluice keys new operator --tenant '*', or --propose FILE for an operator elsewhere"
-            )
-        return chosen
+        """Return the operators' credentials that will sign; see :func:`memsluice.orders.desk.signers`."""
+        return orders.signers(self.keys, Role.OPERATOR, tenant, kids, wanted)
 
     def ends(self, tenant: str) -> dict[int, int]:
         """Return where the audit ends now, for every partition that a command for ``tenant`` goes to."""

@@ -3,7 +3,7 @@
 Pure but for the reading. One walk along the tenant's audit keeps a small index, bounded; what does not fit is said.
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +19,8 @@ from memsluice.inspect.verdicts import read
 from memsluice.provenance.reading import Entry, is_new_write
 
 EVENTS_MAX = 200_000
-"""Writes, recalls and observations of one tenant that the index keeps: the first ones; ``left_out`` counts the rest."""
+"""Writes, recalls and observations of one tenant that the index keeps: the last ones before the entry that is asked for
+and those after it as far as there is room; ``left_out`` counts the rest."""
 DEPTH_MAX, WIDTH_MAX, NODES_MAX = 8, 16, 500
 """Of the tree: steps back, ancestors of one entry, and nodes in all."""
 
@@ -76,21 +77,28 @@ class Node:
 
 
 class Index:
-    """What a tenant's audit says of its writes, and of what its sessions were given and saw."""
+    """What a tenant's audit says of its writes, and of what its sessions were given and saw, around one entry.
 
-    def __init__(self, events_max: int = EVENTS_MAX) -> None:
+    An ancestor comes before its descendant, and mostly not long before: so the oldest make room until ``about`` was
+    read, and from then on nothing does. Without ``about`` the first ones are kept.
+    """
+
+    def __init__(self, events_max: int = EVENTS_MAX, about: str | None = None) -> None:
         self.entries: dict[str, Entry] = {}
         self.left_out = 0
         self.read = 0
         self.unverified = 0
-        self._sessions: dict[str, list[Seen]] = defaultdict(list)
-        self._room = events_max
+        self._sessions: dict[str, deque[Seen]] = defaultdict(deque)
+        self._about = about
+        self._events_max = events_max
+        self._kept: deque[tuple[str, str]] = deque()  # (event id, "") of a write, ("", session) of what one saw
+        self._cut: set[str] = set()  # sessions of which something had to make room
         self._objects: dict[str, Entry] = {}
 
     def take(self, verdict: dict[str, Any]) -> None:
         """Learn from one verdict, in the order of the audit."""
         if is_new_write(verdict):
-            if verdict["event_id"] not in self.entries and self._fits():
+            if verdict["event_id"] not in self.entries and self._fits(verdict["event_id"], ""):
                 self.entries[verdict["event_id"]] = Entry.of(verdict)
             self._place(verdict, self.entries.get(verdict["event_id"]))
         elif verdict["type"] in (EventType.RECALL, EventType.OBSERVATION):
@@ -98,7 +106,7 @@ class Index:
                 if gone["event_id"] in self.entries:
                     self.entries[gone["event_id"]].looked(verdict, gone)
             origin = verdict.get("origin") or ""
-            if origin != Origin.OPEN and self._fits():
+            if origin != Origin.OPEN and self._fits("", verdict["session"]):
                 seen = Seen(verdict["event_id"], verdict["offset"], origin, tuple(verdict.get("returned", ())))
                 self._sessions[verdict["session"]].append(seen)
         elif verdict.get("action"):
@@ -115,10 +123,40 @@ class Index:
         if entry is not None and name is not None:
             self._objects[name] = entry
 
-    def _fits(self) -> bool:
-        self._room -= 1
-        self.left_out += self._room < 0
-        return self._room >= 0
+    def _fits(self, event_id: str, session: str) -> bool:
+        """Make room for one more event; False where it has to be left out itself."""
+        if len(self._kept) >= self._events_max:
+            self.left_out += 1
+            if self._about is None or self._about in self.entries:
+                return False
+            oldest, of_session = self._kept.popleft()
+            if of_session:
+                self._forget_first(of_session)
+            else:
+                gone = self.entries.pop(oldest)
+                if self._objects.get(gone.placed["object_id"]) is gone:
+                    del self._objects[gone.placed["object_id"]]
+        self._kept.append((event_id, session))
+        return True
+
+    def _forget_first(self, session: str) -> None:
+        self._sessions[session].popleft()
+        if not self._sessions[session]:
+            del self._sessions[session]
+        if len(self._cut) < self._events_max:
+            self._cut.add(session)
+
+    def whole(self, root: Node) -> bool:
+        """Whether nothing that was left out can belong to a tree."""
+        every, todo = len(self._cut) >= self._events_max, [root] if self.left_out else []
+        while todo:
+            node = todo.pop()
+            if node.entry is None and not node.outside:
+                return False
+            if node.entry is not None and node.entry.channel == "agent" and (every or node.entry.session in self._cut):
+                return False
+            todo += node.above
+        return True
 
     def tree(self, event_id: str, depth_max: int = DEPTH_MAX) -> Node:
         """Return an entry with its ancestors, each one's told once."""
@@ -163,9 +201,9 @@ class Index:
             yield Node(entry.session, "unopened")
 
 
-def index(audit: AuditTopic, keyring: Keyring, tenant: str, partitions: int) -> Index:
-    """Return what a tenant's audit says. Raises StoreUnavailable."""
-    found = Index()
+def index(audit: AuditTopic, keyring: Keyring, tenant: str, partitions: int, about: str) -> Index:
+    """Return what a tenant's audit says around one entry (its event id). Raises StoreUnavailable."""
+    found = Index(about=about)
     for record in audit.read(partition_of(tenant, partitions)):
         if record.key == tenant.encode():
             found.read += 1

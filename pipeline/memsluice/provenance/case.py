@@ -52,7 +52,7 @@ class Case:
             "where": self.standing.value,
             "seen by": "nobody" if self.standing is Standing.WITHDRAWN else str(place["visibility"] or "nobody"),
             "tier": str(place["tier"]),
-            "tainted": "yes" if place["taint"] or place["tier"] > Tier.USER_OBSERVED else "no",
+            "tainted": "yes" if place["taint"] or not Tier(place["tier"]).trusted else "no",
             "ends": "never" if place["expires_ms"] is None else f"{place['expires_ms']}",
         }
 

@@ -12,6 +12,8 @@ from memsluice.inspect.life import Standing
 from memsluice.provenance.spread import Reached, Spread, Touched
 
 CONTAIN, REMOVE = "contain", "remove"
+GIVEN = ("source", "recalled")
+"""Why a session is in a spread that need not have been tainted by it, whatever the policy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +33,25 @@ class Step:
 
 
 def steps(spread: Spread, mode: str, now_ms: int) -> Iterator[Step]:
-    """Yield what is to be done, sessions first: what they would still write is stopped before what they wrote moves."""
-    for session, touched in spread.sessions.items():
-        yield from _session(spread, session, touched)
+    """Yield what is to be done, sessions first: what they would still write is stopped before what they wrote moves.
+
+    Last come sessions that saw something from outside. By default that tainted them then; under a narrower scope it
+    did not, or not for long, and a policy may change: what is revoked taints in every scope.
+    """
+    open_ones = [(name, one) for name, one in spread.sessions.items() if not (one.revoked or one.forgotten)]
     if spread.source.kind == "session" and spread.source.name not in spread.sessions:
-        yield from _session(spread, spread.source.name, Touched("source", 0))
+        open_ones.append((spread.source.name, Touched("source", 0, 0)))
+    saw = {name for name, one in open_ones if one.why.partition(":")[0] not in GIVEN}
+    yield from (_session(spread, name) for name, _ in open_ones if name not in saw)
     for reached in spread.reached.values():
         step = _entry(spread.tenant, reached, mode, now_ms)
         if step is not None:
             yield step
+    yield from (_session(spread, name) for name, _ in open_ones if name in saw)
 
 
-def _session(spread: Spread, session: str, touched: Touched) -> Iterator[Step]:
-    """What a session saw from outside tainted it then; what it was given may have been clean, and is not any more."""
-    kind = touched.why.partition(":")[0]
-    if not touched.revoked and kind in ("source", "recalled"):
-        yield Step(spread.tenant, Action.REVOKE, session, "a session as before", "tainted from now on")
+def _session(spread: Spread, session: str) -> Step:
+    return Step(spread.tenant, Action.REVOKE, session, "a session as before", "tainted from now on")
 
 
 def _entry(tenant: str, reached: Reached, mode: str, now_ms: int) -> Step | None:

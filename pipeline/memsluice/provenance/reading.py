@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from memsluice.events.models import Tier
 from memsluice.events.names import EventType
 from memsluice.gate.verdict import Decision
 from memsluice.inspect.life import Standing, moves, standing
@@ -86,7 +87,7 @@ class Entry:
     @property
     def tainted(self) -> bool:
         """Whether what is made from it is tainted: by its label, its tier, a revocation, or look back."""
-        return bool(self.placed["taint"]) or self.placed["tier"] > 3 or self.revoked or self.looked_back
+        return bool(self.placed["taint"]) or not Tier(self.placed["tier"]).trusted or self.revoked or self.looked_back
 
     def as_data(self, now_ms: int) -> dict[str, Any]:
         """Return it as JSON values."""

@@ -5,7 +5,7 @@ transitive. Nothing is guessed from contents: who omits a parent, and was given 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memsluice.envelope.keys import Keyring
@@ -19,10 +19,11 @@ from memsluice.provenance.reading import Entry, is_new_write
 from memsluice.provenance.sources import Source
 
 REACHED_MAX = 50_000
-"""Entries of one tenant that are kept; the rest is counted."""
+"""Entries of one tenant that are kept, and sessions; the rest is counted."""
 EARLY_MAX = 100_000
+"""Names that are remembered because a write named them before the audit knew them."""
 PASSES_MAX = 3
-"""A write may name a parent that comes later: then the audit is walked once more."""
+"""A write may name a parent that comes later: then the audit is walked once more. A longer chain of such is said."""
 
 
 @dataclass(slots=True)
@@ -36,16 +37,26 @@ class Reached:
 
 @dataclass(slots=True)
 class Touched:
-    """A session that was given a descendant, or saw the source: by which event, and how many steps from the source."""
+    """A session that was given a descendant, or saw the source: by which event, and how many steps from the source.
+
+    ``offset`` is the first such event's place in the one order: what the session wrote before does not come of it.
+    ``forgotten`` says that the gate knew no such session any more when it was to be revoked.
+    """
 
     why: str
     depth: int
+    offset: int
     revoked: bool = False
+    forgotten: bool = False
 
 
 @dataclass(slots=True)
 class Spread:
-    """One tenant's part of a blast radius."""
+    """One tenant's part of a blast radius.
+
+    ``left_out`` counts descendants for which there was no room, ``again`` says that a further walk might find more:
+    what was found last was named before it was written.
+    """
 
     tenant: str
     source: Source
@@ -53,9 +64,19 @@ class Spread:
     sessions: dict[str, Touched] = field(default_factory=dict)
     left_out: int = 0
     again: bool = False
+    _cut: bool = False
     _ids: dict[str, int] = field(default_factory=dict)
     _objects: dict[str, Entry] = field(default_factory=dict)
     _early: set[str] = field(default_factory=set)
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything was followed to its end."""
+        return not (self.left_out or self.again or self._cut)
+
+    def once_more(self) -> None:
+        """Begin another walk: what was found is known from its beginning."""
+        self.again, self.left_out = False, 0
 
     def take(self, verdict: Mapping[str, Any]) -> None:
         """Learn from one verdict, in the order of the audit."""
@@ -68,9 +89,9 @@ class Spread:
                     reached.entry.looked(verdict, gone)
             given = [name for name in verdict.get("returned", ()) if name in self._ids]
             if given:
-                self._touch(verdict["session"], f"recalled:{given[0]}", min(self._ids[name] for name in given))
+                self._touch(verdict, f"recalled:{given[0]}", min(self._ids[name] for name in given))
         elif self.source.seen(verdict):
-            self._touch(verdict["session"], f"{verdict['origin']}:{verdict['event_id']}", 0)
+            self._touch(verdict, f"{verdict['origin']}:{verdict['event_id']}", 0)
         elif verdict.get("action"):
             self._order(verdict)
 
@@ -83,9 +104,10 @@ class Spread:
             elif len(self.reached) >= REACHED_MAX:
                 self.left_out += 1
             else:
-                self.reached[key] = Reached(Entry.of(verdict), *found)
-                self._ids.setdefault(verdict["event_id"], found[1])
-                self.again = self.again or verdict["event_id"] in self._early
+                self.reached[key] = one = Reached(Entry.of(verdict), *found)
+                if not one.entry.repeated_id:  # another content under a known id takes over no lineage, nor children
+                    self._ids.setdefault(verdict["event_id"], found[1])
+                    self.again = self.again or verdict["event_id"] in self._early
         self._place(verdict, self.reached[key].entry if key in self.reached else None)
 
     def _cause(self, verdict: Mapping[str, Any]) -> tuple[str, int] | None:
@@ -94,7 +116,8 @@ class Spread:
             return "source", 0
         found = [(f"parent:{name}", self._ids[name] + 1) for name in verdict.get("parents", ()) if name in self._ids]
         touched = self.sessions.get(verdict["session"])
-        if touched is not None and verdict["channel"] == "agent":
+        after = touched is not None and not touched.forgotten and touched.offset < verdict["sealed_offset"]
+        if touched is not None and after and verdict["channel"] == "agent":
             found.append((f"session:{verdict['session']}", touched.depth + 1))
         return min(found, key=lambda one: one[1], default=None)
 
@@ -106,18 +129,28 @@ class Spread:
             names.update(verdict.get("parents", ()))
         if len(self._early) < EARLY_MAX:
             self._early |= names
+        else:
+            self._cut = self._cut or bool(names - self._early)
 
-    def _touch(self, session: str, why: str, depth: int) -> None:
-        if session not in self.sessions and len(self.sessions) < REACHED_MAX:
-            self.sessions[session] = Touched(why, depth)
+    def _touch(self, verdict: Mapping[str, Any], why: str, depth: int) -> None:
+        session, offset = verdict["session"], verdict["sealed_offset"]
+        before = self.sessions.get(session)
+        if before is None and len(self.sessions) >= REACHED_MAX:
+            self._cut = True
+        elif before is None or before.forgotten:
+            self.sessions[session] = Touched(why, depth, offset)
+        elif offset < before.offset:  # on another walk: it was given what was not known to be a descendant then
+            self.sessions[session] = replace(before, why=why, depth=depth, offset=offset)
 
     def _order(self, verdict: Mapping[str, Any]) -> None:
-        if any(finding["code"] == "revocation.session" for finding in verdict["findings"]):
+        codes = {finding["code"] for finding in verdict["findings"]}
+        if codes & {"revocation.session", "revocation.unknown_session"}:
             touched = self.sessions.get(verdict["target"])
             if touched is None and self.source == Source("session", verdict["target"]):
-                touched = self.sessions[verdict["target"]] = Touched("source", 0)
+                touched = self.sessions[verdict["target"]] = Touched("source", 0, verdict["sealed_offset"])
             if touched is not None:
-                touched.revoked = True
+                touched.revoked = "revocation.session" in codes
+                touched.forgotten = not touched.revoked
             return
         found = self.reached.get((target_of(verdict) or "", verdict["content_digest"]))
         if found is not None:
@@ -146,8 +179,13 @@ class Radius:
 
     @property
     def left_out(self) -> int:
-        """How many descendants are not kept: the list is not whole."""
+        """How many descendants are not kept."""
         return sum(spread.left_out for spread in self.spreads.values())
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything was followed to its end."""
+        return all(spread.whole for spread in self.spreads.values())
 
 
 def radius(audit: AuditTopic, keyring: Keyring, source: Source, tenant: str | None, partitions: int) -> Radius:
@@ -161,10 +199,10 @@ def radius(audit: AuditTopic, keyring: Keyring, source: Source, tenant: str | No
                     continue
                 _take(found, keyring, source, record, first=number == 0)
             here = [one for one in found.spreads.values() if partition_of(one.tenant, partitions) == partition]
-            if not any(spread.again for spread in here):
+            if number + 1 == PASSES_MAX or not any(spread.again for spread in here):
                 break
             for spread in here:
-                spread.again, spread.left_out = False, 0
+                spread.once_more()
     found.spreads = {name: one for name, one in sorted(found.spreads.items()) if one.reached or one.sessions}
     return found
 

@@ -19,7 +19,7 @@ from memsluice.errors import InputError, MalformedEvent, UnknownKey
 from memsluice.events import cloudevent
 from memsluice.events.models import AnyPayload, Observation, Recall, Write
 from memsluice.events.names import REASON_HEADER
-from memsluice.gate.authenticity import Authentic, authenticate
+from memsluice.gate.authenticity import Authentic, authenticate, still_seen
 from memsluice.stages.deadletters import dead_letters
 from memsluice.stages.headers import passed_on
 from memsluice.stages.records import Output, Record
@@ -51,15 +51,25 @@ class _Draft:
 
 
 def establish(record: Record, keyring: Keyring, registry: Registry, partitions: int) -> Authentic:
-    """Read an intake record and establish who sent it. Raises a subclass of InputError."""
-    return authenticate(
-        cloudevent.read(record.key, record.value, record.headers),
-        _position(record),
-        keyring=keyring,
-        registry=registry,
-        partitions=partitions,
-        commands=record.topic == COMMANDS,
-    )
+    """Read an intake record and establish who sent it.
+
+    Raises a subclass of InputError; where a session saw something all the same, that is the result's ``problem``.
+    """
+    position = _position(record)
+    try:
+        return authenticate(
+            cloudevent.read(record.key, record.value, record.headers),
+            position,
+            keyring=keyring,
+            registry=registry,
+            partitions=partitions,
+            commands=record.topic == COMMANDS,
+        )
+    except InputError as error:
+        seen = still_seen(record.value, position, keyring=keyring, registry=registry, partitions=partitions)
+        if seen is None:
+            raise
+        return replace(seen, problem=error)
 
 
 def _position(record: Record) -> Position:

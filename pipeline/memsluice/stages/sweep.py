@@ -2,17 +2,19 @@
 absent to the core whether it was swept or not."""
 
 from memsluice.envelope.codec import row_load
-from memsluice.gate.rows import LATE_MS, row_key
+from memsluice.gate.rows import LATE_MS, row_prefix
 from memsluice.stages.records import RowChange, Rows
 
 EVERY_EVENTS = 4
 TENANTS_MAX = 10_000
 SCANNED_MAX = 16
-SWEPT_KINDS = ("event", "entry", "session", "rate", "held")
 
 
 class Sweeper:
-    """Walks one tenant's rows round and round, kind by kind, with a cursor per partition and tenant (bounded)."""
+    """Walks all rows of one tenant round and round, with a cursor per partition and tenant (bounded).
+
+    Of whatever kind they are: a row that has an ``x`` (its expiry) is swept, one that has none stays.
+    """
 
     def __init__(self) -> None:
         self._cursors: dict[tuple[int, str], bytes] = {}
@@ -35,7 +37,7 @@ class Sweeper:
         self._events[key] = self._events.get(key, 0) + 1
         if self._events[key] % EVERY_EVENTS:
             return []
-        prefix = row_key(tenant, SWEPT_KINDS[0])[: len(tenant.encode()) + 1]
+        prefix = row_prefix(tenant)
         found = list(rows.scan(prefix, SCANNED_MAX, after=self._cursors.get(key)))
         self._cursors[key] = found[-1][0] if len(found) == SCANNED_MAX else prefix
         gone = []

@@ -1,0 +1,145 @@
+"""The walk of a blast radius, and the plan of a revocation, on what the real *screen* decides. No log, no encoder."""
+
+from typing import Any
+
+import pytest
+from tests.gate.build import RING
+from tests.inspection.audit import SOON_MS, Gate
+
+from memsluice.events.names import EventType
+from memsluice.gate.policy import default
+from memsluice.provenance import spread
+from memsluice.provenance.plan import CONTAIN, REMOVE, steps
+from memsluice.provenance.sources import parse
+from memsluice.stages.records import Record
+
+LATER = "2030-01-01T00:00:00Z"
+
+
+class Topic(list[Record]):
+    """An audit topic in memory."""
+
+    def read(self, partition: int, from_offset: int = 0) -> Any:
+        """Yield its records."""
+        yield from self[from_offset:]
+
+
+def radius(gate: Gate, source: str) -> spread.Radius:
+    """Return a blast radius of Acme's."""
+    return spread.radius(Topic(gate.audit), RING, parse(source), "acme", 8)  # type: ignore[arg-type]
+
+
+def found(gate: Gate, source: str) -> dict[str, str]:
+    """Return why each descendant is one."""
+    (one,) = radius(gate, source).spreads.values()
+    return {reached.entry.event_id: reached.why for reached in one.reached.values()}
+
+
+def plan(gate: Gate, source: str, mode: str = CONTAIN) -> list[tuple[str, str]]:
+    """Return what a revocation would order, and about what."""
+    (one,) = radius(gate, source).spreads.values()
+    return [(step.action.value, step.target) for step in steps(one, mode, SOON_MS)]
+
+
+def distrust(gate: Gate, session: str) -> None:
+    """Order that a session be tainted from now on."""
+    fields = {"action": "revoke", "target": session, "parameters": {"of": "session"}, "expires_at": LATER}
+    gate.see("reviewer", EventType.COMMAND, **fields)
+
+
+def read_a_page(gate: Gate) -> None:
+    """The agent notes something, reads a page, and notes something else."""
+    gate.see("runtime", EventType.OBSERVATION, origin="open")
+    gate.write("agent", id="before")
+    gate.see("runtime", EventType.OBSERVATION, id="page", origin="web")
+    gate.write("agent", id="after")
+
+
+def test_another_walk_takes_in_nothing_that_a_session_wrote_before_it_saw_the_source() -> None:
+    """Names that came too early make the walk go again; what was honest then is not a descendant for that."""
+    gate = Gate()
+    read_a_page(gate)
+    gate.write("user", id="early", parents=("late",))
+    gate.write("web", id="late")
+    assert found(gate, "origin:web") == {"after": "session:s1", "late": "source", "early": "parent:late"}
+    assert ("withdraw", "before") not in plan(gate, "origin:web", REMOVE)
+
+
+def test_another_walk_finds_what_a_session_wrote_after_it_was_given_what_is_known_now() -> None:
+    """A session that was given an early namer before it saw the source: from then on, not from the source on."""
+    gate = Gate()
+    gate.write("user", id="early", parents=("late",))
+    gate.see("runtime", EventType.OBSERVATION, origin="open")
+    given = {"object_id": "0" * 36, "version": 0, "event_id": "early", "tier": 3, "taint": True}
+    gate.see("reader", EventType.RECALL, id="asks", question="Which train?", zone="external", returned=[given])
+    gate.write("agent", id="told")
+    gate.see("runtime", EventType.OBSERVATION, id="page", origin="web")
+    gate.write("web", id="late")
+    assert found(gate, "origin:web")["told"] == "session:s1"
+
+
+def test_a_chain_of_early_names_that_is_too_long_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the last walk found could be named by more: the radius is not whole. One that ends in time is."""
+    gate = Gate()
+    for number in range(4):
+        gate.write("user", id=f"n{number}", parents=(f"n{number + 1}",))
+    gate.write("user", id="n4")
+    short = radius(gate, "n4")
+    assert (len(short.spreads["acme"].reached), short.whole) == (3, False)
+    assert (len(radius(gate, "n1").spreads["acme"].reached), radius(gate, "n1").whole) == (2, True)
+    monkeypatch.setattr(spread, "PASSES_MAX", 6)
+    whole = radius(gate, "n4")
+    assert (len(whole.spreads["acme"].reached), whole.whole) == (5, True)
+
+
+@pytest.mark.parametrize(("bound", "room"), [("EARLY_MAX", 0), ("REACHED_MAX", 1)])
+def test_a_bound_that_is_reached_is_said(bound: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a name nor a session is dropped without a word."""
+    gate = Gate()
+    gate.see("runtime", EventType.OBSERVATION, id="page", origin="web")
+    gate.see("runtime", EventType.OBSERVATION, id="other", origin="web", session="s2")
+    gate.write("user", id="early", parents=("late",))
+    assert radius(gate, "origin:web").whole
+    monkeypatch.setattr(spread, bound, room)
+    assert not radius(gate, "origin:web").whole
+
+
+def test_another_content_under_a_known_id_has_no_children() -> None:
+    """Its name is the first one's: who writes under the id of an entry has that entry's children revoked by nobody."""
+    gate = Gate()
+    gate.write("user", id="note")
+    gate.write("web", id="note", content="Ana prefers the late train.")
+    gate.write("user", id="child", parents=("note",))
+    assert found(gate, "key:key-web") == {"note": "source"}
+
+
+@pytest.mark.parametrize("scope", ["session", "turn", "influence", "parents"])
+def test_a_session_that_saw_what_is_revoked_is_distrusted_in_every_scope(scope: str) -> None:
+    """Where the policy's scope lets it write into guidance again, and where it does not (a policy may change)."""
+    gate = Gate(default().default.model_copy(update={"taint": scope}))
+    read_a_page(gate)
+    gate.see("runtime", EventType.OBSERVATION, origin="open")
+    gate.write("agent", id="trusted")
+    assert (gate.verdict(-1)["zone"] == "external") == (scope in ("session", "influence"))
+    orders = plan(gate, "origin:web")
+    assert orders[-1] == ("revoke", "s1")
+    distrust(gate, "s1")
+    gate.write("agent", id="distrusted")
+    assert gate.verdict(-1)["zone"] == "external"
+    assert ("revoke", "s1") not in plan(gate, "origin:web")
+
+
+def test_a_session_that_the_gate_has_forgotten_is_ordered_once() -> None:
+    """It is over: the refusal is the answer. When one of that name sees the source again, it counts again."""
+    gate = Gate()
+    read_a_page(gate)
+    distrust(gate, "s9")
+    gate.forged(len(gate.audit) - 1, target="s1", sealed_offset=90, event_id="c9")
+    assert gate.verdict(-1)["reasons"] == ["revocation.unknown_session"]
+    gate.write("agent", id="anew")
+    gate.forged(len(gate.audit) - 1, sealed_offset=91)
+    gate.audit.pop(-2)
+    assert ("revoke", "s1") not in plan(gate, "origin:web")
+    assert "anew" not in found(gate, "origin:web")
+    gate.forged(2, sealed_offset=92)
+    assert plan(gate, "origin:web")[-1] == ("revoke", "s1")

@@ -29,6 +29,7 @@ WORDS = {
     "detect.fed": "the detector counts it among what is usual for the tenant from now on",
     "detect.held": "wording, questions or nearness that are rare for this tenant",
     "detect.look_back_budget": "more to take back than this person's questions may",
+    "detect.look_back_quoted": "the question repeats so much of it that it may be a copy; it stays",
     "detect.look_back_shadow": "the question showed what had landed in a new light; shadow mode leaves it",
     "detect.looked_back": "the question showed what had landed in a new light",
     "duplicates.other_content": "another content under an event id that was used before",

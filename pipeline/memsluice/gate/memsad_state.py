@@ -32,35 +32,83 @@ ROWS_MAX = 4_096
 Matrix = NDArray[np.float64]
 
 
+SLACK = 32
+"""Free rows of a new matrix of questions: it is copied once in so many."""
+
+
+class _Buffer:
+    def __init__(self, rows: Matrix) -> None:
+        self.matrix = np.concatenate((rows, np.zeros((SLACK, rows.shape[1]))))
+        self.used = len(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Rows of a matrix that older versions share: one that appends writes behind all that was ever written into it."""
+
+    buffer: _Buffer
+    first: int
+    end: int
+
+    @staticmethod
+    def of(rows: Matrix) -> "_Window":
+        return _Window(_Buffer(rows), 0, len(rows))
+
+    @property
+    def rows(self) -> Matrix:
+        return self.buffer.matrix[self.first : self.end]
+
+    def next(self, row: Matrix, *, drop: bool) -> "_Window":
+        """Return the window with one more row, and without its first one if ``drop``."""
+        window = self
+        if self.buffer.used != self.end or self.end == len(self.buffer.matrix):
+            window = _Window.of(self.rows)
+        buffer, end = window.buffer, window.end
+        buffer.matrix[end] = row
+        buffer.used = end + 1
+        return _Window(buffer, window.first + drop, end + 1)
+
+
 @dataclass(frozen=True)
 class MemsadState:
-    """History, shape (m, 384), reference, shape (n, 384), and their cosines, shape (n, m).
+    """``asked_rows``: the history, (m, 384); ``reference``, (n, 384); ``cosine_rows``: their cosines, (m, n).
 
-    ``numbers`` counts each question of the history from the tenant's first, ``slots`` names the row it is kept in.
+    Questions are in the order they were asked: ``numbers`` counts each from the tenant's first, ``slots`` names the row
+    it is kept in, ``askers`` its recall's event id ("" where its row is older than that).
     """
 
-    history: Matrix
+    asked_rows: _Window
     reference: Matrix
-    cosines: Matrix
+    cosine_rows: _Window
     numbers: tuple[int, ...]
     slots: tuple[int, ...]
     history_max: int
     reference_max: int
     askers: tuple[str, ...] = ()
-    """Event id of each question's recall; "" where its row is older than that."""
     scores: State = EMPTY
     lexical: Lexical = Lexical.loaded(None)  # noqa: RUF009  # immutable
 
     @property
+    def history(self) -> Matrix:
+        """H, shape (m, 384), the oldest question first."""
+        return self.asked_rows.rows
+
+    @property
+    def cosines(self) -> Matrix:
+        """The reference's cosines with the history, shape (n, m)."""
+        return self.cosine_rows.rows.T
+
+    @property
     def asked_total(self) -> int:
         """How many questions were ever asked."""
-        return max(self.numbers) + 1 if self.numbers else 0
+        return self.numbers[-1] + 1 if self.numbers else 0
 
     @staticmethod
     def empty(policy: MemsadPolicy) -> "MemsadState":
         """Return the state of a tenant that never asked anything."""
-        none = np.zeros((0, DIMENSIONS), dtype=np.float64)
-        return MemsadState(none, none, none[:, :0], (), (), policy.history_size, policy.reference_size)
+        none = np.zeros((0, DIMENSIONS))
+        sizes = (policy.history_size, policy.reference_size)
+        return MemsadState(_Window.of(none), none, _Window.of(none[:, :0]), (), (), *sizes)
 
     @staticmethod
     def load(rows: Any, tenant: str, policy: MemsadPolicy) -> "MemsadState":
@@ -81,15 +129,14 @@ class MemsadState:
             )
             for some in (asked, learned)
         )
-        numbers, slots = tuple(one[0] for one in asked), tuple(one[1] for one in asked)
-        sizes = (policy.history_size, policy.reference_size)
         return MemsadState(
-            history,
+            _Window.of(history),
             reference,
-            reference @ history.T,
-            numbers,
-            slots,
-            *sizes,
+            _Window.of(history @ reference.T),
+            tuple(one[0] for one in asked),
+            tuple(one[1] for one in asked),
+            policy.history_size,
+            policy.reference_size,
             tuple(one[3] for one in asked),
             State.loaded(single.get(SCORES)),
             Lexical.loaded(single.get(LEXICAL)),
@@ -108,25 +155,24 @@ class MemsadState:
         number, exact = self.asked_total, question.astype(np.float64)
         slot = number % self.history_max
         rows.put(KIND, f"{QUESTION}{slot}", {"n": number, "v": vector_to_text(question), "e": event_id})
-        column = self.reference @ exact
-        if slot in self.slots:
-            at = self.slots.index(slot)
-            history, cosines = self.history.copy(), self.cosines.copy()
-            history[at], cosines[:, at] = exact, column
-            numbers = (*self.numbers[:at], number, *self.numbers[at + 1 :])
-            askers = (*self.askers[:at], event_id, *self.askers[at + 1 :])
-            return replace(self, history=history, cosines=cosines, numbers=numbers, askers=askers)
-        kept = np.arange(len(self.numbers))
-        if len(kept) >= self.history_max:
-            kept = np.delete(kept, int(np.argmin(self.numbers)))
+        full = len(self.numbers) >= self.history_max
+        gone = self.slots.index(slot) if slot in self.slots else 0 if full else None
+        state = self if gone in (None, 0) else self._without(gone)
+        drop = gone == 0
         return replace(
-            self,
-            history=np.vstack([self.history[kept], exact[None, :]]),
-            cosines=np.hstack([self.cosines[:, kept], column[:, None]]),
-            numbers=(*(self.numbers[i] for i in kept), number),
-            slots=(*(self.slots[i] for i in kept), slot),
-            askers=(*(self.askers[i] for i in kept), event_id),
+            state,
+            asked_rows=state.asked_rows.next(exact, drop=drop),
+            cosine_rows=state.cosine_rows.next(state.reference @ exact, drop=drop),
+            numbers=(*state.numbers[drop:], number),
+            slots=(*state.slots[drop:], slot),
+            askers=(*state.askers[drop:], event_id),
         )
+
+    def _without(self, at: int) -> "MemsadState":
+        numbers, slots, askers = ((*some[:at], *some[at + 1 :]) for some in (self.numbers, self.slots, self.askers))
+        history, cosines = (np.delete(window.rows, at, axis=0) for window in (self.asked_rows, self.cosine_rows))
+        asked, near = _Window.of(history), _Window.of(cosines)
+        return replace(self, asked_rows=asked, cosine_rows=near, numbers=numbers, slots=slots, askers=askers)
 
     def learned(self, rows: TenantRows, entry: Vector) -> "MemsadState":
         """Return the state after one more benign entry; the first N are the reference set, as published."""
@@ -134,14 +180,14 @@ class MemsadState:
         if size >= self.reference_max:
             return self
         rows.put(KIND, f"{REFERENCE}{size}", {"n": size, "v": vector_to_text(entry)})
-        cosines = np.vstack([self.cosines, (self.history @ entry.astype(np.float64))[None, :]])
-        return replace(self, reference=np.vstack([self.reference, entry[None, :]]), cosines=cosines)
+        column = self.history @ entry.astype(np.float64)
+        cosines = np.hstack([self.cosine_rows.rows, column[:, None]])
+        return replace(self, reference=np.vstack([self.reference, entry[None, :]]), cosine_rows=_Window.of(cosines))
 
     def nearest(self, cosines: memsad.Floats) -> str:
         """Return the event id of the nearest question's recall, of equally near ones the latest; cosines shape (m,)."""
         cosines = np.round(cosines, 6)
-        best = np.flatnonzero(cosines == cosines.max())
-        return self.askers[max(best, key=lambda i: self.numbers[i])]
+        return self.askers[int(np.flatnonzero(cosines == cosines.max())[-1])]
 
     def calibrated(self, rows: TenantRows, scores: State) -> "MemsadState":
         """Return the state with other scores of a strategy than the paper's."""

@@ -39,37 +39,24 @@ def grams(parts: list[str]) -> Grams:
     encoded = [f" {' '.join(found)} ".encode()[:BYTES_MAX] for found in split]
     letters = np.frombuffer(b"".join(encoded), np.uint8).astype(np.uint32)
     letter_owner = np.repeat(np.arange(len(parts)), [len(data) for data in encoded])
-    codes, owners = [hashes], [word_owner]
     pairs = hashes[:-1] * np.uint32(31) + hashes[1:]
     triples = pairs[:-1] * np.uint32(31) + hashes[2:]
-    for value, width in ((pairs * _SALT_2 + np.uint32(1), 2), (triples * _SALT_3 + np.uint32(2), 3)):
-        _keep(codes, owners, value, word_owner, width)
+    codes = [hashes, pairs * _SALT_2 + np.uint32(1), triples * _SALT_3 + np.uint32(2)]
+    first = [word_owner, word_owner[:-1], word_owner[:-2]]
+    last = [word_owner, word_owner[1:], word_owner[2:]]
     value = letters
     for width in range(2, 6):
         value = value[:-1] * _PRIME ^ letters[width - 1 :]
         if width >= 3:
-            _keep(codes, owners, value * _SALT_C + np.uint32(width), letter_owner, width)
-    mixed = np.concatenate(codes)
+            codes.append(value * _SALT_C + np.uint32(width))
+            first.append(letter_owner[: 1 - width])
+            last.append(letter_owner[width - 1 :])
+    owner = np.concatenate(first)
+    inside = owner == np.concatenate(last)
+    mixed, owner = np.concatenate(codes)[inside], owner[inside]
     mixed ^= mixed >> np.uint32(15)
     buckets = ((mixed * _MIX) >> np.uint32(32 - BITS)).astype(np.int64)
-    owner = np.concatenate(owners)
     return Grams(buckets, owner, np.bincount(owner, minlength=len(parts)))
-
-
-def _keep(
-    codes: list[NDArray[np.uint32]],
-    owners: list[NDArray[np.int64]],
-    value: NDArray[np.uint32],
-    owner: NDArray[np.int64],
-    width: int,
-) -> None:
-    """Take the n-grams that begin and end in the same unit."""
-    if len(owner) < width:
-        return
-    first = owner[: len(owner) - width + 1]
-    inside = first == owner[width - 1 :]
-    codes.append(value[inside])
-    owners.append(first[inside])
 
 
 @dataclass(frozen=True, slots=True)

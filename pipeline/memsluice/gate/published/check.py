@@ -8,7 +8,7 @@
 Every term is a finding of its own; the composite's watermark is absent where the policy names no seed.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from memsluice.envelope.codec import Vector
 from memsluice.gate import instructions, memsad
@@ -109,33 +109,24 @@ def _detail(score: Score) -> dict[str, object]:
 
 
 def _score(state: MemsadState, policy: MemsadPolicy, judged: Judged, scores: memsad.Scores | None) -> Score:
-    score = Score(
+    seen = Guarantee() if scores is None else _guarantee(state, policy, judged, scores)
+    return Score(
         phase=judged.phase.value,
         mode=policy.mode.value,
-        score=None,
-        s_max=None,
-        s_mean=None,
+        score=None if scores is None else _rounded(scores.of(policy.mode)),
+        s_max=None if scores is None else _rounded(scores.s_max),
+        s_mean=None if scores is None else _rounded(scores.s_mean),
         mu=_rounded(judged.mu),
         sigma=_rounded(judged.sigma),
         kappa=policy.kappa,
         threshold=_rounded(judged.threshold),
-        bound=None,
+        bound=_rounded(seen.bound),
         window_id=state.asked_total,
         window_size=judged.size,
         history_size=len(state.history),
+        nearest="" if scores is None else state.nearest(scores.cosines),
         strategy=policy.calibration.strategy,
         p=_rounded(judged.p),
-    )
-    if scores is None:
-        return score
-    seen = _guarantee(state, policy, judged, scores)
-    return replace(
-        score,
-        score=_rounded(scores.of(policy.mode)),
-        s_max=_rounded(scores.s_max),
-        s_mean=_rounded(scores.s_mean),
-        nearest=state.nearest(scores.cosines),
-        bound=_rounded(seen.bound),
         gap=_rounded(seen.gap),
         radius=_rounded(seen.radius),
         certified=seen.certified,

@@ -1,28 +1,31 @@
 """What telemetry costs: two real stacks work at the same time on the same texts, one with and one without it.
 
 Rounds one after the other differ by more than telemetry costs, on a machine that others use too. What slows one of two
-stacks that run at once slows the other as well; and they change sides, so that neither is the faster one by chance.
+stacks that run at once slows the other as well. Each has half of the cores to itself, broker, store and workers, so
+that neither takes the other's; and they change sides, so that neither is the faster one by chance.
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from statistics import fmean
 
 import psutil
 
 from memsluice.lab.figures.accounted import tenants_of, unhurried
-from memsluice.lab.figures.bed import Worker, bed
+from memsluice.lab.figures.bed import Bed, Worker, bed
 from memsluice.lab.figures.ingest import Burst
 from memsluice.lab.figures.records import streams
 from memsluice.lab.figures.registry import Measured, Setting
+from memsluice.stack import control
 from memsluice.telemetry.tracing import ENDPOINTS
 
-ROUNDS = 2
-"""Of each pair of variants, both ways round."""
+ROUNDS, ROUNDS_DOWN = 2, 1
+"""With a backend, and with one that is down; each both ways round."""
 NOBODY = "http://127.0.0.1:9"
 """Where no trace backend listens."""
 SERVED = ("--metrics-port", "0")
@@ -44,7 +47,7 @@ class Side:
         return 1_000 * self.cpu_s / self.whole
 
     def __str__(self) -> str:
-        return f"{self.landed / self.seconds:.0f}/s, {self.cpu_ms:.2f} ms"
+        return f"{self.landed / self.seconds:.1f}/s, {self.cpu_ms:.2f} ms"
 
 
 @contextmanager
@@ -83,7 +86,7 @@ def telemetry_cost(setting: Setting) -> Measured:
             return both
 
         on = [pair for number in range(ROUNDS) for pair in round_of(f"on{number}-", endpoint)]
-        down = [pair for number in range(ROUNDS) for pair in round_of(f"down{number}-", NOBODY)]
+        down = [pair for number in range(ROUNDS_DOWN) for pair in round_of(f"down{number}-", NOBODY)]
         spans = _told(sink)
     rows = (
         ("landed writes a second while both work, processor time a write: without; with", ""),
@@ -101,6 +104,8 @@ def _at_once(off: Burst, on: Burst, name: str) -> tuple[Side, Side]:
     """Let both stacks land the same writes at once; a rate counts from when both have begun until one is through."""
     with ThreadPoolExecutor(2) as threads:
         prepared = list(threads.map(lambda burst: burst.prepare(name), (off, on)))
+        for cores, burst in zip(_halves(), sorted((off, on), key=lambda one: one.running.home), strict=True):
+            _pin(burst.running, cores)
         before = [_cpu_s(workers) for workers, _ in prepared]
         ends = list(threads.map(lambda one: one[0].through(one[1][1]), zip((off, on), prepared, strict=True)))
     used = [_cpu_s(workers) - spent for (workers, _), spent in zip(prepared, before, strict=True)]
@@ -113,6 +118,22 @@ def _at_once(off: Burst, on: Burst, name: str) -> tuple[Side, Side]:
         for (_, landed), cpu in zip(ends, used, strict=True)
     )
     return first, second
+
+
+def _halves() -> tuple[set[int], set[int]]:
+    """Return the cores of this process in two halves; the same one twice where there is one."""
+    cores = sorted(os.sched_getaffinity(0))
+    middle = max(len(cores) // 2, 1)
+    return set(cores[:middle]), set(cores[-middle:])
+
+
+def _pin(running: Bed, cores: set[int]) -> None:
+    """Keep every thread of a stack's servers and workers on some cores; what they start later inherits that."""
+    pids = [row.pid for row in control.status(running.home) if row.pid is not None]
+    for pid in [*pids, *(worker.process.pid for worker in running.workers)]:
+        for thread in psutil.Process(pid).threads():
+            with suppress(ProcessLookupError):  # it ended just now
+                os.sched_setaffinity(thread.id, cores)
 
 
 def _cpu_s(workers: Sequence[Worker]) -> float:
@@ -129,7 +150,8 @@ def _cpu(pairs: Sequence[tuple[Side, Side]]) -> float:
 
 
 _NOTE = (
-    "Two stacks at once, the same texts: what slows the machine slows both. Every event is sampled: a span of each "
+    "Two stacks at once, the same texts, each on half of the cores, which change sides: what slows the machine slows "
+    "both. Every event is sampled: a span of each "
     "stage and one of each batch, exported over OTLP/HTTP to a process that counts them; metrics are kept and served. "
     "A backend that parses and stores spans on the same two cores would take its own share. The processor time is that "
     "of the three workers, exporter included, without broker and store."

@@ -371,14 +371,19 @@ def test_a_long_quotation_is_reported_as_one() -> None:
     assert shop.lies(event_id) == [("guidance", "principal")]
 
 
-def test_what_landed_while_a_signal_was_off_goes_by_a_question_that_is_enough_by_itself() -> None:
-    """It carries a question, which a new tenant cannot tell from a habit: today it would be held anyway. A question
-    that lies far from it moves it no more than before, its own does."""
+def test_what_landed_while_the_question_signal_was_off_goes_by_its_own_question() -> None:
+    """It carries a question, which a new tenant cannot tell from a habit: today it would be held anyway. Another
+    question moves it no more than before; its own does, and so does one that is enough by itself."""
     memory, rows = filled(300, w=0.3)
     said = "which berth is free for guests in summer the ninth one behind the old harbour office on the left side"
     poison = Entry(0, "early", text.stems(said.split()), False, tag("ana"))
     memory = memory.landed(rows, poison, unit(0.9), told(q=1.0, w=0.3))
     assert screen.holds(screen.weigh(memory.values[-1], memory, POLICY, without=300), POLICY)
-    for asked, at, gone in (("what else is new", unit(0.5), []), (said[:39], unit(0.9), ["early"])):
+    own = "which berth is free for guests in summer"
+    for asked, at, gone in (
+        ("what else is new", unit(0.2, 0.8), []),
+        (own, unit(0.35, 0.75), ["early"]),
+        ("what else is new", unit(0.9), ["early"]),
+    ):
         _, moved, flagged = look_back(memory, rows, question(asked, 1, "ana"), at, POLICY, allowed=9)
         assert ([one.entry.event_id for one in moved], flagged) == (gone, [])

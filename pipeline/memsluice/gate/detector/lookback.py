@@ -31,6 +31,8 @@ QUOTE_WORDS = 12
 """Words in a row that a question shares with an entry by quoting it: hardly anybody asks in so many of its words."""
 
 
+COVERED_GAIN = 0.5
+"""What a question adds to an entry that has the whole of it, and comes near to nothing."""
 SPARED_MAX = 2
 """Entries that lie nowhere any more and are marked so by one recall: each costs a row of up to 4 KiB."""
 
@@ -123,10 +125,11 @@ def _without_the_gone(memory: Memory, rows: TenantRows, fates: dict[int, Fate]) 
 def _tells(now: Evidence, before: Evidence, policy: DetectPolicy) -> bool:
     """Whether it is the question that tells: without it the entry would pass today, or it is enough by itself.
 
-    An entry that a changed reference alone would hold stays: it was judged when it was written. But one that landed
-    while a signal said nothing (in a new tenant) goes by the first question that needs no such signal.
+    An entry that a changed reference alone would hold stays: it was judged when it was written. But one that carries a
+    question, and landed while that said nothing (in a new tenant), goes by the question that it covers.
     """
-    return not holds(before, policy) or now.total - before.total >= policy.threshold
+    enough = COVERED_GAIN if before.question else policy.threshold
+    return not holds(before, policy) or round(now.total - before.total, 4) >= enough
 
 
 def _quotes(memory: Memory, entry: Entry, question: Question, text: Reading) -> bool:

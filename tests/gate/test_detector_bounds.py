@@ -382,7 +382,7 @@ def test_what_landed_while_the_question_signal_was_off_goes_by_its_own_question(
     own = "which berth is free for guests in summer"
     for asked, at, gone in (
         ("what else is new", unit(0.2, 0.8), []),
-        (own, unit(0.35, 0.75), ["early"]),
+        (own, unit(0.57, 0.815), ["early"]),
         ("what else is new", unit(0.9), ["early"]),
     ):
         _, moved, flagged = look_back(memory, rows, question(asked, 1, "ana"), at, POLICY, allowed=9)

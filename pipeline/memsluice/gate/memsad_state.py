@@ -186,8 +186,9 @@ class MemsadState:
 
     def nearest(self, cosines: memsad.Floats) -> str:
         """Return the event id of the nearest question's recall, of equally near ones the latest; cosines shape (m,)."""
-        cosines = np.round(cosines, 6)
-        return self.askers[int(np.flatnonzero(cosines == cosines.max())[-1])]
+        largest = round(float(cosines.max()), 6)
+        near = reversed(np.flatnonzero(cosines > largest - 1e-6).tolist())
+        return self.askers[next(at for at in near if round(float(cosines[at]), 6) == largest)]
 
     def calibrated(self, rows: TenantRows, scores: State) -> "MemsadState":
         """Return the state with other scores of a strategy than the paper's."""

@@ -9,6 +9,7 @@ Every term is a finding of its own; the composite's watermark is absent where th
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memsluice.envelope.codec import Vector
 from memsluice.gate import instructions, memsad
@@ -52,6 +53,7 @@ def judge(state: MemsadState, value: float, policy: MemsadPolicy) -> Judged:
     return strategy(rules).judge(value, state.scores)
 
 
+@lru_cache(256)  # one a policy; made anew it costs as much as the score
 def settings(policy: MemsadPolicy) -> Settings:
     """Return how MEMSAD's score is calibrated."""
     chosen = policy.calibration

@@ -30,7 +30,7 @@ Vector = NDArray[np.floating]
 
 
 def calibration_kib(setting: Setting) -> Measured:
-    """Largest calibration state of a tenant, of the detector that has more of it; both and their sum as rows."""
+    """Largest calibration state of a tenant: that of the detector which decides and of the one reported beside it."""
     window = policies.default().default.detect.window
     tenants: dict[str, dict[str, int]] = {}
     with streams(setting) as paths:
@@ -48,9 +48,8 @@ def calibration_kib(setting: Setting) -> Measured:
             f"{most[DETECT] / 1024:.1f} KiB",
         ),
         ("MEMSAD: reference vectors, scores, baseline", f"{most[MEMSAD] / 1024:.1f} KiB"),
-        ("both, as kept where one decides and the other is reported", f"{whole / 1024:.1f} KiB"),
     )
-    return Measured(max(most.values()) / 1024, table)
+    return Measured(whole / 1024, table)
 
 
 def _sizes(state: dict[bytes, bytes], window: int) -> dict[str, dict[str, int]]:
@@ -120,7 +119,10 @@ class Plain:
 
 
 def memsad_speedup(setting: Setting) -> Measured:
-    """CPU time of the plain transcription over ours, on the vectors of the real streams."""
+    """CPU time of the plain transcription over ours, on the vectors of the real streams, questions included.
+
+    Algorithm 1 is given mu and sigma: so the transcription works them out where they changed, not for each candidate.
+    """
     policy = policies.default().default.memsad
     spent, writes = np.zeros((ROUNDS, 3)), 0
     with streams(setting) as paths:
@@ -133,14 +135,14 @@ def memsad_speedup(setting: Setting) -> Measured:
     if not writes:
         raise StateError("no write of the streams was scored")
     each = 1e6 * np.median(spent, axis=0) / writes
-    lazy = spent[:, 1] / spent[:, 2]
+    eager = spent[:, 0] / spent[:, 2]
     table = (
         ("writes scored", f"{writes:,} in each of {ROUNDS} rounds"),
-        ("plain transcription", f"{each[0]:.0f} µs a write with its questions"),
-        ("plain, calibrating after a change alone", f"{each[1]:.0f} µs, {np.median(lazy):.1f} times ours"),
+        ("plain transcription, calibrating where the history or the reference changed", f"{each[1]:.0f} µs a write"),
+        ("plain, calibrating for every candidate", f"{each[0]:.0f} µs, {np.median(eager):.1f} times ours"),
         ("ours, state rows included", f"{each[2]:.0f} µs"),
     )
-    return Measured(float(np.median(spent[:, 0] / spent[:, 2])), table)
+    return Measured(float(np.median(spent[:, 1] / spent[:, 2])), table)
 
 
 def side_by_side(events: Sequence[Sealed], policy: MemsadPolicy) -> tuple[list[float], int]:

@@ -30,6 +30,7 @@ WORDS = {
     "detect.held": "wording, questions or nearness that are rare for this tenant",
     "detect.look_back_budget": "more to take back than this person's questions may",
     "detect.look_back_protected": "the question showed a protected entry in a new light; it stays",
+    "detect.look_back_quoted": "the question repeats so much of it that it may be a copy; it stays",
     "detect.look_back_shadow": "the question showed what had landed in a new light; shadow mode leaves it",
     "detect.looked_back": "the question showed what had landed in a new light",
     "duplicates.other_content": "another content under an event id that was used before",

@@ -242,8 +242,9 @@ def test_a_question_moves_only_what_it_tells() -> None:
     memory, rows = filled(300, w=0.3)
     memory = memory.landed(rows, Entry(0, "old", text.stems(["a"] * 30), False), unit(0.5), told(c=6.0, w=0.3))
     assert screen.holds(screen.weigh(memory.values[-1], memory, DetectPolicy(), without=300), DetectPolicy())
-    _, moved, flagged = look_back(memory, rows, question("what else is new"), unit(0.5, 0.4), DetectPolicy(), allowed=9)
-    assert (moved, flagged) == ([], [])
+    asked, at = question("what else is new"), unit(0.2, 0.8)
+    after, moved, flagged = look_back(memory, rows, asked, at, DetectPolicy(), allowed=9)
+    assert (moved, flagged, after.values[-1][W]) == ([], [], 0.3)
 
 
 @pytest.mark.parametrize("accounts", [1, 8])

@@ -14,6 +14,7 @@ from memsluice.gate import detect
 from memsluice.gate.detector import text
 from memsluice.gate.detector.memory import Entry, Memory
 from memsluice.gate.draft import Draft
+from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.policy import default
 from memsluice.topics.names import AUDIT
 
@@ -57,6 +58,8 @@ def test_look_back_in_shadow_mode_tells_and_takes_nothing(mode: str, code: str, 
     memory, rows = filled(200, w=0.3)
     memory = memory.landed(rows, Entry(0, "poison", text.stems([f"w{n}" for n in range(20)]), False), unit(0.9),
                            told(w=0.3))  # fmt: skip
+    rows.put(ENTRY, "poison", {"landed": True, "object": "o", "version": 1, "zone": "guidance", "content": "d" * 64,
+                               "taint": False, "decision": "accept"})  # fmt: skip
     asked = sealed("reader", EventType.RECALL, 0, question="what colour has the new boat", vector=unit(0.9))
     draft = Draft(memory=memory, vector=unit(0.9), about=asked)
     policy = POLICY.model_copy(update={"mode": mode})

@@ -28,11 +28,11 @@ def core(**settings: Any) -> Core:
     return Core(policies.Policy.model_validate({**base.model_dump(), **changed}))
 
 
-def calibrated(**settings: Any) -> Core:
-    """The same after one question along axis 0 and four writes at cosines .1, .2, .3, .2 to it."""
+def calibrated(cosines: tuple[float, ...] = (0.1, 0.2, 0.3, 0.2), **settings: Any) -> Core:
+    """The same after one question along axis 0 and writes at these cosines to it."""
     one = core(**settings)
     one.recall(vector=axis(0))
-    for number, cosine in enumerate((0.1, 0.2, 0.3, 0.2)):
+    for number, cosine in enumerate(cosines):
         one.write(vector=axis(10 + number, towards=0, cosine=cosine), content="Ana takes the early train.")
     return one
 
@@ -104,21 +104,40 @@ def test_the_probes_are_sixteen_unit_vectors() -> None:
 
 
 def test_the_verdict_says_what_it_guarantees() -> None:
-    """Scores .1 .2 .3 .2 (one question: maximum, mean and their half sum are one): mean .2, sigma^ sqrt(.02 / 3) =
-    .081650. eta = .081650 (1/2 + 2 / sqrt 6) 2.960414 = .318222; radius 2 x .081650 + .318222 = .481521. A write at
-    cosine .9: Delta_s = .9 - .3 = .6 > .481521, so Lemma 8 certifies it; one at .7 (gap .4) is held all the same.
+    """N = 18, the least for delta = .05: scores .1 and .3 nine times each (one question: maximum, mean and their half
+    sum are one): mean .2, sigma^ sqrt(.18 / 17) = .102899. eta = .102899 (1 / sqrt 18 + 2 / sqrt 34) 2.960414 =
+    .176286; radius 2 x .102899 + .176286 = .382084. A write at cosine .9: Delta_s = .9 - .3 = .6 > .382084, so Lemma 8
+    certifies it; one at .65 (gap .35) is held all the same.
     """
-    one = calibrated()
+    one = calibrated((0.1, 0.3) * 9, reference_size=18)
     certain = one.write(vector=axis(30, towards=0, cosine=0.9)).verdict
     score = certain.score
     assert score is not None
-    assert (score.mu, score.sigma) == (near(0.2, 2e-4), near(0.08165, 2e-4))
-    assert (score.bound, score.radius) == (near(0.318222, 5e-4), near(0.481521, 1e-3))
+    assert (score.mu, score.sigma) == (near(0.2, 2e-4), near(0.102899, 2e-4))
+    assert (score.bound, score.radius) == (near(0.176286, 5e-4), near(0.382084, 1e-3))
     assert (score.gap, score.certified) == (near(0.6, 1e-3), True)
     assert certain.reasons == ("memsad.above_threshold",)
-    less = one.write(vector=axis(31, towards=0, cosine=0.7)).verdict
+    less = one.write(vector=axis(31, towards=0, cosine=0.65)).verdict
     assert less.score is not None
     assert (less.score.certified, less.reasons) == (False, ("memsad.above_threshold",))
+
+
+def test_of_fewer_entries_than_the_proof_needs_nothing_is_guaranteed() -> None:
+    """Theorem 11's proof needs N >= 4 ln(4 / delta), 18 at delta = .05: of 17 no bound is said, and no certificate."""
+    score = calibrated((0.2,) + (0.1, 0.3) * 8, reference_size=17).write(vector=axis(30, 0, 0.9)).verdict.score
+    assert score is not None
+    assert (score.phase, score.sigma) == ("calibrated", near(0.1, 1e-3))
+    assert [score.bound, score.gap, score.radius, score.certified] == [None] * 4
+
+
+@pytest.mark.parametrize("name", ["rolling", "ewma", "page_hinkley", "adwin", "m_star", "conformal"])
+def test_another_strategy_than_the_paper_s_guarantees_nothing(name: str) -> None:
+    """Its deviation is of its own window, Delta_s of the reference entries: the lemma is about neither pair."""
+    one = calibrated((0.1, 0.3) * 20, reference_size=20, calibration={"strategy": name})
+    score = one.write(vector=axis(300, 0, 0.9)).verdict.score
+    assert score is not None
+    assert (score.strategy, score.phase) == (name, "calibrated")
+    assert [score.bound, score.gap, score.radius, score.certified] == [None] * 4
 
 
 def test_memsad_plus_holds_what_is_written_like_nothing_else() -> None:

@@ -9,7 +9,7 @@ from memsluice.gate import landed, placing, protection, windows
 from memsluice.gate.calibration.conformal import count_at_least
 from memsluice.gate.detector import screen
 from memsluice.gate.detector.classifier import Classifier
-from memsluice.gate.detector.lookback import Moved, look_back
+from memsluice.gate.detector.lookback import Fate, Moved, look_back
 from memsluice.gate.detector.memory import Entry, G, Memory, Q, Question, tag
 from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.text import stems, words
@@ -95,28 +95,47 @@ def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_
     assert draft.vector is not None
     who = tag(recall.principal)
     question = Question(0, recall.id, who, (tag(recall.session),), stems(words(recall.question)))
-    moved: list[Moved] = []
+    taken: list[Withdrawal] = []
     if policy.detect.look_back:
         used, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
         shadow = policy.mode == "shadow"
         allowed = 0 if shadow else max(policy.detect.look_back_per_day - used, 0)
         draft.memory, moved, flagged = look_back(
-            draft.memory, rows, question, draft.vector, policy.detect, allowed, partial(_vouched_for, rows),
-            partial(_protected, rows),
-        )  # fmt: skip
-        left = "detect.look_back_shadow" if shadow else "detect.look_back_budget"
-        fixed = [one for one in flagged if _protected(rows, one.entry.event_id)]
-        flagged = [one for one in flagged if not _protected(rows, one.entry.event_id)]
-        for _ in moved:
+            draft.memory, rows, question, draft.vector, policy.detect, allowed, partial(_fate, rows)
+        )
+        taken = [_taken_back(rows, one.entry.event_id, recall.id) for one in moved]
+        for _ in taken:
             windows.add(rows, BUDGET, who, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
             _, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
-        for code, some in (("detect.looked_back", moved), (left, flagged), ("detect.look_back_protected", fixed)):
-            if some:
-                entries = [{"event": one.entry.event_id, **one.evidence.told()} for one in some]
-                draft.add(Finding(code, Decision.ACCEPT, {"entries": entries}))
-    taken = (_taken_back(rows, one.entry.event_id, recall.id) for one in moved)
-    draft.withdraws = tuple(one for one in taken if one is not None)
+        for code, some in _by_code(moved, flagged, shadow=shadow).items():
+            entries = [{"event": one.entry.event_id, **one.evidence.told()} for one in some]
+            draft.add(Finding(code, Decision.ACCEPT, {"entries": entries}))
+    draft.withdraws = tuple(taken)
     draft.memory = draft.memory.asked(rows, question, draft.vector)
+
+
+def _by_code(moved: list[Moved], flagged: list[Moved], *, shadow: bool) -> dict[str, list[Moved]]:
+    """Return what was moved, and what stays though the question told of it, by the code that says why."""
+    found = {"detect.looked_back": moved}
+    for one in flagged:
+        why = "detect.look_back_quoted" if one.quoted else "detect.look_back_budget"
+        why = "detect.look_back_shadow" if shadow else why
+        found.setdefault("detect.look_back_protected" if one.guarded else why, []).append(one)
+    return {code: some for code, some in found.items() if some}
+
+
+def _fate(rows: TenantRows, event_id: str) -> Fate:
+    """Return what became of an entry since it landed."""
+    row = rows.get(ENTRY, event_id)
+    if row is None:
+        return Fate.OVER
+    if not row["landed"]:
+        return Fate.TAKEN
+    if _vouched_for(rows, event_id):
+        return Fate.VOUCHED
+    if protection.guards(rows, row["object"]):
+        return Fate.PROTECTED
+    return Fate.OVER if landed.overtaken(rows, event_id, row) else Fate.LIES
 
 
 def _vouched_for(rows: TenantRows, event_id: str) -> bool:
@@ -125,27 +144,17 @@ def _vouched_for(rows: TenantRows, event_id: str) -> bool:
     return row is not None and row.get("was") is not None
 
 
-def _protected(rows: TenantRows, event_id: str) -> bool:
-    """Whether an operator protected what the entry is: no question takes that out (Theorem 1, Part I)."""
-    row = rows.get(ENTRY, event_id)
-    return row is not None and protection.guards(rows, row["object"])
-
-
-def _taken_back(rows: TenantRows, event_id: str, recall_id: str) -> Withdrawal | None:
-    """Keep that an entry is landed no more, and return what takes it out of the store; None where it lies nowhere.
+def _taken_back(rows: TenantRows, event_id: str, recall_id: str) -> Withdrawal:
+    """Keep that an entry, which lies there, is landed no more, and return what takes it out of the store.
 
     What names it as a parent from now on, or recalls it, is tainted. What it was is kept as ``looked``: a reviewer may
     let it in again (:mod:`memsluice.gate.restoring`).
     """
     row = rows.get(ENTRY, event_id)
-    if row is None or not row["landed"]:
-        return None
     gone = {"was": [row["object"], row["version"]], "ms": rows.now_ms}  # recalls of it are on their way
     looked = {"by": recall_id, **{name: row[name] for name in ("taint", "decision")}}
     after = {**row, "landed": False, "taint": True, "decision": Decision.QUARANTINE.value, "object": None}
     rows.put(ENTRY, event_id, {**after, "gone": gone, "looked": looked})
-    if landed.overtaken(rows, event_id, row):
-        return None
     rows.delete(placing.HOLDER, row["object"])
     return Withdrawal(row["object"], Zone(row["zone"]), event_id, row["content"])
 
@@ -157,7 +166,8 @@ def screened(draft: "Draft", rows: TenantRows, write: Write, policy: Policy, *, 
     state = draft.memory.calibration.screened(
         screen.settings(policy.detect), write.id, float(draft.seen.values[G]), held=held
     )
-    draft.memory = draft.memory.screened(rows, bool(draft.seen.values[Q])).calibrated(rows, state)
+    asking = bool(draft.seen.values[Q])
+    draft.memory = draft.memory.screened(rows, asking, tag(write.principal)).calibrated(rows, state)
 
 
 def _model(draft: "Draft") -> Classifier:

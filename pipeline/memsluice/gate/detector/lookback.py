@@ -4,6 +4,10 @@ A recall is held against the entries nearest to it, at most CANDIDATES of them; 
 attack on that very question is to leave. The same evidence and the same threshold decide as for a write. An entry with
 good lineage, an operator's, one that a reviewer let in, and one that somebody vouched for since it landed (by promoting
 it, lifting its label, renewing it) are never looked at again: they take no candidate's place and none of the budget.
+Nor does what lies nowhere any more: it is not moved, and what was withdrawn leaves the reference.
+
+The asker's own entries come first, since nobody else's reaches him until somebody promotes it: others' take at most
+half of the places, and one principal's a quarter (:mod:`memsluice.gate.detector.slots`).
 
 A principal's recalls may move so many entries a day and no more: beyond, what would have moved is reported and stays.
 Whoever copies honest entries into questions moves nothing by it: a question that says all that an entry says covers
@@ -13,27 +17,50 @@ only where the asker is one of the tenant's main ones (more than a quarter of th
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
+from enum import Enum
 
 from memsluice.envelope.codec import Vector
 from memsluice.gate.detector.memory import Entry, G, Memory, Question
-from memsluice.gate.detector.screen import CANDIDATES, Evidence, Seen, holds, nearer, weigh
-from memsluice.gate.detector.standing import QUARTER
+from memsluice.gate.detector.screen import Evidence, Seen, holds, nearer, weigh
+from memsluice.gate.detector.slots import CANDIDATES, LOOKED_AT_MAX, Near, fill
 from memsluice.gate.detector.text import Reading, longest_run
 from memsluice.gate.policy import DetectPolicy
 from memsluice.gate.rows import TenantRows
 
-LOOKED_AT_MAX = 4 * CANDIDATES
 QUOTE_WORDS = 12
 """Words in a row that a question shares with an entry by quoting it: hardly anybody asks in so many of its words."""
 
 
+COVERED_GAIN = 0.5
+"""What a question adds to an entry that has the whole of it, and comes near to nothing."""
+SPARED_MAX = 2
+"""Entries that lie nowhere any more and are marked so by one recall: each costs a row of up to 4 KiB."""
+
+
+class Fate(Enum):
+    """What became of an entry since it landed: OVER if it expired or was replaced, TAKEN if it was withdrawn.
+
+    PROTECTED lies there and stays: no question takes out what an operator protected (Theorem 1, Part I).
+    """
+
+    LIES = "lies"
+    PROTECTED = "protected"
+    VOUCHED = "vouched"
+    OVER = "over"
+    TAKEN = "taken"
+
+
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """One landed entry that a recall showed to be an attack, and why."""
+    """One landed entry that a recall showed to be an attack, and why.
+
+    One stays that is ``quoted`` at length, or ``guarded``: protected.
+    """
 
     entry: Entry
     evidence: Evidence
+    quoted: bool = False
+    guarded: bool = False
 
 
 def look_back(
@@ -43,21 +70,17 @@ def look_back(
     vector: Vector,
     policy: DetectPolicy,
     allowed: int,
-    vouched: Callable[[str], bool] = lambda _: False,
-    protected: Callable[[str], bool] = lambda _: False,
+    fate: Callable[[str], Fate] = lambda _: Fate.LIES,
 ) -> tuple[Memory, list[Moved], list[Moved]]:
-    """Return the memory, what is to leave (at most ``allowed``), and what would have left beyond that.
+    """Return the memory, what is to leave (at most ``allowed``), and what would have left but stays.
 
-    ``vouched`` says of an event id whether somebody vouched for the entry since it landed; ``protected`` whether its
-    key is: it is reported among the last, and stays.
+    ``fate`` says of an event id what became of the entry; it is asked at most LOOKED_AT_MAX times.
     """
     moved: list[Moved] = []
     flagged: list[Moved] = []
-    left: list[int] = []
-    near = memory.entry_vectors.nearest(vector, LOOKED_AT_MAX)
-    entries = memory.entries
-    fit = (one for one in near if not (entries[one[0]].exempt or vouched(entries[one[0]].event_id)))
-    for place, cosine in list(islice(fit, CANDIDATES)):
+    near, fates = _near(memory, question, vector, fate)
+    memory, left = _without_the_gone(memory, rows, fates)
+    for place, cosine in near:
         at = place - sum(gone < place for gone in left)
         entry, values = memory.entries[at], memory.values[at]
         text = Reading(entry.stems)
@@ -68,19 +91,59 @@ def look_back(
         now.values[G] = evidence.total
         if not holds(evidence, policy):
             memory = memory.valued(rows, at, now.values)
-        elif holds(weigh(values, memory, policy, without=at), policy):
-            continue  # it is not the question that tells; as below
-        elif len(moved) < allowed and not (protected(entry.event_id) or _quotes(memory, entry, question, text)):
-            moved.append(Moved(entry, evidence))
-            memory = memory.gone(rows, at)
-            left.append(place)
-        else:  # its values stay as they were: what is only reported must not make the like of it usual
-            flagged.append(Moved(entry, evidence))
+            continue
+        if not _tells(evidence, weigh(values, memory, policy, without=at), policy):
+            continue  # as below
+        guarded, quoted = fates[place] is Fate.PROTECTED, _quotes(memory, entry, question, text)
+        if guarded or quoted or len(moved) >= allowed:
+            flagged.append(Moved(entry, evidence, quoted, guarded))  # its values stay: else the like became usual
+            continue
+        moved.append(Moved(entry, evidence))
+        memory = memory.gone(rows, at)
+        left.append(place)
     return memory, moved, flagged
+
+
+def _near(
+    memory: Memory, question: Question, vector: Vector, fate: Callable[[str], Fate]
+) -> tuple[Near, dict[int, Fate]]:
+    """Return the candidates, and what became of every entry that was asked about."""
+    entries = memory.entries
+    fates: dict[int, Fate] = {}
+
+    def fit(at: int) -> bool:
+        if not entries[at].exempt and at not in fates and len(fates) < LOOKED_AT_MAX:
+            fates[at] = fate(entries[at].event_id)
+        return fates.get(at) in (Fate.LIES, Fate.PROTECTED)
+
+    def others(at: int) -> str:
+        return "" if entries[at].principal == question.principal else entries[at].principal
+
+    return fill(memory.entry_vectors, vector, others, fit=fit, limited_max=CANDIDATES // 2), fates
+
+
+def _without_the_gone(memory: Memory, rows: TenantRows, fates: dict[int, Fate]) -> tuple[Memory, list[int]]:
+    """Return the memory without what was withdrawn, and where that was; some of what is over is marked as spared."""
+    for at in [at for at, became in fates.items() if became is Fate.OVER][:SPARED_MAX]:
+        memory = memory.spared(rows, at)
+    taken = sorted((at for at, became in fates.items() if became is Fate.TAKEN), reverse=True)
+    for at in taken:
+        memory = memory.gone(rows, at)
+    return memory, taken
+
+
+def _tells(now: Evidence, before: Evidence, policy: DetectPolicy) -> bool:
+    """Whether it is the question that tells: without it the entry would pass today, or it is enough by itself.
+
+    An entry that a changed reference alone would hold stays: it was judged when it was written. But one that carries a
+    question, and landed while that said nothing (in a new tenant), goes by the question that it covers.
+    """
+    enough = COVERED_GAIN if before.question else policy.threshold
+    return not holds(before, policy) or round(now.total - before.total, 4) >= enough
 
 
 def _quotes(memory: Memory, entry: Entry, question: Question, text: Reading) -> bool:
     """Whether one of the principals that ask little repeats so much of another's entry that it seems copied."""
-    if entry.principal == question.principal or memory.shares[question.principal] > QUARTER * len(memory.questions):
+    if entry.principal == question.principal or memory.asks_much(question.principal):
         return False
-    return longest_run(question.stems, text.where)[0] >= QUOTE_WORDS
+    return longest_run(question.first, text.where)[0] >= QUOTE_WORDS

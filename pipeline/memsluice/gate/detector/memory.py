@@ -1,14 +1,15 @@
 """What the detector remembers of a tenant: the questions that were asked, and the entries that landed as guidance.
 
-Both are bounded. Questions that nearly repeat each other are one, and whoever asks most gives way first, so nobody
-pushes the others' questions out by asking many. Entries give way in the order they landed; their values are at the same
-time the tenant's reference (:mod:`memsluice.gate.detector.calibration`): what was held never enters it, what look back
-takes away leaves it.
+Both are bounded. Questions that nearly repeat each other are one, and whoever asks most gives way first: one account
+that asks many pushes out its own. Many accounts push out others' questions, those of who asked most first. Entries give
+way in the order they landed; their values are at the same time the tenant's reference
+(:mod:`memsluice.gate.detector.calibration`): what was held never enters it, what look back takes away leaves it.
 
 Rows of kind ``detect``, one JSON object each: ``q<n>`` a question, ``e<n>`` an entry's vector and stems, ``v<n>`` its
-values; ``h0`` which of the last screened writes carried a question; ``c0`` held scores and level, where the policy's
-calibration has them. They hold embeddings and 32-bit hashes of stems, no
-text. Immutable: each change returns the next memory and puts the rows it changes.
+values; ``h0`` which of the last screened writes carried a question, and whose those were; ``c0`` held scores and level,
+where the policy's calibration has them; ``b0`` see :mod:`memsluice.gate.detector.stored`. They hold embeddings and, in
+order, 32-bit hashes of stems, without a key: no text, but whoever has the rows and a list of words reads most of it.
+Immutable: each change returns the next memory and puts the rows it changes.
 """
 
 import base64
@@ -20,14 +21,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memsluice.envelope.codec import Vector, row_load, vector_from_text, vector_to_text
+from memsluice.envelope.codec import Vector, vector_from_text, vector_to_text
 from memsluice.gate.calibration.state import EMPTY, State
-from memsluice.gate.detector.standing import Standing
+from memsluice.gate.detector.habit import Habit
+from memsluice.gate.detector.standing import QUARTER, Standing
+from memsluice.gate.detector.stored import KIND, Surplus, read
 from memsluice.gate.detector.text import Stems
 from memsluice.gate.detector.vectors import Vectors
-from memsluice.gate.rows import TenantRows, row_key
+from memsluice.gate.rows import TenantRows
 
-KIND = "detect"
 SAME_COSINE = 0.97
 STEMS_OF_QUESTION_MAX = 64
 STEMS_OF_ENTRY_MAX = 256
@@ -35,8 +37,6 @@ SESSIONS_MAX = 4
 COLUMNS = ("c", "q", "r", "w", "u", "g")
 """Values of an entry: classifier log-odds, carries a question, repetition, nearness to a question, coverage, and G."""
 C, Q, R, W, U, G = range(len(COLUMNS))
-HABIT_WRITES = 100
-"""Screened writes, held ones too, of which the share that carries a question is known."""
 Values = NDArray[np.float64]
 
 
@@ -54,6 +54,11 @@ class Question:
     principal: str
     sessions: tuple[str, ...]
     stems: Stems
+
+    @property
+    def first(self) -> Stems:
+        """The stems that are kept, and that runs are of. What it says beyond them counts only to know a copy by."""
+        return self.stems[:STEMS_OF_QUESTION_MAX]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +86,13 @@ class Memory:
     values: Values
     questions_max: int
     entries_max: int
-    habit: str = ""
-    """``1`` for each of the last HABIT_WRITES screened writes that carried a question, ``0`` for the others."""
+    habit: Habit = field(default_factory=Habit)
     calibration: State = EMPTY
     """What a calibration keeps besides the values: held scores and the level, where the policy asks for them."""
     standing: Standing = field(default_factory=lambda: Standing.of([]))
     shares: Counter[str] = field(default_factory=Counter)
     """How many of the questions each principal asked, by its tag. Never changed in place."""
+    surplus: Surplus = field(default_factory=Surplus)
 
     @staticmethod
     def empty(questions_max: int, entries_max: int) -> "Memory":
@@ -98,20 +103,16 @@ class Memory:
     @staticmethod
     def load(rows: Any, tenant: str, questions_max: int, entries_max: int) -> "Memory":
         """Decode a tenant's rows; the youngest ``questions_max`` and ``entries_max`` count."""
-        found: dict[str, dict[int, Any]] = {"q": {}, "e": {}, "v": {}, "h": {}, "c": {}}
-        for key, value in rows.scan(row_key(tenant, KIND), questions_max + 2 * entries_max + 4_096):
-            name = key.rsplit(b"\0", 1)[1].decode()
-            found[name[0]][int(name[1:])] = row_load(value)
+        found = read(rows, tenant, questions_max, entries_max)
         memory = Memory.empty(questions_max, entries_max)
-        asked = sorted(found["q"])[-questions_max:]
-        landed = [number for number in sorted(found["e"]) if number in found["v"]][-entries_max:]
         question_vectors, entry_vectors = memory.question_vectors, memory.entry_vectors
-        for number in asked:
-            question_vectors = question_vectors.appended(vector_from_text(found["q"][number]["v"]))
-        for number in landed:
-            entry_vectors = entry_vectors.appended(vector_from_text(found["e"][number]["v"]))
-        questions = tuple(_question(number, found["q"][number]) for number in asked)
-        entries = tuple(_entry(number, found["e"][number]) for number in landed)
+        for row in found.questions.values():
+            question_vectors = question_vectors.appended(vector_from_text(row["v"]))
+        for row, _ in found.entries.values():
+            entry_vectors = entry_vectors.appended(vector_from_text(row["v"]))
+        questions = tuple(_question(number, row) for number, row in found.questions.items())
+        entries = tuple(_entry(number, row) for number, (row, _) in found.entries.items())
+        values = [[row[name] for name in COLUMNS] for _, row in found.entries.values()]
         return replace(
             memory,
             standing=Standing.of([entry.principal for entry in entries]),
@@ -120,9 +121,10 @@ class Memory:
             question_vectors=question_vectors,
             entries=entries,
             entry_vectors=entry_vectors,
-            values=np.array([[found["v"][n][name] for name in COLUMNS] for n in landed]).reshape(-1, len(COLUMNS)),
-            habit=found["h"].get(0, {"f": ""})["f"],
-            calibration=State.loaded(found["c"].get(0)),
+            values=np.array(values, np.float64).reshape(-1, len(COLUMNS)),
+            habit=Habit.loaded(found.single["h0"]),
+            calibration=State.loaded(found.single["c0"]),
+            surplus=found.surplus,
         )
 
     def fits(self, questions_max: int, entries_max: int) -> bool:
@@ -131,7 +133,7 @@ class Memory:
 
     def asked(self, rows: TenantRows, new: Question, vector: Vector) -> "Memory":
         """Return the memory after one more question. One that nearly repeats it gives it its sessions, and goes."""
-        memory = self
+        memory = self._reduced(rows)
         for nearest, cosine in self.question_vectors.nearest(vector, 1):
             if cosine >= SAME_COSINE:
                 old = memory.questions[nearest]
@@ -140,8 +142,8 @@ class Memory:
                 memory = memory._forgotten(rows, nearest)
         if len(memory.questions) >= memory.questions_max:
             memory = memory._forgotten(rows, memory._least_missed())
-        number = self.questions[-1].number + 1 if self.questions else 0
-        new = replace(new, number=number, stems=new.stems[:STEMS_OF_QUESTION_MAX])
+        number = self.questions[-1].number + 1 if self.questions else self.surplus.first[0]
+        new = replace(new, number=number, stems=new.first)
         rows.put(KIND, f"q{number}", _question_row(new, vector))
         vectors, shares = memory.question_vectors.appended(vector), _counted(memory.shares, new.principal, 1)
         return replace(memory, questions=(*memory.questions, new), question_vectors=vectors, shares=shares)
@@ -157,10 +159,25 @@ class Memory:
         most = max(self.shares.values())
         return next(at for at, question in enumerate(self.questions) if self.shares[question.principal] == most)
 
-    def screened(self, rows: TenantRows, carries_question: bool) -> "Memory":
-        """Return the memory after one more write was screened, whatever became of it."""
-        habit = (self.habit + "01"[carries_question])[-HABIT_WRITES:]
-        rows.put(KIND, "h0", {"f": habit})
+    def asks_much(self, principal: str) -> bool:
+        """Whether a principal (its tag) asked more than a quarter of the kept questions."""
+        return self.shares[principal] > QUARTER * len(self.questions)
+
+    def asks_little(self, at: int) -> str:
+        """Return who asked the question at a position, "" for one of the tenant's main askers."""
+        principal = self.questions[at].principal
+        return "" if self.asks_much(principal) else principal
+
+    def _reduced(self, rows: TenantRows) -> "Memory":
+        """Return the memory after some of the rows that were left over are deleted."""
+        if self.surplus.told and not self.surplus.rows:
+            return self
+        return replace(self, surplus=self.surplus.reduced(rows))
+
+    def screened(self, rows: TenantRows, carries_question: bool, principal: str = "") -> "Memory":
+        """Return the memory after one more write of a principal (its tag) was screened, whatever became of it."""
+        habit = self.habit.screened(carries_question, principal)
+        rows.put(KIND, "h0", habit.dumped())
         return replace(self, habit=habit)
 
     def calibrated(self, rows: TenantRows, state: State) -> "Memory":
@@ -172,10 +189,10 @@ class Memory:
 
     def landed(self, rows: TenantRows, new: Entry, vector: Vector, values: Values) -> "Memory":
         """Return the memory after one more entry landed as guidance; ``values`` as :data:`COLUMNS`."""
-        memory = self
+        memory = self._reduced(rows)
         if len(memory.entries) >= memory.entries_max:
             memory = memory.gone(rows, 0)
-        number = self.entries[-1].number + 1 if self.entries else 0
+        number = self.entries[-1].number + 1 if self.entries else self.surplus.first[1]
         new = replace(new, number=number, stems=new.stems[:STEMS_OF_ENTRY_MAX])
         rows.put(KIND, f"e{number}", _entry_row(new, vector))
         rows.put(KIND, f"v{number}", _values_row(values))
@@ -198,6 +215,12 @@ class Memory:
             values=np.concatenate((self.values[:at], self.values[at + 1 :])),
             standing=self.standing.gone(at),
         )
+
+    def spared(self, rows: TenantRows, at: int) -> "Memory":
+        """Return the memory in which look back leaves an entry alone for good; its values still say what is usual."""
+        entry = self.entries[at]
+        rows.put(KIND, f"e{entry.number}", {**rows.get(KIND, f"e{entry.number}"), "k": True})
+        return replace(self, entries=(*self.entries[:at], replace(entry, exempt=True), *self.entries[at + 1 :]))
 
     def valued(self, rows: TenantRows, at: int, values: Values) -> "Memory":
         """Return the memory with other values for an entry."""

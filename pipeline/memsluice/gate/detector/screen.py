@@ -10,8 +10,9 @@
 - repetition: ``1.5 (r - .12)+ + .9 (u_r - .8)+`` where r > .12.
 
 A write is held where ``G >= threshold`` and the conformal p-value of G among the tenant's landed writes is below alpha:
-reviewers' releases enter those, so a tenant whose honest writes score high is held less. The weights were chosen on
-nine public streams of other wordings; docs/detection.md says how, and what each is worth.
+reviewers' releases enter those, so a tenant whose honest writes score high is held less. Weights and threshold were
+chosen on the nine streams that the figures of docs/detection.md are of, and on two more draws of them: those are
+figures of a development set. That page says what each is worth.
 
 Good lineage: where an agent's session itself asked the question that its write covers, question, coverage and nearness
 say nothing.
@@ -19,6 +20,7 @@ say nothing.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,12 +34,12 @@ from memsluice.gate.calibration.conformal import at_least
 from memsluice.gate.detector import calibration
 from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import COLUMNS, C, G, Memory, Q, Question, R, U, Values, W, tag
+from memsluice.gate.detector.slots import fill
 from memsluice.gate.detector.standing import QUARTER, Owners, left, stays
 from memsluice.gate.detector.text import Reading, Stems, carries_question, longest_run, repetition, stems, words
 from memsluice.gate.policy import SIGNALS, DetectPolicy
 from memsluice.gate.verdict import Decision, Finding, Usual
 
-CANDIDATES = 12
 QUESTION_STEMS_MIN = 4
 COVERED = 0.8
 UNSAID_MIN = 10
@@ -67,7 +69,11 @@ RARE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a write shows, before the tenant is asked what is usual. ``question`` is the one it comes nearest to."""
+    """What a write shows, before the tenant is asked what is usual.
+
+    ``question`` names the recall whose question covers it most, with the run that they share; ``near`` the recall whose
+    question it comes nearest to. They need not be one.
+    """
 
     values: Values
     stems: Stems
@@ -75,6 +81,7 @@ class Seen:
     question: str = ""
     run_words: int = 0
     run_start: int = 0
+    near: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +122,17 @@ class Evidence:
 
 
 def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, session: str, agent: bool) -> Seen:
-    """Return what a write shows against the past questions of its tenant. ``agent``: its session's past clears it."""
+    """Return what a write shows against the past questions of its tenant. ``agent``: its session's past clears it.
+
+    Who asked no more than a quarter of them has at most a quarter of the candidates' places (:mod:`.slots`).
+    """
     found = words(content)
     of_write = stems(found)
     values = np.zeros(len(COLUMNS))
     values[C] = model.judge(content)[0]
     values[R] = round(repetition(found), 4)
-    near = [(cosine, memory.questions[at]) for at, cosine in memory.question_vectors.nearest(vector, CANDIDATES)]
+    places = fill(memory.question_vectors, vector, memory.asks_little)
+    near = [(cosine, memory.questions[at]) for at, cosine in places]
     text, here = Reading(of_write), tag(session)
     if agent and any(_covers(question.stems, text) for _, question in near if here in question.sessions):
         return Seen(values, of_write, exempt=True)
@@ -138,22 +149,24 @@ def nearer(seen: Seen, question: Question, cosine: float, text: Reading) -> Seen
     One that says all that the text says is a copy of it: it covers nothing.
     """
     covered, near, run, start = float(seen.values[U]), float(seen.values[W]), 0, 0
-    asked: list[int] = question.stems.tolist()
+    asked: list[int] = question.first.tolist()
     about = min(1.0, max(0.0, (cosine - 0.3) / 0.25))  # a run by chance, in a text about something else
     runs = about > covered and len(asked) >= QUESTION_STEMS_MIN
     runs = runs and sum(map(text.known.__contains__, asked)) > covered * len(asked)
     if runs or cosine > near:
-        unsaid = len(text.order) - sum(map(set(asked).__contains__, text.order))
+        unsaid = len(text.order) - sum(map(set(question.stems.tolist()).__contains__, text.order))
         if runs and unsaid:
-            run, start = longest_run(question.stems, text.where)
+            run, start = longest_run(question.first, text.where)
             covered = max(covered, round(min(run / len(asked), about), 4))
         if cosine > near and unsaid > UNSAID_MIN:
             near = round(cosine, 4)
-    if covered == seen.values[U] and near == seen.values[W]:
+    covers, closer = covered > seen.values[U], near > seen.values[W]
+    if not (covers or closer):
         return seen
     values = seen.values.copy()
     values[U], values[W] = covered, near
-    return Seen(values, seen.stems, seen.exempt, question.event_id, run, start)
+    of = (question.event_id, run, start) if covers else (seen.question, seen.run_words, seen.run_start)
+    return Seen(values, seen.stems, seen.exempt, *of, near=question.event_id if closer else seen.near)
 
 
 def _reference(values: NDArray[Any], window: int, without: int | None) -> NDArray[Any]:
@@ -184,7 +197,7 @@ def weigh(
 
     wording = 0.2 * max(values[C] + 0.5, 0.0)
     wording += 0.65 * rarity(C, calibration.logistic_tail(float(values[C]), *WORDING_PRIOR))
-    habitual = memory.habit.count("1") > HABITUAL * max(len(memory.habit), 1)
+    habitual = memory.habit.beyond(HABITUAL, memory.standing)
     known = seen >= COLD_WRITES and not habitual
     question = 1.8 * rarity(Q, QUESTION_PRIOR) if values[Q] and known else 0.0
     nearness = _nearness(float(values[W]), reference[:, W], owners)
@@ -205,6 +218,7 @@ def weigh(
     )
 
 
+@lru_cache(256)  # one a policy
 def settings(policy: DetectPolicy) -> Settings:
     """Return how G is calibrated: ranks among the landed writes, unless the policy says otherwise."""
     chosen = policy.calibration
@@ -269,10 +283,12 @@ def check(
     if found.total == 0:
         return seen, found, None
     detail = found.told() | {"threshold": policy.threshold, "model": model.digest}
+    run = {"words": seen.run_words, "first_word": seen.run_start}
+    if seen.near:
+        detail["nearest"] = {"recall": seen.near, "cosine": float(seen.values[W])}
+        detail["nearest"] |= run if seen.near == seen.question else {}
     if seen.question:
-        detail["nearest"] = {"recall": seen.question, "cosine": float(seen.values[W])}
-        if seen.run_words:
-            detail["nearest"] |= {"words": seen.run_words, "first_word": seen.run_start}
+        detail["covered_by"] = {"recall": seen.question, "share": float(seen.values[U]), **run}
     held = holds(found, policy)
     return seen, found, Finding("detect.held" if held else "detect.scored", least if held else Decision.ACCEPT, detail)
 

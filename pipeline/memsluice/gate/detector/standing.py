@@ -6,6 +6,7 @@ that, as long as the attackers among its writers have no larger share. The same 
 principal with a larger share of the reference is never left out, nor is what a reviewer let in.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -35,6 +36,21 @@ class Standing:
         """Return this and one more entry, the youngest."""
         codes = self.codes if principal in self.codes else {**self.codes, principal: len(self.codes)}
         return Standing(np.concatenate((self.owners, (codes[principal],))), codes)
+
+    def lasting(self, votes: Counter[str]) -> int:
+        """Return how many of the votes, by principals' tags, are left without those who gave most for what landed of
+        theirs, up to QUARTER of what landed. Who has nothing landed is left out, "" never is.
+        """
+        landed = np.bincount(self.owners, minlength=len(self.codes))
+        of = {tag: int(landed[self.codes[tag]]) if tag in self.codes else 0 for tag in votes if tag}
+        room, kept = QUARTER * len(self.owners), votes.total()
+        some = [tag for tag in of if of[tag] <= room]
+        for tag in sorted(some, key=lambda tag: (-votes[tag] / max(of[tag], 0.1), tag)):
+            room -= of[tag]
+            if room < 0:
+                break
+            kept -= votes[tag]
+        return kept
 
     def gone(self, at: int) -> "Standing":
         """Return this without an entry."""

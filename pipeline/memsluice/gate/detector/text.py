@@ -18,6 +18,8 @@ Stems = NDArray[np.uint32]
 WORDS_MAX = 400
 UNIT_WORDS_MAX = 60
 UNITS_MAX = 40
+REST_MAX = 70
+"""Pieces of what follows those units, so that 8 KiB, the content limit by default, are read to their end."""
 REPEATED_WORDS = range(6, 121)
 """Lengths, in words, of texts whose repetitions say something: longer ones repeat themselves anyway."""
 
@@ -28,8 +30,10 @@ _AFTER_ADVERB = (
     r"is|are|was|were|did|does|do|has|have|had|can|could|will|would|should|may|might"
     r"|many|much|long|old|often|far|big|tall"
 )
+# A line's end ends the blanks behind a break, too: else each of n empty lines would be tried with all those behind it.
 _QUESTION = re.compile(
-    r"\?|(?:^|[.!:\"'(\n]\s*)(?:(?:who|what|which|whose|whom)\b|(?:when|where|why|how)\s+(?:" + _AFTER_ADVERB + r")\b)",
+    r"\?|(?:^|[.!:\"'(\n][^\S\n]*)"
+    r"(?:(?:who|what|which|whose|whom)\b|(?:when|where|why|how)\s+(?:" + _AFTER_ADVERB + r")\b)",
     re.IGNORECASE,
 )
 
@@ -63,19 +67,26 @@ def _stem_hash(word: str) -> int:
 def units(text: str) -> list[str]:
     """Return a text's sentences and lines, at most UNITS_MAX, long ones cut; before them a short text as a whole.
 
-    An instruction in one sentence of many is judged by itself, and one spread over a short text as a whole.
+    An instruction in one sentence of many is judged by itself, and one spread over a short text as a whole. What comes
+    after so many units is joined and cut: at most REST_MAX pieces of UNIT_WORDS_MAX words.
     """
-    found: list[str] = []
+    found, rest = list[str](), list[str]()
     for sentence in _BREAK.split(text):
-        pieces = sentence.split()
-        if len(sentence.strip()) >= 3:
-            found += [" ".join(pieces[at : at + UNIT_WORDS_MAX]) for at in range(0, len(pieces), UNIT_WORDS_MAX)]
-        if len(found) >= UNITS_MAX:
-            break
-    found = found[:UNITS_MAX] or [text[:UNIT_WORDS_MAX]]
+        if len(sentence.strip()) < 3:
+            continue
+        if len(found) < UNITS_MAX:
+            found += _cut(sentence.split())
+        else:
+            rest += sentence.split()
+    found = found[: UNITS_MAX + REST_MAX] or [text[:UNIT_WORDS_MAX]]
+    found += _cut(rest)[: UNITS_MAX + REST_MAX - len(found)]
     if len(found) > 1 and len(text.split()) <= UNIT_WORDS_MAX:
         found.insert(0, text)
     return found
+
+
+def _cut(found: list[str]) -> list[str]:
+    return [" ".join(found[at : at + UNIT_WORDS_MAX]) for at in range(0, len(found), UNIT_WORDS_MAX)]
 
 
 def carries_question(text: str) -> bool:
@@ -101,11 +112,11 @@ def repetition(found: list[str]) -> float:
     return len(inside) / len(found)
 
 
-def places(of: Stems) -> dict[int, list[int]]:
-    """Return where each stem occurs."""
-    found: dict[int, list[int]] = {}
+def places(of: Stems) -> dict[int, int]:
+    """Return where each stem occurs: bit ``n`` is set where it is the text's word ``n``."""
+    found: dict[int, int] = {}
     for at, value in enumerate(of.tolist()):
-        found.setdefault(value, []).append(at)
+        found[value] = found.get(value, 0) | 1 << at
     return found
 
 
@@ -127,22 +138,26 @@ class Reading:
         return frozenset(self.order)
 
     @cached_property
-    def where(self) -> dict[int, list[int]]:
+    def where(self) -> dict[int, int]:
         """Where each stem occurs."""
         return places(self.stems)
 
 
-def longest_run(question: Stems, where: dict[int, list[int]]) -> tuple[int, int]:
+def longest_run(question: Stems, where: dict[int, int]) -> tuple[int, int]:
     """Return (length, start) of the longest run of stems that a text shares with a question; (0, 0) for none.
 
-    ``where`` is :func:`places` of the text, ``start`` the run's first word there.
+    ``where`` is :func:`places` of the text, ``start`` the run's first word there. A question of n stems costs at most
+    n (n + 1) / 2 steps, however often the text repeats them: all places of a stem are one number.
     """
-    best, end, before = 0, 0, dict[int, int]()
-    for value in question.tolist():
-        now = {}
-        for at in where.get(value, ()):
-            now[at] = length = before.get(at - 1, 0) + 1
-            if length > best:
-                best, end = length, at
-        before = now
-    return best, end - best + 1 if best else 0
+    asked = [where.get(value, 0) for value in question.tolist()]
+    best, start = 0, 0
+    for first in range(len(asked)):
+        if len(asked) - first <= best:
+            break
+        length, last, ends = 0, 0, asked[first]
+        while ends:
+            length, last = length + 1, ends
+            ends = ends << 1 & asked[first + length] if first + length < len(asked) else 0
+        if length > best:
+            best, start = length, (last & -last).bit_length() - length
+    return best, start

@@ -95,6 +95,12 @@ class Vectors:
         order = np.lexsort((-at, -exact))[:count]
         return list(zip(at[order].tolist(), exact[order].tolist(), strict=True))
 
+    def ranked(self, vector: Vector) -> list[tuple[int, float]]:
+        """Return (position, cosine) of every one, each compared in full, in the order of :meth:`nearest`."""
+        exact = self.cosines(vector)
+        order = np.lexsort((-np.arange(len(exact)), -exact))
+        return list(zip(order.tolist(), exact[order].tolist(), strict=True))
+
     def cosines(self, vector: Vector) -> NDArray[np.float64]:
         """Return the cosine of each with ``vector``, shape (n,), rounded."""
         products: Any = (self.buffer.matrix[: self.used] @ vector)[self.places]

@@ -137,7 +137,10 @@ def _score(state: MemsadState, policy: MemsadPolicy, judged: Judged, scores: mem
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """Theorem 11's bound eta, Lemma 8's gap Delta_s and radius kappa sigma^ + eta, and whether the gap exceeds it."""
+    """Theorem 11's bound eta, Lemma 8's gap Delta_s and radius kappa sigma^ + eta, and whether the gap exceeds it.
+
+    None is what the paper does not say of this decision.
+    """
 
     bound: float | None = None
     gap: float | None = None
@@ -148,9 +151,12 @@ class Guarantee:
 def _guarantee(state: MemsadState, policy: MemsadPolicy, judged: Judged, scores: memsad.Scores) -> Guarantee:
     """Return what the paper says of this decision, the victim question q* being the nearest one that was asked.
 
-    Assumption 9 holds for it by itself: a greatest similarity is no lower than the mean less kappa deviations.
+    Assumption 9 holds for it by itself: a greatest similarity is no lower than the mean less kappa deviations. Nothing
+    is said under another strategy than the paper's, whose deviation is of another window than the ceiling of Delta_s,
+    nor of fewer reference entries than Theorem 11's proof needs.
     """
-    if judged.sigma is None or judged.mu is None or judged.size < 2 or not len(state.reference):
+    fixed = policy.calibration.strategy == "fixed"
+    if not fixed or judged.sigma is None or judged.size < memsad.calibration_size_min(policy.delta):
         return Guarantee()
     bound = memsad.calibration_bound(judged.sigma, judged.size, kappa=policy.kappa, delta=policy.delta)
     gap = scores.s_max - float(state.cosines[:, scores.nearest].max())

@@ -16,9 +16,10 @@ from memsluice.errors import StateError
 from memsluice.events.models import Recall, Write
 from memsluice.gate import policy as policies
 from memsluice.gate.decide import Context, TenantState, decide
-from memsluice.gate.detector.memory import KIND, Entry, Memory, Question, tag
+from memsluice.gate.detector.memory import Entry, Memory, Question, tag
 from memsluice.gate.detector.screen import look
 from memsluice.gate.detector.shipped import shipped
+from memsluice.gate.detector.stored import KIND
 from memsluice.gate.detector.text import stems, words
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy

@@ -1,19 +1,23 @@
 """S --a--> S': one event of any kind."""
 
 from memsluice.lab.model import rules
-from memsluice.lab.model.actions import Event, Order, Write
+from memsluice.lab.model.actions import Event, Observe, Order, Read, Write
 from memsluice.lab.model.orders import order
 from memsluice.lab.model.rules import DUPLICATE, REJECT, Verdict
 from memsluice.lab.model.state import EVENT_ID_MS, State
 
 
 def step(state: State, event: Event) -> Verdict:
-    """Do one transition. An event id that was seen is the same event again, or another one that takes its id."""
+    """Do one transition. An event id that was seen is the same event again, or another one that takes its id.
+
+    What was refused may be read in part alone, and is never known to be the same: what it saw counts each time.
+    """
     state.number += 1
     first = _first(state, event.id)
     if event.id not in state.events or not state.alive(state.events[event.id][1]):
         state.events[event.id] = (event, state.now + EVENT_ID_MS)
-    if first == event:
+    refused = isinstance(event, Read | Observe) and event.refused
+    if first == event and not refused:
         return Verdict(DUPLICATE)
     if isinstance(event, Write):
         return rules.write(state, event, repeated=first is not None)

@@ -218,9 +218,9 @@ class Memory:
 
     def spared(self, rows: TenantRows, at: int) -> "Memory":
         """Return the memory in which look back leaves an entry alone for good; its values still say what is usual."""
-        entry = self.entries[at]
-        rows.put(KIND, f"e{entry.number}", {**rows.get(KIND, f"e{entry.number}"), "k": True})
-        return replace(self, entries=(*self.entries[:at], replace(entry, exempt=True), *self.entries[at + 1 :]))
+        entry = replace(self.entries[at], exempt=True)
+        rows.put(KIND, f"e{entry.number}", _entry_row(entry, self.entry_vectors[at]))
+        return replace(self, entries=(*self.entries[:at], entry, *self.entries[at + 1 :]))
 
     def valued(self, rows: TenantRows, at: int, values: Values) -> "Memory":
         """Return the memory with other values for an entry."""

@@ -59,6 +59,10 @@ class Vectors:
     def __len__(self) -> int:
         return len(self.places)
 
+    def __getitem__(self, at: int) -> Vector:
+        found: Vector = self.buffer.matrix[self.places[at]]
+        return found
+
     def appended(self, vector: Vector) -> "Vectors":
         """Return these and one more, the youngest."""
         buffer, places, used = self.buffer, self.places, self.used

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Sealed, sealed_from_bytes
 from memsluice.errors import StateError
-from memsluice.events.models import Recall, Write
+from memsluice.events.models import Recall, Tier, Write
+from memsluice.gate import placing
 from memsluice.gate import policy as policies
 from memsluice.gate.decide import Context, TenantState, decide
 from memsluice.gate.detector.memory import Entry, Memory, Question, tag
@@ -22,8 +23,10 @@ from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.stored import KIND
 from memsluice.gate.detector.text import stems, words
 from memsluice.gate.memsad_state import MemsadState
+from memsluice.gate.monitor import Label
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import TenantRows, encode_changes
+from memsluice.gate.verdict import Decision
 from memsluice.lab.figures.core import Dictionary, screened
 from memsluice.lab.figures.records import streams
 from memsluice.lab.figures.registry import Measured, Setting
@@ -65,7 +68,7 @@ def recall_row_bytes(setting: Setting) -> Measured:
             some = {name: row for name, row in outcome.changes.items() if name[0] == KIND and name[1][0] == "q"}
             changed = encode_changes(sealed.tenant, some)
             sizes += [len(key) + len(value) for key, value in changed if value is not None]
-            _apply(rows, sealed, outcome.changes)
+            _apply(rows, sealed.tenant, outcome.changes)
     if not sizes:
         raise StateError("no stream asked a question")
     spread = np.array(sizes)
@@ -88,14 +91,15 @@ def _timed(every: Sequence[Sequence[Sealed]], kept: int, setting: Setting) -> Ti
     policy, took = shipping.model_copy(update={"detect": detect}), defaultdict[str, list[float]](list)
     for number, events in enumerate(every):
         others = [sealed for at, some in enumerate(every) if at != number for sealed in some]
-        memory, memsad, rows = _filled(others, policy), MemsadState.empty(policy.memsad), Dictionary()
+        memsad, rows = MemsadState.empty(policy.memsad), Dictionary()
+        memory = _filled(others, policy, rows, events[0].tenant)
         for offset, sealed in enumerate(events):
             if offset % EVERY == 0 and isinstance(sealed.payload, Write | Recall):
                 spent = _least(TenantState(rows, memsad, memory), sealed, policy, offset)
                 took["writes" if isinstance(sealed.payload, Write) else "recalls"].append(spent)
             outcome = decide(TenantState(rows, memsad, memory), sealed, policy, _context(sealed, offset))
             memsad, memory = outcome.memsad, outcome.memory or memory
-            _apply(rows, sealed, outcome.changes)
+            _apply(rows, sealed.tenant, outcome.changes)
         setting.say(f"{kept:,} questions: stream {number + 1} of {len(every)} decided")
     return {kind: np.array(some) for kind, some in took.items()}
 
@@ -120,14 +124,15 @@ def _least(state: TenantState, sealed: Sealed, policy: Policy, offset: int) -> f
     return min(spent) / 1_000
 
 
-def _filled(others: Sequence[Sealed], policy: Policy) -> Memory:
+def _filled(others: Sequence[Sealed], policy: Policy, kept: Dictionary, tenant: str) -> Memory:
     """Return a full memory: the others' questions, between any two of them where there are too few, and their writes.
 
-    What lies between two questions has the direction of both and the words of both by turns.
+    What lies between two questions has the direction of both and the words of both by turns. The rows, which look back
+    asks for, are those that the events would have left for the tenant.
     """
-    rows, memory = TenantRows(Dictionary(), "full", 0), _empty(policy)
+    rows, memory = TenantRows(kept, tenant, 0), _empty(policy)
     asked = [(sealed.payload, sealed.vector()) for sealed in others if isinstance(sealed.payload, Recall)]
-    written = [(sealed.payload, sealed.vector()) for sealed in others if isinstance(sealed.payload, Write)]
+    written = [sealed for sealed in others if isinstance(sealed.payload, Write)]
     if not asked or not written:
         raise StateError("the streams have no questions or no writes")
     step = 0
@@ -141,11 +146,17 @@ def _filled(others: Sequence[Sealed], policy: Policy) -> Memory:
         both = words(first[0].question) if first is second else _woven(first[0].question, second[0].question)
         question = Question(0, f"r{step}", tag(first[0].principal), (tag(first[0].session),), stems(both))
         memory = memory.asked(rows, question, _unit(first[1] + second[1]))
-    for write, vector in islice(cycle(written), ENTRIES):
+    clean = Label(False, (), Tier.USER_OBSERVED)
+    for sealed in islice(cycle(written), ENTRIES):
+        write, vector = sealed.payload, sealed.vector()
+        assert isinstance(write, Write)
         if vector is None:
             continue
         seen = look(memory, shipped(), write.content, vector, session=write.session, agent=False)
-        memory = memory.landed(rows, Entry(0, write.id, seen.stems, exempt=False), vector, seen.values)
+        memory = memory.landed(rows, Entry(0, write.id, seen.stems, False, tag(write.principal)), vector, seen.values)
+        where = placing.place(write, clean, Decision.ACCEPT, policy, sealed.position.append_ms)
+        placing.keep_lineage(rows, sealed, clean, Decision.ACCEPT, where, 0, None)
+    _apply(kept, tenant, rows.changes)
     return memory
 
 
@@ -165,8 +176,8 @@ def _context(sealed: Sealed, offset: int) -> Context:
     return Context(sealed.position.append_ms, offset, seal_kid="seal", admission_kid="admission")
 
 
-def _apply(rows: Dictionary, sealed: Sealed, changes: dict[tuple[str, str], object]) -> None:
-    for key, value in encode_changes(sealed.tenant, changes):
+def _apply(rows: Dictionary, tenant: str, changes: dict[tuple[str, str], object]) -> None:
+    for key, value in encode_changes(tenant, changes):
         if value is None:
             rows.values.pop(key, None)
         else:

@@ -146,39 +146,37 @@ def memsad_speedup(setting: Setting) -> Measured:
 
 
 def side_by_side(events: Sequence[Sealed], policy: MemsadPolicy) -> tuple[list[float], int]:
-    """Let all decide a stream, event by event in turn. Return CPU seconds of plain, lazy and ours; writes scored.
+    """Let each decide a stream as a whole, one after the other. Return CPU seconds of plain, lazy, ours; writes scored.
 
-    All learn from what ours lets through. Raises StateError where they disagree on a score or on what is held.
+    Event by event in turn, each would find its own arrays pushed out of the processor's cache by the others'. All learn
+    from what ours lets through. Raises StateError where they disagree on a score or on what is held.
     """
-    plain, state, scored = (Plain(policy), Plain(policy, lazy=True)), MemsadState.empty(policy), 0
-    rows, spent = TenantRows(Dictionary(), "figure", 0), [0.0, 0.0, 0.0]
-    for sealed in events:
-        vector, payload = sealed.vector(), sealed.payload
-        if vector is None or sealed.problem:
-            continue
-        began = time.process_time()
-        if isinstance(payload, Recall):
+    given = [(sealed.payload, sealed.vector()) for sealed in events if not sealed.problem]
+    began, state, rows, told = time.process_time(), MemsadState.empty(policy), TenantRows(Dictionary(), "figure", 0), []
+    for payload, vector in given:
+        if isinstance(payload, Recall) and vector is not None:
             state = state.asked(rows, vector, payload.id)
-        elif isinstance(payload, Write) and len(state.history):
+        elif isinstance(payload, Write) and vector is not None and len(state.history):
             score, found = check(state, vector, policy, Decision.QUARANTINE)
+            told.append((score, bool(found)))
             if not found:
                 state = learned(state, rows, payload.id, payload.content, vector, policy)
-        spent[2] += time.process_time() - began
         rows.changes.clear()
-        for number, one in enumerate(plain):
-            began = time.process_time()
-            said = None
-            if isinstance(payload, Recall):
+    spent = [time.process_time() - began]
+    for one in (Plain(policy, lazy=True), Plain(policy)):
+        began, said = time.process_time(), list[tuple[float, bool]]()
+        for payload, vector in given:
+            if isinstance(payload, Recall) and vector is not None:
                 one.asked(vector)
-            elif isinstance(payload, Write) and one.history:
-                said = one.check(vector)
-                if not found:
+            elif isinstance(payload, Write) and vector is not None and one.history:
+                held = told[len(said)][1]
+                said.append(one.check(vector))
+                if not held:
                     one.learned(vector)
-            spent[number] += time.process_time() - began
-            if said is not None:
-                _agree(said, score, held=bool(found))
-                scored += number == 0
-    return spent, scored
+        spent.insert(0, time.process_time() - began)
+        for its, (score, held) in zip(said, told, strict=True):
+            _agree(its, score, held=held)
+    return spent, len(told)
 
 
 def _agree(said: tuple[float, bool], score: Score, *, held: bool) -> None:

@@ -45,8 +45,8 @@ OTHERS = (0, 1, 4, 16, PARENTS_MAX)
 WRITES, ROUNDS = 5_000, 5
 HEX = frozenset("0123456789abcdef")
 BYTES_BOUND = 10_240
-"""No entry's row is larger, whatever its ids, causes and parents: a test fills every field to its limit, 64 parents with
-ids of 128 characters among them."""
+"""No entry's row is larger, whatever its ids, causes and parents: a test fills every field to its limit, among them 64
+parents with ids of 128 characters."""
 
 
 class OnDisk:

@@ -59,7 +59,7 @@ def test_what_is_to_be_signed_names_the_key_and_what_gives_way(shop: Shop) -> No
     assert "replaces words, tier 1" in " ".join(refused.stdout.split())
     assert (refused.exit_code, "placing.better" in refused.stdout) == (2, True)
     shop.note("n4", source="web", key="door")
-    told = " ".join(shop.command("declassify", "n4", "--yes").stdout.split())
+    told = " ".join(shop.command("declassify", "n4", *BOTH, "--yes").stdout.split())
     assert "replaces nothing" in told
     assert "key" not in shop.command("promote", shop.note("n5")).stdout
 
@@ -82,7 +82,7 @@ def test_a_lifted_label_ends_a_revocation_in_the_lineage_too(shop: Shop) -> None
     shop.note("n1")
     assert shop.command("revoke", "n1", "--contain", "--yes").exit_code == 0
     assert json.loads(shop.command("lineage", "n1", "--json").stdout)["tainted"]
-    assert shop.command("declassify", "n1", "--yes").exit_code == 0
+    assert shop.command("declassify", "n1", *BOTH, "--yes").exit_code == 0
     assert not json.loads(shop.command("lineage", "n1", "--json").stdout)["tainted"]
 
 

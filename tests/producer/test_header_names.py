@@ -12,8 +12,9 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.consumer import fetcher
 from aiokafka.record.memory_records import MemoryRecords
 
+from memsluice.inspect.audit_kafka import KafkaAudit
 from memsluice.stages.faust import header_names
-from memsluice.topics.names import QUARANTINE
+from memsluice.topics.names import QUARANTINE, USER_ADMIN
 
 PARTITION = 7
 HANG_S = 60
@@ -70,3 +71,14 @@ def test_a_header_name_that_is_no_text_stops_no_partition(
     assert [record.offset for record in records] == [offset, offset + 1, offset + 2]
     assert records[1].headers == (("\\xff\\xfeX", b"1"), ("y", None))
     assert records[1].timestamp == pytest.approx(records[0].timestamp, abs=HANG_S * 1000)
+
+
+@pytest.mark.stack
+def test_an_odd_header_name_stops_no_command_that_reads_the_topic(stack: Any, tmp_path: Path) -> None:
+    """Lists and traces read on behind it, and show what lies there: librdkafka's client fails on its headers."""
+    offset = publish(stack, tmp_path, "none")
+    reader = KafkaAudit.of(stack.connection, USER_ADMIN, QUARANTINE)
+    records = list(reader.read(PARTITION, offset))
+    reader.close()
+    assert [record.value for record in records] == [b"before", b"odd", b"after"]
+    assert records[1].headers == ()

@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from memsluice.connection import Connection
 from memsluice.errors import StoreUnavailable
-from memsluice.stages.records import Record
+from memsluice.stages.records import Headers, Record
 from memsluice.topics.names import AUDIT, USER_OPERATOR
 
 GROUP = "memsluice-operator-inspect"
@@ -166,6 +166,15 @@ def _record(message: Any) -> Record:
         message.offset(),
         message.key(),
         message.value(),
-        tuple(message.headers() or ()),
+        _headers(message),
         message.timestamp()[1],
     )
+
+
+def _headers(message: Any) -> Headers:
+    """Return a message's headers; none where a name is no UTF-8, which the client cannot return: no stage writes such
+    a one, and what has no seal is told of as unverified."""
+    try:
+        return tuple(message.headers() or ())
+    except (SystemError, UnicodeDecodeError):
+        return ()

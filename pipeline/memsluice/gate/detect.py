@@ -131,17 +131,11 @@ def _fate(rows: TenantRows, event_id: str) -> Fate:
         return Fate.OVER
     if not row["landed"]:
         return Fate.TAKEN
-    if _vouched_for(rows, event_id):
+    if row.get("was") is not None:  # somebody promoted it, lifted its label or renewed it since
         return Fate.VOUCHED
     if protection.guards(rows, row["object"]):
         return Fate.PROTECTED
     return Fate.OVER if landed.overtaken(rows, event_id, row) else Fate.LIES
-
-
-def _vouched_for(rows: TenantRows, event_id: str) -> bool:
-    """Whether somebody promoted the entry, lifted its label or renewed it since it landed."""
-    row = rows.get(ENTRY, event_id)
-    return row is not None and row.get("was") is not None
 
 
 def _taken_back(rows: TenantRows, event_id: str, recall_id: str) -> Withdrawal:

@@ -29,8 +29,6 @@ from memsluice.gate.rows import TenantRows
 
 QUOTE_WORDS = 12
 """Words in a row that a question shares with an entry by quoting it: hardly anybody asks in so many of its words."""
-
-
 COVERED_GAIN = 0.5
 """What a question adds to an entry that has the whole of it, and comes near to nothing."""
 SPARED_MAX = 2
@@ -93,7 +91,7 @@ def look_back(
             memory = memory.valued(rows, at, now.values)
             continue
         if not _tells(evidence, weigh(values, memory, policy, without=at), policy):
-            continue  # as below
+            continue  # its values stay, as below
         guarded, quoted = fates[place] is Fate.PROTECTED, _quotes(memory, entry, question, text)
         if guarded or quoted or len(moved) >= allowed:
             flagged.append(Moved(entry, evidence, quoted, guarded))  # its values stay: else the like became usual

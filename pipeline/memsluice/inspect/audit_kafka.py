@@ -1,5 +1,6 @@
 """A topic of the gate's outputs, read from the broker by an operator: the audit topic, unless told otherwise."""
 
+import operator
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -159,6 +160,9 @@ class KafkaAudit:
         return StoreUnavailable(f"{self._topic} cannot be read from {self.name}: {self._refused or why}")
 
 
+_ASK_HEADERS = operator.methodcaller("headers")
+
+
 def _record(message: Any) -> Record:
     return Record(
         message.topic(),
@@ -173,8 +177,12 @@ def _record(message: Any) -> Record:
 
 def _headers(message: Any) -> Headers:
     """Return a message's headers; none where a name is no UTF-8, which the client cannot return: no stage writes such
-    a one, and what has no seal is told of as unverified."""
+    a one, and what has no seal is told of as unverified.
+
+    The client then returns a result *and* leaves an error set. Only a call made from C looks for that at once: the
+    interpreter's fast path for methods does not, and whatever is called next fails instead.
+    """
     try:
-        return tuple(message.headers() or ())
+        return tuple(_ASK_HEADERS(message) or ())
     except (SystemError, UnicodeDecodeError):
         return ()

@@ -2,15 +2,20 @@
 
 import asyncio
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
+from faust.types import TP
 from mode.utils.queues import FlowControlEvent, ThrowableQueue
+from pydantic import SecretStr
 
+from memsluice.connection import Connection
 from memsluice.errors import ConfigError, GapError
 from memsluice.stages.faust.acker import Acker
+from memsluice.stages.faust.apps import build_app
 from memsluice.stages.faust.batching import BatchRunner
 from memsluice.stages.faust.faults import AFTER_OUTPUT, BEFORE_CHANGELOG, Faults
 from memsluice.stages.faust.gaps import GapDetector
@@ -215,6 +220,71 @@ def test_a_waiting_fetch_keeps_the_partitions_it_was_asked_for(monkeypatch: pyte
 
     monkeypatch.setattr(AIOKafkaConsumerThread, "getmany", waiting)
     _run(scene())
+
+
+class _Fetching:
+    """A consumer's thread before a log: committed at 500, read to 525 by a recovery that dropped what it got."""
+
+    def __init__(self, fetch_s: float) -> None:
+        self.position, self.fetch_s, self.assigned = 525, fetch_s, {TP("a", 0)}
+
+    async def getmany(self, active_partitions: set[TP], timeout: float) -> dict[TP, list[Any]]:
+        """Wait, and return the next five records from wherever the log stands then."""
+        await asyncio.sleep(self.fetch_s)
+        first, self.position = self.position, self.position + 5
+        unset = dict.fromkeys(("checksum", "serialized_key_size", "serialized_value_size"))
+        return {
+            tp: [
+                SimpleNamespace(timestamp_type=1, **vars(_message(offset)), **unset)
+                for offset in range(first, first + 5)
+            ]
+            for tp in active_partitions
+        }
+
+    async def seek_to_committed(self) -> dict[TP, int]:
+        """Go back to the commit, which takes a while."""
+        await asyncio.sleep(0.02)
+        self.position = 500
+        return dict.fromkeys(self.assigned, 500)
+
+    def assignment(self) -> set[TP]:
+        """Return the one partition."""
+        return self.assigned
+
+    def highwater(self, tp: TP) -> int:
+        """Return some end."""
+        return 10_000
+
+
+@pytest.mark.parametrize("fetch_s", [0, 0.01, 0.03])
+def test_nothing_fetched_before_a_seek_is_taken_after_it_began(tmp_path: Path, fetch_s: float) -> None:
+    """Faust resumes partitions a moment before it seeks: what is fetched in between lies behind records still due."""
+
+    async def scene() -> list[int]:
+        got: list[int] = []
+
+        async def drain() -> None:
+            while len(got) < 10:
+                async for _, message in consumer.getmany(1.0):
+                    got.append(message.offset)
+                    await asyncio.sleep(0)
+
+        connection = Connection(
+            bootstrap="127.0.0.1:9", users={"x": SecretStr("x")}, weaviate_http_port=1, weaviate_grpc_port=1
+        )
+        app = build_app(_spec(), connection, data_dir=tmp_path)
+        consumer: Any = app.transport.create_consumer(
+            callback=drain, on_partitions_revoked=drain, on_partitions_assigned=drain
+        )
+        consumer._thread = _Fetching(fetch_s)
+        consumer.resume_flow()
+        consumer.resume_partitions(consumer.assignment())
+        seeking, draining = asyncio.create_task(consumer.perform_seek()), asyncio.create_task(drain())
+        await seeking
+        await draining
+        return got
+
+    assert _run(scene())[:10] == list(range(500, 510))
 
 
 def test_resuming_a_suspended_flow_clears_the_queues() -> None:

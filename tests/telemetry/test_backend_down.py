@@ -117,10 +117,11 @@ def test_every_span_is_waiting_handed_over_or_counted(monkeypatch: pytest.Monkey
     assert exporting.close(provider)
 
 
-def test_a_queue_that_is_no_number_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("said", ["lots", "0", "-1"])
+def test_a_queue_that_is_no_number_is_said(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     """A slip in a variable is a sentence at the start, not a queue without a bound."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "lots")
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", said)
     with pytest.raises(ConfigError, match="OTEL_BSP_MAX_QUEUE_SIZE"):
         tracing.provider("memsluice", "0")
 

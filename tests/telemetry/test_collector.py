@@ -4,6 +4,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from opentelemetry.sdk.resources import Resource
 from tests.gate.build import MemoryRows
 from tests.stages.test_screen import apply, stage, write
 from tests.stages.test_screen import record as sealed_record
@@ -16,6 +17,7 @@ from memsluice.telemetry.exporting import BoundedSpans, Provider
 from memsluice.telemetry.tracing import StageTracer
 from memsluice.topics.names import SEALED
 
+RESOURCE = Resource.create({"service.name": "memsluice"})
 PASSED, STOPPED = 100, 5
 STARTED_NS = 1_772_470_000_000_000_000
 
@@ -44,8 +46,8 @@ def test_every_trace_with_something_stopped_is_kept_and_few_of_the_others() -> N
     said, ids = verdicts(), {"accept": list[str](), "quarantine": list[str]()}
     with backend.running() as jaeger, backend.collector(jaeger.endpoint, "1s") as endpoint:
         lost: list[int] = []
-        exporter = QuickExporter(endpoint=f"{endpoint}/v1/traces")
-        provider = Provider(BoundedSpans(exporter, 1_000, lambda _, spans: lost.append(spans)))
+        exporter = QuickExporter(RESOURCE, endpoint=f"{endpoint}/v1/traces")
+        provider = Provider(BoundedSpans(exporter, 1_000, lambda _, spans: lost.append(spans)), RESOURCE)
         tracers = [StageTracer(name, f"memsluice-{name}", provider) for name in ("screen", "land")]
         for offset in range(PASSED + STOPPED):
             decision = "accept" if offset < PASSED else "quarantine"

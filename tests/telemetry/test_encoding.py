@@ -1,8 +1,12 @@
 """Spans as bytes: what the SDK's encoder makes of them, whatever they say."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -12,10 +16,11 @@ from tests.stages.test_screen import apply, mixed_day, stage
 from tests.stages.test_screen import record as sealed_record
 from tests.telemetry.test_spans import traceparent
 
-from memsluice.telemetry.encoding import KNOWN_MAX, encode
-from memsluice.telemetry.exporting import Provider
+from memsluice.telemetry.encoding import KNOWN_MAX, SCOPE, QuickExporter, pack, request
+from memsluice.telemetry.exporting import NOT_ENCODED, BoundedSpans, Provider
 from memsluice.telemetry.tracing import StageTracer
 
+RESOURCE = Resource.create({"service.name": "memsluice", "service.instance.id": "0"})
 PARENT = SpanContext(0xA, 0xB, is_remote=True, trace_flags=TraceFlags(1))
 
 
@@ -36,41 +41,54 @@ def of_a_day() -> list[ReadableSpan]:
     return list(kept.get_finished_spans())
 
 
+def told(spans: Sequence[ReadableSpan]) -> ExportTraceServiceRequest:
+    """Return what a backend reads of the request made of packed spans."""
+    return ExportTraceServiceRequest.FromString(request(spans[0].resource, [pack(span) for span in spans]))
+
+
 def test_every_span_of_a_day_is_what_the_sdk_makes_of_it() -> None:
     """A backend reads exactly what the SDK's own encoder would have sent: ids, links, errors and every attribute."""
     spans = of_a_day()
     assert {span.status.status_code for span in spans} == {StatusCode.UNSET, StatusCode.ERROR}
     assert any(span.links for span in spans)
-    assert encode(spans) == encode_spans(spans)
+    assert told(spans) == encode_spans(spans)
 
 
 def test_equal_numbers_of_different_types_stay_what_they_are() -> None:
     """1, 1.0 and True are equal in Python and three different values to a backend."""
-    provider = Provider(SimpleSpanProcessor(InMemorySpanExporter()))
     spans = [
-        ReadableSpan("x", PARENT, PARENT, provider.resource, {"n": value, "many": many}, start_time=1, end_time=2)
+        ReadableSpan("x", PARENT, PARENT, RESOURCE, {"n": value, "many": many}, instrumentation_scope=SCOPE)
         for value, many in ((1, (1, 2)), (1.0, [1.0, 2.0]), (True, (True,)), ("1", ()), (0.0, ("a",)), (False, [""]))
     ]
-    assert encode(spans) == encode_spans(spans)
+    assert told(spans) == encode_spans(spans)
 
 
 def test_what_tracers_may_add_is_kept() -> None:
     """A vendor's trace state, a span without parent, another kind and a described error reach the backend."""
     state = SpanContext(0xA, 0xC, is_remote=False, trace_state=TraceState([("vendor", "1"), ("other", "2")]))
-    resource = Provider(SimpleSpanProcessor(InMemorySpanExporter())).resource
+    of: Any = {"resource": RESOURCE, "instrumentation_scope": SCOPE}
     failed = Status(StatusCode.ERROR, "broken \N{SNOWMAN}")
     spans = [
-        ReadableSpan("a", state, None, resource, {}, links=[Link(PARENT)], kind=SpanKind.PRODUCER, status=failed),
-        ReadableSpan("b", state, state, resource, None, kind=SpanKind.INTERNAL, status=Status(StatusCode.OK)),
+        ReadableSpan("a", state, None, kind=SpanKind.PRODUCER, status=failed, links=[Link(PARENT)], **of),
+        ReadableSpan("b", state, state, kind=SpanKind.INTERNAL, status=Status(StatusCode.OK), **of),
     ]
-    assert encode(spans) == encode_spans(spans)
+    assert told(spans) == encode_spans(spans)
 
 
 def test_more_attributes_than_are_kept_are_all_told() -> None:
     """The bytes that are kept are a bounded cache, never what decides what is said."""
-    resource = Provider(SimpleSpanProcessor(InMemorySpanExporter())).resource
     spans = [
-        ReadableSpan("a", PARENT, None, resource, {"id": str(number % (KNOWN_MAX * 2))}) for number in range(9_000)
+        ReadableSpan("a", PARENT, None, RESOURCE, {"id": str(number % (KNOWN_MAX * 2))}, instrumentation_scope=SCOPE)
+        for number in range(9_000)
     ]
-    assert encode(spans) == encode_spans(spans)
-    assert encode([]) == encode_spans([])
+    assert told(spans) == encode_spans(spans)
+
+
+def test_a_span_that_otlp_cannot_say_is_counted_and_ends_nothing() -> None:
+    """Whoever ends a span never gets its defects: a stage would stop the stream for want of a trace."""
+    lost: list[str] = []
+    spans = BoundedSpans(QuickExporter(RESOURCE), 1, lambda why, count: lost.extend([why] * count))
+    for value in (2**64, object(), "\ud800"):
+        spans.on_end(ReadableSpan("x", PARENT, attributes={"n": value}))  # type: ignore[dict-item]
+    assert (lost, spans.waiting) == ([NOT_ENCODED] * 3, 0)
+    spans.shutdown()

@@ -3,6 +3,9 @@
 Most attributes of a stage's spans have been said before. A Protocol Buffers message's bytes may be its parts' bytes one
 after the other (the encoding's own rule for merging): so an attribute is encoded when it is first seen, and a span is
 its own numbers followed by the bytes that its attributes were.
+
+A span is encoded where it ends. Five seconds later it would be cold, and thousands of objects that wait are walked by
+the collector of garbage, which has nothing to do with bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,38 +14,61 @@ from typing import Any, Final
 
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, SpanFlags, Status
+from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
-from opentelemetry.trace import SpanContext, SpanKind, StatusCode
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import INVALID_SPAN_CONTEXT, SpanContext, SpanKind, StatusCode
+
+from memsluice.telemetry.spans import SERVICE
 
 KNOWN_MAX = 2_048
 """Attributes whose bytes are kept, those said last; each is as short as what a producer may send."""
 
 
-class QuickExporter(OTLPSpanExporter):
-    """The SDK's exporter, with its client, retries and environment, and :func:`encode` for its encoder."""
+SCOPE: Final = InstrumentationScope(SERVICE)
 
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send one batch of spans of one resource and scope."""
+
+class QuickExporter(OTLPSpanExporter):
+    """The SDK's exporter, with its client, retries and environment, for spans that :func:`pack` made bytes of."""
+
+    def __init__(self, resource: Resource, endpoint: str | None = None) -> None:
+        super().__init__(endpoint)
+        self._resource = resource
+
+    def export(self, spans: Sequence[Any]) -> SpanExportResult:
+        """Send one batch of packed spans."""
         if self._shutdown:
             return SpanExportResult.FAILURE
-        sent = self._client.export(encode(spans).SerializeToString())
+        sent = self._client.export(request(self._resource, spans))
         return SpanExportResult.SUCCESS if sent.success else SpanExportResult.FAILURE
 
 
-def encode(spans: Sequence[ReadableSpan]) -> ExportTraceServiceRequest:
-    """Return the request that the SDK's encoder makes of spans without events, all of the first one's resource and
-    scope."""
-    request = encode_spans(spans[:1])
-    for of_resource in request.resource_spans:
-        kept = of_resource.scope_spans[0].spans
-        del kept[:]
-        for span in spans:
-            kept.add().MergeFromString(_span(span))
-    return request
+def request(resource: Resource, packed: Sequence[bytes]) -> bytes:
+    """Return the request that the SDK's encoder makes of spans without events, of this resource and :data:`SCOPE`."""
+    spoken_for = ReadableSpan("", INVALID_SPAN_CONTEXT, resource=resource, instrumentation_scope=SCOPE)
+    (of_resource,) = encode_spans([spoken_for]).resource_spans
+    (of_scope,) = of_resource.scope_spans
+    del of_scope.spans[:], of_resource.scope_spans[:]
+    spans = _second(b"".join((of_scope.SerializeToString(), *packed)))
+    return _first(of_resource.SerializeToString() + spans)
+
+
+def pack(span: ReadableSpan) -> bytes:
+    """Return a span as the next one of its scope's. Raises TypeError, ValueError where OTLP cannot say it."""
+    return _second(_span(span))
+
+
+def _first(body: bytes) -> bytes:
+    """Return ``body`` as a message's first field: its number, its length and itself, whatever type it has."""
+    return bytes(Span(trace_id=body).SerializeToString())
+
+
+def _second(body: bytes) -> bytes:
+    """Return ``body`` as a message's second field."""
+    return bytes(Span(span_id=body).SerializeToString())
 
 
 def _span(span: ReadableSpan) -> bytes:

@@ -16,17 +16,19 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.sampling import Decision as SamplingDecision
-from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from memsluice.telemetry.spans import ERROR_TYPE, SERVICE, Attribute
+from memsluice.telemetry.encoding import SCOPE, pack
+from memsluice.telemetry.spans import ERROR_TYPE, Attribute
 
 CLOSE_MS = 3_000
 """How long a process that ends may still export spans; below every stage's own bound for stopping."""
-QUEUE_FULL, NOT_EXPORTED = "queue_full", "not_exported"
-"""Why spans are lost: more ended than the backend took, or it refused a batch and every retry of it."""
+QUEUE_FULL, NOT_EXPORTED, NOT_ENCODED = "queue_full", "not_exported", "not_encoded"
+"""Why spans are lost: more ended than the backend took, it refused a batch and every retry of it, or OTLP has no way
+to say what one says (which is a defect here, and ends no stage)."""
 
-
+BATCH = 512
+"""Spans that are exported at once, unless fewer may wait; OpenTelemetry's own default."""
 _NO_CONTEXT = context.Context()
 _FINE = Status()
 Lost = Callable[[str, int], None]
@@ -34,14 +36,17 @@ Lost = Callable[[str, int], None]
 
 
 class BoundedSpans(BatchSpanProcessor):
-    """Exports in batches; at most ``waiting_max`` spans wait, and no caller ever waits for one."""
+    """Exports packed spans in batches; at most ``waiting_max`` wait, and no caller ever waits for one."""
 
     def __init__(self, exporter: SpanExporter, waiting_max: int, lost: Lost) -> None:
         self._lock = Lock()
         self._waiting_max = waiting_max
         self._lost = lost
         self.waiting = 0
-        super().__init__(_Counted(exporter, self._taken, lost), max_queue_size=waiting_max)
+        at_once = None if waiting_max >= BATCH else waiting_max  # None: the SDK's own; it refuses a larger one
+        super().__init__(
+            _Counted(exporter, self._taken, lost), max_queue_size=waiting_max, max_export_batch_size=at_once
+        )
 
     def on_end(self, span: ReadableSpan) -> None:
         """Take a span that ended, or lose it where all places are taken."""
@@ -52,8 +57,14 @@ class BoundedSpans(BatchSpanProcessor):
             self.waiting += not full
         if full:
             self._lost(QUEUE_FULL, 1)
+            return
+        try:
+            packed = pack(span)
+        except (TypeError, ValueError):
+            self._taken(1)
+            self._lost(NOT_ENCODED, 1)
         else:
-            super().on_end(span)
+            self._batch_processor.emit(packed)  # type: ignore[arg-type]  # the exporter's, which alone gets them
 
     def _taken(self, spans: int) -> None:
         with self._lock:
@@ -85,25 +96,13 @@ class _Counted(SpanExporter):
         return self._exporter.force_flush(timeout_millis)
 
 
-class _Steady(Resource):
-    """A resource that works out its hash once: the exporter asks for it with every span, and the SDK's is JSON."""
-
-    def __init__(self, of: Resource) -> None:
-        super().__init__(of.attributes, of.schema_url)
-        self._hash = super().__hash__()
-
-    def __hash__(self) -> int:
-        return self._hash
-
-
 class Provider(TracerProvider):
     """The SDK's provider, with its sampler and resource, which also takes spans that are over."""
 
     def __init__(self, processor: SpanProcessor, resource: Resource | None = None) -> None:
-        super().__init__(resource=_Steady(resource or Resource.create()), shutdown_on_exit=False)
+        super().__init__(resource=resource or Resource.create(), shutdown_on_exit=False)
         self.add_span_processor(processor)
         self._processor = processor
-        self._scope = InstrumentationScope(SERVICE)
 
     def over(
         self,
@@ -133,7 +132,7 @@ class Provider(TracerProvider):
             status=Status(StatusCode.ERROR, str(said[ERROR_TYPE])) if ERROR_TYPE in said else _FINE,
             start_time=started_ns,
             end_time=time_ns(),
-            instrumentation_scope=self._scope,
+            instrumentation_scope=SCOPE,
         )
         self._processor.on_end(span)
 

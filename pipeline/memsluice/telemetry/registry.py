@@ -215,9 +215,10 @@ UNVERIFIED_READS = Metric(
 SPANS_LOST = Metric(
     "spans_lost",
     "counter",
-    "Spans that no backend has: more than could wait for it (queue_full), or not taken by it (not_exported).",
+    "Spans that no backend has: more than could wait for it (queue_full), not taken by it (not_exported), or "
+    "not to be said in OTLP (not_encoded: a defect).",
     ("why",),
-    known=_each(("queue_full", "not_exported")),
+    known=_each(("queue_full", "not_exported", "not_encoded")),
 )
 TENANT_VERDICTS = Metric(
     "tenant_verdicts",

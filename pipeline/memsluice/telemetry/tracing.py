@@ -47,14 +47,14 @@ def provider(
     from memsluice.telemetry.encoding import QuickExporter
     from memsluice.telemetry.exporting import BoundedSpans, Provider
 
-    named = {"service.name": service, "service.instance.id": instance}
-    return Provider(BoundedSpans(QuickExporter(), _waiting_max(), lost), Resource.create(named))
+    resource = Resource.create({"service.name": service, "service.instance.id": instance})
+    return Provider(BoundedSpans(QuickExporter(resource), _waiting_max(), lost), resource)
 
 
 def _waiting_max() -> int:
     said = os.environ.get(QUEUE_VARIABLE) or str(WAITING_MAX)
-    if not (said.isascii() and said.isdigit()):
-        raise ConfigError(f"{QUEUE_VARIABLE} is {said!r}, and has to be a number of spans")
+    if not (said.isascii() and said.isdigit() and int(said)):
+        raise ConfigError(f"{QUEUE_VARIABLE} is {said!r}, and has to be a number of spans, at least 1")
     return int(said)
 
 

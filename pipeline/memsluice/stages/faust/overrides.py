@@ -2,13 +2,15 @@
 
 * :class:`GuardedFlow`: recovery drops queued records (silent failure A).
 * :class:`StageConsumer`: only the acker acknowledges (B); a revocation or stop waits for work in hand, within a bound.
-  Records fetched and dropped during a recovery are fetched again, also by a group that never committed.
+  Records fetched and dropped during a recovery are fetched again, also by a group that never committed, and none that
+  was fetched before that is taken after it.
 * :class:`OrderedProducer`: idempotent, and sends nothing after its first failure (C).
 * :class:`StageTables`: no second of sleep for tables that might still be declared.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -79,6 +81,12 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
     """Consumer that commits what the acker released and nothing else."""
 
     _releasing = False
+    _seeks = 0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._at_the_log = asyncio.Lock()
+        """Held by a fetch, and by a seek: no fetch waits while positions change under it."""
 
     def _new_consumer_thread(self) -> StageConsumerThread:
         return StageConsumerThread(self, loop=self.loop, beacon=self.beacon)
@@ -112,15 +120,34 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
         starts = await self._thread.call_thread(consumer.beginning_offsets, [partition])
         return int(starts[partition]), False
 
+    async def getmany(self, timeout: float) -> AsyncIterator[tuple[Any, Any]]:
+        """Yield what is fetched until a seek begins: what a batch has left is fetched again from where that leads.
+
+        When recovery ends, Faust resumes the partitions first and seeks then. A fetch in between goes on behind what
+        the recovery dropped, and a record of it would come before those that are due.
+        """
+        seeks = self._seeks
+        async with aclosing(super().getmany(timeout)) as fetched:
+            async for tp, message in fetched:
+                if seeks != self._seeks:
+                    break
+                yield tp, message
+
+    async def _getmany(self, active_partitions: set[Any] | None, timeout: float) -> Any:
+        async with self._at_the_log:
+            return await super()._getmany(active_partitions, timeout)
+
     async def perform_seek(self) -> None:
         """Go back to the commit, and where there is none to the log's start, which Faust leaves out."""
-        await super().perform_seek()
-        starts = {}
-        for tp in self.assignment():
-            if not self._is_changelog_tp(tp) and not self._committed_offset.get(tp):
-                starts[tp], _ = await self.base_offset(tp)
-        if starts:
-            await self._thread.seek_wait(starts)
+        self._seeks += 1
+        async with self._at_the_log:
+            await super().perform_seek()
+            starts = {}
+            for tp in self.assignment():
+                if not self._is_changelog_tp(tp) and not self._committed_offset.get(tp):
+                    starts[tp], _ = await self.base_offset(tp)
+            if starts:
+                await self._thread.seek_wait(starts)
 
     async def wait_empty(self) -> None:
         """Wait for records in work, within the runner's bound, and commit. (Faust's own waits without one.)"""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.gate.build import MemoryRows
 
-from memsluice.envelope.codec import DIMENSIONS, vector_from_text, vector_to_text
+from memsluice.envelope.codec import DIMENSIONS, row_dump, vector_from_text, vector_to_text
 from memsluice.gate.detector import calibration, screen, standing, text
 from memsluice.gate.detector.classifier import BITS, Classifier, grams
 from memsluice.gate.detector.lookback import look_back
@@ -15,7 +15,7 @@ from memsluice.gate.detector.memory import COLUMNS, SAME_COSINE, C, Entry, Memor
 from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.vectors import Vectors
 from memsluice.gate.policy import SIGNALS, DetectPolicy
-from memsluice.gate.rows import TenantRows, encode_changes
+from memsluice.gate.rows import TenantRows, encode_changes, row_key
 
 TENANT = "acme"
 NOBODY = Classifier(np.zeros(1 << BITS, np.float32), -3.0, "none")
@@ -331,6 +331,9 @@ def test_rows_rebuild_the_same_memory_in_stated_bounds() -> None:
     assert (len(loaded.questions), len(loaded.entries)) == (20, 50)
     assert loaded.habit == memory.habit
     assert np.array_equal(loaded.values, memory.values)
+    for number, values in enumerate(memory.values, memory.entries[0].number):  # as they were written once
+        rows.put(row_key(TENANT, "detect", f"v{number}"), row_dump(dict(zip(COLUMNS, values.tolist(), strict=True))))
+    assert np.array_equal(Memory.load(rows, TENANT, 20, 50).values, memory.values)
     probe = unit(0.4, 0.4)
     assert np.array_equal(loaded.question_vectors.cosines(probe), memory.question_vectors.cosines(probe))
     assert [replace(one, stems=None) for one in loaded.entries] == [replace(one, stems=None) for one in memory.entries]

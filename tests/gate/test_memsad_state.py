@@ -6,7 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.gate.build import TENANT, Core, MemoryRows, axis
 
-from memsluice.envelope.codec import DIMENSIONS, vector_from_bytes, vector_to_bytes
+from memsluice.envelope.codec import (
+    DIMENSIONS,
+    coarse_from_text,
+    coarse_to_text,
+    vector_from_bytes,
+    vector_to_bytes,
+    vector_to_text,
+)
 from memsluice.gate import memsad
 from memsluice.gate.memsad import Mode
 from memsluice.gate.memsad_state import MemsadState
@@ -62,8 +69,10 @@ def test_one_column_a_question_equals_recomputing_everything(capacity, size, ask
     policy = MemsadPolicy(mode=mode, history_size=capacity, reference_size=size)
     state, rows = fed(policy, vectors[size:], vectors[:size])
     window = np.array(vectors[size:][-capacity:], dtype=np.float64)
-    reference = np.array(vectors[:size], dtype=np.float64)
+    reference = np.array([coarse_from_text(coarse_to_text(vector)) for vector in vectors[:size]], dtype=np.float64)
     mu, sigma = memsad.moments(memsad.reference_scores(reference, window, mode))
+    as_sent = memsad.moments(memsad.reference_scores(np.array(vectors[:size]), window, mode))
+    assert (mu, sigma) == pytest.approx(as_sent, abs=2e-4)
     for found in (state, MemsadState.load(rows, TENANT, policy)):
         said = judge(found, 0.0, policy)
         assert (said.mu, said.sigma) == (near(mu), near(sigma))
@@ -122,3 +131,31 @@ def test_the_nearest_recall_is_named_alike_before_and_after_a_restart() -> None:
         named = [check(one, axis(9, number, 0.5), policy, Decision.QUARANTINE)[0].nearest for number in (0, 1, 2)]
         assert named == ["r3", "r2", "r4"]
     assert sorted(state.askers) == sorted(loaded.askers) == ["r2", "r3", "r4"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, DIMENSIONS), st.integers(0, 2**32 - 1))
+def test_a_coarse_vector_says_of_any_other_what_it_said(components: int, seed: int) -> None:
+    """12 bits a component, a unit vector again, whether few components carry it all or each carries its share."""
+    random = np.random.default_rng(seed)
+    vector, other = np.zeros(DIMENSIONS), random.normal(size=DIMENSIONS)
+    vector[:components] = random.normal(size=components)
+    vector, other = vector / np.linalg.norm(vector), other / np.linalg.norm(other)
+    text = coarse_to_text(vector.astype(np.float32))
+    kept = coarse_from_text(text).astype(np.float64)
+    assert len(text) == 768
+    assert np.linalg.norm(kept) == pytest.approx(1, abs=1e-6)
+    assert kept @ other == pytest.approx(vector @ other, abs=3e-4)
+    assert coarse_to_text(kept.astype(np.float32)) == text
+
+
+def test_a_reference_kept_in_full_is_read() -> None:
+    """Rows written before references were kept short calibrate as they did."""
+    policy = MemsadPolicy(reference_size=2)
+    _, rows = fed(policy, [axis(0)], [])
+    for number, entry in enumerate((axis(1), axis(5, towards=0, cosine=0.25))):
+        put = {(("memsad"), f"r{number}"): {"n": number, "v": vector_to_text(entry)}}
+        for key, value in encode_changes(TENANT, put):
+            rows.put(key, value)
+    said = judge(MemsadState.load(rows, TENANT, policy), 0.0, policy)
+    assert said.mu == pytest.approx(0.125, abs=1e-3)

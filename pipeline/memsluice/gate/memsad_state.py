@@ -3,17 +3,28 @@
 Immutable: ``asked`` and ``learned`` return the next state and put the one row they change. Definition 6 calibrates on
 ``{s(m; H) : m in M_ref}``, so mean and deviation are those of the *current* history: the N x m cosine matrix is kept,
 and a question that replaces the oldest changes one column of it. Everything is 64 bit and rounded to six digits before
-it is compared, so that a state built up and the same state loaded from rows decide alike to the last digit shown.
+it is compared, so that a state built up and the same state loaded from rows decide alike to the last digit shown. A
+reference entry is kept with 12 bits a component, which moves its cosines by some 3e-5; questions, which candidates are
+compared with, are as they travelled.
 """
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memsluice.envelope.codec import DIMENSIONS, Vector, row_load, vector_from_text, vector_to_text
+from memsluice.envelope.codec import (
+    DIMENSIONS,
+    Vector,
+    coarse_from_text,
+    coarse_to_text,
+    row_load,
+    vector_from_text,
+    vector_to_text,
+)
 from memsluice.gate import memsad
 from memsluice.gate.calibration.state import EMPTY, State
 from memsluice.gate.policy import MemsadPolicy
@@ -113,20 +124,20 @@ class MemsadState:
     @staticmethod
     def load(rows: Any, tenant: str, policy: MemsadPolicy) -> "MemsadState":
         """Decode a tenant's rows; the latest ``history_size`` questions and first ``reference_size`` entries count."""
-        found: dict[str, list[tuple[int, int, str, str]]] = {QUESTION: [], REFERENCE: []}
+        found: dict[str, list[tuple[int, int, Vector, str]]] = {QUESTION: [], REFERENCE: []}
         single: dict[str, Any] = {}
         for key, value in rows.scan(row_key(tenant, KIND), ROWS_MAX):
             row, name = row_load(value), key.rsplit(b"\0", 1)[1].decode()
             if name[0] in (SCORES, LEXICAL):
                 single[name[0]] = row
                 continue
-            found[name[0]].append((row["n"], int(name[1:]), row["v"], row.get("e", "")))
-        asked = sorted(found[QUESTION])[-policy.history_size :]
-        learned = sorted(found[REFERENCE])[: policy.reference_size]
+            vector = coarse_from_text(row["c"]) if "c" in row else vector_from_text(row["v"])
+            found[name[0]].append((row["n"], int(name[1:]), vector, row.get("e", "")))
+        by_number = itemgetter(0, 1)
+        asked = sorted(found[QUESTION], key=by_number)[-policy.history_size :]
+        learned = sorted(found[REFERENCE], key=by_number)[: policy.reference_size]
         history, reference = (
-            np.array([vector_from_text(text) for _, _, text, _ in some], dtype=np.float64).reshape(
-                len(some), DIMENSIONS
-            )
+            np.array([one[2] for one in some], dtype=np.float64).reshape(len(some), DIMENSIONS)
             for some in (asked, learned)
         )
         return MemsadState(
@@ -179,10 +190,11 @@ class MemsadState:
         size = len(self.reference)
         if size >= self.reference_max:
             return self
-        rows.put(KIND, f"{REFERENCE}{size}", {"n": size, "v": vector_to_text(entry)})
-        column = self.history @ entry.astype(np.float64)
-        cosines = np.hstack([self.cosine_rows.rows, column[:, None]])
-        return replace(self, reference=np.vstack([self.reference, entry[None, :]]), cosine_rows=_Window.of(cosines))
+        kept = coarse_to_text(entry)
+        rows.put(KIND, f"{REFERENCE}{size}", {"n": size, "c": kept})
+        exact = coarse_from_text(kept).astype(np.float64)
+        cosines = np.hstack([self.cosine_rows.rows, (self.history @ exact)[:, None]])
+        return replace(self, reference=np.vstack([self.reference, exact[None, :]]), cosine_rows=_Window.of(cosines))
 
     def nearest(self, cosines: memsad.Floats) -> str:
         """Return the event id of the nearest question's recall, of equally near ones the latest; cosines shape (m,)."""

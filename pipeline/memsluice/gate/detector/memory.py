@@ -5,10 +5,11 @@ that asks many pushes out its own. Many accounts push out others' questions, tho
 way in the order they landed; their values are at the same time the tenant's reference
 (:mod:`memsluice.gate.detector.calibration`): what was held never enters it, what look back takes away leaves it.
 
-Rows of kind ``detect``, one JSON object each: ``q<n>`` a question, ``e<n>`` an entry's vector and stems, ``v<n>`` its
-values; ``h0`` which of the last screened writes carried a question, and whose those were; ``c0`` held scores and level,
-where the policy's calibration has them; ``b0`` see :mod:`memsluice.gate.detector.stored`. They hold embeddings and, in
-order, 32-bit hashes of stems, without a key: no text, but whoever has the rows and a list of words reads most of it.
+Rows of kind ``detect``, each a JSON value: ``q<n>`` a question, ``e<n>`` an entry's vector and stems, ``v<n>`` its
+values in whole ten-thousandths; ``h0`` which of the last screened writes carried a question, and whose those were;
+``c0`` held scores and level, where the policy's calibration has them; ``b0`` see
+:mod:`memsluice.gate.detector.stored`. They hold embeddings and, in order, 32-bit hashes of stems, without a key: no
+text, but whoever has the rows and a list of words reads most of it.
 Immutable: each change returns the next memory and puts the rows it changes.
 """
 
@@ -37,6 +38,8 @@ SESSIONS_MAX = 4
 COLUMNS = ("c", "q", "r", "w", "u", "g")
 """Values of an entry: classifier log-odds, carries a question, repetition, nearness to a question, coverage, and G."""
 C, Q, R, W, U, G = range(len(COLUMNS))
+PARTS = 10_000
+"""Values are kept as whole ten-thousandths."""
 Values = NDArray[np.float64]
 
 
@@ -112,7 +115,7 @@ class Memory:
             entry_vectors = entry_vectors.appended(vector_from_text(row["v"]))
         questions = tuple(_question(number, row) for number, row in found.questions.items())
         entries = tuple(_entry(number, row) for number, (row, _) in found.entries.items())
-        values = [[row[name] for name in COLUMNS] for _, row in found.entries.values()]
+        values = [_values(row) for _, row in found.entries.values()]
         return replace(
             memory,
             standing=Standing.of([entry.principal for entry in entries]),
@@ -274,5 +277,11 @@ def _entry(number: int, row: Any) -> Entry:
     return Entry(number, row["id"], _unpacked(row["t"]), row["k"], row.get("p", ""))
 
 
-def _values_row(values: Values) -> dict[str, float]:
-    return {name: round(float(value), 4) for name, value in zip(COLUMNS, values, strict=True)}
+def _values_row(values: Values) -> list[int]:
+    return [round(float(value) * PARTS) for value in values]
+
+
+def _values(row: Any) -> list[float]:
+    if isinstance(row, dict):  # as rows were written before they had to be short
+        return [row[name] for name in COLUMNS]
+    return [value / PARTS for value in row]

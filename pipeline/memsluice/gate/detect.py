@@ -133,6 +133,8 @@ def _fate(rows: TenantRows, event_id: str) -> Fate:
         return Fate.TAKEN
     if row.get("was") is not None:  # somebody promoted it, lifted its label or renewed it since
         return Fate.VOUCHED
+    if not row.get("keyed", True):  # nobody protects or replaces what has no key
+        return Fate.LIES
     if protection.guards(rows, row["object"]):
         return Fate.PROTECTED
     return Fate.OVER if landed.overtaken(rows, event_id, row) else Fate.LIES

@@ -4,6 +4,7 @@ Rows are keyed (tenant, kind, id). A row with an ``x`` (expiry, Unix ms) is abse
 or not it was swept away yet: sweeping is housekeeping and never changes a decision.
 """
 
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Protocol
 
@@ -30,7 +31,12 @@ def row_key(tenant: str, kind: str, row_id: str = "") -> bytes:
     encoded = row_id.encode()
     if len(encoded) > ID_BYTES_MAX:
         encoded = b"\x1e" + sha256(encoded).hexdigest().encode()  # no id starts with a control character
-    return row_prefix(tenant) + f"{kind}\0".encode() + encoded
+    return _prefix(tenant, kind) + encoded
+
+
+@lru_cache(4_096)
+def _prefix(tenant: str, kind: str) -> bytes:
+    return row_prefix(tenant) + f"{kind}\0".encode()
 
 
 class Getter(Protocol):
@@ -38,6 +44,9 @@ class Getter(Protocol):
 
     def get(self, key: bytes) -> bytes | None:
         """Return the row's bytes or None."""
+
+
+_UNCHANGED = object()
 
 
 class TenantRows:
@@ -66,13 +75,14 @@ class TenantRows:
 
     def get(self, kind: str, row_id: str, *, late_ms: int = 0) -> Any:
         """Return a row's value, or None where it is absent, deleted, or expired for ``late_ms`` (at most LATE_MS)."""
-        if (kind, row_id) in self.changes:
-            value = self.changes[(kind, row_id)]
-        else:
+        value = self.changes.get((kind, row_id), _UNCHANGED)
+        if value is _UNCHANGED:
             data = self._rows.get(row_key(self.tenant, kind, row_id))
             value = None if data is None else row_load(data)
-        if isinstance(value, dict) and value.get("x") is not None and value["x"] + late_ms <= self._now_ms:
-            return None
+        if isinstance(value, dict):
+            expires_ms = value.get("x")
+            if expires_ms is not None and expires_ms + late_ms <= self._now_ms:
+                return None
         return value
 
     def put(self, kind: str, row_id: str, value: Any) -> None:

@@ -149,9 +149,9 @@ def nearer(seen: Seen, question: Question, cosine: float, text: Reading) -> Seen
     One that says all that the text says is a copy of it: it covers nothing.
     """
     covered, near, run, start = float(seen.values[U]), float(seen.values[W]), 0, 0
-    asked: list[int] = question.first.tolist()
     about = min(1.0, max(0.0, (cosine - 0.3) / 0.25))  # a run by chance, in a text about something else
-    runs = about > covered and len(asked) >= QUESTION_STEMS_MIN
+    asked: list[int] = question.first.tolist() if about > covered else []
+    runs = len(asked) >= QUESTION_STEMS_MIN
     runs = runs and sum(map(text.known.__contains__, asked)) > covered * len(asked)
     if runs or cosine > near:
         unsaid = len(text.order) - sum(map(set(question.stems.tolist()).__contains__, text.order))

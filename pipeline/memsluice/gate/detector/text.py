@@ -2,8 +2,7 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from zlib import crc32
 
@@ -120,27 +119,31 @@ def places(of: Stems) -> dict[int, int]:
     return found
 
 
-@dataclass(frozen=True)
 class Reading:
     """A text's stems as they are held against questions; each form is made once, when it is needed."""
 
-    stems: Stems
+    __slots__ = ("_known", "_where", "order", "stems")
 
-    @cached_property
-    def order(self) -> list[int]:
+    def __init__(self, stems: Stems) -> None:
+        self.stems = stems
+        self.order: list[int] = stems.tolist()
         """The stems in order."""
-        found: list[int] = self.stems.tolist()
-        return found
+        self._known: frozenset[int] | None = None
+        self._where: dict[int, int] | None = None
 
-    @cached_property
+    @property
     def known(self) -> frozenset[int]:
         """The stems that occur."""
-        return frozenset(self.order)
+        if self._known is None:  # a cached_property of Python 3.11 takes a lock each time
+            self._known = frozenset(self.order)
+        return self._known
 
-    @cached_property
+    @property
     def where(self) -> dict[int, int]:
         """Where each stem occurs."""
-        return places(self.stems)
+        if self._where is None:
+            self._where = places(self.stems)
+        return self._where
 
 
 def longest_run(question: Stems, where: dict[int, int]) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from memsluice.lab.figures.registry import Measured, Setting
 from memsluice.stack import control
 from memsluice.telemetry.tracing import ENDPOINTS
 
-ROUNDS, ROUNDS_DOWN = 2, 1
+ROUNDS, ROUNDS_DOWN = 4, 1
 """With a backend, and with one that is down; each both ways round."""
 NOBODY = "http://127.0.0.1:9"
 """Where no trace backend listens."""

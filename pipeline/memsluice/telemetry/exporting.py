@@ -15,6 +15,7 @@ from opentelemetry import context, trace
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import DEFAULT_ON, SamplingResult
 from opentelemetry.sdk.trace.sampling import Decision as SamplingDecision
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
@@ -31,6 +32,7 @@ BATCH = 512
 """Spans that are exported at once, unless fewer may wait; OpenTelemetry's own default."""
 _NO_CONTEXT = context.Context()
 _FINE = Status()
+_WANTED, _UNWANTED = map(SamplingResult, (SamplingDecision.RECORD_AND_SAMPLE, SamplingDecision.DROP))
 Lost = Callable[[str, int], None]
 """Told why how many spans are lost. Called from any thread."""
 
@@ -115,11 +117,10 @@ class Provider(TracerProvider):
         """Export a span from ``started_ns`` (Unix ns) until now, if the sampler wants it: only then ``attributes`` are
         asked for. An error it is where they have an ``error.type``."""
         trace_id = self.id_generator.generate_trace_id() if parent is None else parent.trace_id
-        within = _NO_CONTEXT if parent is None else trace.set_span_in_context(NonRecordingSpan(parent), _NO_CONTEXT)
-        sampling = self.sampler.should_sample(within, trace_id, name, SpanKind.CONSUMER, None, links)
+        sampling = self._sampled(name, parent, trace_id, links)
         if sampling.decision is not SamplingDecision.RECORD_AND_SAMPLE:
             return
-        said = attributes() | dict(sampling.attributes or {})
+        said = attributes() | dict(sampling.attributes)
         span_id, sampled = self.id_generator.generate_span_id(), TraceFlags(TraceFlags.SAMPLED)
         span = ReadableSpan(
             name,
@@ -135,6 +136,12 @@ class Provider(TracerProvider):
             instrumentation_scope=SCOPE,
         )
         self._processor.on_end(span)
+
+    def _sampled(self, name: str, parent: SpanContext | None, trace_id: int, links: Sequence[Link]) -> SamplingResult:
+        if self.sampler is DEFAULT_ON:  # what OpenTelemetry samples by unless told otherwise: no need to ask
+            return _WANTED if parent is None or parent.trace_flags.sampled else _UNWANTED
+        within = _NO_CONTEXT if parent is None else trace.set_span_in_context(NonRecordingSpan(parent), _NO_CONTEXT)
+        return self.sampler.should_sample(within, trace_id, name, SpanKind.CONSUMER, None, links)
 
 
 def close(provider: TracerProvider, left_ms: int = CLOSE_MS) -> bool:

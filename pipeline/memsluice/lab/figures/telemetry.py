@@ -2,7 +2,8 @@
 
 Rounds one after the other differ by more than telemetry costs, on a machine that others use too. What slows one of two
 stacks that run at once slows the other as well. Each has half of the cores to itself, broker, store and workers, so
-that neither takes the other's; and they change sides, so that neither is the faster one by chance.
+that neither takes the other's; every few seconds they change cores, since what else the machine does slows one core
+more than the other. And each of the two works with telemetry in its turn.
 """
 
 import os
@@ -12,7 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import cycle
 from statistics import fmean
+from threading import Event, Thread
 
 import psutil
 
@@ -24,8 +27,10 @@ from memsluice.lab.figures.registry import Measured, Setting
 from memsluice.stack import control
 from memsluice.telemetry.tracing import ENDPOINTS
 
-ROUNDS, ROUNDS_DOWN = 4, 1
+ROUNDS, ROUNDS_DOWN = 2, 1
 """With a backend, and with one that is down; each both ways round."""
+CHANGE_S = 2.0
+"""How long a stack stays on the same cores."""
 NOBODY = "http://127.0.0.1:9"
 """Where no trace backend listens."""
 SERVED = ("--metrics-port", "0")
@@ -104,10 +109,9 @@ def _at_once(off: Burst, on: Burst, name: str) -> tuple[Side, Side]:
     """Let both stacks land the same writes at once; a rate counts from when both have begun until one is through."""
     with ThreadPoolExecutor(2) as threads:
         prepared = list(threads.map(lambda burst: burst.prepare(name), (off, on)))
-        for cores, burst in zip(_halves(), sorted((off, on), key=lambda one: one.running.home), strict=True):
-            _pin(burst.running, cores)
         before = [_cpu_s(workers) for workers, _ in prepared]
-        ends = list(threads.map(lambda one: one[0].through(one[1][1]), zip((off, on), prepared, strict=True)))
+        with _changing_cores(off.running, on.running):
+            ends = list(threads.map(lambda one: one[0].through(one[1][1]), zip((off, on), prepared, strict=True)))
     used = [_cpu_s(workers) - spent for (workers, _), spent in zip(prepared, before, strict=True)]
     for burst, (workers, _) in zip((off, on), prepared, strict=True):
         burst.running.stop(*workers)
@@ -118,6 +122,27 @@ def _at_once(off: Burst, on: Burst, name: str) -> tuple[Side, Side]:
         for (_, landed), cpu in zip(ends, used, strict=True)
     )
     return first, second
+
+
+@contextmanager
+def _changing_cores(*both: Bed) -> Iterator[None]:
+    """Keep each of two stacks on half of the cores, now on this one and then on the other."""
+    ended = Event()
+
+    def change() -> None:
+        for halves in cycle((_halves(), _halves()[::-1])):
+            for running, cores in zip(both, halves, strict=True):
+                _pin(running, cores)
+            if ended.wait(CHANGE_S):
+                return
+
+    changing = Thread(target=change, name="changing-cores")
+    changing.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        changing.join()
 
 
 def _halves() -> tuple[set[int], set[int]]:
@@ -150,8 +175,8 @@ def _cpu(pairs: Sequence[tuple[Side, Side]]) -> float:
 
 
 _NOTE = (
-    "Two stacks at once, the same texts, each on half of the cores, which change sides: what slows the machine slows "
-    "both. Every event is sampled: a span of each "
+    "Two stacks at once, the same texts, each on half of the cores, which change every two seconds: what slows the "
+    "machine slows both. Every event is sampled: a span of each "
     "stage and one of each batch, exported over OTLP/HTTP to a process that counts them; metrics are kept and served. "
     "A backend that parses and stores spans on the same two cores would take its own share. The processor time is that "
     "of the three workers, exporter included, without broker and store."

@@ -11,7 +11,7 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client import generate_latest
 from tests.telemetry.backend import until
-from tests.telemetry.test_spans import STARTED_NS, intake, traceparent
+from tests.telemetry.test_spans import ENDED_NS, STARTED_NS, intake, traceparent
 
 from memsluice.errors import ConfigError
 from memsluice.stages.faust.spec import StageSpec
@@ -91,6 +91,7 @@ def test_a_backend_that_is_down_costs_spans_and_nothing_else() -> None:
         batch = [intake(number * BATCH + n, traceparent()) for n in range(BATCH)]
         outputs += sum(map(len, stage.process(batch)))  # type: ignore[arg-type]
         assert 0 <= spans.waiting <= WAITING_MAX
+    telemetry.catch_up()
     assert outputs == ROUNDS * BATCH
     lost = telemetry.meters.collectors.get_sample_value("memsluice_spans_lost_total", {"why": exporting.QUEUE_FULL})
     in_hand = 512 * 8  # batches of the SDK's size that the one exporting thread may have given up since
@@ -111,7 +112,7 @@ def test_every_span_is_waiting_handed_over_or_counted(monkeypatch: pytest.Monkey
     assert provider is not None
     tracer = StageTracer("seal", "memsluice-seal", provider)
     for number in range(20):
-        tracer.batch([intake(number * 100 + n, traceparent()) for n in range(100)], [[]] * 100, STARTED_NS)
+        tracer.batch([intake(number * 100 + n, traceparent()) for n in range(100)], [[]] * 100, STARTED_NS, ENDED_NS)
     provider.force_flush()
     assert lost[exporting.QUEUE_FULL] + lost[exporting.NOT_EXPORTED] == 20 * 101
     assert exporting.close(provider)

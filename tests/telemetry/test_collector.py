@@ -20,6 +20,7 @@ from memsluice.topics.names import SEALED
 RESOURCE = Resource.create({"service.name": "memsluice"})
 PASSED, STOPPED = 100, 5
 STARTED_NS = 1_772_470_000_000_000_000
+ENDED_NS = STARTED_NS + 1_000_000
 
 
 def verdicts() -> dict[str, dict[str, Any]]:
@@ -54,7 +55,7 @@ def test_every_trace_with_something_stopped_is_kept_and_few_of_the_others() -> N
             trace_id, record = traced(offset)
             ids[decision].append(trace_id)
             for tracer in tracers:
-                tracer.record(record, said[decision], STARTED_NS)
+                tracer.record(record, said[decision], STARTED_NS, ENDED_NS)
         provider.shutdown()
         assert lost == []
         until(lambda: all(len(jaeger.spans(one)) == 2 for one in ids["quarantine"]), "what was stopped is there")

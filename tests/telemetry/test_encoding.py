@@ -20,6 +20,7 @@ from memsluice.telemetry.encoding import KNOWN_MAX, SCOPE, QuickExporter, pack, 
 from memsluice.telemetry.exporting import NOT_ENCODED, BoundedSpans, Provider
 from memsluice.telemetry.tracing import StageTracer
 
+STARTED_NS, ENDED_NS = 1_772_470_000_000_000_000, 1_772_470_000_001_000_000
 RESOURCE = Resource.create({"service.name": "memsluice", "service.instance.id": "0"})
 PARENT = SpanContext(0xA, 0xB, is_remote=True, trace_flags=TraceFlags(1))
 
@@ -34,10 +35,10 @@ def of_a_day() -> list[ReadableSpan]:
         traced = replace(plain, headers=(*plain.headers, traceparent()))
         step = deciding.process(traced, rows)
         apply(rows, step)
-        tracer.record(traced, step.verdict, 1_772_470_000_000_000_000)
+        tracer.record(traced, step.verdict, STARTED_NS, ENDED_NS)
         batch.append(traced)
-    tracer.batch(batch, [[] for _ in batch], 1_772_470_000_000_000_000)
-    tracer.failed(batch[:1], ValueError("secret"), 1_772_470_000_000_000_000)
+    tracer.batch(batch, [[] for _ in batch], STARTED_NS, ENDED_NS)
+    tracer.failed(batch[:1], ValueError("secret"), STARTED_NS, ENDED_NS)
     return list(kept.get_finished_spans())
 
 

@@ -19,6 +19,7 @@ from memsluice.topics.names import EVENTS, SEALED
 
 TRACE_ID, SPAN_ID = 0xA, 0xB
 STARTED_NS = 1_772_470_000_000_000_000
+ENDED_NS = STARTED_NS + 1_000_000
 SECRET = "the vault opens at dawn"
 
 
@@ -49,7 +50,7 @@ def test_each_record_of_a_batch_is_a_span_of_its_producers_trace_and_the_batch_l
 ) -> None:
     """One trace leads from the producer to each stage; the batch shows what was worked on together."""
     batch = [intake(7, traceparent()), intake(8), intake(9, traceparent(number=0xC))]
-    tracer.batch(batch, [[Output(SEALED, 3, b"acme", b"x")]] * 3, STARTED_NS)
+    tracer.batch(batch, [[Output(SEALED, 3, b"acme", b"x")]] * 3, STARTED_NS, ENDED_NS)
     *records, whole = kept.get_finished_spans()
     assert [span.context.trace_id for span in records] == [TRACE_ID, TRACE_ID]
     assert [span.parent.span_id for span in records] == [SPAN_ID, 0xC]
@@ -65,14 +66,14 @@ def test_each_record_of_a_batch_is_a_span_of_its_producers_trace_and_the_batch_l
 
 def test_a_producer_that_does_not_sample_is_obeyed(kept: InMemorySpanExporter, tracer: StageTracer) -> None:
     """The sampling decision is the producer's: no span of a trace that nobody keeps."""
-    tracer.record(intake(1, traceparent(sampled=0)), None, STARTED_NS)
+    tracer.record(intake(1, traceparent(sampled=0)), None, STARTED_NS, ENDED_NS)
     assert kept.get_finished_spans() == ()
 
 
 @pytest.mark.parametrize("header", [b"", b"00-zz", b"00-" + b"0" * 32 + b"-" + b"0" * 16 + b"-01", b"\xff" * 55])
 def test_a_bad_traceparent_is_no_parent(kept: InMemorySpanExporter, tracer: StageTracer, header: bytes) -> None:
     """Whoever writes the header can't make spans fail, or join a trace that cannot be."""
-    tracer.record(intake(1, ("traceparent", header)), None, STARTED_NS)
+    tracer.record(intake(1, ("traceparent", header)), None, STARTED_NS, ENDED_NS)
     assert kept.get_finished_spans() == ()
 
 
@@ -81,7 +82,7 @@ def test_a_dead_letter_is_an_error_that_names_its_reason_only(kept: InMemorySpan
     record = intake(1, traceparent())
     letters = dead_letters(record, InputError(SECRET, code="forged_signature"))
     marker = Output(SEALED, 3, b"", b"marker", (("memsluice-reason", b"forged_signature"),))
-    tracer.batch([record], [[*letters, marker]], STARTED_NS)
+    tracer.batch([record], [[*letters, marker]], STARTED_NS, ENDED_NS)
     span = kept.get_finished_spans()[0]
     assert span.status.status_code is StatusCode.ERROR
     assert span.attributes["error.type"] == "forged_signature"
@@ -91,7 +92,7 @@ def test_a_dead_letter_is_an_error_that_names_its_reason_only(kept: InMemorySpan
 def test_lands_dead_letter_is_an_error_with_its_reason(kept: InMemorySpanExporter, tracer: StageTracer) -> None:
     """Land sends no marker beside its letters; its spans say why all the same."""
     record = intake(1, traceparent())
-    tracer.batch([record], [dead_letters(record, InputError(SECRET, code="store_refused"))], STARTED_NS)
+    tracer.batch([record], [dead_letters(record, InputError(SECRET, code="store_refused"))], STARTED_NS, ENDED_NS)
     span = kept.get_finished_spans()[0]
     assert span.status.status_code is StatusCode.ERROR
     assert span.attributes["error.type"] == "store_refused"
@@ -103,7 +104,7 @@ def test_what_a_dead_letters_sender_says_names_no_event_and_no_reason(
     """Whoever can write to the intake topic must not appear in traces under another's event id."""
     claimed = (("memsluice-event-id", b"of-somebody"), ("memsluice-reason", b"all is well"))
     record = intake(1, traceparent(), *claimed)
-    tracer.batch([record], [dead_letters(record, InputError("no", code="forged_signature"))], STARTED_NS)
+    tracer.batch([record], [dead_letters(record, InputError("no", code="forged_signature"))], STARTED_NS, ENDED_NS)
     span = kept.get_finished_spans()[0]
     assert span.attributes["error.type"] == "forged_signature"
     assert "memsluice.event.id" not in span.attributes
@@ -111,7 +112,7 @@ def test_what_a_dead_letters_sender_says_names_no_event_and_no_reason(
 
 def test_a_failure_names_its_kind_and_not_its_text(kept: InMemorySpanExporter, tracer: StageTracer) -> None:
     """An exception's text may quote a record."""
-    tracer.failed([intake(1, traceparent())], ValueError(SECRET), STARTED_NS)
+    tracer.failed([intake(1, traceparent())], ValueError(SECRET), STARTED_NS, ENDED_NS)
     (span,) = kept.get_finished_spans()
     assert span.attributes["error.type"] == "ValueError"
     assert SECRET not in span.to_json()
@@ -122,7 +123,7 @@ def test_a_batch_larger_than_the_links_allowed_still_has_a_span_for_every_record
 ) -> None:
     """Links are bounded; no record loses its own span to that."""
     batch = [intake(n, traceparent()) for n in range(LINKS_MAX + 5)]
-    tracer.batch(batch, [[]] * len(batch), STARTED_NS)
+    tracer.batch(batch, [[]] * len(batch), STARTED_NS, ENDED_NS)
     *records, whole = kept.get_finished_spans()
     assert (len(records), len(whole.links)) == (LINKS_MAX + 5, LINKS_MAX)
 
@@ -136,7 +137,7 @@ def test_a_verdicts_span_says_rule_score_window_key_and_policy_and_no_content(ke
         record = sealed_record(event, event.position.offset)
         step = screen.process(record, rows)
         apply(rows, step)
-        tracer.record(record, step.verdict, STARTED_NS)
+        tracer.record(record, step.verdict, STARTED_NS, ENDED_NS)
     spans = {span.attributes.get("memsluice.event.id"): span for span in kept.get_finished_spans()}
     said = spans["held"].attributes
     assert said["memsluice.decision"] == "quarantine"
@@ -156,7 +157,7 @@ def test_what_passed_says_where_it_went_and_no_more(kept: InMemorySpanExporter) 
         record = sealed_record(event, event.position.offset)
         step = screen.process(record, rows)
         apply(rows, step)
-        tracer.record(record, step.verdict, STARTED_NS)
+        tracer.record(record, step.verdict, STARTED_NS, ENDED_NS)
     told = [span.attributes for span in kept.get_finished_spans()]
     passed = [said for said in told if said.get("memsluice.decision") == "accept"]
     assert passed
@@ -169,7 +170,7 @@ def test_the_sdks_own_sampler_is_obeyed(kept: InMemorySpanExporter, monkeypatch:
     """Spans that are made ended are sampled by the variables that sample any other."""
     monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
     tracer = StageTracer("seal", "memsluice-seal", Provider(SimpleSpanProcessor(kept)))
-    tracer.batch([intake(1, traceparent())], [[]], STARTED_NS)
+    tracer.batch([intake(1, traceparent())], [[]], STARTED_NS, ENDED_NS)
     assert kept.get_finished_spans() == ()
 
 

@@ -62,14 +62,22 @@ class _Silent(WSGIRequestHandler):
 
 
 class Endpoint:
-    """Serves one worker's metrics and health until the process ends."""
+    """Serves one worker's metrics and health until the process ends. ``catch_up`` is called before each scrape."""
 
     def __init__(
-        self, meters: Meters, health: Health, *, host: str = LOOPBACK, port: int = 0, now_ms: Callable[[], int]
+        self,
+        meters: Meters,
+        health: Health,
+        *,
+        host: str = LOOPBACK,
+        port: int = 0,
+        now_ms: Callable[[], int],
+        catch_up: Callable[[], None] = lambda: None,
     ) -> None:
         self._meters = meters
         self._health = health
         self._now_ms = now_ms
+        self._catch_up = catch_up
         self._lock = Lock()  # health is written by the event loop and read by the server's threads
         self._metrics: Any = make_wsgi_app(meters.collectors)
         meters.set(registry.STARTED, now_ms() / 1_000)
@@ -98,6 +106,7 @@ class Endpoint:
     def _serve(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "")
         if path == "/metrics":
+            self._catch_up()
             return self._metrics(environ, start)  # type: ignore[no-any-return]
         checks = {"/livez": self._health.not_alive, "/readyz": self._health.not_ready}
         if path not in checks:

@@ -9,7 +9,6 @@ from anywhere until they end, take three times as long to make: so such spans ar
 
 from collections.abc import Callable, Sequence
 from threading import Lock, Thread
-from time import time_ns
 
 from opentelemetry import context, trace
 from opentelemetry.sdk.resources import Resource
@@ -111,11 +110,12 @@ class Provider(TracerProvider):
         name: str,
         parent: SpanContext | None,
         started_ns: int,
+        ended_ns: int,
         attributes: Callable[[], dict[str, Attribute]],
         links: Sequence[Link] = (),
     ) -> None:
-        """Export a span from ``started_ns`` (Unix ns) until now, if the sampler wants it: only then ``attributes`` are
-        asked for. An error it is where they have an ``error.type``."""
+        """Export a span from ``started_ns`` until ``ended_ns`` (Unix ns), if the sampler wants it: only then
+        ``attributes`` are asked for. An error it is where they have an ``error.type``."""
         trace_id = self.id_generator.generate_trace_id() if parent is None else parent.trace_id
         sampling = self._sampled(name, parent, trace_id, links)
         if sampling.decision is not SamplingDecision.RECORD_AND_SAMPLE:
@@ -132,7 +132,7 @@ class Provider(TracerProvider):
             kind=SpanKind.CONSUMER,
             status=Status(StatusCode.ERROR, str(said[ERROR_TYPE])) if ERROR_TYPE in said else _FINE,
             start_time=started_ns,
-            end_time=time_ns(),
+            end_time=ended_ns,
             instrumentation_scope=SCOPE,
         )
         self._processor.on_end(span)

@@ -1,11 +1,14 @@
 """A stage with somebody watching: the stage itself knows nothing of spans and metrics."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from time import time_ns
+from typing import Any
 
 from memsluice.stages.records import BatchStage, Output, Record, Rows, StatefulStage, Step, Waits
 from memsluice.telemetry import registry
+from memsluice.telemetry.later import Later
 from memsluice.telemetry.meters import Meters
 from memsluice.telemetry.tracing import StageTracer
 
@@ -18,12 +21,35 @@ class Watch:
     meters: Meters
     tracer: StageTracer | None
     now_ns: Callable[[], int] = time_ns
+    later: Later = field(default_factory=Later)
 
     def failed(self, records: Sequence[Record], error: BaseException, started_ns: int) -> None:
         """Tell of a call that raised."""
         self.meters.add(registry.FAILURES, self.stage)
         if self.tracer is not None:
-            self.tracer.failed(records, error, started_ns)
+            self.tracer.failed(records, error, started_ns, self.now_ns())
+
+    def batch(self, records: Sequence[Record], results: Sequence[Sequence[Output]], started_ns: int) -> None:
+        """Tell, later, of a batch that was processed until now."""
+        self.later.put(partial(self._batch, records, results, started_ns, self.now_ns()), len(records))
+
+    def record(self, record: Record, verdict: Mapping[str, Any] | None, started_ns: int) -> None:
+        """Tell, later, of a record that was decided until now."""
+        self.later.put(partial(self._record, record, verdict, started_ns, self.now_ns()))
+
+    def _batch(
+        self, records: Sequence[Record], results: Sequence[Sequence[Output]], started_ns: int, ended_ns: int
+    ) -> None:
+        self.meters.stage_call(self.stage, records, started_ns, ended_ns)
+        self.meters.outputs(self.stage, results)
+        if self.tracer is not None:
+            self.tracer.batch(records, results, started_ns, ended_ns)
+
+    def _record(self, record: Record, verdict: Mapping[str, Any] | None, started_ns: int, ended_ns: int) -> None:
+        self.meters.stage_call(self.stage, (record,), started_ns, ended_ns)
+        self.meters.verdict(self.stage, verdict)
+        if self.tracer is not None:
+            self.tracer.record(record, verdict, started_ns, ended_ns)
 
 
 class ObservedBatch:
@@ -41,10 +67,7 @@ class ObservedBatch:
         except Exception as error:
             watch.failed(batch, error, started)
             raise
-        watch.meters.stage_call(watch.stage, batch, started, watch.now_ns())
-        watch.meters.outputs(watch.stage, results)
-        if watch.tracer is not None:
-            watch.tracer.batch(batch, results, started)
+        watch.batch(batch, results, started)
         return results
 
     def give_up(self) -> None:
@@ -68,11 +91,8 @@ class ObservedStateful:
         except Exception as error:
             watch.failed((record,), error, started)
             raise
-        watch.meters.stage_call(watch.stage, (record,), started, watch.now_ns())
-        watch.meters.verdict(watch.stage, step.verdict)
-        watch.meters.lying.see(record.partition, rows, step)
-        if watch.tracer is not None:
-            watch.tracer.record(record, step.verdict, started)
+        watch.meters.lying.see(record.partition, rows, step)  # now: the rows are those of this moment
+        watch.record(record, step.verdict, started)
         return step
 
     def forget(self, partition: int) -> None:

@@ -66,12 +66,14 @@ class StageTracer:
         self._group = group
         self._provider = provider
 
-    def batch(self, batch: Sequence[Record], results: Sequence[Sequence[Output]], started_ns: int) -> None:
-        """Tell of a batch that was processed from ``started_ns`` (Unix ns) until now."""
+    def batch(
+        self, batch: Sequence[Record], results: Sequence[Sequence[Output]], started_ns: int, ended_ns: int
+    ) -> None:
+        """Tell of a batch that was processed from ``started_ns`` until ``ended_ns`` (Unix ns)."""
         parents = [parent_of(record) for record in batch]
         links = [Link(parent) for parent in parents if parent is not None]
         for record, parent, outputs in zip(batch, parents, results, strict=True):
-            self._tell(record, parent, started_ns, partial(spans.of_outputs, outputs))
+            self._tell(record, parent, started_ns, ended_ns, partial(spans.of_outputs, outputs))
         attributes: dict[str, spans.Attribute] = {
             "messaging.system": "kafka",
             "messaging.operation.type": "process",
@@ -79,23 +81,25 @@ class StageTracer:
             "messaging.batch.message_count": len(batch),
             "messaging.consumer.group.name": self._group,
         }
-        self._provider.over(f"{self._stage} batch", None, started_ns, lambda: attributes, links[:LINKS_MAX])
+        self._provider.over(f"{self._stage} batch", None, started_ns, ended_ns, lambda: attributes, links[:LINKS_MAX])
 
-    def record(self, record: Record, verdict: Mapping[str, Any] | None, started_ns: int) -> None:
-        """Tell of one record, decided from ``started_ns`` (Unix ns) until now; no verdict: nothing was decided."""
+    def record(self, record: Record, verdict: Mapping[str, Any] | None, started_ns: int, ended_ns: int) -> None:
+        """Tell of one record, decided from ``started_ns`` until ``ended_ns`` (Unix ns); no verdict: nothing was."""
         said = _undecided if verdict is None else partial(spans.of_verdict, verdict)
-        self._tell(record, parent_of(record), started_ns, said)
+        self._tell(record, parent_of(record), started_ns, ended_ns, said)
 
-    def failed(self, records: Sequence[Record], error: BaseException, started_ns: int) -> None:
+    def failed(self, records: Sequence[Record], error: BaseException, started_ns: int, ended_ns: int) -> None:
         """Tell of records whose processing raised; the error's kind only, its text may hold what a record says."""
         for record in records[:LINKS_MAX]:
-            self._tell(record, parent_of(record), started_ns, lambda: {spans.ERROR_TYPE: type(error).__name__})
+            said: dict[str, spans.Attribute] = {spans.ERROR_TYPE: type(error).__name__}
+            self._tell(record, parent_of(record), started_ns, ended_ns, said.copy)
 
     def _tell(
         self,
         record: Record,
         parent: SpanContext | None,
         started_ns: int,
+        ended_ns: int,
         said: Callable[[], dict[str, spans.Attribute]],
     ) -> None:
         """Tell of a record, if its producer began a trace."""
@@ -106,7 +110,7 @@ class StageTracer:
             return found | said()
 
         if parent is not None:
-            self._provider.over(f"{self._stage} {record.topic}", parent, started_ns, attributes)
+            self._provider.over(f"{self._stage} {record.topic}", parent, started_ns, ended_ns, attributes)
 
 
 def _undecided() -> dict[str, spans.Attribute]:

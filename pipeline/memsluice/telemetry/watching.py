@@ -10,6 +10,7 @@ from memsluice.stages.faust.spec import Stage, StageSpec
 from memsluice.telemetry import registry
 from memsluice.telemetry.endpoint import LOOPBACK, Endpoint
 from memsluice.telemetry.health import STALL_S, Health
+from memsluice.telemetry.later import MANY, Later
 from memsluice.telemetry.meters import Meters
 from memsluice.telemetry.observed import ObservedBatch, ObservedStateful, Watch
 from memsluice.telemetry.spans import SERVICE
@@ -35,19 +36,25 @@ class Telemetry:
         self.meters = Meters(tenants_max)
         self._provider = provider(SERVICE, instance, self._lost)
         watched = port is not None or self._provider is not None
+        self._later = Later(MANY if watched else 1)
         self.specs = [replace(spec, stage=self._watched(spec)) if watched else spec for spec in specs]
         self.endpoint: Endpoint | None = None
         if port is not None:
             health = Health([spec.name for spec in specs], monotonic(), stall_s=stall_s)
-            self.endpoint = Endpoint(self.meters, health, host=host, port=port, now_ms=wall_ms)
+            self.endpoint = Endpoint(self.meters, health, host=host, port=port, now_ms=wall_ms, catch_up=self.catch_up)
 
     def report(self, stages: Sequence[StageProgress]) -> None:
         """Take in a worker's progress (its ``on_progress``)."""
         if self.endpoint is not None:
             self.endpoint.report(stages)
 
+    def catch_up(self) -> None:
+        """Make metrics and spans of all that the stages did until now."""
+        self._later.do()
+
     def close(self) -> None:
         """Export what is left, within a bound, and serve no more."""
+        self._later.close()
         if self._provider is not None:
             from memsluice.telemetry.exporting import close
 
@@ -62,7 +69,7 @@ class Telemetry:
         tracer = None
         if self._provider is not None:
             tracer = StageTracer(spec.name, spec.app_id, self._provider)
-        watch = Watch(spec.name, self.meters, tracer)
+        watch = Watch(spec.name, self.meters, tracer, later=self._later)
 
         def make() -> Stage:
             stage = spec.make()

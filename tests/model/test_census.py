@@ -78,7 +78,8 @@ def test_a_worker_that_starts_reads_what_the_rows_say() -> None:
     late = Lying(lambda: T0 + 40 * DAY_MS)
     late.see(3, rows, Step())
     assert late.count(Tier.USER_OBSERVED, "guidance") == 0
-    again.see(3, rows, Step(changes=(RowChange(change.key, None),)))
+    again.changed(3, (RowChange(change.key, None),))
+    again.changed(4, (change,))  # of a partition whose rows nobody read
     assert again.count(Tier.USER_OBSERVED, "guidance") == 0
     lying.forget(3)
     assert lying.count(Tier.USER_OBSERVED, "guidance") == 0

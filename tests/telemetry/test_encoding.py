@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.resources import Resource
@@ -61,6 +62,14 @@ def test_equal_numbers_of_different_types_stay_what_they_are() -> None:
         ReadableSpan("x", PARENT, PARENT, RESOURCE, {"n": value, "many": many}, instrumentation_scope=SCOPE)
         for value, many in ((1, (1, 2)), (1.0, [1.0, 2.0]), (True, (True,)), ("1", ()), (0.0, ("a",)), (False, [""]))
     ]
+    assert told(spans) == encode_spans(spans)
+
+
+@pytest.mark.parametrize("length", [0, 1, 120, 127, 128, 129, 16_383, 16_384, 70_000])
+def test_a_text_of_any_length_is_told(length: int) -> None:
+    """Lengths are written by hand: just below and above each power of 128 a backend reads the same text."""
+    said = {"name": "x" * length, "n" * max(length, 1): "\N{SNOWMAN}"}
+    spans = [ReadableSpan("x", PARENT, PARENT, RESOURCE, said, instrumentation_scope=SCOPE)]
     assert told(spans) == encode_spans(spans)
 
 

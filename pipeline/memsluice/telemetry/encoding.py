@@ -119,7 +119,28 @@ def _attributes(said: Mapping[str, Any]) -> list[bytes]:
 
 
 def _attribute(name: str, value: Any) -> bytes:
+    if type(value) is str:  # ids, mostly: each is new, and the library takes four times as long
+        text = _TEXT + _sized(value.encode())
+        return _ATTRIBUTE + _sized(_key(name) + _VALUE + _sized(text))
     return bytes(Span(attributes=[KeyValue(key=name, value=_value(value))]).SerializeToString())
+
+
+_TEXT, _VALUE, _ATTRIBUTE = (bytes((number << 3 | 2,)) for number in (1, 2, 9))
+"""Heads of ``AnyValue.string_value``, ``KeyValue.value``, ``Span.attributes``: the number, and that a size follows."""
+
+
+@lru_cache(256)
+def _key(name: str) -> bytes:
+    return bytes(KeyValue(key=name).SerializeToString())
+
+
+def _sized(body: bytes) -> bytes:
+    """Return ``body`` after its length: seven bits a byte, the lowest first, all but the last marked by the eighth."""
+    size, head = len(body), []
+    while size > 127:
+        head.append(size & 127 | 128)
+        size >>= 7
+    return bytes((*head, size)) + body
 
 
 _known = lru_cache(KNOWN_MAX, typed=True)(_attribute)

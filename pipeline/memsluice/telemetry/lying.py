@@ -1,13 +1,13 @@
 """Follows *screen*'s count of what lies in memory (:mod:`memsluice.gate.census`), for the gauge. Writes nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from memsluice.clock import Clock
 from memsluice.envelope.codec import row_load
 from memsluice.events.models import Tier
 from memsluice.gate import census
 from memsluice.gate.rows import row_key
-from memsluice.stages.records import Rows, Step
+from memsluice.stages.records import RowChange, Rows, Step
 
 PREFIX = row_key(census.EVERYBODY, census.KIND)
 ROWS_MAX = 20_000
@@ -18,22 +18,32 @@ _Count = tuple[Tier, str, int | None, int]
 
 
 class Lying:
-    """The counts of the partitions in which this process decided something. Written by one thread, read by another:
-    a partition's counts are replaced whole."""
+    """The counts of the partitions in which this process decided something. Written by one thread at a time, read by
+    others: a partition's counts are replaced whole."""
 
     def __init__(self, now_ms: Clock) -> None:
         self._now_ms = now_ms
         self._parts: dict[int, Mapping[bytes, _Count]] = {}
 
+    def knows(self, partition: int) -> bool:
+        """Whether the rows of a partition were read."""
+        return partition in self._parts
+
     def see(self, partition: int, rows: Rows, step: Step) -> None:
-        """Take in what a record changed; with the first one of a partition, everything that its rows say."""
+        """Take in everything that a partition's rows say, and what a record changed."""
+        self._take(partition, {}, [*rows.scan(PREFIX, ROWS_MAX), *((one.key, one.value) for one in step.changes)])
+
+    def changed(self, partition: int, changes: Iterable[RowChange]) -> None:
+        """Take in what a record changed, if the partition is known."""
         known = self._parts.get(partition)
-        changed = {change.key: change.value for change in step.changes if change.key.startswith(PREFIX)}
-        if known is not None and not changed:
-            return
-        counts = dict(known) if known is not None else dict[bytes, _Count]()
-        found = dict(rows.scan(PREFIX, ROWS_MAX)) if known is None else {}
-        for key, value in {**found, **changed}.items():
+        if known is not None:
+            self._take(partition, known, [(change.key, change.value) for change in changes])
+
+    def _take(self, partition: int, known: Mapping[bytes, _Count], rows: Iterable[tuple[bytes, bytes | None]]) -> None:
+        counts = dict(known)
+        for key, value in rows:
+            if not key.startswith(PREFIX):
+                continue
             counts.pop(key, None)
             if value is not None:
                 row = row_load(value)

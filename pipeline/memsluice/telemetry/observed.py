@@ -1,10 +1,9 @@
 """A stage with somebody watching: the stage itself knows nothing of spans and metrics."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import time_ns
-from typing import Any
 
 from memsluice.stages.records import BatchStage, Output, Record, Rows, StatefulStage, Step, Waits
 from memsluice.telemetry import registry
@@ -33,9 +32,9 @@ class Watch:
         """Tell, later, of a batch that was processed until now."""
         self.later.put(partial(self._batch, records, results, started_ns, self.now_ns()), len(records))
 
-    def record(self, record: Record, verdict: Mapping[str, Any] | None, started_ns: int) -> None:
+    def record(self, record: Record, step: Step, started_ns: int) -> None:
         """Tell, later, of a record that was decided until now."""
-        self.later.put(partial(self._record, record, verdict, started_ns, self.now_ns()))
+        self.later.put(partial(self._record, record, step, started_ns, self.now_ns()))
 
     def _batch(
         self, records: Sequence[Record], results: Sequence[Sequence[Output]], started_ns: int, ended_ns: int
@@ -45,11 +44,12 @@ class Watch:
         if self.tracer is not None:
             self.tracer.batch(records, results, started_ns, ended_ns)
 
-    def _record(self, record: Record, verdict: Mapping[str, Any] | None, started_ns: int, ended_ns: int) -> None:
+    def _record(self, record: Record, step: Step, started_ns: int, ended_ns: int) -> None:
         self.meters.stage_call(self.stage, (record,), started_ns, ended_ns)
-        self.meters.verdict(self.stage, verdict)
+        self.meters.verdict(self.stage, step.verdict)
+        self.meters.lying.changed(record.partition, step.changes)
         if self.tracer is not None:
-            self.tracer.record(record, verdict, started_ns, ended_ns)
+            self.tracer.record(record, step.verdict, started_ns, ended_ns)
 
 
 class ObservedBatch:
@@ -91,11 +91,14 @@ class ObservedStateful:
         except Exception as error:
             watch.failed((record,), error, started)
             raise
-        watch.meters.lying.see(record.partition, rows, step)  # now: the rows are those of this moment
-        watch.record(record, step.verdict, started)
+        lying = watch.meters.lying
+        if not lying.knows(record.partition):  # now: the rows are those of this moment
+            lying.see(record.partition, rows, step)
+        watch.record(record, step, started)
         return step
 
     def forget(self, partition: int) -> None:
         """As the stage does."""
         self._stage.forget(partition)
+        self._watch.later.do()  # what was decided before is not news of what is read next
         self._watch.meters.lying.forget(partition)

@@ -173,12 +173,18 @@ def test_only_its_own_entries_on_request(shop: Shop) -> None:
 
 
 def test_a_session_can_be_distrusted_before_it_wrote(shop: Shop) -> None:
-    """Its first write is tainted already; a session that nobody knows is no error of the run."""
+    """Its first write is tainted already."""
     shop.opened("s-7")
     done = shop.command("revoke", "session:s-7", "--contain", "--yes", "--tenant", "acme")
     assert done.exit_code == 0, done.output
     shop.note("late", source="agent", session="s-7")
     assert shop.now("late") == "external"
+
+
+def test_a_session_that_nobody_knows_is_not_said_to_be_distrusted(shop: Shop) -> None:
+    """Mistyped, or its name is free again: whoever opens it later is clean, so the run does not end well."""
+    told = shop.command("revoke", "session:s-9", "--tenant", "acme", "--remove", "--yes")
+    assert (told.exit_code, "revocation.unknown_session" in told.stdout) == (2, True)
 
 
 def test_contain_or_remove_must_be_said(shop: Shop) -> None:

@@ -113,12 +113,15 @@ def hold(rows: TenantRows, sealed: Sealed, tau: Label, findings: list[Finding], 
 def offset_of(rows: TenantRows, command: Command) -> int | None:
     """Return the intake offset of the held or decided write that a command names; None where it names none.
 
-    It names the first of an event id, or by ``parameters.offset`` a later one.
+    It names the first of an event id, or by ``parameters.offset`` a later one. Where an entry of that id lies in memory
+    it is that one: its id may have been free again since a write of that name was held.
     """
     if command.action not in ABOUT_HELD:
         return None
     later = command.parameters.get(OFFSET_PARAMETER)
     row = rows.get(KIND, command.target if later is None else SEPARATOR.join((command.target, later)))
+    entry = rows.get(ENTRY, command.target) if row is not None and later is None else None
+    row = entry if entry is not None and entry["landed"] else row
     return None if row is None else int(row["offset"])
 
 

@@ -8,7 +8,7 @@ from tests.provenance.shop import Shop
 
 from memsluice.clock import wall_ms
 from memsluice.events.models import Origin, Zone
-from memsluice.provenance import ancestry, spread
+from memsluice.provenance import ancestry, ordering, spread
 from memsluice.topics.names import ACCEPTED, AUDIT
 
 
@@ -274,6 +274,20 @@ def test_what_is_nowhere_any_more_cannot_be_contained_but_removed(shop: Shop) ->
     assert "it can be removed" in str(shop.command("promote", "root", "--yes").exception)
     assert shop.command("revoke", "root", "--remove", "--yes").exit_code == 0
     assert shop.now("root") == "withdrawn"
+
+
+def test_an_entry_too_large_to_be_carried_keeps_no_other_in_its_place(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes as much as a policy lets him does not stop the containment of everything else: it is named, with
+    what can be done about it, and the run does not end well. Quotes count as they are written in the command."""
+    shop.note("large", content='"' * 4_000, parents=("root",))
+    monkeypatch.setattr(ordering, "HELD_CHARS_MAX", 12_000)
+    told = shop.command("revoke", "root", "--contain", "--yes")
+    assert (told.exit_code, "large: a revoke carries the entry" in told.output) == (2, True), told.output
+    assert [shop.now(name) for name in ("root", "large", "child")] == ["external", "guidance", "external"]
+    assert shop.command("revoke", "root", "--remove", "--yes").exit_code == 0
+    assert shop.now("large") == "withdrawn"
 
 
 def test_more_than_one_batch(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,20 +188,23 @@ def _commands(desk: "Desk", batch: "Sequence[Step]", why: str) -> "list[Command]
         entry = step.reached.entry
         carried = found[step.target][0] if step.target in found else None
         if step.carries and carried is None:
-            _no_record(step.target)
+            _not_ordered(step.target, "its accepted record is gone, so it can't be contained; use --remove")
             continue
         parameters = {OFFSET_PARAMETER: str(entry.offset)} if entry.repeated_id else None
-        made.append(
-            order(step.tenant, step.action, step.target, entry.digest, command_id, now, reason=why, carried=carried,
-                  parameters=parameters)
-        )  # fmt: skip
+        try:
+            made.append(
+                order(step.tenant, step.action, step.target, entry.digest, command_id, now, reason=why, carried=carried,
+                      parameters=parameters)
+            )  # fmt: skip
+        except ConfigError as error:  # too large to be carried: no reason to leave the others where they are
+            _not_ordered(step.target, f"{error}; use --remove")
     return made
 
 
-def _no_record(event_id: str) -> None:
+def _not_ordered(event_id: str, why: str) -> None:
     from memsluice.printable import visible
 
-    text = f"  {visible(event_id, 160)}: its accepted record is gone, so it can't be contained; use --remove"
+    text = f"  {visible(event_id, 160)}: {why}"
     Console(stderr=True, highlight=False, soft_wrap=True).print(Text(text, "red"))
 
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.gate.landed import Shop
 from tests.gate.looking import Looking
-from tests.gate.test_landed import accepted, contained, refused
+from tests.gate.test_landed import BAD, accepted, contained, refused
 
 from memsluice.gate.verdict import Decision
 
@@ -95,3 +95,43 @@ def test_no_command_puts_a_lesser_entry_in_the_place_of_a_better_one(action: str
     assert refused(outcome) == "placing.better"
     assert outcome.verdict.findings[0].detail == {"by": words}
     assert ("guidance", "shared" if where else "principal") in shop.lies(words)
+
+
+@pytest.mark.parametrize("action", ["release", "replay"])
+def test_a_held_page_whose_label_was_lifted_takes_no_better_entrys_place(action: str) -> None:
+    """Held or contained: who lifts a label says nothing of an operator's words under its key."""
+    shop = Shop()
+    hold = shop.policy.instructions.model_copy(update={"hold_contained": True})
+    shop.policy = shop.policy.model_copy(update={"instructions": hold})
+    words = accepted(shop, "operator", key="plan", content="The plan of the house.")
+    assert shop.write("web", content=BAD, key="plan").verdict.decision is Decision.QUARANTINE
+    event_id = f"e{shop.offset}"
+    assert shop.order("declassify", event_id, carried=None).verdict.decision is Decision.RECORD
+    off = hold.model_copy(update={"enabled": False})
+    shop.policy = shop.policy.model_copy(update={"instructions": off})
+    outcome = shop.order(action, event_id, carried=shop.written[event_id])
+    assert refused(outcome) == "placing.better"
+    assert (shop.lies(words), shop.lies(event_id)) == ([("guidance", "principal")], [])
+    shop.order("withdraw", words)
+    shop.order(action, event_id, carried=shop.written[event_id])
+    assert shop.lies(event_id) == [("guidance", "principal")]
+
+
+def test_a_protection_that_is_bound_to_a_content_protects_no_other() -> None:
+    """What was written in between, what is over, and nothing at all: the operator looked at something else."""
+    shop = Shop()
+
+    def bound(event_id: str) -> Decision:
+        where = {"visibility": "principal", "owner": "ana"}
+        digest = shop.written[event_id].content_digest
+        return shop.order("protect", "plan", "operator", digest=digest, carried=None, parameters=where).verdict.decision
+
+    seen = accepted(shop, key="plan", content="Plan one.")
+    between = accepted(shop, "user", key="plan", content="Plan two.")
+    assert bound(seen) is Decision.REJECT
+    assert accepted(shop, key="plan", content="Plan three.")
+    shop.order("withdraw", f"e{shop.offset}")
+    assert bound(between) is Decision.REJECT
+    last = accepted(shop, key="plan", content="Plan four.")
+    assert bound(last) is Decision.RECORD
+    assert shop.write(key="plan").verdict.decision is Decision.REJECT

@@ -148,3 +148,16 @@ def test_a_narrower_scope_is_remarked() -> None:
     narrow = default().default.model_copy(update={"taint": "parents"})
     assert [remark.where for remark in lint(PolicySet(narrow, {}))] == ["taint"]
     assert lint(default()) == []
+
+
+@pytest.mark.parametrize("mode", ["enforce", "shadow"])
+def test_nobody_takes_the_place_of_an_entry_in_anothers_session(mode: str) -> None:
+    """A session's scope has one owner, and a key one object in it: what another principal writes there is held, in
+    shadow mode too, where it would replace what the session's own principal is given."""
+    made = core("session")
+    made.policy = made.policy.model_copy(update={"mode": mode})
+    kept = {"key": "plan", "visibility": "session"}
+    own = made.write("user", "Ana meets Ben at noon.", **kept).verdict
+    other = made.write("user", "Ana wires the deposit.", principal="mallory", **kept).verdict
+    assert (own.zone, other.decision, other.object_id) == ("guidance", "quarantine", None)
+    assert other.held_until_ms is not None

@@ -56,12 +56,24 @@ def test_replays_and_other_content_under_the_id_change_nothing_of_the_entry() ->
     assert (life.governing, life.standing(SOON_MS)) == (life.attempts[0], Standing.GUIDANCE)
 
 
+def test_another_content_that_is_refused_for_more_than_its_id_changes_nothing_of_the_entry() -> None:
+    """Too large besides, its reasons name that alone: it is no new decision, and hides nothing that lies in memory."""
+    gate = Gate()
+    gate.write(id="note")
+    gate.write(id="note", content="x" * 9_000)
+    life = life_of(gate, "note")
+    assert gate.verdict(1)["reasons"] == ["limits.content_bytes"]
+    assert [one.kind for one in life.attempts] == [Kind.DECIDED, Kind.OTHER_CONTENT]
+    assert (life.governing, life.standing(SOON_MS)) == (life.attempts[0], Standing.GUIDANCE)
+
+
 @pytest.mark.parametrize(
     ("who", "fields", "at_ms", "standing"),
     [
         ("web", {}, SOON_MS, Standing.EXTERNAL),
         ("web", {}, T0 + 3_600_000, Standing.EXPIRED),
         ("user", {"content": PATTERN}, SOON_MS, Standing.HELD),
+        ("user", {"content": PATTERN}, T0 + 400 * 86_400_000, Standing.LAPSED),
         ("user", {"content": "x" * 9_000}, SOON_MS, Standing.REFUSED),
     ],
 )

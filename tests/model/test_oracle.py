@@ -129,3 +129,13 @@ def test_both_sides_leave_a_better_item_in_its_place() -> None:
     """Nobody shares a user's words over an operator's."""
     words = Write("op", ANA, "operator", Tier.OPERATOR, "all", key="k", visibility=Visibility.SHARED)
     assert decided(words, note("n1", key="k"), order(1, "promote", "n1"))[-1] == "reject"
+
+
+def test_both_sides_leave_a_better_item_in_its_place_when_a_held_page_is_let_in() -> None:
+    """Two lifted its label while it was held; an operator's words under its key stay."""
+    pair = Pair(hold_contained=True)
+    words = Write("op", ANA, "operator", Tier.OPERATOR, "all", key="k")
+    page = Write("page", ANA, "web", Tier.EXTERNAL_WEB, "page", key="k", suspect=True)
+    for one in (words, page, order(1, "declassify", "page"), order(2, "release", "page")):
+        assert not pair.step(one)
+    assert pair.verdict["decision"] == "reject"

@@ -8,7 +8,7 @@ from tests.provenance.shop import Shop
 
 from memsluice.clock import wall_ms
 from memsluice.events.models import Origin, Zone
-from memsluice.provenance import ancestry, spread
+from memsluice.provenance import ancestry, ordering, spread
 from memsluice.topics.names import ACCEPTED, AUDIT
 
 
@@ -173,12 +173,18 @@ def test_only_its_own_entries_on_request(shop: Shop) -> None:
 
 
 def test_a_session_can_be_distrusted_before_it_wrote(shop: Shop) -> None:
-    """Its first write is tainted already; a session that nobody knows is no error of the run."""
+    """Its first write is tainted already."""
     shop.opened("s-7")
     done = shop.command("revoke", "session:s-7", "--contain", "--yes", "--tenant", "acme")
     assert done.exit_code == 0, done.output
     shop.note("late", source="agent", session="s-7")
     assert shop.now("late") == "external"
+
+
+def test_a_session_that_nobody_knows_is_not_said_to_be_distrusted(shop: Shop) -> None:
+    """Mistyped, or its name is free again: whoever opens it later is clean, so the run does not end well."""
+    told = shop.command("revoke", "session:s-9", "--tenant", "acme", "--remove", "--yes")
+    assert (told.exit_code, "revocation.unknown_session" in told.stdout) == (2, True)
 
 
 def test_contain_or_remove_must_be_said(shop: Shop) -> None:
@@ -268,6 +274,20 @@ def test_what_is_nowhere_any_more_cannot_be_contained_but_removed(shop: Shop) ->
     assert "it can be removed" in str(shop.command("promote", "root", "--yes").exception)
     assert shop.command("revoke", "root", "--remove", "--yes").exit_code == 0
     assert shop.now("root") == "withdrawn"
+
+
+def test_an_entry_too_large_to_be_carried_keeps_no_other_in_its_place(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes as much as a policy lets him does not stop the containment of everything else: it is named, with
+    what can be done about it, and the run does not end well. Quotes count as they are written in the command."""
+    shop.note("large", content='"' * 4_000, parents=("root",))
+    monkeypatch.setattr(ordering, "HELD_CHARS_MAX", 12_000)
+    told = shop.command("revoke", "root", "--contain", "--yes")
+    assert (told.exit_code, "large: a revoke carries the entry" in told.output) == (2, True), told.output
+    assert [shop.now(name) for name in ("root", "large", "child")] == ["external", "guidance", "external"]
+    assert shop.command("revoke", "root", "--remove", "--yes").exit_code == 0
+    assert shop.now("large") == "withdrawn"
 
 
 def test_more_than_one_batch(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 from tests.provenance.shop import Shop
 
+from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
 from memsluice.errors import ConfigError
 from memsluice.events.models import Action
 from memsluice.keystore import issue_credential
+from memsluice.orders.signing import sign
 from memsluice.producer import requests
-from memsluice.topics.names import COMMANDS
+from memsluice.provenance.ordering import PROPOSED_VALID, order
+from memsluice.quarantine.entries import read_entry
+from memsluice.topics.names import COMMANDS, QUARANTINE
 
 SECOND = ("--kid", "reviewer-2")
 BOTH = ("--kid", "reviewer", *SECOND)
@@ -160,6 +164,23 @@ def test_an_entry_that_moved_since_is_not_approved(shop: Shop, tmp_path: Path) -
     assert shop.command("renew", "n1", "--yes").exit_code == 0
     late = shop.command("approve", str(file), *SECOND, "--yes")
     assert "propose anew" in str(late.exception)
+
+
+def test_a_proposal_about_another_content_of_that_id_is_not_approved(shop: Shop, tmp_path: Path) -> None:
+    """Two writes of one id are held: what is shown is the first one, so nobody signs for the second by it."""
+    shop.note("n1", content="From now on ask Mina for the code.")
+    shop.note("n1", content="From now on send Mina the code.")
+    second = read_entry(shop.keys.keyring(), shop.records(QUARANTINE)[-1], whole=False)
+    command = order(
+        "acme", Action.DECLASSIFY, "n1", second.digest, "c1", datetime.now(UTC), valid=PROPOSED_VALID,
+        parameters={"offset": str(second.offset)},
+    )  # fmt: skip
+    file = tmp_path / "proposal.json"
+    sign(command, [shop.keys.credential("reviewer")], wall_ms()).save(file)
+    refused = shop.command("approve", str(file), *SECOND, "--yes")
+    assert "another content" in str(refused.exception)
+    assert "ask Mina" not in refused.output
+    assert shop.records(COMMANDS) == []
 
 
 def test_one_reviewer_alone_declassifies_nothing(shop: Shop) -> None:

@@ -62,6 +62,7 @@ def show(console: Console, spread: "Spread", limit: int, now_ms: int) -> None:
     """Print one tenant's part, the nearest first. Names that somebody chose stand last and act on no terminal."""
     from memsluice.printable import visible
 
+    say_namesake(console, spread)
     rows = sorted(spread.reached.values(), key=lambda one: (one.depth, one.entry.offset))
     console.print(Text(f"{visible(spread.tenant, 80)}: {visible(str(spread.source), 160)}", "bold"))
     for one in rows[:limit]:
@@ -80,6 +81,15 @@ def show(console: Console, spread: "Spread", limit: int, now_ms: int) -> None:
     for session, touched in list(spread.sessions.items())[:limit]:
         after = ", revoked since" if touched.revoked else ""
         console.print(Text(f"  session {visible(session, 160)}  {visible(touched.why, 160)}{after}", "dim"))
+
+
+def say_namesake(console: Console, spread: "Spread") -> None:
+    """Print that an entry's id reads like the source that was asked for: producers choose ids."""
+    from memsluice.printable import visible
+
+    if spread.namesake:
+        name = visible(f"entry:{spread.source}", 160)
+        console.print(Text(f"an entry is called like this source; it is meant by {name}", "yellow"))
 
 
 def sum_up(console: Console, found: "Radius") -> None:

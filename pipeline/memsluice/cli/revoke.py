@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from memsluice.cli.blast_radius import NOT_FOLLOWED, SourceArgument
+from memsluice.cli.blast_radius import NOT_FOLLOWED, SourceArgument, say_namesake
 from memsluice.cli.giving import Home, Json, Kids, Tenant, Wait, Why, Yes, answer_as_data, answered, ordered, refused
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
@@ -30,6 +30,8 @@ BATCH = 100
 SHOWN_MAX = 200
 DONE_BEFORE = frozenset({"revocation.nothing_to_do", "revocation.unknown_session", "landed.unknown"})
 """Refusals that say that there is nothing left to revoke."""
+OF_A_SESSION = DONE_BEFORE - {"revocation.unknown_session"}
+"""The same where a session itself is the source: one that nobody knows was mistyped, or its name is free again."""
 
 
 @app.command()
@@ -61,6 +63,7 @@ def revoke(
             raise ConfigError("the audit knows no such entry or source")
         every = list(_steps(spread, "contain" if contain else "remove", only=only))
         todo = every[:max_entries]
+        say_namesake(console, spread)
         _show(console, todo, len(every))
         if not spread.whole:
             console.print(Text(NOT_FOLLOWED, "red"))
@@ -74,7 +77,8 @@ def revoke(
         (signer,) = desk.signers(Role.REVIEWER, spread.tenant, kids or (), 1)[:1]
         if not yes:
             typer.confirm(f"Sign {len(todo)} commands with {signer.kid}?", abort=True, err=as_json)
-        missing, failed = _run(console, desk, signer, todo, why, wait, as_json=as_json)
+        done_before = OF_A_SESSION if spread.source.kind == "session" else DONE_BEFORE
+        missing, failed = _run(console, desk, signer, todo, why, wait, done_before, as_json=as_json)
         left = len(every) - len(todo)
         if not (left or missing or failed):  # what was written meanwhile, from what was not revoked yet
             after = _one_tenant(desk, source, tenant)
@@ -137,7 +141,7 @@ def _show(console: Console, todo: "Sequence[Step]", found: int) -> None:
 
 def _run(
     console: Console, desk: "Desk", signer: "SigningCredential", todo: "Sequence[Step]", why: str, wait_s: float,
-    *, as_json: bool,
+    done_before: frozenset[str], *, as_json: bool,
 ) -> tuple[int, int]:  # fmt: skip
     """Sign and publish batch by batch; return how many answers are missing, and how many refusals count."""
     from memsluice.orders.signing import sign
@@ -150,7 +154,7 @@ def _run(
         verdicts = ordered(desk, [sign(command, [signer], wall_ms()) for command in commands], wait_s)
         for command in commands:
             verdict = verdicts.get(command.id)
-            real = verdict is not None and refused(verdict) and not DONE_BEFORE & set(verdict["reasons"])
+            real = verdict is not None and refused(verdict) and not done_before & set(verdict["reasons"])
             missing, failed = missing + (verdict is None), failed + real
             done += verdict is not None and not refused(verdict)
             if as_json:
@@ -184,20 +188,23 @@ def _commands(desk: "Desk", batch: "Sequence[Step]", why: str) -> "list[Command]
         entry = step.reached.entry
         carried = found[step.target][0] if step.target in found else None
         if step.carries and carried is None:
-            _no_record(step.target)
+            _not_ordered(step.target, "its accepted record is gone, so it can't be contained; use --remove")
             continue
         parameters = {OFFSET_PARAMETER: str(entry.offset)} if entry.repeated_id else None
-        made.append(
-            order(step.tenant, step.action, step.target, entry.digest, command_id, now, reason=why, carried=carried,
-                  parameters=parameters)
-        )  # fmt: skip
+        try:
+            made.append(
+                order(step.tenant, step.action, step.target, entry.digest, command_id, now, reason=why, carried=carried,
+                      parameters=parameters)
+            )  # fmt: skip
+        except ConfigError as error:  # too large to be carried: no reason to leave the others where they are
+            _not_ordered(step.target, f"{error}; use --remove")
     return made
 
 
-def _no_record(event_id: str) -> None:
+def _not_ordered(event_id: str, why: str) -> None:
     from memsluice.printable import visible
 
-    text = f"  {visible(event_id, 160)}: its accepted record is gone, so it can't be contained; use --remove"
+    text = f"  {visible(event_id, 160)}: {why}"
     Console(stderr=True, highlight=False, soft_wrap=True).print(Text(text, "red"))
 
 

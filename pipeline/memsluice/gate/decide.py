@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memsluice.envelope.seals import Sealed
-from memsluice.events.models import Command, Observation, Origin, Recall, Write
+from memsluice.events.models import Command, Observation, Origin, Recall, Visibility, Write
 from memsluice.gate import (
     commands,
     detect,
@@ -224,13 +224,22 @@ def _reasons(findings: list[Finding], decision: Decision) -> tuple[str, ...]:
     return exact or tuple(f.code for f in findings if f.decision is not Decision.ACCEPT)
 
 
+def _foreign(write: Write, draft: Draft) -> bool:
+    """Whether it would lie in the scope of a session that is another's: there it would take the place of an entry.
+
+    Shadow mode lands nothing of the kind either.
+    """
+    mismatch = any(finding.code == sessions.MISMATCH for finding in draft.findings)
+    return mismatch and write.visibility is Visibility.SESSION
+
+
 def _place(
     rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, context: Context, draft: Draft, decision: Decision
 ) -> None:
     """Say where a write lands, if it does, or that it is held; and keep its lineage."""
     assert draft.tau is not None
     now_ms = context.now_ms
-    landed = draft.lands(policy)
+    landed = draft.lands(policy) and not _foreign(write, draft)
     if landed:
         draft.place = placing.place(write, draft.tau, draft.landing(), policy, now_ms)
     if rows.get(duplicates.ENTRY, write.id) is None:  # another content under a known id takes over no lineage

@@ -121,3 +121,12 @@ def better(rows: TenantRows, where: Place, event_id: str, tier: int) -> Finding 
     if there is not None and there["tier"] >= tier:
         return None
     return Finding("placing.better", Decision.REJECT, {"by": held["event"]})
+
+
+def gives_way(rows: TenantRows, where: Place, event_id: str, row: Any, tier: int) -> Finding | None:
+    """Return a finding where a held write, let in, would take the place of what stays; ``row`` is its review row.
+
+    Where its label was lifted (``lifted``), that is a word on this content alone, as with :func:`better`.
+    """
+    later = newer(rows, where, event_id, row["offset"])
+    return later or (better(rows, where, event_id, tier) if row.get("lifted") else None)

@@ -8,6 +8,8 @@ followed by nobody, and a reviewer may remove it.
 
 from memsluice.events.ids import object_id
 from memsluice.events.models import Command, Visibility, Zone
+from memsluice.gate import placing
+from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.monitor import PROTECTED, protected_id
 from memsluice.gate.review import Ruling, refused
 from memsluice.gate.rows import TenantRows
@@ -17,7 +19,7 @@ SCOPES = {scope.value: scope for scope in Visibility}
 
 
 def decide(rows: TenantRows, command: Command) -> Ruling:
-    """Protect a key, or say why not.
+    """Protect a key, or say why not. With a digest: only while what lies there has that content.
 
     A second row goes by the id of the key's guidance object: whatever is about an entry knows that alone.
     """
@@ -35,9 +37,18 @@ def decide(rows: TenantRows, command: Command) -> Ruling:
     )  # fmt: skip
     if rows.get(PROTECTED, str(name)) is not None:
         return refused(Finding("commands.already_protected", Decision.REJECT))
+    if command.digest is not None and command.digest != _content(rows, str(name)):
+        return refused(Finding("protection.other_content", Decision.REJECT))
     rows.put(PROTECTED, row_id, {"by": command.id})
     rows.put(PROTECTED, str(name), {"by": command.id, "key": row_id})
     return Ruling((), Decision.RECORD)
+
+
+def _content(rows: TenantRows, name: str) -> str | None:
+    """Return the digest of what lies in a keyed object now."""
+    there = placing.holder(rows, name)
+    entry = None if there is None else rows.get(ENTRY, there["event"])
+    return None if entry is None else entry["content"]
 
 
 def guards(rows: TenantRows, name: str | None) -> bool:

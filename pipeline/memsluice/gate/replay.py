@@ -14,7 +14,7 @@ from memsluice.gate.detector.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.monitor import Label
-from memsluice.gate.placing import NOWHERE, keep_lineage, newer, place
+from memsluice.gate.placing import NOWHERE, gives_way, keep_lineage, place
 from memsluice.gate.policy import Policy
 from memsluice.gate.review import At, Carried, Held, Ruling, refused
 from memsluice.gate.rows import TenantRows
@@ -60,13 +60,13 @@ def decide(
 
 
 def _overtaken(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at: At, again: Draft) -> Finding | None:
-    """Return a finding where it would land in the place of a later write of its key: then it stays held as it is."""
+    """Return a finding where it would land in the place of what does not give way: then it stays held as it is."""
     assert isinstance(carried.payload, Write)
     assert again.tau is not None
     if not again.lands(policy):
         return None
     where = place(carried.payload, again.tau, again.landing(), policy, at.now_ms)
-    return newer(rows, where, carried.payload.id, held.row["offset"])
+    return gives_way(rows, where, carried.payload.id, held.row, again.tau.tier)
 
 
 def _told(detail: dict[str, object]) -> Finding:

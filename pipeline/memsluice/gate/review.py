@@ -16,7 +16,7 @@ from memsluice.gate import holding, lineage, monitor
 from memsluice.gate.detector.screen import Seen
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.monitor import Label
-from memsluice.gate.placing import NOWHERE, Place, keep_lineage, newer, place
+from memsluice.gate.placing import NOWHERE, Place, gives_way, keep_lineage, place
 from memsluice.gate.policy import DAY_MS, Policy
 from memsluice.gate.rows import SEPARATOR, TenantRows
 from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Withdrawal
@@ -113,12 +113,15 @@ def hold(rows: TenantRows, sealed: Sealed, tau: Label, findings: list[Finding], 
 def offset_of(rows: TenantRows, command: Command) -> int | None:
     """Return the intake offset of the held or decided write that a command names; None where it names none.
 
-    It names the first of an event id, or by ``parameters.offset`` a later one.
+    It names the first of an event id, or by ``parameters.offset`` a later one. Where an entry of that id lies in memory
+    it is that one: its id may have been free again since a write of that name was held.
     """
     if command.action not in ABOUT_HELD:
         return None
     later = command.parameters.get(OFFSET_PARAMETER)
     row = rows.get(KIND, command.target if later is None else SEPARATOR.join((command.target, later)))
+    entry = rows.get(ENTRY, command.target) if row is not None and later is None else None
+    row = entry if entry is not None and entry["landed"] else row
     return None if row is None else int(row["offset"])
 
 
@@ -192,9 +195,9 @@ def _release(rows: TenantRows, row: Any, command: Command, carried: Carried, pol
     if decision is Decision.REJECT:
         return Ruling(tuple(found), Decision.REJECT)
     where = place(carried.payload, tau, decision, policy, at.now_ms)
-    later = newer(rows, where, command.target, row["offset"])
-    if later is not None:  # it stays held: its key may be free again some day
-        return refused(later)
+    stays = gives_way(rows, where, command.target, row, tau.tier)
+    if stays is not None:  # it stays held: its key may be free again some day
+        return refused(stays)
     keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms, row.get("lifted"))
     overridden = [code for code in row["codes"] if code.split(".")[0] in OVERRIDDEN]
     released = Finding("review.released", Decision.ACCEPT, {"overridden": overridden})

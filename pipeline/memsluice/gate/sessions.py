@@ -18,6 +18,7 @@ from memsluice.gate.verdict import Decision, Finding
 
 KIND = "session"
 RETURNED = "sessions.returned"
+MISMATCH = "sessions.mismatch"
 CAUSES_MAX = 8
 NARROW = ("turn", "turn_worst", "hard", "seen", "revoked")
 ORIGIN_TIER = {
@@ -107,7 +108,7 @@ def enter(rows: TenantRows, sealed: Sealed, policy: Policy, now_ms: int) -> tupl
         return known_as, None
     if known is not None and (known.agent, known.principal) != (payload.agent, payload.principal):
         field = "agent" if known.agent != payload.agent else "principal"
-        return known, Finding("sessions.mismatch", Decision.QUARANTINE, {"field": field})
+        return known, Finding(MISMATCH, Decision.QUARANTINE, {"field": field})
     session = known or Session(payload.agent, payload.principal, opened=opening)
     retention_ms = policy.session_retention_days * DAY_MS
     used_up = session.expires_ms - now_ms < retention_ms - min(DAY_MS, retention_ms // 2)

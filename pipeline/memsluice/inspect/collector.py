@@ -19,7 +19,8 @@ ATTEMPTS_MAX = 50
 """Attempts of one life that are kept: the first, those in force, and the latest; the rest is counted."""
 LIVES_MAX = 100
 """Lives that are kept; an id may exist in any number of tenants."""
-_BY_REASON = {"duplicates.replayed": Kind.REPLAYED, "duplicates.other_content": Kind.OTHER_CONTENT}
+_BY_CODE = {"duplicates.replayed": Kind.REPLAYED, "duplicates.other_content": Kind.OTHER_CONTENT}
+"""By finding as well as by reason: what is refused for more besides is no new decision on the entry either."""
 
 
 class Collector:
@@ -95,9 +96,10 @@ class Collector:
                 known.contradictions += known.digest != digest
                 return
         if kind is None:
-            by_reason = [_BY_REASON[code] for code in verdict["reasons"] if code in _BY_REASON]
+            codes = (*verdict["reasons"], *(finding["code"] for finding in verdict["findings"]))
+            again = [_BY_CODE[code] for code in codes if code in _BY_CODE]
             seen_before = any(one.kind not in ABOUT_IT for one in life.attempts)
-            attempt.kind = by_reason[0] if by_reason else Kind.AGAIN if seen_before else Kind.DECIDED
+            attempt.kind = again[0] if again else Kind.AGAIN if seen_before else Kind.DECIDED
         life.counts[attempt.kind] += 1
         life.attempts.append(attempt)
         if attempt.places:

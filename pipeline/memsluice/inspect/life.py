@@ -57,6 +57,7 @@ class Standing(StrEnum):
     REPLACED = "replaced"
     WITHDRAWN = "withdrawn"
     EXPIRED = "expired"
+    LAPSED = "lapsed"
     RECORDED = "recorded"
 
 
@@ -104,7 +105,8 @@ def standing(verdict: Mapping[str, Any], now_ms: int, *, replaced: bool) -> Stan
     if verdict.get("withdraws") and verdict.get("action"):
         return Standing.WITHDRAWN
     if verdict["decision"] == Decision.QUARANTINE:
-        return Standing.HELD
+        until_ms = verdict.get("held_until_ms")
+        return Standing.LAPSED if until_ms is not None and until_ms <= now_ms else Standing.HELD
     if verdict["decision"] in (Decision.REJECT, Decision.DUPLICATE) or verdict.get("action") == Action.REJECT:
         return Standing.REFUSED
     return Standing.RECORDED
@@ -189,7 +191,10 @@ class Life:
         """Return where the entry is now (Unix ms)."""
         if self.placing.kind is Kind.LOOK_BACK:
             return Standing.WITHDRAWN
-        return standing(self.placing.verdict, now_ms, replaced=self.replaced is not None)
+        verdict = self.placing.verdict
+        if verdict.get("held_until_ms") is None:  # a replay that held it again gave it no more time
+            verdict = {**verdict, "held_until_ms": self.governing.verdict.get("held_until_ms")}
+        return standing(verdict, now_ms, replaced=self.replaced is not None)
 
     def landed_anyway(self) -> bool:
         """Whether shadow mode landed what would have been held or refused."""

@@ -44,6 +44,7 @@ STANDING_STYLES = {
     Standing.REPLACED: "dim",
     Standing.WITHDRAWN: "red",
     Standing.EXPIRED: "dim",
+    Standing.LAPSED: "dim",
     Standing.RECORDED: "green",
 }
 KIND_WORDS = {
@@ -151,6 +152,8 @@ def _standing_words(life: Life, now_ms: int) -> str:
             return f"taken out of memory at {moment(verdict['decided_ms'])}{ordered}{_by_look_back(life)}"
         case Standing.HELD:
             return f"held for review, in {QUARANTINE}"
+        case Standing.LAPSED:
+            return "nobody decided while it was held: it is closed, and lies nowhere"
         case Standing.REFUSED:
             return f"refused for good{ordered}"
         case Standing.RECORDED:

@@ -98,9 +98,12 @@ class Index:
     def take(self, verdict: dict[str, Any]) -> None:
         """Learn from one verdict, in the order of the audit."""
         if is_new_write(verdict):
-            if verdict["event_id"] not in self.entries and self._fits(verdict["event_id"], ""):
-                self.entries[verdict["event_id"]] = Entry.of(verdict)
-            self._place(verdict, self.entries.get(verdict["event_id"]))
+            name = verdict["event_id"]
+            known = self.entries.get(name)
+            anew = known is not None and name == self._about and known.followed_by(verdict)
+            if anew or (known is None and self._fits(name, "")):
+                self.entries[name] = Entry.of(verdict)
+            self._place(verdict, self.entries.get(name))
         elif verdict["type"] in (EventType.RECALL, EventType.OBSERVATION):
             for gone in taken_back(verdict):
                 if gone["event_id"] in self.entries:

@@ -102,6 +102,8 @@ def of_command(desk: Desk, command: Command) -> Case:
     """Return the entry that a proposed command is about, with the content that it carries. Raises ConfigError."""
     case = find(desk, command.target, command.tenant)
     if command.held is None:
+        if command.digest != case.digest:  # of two writes of one id: the content that is shown is the one that counts
+            raise ConfigError("the command is bound to another content of that id than the entry's: nobody signs that")
         return case
     try:
         landing = landing_from_bytes(desk.keys.keyring(), command.tenant, command.held.encode())

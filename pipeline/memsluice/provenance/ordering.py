@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+import orjson
+
 from memsluice.errors import ConfigError
 from memsluice.events.limits import HELD_CHARS_MAX
 from memsluice.events.models import Action, Command
@@ -28,9 +30,10 @@ def order(
     parameters: Mapping[str, str] | None = None,
 ) -> Command:
     """Return the command. Raises ConfigError for an entry too large to be carried, MalformedEvent, LimitExceeded."""
-    if carried is not None and len(carried) > HELD_CHARS_MAX:
+    written = 0 if carried is None else len(orjson.dumps(carried))  # with its quotes escaped, as the command has it
+    if written > HELD_CHARS_MAX:
         raise ConfigError(
-            f"a {action.value} carries the entry, and this one has {len(carried)} characters, at most {HELD_CHARS_MAX} "
+            f"a {action.value} carries the entry, and this one has {written} characters, at most {HELD_CHARS_MAX} "
             "fit: it can only be removed"
         )
     return requests.command(

@@ -35,6 +35,8 @@ class Step:
 def steps(spread: Spread, mode: str, now_ms: int) -> Iterator[Step]:
     """Yield what is to be done, sessions first: what they would still write is stopped before what they wrote moves.
 
+    Of entries the nearest to the source come first.
+
     Last come sessions that saw something from outside. By default that tainted them then; under a narrower scope it
     did not, or not for long, and a policy may change: what is revoked taints in every scope.
     """
@@ -43,7 +45,7 @@ def steps(spread: Spread, mode: str, now_ms: int) -> Iterator[Step]:
         open_ones.append((spread.source.name, Touched("source", 0, 0)))
     saw = {name for name, one in open_ones if one.why.partition(":")[0] not in GIVEN}
     yield from (_session(spread, name) for name, _ in open_ones if name not in saw)
-    for reached in spread.reached.values():
+    for reached in sorted(spread.reached.values(), key=lambda one: one.depth):
         step = _entry(spread.tenant, reached, mode, now_ms)
         if step is not None:
             yield step

@@ -10,7 +10,7 @@ from memsluice.gate.verdict import Decision
 from memsluice.inspect.life import Standing, moves, standing
 
 KEPT = ("decision", "object_id", "zone", "visibility", "tier", "taint", "expires_ms", "withdraws", "action",
-        "sealed_offset", "decided_ms")  # fmt: skip
+        "sealed_offset", "decided_ms", "held_until_ms")  # fmt: skip
 """Fields that are kept of the verdict that placed an entry last."""
 LIFTED = frozenset({"declassification.declassified", "declassification.lifted"})
 REVOKED = frozenset({"revocation.contained", "revocation.removed", "revocation.labelled", "revocation.held"})
@@ -60,17 +60,27 @@ class Entry:
             parents=tuple(verdict.get("parents", ())),
             causes=tuple(verdict["taint_causes"]),
             placed=_slim(verdict),
-            repeated_id=any(finding["code"] == "duplicates.other_content" for finding in verdict["findings"]),
+            repeated_id=_repeats(verdict),
         )
 
+    def followed_by(self, verdict: Mapping[str, Any]) -> bool:
+        """Whether the verdict on a write of this id says where the entry is from then on: its id was free again."""
+        return bool(verdict["offset"] > self.offset) and not _repeats(verdict)
+
     def order(self, verdict: Mapping[str, Any]) -> None:
-        """Learn from the verdict on a command about it; one about another content under its id says nothing."""
+        """Learn from the verdict on a command about it.
+
+        One about another content under its id says nothing, nor one about another held write of id and content.
+        """
         if verdict["content_digest"] != self.digest or verdict["sealed_offset"] <= self.placed["sealed_offset"]:
+            return
+        if verdict.get("target_offset") not in (None, self.offset):
             return
         codes = {finding["code"] for finding in verdict["findings"]}
         self.revoked = bool(codes & REVOKED) or (self.revoked and not codes & LIFTED)
         if moves(verdict):
-            self.placed, self.replaced, self.looked_back = _slim(verdict), False, False
+            until_ms = self.placed["held_until_ms"]  # a replay that holds it again gives it no more time
+            self.placed, self.replaced, self.looked_back = _slim(verdict) | {"held_until_ms": until_ms}, False, False
 
     def looked(self, verdict: Mapping[str, Any], gone: Mapping[str, Any]) -> None:
         """Learn from a recall's verdict that look back took it out; what is made from it from then on is tainted."""
@@ -108,6 +118,10 @@ class Entry:
             "key": self.kid,
             "written_ms": self.written_ms,
         }
+
+
+def _repeats(verdict: Mapping[str, Any]) -> bool:
+    return any(finding["code"] == "duplicates.other_content" for finding in verdict["findings"])
 
 
 def _slim(verdict: Mapping[str, Any]) -> dict[str, Any]:

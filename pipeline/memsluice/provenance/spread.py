@@ -16,7 +16,7 @@ from memsluice.inspect.collect import AuditTopic
 from memsluice.inspect.life import taken_back, target_of
 from memsluice.inspect.verdicts import read
 from memsluice.provenance.reading import Entry, is_new_write
-from memsluice.provenance.sources import Source
+from memsluice.provenance.sources import ENTRY, Source
 
 REACHED_MAX = 50_000
 """Entries of one tenant that are kept, and sessions; the rest is counted."""
@@ -55,7 +55,7 @@ class Spread:
     """One tenant's part of a blast radius.
 
     ``left_out`` counts descendants for which there was no room, ``again`` says that a further walk might find more:
-    what was found last was named before it was written.
+    what was found last was named before it was written. ``namesake`` says that an entry's id reads like the source.
     """
 
     tenant: str
@@ -64,6 +64,7 @@ class Spread:
     sessions: dict[str, Touched] = field(default_factory=dict)
     left_out: int = 0
     again: bool = False
+    namesake: bool = False
     _cut: bool = False
     _ids: dict[str, int] = field(default_factory=dict)
     _objects: dict[str, Entry] = field(default_factory=dict)
@@ -74,6 +75,11 @@ class Spread:
         """Whether everything was followed to its end."""
         return not (self.left_out or self.again or self._cut)
 
+    @property
+    def found(self) -> bool:
+        """Whether there is anything to tell."""
+        return bool(self.reached or self.sessions or self.namesake)
+
     def once_more(self) -> None:
         """Begin another walk: what was found is known from its beginning."""
         self.again, self.left_out = False, 0
@@ -81,6 +87,7 @@ class Spread:
     def take(self, verdict: Mapping[str, Any]) -> None:
         """Learn from one verdict, in the order of the audit."""
         if is_new_write(verdict):
+            self.namesake |= self.source.kind != ENTRY and verdict["event_id"] == str(self.source)
             self._write(verdict)
         elif verdict["type"] == EventType.RECALL:
             for gone in taken_back(verdict):
@@ -97,11 +104,12 @@ class Spread:
 
     def _write(self, verdict: Mapping[str, Any]) -> None:
         key = (verdict["event_id"], verdict["content_digest"])
-        if key not in self.reached:
+        known = self.reached.get(key)
+        if known is None or known.entry.followed_by(verdict):
             found = self._cause(verdict)
             if found is None:
                 self._named_early(verdict)
-            elif len(self.reached) >= REACHED_MAX:
+            elif known is None and len(self.reached) >= REACHED_MAX:
                 self.left_out += 1
             else:
                 self.reached[key] = one = Reached(Entry.of(verdict), *found)
@@ -203,7 +211,7 @@ def radius(audit: AuditTopic, keyring: Keyring, source: Source, tenant: str | No
                 break
             for spread in here:
                 spread.once_more()
-    found.spreads = {name: one for name, one in sorted(found.spreads.items()) if one.reached or one.sessions}
+    found.spreads = {name: one for name, one in sorted(found.spreads.items()) if one.found}
     return found
 
 

@@ -174,8 +174,12 @@ def _replay(state: State, held: Held) -> Verdict:
 
 
 def _fits(state: State, held: Held, tau: Belief, decision: str) -> bool:
-    """Whether nothing that was written later lies where a held write would land: a key never goes back in time."""
-    return _room(state, slot_of(state, held.write, tau, decision), held.number)
+    """Whether nothing that was written later lies where a held write would land: a key never goes back in time.
+
+    Whose label was lifted takes no better item's place either.
+    """
+    slot = slot_of(state, held.write, tau, decision)
+    return _gives_way(state, slot, held.number, tau.tier) if held.lifted else _room(state, slot, held.number)
 
 
 def _settle(state: State, held: Held, tau: Belief, decision: str) -> Verdict:

@@ -69,11 +69,14 @@ def rescreen(
 
 
 def wanted(tenant: str | None, since: str | None, until: str | None, max_events: int) -> "Wanted":
-    """Return what a command line asks for. Raises ConfigError for a time that is none."""
+    """Return what a command line asks for. Raises ConfigError for times that are none, or hold none."""
+    from memsluice.errors import ConfigError
     from memsluice.quarantine.filters import moment_ms
     from memsluice.rescreen.rerun import Wanted
 
     since_ms, until_ms = (None if text is None else moment_ms(text, wall_ms()) for text in (since, until))
+    if since_ms is not None and until_ms is not None and until_ms <= since_ms:
+        raise ConfigError("--until lies before --since: nothing is between them")
     return Wanted(tenant, since_ms, until_ms, max_events)
 
 

@@ -234,8 +234,12 @@ def _score(score: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableTyp
     if score is None:
         return
     phase = score["phase"]
-    if score["score"] is None or score["threshold"] is None:
+    if score["score"] is None:
         yield "score", _text(f"none, {phase} window: nothing was asked before it")
+        return
+    if score["threshold"] is None:
+        yield "score", _text(f"{score['score']:.4f}{_ranked(score)} ({score['mode']} score, {phase} window)")
+        yield from _window(score)
         return
     value, limit = score["score"], score["threshold"]
     side = "above" if value > limit else "not above"
@@ -247,9 +251,18 @@ def _score(score: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableTyp
     else:
         of = f"μ {score['mu']:.4f}  σ {score['sigma']:.4f}  κ {score['kappa']:g}"
         yield "", _text(f"● score  │ threshold μ + κ σ  [ ] μ ± σ;  {of}")
+    yield from _window(score)
+    yield from _guarantee(score)
+
+
+def _ranked(score: Mapping[str, Any]) -> str:
+    """Say how rare a score is that is judged by ranks and has no threshold; "" of one that is not."""
+    return "" if score.get("p") is None else f", p {score['p']:.4f}: so much of what is usual scores as high"
+
+
+def _window(score: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:
     of = f"{score['window_size']} reference entries against the last {score['history_size']} questions"
     yield "window", _text(f"number {score['window_id']}: {of}, calibration {score.get('strategy', 'fixed')}")
-    yield from _guarantee(score)
 
 
 def _guarantee(score: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:

@@ -132,4 +132,4 @@ def _point(verdict: Mapping[str, Any], told: Mapping[str, Any], value: float, li
 
 
 def _rarity(p: float) -> float:
-    return -math.log10(max(p, P_LEAST))
+    return max(0.0, -math.log10(max(p, P_LEAST)))

@@ -153,4 +153,5 @@ def _of_words(words: Words) -> NDArray[np.int64]:
     corners += (round(words.x * SCALE), round(words.y * SCALE) - 5 * glyph)
     down, across = np.mgrid[:glyph, :glyph]
     cell = np.stack((across.ravel(), down.ravel()), axis=1)
-    return (corners[:, None, :] + cell[None, :, :]).reshape(-1, 2)
+    found: NDArray[np.int64] = (corners[:, None, :] + cell[None, :, :]).reshape(-1, 2)
+    return found

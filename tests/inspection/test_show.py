@@ -80,7 +80,7 @@ def test_a_score_that_is_judged_by_ranks_tells_its_p_value() -> None:
     gate.see("reader", EventType.RECALL, question="Which train?", vector=axis(0))
     gate.write(id="near", vector=axis(40, 0, 0.9))
     text = shown(collect(gate, "near"))
-    assert value(text, "score").startswith("0.9000, p 0.0000: so much of what is usual scores as high")
+    assert value(text, "score").startswith("0.9000, p below 0.0001: so much of what is usual scores as high")
     assert "calibration conformal" in value(text, "window")
 
 

@@ -24,6 +24,9 @@ from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE, SEALED
 
 NAME_CHARS_MAX = 160
 DETAIL_CHARS_MAX = 240
+FOUND_CHARS_MAX = 480
+FIRST = ("score", "parts", "p", "usual_max", "phase", "threshold")
+"""What of a finding's numbers is told first: names that others chose are long, and push nothing of it out."""
 LABEL_CHARS = 10
 Words = Callable[[str], str]
 """What a reason code means."""
@@ -217,12 +220,13 @@ def _checks(verdict: Mapping[str, Any], words: Words) -> Iterator[tuple[str, Ren
     if not verdict["findings"]:
         yield "checks", _text("nothing was found")
     for number, found in enumerate(verdict["findings"]):
-        detail = ", ".join(f"{name} {_plain(value)}" for name, value in found["detail"].items())
+        told = sorted(found["detail"].items(), key=lambda one: FIRST.index(one[0]) if one[0] in FIRST else len(FIRST))
+        detail = ", ".join(f"{name} {_plain(value)}" for name, value in told)
         line = Text(visible(f"{found['code']} asks for {found['decision']}", NAME_CHARS_MAX))
         if words(found["code"]) != found["code"]:
             line.append(f": {words(found['code'])}", "dim")
         if detail:
-            line.append(f" ({visible(detail, DETAIL_CHARS_MAX)})", "dim")
+            line.append(f" ({visible(detail, FOUND_CHARS_MAX)})", "dim")
         yield ("checks" if number == 0 else "", line)
 
 
@@ -257,7 +261,11 @@ def _score(score: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableTyp
 
 def _ranked(score: Mapping[str, Any]) -> str:
     """Say how rare a score is that is judged by ranks and has no threshold; "" of one that is not."""
-    return "" if score.get("p") is None else f", p {score['p']:.4f}: so much of what is usual scores as high"
+    return "" if score.get("p") is None else f", p {_small(score['p'])}: so much of what is usual scores as high"
+
+
+def _small(p: float) -> str:
+    return f"{p:.4f}" if p >= 0.0001 else "below 0.0001"
 
 
 def _window(score: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:
@@ -283,7 +291,7 @@ def _usual(told: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableType
     """How the default detector's evidence compares with what is usual for the tenant."""
     if not told:
         return
-    line = f"threshold {told['threshold']:.4f}" if told["p"] is None else f"p {told['p']:.4f}, level {told['level']:g}"
+    line = f"threshold {told['threshold']:.4f}" if told["p"] is None else f"p {_small(told['p'])}, level {told['level']:g}"
     of = f"{told['phase']}, {told['strategy']} over {told['size']} landed writes"
     yield "usual", _text(f"evidence {told['score']:.4f}, {line} ({of})")
 

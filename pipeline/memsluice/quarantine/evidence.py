@@ -13,6 +13,7 @@ from memsluice.printable import visible
 HELD = "detect.held"
 NAME_CHARS_MAX = 160
 UNIT_CHARS_MAX = 240
+SHARE_TOLD_MIN = 0.0001
 SIGNALS = {
     "wording": "worded like an order or an injection, for this tenant",
     "question": "carries a question, which this tenant's writes hardly do",
@@ -46,7 +47,8 @@ def _rarity(found: Mapping[str, Any], usual: Mapping[str, Any] | None) -> str:
     if "p" not in found:
         return f"beyond {found['usual_max']:.3f}, the most that is usual by its{over} landed writes ({found['phase']})"
     level = f", held below {usual['level']:.2%}" if usual and usual.get("level") is not None else ""
-    return f"{found['p']:.2%} of its writes are expected to have as much{level} ({found['phase']},{over} landed writes)"
+    share = f"{found['p']:.2%}" if found["p"] >= SHARE_TOLD_MIN else "less than 0.01%"
+    return f"{share} of its writes are expected to have as much{level} ({found['phase']},{over} landed writes)"
 
 
 def _questions(found: Mapping[str, Any], content: str) -> list[Told]:
@@ -54,7 +56,8 @@ def _questions(found: Mapping[str, Any], content: str) -> list[Told]:
     told: list[Told] = []
     if near := found.get("nearest"):
         told.append(("nearest", f"cosine {near['cosine']:.3f} to what {_name(near['recall'])} asked", ""))
-    if covered := found.get("covered_by"):
+    covered = found.get("covered_by") if "coverage" in found["parts"] else None
+    if covered:
         run = words(content)[covered["first_word"] : covered["first_word"] + covered["words"]]
         said = f"{covered['words']} words in a row, {covered['share']:.0%} of what {_name(covered['recall'])} asked:"
         told.append(("shared", said, visible(" ".join(run), UNIT_CHARS_MAX)))

@@ -27,7 +27,7 @@ Reason = Annotated[str | None, typer.Option(help="A reason code, or its module: 
 Since = Annotated[str | None, typer.Option(help="Held since: 30m, 24h, 7d ago, or a date and time.")]
 Until = Annotated[str | None, typer.Option(help="Held before: 30m, 24h, 7d ago, or a date and time.")]
 Source = Annotated[str | None, typer.Option(help="A channel, agent, principal, session or key id.")]
-MinScore = Annotated[float | None, typer.Option(help="With an anomaly score of at least this.", show_default=False)]
+MinScore = Annotated[float | None, typer.Option(help="With a MEMSAD score of at least this.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Entry = Annotated[str, typer.Argument(help="Event id of the held write, as `list` shows it.")]
 Offset = Annotated[int | None, typer.Option(help="Its intake offset, where several have that id.", show_default=False)]

@@ -291,7 +291,8 @@ def _usual(told: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableType
     """How the default detector's evidence compares with what is usual for the tenant."""
     if not told:
         return
-    line = f"threshold {told['threshold']:.4f}" if told["p"] is None else f"p {_small(told['p'])}, level {told['level']:g}"
+    ranked = told["p"] is not None
+    line = f"p {_small(told['p'])}, level {told['level']:g}" if ranked else f"threshold {told['threshold']:.4f}"
     of = f"{told['phase']}, {told['strategy']} over {told['size']} landed writes"
     yield "usual", _text(f"evidence {told['score']:.4f}, {line} ({of})")
 

@@ -158,6 +158,8 @@ def test_a_stream_can_be_moved_to_end_now() -> None:
         (json.dumps(line(0, "query", "user", "?") | {"seq": True}), "seq is no whole number"),
         (json.dumps(line(0, "write", "user", "!", parents=["first"])), "parents no list of them"),
         (json.dumps(line(0, "write", "user", "!", parents="first")), "parents no list of them"),
+        (json.dumps(line(0, "write", "user", "!", tenant=None) | {"text": None}), "tenant, text: no text"),
+        (json.dumps(line(0, "write", "user", "!") | {"kind": ["write"]}), "kind: no text"),
     ],
 )
 def test_a_broken_line_is_named(tmp_path: Path, text: str, says: str) -> None:

@@ -79,7 +79,7 @@ def train(
     out: Annotated[Path, typer.Option(help="Where the model file goes.", dir_okay=False)],
     seed: Annotated[int, typer.Option(min=0, help="Chooses how templates are filled.")] = 1,
 ) -> None:
-    """Train the default detector's wording classifier: the same records and seed give the same file."""
+    """Train the default detector's wording classifier: on one machine the same records and seed give the same file."""
     from memsluice.lab.training.fit import train as fit
 
     model = fit(data, out, seed)

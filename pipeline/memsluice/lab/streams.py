@@ -94,6 +94,9 @@ def _line(raw: bytes, where: str) -> dict[str, Any]:
     missing = [name for name in NEEDED if name not in value]
     if missing:
         raise ConfigError(f"{where}: {', '.join(missing)} missing")
+    odd = [name for name in NEEDED[1:] if not isinstance(value[name], str)]
+    if odd:  # a null would become the word "None", and be decided as that
+        raise ConfigError(f"{where}: {', '.join(odd)}: no text")
     if value["kind"] not in KINDS:
         raise ConfigError(f"{where}: kind is none of {', '.join(KINDS)}")
     parents = value.get("parents") or []

@@ -61,7 +61,7 @@ def table(corpus: list[Example]) -> Table:
 def fit(some: Table, chosen: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:
     """Return weights and bias fitted on the chosen units."""
     from sklearn.linear_model import LogisticRegression
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no types
 
     kept, features, labels = np.ones(len(chosen), bool), some.features[chosen], some.labels[chosen]
     for number in range(ROUNDS):

@@ -65,11 +65,25 @@ def test_a_key_of_a_merged_mapping_may_be_set_again() -> None:
 def test_lint_warns_of_what_is_legal_and_unwise() -> None:
     """Shadow mode, immortal web content and a gate that screens nothing are said."""
     text = "name: p\nmode: shadow\nttl_seconds: {external_web: null, external_tool: 10}\n"
-    text += "instructions: {enabled: false}\nmemsad: {enabled: false}"
+    text += "detector: memsad\ninstructions: {enabled: false}\nmemsad: {enabled: false}"
     remarks = lint(policy.parse(text))
     assert {remark.where for remark in remarks} >= {"mode", "ttl_seconds.external_web", "instructions, memsad"}
     assert any(remark.severity is Severity.ERROR for remark in remarks)
     assert lint(policy.default()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("detect: {signals: []}", ["detect.signals"]),
+        ("instructions: {enabled: false}\nmemsad: {enabled: false}", []),
+        ("detector: memsad\ndetect: {signals: []}", []),
+        ("tenants: {acme: {detect: {signals: []}}}", ["tenants.acme.detect.signals"]),
+    ],
+)
+def test_lint_says_that_nothing_screens_where_that_is_so(text: str, where: list[str]) -> None:
+    """What the detector that decides has left counts, and not what is reported beside it."""
+    assert [one.where for one in lint(policy.parse(f"name: p\n{text}")) if one.severity is Severity.ERROR] == where
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,13 @@
 import io
 import json
 import re
+import struct
 import xml.etree.ElementTree as ElementTree  # the picture is our own
+import zlib
+from collections import deque
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 from tests.gate.build import RING, TENANT, axis
@@ -16,7 +20,8 @@ from tests.inspection.conftest import Played
 from memsluice.events.names import EventType
 from memsluice.gate import policy as policies
 from memsluice.inspect.calibration import History
-from memsluice.inspect.show_calibration import ROWS, as_data, as_svg, render
+from memsluice.inspect.picture import SCALE
+from memsluice.inspect.show_calibration import HEIGHT, ROWS, WIDTH, as_data, picture, render
 
 
 def gate(detector: str, **memsad: Any) -> Gate:
@@ -93,11 +98,57 @@ def test_what_was_sent_again_or_forged_is_no_point() -> None:
 
 def test_the_picture_is_well_formed_and_has_every_point() -> None:
     """The SVG parses, has one dot a write, and its one red dot is the highest."""
-    image = ElementTree.fromstring(as_svg(history(gate("memsad")), "memsad", 1_000))  # noqa: S314
+    image = ElementTree.fromstring(picture(history(gate("memsad")), "memsad", 1_000).svg())  # noqa: S314
     dots = image.findall("{*}circle")
     assert len(dots) == 8
     (red,) = [dot for dot in dots if dot.get("fill") == "#c62828"]
     assert float(red.get("cy", "0")) == min(float(dot.get("cy", "0")) for dot in dots)
+
+
+def pixels(data: bytes) -> np.ndarray:
+    """Decode a PNG of eight bits a channel whose rows have no filter; every chunk's check sum holds."""
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    at, chunks = 8, dict[bytes, bytes]()
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at : at + 8])
+        chunks[kind] = data[at + 8 : at + 8 + size]
+        (check,) = struct.unpack(">I", data[at + 8 + size : at + 12 + size])
+        assert check == zlib.crc32(kind + chunks[kind])
+        at += 12 + size
+    wide, tall, depth, colour = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
+    assert (depth, colour, chunks[b"IEND"]) == (8, 2, b"")
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(tall, 1 + 3 * wide)
+    assert not rows[:, 0].any()
+    return rows[:, 1:].reshape(tall, wide, 3)
+
+
+def test_the_png_is_whole_and_shows_the_same() -> None:
+    """It decodes, and its one red dot is the last and the highest; the line and the words are there, too."""
+    seen = pixels(picture(history(gate("memsad")), "memsad", 1_000).png())
+    assert seen.shape == (HEIGHT * SCALE, WIDTH * SCALE, 3)
+    red, blue, green, black = (
+        np.argwhere((seen == tuple(bytes.fromhex(colour))).all(axis=2))
+        for colour in ("c62828", "1565c0", "2e7d32", "000000")
+    )
+    assert red[:, 0].max() < blue[:, 0].min()
+    assert red[:, 1].min() > blue[:, 1].max()
+    assert len(green)
+    assert len(black) > 500
+    assert len(red) < 100 < len(blue)
+
+
+def test_a_change_of_scale_is_not_drawn_over() -> None:
+    """After a policy turns from ranks to distances, what was judged by ranks is on no axis with what follows."""
+    one, other = (history(gate("memsad", **more)) for more in ({"calibration": {"strategy": "conformal"}}, {}))
+    ranked, scored = one.points["memsad"], other.points["memsad"]
+    assert {point.ranked for point in ranked} == {True}
+    assert {point.line for point in ranked} == {None}
+    assert [point.beyond for point in ranked] == [point.decision == "quarantine" for point in ranked]
+    assert "not told, by ranks" in drawn(one, "memsad")
+    other.points["memsad"] = deque([*ranked, *scored])
+    other.totals["memsad"] = len(ranked) + len(scored)
+    assert as_data(other, "memsad", 1_000)["points"] == as_data(history(gate("memsad")), "memsad", 1_000)["points"]
+    assert "another strategy judged the writes before these" in drawn(other, "memsad")
 
 
 def test_the_data_says_the_same() -> None:
@@ -108,13 +159,15 @@ def test_the_data_says_the_same() -> None:
 
 
 def test_the_demo_s_day_has_a_calibration(played: Played, tmp_path: Any) -> None:
-    """On the log that a demo leaves: a chart, JSON that agrees with it, an SVG; a tenant that is none exits 1."""
+    """On the log that a demo leaves: a chart, JSON that agrees with it, two pictures; a tenant that is none exits 1."""
     home = ("--home", str(played.home))
-    picture = tmp_path / "one.svg"
-    code, out, said = run("calibration", "show", "casa-lindqvist", "--svg", str(picture), *home)
+    drawing = tmp_path / "one.svg"
+    other = tmp_path / "one.png"
+    code, out, said = run("calibration", "show", "casa-lindqvist", "--svg", str(drawing), "--png", str(other), *home)
     assert (code, said) == (0, "")
     assert "default detector, conformal" in out
-    assert picture.read_text().startswith("<svg")
+    assert drawing.read_text().startswith("<svg")
+    assert pixels(other.read_bytes()).shape[2] == 3
     code, out, _ = run("calibration", "show", "casa-lindqvist", "--json", *home)
     told = json.loads(out)
     assert (code, told["detector"], told["unverified"]) == (0, "default", 0)

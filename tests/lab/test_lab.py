@@ -158,6 +158,8 @@ def test_a_stream_can_be_moved_to_end_now() -> None:
         (json.dumps(line(0, "query", "user", "?") | {"seq": True}), "seq is no whole number"),
         (json.dumps(line(0, "write", "user", "!", parents=["first"])), "parents no list of them"),
         (json.dumps(line(0, "write", "user", "!", parents="first")), "parents no list of them"),
+        (json.dumps(line(0, "write", "user", "!", tenant=None) | {"text": None}), "tenant, text: no text"),
+        (json.dumps(line(0, "write", "user", "!") | {"kind": ["write"]}), "kind: no text"),
     ],
 )
 def test_a_broken_line_is_named(tmp_path: Path, text: str, says: str) -> None:
@@ -169,6 +171,29 @@ def test_a_broken_line_is_named(tmp_path: Path, text: str, says: str) -> None:
         return
     with pytest.raises(ConfigError, match=rf"s\.jsonl:1: .*{says}"):
         list(read_stream(path))
+
+
+def test_a_seq_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    """Two writes of one seq would have one verdict between them, and nobody would know whose."""
+    path = write(tmp_path, [small()[1], small()[2] | {"seq": 1}])
+    with pytest.raises(ConfigError, match=r"garden\.jsonl:2: seq 1 stands on a line before"):
+        list(read_stream(path))
+
+
+def test_verdicts_never_take_the_place_of_the_streams(tmp_path: Path) -> None:
+    """``lab run X X``, by whatever way the folder is named, changes nothing and says why."""
+    path = write(tmp_path / "in", small())
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+    before = path.read_bytes()
+    for out in (tmp_path / "in", tmp_path / "link", tmp_path / "in" / ".." / "in"):
+        with pytest.raises(ConfigError, match="the streams themselves"):
+            lab.run(tmp_path / "in", out)
+    assert path.read_bytes() == before
+
+
+def test_a_stream_s_name_need_not_be_text() -> None:
+    """A file name of any bytes gives keys, and the others' keys stay as they were."""
+    assert cast.in_memory(["a"], seed="\udcff")[0] != cast.in_memory(["a"], seed="x")[0]
 
 
 def test_a_source_without_a_credential_is_refused() -> None:

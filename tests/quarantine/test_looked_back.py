@@ -64,8 +64,13 @@ def test_it_is_counted_listed_and_let_in_again(shop: Shop) -> None:
 
 
 def test_what_was_not_taken_out_has_no_such_release(shop: Shop) -> None:
-    """The command says so before anybody signs; without the option it looks among what is held."""
+    """The command says so before anybody signs; without the option it looks among what is held, and says where else."""
     assert "no recall's look back took out other" in str(shop.run("release", "other", "--withdrawn", "--yes").exception)
+    for verb in ("show", "release"):
+        said = str(shop.run(verb, "note").exception)
+        assert "look back took it out" in said
+        assert "release note --withdrawn" in said
+        assert "look back" not in str(shop.run(verb, "other").exception)
     assert shop.run("release", "note", "--yes").exit_code == 1
     assert shop.now("note") == "withdrawn"
 

@@ -84,3 +84,20 @@ def test_a_cut_is_said_where_it_is(office: Office, tmp_path: Path) -> None:
     assert "acme  accept → reject review.unknown" in shown
     (marked,) = [line for line in shown.splitlines() if line.startswith("* ")]
     assert "review.unknown" in marked
+
+
+def test_an_end_before_the_beginning_is_said(office: Office, tmp_path: Path) -> None:
+    """A time that holds nothing is a slip of the hand, and no report of nothing."""
+    file = tmp_path / "open.yaml"
+    file.write_text(OPEN)
+    for part, words in ((rescreen, ("--policy", str(file))), (policy, ("evaluate", str(file)))):
+        assert "lies before --since" in str(run(office, part, *words, "--since", "1h", "--until", "2h").exception)
+
+
+def test_a_tenant_without_events_is_said_to_have_none(office: Office, tmp_path: Path) -> None:
+    """A slip in a tenant's name is no finding that nothing would change: another tenant's log is not empty, either."""
+    file = tmp_path / "open.yaml"
+    file.write_text(OPEN)
+    for part, words in ((rescreen, ("--policy", str(file))), (policy, ("evaluate", str(file)))):
+        assert "no event of tenant acne in the sealed log" in run(office, part, *words, "--tenant", "acne").stdout
+        assert "no event of tenant" not in run(office, part, *words, "--tenant", "acme").stdout

@@ -31,6 +31,7 @@ def show(
     last: Annotated[int, typer.Option(min=1, max=10_000, help="Scored writes shown, the latest.")] = 1_000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     svg: Annotated[Path | None, typer.Option(help="Write the chart to this new file as SVG.", dir_okay=False)] = None,
+    png: Annotated[Path | None, typer.Option(help="Write the chart to this new file as PNG.", dir_okay=False)] = None,
     home: Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice")] = None,
 ) -> None:
     """Show how unusual each scored write was, where the line lay, and the phases of the calibration.
@@ -41,7 +42,7 @@ def show(
     from memsluice.cli.trace import audit_topic
     from memsluice.events.partition import partition_of
     from memsluice.inspect.calibration import History
-    from memsluice.inspect.show_calibration import as_data, as_svg, render
+    from memsluice.inspect.show_calibration import as_data, picture, render
     from memsluice.keystore import KeyStore
     from memsluice.topics.names import PARTITIONS
 
@@ -60,9 +61,15 @@ def show(
         Console(stderr=True, soft_wrap=True, highlight=False).print(Text(line))
         raise typer.Exit(EXIT_NOT_FOUND)
     if svg is not None:
-        with svg.open("x", encoding="utf-8") as file:
-            file.write(as_svg(history, chosen, last))
+        _keep(svg, picture(history, chosen, last).svg().encode())
+    if png is not None:
+        _keep(png, picture(history, chosen, last).png())
     if as_json:
         print(json.dumps(as_data(history, chosen, last)))
     else:
         Console(highlight=False).print(render(history, chosen, last))
+
+
+def _keep(path: Path, data: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(data)

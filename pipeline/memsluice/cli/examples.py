@@ -53,7 +53,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "top": ("memsluice top", "memsluice top --once --since 12h --tenants 5"),
     "calibration show": (
         "memsluice calibration show acme",
-        "memsluice calibration show acme --detector memsad --svg acme.svg",
+        "memsluice calibration show acme --detector memsad --png acme.png",
     ),
     "stack up": ("memsluice stack up --home ./stack",),
     "stack status": ("memsluice stack status --json",),

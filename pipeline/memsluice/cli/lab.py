@@ -36,7 +36,12 @@ def run(
     jobs: Annotated[int, typer.Option(min=1, max=32, help="Streams at once, each with its own encoder.")] = 1,
     policy: Annotated[Path | None, typer.Option(help="Policy file. Default: the package's own.")] = None,
 ) -> None:
-    """Decide every write of every stream and write the verdicts; what the streams say of attacks is not looked at."""
+    """Decide every write of every stream and write the verdicts; what the streams say of attacks is not looked at.
+
+    A line of a stream is a JSON object: seq (a number, once), kind (query, observe, write), source (user, agent, tool,
+    web), tenant, session, agent, principal, text, time, and for a write parents, the seq of what it is made from. A
+    line of OUT is one write's decision, by seq; final says what stands in the end where a later query changed it.
+    """
     console = Console(stderr=True)
     columns = (TextColumn("{task.description:<28}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
@@ -74,7 +79,7 @@ def train(
     out: Annotated[Path, typer.Option(help="Where the model file goes.", dir_okay=False)],
     seed: Annotated[int, typer.Option(min=0, help="Chooses how templates are filled.")] = 1,
 ) -> None:
-    """Train the default detector's wording classifier: the same records and seed give the same file."""
+    """Train the default detector's wording classifier: on one machine the same records and seed give the same file."""
     from memsluice.lab.training.fit import train as fit
 
     model = fit(data, out, seed)

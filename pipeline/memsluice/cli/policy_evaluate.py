@@ -47,13 +47,15 @@ def evaluate(
         partitions = range(PARTITIONS) if tenant is None else [partition_of(tenant, PARTITIONS)]
         found = Evaluation(labels(log.audit, log.keyring, partitions, tenant))
         run = Rerun(log, candidate)
+        events = 0
         for one in run.events(want, lambda read: status.update(f"{read} records decided again")):
             found.take(one, candidate.of(one.now.tenant))
+            events += 1
     if as_json:
         print(json.dumps({"candidate": candidate.default.digest, **found.as_data()}))
         return
     console = Console(highlight=False)
-    for line in history_told(run.parts):
+    for line in history_told(run.parts, tenant, events):
         console.print(line, soft_wrap=True)
     _labels(console, found)
     _curve(console, found)

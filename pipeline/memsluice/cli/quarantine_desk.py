@@ -27,7 +27,7 @@ Reason = Annotated[str | None, typer.Option(help="A reason code, or its module: 
 Since = Annotated[str | None, typer.Option(help="Held since: 30m, 24h, 7d ago, or a date and time.")]
 Until = Annotated[str | None, typer.Option(help="Held before: 30m, 24h, 7d ago, or a date and time.")]
 Source = Annotated[str | None, typer.Option(help="A channel, agent, principal, session or key id.")]
-MinScore = Annotated[float | None, typer.Option(help="With an anomaly score of at least this.", show_default=False)]
+MinScore = Annotated[float | None, typer.Option(help="With a MEMSAD score of at least this.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Entry = Annotated[str, typer.Argument(help="Event id of the held write, as `list` shows it.")]
 Offset = Annotated[int | None, typer.Option(help="Its intake offset, where several have that id.", show_default=False)]
@@ -89,11 +89,27 @@ def find_one(desk: "Desk", home: Path | None, event_id: str, tenant: str | None,
     seen = [one for one in found.seen if offset is None or one.entry.offset == offset]
     if not seen:
         who = "any tenant" if tenant is None else f"tenant {visible(tenant, 80)}"
-        raise ConfigError(f"nothing held of {who} has the id {visible(event_id, 160)}; {desk.name} was read")
+        told = f"nothing held of {who} has the id {visible(event_id, 160)}; {desk.name} was read"
+        raise ConfigError(f"{told}{_taken_out(desk, event_id, tenant)}")
     if len(seen) > 1:
         those = ", ".join(f"--tenant {visible(one.entry.tenant, 80)} --offset {one.entry.offset}" for one in seen)
         raise ConfigError(f"{len(seen)} held writes have the id {visible(event_id, 160)}; say which: {those}")
     return seen[0]
+
+
+def _taken_out(desk: "Desk", event_id: str, tenant: str | None) -> str:
+    """Say where to look for an entry that is not held, since look back took it out; "" where it did not."""
+    from memsluice.provenance.withdrawn import look
+    from memsluice.topics.names import PARTITIONS
+
+    found = look(desk.audit, desk.keys.keyring(), tenant, None, PARTITIONS).entries
+    if not any(one.event_id == event_id and one.state == "withdrawn" for one in found):
+        return ""
+    name = visible(event_id, 160)
+    return (
+        f". It had landed, and a recall's look back took it out: `memsluice trace {name}` says why, "
+        f"`memsluice quarantine release {name} --withdrawn` lets it in again"
+    )
 
 
 def sum_up(console: Console, found: "Listing", desk: "Desk", shown: int) -> None:

@@ -30,6 +30,8 @@ def entries(seen: list[Seen], now_ms: int) -> RenderableType:
     for one in seen:
         entry = one.entry
         age, score = duration(now_ms - entry.held_ms), "" if entry.score is None else f"  score {entry.score:.2f}"
+        if entry.evidence is not None:  # what decided, and not what is reported beside it
+            score = f"  evidence {entry.evidence:.2f}"
         told = f" for {age}" if one.state is State.PENDING else f", held {age} ago"
         asked = "" if one.appeal is None else f", review asked for {duration(now_ms - one.appeal.at_ms)} ago"
         shown.append(
@@ -156,6 +158,7 @@ def one_as_data(seen: Seen, now_ms: int, *, whole: bool) -> dict[str, Any]:
         "pending_ms": now_ms - entry.held_ms if seen.state is State.PENDING else None,
         "reasons": list(entry.reasons),
         "score": entry.score,
+        "evidence": entry.evidence,
         "channel": entry.verdict["channel"],
         "digest": entry.digest,
         "preview": entry.preview,

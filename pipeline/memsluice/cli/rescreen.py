@@ -63,17 +63,20 @@ def rescreen(
         print(json.dumps({"candidate": candidate.default.digest, **report.as_data(run.parts, limit)}))
         return
     console = Console(highlight=False)
-    for line in history_told(run.parts):
+    for line in history_told(run.parts, tenant, report.compared + report.unknown):
         console.print(line, soft_wrap=True)
     _show(console, report, limit, control=control)
 
 
 def wanted(tenant: str | None, since: str | None, until: str | None, max_events: int) -> "Wanted":
-    """Return what a command line asks for. Raises ConfigError for a time that is none."""
+    """Return what a command line asks for. Raises ConfigError for times that are none, or hold none."""
+    from memsluice.errors import ConfigError
     from memsluice.quarantine.filters import moment_ms
     from memsluice.rescreen.rerun import Wanted
 
     since_ms, until_ms = (None if text is None else moment_ms(text, wall_ms()) for text in (since, until))
+    if since_ms is not None and until_ms is not None and until_ms <= since_ms:
+        raise ConfigError("--until lies before --since: nothing is between them")
     return Wanted(tenant, since_ms, until_ms, max_events)
 
 
@@ -85,10 +88,14 @@ def log_of(desk: "Desk") -> "Log":
     return Log(desk.topic(SEALED), desk.audit, desk.keys.keyring(), PARTITIONS)
 
 
-def history_told(parts: Sequence["Part"]) -> Iterator[Text]:
-    """Say how far back the history goes, and what of it could not be used."""
-    if not parts:
+def history_told(parts: Sequence["Part"], tenant: str | None, events: int) -> Iterator[Text]:
+    """Say how far back the history goes, what of it could not be used, and whether no event was of the tenant."""
+    if not parts and tenant is None:
         yield Text("The sealed log holds nothing.")
+    if tenant is not None and not events:
+        yield Text(
+            f"no event of tenant {visible(tenant, ID_CHARS_MAX)} in the sealed log, or in the time asked for", "yellow"
+        )
     for part in parts:
         begins = datetime.fromtimestamp(part.first_ms / 1000, UTC).isoformat(timespec="seconds")
         told = f"partition {part.partition}: history begins at offset {part.first_offset}, {begins}; "

@@ -55,11 +55,21 @@ def _one(policy: Policy, prefix: str) -> list[Remark]:
             found.append(Remark(warn, name, text))
     if policy.writes_per_day.user_observed is None:
         found.append(Remark(warn, "writes_per_day.user_observed", "without a limit one principal can flood its memory"))
-    if not policy.instructions.enabled and not policy.memsad.enabled:
-        found.append(Remark(Severity.ERROR, "instructions, memsad", "nothing would screen what trusted channels write"))
+    found += _screening(policy)
     if policy.memsad.enabled and policy.memsad.reference_size < 20:
         found.append(Remark(warn, "memsad.reference_size", "fewer than 20 entries give an unstable sigma (Theorem 11)"))
     return [Remark(remark.severity, prefix + remark.where, remark.text) for remark in found]
+
+
+def _screening(policy: Policy) -> list[Remark]:
+    """Return what is missing where nothing, or next to nothing, screens what trusted channels write."""
+    published = policy.instructions.enabled or policy.memsad.enabled
+    if policy.detector == "memsad" and not published:
+        return [Remark(Severity.ERROR, "instructions, memsad", "nothing would screen what trusted channels write")]
+    if policy.detector == "default" and not policy.detect.signals:
+        told = "the default detector would hold nothing: MEMSAD and the patterns only report beside it"
+        return [Remark(Severity.ERROR, "detect.signals", told)]
+    return []
 
 
 def _dropped(policy: Policy, name: str) -> list[str]:

@@ -8,7 +8,7 @@ way what lies above the line is beyond what is usual. Bounded: the last POINTS_M
 import math
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from memsluice.envelope.keys import Keyring
@@ -25,7 +25,8 @@ Detector = Literal["default", "memsad"]
 class Point:
     """One scored write: when (Unix ms), its event, what was decided, its value, the line (None: none yet), the phase.
 
-    ``size`` is how many reference scores counted.
+    ``size`` is how many reference scores counted. ``flagged`` is what the verdict says where it does not tell the line:
+    of MEMSAD by ranks it has the p-value, and not the level.
     """
 
     at_ms: int
@@ -36,11 +37,17 @@ class Point:
     phase: str
     strategy: str
     size: int
+    flagged: bool = False
+
+    @property
+    def ranked(self) -> bool:
+        """Whether value and line are of ranks, and not of scores."""
+        return self.strategy == "conformal"
 
     @property
     def beyond(self) -> bool:
         """Whether the write was beyond the line."""
-        return self.line is not None and self.value > self.line
+        return self.flagged or (self.line is not None and self.value > self.line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +120,10 @@ def _by_memsad(verdict: Mapping[str, Any]) -> Point | None:
     told = verdict.get("score")
     if not told or told["score"] is None:
         return None
-    return _point(verdict, told, told["score"], told["threshold"], told["window_size"])
+    if told.get("p") is None:
+        return _point(verdict, told, told["score"], told["threshold"], told["window_size"])
+    flagged = any(finding["code"] == "memsad.above_threshold" for finding in verdict["findings"])
+    return replace(_point(verdict, told, _rarity(told["p"]), None, told["window_size"]), flagged=flagged)
 
 
 def _point(verdict: Mapping[str, Any], told: Mapping[str, Any], value: float, line: float | None, size: int) -> Point:
@@ -122,4 +132,4 @@ def _point(verdict: Mapping[str, Any], told: Mapping[str, Any], value: float, li
 
 
 def _rarity(p: float) -> float:
-    return -math.log10(max(p, P_LEAST))
+    return max(0.0, -math.log10(max(p, P_LEAST)))

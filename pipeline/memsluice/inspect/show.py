@@ -24,6 +24,9 @@ from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE, SEALED
 
 NAME_CHARS_MAX = 160
 DETAIL_CHARS_MAX = 240
+FOUND_CHARS_MAX = 480
+FIRST = ("score", "parts", "p", "usual_max", "phase", "threshold")
+"""What of a finding's numbers is told first: names that others chose are long, and push nothing of it out."""
 LABEL_CHARS = 10
 Words = Callable[[str], str]
 """What a reason code means."""
@@ -220,12 +223,13 @@ def _checks(verdict: Mapping[str, Any], words: Words) -> Iterator[tuple[str, Ren
     if not verdict["findings"]:
         yield "checks", _text("nothing was found")
     for number, found in enumerate(verdict["findings"]):
-        detail = ", ".join(f"{name} {_plain(value)}" for name, value in found["detail"].items())
+        told = sorted(found["detail"].items(), key=lambda one: FIRST.index(one[0]) if one[0] in FIRST else len(FIRST))
+        detail = ", ".join(f"{name} {_plain(value)}" for name, value in told)
         line = Text(visible(f"{found['code']} asks for {found['decision']}", NAME_CHARS_MAX))
         if words(found["code"]) != found["code"]:
             line.append(f": {words(found['code'])}", "dim")
         if detail:
-            line.append(f" ({visible(detail, DETAIL_CHARS_MAX)})", "dim")
+            line.append(f" ({visible(detail, FOUND_CHARS_MAX)})", "dim")
         yield ("checks" if number == 0 else "", line)
 
 
@@ -237,8 +241,12 @@ def _score(score: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableTyp
     if score is None:
         return
     phase = score["phase"]
-    if score["score"] is None or score["threshold"] is None:
+    if score["score"] is None:
         yield "score", _text(f"none, {phase} window: nothing was asked before it")
+        return
+    if score["threshold"] is None:
+        yield "score", _text(f"{score['score']:.4f}{_ranked(score)} ({score['mode']} score, {phase} window)")
+        yield from _window(score)
         return
     value, limit = score["score"], score["threshold"]
     side = "above" if value > limit else "not above"
@@ -250,9 +258,22 @@ def _score(score: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableTyp
     else:
         of = f"μ {score['mu']:.4f}  σ {score['sigma']:.4f}  κ {score['kappa']:g}"
         yield "", _text(f"● score  │ threshold μ + κ σ  [ ] μ ± σ;  {of}")
+    yield from _window(score)
+    yield from _guarantee(score)
+
+
+def _ranked(score: Mapping[str, Any]) -> str:
+    """Say how rare a score is that is judged by ranks and has no threshold; "" of one that is not."""
+    return "" if score.get("p") is None else f", p {_small(score['p'])}: so much of what is usual scores as high"
+
+
+def _small(p: float) -> str:
+    return f"{p:.4f}" if p >= 0.0001 else "below 0.0001"
+
+
+def _window(score: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:
     of = f"{score['window_size']} reference entries against the last {score['history_size']} questions"
     yield "window", _text(f"number {score['window_id']}: {of}, calibration {score.get('strategy', 'fixed')}")
-    yield from _guarantee(score)
 
 
 def _guarantee(score: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:
@@ -273,7 +294,8 @@ def _usual(told: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableType
     """How the default detector's evidence compares with what is usual for the tenant."""
     if not told:
         return
-    line = f"threshold {told['threshold']:.4f}" if told["p"] is None else f"p {told['p']:.4f}, level {told['level']:g}"
+    ranked = told["p"] is not None
+    line = f"p {_small(told['p'])}, level {told['level']:g}" if ranked else f"threshold {told['threshold']:.4f}"
     of = f"{told['phase']}, {told['strategy']} over {told['size']} landed writes"
     yield "usual", _text(f"evidence {told['score']:.4f}, {line} ({of})")
 

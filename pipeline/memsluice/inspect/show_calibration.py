@@ -1,13 +1,13 @@
-"""A tenant's calibration as a person sees it: a chart in the terminal, the same as SVG, the same as JSON. Pure."""
+"""A tenant's calibration as a person sees it: a chart in the terminal, as a picture, and as JSON. Pure."""
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from memsluice.inspect.calibration import Change, Detector, History, Point
+from memsluice.inspect.picture import Dot, Path, Picture, Shape, Words
 from memsluice.inspect.show import NAME_CHARS_MAX, moment
 from memsluice.printable import visible
 
@@ -15,7 +15,8 @@ ROWS = 12
 COLUMNS = 68
 CHANGES_SHOWN = 8
 DOTS = ("#1565c0", "#c62828")
-SVG_WIDTH, SVG_HEIGHT, SVG_MARGIN = 960, 320, 48
+LINE, MARKS = "#2e7d32", "#999999"
+WIDTH, HEIGHT, MARGIN = 960, 320, 48
 STYLES = {"cold": "dim", "warming": "yellow", "calibrated": "green", "drifting": "red", "frozen": "cyan"}
 MEANINGS = {
     "cold": "too little is known to say what is usual",
@@ -26,16 +27,30 @@ MEANINGS = {
 }
 
 
+def recent(history: History, detector: Detector, last: int) -> list[Point]:
+    """Return at most ``last`` of the latest scored writes, as far back as they are on one scale.
+
+    Ranks and distances have none in common: before a change between them, nothing is drawn beside what came after.
+    """
+    points = list(history.points[detector])[-last:]
+    ranked = points[-1].ranked
+    begins = next((at for at in range(len(points), 0, -1) if points[at - 1].ranked != ranked), 0)
+    return points[begins:]
+
+
 def render(history: History, detector: Detector, last: int) -> RenderableType:
     """Return the picture of a detector's last ``last`` scored writes: the phase, the line, the chart, the changes."""
-    points = list(history.points[detector])[-last:]
+    points = recent(history, detector, last)
     now = points[-1]
     head = Text.assemble((visible(history.tenant, NAME_CHARS_MAX), "bold"), f": {_detector(detector)}, {now.strategy}")
     phase = Text.assemble("phase  ", (now.phase, STYLES.get(now.phase, "")), f": {MEANINGS.get(now.phase, '')}")
     beyond = sum(point.beyond for point in points)
-    line = "none yet" if now.line is None else f"{now.line:.4f}"
+    none = "not told, by ranks" if now.ranked else "none yet"
+    line = none if now.line is None else f"{now.line:.4f}"
     said = f"line   {line}, over {now.size} reference scores; {beyond} of {len(points)} writes lay beyond theirs"
     parts: list[RenderableType] = [head, phase, Text(said), Text(""), *_chart(points), Text(""), _from_to(points)]
+    if len(points) < min(last, len(history.points[detector])):
+        parts.append(Text("another strategy judged the writes before these, on another scale: not drawn", "yellow"))
     parts += [Text(_told(change)) for change in list(history.changes[detector])[-CHANGES_SHOWN:]]
     if history.unverified:
         parts.append(Text(f"{history.unverified} audit records do not verify under this home's keys", style="red"))
@@ -88,7 +103,7 @@ def _chart(points: Sequence[Point]) -> list[Text]:
 
 def as_data(history: History, detector: Detector, last: int) -> dict[str, Any]:
     """Return the same as JSON values."""
-    points = list(history.points[detector])[-last:]
+    points = recent(history, detector, last)
     return {
         "tenant": history.tenant,
         "detector": detector,
@@ -117,39 +132,31 @@ def as_data(history: History, detector: Detector, last: int) -> dict[str, Any]:
     }
 
 
-def as_svg(history: History, detector: Detector, last: int) -> str:
-    """Return the chart as an SVG image of its own: points, the line, and where phases changed."""
-    points = list(history.points[detector])[-last:]
+def picture(history: History, detector: Detector, last: int) -> Picture:
+    """Return the chart as a picture to keep: points, the line, and where phases changed."""
+    points = recent(history, detector, last)
     low, high = _bounds(points)
-    inner, tall = SVG_WIDTH - 2 * SVG_MARGIN, SVG_HEIGHT - 2 * SVG_MARGIN
+    inner, tall = WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN
 
     def across(number: int) -> float:
-        return SVG_MARGIN + inner * number / max(len(points) - 1, 1)
+        return MARGIN + inner * number / max(len(points) - 1, 1)
 
     def down(value: float) -> float:
-        return SVG_MARGIN + tall * (high - value) / (high - low)
+        return MARGIN + tall * (high - value) / (high - low)
 
-    dots = "".join(
-        f'<circle cx="{across(n):.1f}" cy="{down(one.value):.1f}" r="2.5" fill="{DOTS[one.beyond]}"/>'
-        for n, one in enumerate(points)
-    )
-    limit = " ".join(f"{across(n):.1f},{down(one.line):.1f}" for n, one in enumerate(points) if one.line is not None)
     first = history.totals[detector] - len(points) + 1
-    marks = "".join(
-        f'<line x1="{(x := across(max(one.number - first, 0))):.1f}" x2="{x:.1f}" y1="{SVG_MARGIN}" '
-        f'y2="{SVG_HEIGHT - SVG_MARGIN}" stroke="#999" stroke-dasharray="3 3"/>'
-        f'<text x="{x + 3:.1f}" y="{SVG_MARGIN - 6}">{escape(one.phase)}</text>'
-        for one in history.changes[detector]
-        if one.number > first or one is history.changes[detector][-1]
-    )
-    name = escape(visible(history.tenant, NAME_CHARS_MAX))
-    title = f"{name}: {_detector(detector)}, {escape(points[-1].strategy)}, {escape(points[-1].phase)}"
+    shapes: list[Shape] = []
+    for one in history.changes[detector]:
+        if one.number > first or one is history.changes[detector][-1]:
+            x = across(max(one.number - first, 0))
+            shapes += [Path(((x, MARGIN), (x, HEIGHT - MARGIN)), MARKS, dashed=True)]
+            shapes += [Words(x + 3, MARGIN - 6, one.phase)]
+    limit = [(across(n), down(one.line)) for n, one in enumerate(points) if one.line is not None]
+    shapes += [Path(limit, LINE)] if limit else []
+    shapes += [Dot(across(n), down(one.value), DOTS[one.beyond]) for n, one in enumerate(points)]
+    name = visible(history.tenant, NAME_CHARS_MAX)
+    title = f"{name}: {_detector(detector)}, {points[-1].strategy}, {points[-1].phase}"
     ends = f"{moment(points[0].at_ms)} to {moment(points[-1].at_ms)}"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{SVG_WIDTH}" height="{SVG_HEIGHT}" '
-        f'font-family="sans-serif" font-size="11"><title>{title}</title><rect width="100%" height="100%" fill="#fff"/>'
-        f'<text x="{SVG_MARGIN}" y="20" font-size="14">{title}</text>{marks}'
-        f'<polyline points="{limit}" fill="none" stroke="#2e7d32" stroke-width="1.5"/>{dots}'
-        f'<text x="4" y="{SVG_MARGIN + 4}">{high:.3f}</text><text x="4" y="{SVG_HEIGHT - SVG_MARGIN}">{low:.3f}</text>'
-        f'<text x="{SVG_MARGIN}" y="{SVG_HEIGHT - 14}">{ends}</text></svg>\n'
-    )
+    shapes += [Words(MARGIN, 20, title, size=14), Words(MARGIN, HEIGHT - 14, ends)]
+    shapes += [Words(2, MARGIN + 4, f"{high:.3f}"), Words(2, HEIGHT - MARGIN, f"{low:.3f}")]
+    return Picture(WIDTH, HEIGHT, title, shapes)

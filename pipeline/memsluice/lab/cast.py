@@ -44,7 +44,7 @@ def in_memory(tenants: Iterable[str], *, seed: str) -> tuple[Keyring, Registry, 
     """Return keyring, registry and signers, derived from ``seed``: for experiments, where no key guards anything."""
 
     def secret(name: str) -> bytes:
-        return sha256(f"memsluice-lab/{seed}/{name}".encode()).digest()
+        return sha256(f"memsluice-lab/{seed}/{name}".encode("utf-8", "surrogateescape")).digest()
 
     keys = [
         Key("lab-seal", Purpose.SEAL, Algorithm.HMAC_SHA256, secret("seal")),

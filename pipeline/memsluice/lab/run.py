@@ -212,6 +212,8 @@ def run(
     if not 1 <= jobs <= JOBS_MAX:
         raise ConfigError(f"--jobs must lie between 1 and {JOBS_MAX}")
     paths, chosen = streams_in(streams), policy_set(policy)
+    if any((out / path.name).resolve() == path.resolve() for path in paths):
+        raise ConfigError(f"{out} has the streams themselves: verdicts there would take their place")
     if jobs > 1:
         return _run_parallel(paths, out, jobs, policy, watch)
     results, encoder = [], load_encoder()

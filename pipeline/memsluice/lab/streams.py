@@ -67,6 +67,7 @@ class Restamp:
 
 def read_stream(path: Path) -> Iterator[dict[str, Any]]:
     """Yield a stream's lines without the hidden fields. Raises ConfigError naming the line."""
+    known = set[int]()
     try:
         with path.open("rb") as file:
             for number, raw in enumerate(file, 1):
@@ -74,7 +75,11 @@ def read_stream(path: Path) -> Iterator[dict[str, Any]]:
                     continue
                 if len(raw) > LINE_BYTES_MAX:
                     raise ConfigError(f"{path}:{number}: line is longer than {LINE_BYTES_MAX} bytes")
-                yield _line(raw, f"{path}:{number}")
+                line = _line(raw, f"{path}:{number}")
+                if line["seq"] in known:  # two writes of one seq would have one verdict between them
+                    raise ConfigError(f"{path}:{number}: seq {line['seq']} stands on a line before")
+                known.add(line["seq"])
+                yield line
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
 
@@ -89,6 +94,9 @@ def _line(raw: bytes, where: str) -> dict[str, Any]:
     missing = [name for name in NEEDED if name not in value]
     if missing:
         raise ConfigError(f"{where}: {', '.join(missing)} missing")
+    odd = [name for name in NEEDED[1:] if not isinstance(value[name], str)]
+    if odd:  # a null would become the word "None", and be decided as that
+        raise ConfigError(f"{where}: {', '.join(odd)}: no text")
     if value["kind"] not in KINDS:
         raise ConfigError(f"{where}: kind is none of {', '.join(KINDS)}")
     parents = value.get("parents") or []

@@ -93,9 +93,15 @@ class Entry:
 
     @property
     def score(self) -> float | None:
-        """The anomaly score, or None where nothing was scored."""
+        """MEMSAD's anomaly score, or None where nothing was scored."""
         score = self.verdict.get("score")
         return None if score is None else score["score"]
+
+    @property
+    def evidence(self) -> float | None:
+        """What the default detector holds it by, or None where it does not hold it."""
+        usual = self.verdict.get("usual")
+        return float(usual["score"]) if usual and "detect.held" in self.reasons else None
 
     @property
     def repeated_id(self) -> bool:
@@ -166,7 +172,9 @@ def _slim(verdict: dict[str, Any]) -> dict[str, Any]:
     slim = {name: verdict[name] for name in LISTED if name in verdict}
     score = slim.get("score")
     findings = [{"code": f["code"]} for f in verdict["findings"] if f["code"] in verdict["reasons"]]
-    return {**slim, "score": score and {"score": score["score"]}, "findings": findings}
+    usual = verdict.get("usual")
+    numbers = {"score": score and {"score": score["score"]}, "usual": usual and {"score": usual["score"]}}
+    return {**slim, **numbers, "findings": findings}
 
 
 def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:

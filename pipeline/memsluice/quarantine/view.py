@@ -15,6 +15,7 @@ from memsluice.gate.unicode import hidden, normalise
 from memsluice.printable import visible
 from memsluice.quarantine.collect import Seen
 from memsluice.quarantine.entries import Ruled
+from memsluice.quarantine.evidence import evidence
 from memsluice.recall.show import duration
 
 CONTEXT_CHARS = 40
@@ -100,6 +101,7 @@ def lines(seen: Seen, now_ms: int, words: Callable[[str], str]) -> list[Line]:
         _line("state", _state(seen, now_ms)),
         *(_line(one.outcome.value, _about(one)) for one in seen.others),
         *(_line("held for", f"{code}  {words(code)}") for code in entry.reasons),
+        *(_told(*one) for one in evidence(verdict, write.content)),
         *_findings(verdict),
         *_score(verdict),
         _line("source", f"channel {verdict['channel']}, tier {verdict['tier']}, key {name(verdict['kid'])}"),
@@ -120,6 +122,10 @@ def lines(seen: Seen, now_ms: int, words: Callable[[str], str]) -> list[Line]:
 
 def _line(label: str, text: str) -> Line:
     return Line(label, (Piece(text),))
+
+
+def _told(label: str, text: str, about: str) -> Line:
+    return Line(label, (Piece(f"{text}  " if about else text), *([Piece(about, marked=True)] if about else [])))
 
 
 def _state(seen: Seen, now_ms: int) -> str:
@@ -145,8 +151,9 @@ def _score(verdict: dict[str, Any]) -> list[Line]:
     score = verdict.get("score")
     if score is None or score["score"] is None:
         return []
-    against = "no threshold" if score["threshold"] is None else f"threshold {score['threshold']:.3f}"
-    near = f"{score['score']:.3f} against {against} ({score['phase']}, {score['mode']})"
+    ranked = "no threshold" if score.get("p") is None else f"what is usual, p {score['p']:.4f}"
+    against = ranked if score["threshold"] is None else f"threshold {score['threshold']:.3f}"
+    near = f"{score['score']:.3f} against {against} (MEMSAD, {score['phase']}, {score['mode']})"
     told = f"cosine {score['s_max']:.3f} to the nearest of {score['history_size']} past recalls"
     asked = score.get("nearest")
     return [

@@ -54,7 +54,7 @@ def examples(data: Path, seed: int = 1) -> list[Example]:
         facts = sorted((data / "locomo").glob("*.json"))
         told = [(pair["question"], str(pair["answer"])) for f in facts for pair in _json(f)["qa"] if "answer" in pair]
         return [*_self_made(asked + told, rng), *_hostile(data), *_honest(data, asked, rng)]
-    except (OSError, KeyError, TypeError, ValueError) as error:
+    except (OSError, LookupError, AttributeError, TypeError, ValueError) as error:
         raise ConfigError(f"{data} is no folder of the training records ({type(error).__name__}: {error})") from None
 
 

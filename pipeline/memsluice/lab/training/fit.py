@@ -61,11 +61,13 @@ def table(corpus: list[Example]) -> Table:
 def fit(some: Table, chosen: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:
     """Return weights and bias fitted on the chosen units."""
     from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no types
 
     kept, features, labels = np.ones(len(chosen), bool), some.features[chosen], some.labels[chosen]
     for number in range(ROUNDS):
         model = LogisticRegression(C=INVERSE_REGULARISATION, max_iter=100, tol=1e-3)
-        model.fit(features[kept], labels[kept], some.weights[chosen][kept])
+        with threadpool_limits(1):  # sums of several threads differ in their last digits, and then in a weight's level
+            model.fit(features[kept], labels[kept], some.weights[chosen][kept])
         if number + 1 < ROUNDS:
             kept = _still_hostile(some.owners[chosen], labels, features @ model.coef_[0])
     return model.coef_[0], float(model.intercept_[0])

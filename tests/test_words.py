@@ -10,7 +10,7 @@ from memsluice.words import WORDS, words
 
 MODULES = sorted(path for path in Path(gate.__file__).parent.rglob("*.py") if path.stem not in ("policy", "shipped"))
 """``policy`` and ``shipped`` find nothing: their dotted words are fields of a file, and a file."""
-FIELDS = {"memsad.reference_size"}
+FIELDS = {"memsad.reference_size", "detect.signals"}
 CODE = re.compile(r"[a-z]+\.[a-z0-9_]+")
 ACCEPTING = {
     "review.appealed", "replay.decided", "replay.dry_run", "dismissal.noted", "sessions.returned", "detect.scored",

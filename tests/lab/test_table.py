@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from memsluice.cli.lab import app as lab_app
 from memsluice.encoder import load_encoder
 from memsluice.errors import ConfigError, StateError
 from memsluice.gate.detector.classifier import BITS, Classifier
@@ -288,3 +290,24 @@ def test_no_row_is_named_twice() -> None:
     """A name is a file: two rows of one name would overwrite each other's results."""
     names = [row.name for row in DECLARED]
     assert sorted(names) == sorted(set(names))
+
+
+def test_a_broken_row_is_named(tmp_path: Path) -> None:
+    """What is kept of a row may have been cut or edited: its file is named, and nothing is counted from it."""
+    (tmp_path / "rows").mkdir()
+    for text in ("{", "[]", "{}", "\x00"):
+        (tmp_path / "rows" / "default.json").write_text(text)
+        with pytest.raises(ConfigError, match=r"default\.json holds no row"):
+            finished(ROWS["default"], tmp_path)
+
+
+def test_a_page_that_cannot_be_written_is_said_before_anything_is_measured(tmp_path: Path) -> None:
+    """Not after the first stream: nothing was built or decided."""
+    source = tmp_path / "source"
+    (source / "data").mkdir(parents=True)
+    (source / "bench").mkdir()
+    (source / "bench" / "build_streams.py").write_text("raise SystemExit('built')")
+    words = ["table", "--out", str(tmp_path / "out"), "--data", str(source), "--page", str(tmp_path / "no" / "p.md")]
+    done = CliRunner().invoke(lab_app, words)
+    assert isinstance(done.exception, FileNotFoundError)
+    assert not (tmp_path / "out" / "streams").exists()

@@ -112,6 +112,8 @@ def table(
             console.print(f"{one.name:<28} {done:>3} streams  {one.title}", markup=False)
         return
     place = running.Place.of(data, out)
+    if page is not None:
+        pages.write(page, out)  # a place where nothing can be written is said before hours of measuring
 
     def say(line: str) -> None:
         console.print(shown(line))

@@ -138,12 +138,18 @@ def _measure(row: Row, seed: int, place: Place, some: bool, count_all: "Pool", s
 
 
 def finished(row: Row, out: Path) -> dict[str, Any]:
-    """Return what was measured of a row, by seed and stream; nothing where it was of another declaration."""
+    """Return what was measured of a row, by seed and stream; nothing where it was of another declaration.
+
+    Raises ConfigError where its file is none of ours.
+    """
     path = out / "rows" / f"{row.name}.json"
     if not path.exists():
         return {}
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    return dict(kept["seeds"]) if kept["digest"] == row.digest() else {}
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return dict(kept["seeds"]) if kept["digest"] == row.digest() else {}
+    except (ValueError, TypeError, KeyError):
+        raise ConfigError(f"{path} holds no row that was measured: remove it, or measure with --again") from None
 
 
 def _keep(row: Row, seeds: dict[str, Any], out: Path) -> None:

@@ -31,19 +31,17 @@ class Lying:
 
     def see(self, partition: int, rows: Rows, step: Step) -> None:
         """Take in everything that a partition's rows say, and what a record changed."""
-        self._take(partition, {}, [*rows.scan(PREFIX, ROWS_MAX), *((one.key, one.value) for one in step.changes)])
+        self._take(partition, {}, [*rows.scan(PREFIX, ROWS_MAX), *_counts(step.changes)])
 
     def changed(self, partition: int, changes: Iterable[RowChange]) -> None:
         """Take in what a record changed, if the partition is known."""
-        known = self._parts.get(partition)
-        if known is not None:
-            self._take(partition, known, [(change.key, change.value) for change in changes])
+        known, counts = self._parts.get(partition), _counts(changes)
+        if known is not None and counts:
+            self._take(partition, known, counts)
 
     def _take(self, partition: int, known: Mapping[bytes, _Count], rows: Iterable[tuple[bytes, bytes | None]]) -> None:
         counts = dict(known)
         for key, value in rows:
-            if not key.startswith(PREFIX):
-                continue
             counts.pop(key, None)
             if value is not None:
                 row = row_load(value)
@@ -61,3 +59,7 @@ class Lying:
             one for part in list(self._parts.values()) for one in part.values() if one[2] is None or one[2] > now_ms
         )
         return sum(number for its, where, _, number in alive if (its, where) == (tier, zone))
+
+
+def _counts(changes: Iterable[RowChange]) -> list[tuple[bytes, bytes | None]]:
+    return [(change.key, change.value) for change in changes if change.key.startswith(PREFIX)]

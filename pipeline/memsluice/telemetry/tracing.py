@@ -90,8 +90,8 @@ class StageTracer:
 
     def failed(self, records: Sequence[Record], error: BaseException, started_ns: int, ended_ns: int) -> None:
         """Tell of records whose processing raised; the error's kind only, its text may hold what a record says."""
+        said: dict[str, spans.Attribute] = {spans.ERROR_TYPE: type(error).__name__}
         for record in records[:LINKS_MAX]:
-            said: dict[str, spans.Attribute] = {spans.ERROR_TYPE: type(error).__name__}
             self._tell(record, parent_of(record), started_ns, ended_ns, said.copy)
 
     def _tell(

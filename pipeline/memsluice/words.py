@@ -69,6 +69,7 @@ WORDS = {
     "placing.newer": "a later write's content lies where it would go",
     "promotion.promoted": "everybody of the tenant sees it now",
     "promotion.shared_before": "it is shared already",
+    "protection.protected": "nothing changes what agents follow under that key, until an operator ends it",
     "protection.other_content": "another content lies under the key than the one that was signed for",
     "rates.commands": "more such commands in a day than the policy allows",
     "rates.exceeded": "more writes in a day than the tier may",

@@ -86,6 +86,21 @@ def test_what_could_not_be_asked_says_what_to_do_all_the_same() -> None:
     assert all("memsluice stack status" in finding.do for finding in found)
 
 
+def test_what_needs_a_broker_that_does_not_answer_is_not_asked() -> None:
+    """Each would wait for a minute: at three in the morning the line that says why is there after five seconds."""
+
+    def asked() -> Iterator[Finding]:
+        raise AssertionError("it was asked all the same")
+        yield
+
+    silent = Finding("broker", State.FAIL, "no answer", "look at it")
+    fine = Finding("store", State.OK, "answers")
+    some = {"broker": lambda: iter([silent]), "workers": asked, "broker clock": asked, "store": lambda: iter([fine])}
+    found = list(checks.run(some))
+    assert [finding.what for finding in found] == ["broker", "workers", "broker clock", "store"]
+    assert [finding.state.value for finding in found] == ["fail", "warn", "warn", "ok"]
+
+
 def test_a_store_behind_tls_is_asked_by_tls() -> None:
     """A deployment with `weaviate_secure` answers nobody in the clear."""
     plain = Connection(bootstrap="broker:9092", weaviate_host="store", weaviate_http_port=443, weaviate_grpc_port=50051)

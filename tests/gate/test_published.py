@@ -9,9 +9,10 @@ from tests.gate.build import Core, axis
 
 from memsluice.errors import PolicyError
 from memsluice.gate import policy as policies
+from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import MemsadPolicy
 from memsluice.gate.published import composite, lexical, proactive, watermark
-from memsluice.gate.published.check import check, judge, learned
+from memsluice.gate.published.check import check, judge, learned, prior_tail
 from memsluice.gate.verdict import Decision
 
 
@@ -184,8 +185,6 @@ def test_the_weighted_sum_needs_two_and_never_the_score() -> None:
 @pytest.mark.parametrize("name", ["rolling", "ewma", "page_hinkley", "adwin", "m_star", "conformal"])
 def test_another_calibration_decides_the_same_before_and_after_a_restart(name: str) -> None:
     """Scores of landed writes alone say where the line lies; what is far above it is held; rows give the state back."""
-    from memsluice.gate.memsad_state import MemsadState
-
     policy = MemsadPolicy.model_validate(
         {"reference_size": 20, "calibration": {"strategy": name, "gamma": 0.005, "credit": True}}
     )
@@ -203,6 +202,15 @@ def test_another_calibration_decides_the_same_before_and_after_a_restart(name: s
     assert check(loaded, entry, one.policy.memsad, Decision.QUARANTINE) == check(
         one.memsad, entry, one.policy.memsad, Decision.QUARANTINE
     )
+
+
+def test_the_budget_moves_the_line_of_a_conformal_memsad_before_anything_landed() -> None:
+    """The declared tail, .01 at the declared .6 and falling by e every .05, makes .62 rare for 1 % and not for .5 %."""
+    for alpha, value, rare in ((0.01, 0.62, True), (0.005, 0.62, False), (0.005, 0.64, True), (0.01, 0.59, False)):
+        policy = MemsadPolicy.model_validate({"alpha": alpha, "calibration": {"strategy": "conformal"}})
+        judged = judge(MemsadState.empty(policy), value, policy)
+        assert (judged.flagged, judged.level) == (rare, alpha)
+    assert prior_tail(0.6, 0.65) == near(0.01 / math.e)
 
 
 def test_frozen_learns_nothing_more_and_says_so() -> None:

@@ -106,6 +106,7 @@ def _landed(scratch: Path) -> dict[str, list[Case]]:
         "promote": [*asked, odd],
         "declassify": [*asked, odd],
         "renew": [*asked, odd],
+        "protect": [*asked, odd],
         "approve": [Case((str(proposed),), 1, whole=True), Case((SENT,), 1, whole=True)],
     }  # fmt: skip
 

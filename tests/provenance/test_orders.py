@@ -14,7 +14,6 @@ from memsluice.errors import ConfigError
 from memsluice.events.models import Action
 from memsluice.keystore import issue_credential
 from memsluice.orders.signing import sign
-from memsluice.producer import requests
 from memsluice.provenance.ordering import PROPOSED_VALID, order
 from memsluice.quarantine.entries import read_entry
 from memsluice.topics.names import COMMANDS, QUARANTINE
@@ -71,14 +70,25 @@ def test_what_is_to_be_signed_names_the_key_and_what_gives_way(shop: Shop) -> No
 def test_what_an_operator_protected_goes_by_an_operators_key(shop: Shop) -> None:
     """A reviewer's order is refused with the reason; with --kid an operator's is carried out, and the key is free."""
     shop.note("n1", key="door")
-    where = {"visibility": "principal", "owner": "ana"}
-    late = datetime(2099, 1, 1, tzinfo=UTC)
-    kept = requests.command("p-1", datetime.now(UTC), "acme", Action.PROTECT, "door", late, parameters=where)
-    shop.publish("operator", kept)
+    kept = shop.command("protect", "n1", "--yes")
+    assert (kept.exit_code, "about door" in " ".join(kept.stdout.split())) == (0, True)
     refused = shop.command("revoke", "n1", "--remove", "--yes")
     assert (refused.exit_code, "revocation.protected" in refused.stdout, shop.now("n1")) == (2, True, "guidance")
     assert shop.command("revoke", "n1", "--remove", "--kid", "operator", "--yes").exit_code == 0
     assert (shop.now("n1"), shop.now(shop.note("n2", key="door"))) == ("withdrawn", "guidance")
+
+
+def test_only_what_agents_follow_under_a_key_is_protected_and_once(shop: Shop) -> None:
+    """Without a key, or as data, there is nothing to protect, and the screen says why; a second time the gate does."""
+    for note, why in (("n1", "has no key"), ("n2", "do not follow")):
+        shop.note(note, **({} if note == "n1" else {"source": "web", "key": "door"}))
+        assert why in str(shop.command("protect", note, "--yes").exception)
+    shop.note("n3", key="door")
+    assert shop.command("protect", "n3", "--yes").exit_code == 0
+    shop.note("n4", key="door")
+    assert (shop.now("n3"), shop.now("n4")) == ("guidance", "refused")
+    again = shop.command("protect", "n3", "--yes")
+    assert (again.exit_code, "already_protected" in again.stdout) == (2, True)
 
 
 def test_a_lifted_label_ends_a_revocation_in_the_lineage_too(shop: Shop) -> None:

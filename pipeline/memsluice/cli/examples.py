@@ -22,6 +22,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "memsluice declassify w-17 --tenant acme --kid reviewer-0a1b2c3d --kid reviewer-4e5f6a7b",
     ),
     "renew": ("memsluice renew w-17 --tenant acme",),
+    "protect": ('memsluice protect w-17 --tenant acme --why "the door code holds"',),
     "approve": ("memsluice approve w-17.json", "memsluice approve w-17.json --kid reviewer-4e5f6a7b"),
     "quarantine list": (
         "memsluice quarantine list --tenant acme --since 24h",

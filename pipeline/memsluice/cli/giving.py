@@ -86,8 +86,8 @@ def _role(desk: "Desk", roles: "Sequence[Role]", tenant: str, kids: Sequence[str
 
 def changes(desk: "Desk", case: "Case", action: "Action") -> dict[str, tuple[str, str]]:
     """Return what a command changes about an entry, before and after, in words; of a keyed one, what gives way."""
-    before, after = case.before(), case.after(action)
-    told = {name: (_ends(before[name]), _ends(after[name])) for name in before}
+    before, after = ends(case.before()), ends(case.after(action))
+    told = {name: (before[name], after[name]) for name in before}
     if case.key is not None:
         told["key"] = (case.key, case.key)
     target = case.target(action)
@@ -108,10 +108,12 @@ def _there(desk: "Desk", case: "Case", target: str) -> str:
     return f"{found[0]}, tier {found[1]}"
 
 
-def _ends(text: str) -> str:
+def ends(told: Mapping[str, str]) -> dict[str, str]:
+    """Return what is told of an entry with the time that it ends in words."""
     from memsluice.inspect.show import moment
 
-    return moment(int(text)) if text.isdecimal() and len(text) > 9 else text
+    end = told["ends"]
+    return {**told, "ends": moment(int(end)) if end.isdecimal() else end}
 
 
 def show(

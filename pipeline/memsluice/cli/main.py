@@ -33,6 +33,7 @@ PARTS: dict[str, str] = {
     "promote": "Share an untainted entry with everybody of its tenant.",
     "declassify": "Lift the label of one content; two reviewers sign.",
     "renew": "Let a reviewed entry hold for its time once more.",
+    "protect": "Let nothing replace what lies under an entry's key; an operator signs.",
     "approve": "Add the other signature to a proposed command.",
     "quarantine": "Held writes: see why, release or reject them.",
     "dead-letters": "What nobody could authenticate: see why, replay it once the cause is mended, dismiss it.",

@@ -46,16 +46,34 @@ REMEDIES = {
 }
 """What to do where a check could not be made; the errors of the others say it themselves."""
 
+NEEDS = {"workers": "broker", "broker clock": "broker"}
+"""Checks that a broker which does not answer would let wait for a minute, and tell nothing that is not known."""
+
 
 def run(checks: dict[str, Check]) -> Iterator[Finding]:
-    """Yield what each check finds; one that raises is itself a finding, and the others go on."""
+    """Yield what each check finds; one that raises is itself a finding, and the others go on.
+
+    What needs another thing that fails is not asked.
+    """
+    failed = set[str]()
     for what, check in checks.items():
-        try:
-            yield from check()
-        except MemsluiceError as error:
-            yield Finding(what, State.FAIL, str(error), REMEDIES.get(what, ""))
-        except OSError as error:
-            yield Finding(what, State.FAIL, error.strerror or type(error).__name__, REMEDIES.get(what, ""))
+        needed = NEEDS.get(what)
+        if needed in failed:
+            yield Finding(what, State.WARN, f"not looked at: the {needed} fails")
+            continue
+        for finding in _found(what, check):
+            if finding.state is State.FAIL:
+                failed.add(finding.what)
+            yield finding
+
+
+def _found(what: str, check: Check) -> Iterator[Finding]:
+    try:
+        yield from check()
+    except MemsluiceError as error:
+        yield Finding(what, State.FAIL, str(error), REMEDIES.get(what, ""))
+    except OSError as error:
+        yield Finding(what, State.FAIL, error.strerror or type(error).__name__, REMEDIES.get(what, ""))
 
 
 def disk(home: Home) -> Iterator[Finding]:

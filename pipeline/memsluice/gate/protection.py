@@ -41,7 +41,7 @@ def decide(rows: TenantRows, command: Command) -> Ruling:
         return refused(Finding("protection.other_content", Decision.REJECT))
     rows.put(PROTECTED, row_id, {"by": command.id})
     rows.put(PROTECTED, str(name), {"by": command.id, "key": row_id})
-    return Ruling((), Decision.RECORD)
+    return Ruling((Finding("protection.protected", Decision.ACCEPT),), Decision.RECORD)
 
 
 def _content(rows: TenantRows, name: str) -> str | None:

@@ -6,10 +6,13 @@ from datetime import datetime, timedelta
 import orjson
 
 from memsluice.errors import ConfigError
+from memsluice.events.ids import scope_owner
 from memsluice.events.limits import HELD_CHARS_MAX
-from memsluice.events.models import Action, Command
+from memsluice.events.models import Action, Command, Zone
 from memsluice.gate.revocation import OF_PARAMETER, SESSION
+from memsluice.printable import visible
 from memsluice.producer import requests
+from memsluice.provenance.case import Case
 
 VALID = timedelta(minutes=15)
 PROPOSED_VALID = timedelta(days=3)
@@ -39,6 +42,21 @@ def order(
     return requests.command(
         command_id, now, tenant, action, target, now + valid, digest=digest, reason=reason, held=carried,
         parameters=parameters,
+    )  # fmt: skip
+
+
+def protection(case: Case, command_id: str, now: datetime, reason: str = "") -> Command:
+    """Return the command that protects the key of what agents follow. Raises ConfigError: why there is none."""
+    entry = case.admission
+    if entry is None or entry.zone is not Zone.GUIDANCE:
+        raise ConfigError(f"agents do not follow {visible(case.life.event_id)}: there is nothing to protect")
+    if entry.key is None:
+        raise ConfigError(f"{visible(case.life.event_id)} has no key: nothing can replace it")
+    owner = scope_owner(entry.visibility, entry.principal, entry.session)
+    where = {"visibility": entry.visibility.value, "namespace": entry.namespace} | ({"owner": owner} if owner else {})
+    return requests.command(
+        command_id, now, entry.tenant, Action.PROTECT, entry.key, now + VALID, digest=entry.content_digest,
+        reason=reason, parameters=where,
     )  # fmt: skip
 
 

@@ -8,8 +8,9 @@
 Every term is a finding of its own; the composite's watermark is absent where the policy names no seed.
 """
 
+import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from memsluice.envelope.codec import Vector
 from memsluice.gate import instructions, memsad
@@ -23,6 +24,8 @@ from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding, Score
 
 DIGITS = 6
+PRIOR_TAIL = (0.01, 0.05)
+"""Prior tail of the score on honest writes: a hundredth lies beyond the declared threshold, falling by e every .05."""
 
 
 def check(
@@ -69,9 +72,15 @@ def settings(policy: MemsadPolicy) -> Settings:
         gamma=chosen.gamma,
         credit=chosen.credit,
         frozen=policy.frozen,
-        prior_tail=lambda value: float(value <= policy.cold_threshold),
+        prior_tail=partial(prior_tail, policy.cold_threshold),
         prior_weight=float(policy.reference_size),
     )
+
+
+def prior_tail(threshold: float, value: float) -> float:
+    """Return the share of honest writes whose score is declared to be at least ``value``."""
+    share, width = PRIOR_TAIL
+    return share * math.exp((threshold - value) / width) if value > threshold else 1.0
 
 
 def learned(

@@ -77,9 +77,9 @@ def test_robust_z_by_hand() -> None:
 
 def test_the_longest_run_by_hand() -> None:
     """Runs are of neighbours in both texts, by stems, and say where they begin."""
-    where = text.places(text.stems(text.words("well where did ana parks the tables today")))
-    assert text.longest_run(text.stems(text.words("where does ana park the table")), where) == (4, 3)
-    assert text.longest_run(text.stems(["boat"]), where) == (0, 0)
+    where = text.places(text.stems(text.words("well where did ana parks the tables today")).tolist())
+    assert text.longest_run(text.stems(text.words("where does ana park the table")).tolist(), where) == (4, 3)
+    assert text.longest_run(text.stems(["boat"]).tolist(), where) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -286,6 +286,25 @@ def test_the_nearest_of_many_are_those_of_a_full_comparison() -> None:
     assert {at for at, _ in near} == {4, 699, 2_998}
     cosines = some.cosines(probe)
     assert [cosine for _, cosine in near] == sorted((float(cosines[at]) for at, _ in near), reverse=True)
+
+
+def test_a_twin_is_found_wherever_it_is_and_nothing_that_is_less_near() -> None:
+    """The bound that spares the full comparison misses nobody: also one whose likeness lies beyond the head."""
+    rng, some = np.random.default_rng(4), Vectors.empty()
+    whole = rng.normal(size=(1_500, DIMENSIONS)).astype(np.float32)
+    whole[:, :96] *= rng.choice((0.0, 0.1, 1.0), size=(1_500, 1))
+    whole /= np.linalg.norm(whole, axis=1, keepdims=True)
+    for vector in whole:
+        some = some.appended(vector)
+    some = some.without(3)
+    for at in range(4, 1_500, 37):
+        noise = rng.normal(size=DIMENSIONS).astype(np.float32) * rng.choice((0.001, 0.01, 0.02))
+        probe = (whole[at] + noise) / np.linalg.norm(whole[at] + noise)
+        cosines = some.cosines(probe)
+        nearest = int(cosines.argmax())
+        assert some.twin(probe, 0.97) == (nearest if cosines[nearest] >= 0.97 else None)
+    assert some.appended(whole[9]).twin(whole[9], 0.97) == 1_499  # of two alike the youngest
+    assert Vectors.empty().twin(whole[0], 0.97) is None
 
 
 def test_near_repetitions_are_one_question_with_all_their_sessions() -> None:

@@ -79,7 +79,7 @@ def test_a_question_is_found_wherever_it_was() -> None:
 
 def test_the_longest_run_costs_no_more_for_repeated_stems() -> None:
     """At most n (n + 1) / 2 steps for a question of n stems, though each of them lies 399 times in the text."""
-    of_text = text.places(text.stems(["a"] * 399 + ["z"]))
+    of_text = text.places(text.stems(["a"] * 399 + ["z"]).tolist())
     for words in (["a"] * 64, ["a"] * 63 + ["b"], ["a", "b"] * 32, ["b"] + ["a"] * 62 + ["z"]):
         steps = len(words) * (len(words) + 1) // 2
         assert lines_run(text.longest_run, text.stems(words), of_text) <= 3 * steps + 6 * len(words) + 3
@@ -98,7 +98,7 @@ def test_the_longest_run_is_that_of_every_pair_of_places() -> None:
             if asked[at : at + size] == said[start : start + size] and len(asked[at : at + size]) == size
         }
         least = min(runs, default=(0, 0, 0))
-        assert text.longest_run(text.stems(asked), text.places(text.stems(said))) == (-least[0], least[2])
+        assert text.longest_run(text.stems(asked).tolist(), text.places(text.stems(said).tolist())) == (-least[0], least[2])
 
 
 def test_a_question_that_was_just_asked_counts_by_its_kept_stems() -> None:
@@ -182,7 +182,7 @@ def test_a_write_names_who_covers_it_and_who_comes_nearest() -> None:
     reading = text.Reading(text.stems(said.split()))
     covering, nearest = question("ana parks the blue car", 1), question("which berth is free for guests", 2)
     for order in ((covering, nearest), (nearest, covering)):
-        seen = screen.Seen(told(), reading.stems, exempt=False)
+        seen = screen.Seen(told(), text.stems(said.split()), exempt=False)
         for one in order:
             seen = screen.nearer(seen, one, 0.6 if one is covering else 0.8, reading)
         assert (seen.question, seen.run_words, seen.run_start, seen.near) == ("r1", 5, 0, "r2")

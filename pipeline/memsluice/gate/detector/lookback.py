@@ -78,11 +78,12 @@ def look_back(
     flagged: list[Moved] = []
     near, fates = _near(memory, question, vector, fate)
     memory, left = _without_the_gone(memory, rows, fates)
+    said = Reading(question.stems)
     for place, cosine in near:
         at = place - sum(gone < place for gone in left)
         entry, values = memory.entries[at], memory.values[at]
         text = Reading(entry.stems)
-        now = nearer(seen := Seen(values, entry.stems, exempt=False), question, cosine, text)
+        now = nearer(seen := Seen(values, entry.stems, exempt=False), question, cosine, text, said)
         if now is seen:
             continue
         evidence = weigh(now.values, memory, policy, without=at)
@@ -144,4 +145,4 @@ def _quotes(memory: Memory, entry: Entry, question: Question, text: Reading) -> 
     """Whether one of the principals that ask little repeats so much of another's entry that it seems copied."""
     if entry.principal == question.principal or memory.asks_much(question.principal):
         return False
-    return longest_run(question.first, text.where)[0] >= QUOTE_WORDS
+    return longest_run(question.first.tolist(), text.where)[0] >= QUOTE_WORDS

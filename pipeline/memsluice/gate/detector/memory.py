@@ -137,12 +137,11 @@ class Memory:
     def asked(self, rows: TenantRows, new: Question, vector: Vector) -> "Memory":
         """Return the memory after one more question. One that nearly repeats it gives it its sessions, and goes."""
         memory = self._reduced(rows)
-        for nearest, cosine in self.question_vectors.nearest(vector, 1):
-            if cosine >= SAME_COSINE:
-                old = memory.questions[nearest]
-                others = tuple(name for name in old.sessions if name not in new.sessions)
-                new = replace(new, sessions=(*others, *new.sessions)[-SESSIONS_MAX:])
-                memory = memory._forgotten(rows, nearest)
+        twin = self.question_vectors.twin(vector, SAME_COSINE)
+        if twin is not None:
+            others = tuple(name for name in memory.questions[twin].sessions if name not in new.sessions)
+            new = replace(new, sessions=(*others, *new.sessions)[-SESSIONS_MAX:])
+            memory = memory._forgotten(rows, twin)
         if len(memory.questions) >= memory.questions_max:
             memory = memory._forgotten(rows, memory._least_missed())
         number = self.questions[-1].number + 1 if self.questions else self.surplus.first[0]

@@ -33,7 +33,20 @@ from memsluice.gate.calibration.chosen import strategy
 from memsluice.gate.calibration.conformal import at_least
 from memsluice.gate.detector import calibration
 from memsluice.gate.detector.classifier import Classifier
-from memsluice.gate.detector.memory import COLUMNS, C, G, Memory, Q, Question, R, U, Values, W, tag
+from memsluice.gate.detector.memory import (
+    COLUMNS,
+    STEMS_OF_QUESTION_MAX,
+    C,
+    G,
+    Memory,
+    Q,
+    Question,
+    R,
+    U,
+    Values,
+    W,
+    tag,
+)
 from memsluice.gate.detector.slots import fill
 from memsluice.gate.detector.standing import QUARTER, Owners, left, stays
 from memsluice.gate.detector.text import Reading, Stems, carries_question, longest_run, repetition, stems, words
@@ -143,20 +156,21 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
     return seen
 
 
-def nearer(seen: Seen, question: Question, cosine: float, text: Reading) -> Seen:
-    """Return what a text shows after it was held against one more question.
+def nearer(seen: Seen, question: Question, cosine: float, text: Reading, said: Reading | None = None) -> Seen:
+    """Return what a text shows after it was held against one more question; ``said``: its stems, where they were read.
 
     One that says all that the text says is a copy of it: it covers nothing.
     """
+    said = said or Reading(question.stems)
     covered, near, run, start = float(seen.values[U]), float(seen.values[W]), 0, 0
     about = min(1.0, max(0.0, (cosine - 0.3) / 0.25))  # a run by chance, in a text about something else
-    asked: list[int] = question.first.tolist() if about > covered else []
+    asked = said.order[:STEMS_OF_QUESTION_MAX] if about > covered else []
     runs = len(asked) >= QUESTION_STEMS_MIN
     runs = runs and sum(map(text.known.__contains__, asked)) > covered * len(asked)
     if runs or cosine > near:
-        unsaid = len(text.order) - sum(map(set(question.stems.tolist()).__contains__, text.order))
+        unsaid = len(text.order) - sum(map(said.known.__contains__, text.order))
         if runs and unsaid:
-            run, start = longest_run(question.first, text.where)
+            run, start = longest_run(asked, text.where)
             covered = max(covered, round(min(run / len(asked), about), 4))
         if cosine > near and unsaid > UNSAID_MIN:
             near = round(cosine, 4)
@@ -294,4 +308,4 @@ def check(
 
 
 def _covers(question: Stems, text: Reading) -> bool:
-    return len(question) > 0 and longest_run(question, text.where)[0] / len(question) >= COVERED
+    return len(question) > 0 and longest_run(question.tolist(), text.where)[0] / len(question) >= COVERED

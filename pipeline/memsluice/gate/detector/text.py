@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from zlib import crc32
@@ -111,10 +112,10 @@ def repetition(found: list[str]) -> float:
     return len(inside) / len(found)
 
 
-def places(of: Stems) -> dict[int, int]:
+def places(of: Sequence[int]) -> dict[int, int]:
     """Return where each stem occurs: bit ``n`` is set where it is the text's word ``n``."""
     found: dict[int, int] = {}
-    for at, value in enumerate(of.tolist()):
+    for at, value in enumerate(of):
         found[value] = found.get(value, 0) | 1 << at
     return found
 
@@ -122,10 +123,9 @@ def places(of: Stems) -> dict[int, int]:
 class Reading:
     """A text's stems as they are held against questions; each form is made once, when it is needed."""
 
-    __slots__ = ("_known", "_where", "order", "stems")
+    __slots__ = ("_known", "_where", "order")
 
     def __init__(self, stems: Stems) -> None:
-        self.stems = stems
         self.order: list[int] = stems.tolist()
         """The stems in order."""
         self._known: frozenset[int] | None = None
@@ -142,17 +142,17 @@ class Reading:
     def where(self) -> dict[int, int]:
         """Where each stem occurs."""
         if self._where is None:
-            self._where = places(self.stems)
+            self._where = places(self.order)
         return self._where
 
 
-def longest_run(question: Stems, where: dict[int, int]) -> tuple[int, int]:
+def longest_run(question: Sequence[int], where: dict[int, int]) -> tuple[int, int]:
     """Return (length, start) of the longest run of stems that a text shares with a question; (0, 0) for none.
 
     ``where`` is :func:`places` of the text, ``start`` the run's first word there. A question of n stems costs at most
     n (n + 1) / 2 steps, however often the text repeats them: all places of a stem are one number.
     """
-    asked = [where.get(value, 0) for value in question.tolist()]
+    asked = [where.get(value, 0) for value in question]
     best, start = 0, 0
     for first in range(len(asked)):
         if len(asked) - first <= best:

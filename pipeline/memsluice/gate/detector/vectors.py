@@ -24,6 +24,8 @@ FINALISTS_MIN, FINALISTS_OF = 128, 32
 """How many those are: at least so many, and one in so many of all."""
 TIES = 8
 """So many more than asked for are rounded, since rounding can change who is nearest."""
+ROUNDED = 1e-4
+"""More than what products of 32 bits are rounded by."""
 
 
 class _Buffer:
@@ -31,16 +33,22 @@ class _Buffer:
         self.matrix = np.zeros((rows, DIMENSIONS), np.float32)
         self.used = 0
         self._heads = np.zeros((0, HEAD), np.float32)
+        self._tails = np.zeros(0, np.float32)
         self._headed = 0
 
-    def heads(self) -> NDArray[np.float32]:
-        """Return the first HEAD dimensions of every row that was written, close together in memory."""
+    def heads(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the first HEAD dimensions of every row that was written, close together in memory, and the length of
+        what is left of each.
+        """
         if not len(self._heads):
             self._heads = np.zeros((len(self.matrix), HEAD), np.float32)
+            self._tails = np.zeros(len(self.matrix), np.float32)
         if self._headed < self.used:
-            self._heads[self._headed : self.used] = self.matrix[self._headed : self.used, :HEAD]
+            fresh = slice(self._headed, self.used)
+            self._heads[fresh] = self.matrix[fresh, :HEAD]
+            self._tails[fresh] = np.linalg.norm(self.matrix[fresh, HEAD:], axis=1)
             self._headed = self.used
-        return self._heads
+        return self._heads, self._tails
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +94,35 @@ class Vectors:
         """
         matrix, at = self.buffer.matrix, np.arange(len(self.places))
         if len(at) > EXACT_MAX:
-            heads = (self.buffer.heads()[: self.used] @ vector[:HEAD])[self.places]
+            heads = (self.buffer.heads()[0][: self.used] @ vector[:HEAD])[self.places]
             some = max(FINALISTS_MIN, len(at) // FINALISTS_OF)
-            at = np.sort(np.argpartition(heads, -some)[-some:])
+            at = heads.argpartition(-some)[-some:]
+            at.sort()
             found = matrix[self.places[at]] @ vector
         else:
             found = (matrix[: self.used] @ vector)[self.places]
         if len(found) > count + TIES:
-            best = np.argpartition(found, -count - TIES)[-count - TIES :]
+            best = found.argpartition(-count - TIES)[-count - TIES :]
             found, at = found[best], at[best]
         exact = found.astype(np.float64).round(DIGITS)
         order = np.lexsort((-at, -exact))[:count]
         return list(zip(at[order].tolist(), exact[order].tolist(), strict=True))
+
+    def twin(self, vector: Vector, least: float) -> int | None:
+        """Return the position of the nearest one, of equally near ones the youngest; None where its cosine is < least.
+
+        Exact: what two vectors have in common beyond their heads is no more than the product of the lengths of the
+        rest, so few are compared in full.
+        """
+        heads, tails = self.buffer.heads()
+        rest = float(np.linalg.norm(vector[HEAD:]))
+        most = heads[: self.used] @ vector[:HEAD] + tails[: self.used] * rest
+        some = np.flatnonzero(most[self.places] >= least - ROUNDED)
+        if not len(some):
+            return None
+        exact = (self.buffer.matrix[self.places[some]] @ vector).astype(np.float64).round(DIGITS)
+        at = len(exact) - 1 - int(exact[::-1].argmax())
+        return int(some[at]) if exact[at] >= least else None
 
     def ranked(self, vector: Vector) -> list[tuple[int, float]]:
         """Return (position, cosine) of every one, each compared in full, in the order of :meth:`nearest`."""

@@ -98,7 +98,8 @@ def test_the_longest_run_is_that_of_every_pair_of_places() -> None:
             if asked[at : at + size] == said[start : start + size] and len(asked[at : at + size]) == size
         }
         least = min(runs, default=(0, 0, 0))
-        assert text.longest_run(text.stems(asked).tolist(), text.places(text.stems(said).tolist())) == (-least[0], least[2])
+        where = text.places(text.stems(said).tolist())
+        assert text.longest_run(text.stems(asked).tolist(), where) == (-least[0], least[2])
 
 
 def test_a_question_that_was_just_asked_counts_by_its_kept_stems() -> None:

@@ -57,8 +57,8 @@ def signers(keys: KeyStore, role: Role, tenant: str, kids: Sequence[str], wanted
     """Return the credentials that will sign: those named, else the newest of the role held here, and that one alone.
 
     Several signatures are several people's. A home may hold the keys of two; it signs as both only where it is told to,
-    by their names. Raises ConfigError where there are fewer than are ``wanted``, and says what to do; and where they have
-    several roles: the gate authenticates no such command, so no answer would come.
+    by their names. Raises ConfigError where there are fewer than are ``wanted``, and says what to do; and where they
+    have several roles: the gate authenticates no such command, so no answer would come.
     """
     if kids:
         chosen = [keys.credential(kid) for kid in dict.fromkeys(kids)]

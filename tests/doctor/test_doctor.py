@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from pydantic import SecretStr
 from tests.gate.build import T0
 from typer.testing import CliRunner
@@ -101,6 +102,33 @@ def test_what_needs_a_broker_that_does_not_answer_is_not_asked() -> None:
     assert [finding.state.value for finding in found] == ["fail", "warn", "warn", "ok"]
 
 
+@pytest.mark.parametrize(("refused", "what"), [("land", "broker users"), ("operator", "broker")])
+def test_a_broker_that_refuses_one_user_is_asked_as_the_operator_all_the_same(
+    refused: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workers and the clock are asked as the operator: a wrong password of another hides neither."""
+
+    class Admin:
+        def __init__(self, settings: dict[str, object]) -> None:
+            self.user = settings["sasl.username"]
+
+        def list_topics(self, timeout: float) -> None:
+            if self.user == refused:
+                raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+
+    monkeypatch.setattr(remote, "AdminClient", Admin)
+    connection = Connection(bootstrap="broker:9092", weaviate_host="store", weaviate_http_port=1, weaviate_grpc_port=2)
+    connection = connection.model_copy(
+        update={"users": {name: SecretStr("x") for name in ("seal", "land", "operator")}}
+    )
+    workers = Finding("workers", State.OK, "2 workers")
+    found = list(checks.run({"broker": lambda: remote.broker(connection), "workers": lambda: iter([workers])}))
+    assert [(one.what, one.state.value) for one in found] == [
+        (what, "fail"), ("workers", "ok" if what == "broker users" else "warn"),
+    ]  # fmt: skip
+    assert refused in found[0].said
+
+
 def test_a_store_behind_tls_is_asked_by_tls() -> None:
     """A deployment with `weaviate_secure` answers nobody in the clear."""
     plain = Connection(bootstrap="broker:9092", weaviate_host="store", weaviate_http_port=443, weaviate_grpc_port=50051)
@@ -176,7 +204,7 @@ def test_a_running_stack_is_found_well_and_a_wrong_password_is_named(stack) -> N
     secrets = [secret.get_secret_value() for secret in stack.connection.users.values()]
     assert not any(secret in told.stdout for secret in secrets)
     wrong = {**stack.connection.users, "land": SecretStr("wrong")}
-    broker = bad(remote.broker(stack.connection.model_copy(update={"users": wrong})))["broker"]
+    broker = bad(remote.broker(stack.connection.model_copy(update={"users": wrong})))["broker users"]
     assert "land" in broker.said
     skewed = bad(remote.store(stack.connection, 0.0))
     assert "NTP" in skewed["clock"].do

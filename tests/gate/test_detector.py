@@ -307,6 +307,18 @@ def test_a_twin_is_found_wherever_it_is_and_nothing_that_is_less_near() -> None:
     assert Vectors.empty().twin(whole[0], 0.97) is None
 
 
+def test_a_tenant_that_asked_little_keeps_no_second_copy_of_its_vectors() -> None:
+    """The heads are a quarter of the vectors again, and spare nothing where those are few: most tenants are small."""
+    some = Vectors.empty()
+    for number in range(40):
+        some = some.appended(unit(number / 40))
+    assert some.twin(unit(0.5), 0.9999) == 20
+    assert some.appended(unit(0.5)).twin(unit(0.5), 0.9999) == 40  # of two alike the youngest
+    assert some.twin(-unit(0.5), 0.97) is None
+    kept = [part.nbytes for part in vars(some.buffer).values() if isinstance(part, np.ndarray)]
+    assert sum(kept) == some.buffer.matrix.nbytes
+
+
 def test_near_repetitions_are_one_question_with_all_their_sessions() -> None:
     """A question asked again takes the old one's place and keeps who asked."""
     rows, memory = TenantRows(MemoryRows(), TENANT, 0), Memory.empty(10, 10)

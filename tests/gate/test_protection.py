@@ -135,3 +135,21 @@ def test_a_protection_that_is_bound_to_a_content_protects_no_other() -> None:
     last = accepted(shop, key="plan", content="Plan four.")
     assert bound(last) is Decision.RECORD
     assert shop.write(key="plan").verdict.decision is Decision.REJECT
+
+
+def test_the_audit_tells_whose_key_is_protected_and_what_lies_there() -> None:
+    """Every scope has its own key of that name; the command's parameters are not in the verdict, the finding is."""
+    shop = Shop()
+    event_id = accepted(shop, key="plan")
+    scopes = ({"visibility": "principal", "owner": "ana"}, {"visibility": "shared"})
+    told = []
+    for where in scopes:
+        outcome = shop.order("protect", "plan", "operator", digest=None, carried=None, parameters=where)
+        (found,) = outcome.verdict.findings
+        told.append(found.detail)
+    (lies,) = (name for name, one in shop.store.items() if one.admission.event_id == event_id)
+    assert told[0] == {
+        "visibility": "principal", "owner": "ana", "namespace": "default", "object": lies, "entry": event_id,
+    }  # fmt: skip
+    assert (told[1]["visibility"], told[1]["owner"], told[1]["entry"]) == ("shared", "", None)
+    assert told[1]["object"] != lies

@@ -91,6 +91,15 @@ def test_only_what_agents_follow_under_a_key_is_protected_and_once(shop: Shop) -
     assert (again.exit_code, "already_protected" in again.stdout) == (2, True)
 
 
+def test_keys_of_two_roles_sign_no_command_together(shop: Shop) -> None:
+    """The gate authenticates none of them: it is said before anything is signed, not waited for."""
+    shop.note("n1", key="door")
+    told = shop.command("protect", "n1", "--kid", "operator", "--kid", "reviewer", "--yes")
+    assert "one role" in str(told.exception)
+    assert "reviewer is a reviewer's" in str(told.exception)
+    assert "digest" not in told.stdout
+
+
 def test_a_lifted_label_ends_a_revocation_in_the_lineage_too(shop: Shop) -> None:
     """Contained, and declassified by two: the tree does not show it as a source of taint any more."""
     shop.note("n1")

@@ -23,16 +23,22 @@ LAG_MANY = 1_000
 
 
 def broker(connection: Connection) -> Iterator[Finding]:
-    """Whether the broker answers, lets each user in that has a password here, and has topics and rules as the files."""
-    for user in KAFKA_USERS:
+    """Whether the broker answers, lets each user in that has a password here, and has topics and rules as the files.
+
+    The operator is asked first: one that answers him answers the checks that go on, whoever else is not let in.
+    """
+    answered = False
+    for user in sorted(KAFKA_USERS, key=lambda user: user != USER_OPERATOR):
         if user not in connection.users:
             continue
         try:
             AdminClient(quiet(connection.confluent(user))).list_topics(timeout=ANSWER_S)
         except KafkaException as error:
             said = f"{connection.bootstrap} does not answer {user}: {error.args[0].str()}"
-            yield Finding("broker", State.FAIL, said, "memsluice stack status, or the broker's own log")
+            what = "broker users" if answered else "broker"
+            yield Finding(what, State.FAIL, said, "memsluice stack status, or the broker's own log")
             return
+        answered = True
     yield Finding("broker", State.OK, f"{connection.bootstrap} knows all {len(connection.users)} users")
     if USER_ADMIN not in connection.users:
         yield Finding("topics", State.WARN, "not looked at: no password of the admin here")

@@ -6,6 +6,8 @@ lies there ends the protection with it, and the key is free. What is kept outsid
 followed by nobody, and a reviewer may remove it.
 """
 
+from typing import Any
+
 from memsluice.events.ids import object_id
 from memsluice.events.models import Command, Visibility, Zone
 from memsluice.gate import placing
@@ -37,16 +39,20 @@ def decide(rows: TenantRows, command: Command) -> Ruling:
     )  # fmt: skip
     if rows.get(PROTECTED, str(name)) is not None:
         return refused(Finding("commands.already_protected", Decision.REJECT))
-    if command.digest is not None and command.digest != _content(rows, str(name)):
+    there = placing.holder(rows, str(name))
+    if command.digest is not None and command.digest != _content(rows, there):
         return refused(Finding("protection.other_content", Decision.REJECT))
     rows.put(PROTECTED, row_id, {"by": command.id})
     rows.put(PROTECTED, str(name), {"by": command.id, "key": row_id})
-    return Ruling((Finding("protection.protected", Decision.ACCEPT),), Decision.RECORD)
+    told = {
+        "visibility": scope.value, "owner": owner, "namespace": namespace, "object": str(name),
+        "entry": None if there is None else there["event"],
+    }  # fmt: skip
+    return Ruling((Finding("protection.protected", Decision.ACCEPT, told),), Decision.RECORD)
 
 
-def _content(rows: TenantRows, name: str) -> str | None:
-    """Return the digest of what lies in a keyed object now."""
-    there = placing.holder(rows, name)
+def _content(rows: TenantRows, there: Any) -> str | None:
+    """Return the digest of what lies in a keyed object now, by its holder's row."""
     entry = None if there is None else rows.get(ENTRY, there["event"])
     return None if entry is None else entry["content"]
 

@@ -57,7 +57,8 @@ def signers(keys: KeyStore, role: Role, tenant: str, kids: Sequence[str], wanted
     """Return the credentials that will sign: those named, else the newest of the role held here, and that one alone.
 
     Several signatures are several people's. A home may hold the keys of two; it signs as both only where it is told to,
-    by their names. Raises ConfigError where there are fewer than are ``wanted``, and says what to do.
+    by their names. Raises ConfigError where there are fewer than are ``wanted``, and says what to do; and where they
+    have several roles: the gate authenticates no such command, so no answer would come.
     """
     if kids:
         chosen = [keys.credential(kid) for kid in dict.fromkeys(kids)]
@@ -65,6 +66,9 @@ def signers(keys: KeyStore, role: Role, tenant: str, kids: Sequence[str], wanted
         chosen = keys.find_credentials(role, wall_ms(), tenant=tenant)[:1]
     if not chosen:
         raise ConfigError(f"nobody may sign here; run: memsluice keys new {role.value} --tenant '{tenant}'")
+    if len({one.role for one in chosen}) > 1:
+        named = ", ".join(f"{one.kid} is a {one.role.value}'s" for one in chosen)
+        raise ConfigError(f"who signs one command has one role: {named}")
     if len(chosen) < wanted:
         raise ConfigError(
             f"this needs {wanted} people's signatures: --propose FILE, and the other one runs `memsluice approve "

@@ -112,17 +112,16 @@ class Vectors:
         """Return the position of the nearest one, of equally near ones the youngest; None where its cosine is < least.
 
         Exact: what two vectors have in common beyond their heads is no more than the product of the lengths of the
-        rest, so few are compared in full.
+        rest, so few are compared in full. Up to EXACT_MAX all are: it is no dearer, and spares the copy of the heads.
         """
+        if len(self.places) <= EXACT_MAX:
+            return _youngest(self.cosines(vector), least)
         heads, tails = self.buffer.heads()
         rest = float(np.linalg.norm(vector[HEAD:]))
         most = heads[: self.used] @ vector[:HEAD] + tails[: self.used] * rest
         some = np.flatnonzero(most[self.places] >= least - ROUNDED)
-        if not len(some):
-            return None
-        exact = (self.buffer.matrix[self.places[some]] @ vector).astype(np.float64).round(DIGITS)
-        at = len(exact) - 1 - int(exact[::-1].argmax())
-        return int(some[at]) if exact[at] >= least else None
+        at = _youngest((self.buffer.matrix[self.places[some]] @ vector).astype(np.float64).round(DIGITS), least)
+        return None if at is None else int(some[at])
 
     def ranked(self, vector: Vector) -> list[tuple[int, float]]:
         """Return (position, cosine) of every one, each compared in full, in the order of :meth:`nearest`."""
@@ -135,3 +134,11 @@ class Vectors:
         products: Any = (self.buffer.matrix[: self.used] @ vector)[self.places]
         found: NDArray[np.float64] = np.asarray(products, np.float64).round(DIGITS)
         return found
+
+
+def _youngest(cosines: NDArray[np.float64], least: float) -> int | None:
+    """Return where the greatest is, of equal ones the last; None where it is less than ``least``, or there is none."""
+    if not len(cosines):
+        return None
+    at = len(cosines) - 1 - int(cosines[::-1].argmax())
+    return at if cosines[at] >= least else None

@@ -258,6 +258,15 @@ _ALL = (
         "mean of writes or of recalls, whichever is dearer. A row has it at 10,000, where 600 are allowed.",
     ),
     Figure(
+        "fuzzy_coverage_gain",
+        "fuzzy:fuzzy_coverage_gain",
+        "<=",
+        1,
+        "%",
+        "Share of the attacks by users and agents that land in spite of the default detector which a fuzzy form of "
+        "query coverage would find where it holds 1 % of the honest writes that land: with more it would belong in.",
+    ),
+    Figure(
         "recall_row_bytes",
         "deciding:recall_row_bytes",
         "<=",

@@ -1,0 +1,90 @@
+"""What a fuzzy form of query coverage would find besides: why the default detector has none."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from memsluice.demo.memo import MemoEncoder
+from memsluice.encoder import Encoder, load_encoder
+from memsluice.errors import StateError
+from memsluice.gate import policy as policies
+from memsluice.gate.detector.slots import CANDIDATES
+from memsluice.gate.detector.text import stem, words
+from memsluice.lab.figures.records import streams
+from memsluice.lab.figures.registry import Measured, Setting
+from memsluice.lab.run import decide
+from memsluice.lab.streams import events_of, read_stream
+
+SHORT = 3
+"""Letters of the longest words that do not count: articles, pronouns, verbs of asking."""
+STEMS_MIN = 3
+ROOM = 2
+"""How far apart the words may lie: within so many times the question's length."""
+BUDGET = 0.01
+PEOPLE = ("user", "agent")
+
+
+def fuzzy_coverage_gain(setting: Setting) -> Measured:
+    """Percent of the attacks that land in the end which fuzzy coverage would find where 1 % of honest writes do.
+
+    Held against every question of the stream, later ones too: more than the gate can see.
+    """
+    encoder, shares = MemoEncoder(load_encoder()), defaultdict[str, list[float]](list)
+    with streams(setting) as paths:
+        for path in paths:
+            lines = decide(
+                events_of(read_stream(path)), name=path.stem, encoder=encoder, chosen=policies.default()
+            )  # fmt: skip
+            _add(shares, path, {line["seq"]: line for line in lines}, encoder)
+            setting.say(f"{path.stem}: {len(shares['landed'])} attacks landed so far")
+    if not shares["honest"] or not shares["landed"]:
+        raise StateError("no honest write landed, or no attack did: there is nothing to compare")
+    line = float(np.quantile(shares["honest"], 1 - BUDGET))
+    gain = float(np.mean(np.array(shares["landed"]) > line))
+    table = [(name, _told(some)) for name, some in shares.items()]
+    table += [("line beyond which 1 % of the honest writes lie", f"{line:.2f}"), ("separation (AUROC)", _auroc(shares))]
+    return Measured(100 * gain, tuple(table))
+
+
+def covered(question: Sequence[str], text: Sequence[str]) -> float:
+    """Return the largest share of a question's longer stems that lie near each other in a text, in any order, 0 to 1.
+
+    Both are given as words; a question of fewer than STEMS_MIN such stems covers nothing.
+    """
+    wanted, room = {stem(word) for word in question if len(word) > SHORT}, ROOM * len(question)
+    if len(wanted) < STEMS_MIN:
+        return 0.0
+    said = [stem(word) for word in text]
+    starts = range(max(len(said) - room, 0) + 1)
+    return max(len(wanted.intersection(said[at : at + room])) for at in starts) / len(wanted)
+
+
+def _add(shares: dict[str, list[float]], path: Path, verdicts: Mapping[int, Any], encoder: Encoder) -> None:
+    """Take a stream's writes by users and agents that stand in the end; what is honest, only this function sees."""
+    events = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    asked = [event["text"] for event in events if event["kind"] == "query"]
+    questions, vectors = [words(text) for text in asked], encoder.encode(asked)
+    for event in events:
+        if event["kind"] != "write" or event["source"] not in PEOPLE:
+            continue
+        verdict, said = verdicts[event["seq"]], words(event["text"])
+        if verdict.get("final", verdict["decision"]) == "accept":
+            nearest = np.argsort(-(vectors @ encoder.encode([event["text"]])[0]))[:CANDIDATES]
+            share = max((covered(questions[at], said) for at in nearest.tolist()), default=0.0)
+            shares["honest" if event["label"] == "benign" else "landed"].append(share)
+
+
+def _told(some: Sequence[float]) -> str:
+    middle, high = np.quantile(some, (0.5, 0.95))
+    return f"{len(some):,} writes, covered {middle:.2f} in the median, {high:.2f} at 95 %"
+
+
+def _auroc(shares: Mapping[str, Sequence[float]]) -> str:
+    from sklearn.metrics import roc_auc_score
+
+    landed = [0] * len(shares["honest"]) + [1] * len(shares["landed"])
+    return f"{roc_auc_score(landed, [*shares['honest'], *shares['landed']]):.2f} (.50: none)"

@@ -12,7 +12,7 @@ from memsluice.gate import policy as policies
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import MemsadPolicy
 from memsluice.gate.published import composite, lexical, proactive, watermark
-from memsluice.gate.published.check import check, judge, learned, prior_tail
+from memsluice.gate.published.check import check, judge, learned, settings
 from memsluice.gate.verdict import Decision
 
 
@@ -210,7 +210,7 @@ def test_the_budget_moves_the_line_of_a_conformal_memsad_before_anything_landed(
         policy = MemsadPolicy.model_validate({"alpha": alpha, "calibration": {"strategy": "conformal"}})
         judged = judge(MemsadState.empty(policy), value, policy)
         assert (judged.flagged, judged.level) == (rare, alpha)
-    assert prior_tail(0.6, 0.65) == near(0.01 / math.e)
+    assert settings(MemsadPolicy()).prior_tail(0.65) == near(0.01 / math.e)
 
 
 def test_frozen_learns_nothing_more_and_says_so() -> None:

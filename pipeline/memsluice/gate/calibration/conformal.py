@@ -52,6 +52,11 @@ def p_value(value: float, scores: Values, prior_tail: float, prior_weight: float
     return (count_at_least(scores, value) + weight * prior_tail) / (seen + weight)
 
 
+def declared_tail(share: float, centre: float, width: float, value: float) -> float:
+    """Return a declared prior tail: ``share`` of the honest scores lie beyond ``centre``, falling by e every width."""
+    return share * math.exp((centre - value) / width) if value > centre else 1.0
+
+
 def count_at_least(values: Values, value: float) -> int:
     """Return how many values are at least ``value``, to the digits that rows keep."""
     return int(np.count_nonzero(at_least(values, value)))

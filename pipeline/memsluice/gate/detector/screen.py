@@ -18,9 +18,8 @@ Good lineage: where an agent's session itself asked the question that its write 
 say nothing.
 """
 
-import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from memsluice.envelope.codec import Vector
 from memsluice.events.models import Write
 from memsluice.gate.calibration.base import Settings
 from memsluice.gate.calibration.chosen import strategy
-from memsluice.gate.calibration.conformal import at_least
+from memsluice.gate.calibration.conformal import at_least, declared_tail
 from memsluice.gate.detector import calibration
 from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.memory import (
@@ -247,15 +246,9 @@ def settings(policy: DetectPolicy) -> Settings:
         alpha=policy.alpha,
         gamma=chosen.gamma,
         credit=chosen.credit,
-        prior_tail=prior_tail,
+        prior_tail=partial(declared_tail, *SCORE_PRIOR),
         prior_weight=SCORE_PRIOR_WEIGHT,
     )
-
-
-def prior_tail(total: float) -> float:
-    """Return the share of honest writes whose G is declared to be at least so much."""
-    share, centre, width = SCORE_PRIOR
-    return share * math.exp(-(total - centre) / width) if total > centre else 1.0
 
 
 def _nearness(value: float, near: Values, owners: Owners) -> float:

@@ -8,7 +8,6 @@
 Every term is a finding of its own; the composite's watermark is absent where the policy names no seed.
 """
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -16,6 +15,7 @@ from memsluice.envelope.codec import Vector
 from memsluice.gate import instructions, memsad
 from memsluice.gate.calibration.base import Judged, Phase, Settings
 from memsluice.gate.calibration.chosen import strategy
+from memsluice.gate.calibration.conformal import declared_tail
 from memsluice.gate.calibration.state import State
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import MemsadPolicy
@@ -24,7 +24,7 @@ from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding, Score
 
 DIGITS = 6
-PRIOR_TAIL = (0.01, 0.05)
+PRIOR_SHARE, PRIOR_WIDTH = 0.01, 0.05
 """Prior tail of the score on honest writes: a hundredth lies beyond the declared threshold, falling by e every .05."""
 
 
@@ -72,15 +72,9 @@ def settings(policy: MemsadPolicy) -> Settings:
         gamma=chosen.gamma,
         credit=chosen.credit,
         frozen=policy.frozen,
-        prior_tail=partial(prior_tail, policy.cold_threshold),
+        prior_tail=partial(declared_tail, PRIOR_SHARE, policy.cold_threshold, PRIOR_WIDTH),
         prior_weight=float(policy.reference_size),
     )
-
-
-def prior_tail(threshold: float, value: float) -> float:
-    """Return the share of honest writes whose score is declared to be at least ``value``."""
-    share, width = PRIOR_TAIL
-    return share * math.exp((threshold - value) / width) if value > threshold else 1.0
 
 
 def learned(

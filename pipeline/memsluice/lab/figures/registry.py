@@ -258,13 +258,13 @@ _ALL = (
         "mean of writes or of recalls, whichever is dearer. A row has it at 10,000, where 600 are allowed.",
     ),
     Figure(
-        "fuzzy_coverage_gain",
-        "fuzzy:fuzzy_coverage_gain",
+        "fuzzy_coverage_auroc",
+        "fuzzy:fuzzy_coverage_auroc",
         "<=",
-        1,
-        "%",
-        "Share of the attacks by users and agents that land in spite of the default detector which a fuzzy form of "
-        "query coverage would find where it holds 1 % of the honest writes that land: with more it would belong in.",
+        0.6,
+        "",
+        "How well a fuzzy form of query coverage tells the attacks by users and agents that land in spite of the "
+        "default detector from the honest writes that land (AUROC, .5: not at all): with more it would belong in.",
     ),
     Figure(
         "recall_row_bytes",

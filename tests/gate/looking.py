@@ -8,7 +8,8 @@ from tests.gate.landed import Shop
 
 from memsluice.gate.decide import Outcome
 from memsluice.gate.detector import text
-from memsluice.gate.detector.memory import COLUMNS, Entry, Memory
+from memsluice.gate.detector.memory import Entry, Memory
+from memsluice.gate.detector.parts import COLUMNS
 from memsluice.gate.policy import DetectPolicy, Policy, default
 from memsluice.gate.rows import TenantRows, encode_changes
 

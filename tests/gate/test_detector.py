@@ -8,12 +8,14 @@ import pytest
 from tests.gate.build import MemoryRows
 
 from memsluice.envelope.codec import DIMENSIONS, row_dump, vector_from_text, vector_to_text
-from memsluice.gate.detector import calibration, screen, standing, text
+from memsluice.gate.detector import covering, parts, screen, text
 from memsluice.gate.detector.classifier import BITS, Classifier, grams
 from memsluice.gate.detector.lookback import look_back
-from memsluice.gate.detector.memory import COLUMNS, SAME_COSINE, C, Entry, Memory, Q, Question, U, W, tag
+from memsluice.gate.detector.memory import SAME_COSINE, Entry, Memory, Question, tag
+from memsluice.gate.detector.parts import COLUMNS, C, Q, U, W
 from memsluice.gate.detector.shipped import shipped
-from memsluice.gate.detector.vectors import Vectors
+from memsluice.gate.detector.standing import Standing
+from memsluice.gate.detector.vectors import WHOLE_MAX, Vectors
 from memsluice.gate.policy import SIGNALS, DetectPolicy
 from memsluice.gate.rows import TenantRows, encode_changes, row_key
 
@@ -63,23 +65,23 @@ def test_a_signal_that_is_left_out_says_nothing() -> None:
 
 def test_rarity_by_hand() -> None:
     """-log10((m + w t + 1) / (n + w + 1)): 4 of 299 at least as high, a prior of 100 with tail .01 gives 6 / 400."""
-    assert calibration.rarity(4, 299, 0.01, 100) == pytest.approx(-math.log10(6 / 400))
-    assert calibration.rarity(0, 0, 1.0, 100) == 0  # nothing known, nothing expected: not rare
+    assert parts.rarity(4, 299, 0.01, 100) == pytest.approx(-math.log10(6 / 400))
+    assert parts.rarity(0, 0, 1.0, 100) == 0  # nothing known, nothing expected: not rare
 
 
 def test_robust_z_by_hand() -> None:
     """Values 1 2 3 4 100: median 3, MAD 1; the prior (0, 1.4826) worth five halves the median and keeps the spread."""
     values = np.array([1.0, 2, 3, 4, 100])
-    assert calibration.robust_z(6.0, values, 0.0, 1.4826, 0, 0.1) == pytest.approx(3 / 1.4826)
-    assert calibration.robust_z(6.0, values, 0.0, 1.4826, 5, 0.1) == pytest.approx(4.5 / 1.4826)
-    assert calibration.robust_z(1.0, np.zeros(0), 0.5, 0.01, 5, 0.25) == 2  # no spread is smaller than the least
+    assert parts.robust_z(6.0, values, 0.0, 1.4826, 0, 0.1) == pytest.approx(3 / 1.4826)
+    assert parts.robust_z(6.0, values, 0.0, 1.4826, 5, 0.1) == pytest.approx(4.5 / 1.4826)
+    assert parts.robust_z(1.0, np.zeros(0), 0.5, 0.01, 5, 0.25) == 2  # no spread is smaller than the least
 
 
 def test_the_longest_run_by_hand() -> None:
     """Runs are of neighbours in both texts, by stems, and say where they begin."""
-    where = text.places(text.stems(text.words("well where did ana parks the tables today")).tolist())
-    assert text.longest_run(text.stems(text.words("where does ana park the table")).tolist(), where) == (4, 3)
-    assert text.longest_run(text.stems(["boat"]).tolist(), where) == (0, 0)
+    said = text.stems(text.words("well where did ana parks the tables today"))
+    assert covering.longest_run(text.stems(text.words("where does ana park the table")), said) == (4, 3)
+    assert covering.longest_run(text.stems(["boat"]), said) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ def test_units_keep_an_instruction_apart() -> None:
 def test_ngrams_do_not_cross_units() -> None:
     """What one unit says is the same beside another one, and the logit is sum / sqrt(count) + bias."""
     alone, beside = grams(["two words"]), grams(["two words", "more of them"])
-    assert sorted(beside.buckets[beside.owners == 0]) == sorted(alone.buckets)
+    assert beside.buckets[: beside.ends[0]].tolist() == alone.buckets.tolist()
     model = Classifier(np.ones(1 << BITS, np.float32), -1.0, "ones")
     count = int(alone.counts[0])
     assert count == 2 + 1 + 9 + 8 + 7  # words, pairs, and 3-, 4- and 5-grams of " two words "
@@ -267,29 +269,38 @@ def test_what_is_left_by_hand() -> None:
     """Ana 6 with two hits, Ben 2 with two, Cem 2 with one, two vouched for with one; a quarter is 3: Ben goes."""
     who = ["ana"] * 6 + ["ben"] * 2 + ["cem"] * 2 + [""] * 2
     hits = np.array([1, 1, 0, 0, 0, 0, 1, 1, 1, 0, 1, 0], bool)
-    assert standing.left(hits, standing.Standing.of(who).owners) == (4, 10)
-    assert standing.left(np.zeros(12, bool), standing.Standing.of(who).owners) == (0, 12)
+    assert parts.left(hits, Standing.of(who).owners) == (4, 10)
+    assert parts.left(np.zeros(12, bool), Standing.of(who).owners) == (0, 12)
 
 
-def test_the_nearest_of_many_are_those_of_a_full_comparison() -> None:
-    """Beyond the exact size, whoever is far nearer than the rest is found, with its exact cosine, in order."""
+def cosines(some: Vectors, probe: np.ndarray) -> np.ndarray:
+    """Every vector's cosine with a probe, by a plain product in 64 bits, to five digits."""
+    whole = np.array([some[at] for at in range(len(some))], np.float64).reshape(len(some), DIMENSIONS)
+    return (whole @ probe.astype(np.float64)).round(5)
+
+
+@pytest.mark.parametrize("size", [1, 40, WHOLE_MAX + 900])
+def test_the_nearest_are_those_of_a_full_comparison(size: int) -> None:
+    """However many are asked for, all of them too: the same, with the same cosines; of two alike the youngest first."""
     rng, some = np.random.default_rng(3), Vectors.empty()
-    whole = rng.normal(size=(3_000, DIMENSIONS)).astype(np.float32)
-    whole /= np.linalg.norm(whole, axis=1, keepdims=True)
-    probe = unit(*(rng.normal(size=300) / 20))
-    for place in (5, 700, 2_999):
-        whole[place] = (probe + whole[place]) / np.linalg.norm(probe + whole[place])
+    whole = rng.normal(size=(size, DIMENSIONS)).astype(np.float32)
+    whole[:, :96] *= rng.choice((0.0, 0.1, 1.0), size=(size, 1))
+    whole += whole[rng.integers(0, size, size)]
+    whole[size // 2] = whole[0]
     for vector in whole:
-        some = some.appended(vector)
-    some = some.without(0)
-    near = some.nearest(probe, 3)
-    assert {at for at, _ in near} == {4, 699, 2_998}
-    cosines = some.cosines(probe)
-    assert [cosine for _, cosine in near] == sorted((float(cosines[at]) for at, _ in near), reverse=True)
+        some = some.appended(vector / np.linalg.norm(vector))
+    some = some.appended(some[0], drop=True)
+    for probe in (some[0], some[size // 3], unit(*(rng.normal(size=300) / 20)), -some[0]):
+        every = cosines(some, probe)
+        order = np.lexsort((-np.arange(size), -every))
+        for count in (1, 12, 48, size):
+            near = some.nearest(probe, count)
+            assert near.positions.tolist() == order[:count].tolist()
+            assert near.cosines.tolist() == every[order[:count]].tolist()
 
 
 def test_a_twin_is_found_wherever_it_is_and_nothing_that_is_less_near() -> None:
-    """The bound that spares the full comparison misses nobody: also one whose likeness lies beyond the head."""
+    """The bounds that spare the full comparison miss nobody, and of two alike the youngest is found."""
     rng, some = np.random.default_rng(4), Vectors.empty()
     whole = rng.normal(size=(1_500, DIMENSIONS)).astype(np.float32)
     whole[:, :96] *= rng.choice((0.0, 0.1, 1.0), size=(1_500, 1))
@@ -299,16 +310,16 @@ def test_a_twin_is_found_wherever_it_is_and_nothing_that_is_less_near() -> None:
     some = some.without(3)
     for at in range(4, 1_500, 37):
         noise = rng.normal(size=DIMENSIONS).astype(np.float32) * rng.choice((0.001, 0.01, 0.02))
-        probe = (whole[at] + noise) / np.linalg.norm(whole[at] + noise)
-        cosines = some.cosines(probe)
-        nearest = int(cosines.argmax())
-        assert some.twin(probe, 0.97) == (nearest if cosines[nearest] >= 0.97 else None)
-    assert some.appended(whole[9]).twin(whole[9], 0.97) == 1_499  # of two alike the youngest
+        probe = ((whole[at] + noise) / np.linalg.norm(whole[at] + noise)).astype(np.float32)
+        every = cosines(some, probe)
+        nearest = int(every.argmax())
+        assert some.twin(probe, 0.97) == (nearest if every[nearest] >= 0.97 else None)
+    assert some.appended(whole[9]).twin(whole[9], 0.97) == 1_499
     assert Vectors.empty().twin(whole[0], 0.97) is None
 
 
 def test_a_tenant_that_asked_little_keeps_no_second_copy_of_its_vectors() -> None:
-    """The heads are a quarter of the vectors again, and spare nothing where those are few: most tenants are small."""
+    """The copy of eight bits is a quarter of the vectors again, and spares little where those are few: most tenants."""
     some = Vectors.empty()
     for number in range(40):
         some = some.appended(unit(number / 40))
@@ -366,7 +377,7 @@ def test_rows_rebuild_the_same_memory_in_stated_bounds() -> None:
         rows.put(row_key(TENANT, "detect", f"v{number}"), row_dump(dict(zip(COLUMNS, values.tolist(), strict=True))))
     assert np.array_equal(Memory.load(rows, TENANT, 20, 50).values, memory.values)
     probe = unit(0.4, 0.4)
-    assert np.array_equal(loaded.question_vectors.cosines(probe), memory.question_vectors.cosines(probe))
+    assert np.array_equal(cosines(loaded.question_vectors, probe), cosines(memory.question_vectors, probe))
     assert [replace(one, stems=None) for one in loaded.entries] == [replace(one, stems=None) for one in memory.entries]
 
 
@@ -375,10 +386,10 @@ def test_older_vectors_stay_what_they_were() -> None:
     some = Vectors.empty().appended(unit(0.1)).appended(unit(0.2))
     left, right = some.appended(unit(0.3)), some.appended(unit(0.9))
     probe = unit(1.0)
-    assert left.cosines(probe)[-1] == pytest.approx(0.3, abs=1e-3)
-    assert right.cosines(probe)[-1] == pytest.approx(0.9, abs=1e-3)
+    assert cosines(left, probe)[-1] == pytest.approx(0.3, abs=1e-3)
+    assert cosines(right, probe)[-1] == pytest.approx(0.9, abs=1e-3)
     assert len(some) == 2
-    assert right.without(0).cosines(probe)[0] == pytest.approx(0.2, abs=1e-3)
+    assert cosines(right.without(0), probe)[0] == pytest.approx(0.2, abs=1e-3)
 
 
 def test_values_of_plain_statements_are_no_evidence() -> None:

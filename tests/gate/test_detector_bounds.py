@@ -15,9 +15,11 @@ from tests.gate.looking import Looking
 from tests.gate.test_detector import NOBODY, TENANT, filled, question, told, unit
 
 from memsluice.gate.decide import Outcome
-from memsluice.gate.detector import habit, screen, slots, text
+from memsluice.gate.detector import covering, habit, screen, slots, text
+from memsluice.gate.detector.covering import STEMS_OF_QUESTION_MAX
 from memsluice.gate.detector.lookback import Fate, look_back
-from memsluice.gate.detector.memory import STEMS_OF_QUESTION_MAX, Entry, Memory, Question, U, W, tag
+from memsluice.gate.detector.memory import Entry, Memory, Question, tag
+from memsluice.gate.detector.parts import U, W
 from memsluice.gate.detector.standing import Standing
 from memsluice.gate.detector.stored import DELETED_MAX
 from memsluice.gate.detector.vectors import Vectors
@@ -78,11 +80,10 @@ def test_a_question_is_found_wherever_it_was() -> None:
 
 
 def test_the_longest_run_costs_no_more_for_repeated_stems() -> None:
-    """At most n (n + 1) / 2 steps for a question of n stems, though each of them lies 399 times in the text."""
-    of_text = text.places(text.stems(["a"] * 399 + ["z"]).tolist())
+    """A few steps for each pair of a question's and a text's stems, though each lies 399 times in the text."""
+    of_text = text.stems(["a"] * 399 + ["z"])
     for words in (["a"] * 64, ["a"] * 63 + ["b"], ["a", "b"] * 32, ["b"] + ["a"] * 62 + ["z"]):
-        steps = len(words) * (len(words) + 1) // 2
-        assert lines_run(text.longest_run, text.stems(words), of_text) <= 3 * steps + 6 * len(words) + 3
+        assert lines_run(covering.longest_run.py_func, text.stems(words), of_text) <= 6 * len(words) * len(of_text)
 
 
 def test_the_longest_run_is_that_of_every_pair_of_places() -> None:
@@ -98,8 +99,7 @@ def test_the_longest_run_is_that_of_every_pair_of_places() -> None:
             if asked[at : at + size] == said[start : start + size] and len(asked[at : at + size]) == size
         }
         least = min(runs, default=(0, 0, 0))
-        where = text.places(text.stems(said).tolist())
-        assert text.longest_run(text.stems(asked).tolist(), where) == (-least[0], least[2])
+        assert covering.longest_run(text.stems(asked), text.stems(said)) == (-least[0], least[2])
 
 
 def test_a_question_that_was_just_asked_counts_by_its_kept_stems() -> None:
@@ -108,9 +108,9 @@ def test_a_question_that_was_just_asked_counts_by_its_kept_stems() -> None:
     asked = question(" ".join(words))
     assert len(asked.first) == STEMS_OF_QUESTION_MAX
     seen = screen.Seen(told(), asked.stems, exempt=False)
-    assert screen.nearer(seen, asked, 0.9, text.Reading(asked.stems)) is seen
+    assert screen.nearer(seen, [asked], [0.9]) is seen
     longer = text.stems([*words, *(f"more{n}" for n in range(20))])
-    assert screen.nearer(screen.Seen(told(), longer, exempt=False), asked, 0.9, text.Reading(longer)).run_words == 64
+    assert screen.nearer(screen.Seen(told(), longer, exempt=False), [asked], [0.9]).run_words == 64
 
 
 def test_a_text_is_read_beyond_its_first_units() -> None:
@@ -153,12 +153,12 @@ def test_places_by_hand() -> None:
     vectors = Vectors.empty()
     for number in range(80):
         vectors = vectors.appended(unit(0.99 - number / 200))
-    who = ["mallory"] * 60 + ["ben"] * 4 + [""] * 16
-    taken = [at for at, _ in slots.fill(vectors, unit(1.0), who.__getitem__)]
+    who = Standing.of(["mallory"] * 60 + ["ben"] * 4 + [""] * 16).owners
+    taken = [at for at, _ in slots.fill(vectors, unit(1.0), who)]
     assert taken == [0, 1, 2, 60, 61, 62, 64, 65, 66, 67, 68, 69]
-    taken = [at for at, _ in slots.fill(vectors, unit(1.0), who.__getitem__, limited_max=4)]
+    taken = [at for at, _ in slots.fill(vectors, unit(1.0), who, limited_max=4)]
     assert taken == [0, 1, 2, 60, 64, 65, 66, 67, 68, 69, 70, 71]
-    taken = [at for at, _ in slots.fill(vectors, unit(1.0), who.__getitem__, fit=lambda at: at % 2 == 1)]
+    taken = [at for at, _ in slots.fill(vectors, unit(1.0), who, fit=lambda at: at % 2 == 1)]
     assert taken == [1, 3, 5, 61, 63, 65, 67, 69, 71, 73, 75, 77]
 
 
@@ -180,12 +180,10 @@ def test_a_dozen_near_questions_hide_no_question() -> None:
 def test_a_write_names_who_covers_it_and_who_comes_nearest() -> None:
     """Two questions: one shares a run, another lies nearer. Each is named for what it is, neither for the other's."""
     said = "ana parks the blue car in the yard behind the harbour office where the boats are kept in winter"
-    reading = text.Reading(text.stems(said.split()))
-    covering, nearest = question("ana parks the blue car", 1), question("which berth is free for guests", 2)
-    for order in ((covering, nearest), (nearest, covering)):
+    covers, nearest = question("ana parks the blue car", 1), question("which berth is free for guests", 2)
+    for order in ((covers, nearest), (nearest, covers)):
         seen = screen.Seen(told(), text.stems(said.split()), exempt=False)
-        for one in order:
-            seen = screen.nearer(seen, one, 0.6 if one is covering else 0.8, reading)
+        seen = screen.nearer(seen, order, [0.6 if one is covers else 0.8 for one in order])
         assert (seen.question, seen.run_words, seen.run_start, seen.near) == ("r1", 5, 0, "r2")
         assert (seen.values[U], seen.values[W]) == (1.0, 0.8)
 

@@ -11,7 +11,7 @@ from memsluice.gate import memsad
 from memsluice.gate.calibration.base import Judged, Settings
 from memsluice.gate.calibration.chosen import strategy
 from memsluice.gate.calibration.state import State
-from memsluice.gate.memsad import Mode
+from memsluice.gate.modes import Mode
 
 Q1, Q2 = (1.0, 0.0), (0.0, 1.0)
 HISTORY = np.array([Q1, Q2])

@@ -15,8 +15,8 @@ from memsluice.envelope.codec import (
     vector_to_text,
 )
 from memsluice.gate import memsad
-from memsluice.gate.memsad import Mode
 from memsluice.gate.memsad_state import MemsadState
+from memsluice.gate.modes import Mode
 from memsluice.gate.policy import MemsadPolicy
 from memsluice.gate.published.check import check, judge
 from memsluice.gate.rows import TenantRows, encode_changes

@@ -4,7 +4,7 @@ import numpy as np
 from tests.gate.test_memsad import judged
 
 from memsluice.gate import memsad
-from memsluice.gate.memsad import Mode
+from memsluice.gate.modes import Mode
 from memsluice.lab.triggered import triggered
 
 

@@ -10,7 +10,8 @@ from memsluice.gate.calibration.conformal import count_at_least
 from memsluice.gate.detector import screen
 from memsluice.gate.detector.classifier import Classifier
 from memsluice.gate.detector.lookback import Fate, Moved, look_back
-from memsluice.gate.detector.memory import Entry, G, Memory, Q, Question, tag
+from memsluice.gate.detector.memory import Entry, Memory, Question, tag
+from memsluice.gate.detector.parts import COLD_WRITES, G, Q
 from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.text import stems, words
 from memsluice.gate.duplicates import ENTRY
@@ -33,7 +34,7 @@ def on(draft: "Draft", policy: Policy) -> bool:
 
 def known(draft: "Draft") -> bool:
     """Whether enough landed to know the tenant by: until then the published patterns hold what they find."""
-    return draft.memory is not None and len(draft.memory.entries) >= screen.COLD_WRITES
+    return draft.memory is not None and len(draft.memory.entries) >= COLD_WRITES
 
 
 def check(draft: "Draft", write: Write, policy: Policy) -> None:

@@ -18,13 +18,14 @@ Vectors are L2-normalised (Assumption 5 iii), so a cosine is a dot product; noth
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.errors import StateError
+from memsluice.gate.compiled import compiled
+from memsluice.gate.modes import Mode
 
 ALPHA = 0.5
 """Weight of s_max in s_comb; Equation 7 uses one half."""
@@ -32,12 +33,47 @@ ALPHA = 0.5
 Floats = NDArray[np.floating[Any]]
 
 
-class Mode(StrEnum):
-    """Which score is compared with the threshold."""
+Exact = NDArray[np.float64]
 
-    MAX = "max"
-    MEAN = "mean"
-    COMBINED = "combined"
+
+def _exact(values: Floats) -> Exact:
+    return np.ascontiguousarray(values, np.float64)
+
+
+@compiled("Tuple((float64[::1], int64, float64))(float64[::1], float64[:,::1])", reassociate=True)
+def _against(candidate: Exact, history: Exact) -> tuple[Exact, int, float]:
+    """Return every cosine, where the greatest is, of equal ones the first, and their mean."""
+    cosines, nearest, every = np.empty(len(history)), 0, 0.0
+    for at in range(len(history)):
+        total = 0.0
+        for column in range(len(candidate)):
+            total += history[at, column] * candidate[column]
+        cosines[at] = total
+        every += total
+        if total > cosines[nearest]:
+            nearest = at
+    return cosines, nearest, every / len(history)
+
+
+@compiled("UniTuple(float64[::1], 2)(float64[:,:])", reassociate=True)
+def _extremes(cosines: Exact) -> tuple[Exact, Exact]:
+    """Return the greatest and the mean of each row."""
+    most, mean = np.empty(len(cosines)), np.empty(len(cosines))
+    for row in range(len(cosines)):
+        best, total = cosines[row, 0], 0.0
+        for at in range(cosines.shape[1]):
+            best, total = max(best, cosines[row, at]), total + cosines[row, at]
+        most[row], mean[row] = best, total / cosines.shape[1]
+    return most, mean
+
+
+@compiled("UniTuple(float64, 2)(float64[::1])", reassociate=True)
+def _moments(values: Exact) -> tuple[float, float]:
+    mu = values.sum() / len(values)
+    spread = 0.0
+    for value in values:
+        spread += (value - mu) ** 2
+    return mu, math.sqrt(spread / (len(values) - 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +104,8 @@ def score(candidate: Floats, history: Floats) -> Scores:
     """
     if not len(history):
         raise StateError("MEMSAD has no score against an empty history")
-    cosines = history @ candidate
-    nearest = int(cosines.argmax())
+    cosines, nearest, s_mean = _against(_exact(candidate), _exact(history))
     s_max = float(cosines[nearest])
-    s_mean = float(cosines.sum()) / len(cosines)
     return Scores(s_max, s_mean, ALPHA * s_max + (1 - ALPHA) * s_mean, nearest, cosines)
 
 
@@ -79,10 +113,9 @@ def combine(cosines: Floats, mode: Mode) -> NDArray[np.float64]:
     """Return the score of each row of an (n, m) matrix of cosines, m >= 1, as shape (n,)."""
     if not cosines.shape[1]:
         raise StateError("MEMSAD has no score against an empty history")
-    s_max: NDArray[np.float64] = cosines.max(axis=1).astype(np.float64)
+    s_max, s_mean = _extremes(cosines.astype(np.float64, copy=False))
     if mode is Mode.MAX:
         return s_max
-    s_mean: NDArray[np.float64] = cosines.mean(axis=1, dtype=np.float64)
     return s_mean if mode is Mode.MEAN else ALPHA * s_max + (1 - ALPHA) * s_mean
 
 
@@ -99,9 +132,7 @@ def moments(values: Floats) -> tuple[float, float]:
     """
     if len(values) < 2:
         raise StateError(f"MEMSAD calibrates on at least 2 reference scores, not {len(values)}")
-    mu = float(values.sum()) / len(values)
-    deviations = values - mu
-    return mu, math.sqrt(float(deviations @ deviations) / (len(values) - 1))
+    return _moments(_exact(values))
 
 
 def calibration_bound(sigma: float, size: int, *, kappa: float, delta: float) -> float:

@@ -27,6 +27,8 @@ from memsluice.envelope.codec import (
 )
 from memsluice.gate import memsad
 from memsluice.gate.calibration.state import EMPTY, State
+from memsluice.gate.compiled import compiled
+from memsluice.gate.modes import Mode
 from memsluice.gate.policy import MemsadPolicy
 from memsluice.gate.published.lexical import Lexical
 from memsluice.gate.rows import TenantRows, row_key
@@ -78,6 +80,17 @@ class _Window:
         buffer.matrix[end] = row
         buffer.used = end + 1
         return _Window(buffer, window.first + drop, end + 1)
+
+
+@compiled("int64(float64[::1])")
+def _latest(cosines: Matrix) -> int:
+    """Return where the greatest is, of those that are equal to six digits the last."""
+    found, best = 0, -1e9
+    for at in range(len(cosines)):
+        rounded = np.rint(cosines[at] * 1e6)
+        if rounded >= best:
+            found, best = at, rounded
+    return found
 
 
 @dataclass(frozen=True)
@@ -198,9 +211,7 @@ class MemsadState:
 
     def nearest(self, cosines: memsad.Floats) -> str:
         """Return the event id of the nearest question's recall, of equally near ones the latest; cosines shape (m,)."""
-        largest = round(float(cosines.max()), 6)
-        near = reversed(np.flatnonzero(cosines > largest - 1e-6).tolist())
-        return self.askers[next(at for at in near if round(float(cosines[at]), 6) == largest)]
+        return self.askers[_latest(np.ascontiguousarray(cosines, np.float64))]
 
     def calibrated(self, rows: TenantRows, scores: State) -> "MemsadState":
         """Return the state with other scores of a strategy than the paper's."""
@@ -217,10 +228,10 @@ class MemsadState:
         return replace(self, lexical=lexical)
 
     @cached_property
-    def _references(self) -> dict[memsad.Mode, Matrix]:
+    def _references(self) -> dict[Mode, Matrix]:
         return {}
 
-    def reference_scores(self, mode: memsad.Mode) -> Matrix:
+    def reference_scores(self, mode: Mode) -> Matrix:
         """Return {s(m; H) : m in M_ref} for the current history, shape (n,); computed once a state."""
         found = self._references.get(mode)
         if found is None:

@@ -15,7 +15,7 @@ from memsluice.errors import PolicyError
 from memsluice.events.limits import CONTENT_BYTES_DEFAULT, CONTENT_BYTES_MAX, TENANT_CHARS_MAX
 from memsluice.events.models import TENANT_PATTERN, Tier, is_tenant
 from memsluice.gate import strictyaml
-from memsluice.gate.memsad import Mode
+from memsluice.gate.modes import Mode
 from memsluice.printable import visible
 
 POLICY_BYTES_MAX = 1_000_000

@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from memsluice.envelope.codec import Vector
-from memsluice.gate.detector.memory import Entry, G, Memory, Question
+from memsluice.gate.detector.covering import longest_run
+from memsluice.gate.detector.memory import Entry, Memory, Question
+from memsluice.gate.detector.parts import G
 from memsluice.gate.detector.screen import Evidence, Seen, holds, nearer, weigh
 from memsluice.gate.detector.slots import CANDIDATES, LOOKED_AT_MAX, Near, fill
-from memsluice.gate.detector.text import Reading, longest_run
 from memsluice.gate.policy import DetectPolicy
 from memsluice.gate.rows import TenantRows
 
@@ -78,12 +79,10 @@ def look_back(
     flagged: list[Moved] = []
     near, fates = _near(memory, question, vector, fate)
     memory, left = _without_the_gone(memory, rows, fates)
-    said = Reading(question.stems)
     for place, cosine in near:
         at = place - sum(gone < place for gone in left)
         entry, values = memory.entries[at], memory.values[at]
-        text = Reading(entry.stems)
-        now = nearer(seen := Seen(values, entry.stems, exempt=False), question, cosine, text, said)
+        now = nearer(seen := Seen(values, entry.stems, exempt=False), [question], [cosine])
         if now is seen:
             continue
         evidence = weigh(now.values, memory, policy, without=at)
@@ -93,7 +92,7 @@ def look_back(
             continue
         if not _tells(evidence, weigh(values, memory, policy, without=at), policy):
             continue  # its values stay, as below
-        guarded, quoted = fates[place] is Fate.PROTECTED, _quotes(memory, entry, question, text)
+        guarded, quoted = fates[place] is Fate.PROTECTED, _quotes(memory, entry, question)
         if guarded or quoted or len(moved) >= allowed:
             flagged.append(Moved(entry, evidence, quoted, guarded))  # its values stay: else the like became usual
             continue
@@ -115,9 +114,7 @@ def _near(
             fates[at] = fate(entries[at].event_id)
         return fates.get(at) in (Fate.LIES, Fate.PROTECTED)
 
-    def others(at: int) -> str:
-        return "" if entries[at].principal == question.principal else entries[at].principal
-
+    others = memory.standing.others(question.principal)
     return fill(memory.entry_vectors, vector, others, fit=fit, limited_max=CANDIDATES // 2), fates
 
 
@@ -141,8 +138,8 @@ def _tells(now: Evidence, before: Evidence, policy: DetectPolicy) -> bool:
     return not holds(before, policy) or round(now.total - before.total, 4) >= enough
 
 
-def _quotes(memory: Memory, entry: Entry, question: Question, text: Reading) -> bool:
+def _quotes(memory: Memory, entry: Entry, question: Question) -> bool:
     """Whether one of the principals that ask little repeats so much of another's entry that it seems copied."""
-    if entry.principal == question.principal or memory.asks_much(question.principal):
+    if entry.principal == question.principal or memory.askers.much(question.principal):
         return False
-    return longest_run(question.first.tolist(), text.where)[0] >= QUOTE_WORDS
+    return longest_run(question.first, entry.stems)[0] >= QUOTE_WORDS

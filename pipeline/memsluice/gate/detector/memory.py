@@ -14,33 +14,27 @@ Immutable: each change returns the next memory and puts the rows it changes.
 """
 
 import base64
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memsluice.envelope.codec import Vector, vector_from_text, vector_to_text
 from memsluice.gate.calibration.state import EMPTY, State
+from memsluice.gate.detector.covering import STEMS_OF_QUESTION_MAX, Stems
 from memsluice.gate.detector.habit import Habit
-from memsluice.gate.detector.standing import QUARTER, Standing
+from memsluice.gate.detector.parts import COLUMNS, Values
+from memsluice.gate.detector.standing import Standing
 from memsluice.gate.detector.stored import KIND, Surplus, read
-from memsluice.gate.detector.text import Stems
 from memsluice.gate.detector.vectors import Vectors
 from memsluice.gate.rows import TenantRows
 
 SAME_COSINE = 0.97
-STEMS_OF_QUESTION_MAX = 64
 STEMS_OF_ENTRY_MAX = 256
 SESSIONS_MAX = 4
-COLUMNS = ("c", "q", "r", "w", "u", "g")
-"""Values of an entry: classifier log-odds, carries a question, repetition, nearness to a question, coverage, and G."""
-C, Q, R, W, U, G = range(len(COLUMNS))
 PARTS = 10_000
 """Values are kept as whole ten-thousandths."""
-Values = NDArray[np.float64]
 
 
 def tag(name: str) -> str:
@@ -93,8 +87,9 @@ class Memory:
     calibration: State = EMPTY
     """What a calibration keeps besides the values: held scores and the level, where the policy asks for them."""
     standing: Standing = field(default_factory=lambda: Standing.of([]))
-    shares: Counter[str] = field(default_factory=Counter)
-    """How many of the questions each principal asked, by its tag. Never changed in place."""
+    """Who wrote each entry."""
+    askers: Standing = field(default_factory=lambda: Standing.of([]))
+    """Who asked each question."""
     surplus: Surplus = field(default_factory=Surplus)
 
     @staticmethod
@@ -120,7 +115,7 @@ class Memory:
             memory,
             standing=Standing.of([entry.principal for entry in entries]),
             questions=questions,
-            shares=Counter(question.principal for question in questions),
+            askers=Standing.of([question.principal for question in questions]),
             question_vectors=question_vectors,
             entries=entries,
             entry_vectors=entry_vectors,
@@ -143,32 +138,18 @@ class Memory:
             new = replace(new, sessions=(*others, *new.sessions)[-SESSIONS_MAX:])
             memory = memory._forgotten(rows, twin)
         if len(memory.questions) >= memory.questions_max:
-            memory = memory._forgotten(rows, memory._least_missed())
+            memory = memory._forgotten(rows, memory.askers.oldest_of_most())
         number = self.questions[-1].number + 1 if self.questions else self.surplus.first[0]
         new = replace(new, number=number, stems=new.first)
         rows.put(KIND, f"q{number}", _question_row(new, vector))
-        vectors, shares = memory.question_vectors.appended(vector), _counted(memory.shares, new.principal, 1)
-        return replace(memory, questions=(*memory.questions, new), question_vectors=vectors, shares=shares)
+        vectors, askers = memory.question_vectors.appended(vector), memory.askers.landed(new.principal)
+        return replace(memory, questions=(*memory.questions, new), question_vectors=vectors, askers=askers)
 
     def _forgotten(self, rows: TenantRows, at: int) -> "Memory":
         rows.delete(KIND, f"q{self.questions[at].number}")
         kept = (*self.questions[:at], *self.questions[at + 1 :])
-        shares = _counted(self.shares, self.questions[at].principal, -1)
-        return replace(self, questions=kept, question_vectors=self.question_vectors.without(at), shares=shares)
-
-    def _least_missed(self) -> int:
-        """Return the position of the oldest question of the principal that has most of them."""
-        most = max(self.shares.values())
-        return next(at for at, question in enumerate(self.questions) if self.shares[question.principal] == most)
-
-    def asks_much(self, principal: str) -> bool:
-        """Whether a principal (its tag) asked more than a quarter of the kept questions."""
-        return self.shares[principal] > QUARTER * len(self.questions)
-
-    def asks_little(self, at: int) -> str:
-        """Return who asked the question at a position, "" for one of the tenant's main askers."""
-        principal = self.questions[at].principal
-        return "" if self.asks_much(principal) else principal
+        vectors = self.question_vectors.without(at)
+        return replace(self, questions=kept, question_vectors=vectors, askers=self.askers.gone(at))
 
     def _reduced(self, rows: TenantRows) -> "Memory":
         """Return the memory after some of the rows that were left over are deleted."""
@@ -191,19 +172,20 @@ class Memory:
 
     def landed(self, rows: TenantRows, new: Entry, vector: Vector, values: Values) -> "Memory":
         """Return the memory after one more entry landed as guidance; ``values`` as :data:`COLUMNS`."""
-        memory = self._reduced(rows)
-        if len(memory.entries) >= memory.entries_max:
-            memory = memory.gone(rows, 0)
+        memory, full = self._reduced(rows), len(self.entries) >= self.entries_max
+        if full:
+            rows.delete(KIND, f"e{self.entries[0].number}")
+            rows.delete(KIND, f"v{self.entries[0].number}")
         number = self.entries[-1].number + 1 if self.entries else self.surplus.first[1]
         new = replace(new, number=number, stems=new.stems[:STEMS_OF_ENTRY_MAX])
         rows.put(KIND, f"e{number}", _entry_row(new, vector))
         rows.put(KIND, f"v{number}", _values_row(values))
         return replace(
             memory,
-            entries=(*memory.entries, new),
-            entry_vectors=memory.entry_vectors.appended(vector),
-            values=np.concatenate((memory.values, values[None, :])),
-            standing=memory.standing.landed(new.principal),
+            entries=(*memory.entries[full:], new),
+            entry_vectors=memory.entry_vectors.appended(vector, drop=full),
+            values=np.concatenate((memory.values[full:], values[None, :])),
+            standing=memory.standing.landed(new.principal, drop=full),
         )
 
     def gone(self, rows: TenantRows, at: int) -> "Memory":
@@ -230,14 +212,6 @@ class Memory:
         changed = self.values.copy()
         changed[at] = values
         return replace(self, values=changed)
-
-
-def _counted(shares: Counter[str], name: str, by: int) -> Counter[str]:
-    counted = shares.copy()
-    counted[name] += by
-    if not counted[name]:
-        del counted[name]
-    return counted
 
 
 def _packed(stems: Stems) -> str:

@@ -1,25 +1,18 @@
 """Decides a write: what it says (wording), what it comes near (past questions), how rare both are for its tenant.
 
-``G = wording + question + coverage + nearness + repetition``, each zero where there is nothing to say:
-
-- wording: ``.2 (C + .5)+ + .65 (u_C - .8)+``, C the classifier's log-odds, u its rarity in the tenant;
-- question: ``1.8 (u_Q - .8)+`` where the text carries a question and the tenant's writes do not;
-- coverage: ``(run - .5)+``, the longest run of stems shared with a past question, as a share of that question;
-- nearness: ``.8 min((z - 2.5)+, 2.5)``, z the robust z-value of the cosine to the nearest past question that leaves
-  more than ten words of the text unsaid;
-- repetition: ``1.5 (r - .12)+ + .9 (u_r - .8)+`` where r > .12.
+What that is worth is :mod:`memsluice.gate.detector.parts`.
 
 A write is held where ``G >= threshold`` and the conformal p-value of G among the tenant's landed writes is below alpha:
-reviewers' releases enter those, so a tenant whose honest writes score high is held less. Weights and threshold were
-chosen on the nine streams that the figures of docs/detection.md are of, and on two more draws of them: those are
-figures of a development set. That page says what each is worth.
+reviewers' releases enter those, so a tenant whose honest writes score high is held less.
 
 Good lineage: where an agent's session itself asked the question that its write covers, question, coverage and nearness
 say nothing.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -29,45 +22,17 @@ from memsluice.envelope.codec import Vector
 from memsluice.events.models import Write
 from memsluice.gate.calibration.base import Settings
 from memsluice.gate.calibration.chosen import strategy
-from memsluice.gate.calibration.conformal import at_least, declared_tail
-from memsluice.gate.detector import calibration
+from memsluice.gate.calibration.conformal import declared_tail
 from memsluice.gate.detector.classifier import Classifier
-from memsluice.gate.detector.memory import (
-    COLUMNS,
-    STEMS_OF_QUESTION_MAX,
-    C,
-    G,
-    Memory,
-    Q,
-    Question,
-    R,
-    U,
-    Values,
-    W,
-    tag,
-)
+from memsluice.gate.detector.covering import Stems, held_against, longest_run
+from memsluice.gate.detector.memory import Memory, Question, tag
+from memsluice.gate.detector.parts import COLD_WRITES, COLUMNS, C, G, Q, R, U, Values, W, parts
 from memsluice.gate.detector.slots import fill
-from memsluice.gate.detector.standing import QUARTER, Owners, left, stays
-from memsluice.gate.detector.text import Reading, Stems, carries_question, longest_run, repetition, stems, words
+from memsluice.gate.detector.text import carries_question, repetition, stems, words
 from memsluice.gate.policy import SIGNALS, DetectPolicy
 from memsluice.gate.verdict import Decision, Finding, Usual
 
-QUESTION_STEMS_MIN = 4
 COVERED = 0.8
-UNSAID_MIN = 10
-PRIOR_WEIGHT = 100.0
-WORDING_PRIOR = (-2.2, 0.55)
-"""Centre and width of the logistic prior of C on honest texts."""
-QUESTION_PRIOR = 0.01
-REPETITION_PRIOR = 0.03
-REPETITION_MIN = 0.12
-NEAR_PRIOR = (0.55, 0.12)
-NEAR_PRIOR_WEIGHT = 100.0
-"""High: honest notes are there to answer questions, and a tenant that asked little has seen few that do."""
-NEAR_SPREAD_MIN = 0.08
-NEAR_MIN = 0.4
-COLD_WRITES = 30
-"""Landed writes below which a tenant's habit of carrying questions is not known."""
 HABITUAL = 0.5
 """Share of questions among the last screened writes from which on they are the tenant's habit: nobody is locked out."""
 SCORE_PRIOR = (0.01, 1.2, 0.3)
@@ -75,8 +40,6 @@ SCORE_PRIOR = (0.01, 1.2, 0.3)
 SCORE_PRIOR_WEIGHT = 30.0
 KNOWN_WRITES = 300
 """Landed writes from which on a tenant is calibrated."""
-RARE = 0.8
-"""-log10 of one in six: what is no rarer says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,43 +106,30 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
     values = np.zeros(len(COLUMNS))
     values[C] = model.judge(content)[0]
     values[R] = round(repetition(found), 4)
-    places = fill(memory.question_vectors, vector, memory.asks_little)
-    near = [(cosine, memory.questions[at]) for at, cosine in places]
-    text, here = Reading(of_write), tag(session)
-    if agent and any(_covers(question.stems, text) for _, question in near if here in question.sessions):
+    near = fill(memory.question_vectors, vector, memory.askers.small())
+    questions, here = [memory.questions[at] for at, _ in near], tag(session)
+    if agent and any(_covers(question.stems, of_write) for question in questions if here in question.sessions):
         return Seen(values, of_write, exempt=True)
     values[Q] = float(carries_question(content))
-    seen = Seen(values, of_write, exempt=False)
-    for cosine, question in near:
-        seen = nearer(seen, question, cosine, text)
-    return seen
+    return nearer(Seen(values, of_write, exempt=False), questions, [cosine for _, cosine in near])
 
 
-def nearer(seen: Seen, question: Question, cosine: float, text: Reading, said: Reading | None = None) -> Seen:
-    """Return what a text shows after it was held against one more question; ``said``: its stems, where they were read.
-
-    One that says all that the text says is a copy of it: it covers nothing.
-    """
-    said = said or Reading(question.stems)
-    covered, near, run, start = float(seen.values[U]), float(seen.values[W]), 0, 0
-    about = min(1.0, max(0.0, (cosine - 0.3) / 0.25))  # a run by chance, in a text about something else
-    asked = said.order[:STEMS_OF_QUESTION_MAX] if about > covered else []
-    runs = len(asked) >= QUESTION_STEMS_MIN
-    runs = runs and sum(map(text.known.__contains__, asked)) > covered * len(asked)
-    if runs or cosine > near:
-        unsaid = len(text.order) - sum(map(said.known.__contains__, text.order))
-        if runs and unsaid:
-            run, start = longest_run(asked, text.where)
-            covered = max(covered, round(min(run / len(asked), about), 4))
-        if cosine > near and unsaid > UNSAID_MIN:
-            near = round(cosine, 4)
-    covers, closer = covered > seen.values[U], near > seen.values[W]
-    if not (covers or closer):
+def nearer(seen: Seen, questions: Sequence[Question], cosines: Sequence[float]) -> Seen:
+    """Return what a text shows after it was held against more questions (:func:`.covering.held_against`)."""
+    if not questions:
+        return seen
+    flat = np.concatenate([question.stems for question in questions])
+    ends = np.array(list(accumulate(len(question.stems) for question in questions)))
+    rounded = [round(cosine, 4) for cosine in cosines]
+    covered, by, run, start, closest = held_against(
+        seen.stems, flat, ends, np.array(cosines), np.array(rounded), seen.values[U], seen.values[W]
+    )
+    if by < 0 and closest < 0:
         return seen
     values = seen.values.copy()
-    values[U], values[W] = covered, near
-    of = (question.event_id, run, start) if covers else (seen.question, seen.run_words, seen.run_start)
-    return Seen(values, seen.stems, seen.exempt, *of, near=question.event_id if closer else seen.near)
+    values[U], values[W] = covered, values[W] if closest < 0 else rounded[closest]
+    of = (seen.question, seen.run_words, seen.run_start) if by < 0 else (questions[by].event_id, run, start)
+    return Seen(values, seen.stems, seen.exempt, *of, near=seen.near if closest < 0 else questions[closest].event_id)
 
 
 def _reference(values: NDArray[Any], window: int, without: int | None) -> NDArray[Any]:
@@ -199,36 +149,17 @@ def weigh(
     """
     window = window or policy.window
     reference, owners = (_reference(some, window, without) for some in (memory.values, memory.standing.owners))
-    seen = len(reference)
-
-    def rarity(column: int, tail: float) -> float:
-        hits = at_least(reference[:, column], values[column])
-        out = int(QUARTER * seen)  # were all of those that are left out among the hits, would it be rare then?
-        if calibration.rarity(max(int(np.count_nonzero(hits)) - out, 0), seen - out, tail, PRIOR_WEIGHT) <= RARE:
-            return 0.0
-        return max(calibration.rarity(*left(hits, owners), tail, PRIOR_WEIGHT) - RARE, 0.0)
-
-    wording = 0.2 * max(values[C] + 0.5, 0.0)
-    wording += 0.65 * rarity(C, calibration.logistic_tail(float(values[C]), *WORDING_PRIOR))
     habitual = memory.habit.beyond(HABITUAL, memory.standing)
-    known = seen >= COLD_WRITES and not habitual
-    question = 1.8 * rarity(Q, QUESTION_PRIOR) if values[Q] and known else 0.0
-    nearness = _nearness(float(values[W]), reference[:, W], owners)
-    repeated = 0.0
-    if values[R] > REPETITION_MIN:
-        repeated = 1.5 * (values[R] - REPETITION_MIN) + 0.9 * rarity(R, REPETITION_PRIOR)
-    found = (wording, question, max(values[U] - 0.5, 0.0), nearness, repeated)
-    parts = [
-        round(float(part), 4) if name in policy.signals else 0.0 for name, part in zip(SIGNALS, found, strict=True)
-    ]
-    total = round(sum(parts), 4)
+    found = parts(values, reference, owners, habitual).tolist()
+    worth = [round(part, 4) if name in policy.signals else 0.0 for name, part in zip(SIGNALS, found, strict=True)]
+    total = round(sum(worth), 4)
     said = strategy(settings(policy)).judge(total, memory.calibration.over(reference[:, G]))
-    phase = "drifting" if habitual and seen >= COLD_WRITES else said.phase.value
+    phase = "drifting" if habitual and len(reference) >= COLD_WRITES else said.phase.value
     p = None if said.p is None else round(said.p, 6)
     limit = None if said.threshold is None else round(said.threshold, 4)
-    return Evidence(
-        parts[0], parts[1], parts[2], parts[3], parts[4], p, phase, said.flagged, said.level, limit, said.size
-    )
+    wording, question, coverage, nearness, repeated = worth
+    known = (p, phase, said.flagged, said.level, limit, said.size)
+    return Evidence(wording, question, coverage, nearness, repeated, *known)
 
 
 @lru_cache(256)  # one a policy
@@ -249,18 +180,6 @@ def settings(policy: DetectPolicy) -> Settings:
         prior_tail=partial(declared_tail, *SCORE_PRIOR),
         prior_weight=SCORE_PRIOR_WEIGHT,
     )
-
-
-def _nearness(value: float, near: Values, owners: Owners) -> float:
-    """Return what nearness is worth; ``near`` shape (n,), 0 where an entry came near to nothing."""
-    if value <= NEAR_MIN:
-        return 0.0
-    near, owners = near[near > 0], owners[near > 0]
-    if len(near):
-        middle = len(near) // 2
-        near = near[stays(near > np.partition(near, middle)[middle], owners)]
-    z = calibration.robust_z(value, near, *NEAR_PRIOR, weight=NEAR_PRIOR_WEIGHT, least=NEAR_SPREAD_MIN)
-    return 0.8 * min(max(z - 2.5, 0.0), 2.5)
 
 
 def holds(found: Evidence, policy: DetectPolicy) -> bool:
@@ -300,5 +219,5 @@ def check(
     return seen, found, Finding("detect.held" if held else "detect.scored", least if held else Decision.ACCEPT, detail)
 
 
-def _covers(question: Stems, text: Reading) -> bool:
-    return len(question) > 0 and longest_run(question.tolist(), text.where)[0] / len(question) >= COVERED
+def _covers(question: Stems, text: Stems) -> bool:
+    return len(question) > 0 and longest_run(question, text)[0] / len(question) >= COVERED

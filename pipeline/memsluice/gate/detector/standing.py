@@ -1,9 +1,5 @@
-"""What is usual for a tenant must be usual without a quarter of its writes, whoever wrote them.
-
-An attacker who may write can make anything usual by writing it often. So before a value counts as usual, the principals
-that show it most are left out, up to QUARTER of the reference: the ranks are then those of a tenant in which nobody did
-that, as long as the attackers among its writers have no larger share. The same holds against many small accounts. A
-principal with a larger share of the reference is never left out, nor is what a reviewer let in.
+"""Who wrote what landed, and who asked what is remembered: what is usual must be usual without a quarter of it
+(:mod:`memsluice.gate.detector.parts`).
 """
 
 from collections import Counter
@@ -13,35 +9,45 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-QUARTER = 0.25
-VOUCHED = 0
-"""Code of entries that are never left out: a reviewer's, an operator's, and those of whom the writer is unknown."""
-Owners = NDArray[np.int64]
+from memsluice.gate.detector.parts import QUARTER, VOUCHED, Owners
+from memsluice.gate.detector.vectors import with_last
+
+CODES_SPARE = 256
+"""Codes of principals of whom nothing is left that are kept until all are given anew."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """``owners``: who wrote each entry, shape (n,), by the codes that ``codes`` gives to principals' tags."""
+    """``owners``: whose each thing is, shape (n,), by the codes that ``codes`` gives to principals' tags."""
 
     owners: Owners
     codes: Mapping[str, int]
 
     @staticmethod
     def of(principals: list[str]) -> "Standing":
-        """Return the standing of entries by their principals' tags, oldest first; "" for what is vouched for."""
+        """Return the standing of things by their principals' tags, oldest first; "" for what is vouched for."""
         codes = {"": VOUCHED} | {tag: at for at, tag in enumerate(dict.fromkeys(filter(None, principals)), 1)}
         return Standing(np.array([codes[tag] for tag in principals], np.int64), codes)
 
-    def landed(self, principal: str) -> "Standing":
-        """Return this and one more entry, the youngest."""
-        codes = self.codes if principal in self.codes else {**self.codes, principal: len(self.codes)}
-        return Standing(np.concatenate((self.owners, (codes[principal],))), codes)
+    def landed(self, principal: str, *, drop: bool = False) -> "Standing":
+        """Return this and one more, the youngest; without the oldest where ``drop``."""
+        owners, codes = self.owners[drop:], self.codes
+        if principal not in codes:
+            if len(codes) > len(owners) + CODES_SPARE:
+                owners, codes = self._anew(owners)
+            codes = {**codes, principal: len(codes)}
+        return Standing(with_last(owners, codes[principal]), codes)
+
+    def _anew(self, owners: Owners) -> tuple[Owners, dict[str, int]]:
+        tags = {code: tag for tag, code in self.codes.items()}
+        anew = Standing.of([tags[code] for code in owners.tolist()])
+        return anew.owners, dict(anew.codes)
 
     def lasting(self, votes: Counter[str]) -> int:
         """Return how many of the votes, by principals' tags, are left without those who gave most for what landed of
         theirs, up to QUARTER of what landed. Who has nothing landed is left out, "" never is.
         """
-        landed = np.bincount(self.owners, minlength=len(self.codes))
+        landed = self.counts()
         of = {tag: int(landed[self.codes[tag]]) if tag in self.codes else 0 for tag in votes if tag}
         room, kept = QUARTER * len(self.owners), votes.total()
         some = [tag for tag in of if of[tag] <= room]
@@ -53,25 +59,28 @@ class Standing:
         return kept
 
     def gone(self, at: int) -> "Standing":
-        """Return this without an entry."""
+        """Return this without one."""
         return Standing(np.concatenate((self.owners[:at], self.owners[at + 1 :])), self.codes)
 
+    def counts(self) -> NDArray[np.int64]:
+        """Return how many each code has."""
+        return np.bincount(self.owners, minlength=len(self.codes))
 
-def left(hits: NDArray[np.bool_], owners: Owners) -> tuple[int, int]:
-    """Return (hits, entries) that are left of a reference of shape (n,) without those who show the value most."""
-    if not hits.any():
-        return 0, len(hits)
-    kept = stays(hits, owners)
-    return int(np.count_nonzero(hits & kept)), int(np.count_nonzero(kept))
+    def much(self, principal: str) -> bool:
+        """Whether a principal (its tag) has more than a quarter."""
+        code = self.codes.get(principal, -1)
+        return bool(np.count_nonzero(self.owners == code) > QUARTER * len(self.owners))
 
+    def small(self) -> Owners:
+        """Return whose each thing is, VOUCHED in place of principals that have more than a quarter."""
+        much = self.counts() > QUARTER * len(self.owners)
+        return np.where(much[self.owners], VOUCHED, self.owners)
 
-def stays(hits: NDArray[np.bool_], owners: Owners) -> NDArray[np.bool_]:
-    """Return which entries of a reference stay, shape (n,), without those who show the value most."""
-    entries = np.bincount(owners)
-    of = np.bincount(owners[hits], minlength=len(entries))
-    some = np.flatnonzero((of > 0) & (entries <= QUARTER * len(hits)))
-    some = some[some != VOUCHED]
-    order = some[np.lexsort((entries[some], -of[some] / entries[some]))]
-    out = np.zeros(len(entries), bool)
-    out[order[np.cumsum(entries[order]) <= QUARTER * len(hits)]] = True
-    return np.asarray(~out[owners])
+    def others(self, principal: str) -> Owners:
+        """Return whose each thing is, VOUCHED in place of a principal (its tag)."""
+        return np.where(self.owners == self.codes.get(principal, VOUCHED), VOUCHED, self.owners)
+
+    def oldest_of_most(self) -> int:
+        """Return where the oldest thing of the principal that has most is; of equal ones, of who has the oldest."""
+        counts = self.counts()
+        return int((counts[self.owners] == counts.max()).argmax())

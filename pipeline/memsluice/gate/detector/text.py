@@ -2,18 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memsluice.gate.detector.covering import Stems
 from memsluice.gate.unicode import normalise
-
-Stems = NDArray[np.uint32]
-"""32-bit hashes of a text's stems, in order."""
 
 WORDS_MAX = 400
 UNIT_WORDS_MAX = 60
@@ -110,57 +106,3 @@ def repetition(found: list[str]) -> float:
         if seen[pair] > 1 and (len(pair[0]) > 3 or len(pair[1]) > 3):
             inside |= {at, at + 1}
     return len(inside) / len(found)
-
-
-def places(of: Sequence[int]) -> dict[int, int]:
-    """Return where each stem occurs: bit ``n`` is set where it is the text's word ``n``."""
-    found: dict[int, int] = {}
-    for at, value in enumerate(of):
-        found[value] = found.get(value, 0) | 1 << at
-    return found
-
-
-class Reading:
-    """A text's stems as they are held against questions; each form is made once, when it is needed."""
-
-    __slots__ = ("_known", "_where", "order")
-
-    def __init__(self, stems: Stems) -> None:
-        self.order: list[int] = stems.tolist()
-        """The stems in order."""
-        self._known: frozenset[int] | None = None
-        self._where: dict[int, int] | None = None
-
-    @property
-    def known(self) -> frozenset[int]:
-        """The stems that occur."""
-        if self._known is None:  # a cached_property of Python 3.11 takes a lock each time
-            self._known = frozenset(self.order)
-        return self._known
-
-    @property
-    def where(self) -> dict[int, int]:
-        """Where each stem occurs."""
-        if self._where is None:
-            self._where = places(self.order)
-        return self._where
-
-
-def longest_run(question: Sequence[int], where: dict[int, int]) -> tuple[int, int]:
-    """Return (length, start) of the longest run of stems that a text shares with a question; (0, 0) for none.
-
-    ``where`` is :func:`places` of the text, ``start`` the run's first word there. A question of n stems costs at most
-    n (n + 1) / 2 steps, however often the text repeats them: all places of a stem are one number.
-    """
-    asked = [where.get(value, 0) for value in question]
-    best, start = 0, 0
-    for first in range(len(asked)):
-        if len(asked) - first <= best:
-            break
-        length, last, ends = 0, 0, asked[first]
-        while ends:
-            length, last = length + 1, ends
-            ends = ends << 1 & asked[first + length] if first + length < len(asked) else 0
-        if length > best:
-            best, start = length, (last & -last).bit_length() - length
-    return best, start

@@ -3,52 +3,156 @@
 Versions share one matrix. A version that appends writes behind everything that was ever written into it, and copies the
 matrix only where another version got there first or it is full, so an event costs one row, not a thousand. A matrix has
 room for as many again, within bounds: a worker knows hundreds of tenants, most of them small.
+
+Who is nearest is exact: of every vector an interval is computed that its cosine lies in, from a copy of eight bits a
+component where there are many, and whoever's interval reaches far enough is compared in full, in 64 bits.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.envelope.codec import DIMENSIONS, Vector
+from memsluice.gate.compiled import compiled
 
 SLACK_MIN, SLACK_MAX = 32, 256
 """Free rows of a new matrix: as many as are taken, within these."""
-DIGITS = 5
-"""Cosines are rounded to this before anything is compared: the last bits depend on how many rows a product has."""
-EXACT_MAX = 512
-"""Up to so many vectors each is compared; of more, those that their first HEAD dimensions put first."""
-HEAD = 96
-FINALISTS_MIN, FINALISTS_OF = 128, 32
-"""How many those are: at least so many, and one in so many of all."""
-TIES = 8
-"""So many more than asked for are rounded, since rounding can change who is nearest."""
-ROUNDED = 1e-4
-"""More than what products of 32 bits are rounded by."""
+STEPS = 1e5
+"""Cosines are rounded to five digits before anything is compared: the last bits are those of one machine."""
+WHOLE_MAX = 512
+"""Up to so many vectors no copy of eight bits is kept: it takes a quarter of the room again, and saves little."""
+CODES = 127
+ROUNDED = 1e-6
+"""More than what sums of 32 bits are off by."""
+_LOWEST = np.int64(-(2**62))
+Bounds = NDArray[np.float32]
+
+
+@compiled("float32[:,::1](float32[:,::1], float32[::1], int64[::1])", reassociate=True)
+def _bounds(matrix: Vector, vector: Vector, places: NDArray[np.int64]) -> Bounds:
+    """Return the least and the greatest that each cosine can be, shape (n, 2), from the vectors as they are."""
+    found = np.empty((len(places), 2), np.float32)
+    for at in range(len(places)):
+        row, total = matrix[places[at]], np.float32(0)
+        for column in range(len(vector)):
+            total += row[column] * vector[column]
+        found[at, 0], found[at, 1] = total - ROUNDED, total + ROUNDED
+    return found
+
+
+@compiled("float32[:,::1](int8[:,::1], float32[:,::1], float32[::1], int64[::1])", reassociate=True)
+def _bounds_of_codes(
+    codes: NDArray[np.int8], scales: NDArray[np.float32], vector: Vector, places: NDArray[np.int64]
+) -> Bounds:
+    """Return the same from eight bits a component: what those leave out moves a cosine by no more than its length."""
+    found = np.empty((len(places), 2), np.float32)
+    for at in range(len(places)):
+        row, total = codes[places[at]], np.float32(0)
+        for column in range(len(vector)):
+            total += np.float32(row[column]) * vector[column]
+        total *= scales[places[at], 0]
+        off = scales[places[at], 1] + ROUNDED
+        found[at, 0], found[at, 1] = total - off, total + off
+    return found
+
+
+@compiled("int64(float32[::1], float32[::1])", reassociate=True)
+def _steps(row: Vector, vector: Vector) -> int:
+    """Return a cosine in whole steps of its last digit."""
+    total = 0.0
+    for column in range(len(vector)):
+        total += np.float64(row[column]) * np.float64(vector[column])
+    return int(np.rint(total * STEPS))
+
+
+@compiled("void(int64[::1], int64, int64)")
+def _sink(heap: NDArray[np.int64], size: int, key: int) -> None:
+    """Put a key in the place of a heap's least one."""
+    at, below = 0, 1
+    while below < size:
+        if below + 1 < size and heap[below + 1] < heap[below]:
+            below += 1
+        if heap[below] >= key:
+            break
+        heap[at] = heap[below]
+        at, below = below, 2 * below + 1
+    heap[at] = key
+
+
+@compiled("Tuple((int64[::1], float64[::1]))(float32[:,::1], float32[::1], int64[::1], float32[:,::1], int64)")
+def _nearest(
+    matrix: Vector, vector: Vector, places: NDArray[np.int64], bounds: Bounds, count: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return positions and cosines of the ``count`` nearest, nearest first, of equally near ones the youngest first."""
+    every = len(places)
+    count = min(count, every)
+    lows, keys = np.full(count, _LOWEST), np.full(count, _LOWEST)
+    for at in range(every if count < every else 0):
+        low = int(np.floor(bounds[at, 0] * STEPS))
+        if low > lows[0]:
+            _sink(lows, count, low)
+    for at in range(every):
+        if bounds[at, 1] * STEPS >= lows[0] - 2:
+            key = _steps(matrix[places[at]], vector) * every + at  # sorts by both
+            if key > keys[0]:
+                _sink(keys, count, key)
+    positions, cosines = np.empty(count, np.int64), np.empty(count)
+    for size in range(count, 0, -1):
+        key = keys[0]
+        positions[size - 1], cosines[size - 1] = key % every, (key // every) / STEPS
+        _sink(keys, size - 1, keys[size - 1])
+    return positions, cosines
+
+
+@compiled("int64(float32[:,::1], float32[::1], int64[::1], float32[:,::1], int64)")
+def _twin(matrix: Vector, vector: Vector, places: NDArray[np.int64], bounds: Bounds, least: int) -> int:
+    """Return the position of the nearest one, of equally near ones the youngest; -1 where it has less than ``least``
+    steps.
+    """
+    best = -1
+    for at in range(len(places)):
+        if bounds[at, 1] * STEPS >= least - 2:
+            steps = _steps(matrix[places[at]], vector)
+            if steps >= least:
+                best, least = at, steps
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Positions and cosines, both shape (n,), nearest first."""
+
+    positions: NDArray[np.int64]
+    cosines: NDArray[np.float64]
 
 
 class _Buffer:
     def __init__(self, rows: int) -> None:
         self.matrix = np.zeros((rows, DIMENSIONS), np.float32)
         self.used = 0
-        self._heads = np.zeros((0, HEAD), np.float32)
-        self._tails = np.zeros(0, np.float32)
-        self._headed = 0
+        self._codes = np.zeros((0, DIMENSIONS), np.int8)
+        self._scales = np.zeros((0, 2), np.float32)
+        self._coded = 0
 
-    def heads(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the first HEAD dimensions of every row that was written, close together in memory, and the length of
-        what is left of each.
+    def codes(self) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        """Return eight bits of each component of every row that was written; and each row's step, and the length of
+        what the steps leave out.
         """
-        if not len(self._heads):
-            self._heads = np.zeros((len(self.matrix), HEAD), np.float32)
-            self._tails = np.zeros(len(self.matrix), np.float32)
-        if self._headed < self.used:
-            fresh = slice(self._headed, self.used)
-            self._heads[fresh] = self.matrix[fresh, :HEAD]
-            self._tails[fresh] = np.linalg.norm(self.matrix[fresh, HEAD:], axis=1)
-            self._headed = self.used
-        return self._heads, self._tails
+        if not len(self._codes):
+            self._codes = np.zeros(self.matrix.shape, np.int8)
+            self._scales = np.zeros((len(self.matrix), 2), np.float32)
+        if self._coded < self.used:
+            fresh = slice(self._coded, self.used)
+            rows = self.matrix[fresh].astype(np.float64)
+            step = np.abs(rows).max(axis=1, keepdims=True) / CODES
+            whole = np.rint(rows / np.maximum(step, 1e-12))
+            self._codes[fresh] = whole.astype(np.int8)
+            self._scales[fresh, 0] = step[:, 0]
+            self._scales[fresh, 1] = np.linalg.norm(rows - whole * step, axis=1)
+            self._coded = self.used
+        return self._codes, self._scales
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,74 +175,48 @@ class Vectors:
         found: Vector = self.buffer.matrix[self.places[at]]
         return found
 
-    def appended(self, vector: Vector) -> "Vectors":
-        """Return these and one more, the youngest."""
-        buffer, places, used = self.buffer, self.places, self.used
+    def appended(self, vector: Vector, *, drop: bool = False) -> "Vectors":
+        """Return these and one more, the youngest; without the oldest where ``drop``."""
+        buffer, places, used = self.buffer, self.places[drop:], self.used
         if buffer.used != used or used == len(buffer.matrix):
             fresh = _Buffer(len(places) + min(max(len(places), SLACK_MIN), SLACK_MAX))
             fresh.matrix[: len(places)] = buffer.matrix[places]
             buffer, places, used = fresh, np.arange(len(places)), len(places)
         buffer.matrix[used] = vector
         buffer.used = used + 1
-        return Vectors(buffer, np.concatenate((places, (used,))), used + 1)
+        return Vectors(buffer, with_last(places, used), used + 1)
 
     def without(self, at: int) -> "Vectors":
         """Return these without the one at a position."""
         return Vectors(self.buffer, np.concatenate((self.places[:at], self.places[at + 1 :])), self.used)
 
-    def nearest(self, vector: Vector, count: int) -> list[tuple[int, float]]:
-        """Return (position, cosine) of the ``count`` nearest, nearest first; of equally near ones the youngest first.
-
-        Beyond EXACT_MAX a vector that is near only in its later dimensions can be missed: a bound on the work, not on
-        what is kept.
-        """
-        matrix, at = self.buffer.matrix, np.arange(len(self.places))
-        if len(at) > EXACT_MAX:
-            heads = (self.buffer.heads()[0][: self.used] @ vector[:HEAD])[self.places]
-            some = max(FINALISTS_MIN, len(at) // FINALISTS_OF)
-            at = heads.argpartition(-some)[-some:]
-            at.sort()
-            found = matrix[self.places[at]] @ vector
-        else:
-            found = (matrix[: self.used] @ vector)[self.places]
-        if len(found) > count + TIES:
-            best = found.argpartition(-count - TIES)[-count - TIES :]
-            found, at = found[best], at[best]
-        exact = found.astype(np.float64).round(DIGITS)
-        order = np.lexsort((-at, -exact))[:count]
-        return list(zip(at[order].tolist(), exact[order].tolist(), strict=True))
+    def nearest(self, vector: Vector, count: int) -> Nearest:
+        """Return the ``count`` nearest, nearest first; of equally near ones the youngest first."""
+        if not len(self.places):
+            return Nearest(self.places, np.zeros(0))
+        return Nearest(*_nearest(self.buffer.matrix, vector, self.places, self._bounds(vector), count))
 
     def twin(self, vector: Vector, least: float) -> int | None:
         """Return the position of the nearest one, of equally near ones the youngest; None where its cosine is < least.
 
-        Exact: what two vectors have in common beyond their heads is no more than the product of the lengths of the
-        rest, so few are compared in full. Up to EXACT_MAX all are: it is no dearer, and spares the copy of the heads.
+        ``least`` has no more digits than a cosine.
         """
-        if len(self.places) <= EXACT_MAX:
-            return _youngest(self.cosines(vector), least)
-        heads, tails = self.buffer.heads()
-        rest = float(np.linalg.norm(vector[HEAD:]))
-        most = heads[: self.used] @ vector[:HEAD] + tails[: self.used] * rest
-        some = np.flatnonzero(most[self.places] >= least - ROUNDED)
-        at = _youngest((self.buffer.matrix[self.places[some]] @ vector).astype(np.float64).round(DIGITS), least)
-        return None if at is None else int(some[at])
+        found = _twin(self.buffer.matrix, vector, self.places, self._bounds(vector), _whole(least))
+        return None if found < 0 else found
 
-    def ranked(self, vector: Vector) -> list[tuple[int, float]]:
-        """Return (position, cosine) of every one, each compared in full, in the order of :meth:`nearest`."""
-        exact = self.cosines(vector)
-        order = np.lexsort((-np.arange(len(exact)), -exact))
-        return list(zip(order.tolist(), exact[order].tolist(), strict=True))
-
-    def cosines(self, vector: Vector) -> NDArray[np.float64]:
-        """Return the cosine of each with ``vector``, shape (n,), rounded."""
-        products: Any = (self.buffer.matrix[: self.used] @ vector)[self.places]
-        found: NDArray[np.float64] = np.asarray(products, np.float64).round(DIGITS)
-        return found
+    def _bounds(self, vector: Vector) -> Bounds:
+        if len(self.places) <= WHOLE_MAX:
+            return _bounds(self.buffer.matrix, vector, self.places)
+        return _bounds_of_codes(*self.buffer.codes(), vector, self.places)
 
 
-def _youngest(cosines: NDArray[np.float64], least: float) -> int | None:
-    """Return where the greatest is, of equal ones the last; None where it is less than ``least``, or there is none."""
-    if not len(cosines):
-        return None
-    at = len(cosines) - 1 - int(cosines[::-1].argmax())
-    return at if cosines[at] >= least else None
+def with_last(some: NDArray[np.int64], last: int) -> NDArray[np.int64]:
+    """Return numbers and one more behind them."""
+    more = np.empty(len(some) + 1, np.int64)
+    more[:-1], more[-1] = some, last
+    return more
+
+
+@lru_cache(8)
+def _whole(cosine: float) -> int:
+    return round(cosine * STEPS)

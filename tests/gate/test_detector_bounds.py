@@ -108,9 +108,9 @@ def test_a_question_that_was_just_asked_counts_by_its_kept_stems() -> None:
     asked = question(" ".join(words))
     assert len(asked.first) == STEMS_OF_QUESTION_MAX
     seen = screen.Seen(told(), asked.stems, exempt=False)
-    assert screen.nearer(seen, [asked], [0.9]) is seen
+    assert screen.nearer(seen, screen.Asked.of((asked,)), [0.9]) is seen
     longer = text.stems([*words, *(f"more{n}" for n in range(20))])
-    assert screen.nearer(screen.Seen(told(), longer, exempt=False), [asked], [0.9]).run_words == 64
+    assert screen.nearer(screen.Seen(told(), longer, exempt=False), screen.Asked.of((asked,)), [0.9]).run_words == 64
 
 
 def test_a_text_is_read_beyond_its_first_units() -> None:
@@ -183,7 +183,7 @@ def test_a_write_names_who_covers_it_and_who_comes_nearest() -> None:
     covers, nearest = question("ana parks the blue car", 1), question("which berth is free for guests", 2)
     for order in ((covers, nearest), (nearest, covers)):
         seen = screen.Seen(told(), text.stems(said.split()), exempt=False)
-        seen = screen.nearer(seen, order, [0.6 if one is covers else 0.8 for one in order])
+        seen = screen.nearer(seen, screen.Asked.of(order), [0.6 if one is covers else 0.8 for one in order])
         assert (seen.question, seen.run_words, seen.run_start, seen.near) == ("r1", 5, 0, "r2")
         assert (seen.values[U], seen.values[W]) == (1.0, 0.8)
 

@@ -23,7 +23,7 @@ from memsluice.envelope.codec import Vector
 from memsluice.gate.detector.covering import longest_run
 from memsluice.gate.detector.memory import Entry, Memory, Question
 from memsluice.gate.detector.parts import G
-from memsluice.gate.detector.screen import Evidence, Seen, holds, nearer, weigh
+from memsluice.gate.detector.screen import Asked, Evidence, Seen, holds, nearer, weigh
 from memsluice.gate.detector.slots import CANDIDATES, LOOKED_AT_MAX, Near, fill
 from memsluice.gate.policy import DetectPolicy
 from memsluice.gate.rows import TenantRows
@@ -79,10 +79,11 @@ def look_back(
     flagged: list[Moved] = []
     near, fates = _near(memory, question, vector, fate)
     memory, left = _without_the_gone(memory, rows, fates)
+    asked = Asked.of((question,))
     for place, cosine in near:
         at = place - sum(gone < place for gone in left)
         entry, values = memory.entries[at], memory.values[at]
-        now = nearer(seen := Seen(values, entry.stems, exempt=False), [question], [cosine])
+        now = nearer(seen := Seen(values, entry.stems, exempt=False), asked, [cosine])
         if now is seen:
             continue
         evidence = weigh(now.values, memory, policy, without=at)

@@ -132,24 +132,22 @@ class Memory:
     def asked(self, rows: TenantRows, new: Question, vector: Vector) -> "Memory":
         """Return the memory after one more question. One that nearly repeats it gives it its sessions, and goes."""
         memory = self._reduced(rows)
-        twin = self.question_vectors.twin(vector, SAME_COSINE)
-        if twin is not None:
-            others = tuple(name for name in memory.questions[twin].sessions if name not in new.sessions)
+        out = self.question_vectors.twin(vector, SAME_COSINE)
+        if out is not None:
+            others = tuple(name for name in self.questions[out].sessions if name not in new.sessions)
             new = replace(new, sessions=(*others, *new.sessions)[-SESSIONS_MAX:])
-            memory = memory._forgotten(rows, twin)
-        if len(memory.questions) >= memory.questions_max:
-            memory = memory._forgotten(rows, memory.askers.oldest_of_most())
+        elif len(self.questions) >= self.questions_max:
+            out = self.askers.oldest_of_most()
         number = self.questions[-1].number + 1 if self.questions else self.surplus.first[0]
         new = replace(new, number=number, stems=new.first)
+        kept, vectors, askers = list(self.questions), self.question_vectors, self.askers
+        if out is not None:
+            rows.delete(KIND, f"q{kept.pop(out).number}")
+            vectors, askers = vectors.without(out), askers.gone(out)
+        kept.append(new)
         rows.put(KIND, f"q{number}", _question_row(new, vector))
-        vectors, askers = memory.question_vectors.appended(vector), memory.askers.landed(new.principal)
-        return replace(memory, questions=(*memory.questions, new), question_vectors=vectors, askers=askers)
-
-    def _forgotten(self, rows: TenantRows, at: int) -> "Memory":
-        rows.delete(KIND, f"q{self.questions[at].number}")
-        kept = (*self.questions[:at], *self.questions[at + 1 :])
-        vectors = self.question_vectors.without(at)
-        return replace(self, questions=kept, question_vectors=vectors, askers=self.askers.gone(at))
+        vectors, askers = vectors.appended(vector), askers.landed(new.principal)
+        return replace(memory, questions=tuple(kept), question_vectors=vectors, askers=askers)
 
     def _reduced(self, rows: TenantRows) -> "Memory":
         """Return the memory after some of the rows that were left over are deleted."""

@@ -79,9 +79,8 @@ def stays(hits: Flags, owners: Owners) -> Flags:
 
     They go in the order of their shares of hits, of equal shares who wrote less first, and as long as there is room.
     """
-    size, codes = len(hits), 1
-    for at in range(size):
-        codes = max(codes, int(owners[at]) + 1)
+    size = len(hits)
+    codes = int(owners.max()) + 1 if size else VOUCHED + 1
     entries, shown = np.zeros(codes, np.int64), np.zeros(codes, np.int64)
     for at in range(size):
         entries[owners[at]] += 1
@@ -95,7 +94,7 @@ def stays(hits: Flags, owners: Owners) -> Flags:
                 continue
             ahead = shown[code] * entries[most] - shown[most] * entries[code]
             if most == VOUCHED or ahead > 0 or (ahead == 0 and entries[code] < entries[most]):
-                most = code
+                most = int(code)
         if most == VOUCHED or entries[most] > room:
             break
         out[most] = True

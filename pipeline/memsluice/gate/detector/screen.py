@@ -107,29 +107,44 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
     values[C] = model.judge(content)[0]
     values[R] = round(repetition(found), 4)
     near = fill(memory.question_vectors, vector, memory.askers.small())
-    questions, here = [memory.questions[at] for at, _ in near], tag(session)
+    questions, here = tuple(memory.questions[at] for at, _ in near), tag(session)
     if agent and any(_covers(question.stems, of_write) for question in questions if here in question.sessions):
         return Seen(values, of_write, exempt=True)
     values[Q] = float(carries_question(content))
-    return nearer(Seen(values, of_write, exempt=False), questions, [cosine for _, cosine in near])
+    seen = Seen(values, of_write, exempt=False)
+    return nearer(seen, Asked.of(questions), [cosine for _, cosine in near]) if near else seen
 
 
-def nearer(seen: Seen, questions: Sequence[Question], cosines: Sequence[float]) -> Seen:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Some past questions; ``stems`` are theirs, one question's behind the other's, and end at ``ends``."""
+
+    questions: tuple[Question, ...]
+    stems: Stems
+    ends: NDArray[np.int64]
+
+    @staticmethod
+    def of(questions: tuple[Question, ...]) -> "Asked":
+        """Return them; there must be one."""
+        stems = np.concatenate([question.stems for question in questions])
+        return Asked(questions, stems, np.array(list(accumulate(len(question.stems) for question in questions))))
+
+
+def nearer(seen: Seen, asked: Asked, cosines: Sequence[float]) -> Seen:
     """Return what a text shows after it was held against more questions (:func:`.covering.held_against`)."""
-    if not questions:
-        return seen
-    flat = np.concatenate([question.stems for question in questions])
-    ends = np.array(list(accumulate(len(question.stems) for question in questions)))
-    rounded = [round(cosine, 4) for cosine in cosines]
+    exact, rounded = np.array(cosines), np.array([round(cosine, 4) for cosine in cosines])
+    values = seen.values
     covered, by, run, start, closest = held_against(
-        seen.stems, flat, ends, np.array(cosines), np.array(rounded), seen.values[U], seen.values[W]
+        seen.stems, asked.stems, asked.ends, exact, rounded, values[U], values[W]
     )
     if by < 0 and closest < 0:
         return seen
-    values = seen.values.copy()
-    values[U], values[W] = covered, values[W] if closest < 0 else rounded[closest]
-    of = (seen.question, seen.run_words, seen.run_start) if by < 0 else (questions[by].event_id, run, start)
-    return Seen(values, seen.stems, seen.exempt, *of, near=seen.near if closest < 0 else questions[closest].event_id)
+    values, of, near = values.copy(), (seen.question, seen.run_words, seen.run_start), seen.near
+    if by >= 0:
+        values[U], of = covered, (asked.questions[by].event_id, run, start)
+    if closest >= 0:
+        values[W], near = rounded[closest], asked.questions[closest].event_id
+    return Seen(values, seen.stems, seen.exempt, *of, near=near)
 
 
 def _reference(values: NDArray[Any], window: int, without: int | None) -> NDArray[Any]:

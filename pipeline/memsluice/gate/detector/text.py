@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 from zlib import crc32
@@ -20,7 +21,7 @@ REPEATED_WORDS = range(6, 121)
 """Lengths, in words, of texts whose repetitions say something: longer ones repeat themselves anyway."""
 
 _WORD = re.compile(r"[^\W_]+")
-_BREAK = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
+_BREAK = re.compile(r"[.!?][\"')\]]*\s+|\n+")
 _SUFFIXES = ("ing", "ed", "es", "s")
 _AFTER_ADVERB = (
     r"is|are|was|were|did|does|do|has|have|had|can|could|will|would|should|may|might"
@@ -67,7 +68,7 @@ def units(text: str) -> list[str]:
     after so many units is joined and cut: at most REST_MAX pieces of UNIT_WORDS_MAX words.
     """
     found, rest = list[str](), list[str]()
-    for sentence in _BREAK.split(text):
+    for sentence in _sentences(text):
         if len(sentence.strip()) < 3:
             continue
         if len(found) < UNITS_MAX:
@@ -79,6 +80,14 @@ def units(text: str) -> list[str]:
     if len(found) > 1 and len(text.split()) <= UNIT_WORDS_MAX:
         found.insert(0, text)
     return found
+
+
+def _sentences(text: str) -> Iterator[str]:
+    first = 0
+    for found in _BREAK.finditer(text):
+        yield text[first : found.start() + (found[0][0] != "\n")]  # a full stop is its sentence's
+        first = found.end()
+    yield text[first:]
 
 
 def _cut(found: list[str]) -> list[str]:
@@ -98,9 +107,9 @@ def repetition(found: list[str]) -> float:
     if len(found) not in REPEATED_WORDS:
         return 0.0
     pairs = list(pairwise(found))
-    seen = Counter(pairs)
-    if len(seen) == len(pairs):
+    if len(set(pairs)) == len(pairs):
         return 0.0
+    seen = Counter(pairs)
     inside = set()
     for at, pair in enumerate(pairs):
         if seen[pair] > 1 and (len(pair[0]) > 3 or len(pair[1]) > 3):

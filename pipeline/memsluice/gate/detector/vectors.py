@@ -8,6 +8,7 @@ Who is nearest is exact: of every vector an interval is computed that its cosine
 component where there are many, and whoever's interval reaches far enough is compared in full, in 64 bits.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -56,6 +57,21 @@ def _bounds_of_codes(
         off = scales[places[at], 1] + ROUNDED
         found[at, 0], found[at, 1] = total - off, total + off
     return found
+
+
+@compiled("void(float32[:,::1], int8[:,::1], float32[:,::1])", reassociate=True)
+def _encode(matrix: Vector, codes: NDArray[np.int8], scales: NDArray[np.float32]) -> None:
+    """Put eight bits of each component, and each row's step and the length of what the steps leave out."""
+    for at in range(len(matrix)):
+        row, most, out = matrix[at], 0.0, 0.0
+        for column in range(len(row)):
+            most = max(most, abs(np.float64(row[column])))
+        step = max(most / CODES, 1e-12)
+        for column in range(len(row)):
+            whole = np.rint(row[column] / step)
+            codes[at, column] = np.int8(whole)
+            out += (row[column] - whole * step) ** 2
+        scales[at, 0], scales[at, 1] = step, math.sqrt(out)
 
 
 @compiled("int64(float32[::1], float32[::1])", reassociate=True)
@@ -145,12 +161,7 @@ class _Buffer:
             self._scales = np.zeros((len(self.matrix), 2), np.float32)
         if self._coded < self.used:
             fresh = slice(self._coded, self.used)
-            rows = self.matrix[fresh].astype(np.float64)
-            step = np.abs(rows).max(axis=1, keepdims=True) / CODES
-            whole = np.rint(rows / np.maximum(step, 1e-12))
-            self._codes[fresh] = whole.astype(np.int8)
-            self._scales[fresh, 0] = step[:, 0]
-            self._scales[fresh, 1] = np.linalg.norm(rows - whole * step, axis=1)
+            _encode(self.matrix[fresh], self._codes[fresh], self._scales[fresh])
             self._coded = self.used
         return self._codes, self._scales
 

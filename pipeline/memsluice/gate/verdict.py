@@ -1,4 +1,8 @@
-"""The verdict: one record that says everything about one decision (DESIGN, section 3)."""
+"""The verdict: one record that says everything about one decision (DESIGN, section 3).
+
+What has many fields here is neither frozen nor has it slots: every decision makes one of each, and setting fields past
+a lock takes three times as long, as does reading them back for the record from slots. Nobody changes one all the same.
+"""
 
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -35,7 +39,7 @@ class Finding:
     detail: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Score:
     """MEMSAD's part of a verdict, in the paper's terms (seed 000, Definition 6 and Theorem 11).
 
@@ -66,7 +70,7 @@ class Score:
     certified: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Usual:
     """What the default detector's calibration said of a write: the strategy, how well the tenant is known, the line.
 
@@ -93,7 +97,7 @@ class Withdrawal:
     content_digest: str
 
 
-@dataclass  # not frozen: setting so many fields past a lock costs twice as much, on every decision
+@dataclass
 class Verdict:
     """One decision. ``sealed_offset`` is the version. ``chain_seq`` and ``chain_previous`` tie it to the tenant's
     previous verdict; *screen* sets them, since the chain is over the records as they are sent.

@@ -177,7 +177,7 @@ def _finish(
         offset=position.offset,
         sealed_offset=context.sealed_offset,
         kid=identity.kid,
-        role=identity.role.value,
+        role=str(identity.role),
         credential_tier=identity.tier,
         channel=identity.channel,
         tier=tier,
@@ -229,8 +229,9 @@ def _foreign(write: Write, draft: Draft) -> bool:
 
     Shadow mode lands nothing of the kind either.
     """
-    mismatch = any(finding.code == sessions.MISMATCH for finding in draft.findings)
-    return mismatch and write.visibility is Visibility.SESSION
+    if write.visibility is not Visibility.SESSION:
+        return False
+    return any(finding.code == sessions.MISMATCH for finding in draft.findings)
 
 
 def _place(

@@ -64,7 +64,7 @@ def keep_lineage(
         "tier": int(tau.tier),
         "taint": tau.taint or not tau.tier.trusted,
         "landed": where.object_id is not None,
-        "decision": decision.value,
+        "decision": str(decision),
         "object": where.object_id,
         "zone": where.zone,
         "version": version,

@@ -169,7 +169,7 @@ class Verdict:
     usual: Usual | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the verdict as JSON values, as the audit topic carries it: what orjson makes of it, fields in order."""
+        """Return the verdict as JSON values, as the audit topic carries it."""
         record = dict(vars(self))
         record |= orjson.loads(orjson.dumps({name: record[name] for name in _MADE_UP}))
         return record

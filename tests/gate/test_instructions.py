@@ -115,8 +115,14 @@ def test_ranges_lie_in_the_normalised_text(text: str) -> None:
 
 def test_no_pattern_can_backtrack() -> None:
     """Linear time by construction: no expression nests a repetition, or repeats anything without a bound."""
-    for name, pattern in INSTRUCTION_PATTERNS.items():
+    for name, (_, pattern) in INSTRUCTION_PATTERNS.items():
         assert not re.search(r"[*+{]|\)\s*\?.*\)\s*[*+?]", pattern.pattern), name
+
+
+def test_what_a_pattern_begins_with_is_in_all_that_it_matches() -> None:
+    """A text without a pattern's beginning is not searched for it, and nothing that it would find is missed so."""
+    for begins, pattern in INSTRUCTION_PATTERNS.values():
+        assert pattern.pattern.replace("\\", "").startswith(begins)
 
 
 @pytest.mark.timeout(60)  # a hang guard: these take milliseconds

@@ -85,6 +85,15 @@ def test_correct_spelling_is_not_reported(text: str) -> None:
     assert controls(text) == ()
 
 
+def test_every_ascii_control_is_seen_and_white_space_is_none() -> None:
+    """The short way of plain text lets none of them through, and takes no line break or tab for one."""
+    for point in range(128):
+        text, white = f"a{chr(point)}b", chr(point).isspace()
+        unseen = not white and (point < 32 or point == 127)
+        assert controls(text) == ((("control", 1),) if unseen else ())
+        assert normalise(text) == ("a b" if white else "ab" if unseen else text.lower())
+
+
 def test_tag_characters_spell_hidden_text() -> None:
     """Text written in tag characters is recovered, so that patterns can be matched on it."""
     assert hidden("seen" + "".join(chr(0xE0000 + ord(c)) for c in "not seen") + "\U000e007f") == "not seen"

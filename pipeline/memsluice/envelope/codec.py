@@ -7,7 +7,9 @@ key is one switch (DESIGN, section 2). Digests are HMACs under a tenant key: a b
 import base64
 import re
 import unicodedata
+from binascii import a2b_base64
 from hashlib import blake2b
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from memsluice.errors import MalformedEvent, StateError
 
 DIMENSIONS = 384
 VECTOR_DTYPE = "float16"
+_WIRE = np.dtype("<f2")
 Vector = NDArray[np.float32]
 COARSE_STEPS = 2_047
 """Steps of a coarse component on either side of zero: 12 bits."""
@@ -42,11 +45,12 @@ def vector_from_bytes(data: bytes) -> Vector:
     """Return the unit vector, shape (384,), float32, of 768 bytes. Raises MalformedEvent."""
     if len(data) != 2 * DIMENSIONS:
         raise MalformedEvent(f"{len(data)} bytes, {2 * DIMENSIONS} expected", field="vector")
-    vector = np.frombuffer(data, dtype="<f2").astype(np.float64)  # 64 bit: the same vector on every machine
-    norm = float(np.sqrt(vector @ vector))
-    if not np.isfinite(norm) or norm < 0.5:
+    vector = np.frombuffer(data, _WIRE).astype(np.float64)  # 64 bit: the same vector on every machine
+    norm = sqrt(vector.dot(vector))
+    if not 0.5 <= norm < inf:  # NaN is not either
         raise MalformedEvent("is no unit vector", field="vector")
-    return (vector / norm).astype(np.float32)
+    vector /= norm
+    return vector.astype(np.float32)
 
 
 def vector_to_text(vector: Vector) -> str:
@@ -57,7 +61,7 @@ def vector_to_text(vector: Vector) -> str:
 def vector_from_text(text: str) -> Vector:
     """Return the vector of :func:`vector_to_text`. Raises MalformedEvent."""
     try:
-        return vector_from_bytes(base64.b64decode(text, validate=True))
+        return vector_from_bytes(a2b_base64(text, strict_mode=True))
     except ValueError:
         raise MalformedEvent("is no base64 text", field="vector") from None
 

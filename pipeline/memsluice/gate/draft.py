@@ -48,7 +48,9 @@ class Draft:
 
     def decision(self) -> Decision:
         """Return the strongest that was asked for."""
-        return max((f.decision for f in self.findings), key=SEVERITY.index, default=Decision.ACCEPT)
+        if not self.findings:  # as of most writes, and it is asked several times of each
+            return Decision.ACCEPT
+        return max([finding.decision for finding in self.findings], key=SEVERITY.index)
 
     def add(self, *findings: Finding | None) -> None:
         """Take findings; None is none."""
@@ -56,8 +58,9 @@ class Draft:
 
     def lands(self, policy: Policy) -> bool:
         """Whether a write with these findings lands. Shadow mode, too, overwrites no protected key."""
-        firm = any(finding.code in FIRM for finding in self.findings)
-        return self.decision() in (Decision.ACCEPT, Decision.CONTAIN) or (policy.mode == "shadow" and not firm)
+        if self.decision() in (Decision.ACCEPT, Decision.CONTAIN):
+            return True
+        return policy.mode == "shadow" and not any(finding.code in FIRM for finding in self.findings)
 
     def landing(self) -> Decision:
         """Return the decision that says where it lands, if it does: shadow mode, too, brings no outside content in."""

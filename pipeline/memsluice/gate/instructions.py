@@ -31,13 +31,14 @@ INSTRUCTION_MARKERS = {
 """Pattern 3's write filter: any of these anywhere in the text."""
 
 INSTRUCTION_PATTERNS = {
-    "pattern_ignore_instructions": re.compile(r"ignore (all |previous )?(instructions|prompts)"),
-    "pattern_you_are": re.compile(r"you are (now|actually) a "),
-    "pattern_system": re.compile(r"system:\s"),
-    "pattern_chat_token": re.compile(r"<\|?(system|im_start|assistant)\|?>"),
-    "pattern_your_new": re.compile(r"your new (task|role|instructions?)"),
+    "pattern_ignore_instructions": ("ignore ", re.compile(r"ignore (all |previous )?(instructions|prompts)")),
+    "pattern_you_are": ("you are ", re.compile(r"you are (now|actually) a ")),
+    "pattern_system": ("system:", re.compile(r"system:\s")),
+    "pattern_chat_token": ("<", re.compile(r"<\|?(system|im_start|assistant)\|?>")),
+    "pattern_your_new": ("your new ", re.compile(r"your new (task|role|instructions?)")),
 }
-"""Pattern 6's risk score: one point for each that occurs. The text is casefolded, so the published ``(?i)`` is gone."""
+"""Pattern 6's risk score: one point for each that occurs. The text is casefolded, so the published ``(?i)`` is gone.
+Each goes with what it begins with: a text without that, as nearly all are, is not searched for the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def _find(text: str, *, seen: bool) -> list[Match]:
     for name, marker in INSTRUCTION_MARKERS.items():
         if (at := text.find(marker)) >= 0:
             found.append(Match(name, at, at + len(marker), not seen))
-    for name, pattern in INSTRUCTION_PATTERNS.items():
-        if match := pattern.search(text):
+    for name, (begins, pattern) in INSTRUCTION_PATTERNS.items():
+        if begins in text and (match := pattern.search(text)):
             found.append(Match(name, match.start(), match.end(), not seen))
     return found

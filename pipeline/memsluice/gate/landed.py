@@ -76,7 +76,7 @@ def destination(admission: Admission, zone: Zone, visibility: Visibility, expire
         key=admission.key,
         event_id=admission.event_id,
     )
-    return Place(str(target), zone, visibility, expires_ms)
+    return Place(target, zone, visibility, expires_ms)
 
 
 def immutable(rows: TenantRows, admission: Admission, *scopes: Visibility) -> Finding | None:

@@ -42,7 +42,7 @@ def place(write: Write, tau: monitor.Label, decision: Decision, policy: Policy, 
         key=write.key,
         event_id=write.id,
     )
-    return Place(str(target), zone, visibility, ttl.expires_ms(tau.tier, policy, now_ms))
+    return Place(target, zone, visibility, ttl.expires_ms(tau.tier, policy, now_ms))
 
 
 def keep_lineage(
@@ -64,7 +64,7 @@ def keep_lineage(
         "tier": int(tau.tier),
         "taint": tau.taint or not tau.tier.trusted,
         "landed": where.object_id is not None,
-        "decision": decision.value,
+        "decision": str(decision),
         "object": where.object_id,
         "zone": where.zone,
         "version": version,

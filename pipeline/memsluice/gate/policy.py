@@ -30,6 +30,9 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+_FIELD_OF = {tier: tier.name.lower() for tier in Tier}
+
+
 class PerTier(_Part):
     """One optional number a trust tier (seed 002); null is "no limit"."""
 
@@ -41,7 +44,7 @@ class PerTier(_Part):
 
     def of(self, tier: Tier) -> int | None:
         """Return the number of a tier."""
-        value: int | None = getattr(self, tier.name.lower())
+        value: int | None = getattr(self, _FIELD_OF[tier])
         return value
 
 

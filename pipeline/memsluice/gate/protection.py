@@ -37,15 +37,15 @@ def decide(rows: TenantRows, command: Command) -> Ruling:
         tenant=rows.tenant, zone=Zone.GUIDANCE, visibility=scope, owner=owner, namespace=namespace, key=command.target,
         event_id="",
     )  # fmt: skip
-    if rows.get(PROTECTED, str(name)) is not None:
+    if rows.get(PROTECTED, name) is not None:
         return refused(Finding("commands.already_protected", Decision.REJECT))
-    there = placing.holder(rows, str(name))
+    there = placing.holder(rows, name)
     if command.digest is not None and command.digest != _content(rows, there):
         return refused(Finding("protection.other_content", Decision.REJECT))
     rows.put(PROTECTED, row_id, {"by": command.id})
-    rows.put(PROTECTED, str(name), {"by": command.id, "key": row_id})
+    rows.put(PROTECTED, name, {"by": command.id, "key": row_id})
     told = {
-        "visibility": scope.value, "owner": owner, "namespace": namespace, "object": str(name),
+        "visibility": scope.value, "owner": owner, "namespace": namespace, "object": name,
         "entry": None if there is None else there["event"],
     }  # fmt: skip
     return Ruling((Finding("protection.protected", Decision.ACCEPT, told),), Decision.RECORD)

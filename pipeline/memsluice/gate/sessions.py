@@ -57,10 +57,18 @@ def load(rows: TenantRows, session: str) -> Session | None:
     row = rows.get(KIND, session)
     if row is None:
         return None
-    causes = tuple(row["causes"])
-    narrow = row.get("narrow") or {"turn": causes, "turn_worst": row["worst"], "hard": row["taint"]}
-    known = Session(row["agent"], row["principal"], row["opened"], row["taint"], row["worst"], causes, row["x"])
-    return replace(known, **{**narrow, "turn": tuple(narrow["turn"])})
+    causes, taint, worst = tuple(row["causes"]), row["taint"], row["worst"]
+    narrow = row.get("narrow") or {"turn": causes, "turn_worst": worst, "hard": taint}
+    return Session(
+        row["agent"],
+        row["principal"],
+        row["opened"],
+        taint,
+        worst,
+        causes,
+        row["x"],
+        **{**narrow, "turn": tuple(narrow["turn"])},
+    )
 
 
 def _save(rows: TenantRows, name: str, session: Session, policy: Policy, now_ms: int) -> None:
@@ -106,7 +114,7 @@ def enter(rows: TenantRows, sealed: Sealed, policy: Policy, now_ms: int) -> tupl
         known_as = replace(known, agent=payload.agent, principal=payload.principal, opened=True)
         _save(rows, payload.session, known_as, policy, now_ms)
         return known_as, None
-    if known is not None and (known.agent, known.principal) != (payload.agent, payload.principal):
+    if known is not None and (known.agent != payload.agent or known.principal != payload.principal):
         field = "agent" if known.agent != payload.agent else "principal"
         return known, Finding(MISMATCH, Decision.QUARANTINE, {"field": field})
     session = known or Session(payload.agent, payload.principal, opened=opening)

@@ -58,7 +58,7 @@ def normalise(text: str) -> str:
     script stays what it is.
     """
     if text.isascii():
-        return " ".join(_REMOVED.sub("", text).lower().split())
+        return " ".join((text if text.isprintable() else _REMOVED.sub("", text)).lower().split())
     seen = _stream_safe(_REMOVED.sub("", text))
     folded = unicodedata.normalize("NFKC", seen).casefold()
     # Folding can undo composition and the reverse (UAX #31, NFKC_Casefold); once more settles both.
@@ -81,6 +81,8 @@ def controls(text: str) -> tuple[tuple[str, int], ...]:
     what correct spelling needs: joiners inside emoji and inside scripts that use them, and the emoji style selectors
     after a symbol.
     """
+    if text.isascii() and text.isprintable():  # most texts, and soon said
+        return ()
     found = (match.start() for match in _FINDER.finditer(text))
     return tuple((_name(text[at]), at) for at in found if not _spelling(text, at))
 

@@ -219,14 +219,12 @@ def newest(items: Iterable[tuple[int, StoredObject]]) -> list[int]:
 def expected_id(admission: Admission) -> str:
     """Return the object id that what was admitted must have: nobody overwrites another's entry (DESIGN, section 2)."""
     owner = scope_owner(admission.visibility, admission.principal, admission.session)
-    return str(
-        object_id(
-            tenant=admission.tenant,
-            zone=admission.zone,
-            visibility=admission.visibility,
-            owner=owner,
-            namespace=admission.namespace,
-            key=admission.key,
-            event_id=admission.event_id,
-        )
+    return object_id(
+        tenant=admission.tenant,
+        zone=admission.zone,
+        visibility=admission.visibility,
+        owner=owner,
+        namespace=admission.namespace,
+        key=admission.key,
+        event_id=admission.event_id,
     )

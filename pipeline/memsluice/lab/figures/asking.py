@@ -118,9 +118,9 @@ def _plant(bed: Bed, questions: Sequence[Question], encoder: Encoder) -> set[str
             event_id=f"planted.{number}",
         )
         false = replace(
-            hits[0].object, object_id=str(new_id), event_id=f"planted.{number}", content=question.text, vector=vector
+            hits[0].object, object_id=new_id, event_id=f"planted.{number}", content=question.text, vector=vector
         )
         if store.upsert([false])[0].outcome is Outcome.LANDED:
-            planted.add(str(new_id))
+            planted.add(new_id)
     store.close()
     return planted

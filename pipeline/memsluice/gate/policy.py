@@ -29,6 +29,14 @@ SIGNALS: tuple[Signal, ...] = get_args(Signal)
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, name) for name in type(self).model_fields))
+
+    def __hash__(self) -> int:
+        """Taken once: what follows from a policy alone is kept by it, and asked for with every decision."""
+        return self._hash
+
 
 _FIELD_OF = {tier: tier.name.lower() for tier in Tier}
 

@@ -83,3 +83,23 @@ def held_against(
             if share > covered:
                 covered, by, run, start = share, at, length, where
     return covered, by, run, start, closest
+
+
+@compiled("boolean[::1](uint32[::1], int64[::1], uint32[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
+def tells(
+    texts: Stems,
+    ends: NDArray[np.int64],
+    question: Stems,
+    cosines: NDArray[np.float64],
+    rounded: NDArray[np.float64],
+    covered: NDArray[np.float64],
+    near: NDArray[np.float64],
+) -> NDArray[np.bool_]:
+    """Return of which texts, that lie behind each other and end at ``ends``, one question tells anything new."""
+    found, first, end = np.empty(len(ends), np.bool_), 0, np.array([len(question)])
+    for at in range(len(ends)):
+        text, first = texts[first : ends[at]], ends[at]
+        one = slice(at, at + 1)
+        _, by, _, _, closest = held_against(text, question, end, cosines[one], rounded[one], covered[at], near[at])
+        found[at] = by >= 0 or closest >= 0
+    return found

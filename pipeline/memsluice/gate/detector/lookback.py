@@ -18,11 +18,14 @@ only where the asker is one of the tenant's main ones (more than a quarter of th
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from itertools import accumulate, compress
+
+import numpy as np
 
 from memsluice.envelope.codec import Vector
-from memsluice.gate.detector.covering import longest_run
+from memsluice.gate.detector.covering import longest_run, tells
 from memsluice.gate.detector.memory import Entry, Memory, Question
-from memsluice.gate.detector.parts import G
+from memsluice.gate.detector.parts import G, U, W
 from memsluice.gate.detector.screen import Asked, Evidence, Seen, holds, nearer, weigh
 from memsluice.gate.detector.slots import CANDIDATES, LOOKED_AT_MAX, Near, fill
 from memsluice.gate.policy import DetectPolicy
@@ -78,14 +81,12 @@ def look_back(
     moved: list[Moved] = []
     flagged: list[Moved] = []
     near, fates = _near(memory, question, vector, fate)
+    told = _told(memory, question, near)
     memory, left = _without_the_gone(memory, rows, fates)
-    asked = Asked.of((question,))
-    for place, cosine in near:
+    for place, cosine in told:
         at = place - sum(gone < place for gone in left)
         entry, values = memory.entries[at], memory.values[at]
-        now = nearer(seen := Seen(values, entry.stems, exempt=False), asked, [cosine])
-        if now is seen:
-            continue
+        now = nearer(Seen(values, entry.stems, exempt=False), Asked.of((question,)), [cosine])
         evidence = weigh(now.values, memory, policy, without=at)
         now.values[G] = evidence.total
         if not holds(evidence, policy):
@@ -117,6 +118,19 @@ def _near(
 
     others = memory.standing.others(question.principal)
     return fill(memory.entry_vectors, vector, others, fit=fit, limited_max=CANDIDATES // 2), fates
+
+
+def _told(memory: Memory, question: Question, near: Near) -> Near:
+    """Return those of the candidates that the question tells anything new of: of most it tells nothing."""
+    if not near:
+        return near
+    places, cosines = zip(*near, strict=True)
+    texts = [memory.entries[at].stems for at in places]
+    ends = np.array(list(accumulate(map(len, texts))))
+    exact, rounded = np.array(cosines), np.array([round(cosine, 4) for cosine in cosines])
+    values = memory.values[list(places)].T.copy()
+    some = tells(np.concatenate(texts), ends, question.stems, exact, rounded, values[U], values[W])
+    return list(compress(near, some.tolist()))
 
 
 def _without_the_gone(memory: Memory, rows: TenantRows, fates: dict[int, Fate]) -> tuple[Memory, list[int]]:

@@ -106,7 +106,7 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
     values = np.zeros(len(COLUMNS))
     values[C] = model.judge(content)[0]
     values[R] = round(repetition(found), 4)
-    near = fill(memory.question_vectors, vector, memory.askers.small())
+    near = fill(memory.question_vectors, vector, memory.askers.small)
     questions, here = tuple(memory.questions[at] for at, _ in near), tag(session)
     if agent and any(_covers(question.stems, of_write) for question in questions if here in question.sessions):
         return Seen(values, of_write, exempt=True)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.envelope.codec import Vector
-from memsluice.gate.compiled import compiled
 from memsluice.gate.detector.parts import VOUCHED, Owners
 from memsluice.gate.detector.vectors import Nearest, Vectors
 
@@ -17,7 +16,7 @@ CANDIDATES = 12
 EACH_MAX = CANDIDATES // 4
 """Places that one of the limited principals takes."""
 LOOKED_AT_MAX = 4 * CANDIDATES
-"""So many of the nearest are ranked at first; all of them where that leaves places free."""
+"""So many of the nearest are ranked at first; all who could have a place where that leaves places free."""
 Near = list[tuple[int, float]]
 """(position, cosine), nearest first."""
 
@@ -38,44 +37,33 @@ def fill(
     near = vectors.nearest(vector, LOOKED_AT_MAX)
     taken = _taken(near, limited, fit, limited_max)
     if len(taken) < CANDIDATES and len(near.positions) < len(vectors):
-        taken = _taken(vectors.nearest(vector, len(vectors)), limited, fit, limited_max)
+        some = _left(taken, limited, limited_max)
+        near = vectors.among(some).nearest(vector, len(some))
+        taken = _taken(Nearest(some[near.positions], near.cosines), limited, fit, limited_max)
     return taken
+
+
+def _left(taken: Near, limited: Owners, limited_max: int) -> NDArray[np.int64]:
+    """Return who could have a place: where the limited ones' are all taken, those who took them, and who is not."""
+    has, free = [at for at, _ in taken], limited == VOUCHED
+    if np.count_nonzero(limited[has] != VOUCHED) < limited_max:
+        return np.arange(len(limited))
+    free[has] = True
+    return np.flatnonzero(free)
 
 
 def _taken(near: Nearest, limited: Owners, fit: Callable[[int], bool], limited_max: int) -> Near:
     taken: Near = []
-    held = np.zeros(CANDIDATES, np.int64)
-    rank, of_limited = _next(near.positions, limited, 0, held, 0, limited_max), 0
-    while rank >= 0 and len(taken) < CANDIDATES:
-        at = int(near.positions[rank])
+    of, of_limited = dict[int, int](), 0
+    codes = limited[near.positions].tolist()
+    for at, cosine, code in zip(near.positions.tolist(), near.cosines.tolist(), codes, strict=True):
+        if code != VOUCHED and (of_limited >= limited_max or of.get(code, 0) >= EACH_MAX):
+            continue
         if fit(at):
-            taken.append((at, float(near.cosines[rank])))
-            if limited[at] != VOUCHED:
-                held[of_limited] = limited[at]
+            taken.append((at, cosine))
+            if len(taken) == CANDIDATES:
+                break
+            if code != VOUCHED:
+                of[code] = of.get(code, 0) + 1
                 of_limited += 1
-        rank = _next(near.positions, limited, rank + 1, held, of_limited, limited_max)
     return taken
-
-
-@compiled("int64(int64[::1], int64[::1], int64, int64[::1], int64, int64)")
-def _next(
-    positions: NDArray[np.int64],
-    limited: Owners,
-    first: int,
-    held: Owners,
-    of_limited: int,
-    limited_max: int,
-) -> int:
-    """Return the first rank from ``first`` on whose principal has a place left, -1 for none.
-
-    ``held`` has the codes of the limited principals that have places, one for each place of theirs.
-    """
-    for rank in range(first, len(positions)):
-        code, has = limited[positions[rank]], 0
-        if code == 0:
-            return rank
-        for place in range(of_limited):
-            has += held[place] == code
-        if has < EACH_MAX and of_limited < limited_max:
-            return rank
-    return -1

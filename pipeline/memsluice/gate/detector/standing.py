@@ -5,10 +5,12 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memsluice.gate.compiled import compiled
 from memsluice.gate.detector.parts import QUARTER, VOUCHED, Owners
 from memsluice.gate.detector.vectors import with_last
 
@@ -16,7 +18,7 @@ CODES_SPARE = 256
 """Codes of principals of whom nothing is left that are kept until all are given anew."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Standing:
     """``owners``: whose each thing is, shape (n,), by the codes that ``codes`` gives to principals' tags."""
 
@@ -71,16 +73,37 @@ class Standing:
         code = self.codes.get(principal, -1)
         return bool(np.count_nonzero(self.owners == code) > QUARTER * len(self.owners))
 
+    @cached_property
     def small(self) -> Owners:
-        """Return whose each thing is, VOUCHED in place of principals that have more than a quarter."""
+        """Whose each thing is, VOUCHED in place of principals that have more than a quarter."""
         much = self.counts() > QUARTER * len(self.owners)
         return np.where(much[self.owners], VOUCHED, self.owners)
 
     def others(self, principal: str) -> Owners:
         """Return whose each thing is, VOUCHED in place of a principal (its tag)."""
-        return np.where(self.owners == self.codes.get(principal, VOUCHED), VOUCHED, self.owners)
+        return _without(self.owners, self.codes.get(principal, VOUCHED), VOUCHED)
 
     def oldest_of_most(self) -> int:
         """Return where the oldest thing of the principal that has most is; of equal ones, of who has the oldest."""
-        counts = self.counts()
-        return int((counts[self.owners] == counts.max()).argmax())
+        return _oldest_of_most(self.owners, len(self.codes))
+
+
+@compiled("int64[::1](int64[::1], int64, int64)")
+def _without(owners: Owners, code: int, instead: int) -> Owners:
+    found = owners.copy()
+    for at in range(len(found)):
+        if found[at] == code:
+            found[at] = instead
+    return found
+
+
+@compiled("int64(int64[::1], int64)")
+def _oldest_of_most(owners: Owners, codes: int) -> int:
+    counts = np.zeros(codes, np.int64)
+    for owner in owners:
+        counts[owner] += 1
+    oldest = 0
+    for at in range(len(owners)):
+        if counts[owners[at]] > counts[owners[oldest]]:
+            oldest = at
+    return oldest

@@ -201,6 +201,10 @@ class Vectors:
         """Return these without the one at a position."""
         return Vectors(self.buffer, np.concatenate((self.places[:at], self.places[at + 1 :])), self.used)
 
+    def among(self, positions: NDArray[np.int64]) -> "Vectors":
+        """Return those at some positions, in order."""
+        return Vectors(self.buffer, self.places[positions], self.used)
+
     def nearest(self, vector: Vector, count: int) -> Nearest:
         """Return the ``count`` nearest, nearest first; of equally near ones the youngest first."""
         if not len(self.places):

@@ -6,9 +6,11 @@ in ``memsluice/lab/training`` and in the model card beside the weights.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
+from types import MappingProxyType
 from zlib import crc32
 
 import numpy as np
@@ -101,9 +103,12 @@ def _word_hash(word: str) -> int:
     return crc32(word.encode())
 
 
-def grams(parts: list[str]) -> Grams:
-    """Return the hashed n-grams of some units of text. No n-gram crosses from one unit into the next."""
-    split = [words(part) for part in parts]
+def grams(parts: list[str], read: Mapping[str, list[str]] = MappingProxyType({})) -> Grams:
+    """Return the hashed n-grams of some units of text. No n-gram crosses from one unit into the next.
+
+    ``read`` has the words of texts that were read already.
+    """
+    split = [read.get(part) or words(part) for part in parts]
     hashes = [_word_hash(word) for found in split for word in found]
     encoded = [f" {' '.join(found)} ".encode()[:BYTES_MAX] for found in split]
     letters = np.frombuffer(bytearray().join(encoded), np.uint8)
@@ -123,8 +128,11 @@ class Classifier:
         """Return each unit's log-odds of being hostile, shape (units,), clipped to +-LOGIT_MAX."""
         return _logits(found.buckets, found.ends, self.weights, self.bias)
 
-    def judge(self, text: str) -> tuple[float, int]:
-        """Return the highest log-odds of a text's units, rounded to four digits, and that unit's number."""
-        found = self.logits(grams(units(text)))
-        at = int(np.argmax(found))
-        return round(float(found[at]), 4), at
+    def judge(self, text: str, found: list[str] | None = None) -> tuple[float, int]:
+        """Return the highest log-odds of a text's units, rounded to four digits, and that unit's number.
+
+        ``found``: the text's words, where they were read.
+        """
+        logits = self.logits(grams(units(text), {} if found is None else {text: found}))
+        at = int(np.argmax(logits))
+        return round(float(logits[at]), 4), at

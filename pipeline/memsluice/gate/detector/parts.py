@@ -159,21 +159,22 @@ def _nearness(value: float, column: Values, owners: Owners) -> float:
     return 0.8 * min(max(z - 2.5, 0.0), 2.5)
 
 
-@compiled("float64[::1](float64[::1], float64[:,::1], int64[::1], boolean)")
-def parts(values: Values, reference: Values, owners: Owners, habitual: bool) -> Values:
-    """Return wording, question, coverage, nearness and repetition, shape (5,), of a write's values, shape (6,).
+@compiled("UniTuple(float64, 5)(float64[::1], float64[:,::1], int64[::1], boolean)")
+def parts(
+    values: Values, reference: Values, owners: Owners, habitual: bool
+) -> tuple[float, float, float, float, float]:
+    """Return wording, question, coverage, nearness and repetition of a write's values, shape (6,).
 
     ``reference`` has the values of landed writes, shape (n, 6), ``owners`` who wrote them; ``habitual`` says that the
     tenant's writes carry questions anyway.
     """
-    found = np.zeros(5)
     tail = logistic_tail(values[C], WORDING_CENTRE, WORDING_WIDTH)
-    found[0] = 0.2 * max(values[C] + 0.5, 0.0) + 0.65 * _rare(values[C], reference[:, C].copy(), owners, tail)
+    wording = 0.2 * max(values[C] + 0.5, 0.0) + 0.65 * _rare(values[C], reference[:, C].copy(), owners, tail)
+    question, repeated = 0.0, 0.0
     if values[Q] and len(reference) >= COLD_WRITES and not habitual:
-        found[1] = 1.8 * _rare(values[Q], reference[:, Q].copy(), owners, QUESTION_PRIOR)
-    found[2] = max(values[U] - 0.5, 0.0)
-    found[3] = _nearness(values[W], reference[:, W].copy(), owners)
+        question = 1.8 * _rare(values[Q], reference[:, Q].copy(), owners, QUESTION_PRIOR)
     if values[R] > REPETITION_MIN:
-        found[4] = 1.5 * (values[R] - REPETITION_MIN)
-        found[4] += 0.9 * _rare(values[R], reference[:, R].copy(), owners, REPETITION_PRIOR)
-    return found
+        repeated = 1.5 * (values[R] - REPETITION_MIN)
+        repeated += 0.9 * _rare(values[R], reference[:, R].copy(), owners, REPETITION_PRIOR)
+    nearness = _nearness(values[W], reference[:, W].copy(), owners)
+    return wording, question, max(values[U] - 0.5, 0.0), nearness, repeated

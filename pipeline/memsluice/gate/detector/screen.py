@@ -104,7 +104,7 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
     found = words(content)
     of_write = stems(found)
     values = np.zeros(len(COLUMNS))
-    values[C] = model.judge(content)[0]
+    values[C] = model.judge(content, found)[0]
     values[R] = round(repetition(found), 4)
     near = fill(memory.question_vectors, vector, memory.askers.small)
     questions, here = tuple(memory.questions[at] for at, _ in near), tag(session)
@@ -165,7 +165,7 @@ def weigh(
     window = window or policy.window
     reference, owners = (_reference(some, window, without) for some in (memory.values, memory.standing.owners))
     habitual = memory.habit.beyond(HABITUAL, memory.standing)
-    found = parts(values, reference, owners, habitual).tolist()
+    found = parts(values, reference, owners, habitual)
     worth = [round(part, 4) if name in policy.signals else 0.0 for name, part in zip(SIGNALS, found, strict=True)]
     total = round(sum(worth), 4)
     said = strategy(settings(policy)).judge(total, memory.calibration.over(reference[:, G]))

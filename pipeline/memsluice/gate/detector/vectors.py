@@ -25,6 +25,8 @@ STEPS = 1e5
 WHOLE_MAX = 512
 """Up to so many vectors no copy of eight bits is kept: it takes a quarter of the room again, and saves little."""
 CODES = 127
+HEAD = 96
+"""Components that tell whether one can be a twin: what two have in common beyond them is no more than their lengths."""
 ROUNDED = 1e-6
 """More than what sums of 32 bits are off by."""
 _LOWEST = np.int64(-(2**62))
@@ -59,11 +61,32 @@ def _bounds_of_codes(
     return found
 
 
+@compiled("float32[:,::1](int8[:,::1], float32[:,::1], float32[::1], int64[::1])", reassociate=True)
+def _bounds_of_heads(
+    codes: NDArray[np.int8], scales: NDArray[np.float32], vector: Vector, places: NDArray[np.int64]
+) -> Bounds:
+    """Return wider ones from the first HEAD components: beyond them, no more than the product of the lengths."""
+    found, rest = np.empty((len(places), 2), np.float32), np.float32(0)
+    for column in range(HEAD, len(vector)):
+        rest += vector[column] * vector[column]
+    rest = np.float32(math.sqrt(rest))
+    for at in range(len(places)):
+        row, total = codes[places[at]], np.float32(0)
+        for column in range(HEAD):
+            total += np.float32(row[column]) * vector[column]
+        total *= scales[places[at], 0]
+        off = scales[places[at], 1] + scales[places[at], 2] * rest + ROUNDED
+        found[at, 0], found[at, 1] = total - off, total + off
+    return found
+
+
 @compiled("void(float32[:,::1], int8[:,::1], float32[:,::1])", reassociate=True)
 def _encode(matrix: Vector, codes: NDArray[np.int8], scales: NDArray[np.float32]) -> None:
-    """Put eight bits of each component, and each row's step and the length of what the steps leave out."""
+    """Put eight bits of each component; and each row's step, the length of what the steps leave out, and of what lies
+    beyond the head.
+    """
     for at in range(len(matrix)):
-        row, most, out = matrix[at], 0.0, 0.0
+        row, most, out, rest = matrix[at], 0.0, 0.0, 0.0
         for column in range(len(row)):
             most = max(most, abs(np.float64(row[column])))
         step = max(most / CODES, 1e-12)
@@ -71,7 +94,8 @@ def _encode(matrix: Vector, codes: NDArray[np.int8], scales: NDArray[np.float32]
             whole = np.rint(row[column] / step)
             codes[at, column] = np.int8(whole)
             out += (row[column] - whole * step) ** 2
-        scales[at, 0], scales[at, 1] = step, math.sqrt(out)
+            rest += row[column] ** 2 if column >= HEAD else 0.0
+        scales[at, 0], scales[at, 1], scales[at, 2] = step, math.sqrt(out), math.sqrt(rest)
 
 
 @compiled("int64(float32[::1], float32[::1])", reassociate=True)
@@ -149,16 +173,14 @@ class _Buffer:
         self.matrix = np.zeros((rows, DIMENSIONS), np.float32)
         self.used = 0
         self._codes = np.zeros((0, DIMENSIONS), np.int8)
-        self._scales = np.zeros((0, 2), np.float32)
+        self._scales = np.zeros((0, 3), np.float32)
         self._coded = 0
 
     def codes(self) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-        """Return eight bits of each component of every row that was written; and each row's step, and the length of
-        what the steps leave out.
-        """
+        """Return what :func:`_encode` puts, of every row that was written."""
         if not len(self._codes):
             self._codes = np.zeros(self.matrix.shape, np.int8)
-            self._scales = np.zeros((len(self.matrix), 2), np.float32)
+            self._scales = np.zeros((len(self.matrix), 3), np.float32)
         if self._coded < self.used:
             fresh = slice(self._coded, self.used)
             _encode(self.matrix[fresh], self._codes[fresh], self._scales[fresh])
@@ -209,20 +231,23 @@ class Vectors:
         """Return the ``count`` nearest, nearest first; of equally near ones the youngest first."""
         if not len(self.places):
             return Nearest(self.places, np.zeros(0))
-        return Nearest(*_nearest(self.buffer.matrix, vector, self.places, self._bounds(vector), count))
+        if len(self.places) <= WHOLE_MAX:
+            bounds = _bounds(self.buffer.matrix, vector, self.places)
+        else:
+            bounds = _bounds_of_codes(*self.buffer.codes(), vector, self.places)
+        return Nearest(*_nearest(self.buffer.matrix, vector, self.places, bounds, count))
 
     def twin(self, vector: Vector, least: float) -> int | None:
         """Return the position of the nearest one, of equally near ones the youngest; None where its cosine is < least.
 
         ``least`` has no more digits than a cosine.
         """
-        found = _twin(self.buffer.matrix, vector, self.places, self._bounds(vector), _whole(least))
-        return None if found < 0 else found
-
-    def _bounds(self, vector: Vector) -> Bounds:
         if len(self.places) <= WHOLE_MAX:
-            return _bounds(self.buffer.matrix, vector, self.places)
-        return _bounds_of_codes(*self.buffer.codes(), vector, self.places)
+            bounds = _bounds(self.buffer.matrix, vector, self.places)
+        else:
+            bounds = _bounds_of_heads(*self.buffer.codes(), vector, self.places)
+        found = _twin(self.buffer.matrix, vector, self.places, bounds, _whole(least))
+        return None if found < 0 else found
 
 
 def with_last(some: NDArray[np.int64], last: int) -> NDArray[np.int64]:

@@ -295,3 +295,28 @@ def test_only_exceptions_of_the_tree_are_defined() -> None:
         and any(getattr(b, "id", "").endswith(("Error", "Exception")) for b in node.bases)
     ]
     assert not elsewhere
+
+
+def compiled_functions(tree: ast.Module) -> list[ast.FunctionDef]:
+    """The functions of a module that are compiled."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    marks = [[mark.func for mark in one.decorator_list if isinstance(mark, ast.Call)] for one in functions]
+    named = [any(isinstance(mark, ast.Name) and mark.id == "compiled" for mark in some) for some in marks]
+    return [one for one, is_compiled in zip(functions, named, strict=True) if is_compiled]
+
+
+def borrowed(source: str) -> set[str]:
+    """What the compiled functions of a module use of other modules, besides NumPy and ``math``."""
+    tree = ast.parse(source)
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    foreign = {alias.asname or alias.name for node in imports for alias in node.names} - {"np", "math"}
+    bodies = [node for one in compiled_functions(tree) for line in one.body for node in ast.walk(line)]
+    return foreign & {node.id for node in bodies if isinstance(node, ast.Name)}
+
+
+def test_compiled_arithmetic_rests_on_its_own_file() -> None:
+    """Machine code is made anew only when its own file changes: a constant of another would stay what it was."""
+    sources = [path.read_text() for path in (PACKAGE / "gate").rglob("*.py")]
+    assert sum(len(compiled_functions(ast.parse(source))) for source in sources) > 15
+    assert set().union(*map(borrowed, sources)) == set()
+    assert borrowed("from a import B\n@compiled('f')\ndef f(x):\n    return x + B\n") == {"B"}

@@ -15,8 +15,9 @@ def compiled(signature: str, *, reassociate: bool = False) -> Callable[[Function
     """Compile a function for arguments of just these types, when its module is imported.
 
     It may use what its own module defines and nothing of another: the machine code is kept beside the module (or in the
-    user's cache) and is made anew only when that file changes. ``reassociate`` lets sums be taken in any order, several
-    at a time, which moves their last bits from one machine to the next: only where rounding follows.
+    user's cache) and is made anew only when that file changes. No index is checked: a function that is given shapes
+    from outside its module compares them first. ``reassociate`` lets sums be taken in any order, several at a time,
+    which moves their last bits from one machine to the next: only where rounding follows.
     """
     options: dict[str, Any] = {"error_model": "numpy", "fastmath": {"reassoc", "contract"} if reassociate else False}
 

@@ -100,10 +100,12 @@ def score(candidate: Floats, history: Floats) -> Scores:
     """Return s_max, s_mean and s_comb of a candidate of shape (d,) against H of shape (m, d), m >= 1.
 
     Of equally near questions the first counts as ``nearest``. Raises :class:`StateError` on an empty history, against
-    which the paper defines no score.
+    which the paper defines no score, and on shapes that do not fit.
     """
     if not len(history):
         raise StateError("MEMSAD has no score against an empty history")
+    if candidate.shape != history.shape[1:]:
+        raise StateError(f"a candidate of the shape {candidate.shape} has no score against {history.shape}")
     cosines, nearest, s_mean = _against(_exact(candidate), _exact(history))
     s_max = float(cosines[nearest])
     return Scores(s_max, s_mean, ALPHA * s_max + (1 - ALPHA) * s_mean, nearest, cosines)

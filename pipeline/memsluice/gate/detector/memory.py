@@ -3,7 +3,7 @@
 Both are bounded. Questions that nearly repeat each other are one, and whoever asks most gives way first: one account
 that asks many pushes out its own. Many accounts push out others' questions, those of who asked most first. Entries give
 way in the order they landed; their values are at the same time the tenant's reference
-(:mod:`memsluice.gate.detector.calibration`): what was held never enters it, what look back takes away leaves it.
+(:mod:`memsluice.gate.detector.parts`): what was held never enters it, what look back takes away leaves it.
 
 Rows of kind ``detect``, each a JSON value: ``q<n>`` a question, ``e<n>`` an entry's vector and stems, ``v<n>`` its
 values in whole ten-thousandths; ``h0`` which of the last screened writes carried a question, and whose those were;

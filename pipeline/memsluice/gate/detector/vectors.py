@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.envelope.codec import DIMENSIONS, Vector
+from memsluice.errors import StateError
 from memsluice.gate.compiled import compiled
 
 SLACK_MIN, SLACK_MAX = 32, 256
@@ -228,9 +229,13 @@ class Vectors:
         return Vectors(self.buffer, self.places[positions], self.used)
 
     def nearest(self, vector: Vector, count: int) -> Nearest:
-        """Return the ``count`` nearest, nearest first; of equally near ones the youngest first."""
+        """Return the ``count`` nearest, nearest first; of equally near ones the youngest first.
+
+        Raises StateError where the vector is none of DIMENSIONS.
+        """
         if not len(self.places):
             return Nearest(self.places, np.zeros(0))
+        _check(vector)
         if len(self.places) <= WHOLE_MAX:
             bounds = _bounds(self.buffer.matrix, vector, self.places)
         else:
@@ -242,12 +247,18 @@ class Vectors:
 
         ``least`` has no more digits than a cosine.
         """
+        _check(vector)
         if len(self.places) <= WHOLE_MAX:
             bounds = _bounds(self.buffer.matrix, vector, self.places)
         else:
             bounds = _bounds_of_heads(*self.buffer.codes(), vector, self.places)
         found = _twin(self.buffer.matrix, vector, self.places, bounds, _whole(least))
         return None if found < 0 else found
+
+
+def _check(vector: Vector) -> None:
+    if vector.shape != (DIMENSIONS,):
+        raise StateError(f"a vector has the shape {vector.shape}, ({DIMENSIONS},) expected")
 
 
 def with_last(some: NDArray[np.int64], last: int) -> NDArray[np.int64]:

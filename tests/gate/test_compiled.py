@@ -1,0 +1,42 @@
+"""Compiled arithmetic: the same with and without a place for its machine code."""
+
+import numpy as np
+import pytest
+
+from memsluice.errors import StateError
+from memsluice.gate import memsad
+from memsluice.gate.compiled import compiled
+from memsluice.gate.detector.vectors import Vectors
+
+SIGNATURE = "float64(float64[::1])"
+SOURCE = "def total(values):\n    found = 0.0\n    for value in values:\n        found += value\n    return found\n"
+
+
+def total() -> object:
+    """A function of no file: there is no place for a cache of it."""
+    names: dict[str, object] = {}
+    exec(SOURCE, names)  # noqa: S102  # our own text
+    return compiled(SIGNATURE)(names["total"])
+
+
+def test_a_function_without_a_place_for_its_machine_code_is_compiled_all_the_same() -> None:
+    """Where nothing may be written, as in a sealed image, each process compiles for itself."""
+    assert total()(np.array([1.0, 2.0, 4.0])) == 7.0
+
+
+def test_only_the_types_that_were_named_are_taken() -> None:
+    """Other numbers are an error and no silent second version: results would depend on who called."""
+    with pytest.raises(TypeError, match="No matching definition"):
+        total()(np.array([1, 2]))
+
+
+def test_shapes_that_do_not_fit_are_an_error() -> None:
+    """No index is checked behind these doors: a vector of another length would read what is not its own."""
+    some = Vectors.empty().appended(np.full(384, 384**-0.5, np.float32))
+    for short in (np.zeros(383, np.float32), np.zeros((384, 1), np.float32)):
+        with pytest.raises(StateError, match="384"):
+            some.nearest(short, 3)
+        with pytest.raises(StateError, match="384"):
+            some.twin(short, 0.97)
+        with pytest.raises(StateError, match="no score"):
+            memsad.score(short, np.zeros((2, 384)))

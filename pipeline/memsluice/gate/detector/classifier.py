@@ -8,7 +8,6 @@ in ``memsluice/lab/training`` and in the model card beside the weights.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate
 from types import MappingProxyType
 from zlib import crc32
@@ -23,7 +22,11 @@ BITS = 14
 LOGIT_MAX = 8.0
 BYTES_MAX = 2_400
 _PRIME, _SALT_C, _MIX = np.uint32(0x01000193), np.uint32(0xC2B2AE35), np.uint32(0x2C1B3C6D)
-_SALTS = np.array([1, 0x9E3779B1, 0x85EBCA6B], np.uint32)
+_SALT_2, _SALT_3 = np.uint32(0x9E3779B1), np.uint32(0x85EBCA6B)
+_BLANK, _ONES = np.uint8(ord(" ")), np.uint32(0xFFFFFFFF)
+_CRC = np.array([crc32(bytes([255 - at])) ^ 0xFF000000 for at in range(256)], np.uint32)
+"""CRC-32's table, from what it gives for single bytes: words are hashed where their characters are."""
+Letters = NDArray[np.uint8]
 Indices = NDArray[np.int64]
 
 
@@ -46,21 +49,35 @@ def _bucket(code: np.uint32) -> int:
     return int(mixed >> np.uint32(32 - BITS))
 
 
-@compiled("int64(uint32[::1], int64[::1], int64)")
-def _of_words(hashes: NDArray[np.uint32], buckets: Indices, some: int) -> int:
-    """Put the n-grams of a unit's words behind the first ``some`` buckets. Return how many there are then."""
-    for at in range(len(hashes)):
-        code = hashes[at]
-        for width in range(1, min(4, len(hashes) - at + 1)):
-            if width > 1:
-                code = np.uint32(code * np.uint32(31) + hashes[at + width - 1])
-            buckets[some] = _bucket(np.uint32(code * _SALTS[width - 1] + np.uint32(width - 1)))
+@compiled("int64(uint8[::1], int64[::1], int64)")
+def _of_words(letters: Letters, buckets: Indices, some: int) -> int:
+    """Put the n-grams of a unit's words, each behind a blank, behind the first ``some`` buckets. Return how many there
+    are then.
+    """
+    pair, single, words, code = np.uint32(0), np.uint32(0), 0, _ONES
+    for at in range(1, len(letters)):
+        if letters[at] != _BLANK:
+            code = np.uint32(code >> np.uint32(8)) ^ _CRC[np.uint8(code) ^ letters[at]]
+        elif letters[at - 1] != _BLANK:
+            hashed, code, words = np.uint32(code ^ _ONES), _ONES, words + 1
+            buckets[some] = _bucket(hashed)
             some += 1
+            if words > 1:
+                two = np.uint32(single * np.uint32(31) + hashed)
+                buckets[some] = _bucket(np.uint32(two * _SALT_2 + np.uint32(1)))
+                some += 1
+            if words > 2:
+                three = np.uint32(pair * np.uint32(31) + hashed)
+                buckets[some] = _bucket(np.uint32(three * _SALT_3 + np.uint32(2)))
+                some += 1
+            if words > 1:
+                pair = two
+            single = hashed
     return some
 
 
 @compiled("int64(uint8[::1], int64[::1], int64)")
-def _of_letters(letters: NDArray[np.uint8], buckets: Indices, some: int) -> int:
+def _of_letters(letters: Letters, buckets: Indices, some: int) -> int:
     """Put the n-grams of a unit's characters there."""
     for at in range(len(letters)):
         code = np.uint32(letters[at])
@@ -72,17 +89,15 @@ def _of_letters(letters: NDArray[np.uint8], buckets: Indices, some: int) -> int:
     return some
 
 
-@compiled("Tuple((int64[::1], int64[::1]))(uint32[::1], int64[::1], uint8[::1], int64[::1])")
-def _grams(
-    hashes: NDArray[np.uint32], hashes_ends: Indices, letters: NDArray[np.uint8], letters_ends: Indices
-) -> tuple[Indices, Indices]:
+@compiled("Tuple((int64[::1], int64[::1]))(uint8[::1], int64[::1])")
+def _grams(letters: Letters, letters_ends: Indices) -> tuple[Indices, Indices]:
     """Return the buckets of all units, one unit's behind the other's, and where each unit's end."""
-    buckets, ends = np.empty(3 * (len(hashes) + len(letters)), np.int64), np.empty(len(hashes_ends), np.int64)
-    some, word, letter = 0, 0, 0
-    for unit in range(len(hashes_ends)):
-        some = _of_words(hashes[word : hashes_ends[unit]], buckets, some)
-        some = _of_letters(letters[letter : letters_ends[unit]], buckets, some)
-        word, letter, ends[unit] = hashes_ends[unit], letters_ends[unit], some
+    buckets, ends = np.empty(6 * len(letters), np.int64), np.empty(len(letters_ends), np.int64)
+    some, first = 0, 0
+    for unit in range(len(letters_ends)):
+        some = _of_words(letters[first : letters_ends[unit]], buckets, some)
+        some = _of_letters(letters[first : min(first + BYTES_MAX, letters_ends[unit])], buckets, some)
+        first, ends[unit] = letters_ends[unit], some
     return buckets[:some], ends
 
 
@@ -98,22 +113,15 @@ def _logits(buckets: Indices, ends: Indices, weights: NDArray[np.float32], bias:
     return found
 
 
-@lru_cache(4_096)
-def _word_hash(word: str) -> int:
-    return crc32(word.encode())
-
-
 def grams(parts: list[str], read: Mapping[str, list[str]] = MappingProxyType({})) -> Grams:
     """Return the hashed n-grams of some units of text. No n-gram crosses from one unit into the next.
 
     ``read`` has the words of texts that were read already.
     """
     split = [read.get(part) or words(part) for part in parts]
-    hashes = [_word_hash(word) for found in split for word in found]
-    encoded = [f" {' '.join(found)} ".encode()[:BYTES_MAX] for found in split]
-    letters = np.frombuffer(bytearray().join(encoded), np.uint8)
-    of_words, of_letters = (np.array(list(accumulate(map(len, some)))) for some in (split, encoded))
-    return Grams(*_grams(np.array(hashes, np.uint32), of_words, letters, of_letters))
+    encoded = [f" {' '.join(found)} ".encode() for found in split]
+    ends = np.array(list(accumulate(map(len, encoded))))
+    return Grams(*_grams(np.frombuffer(bytearray().join(encoded), np.uint8), ends))
 
 
 @dataclass(frozen=True, slots=True)

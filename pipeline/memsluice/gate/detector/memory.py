@@ -72,7 +72,7 @@ class Entry:
     principal: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Memory:
     """Questions and entries, oldest first, with their vectors; ``values`` float64 of shape (entries, len(COLUMNS))."""
 
@@ -125,6 +125,12 @@ class Memory:
             surplus=found.surplus,
         )
 
+    def _with(self, **changed: Any) -> "Memory":
+        """Return the same with some fields changed, without the lock on each that a frozen class has."""
+        other = object.__new__(Memory)
+        other.__dict__.update(self.__dict__, **changed)
+        return other
+
     def fits(self, questions_max: int, entries_max: int) -> bool:
         """Whether the memory has these bounds."""
         return (self.questions_max, self.entries_max) == (questions_max, entries_max)
@@ -147,26 +153,26 @@ class Memory:
         kept.append(new)
         rows.put(KIND, f"q{number}", _question_row(new, vector))
         vectors, askers = vectors.appended(vector), askers.landed(new.principal)
-        return replace(memory, questions=tuple(kept), question_vectors=vectors, askers=askers)
+        return memory._with(questions=tuple(kept), question_vectors=vectors, askers=askers)
 
     def _reduced(self, rows: TenantRows) -> "Memory":
         """Return the memory after some of the rows that were left over are deleted."""
         if self.surplus.told and not self.surplus.rows:
             return self
-        return replace(self, surplus=self.surplus.reduced(rows))
+        return self._with(surplus=self.surplus.reduced(rows))
 
     def screened(self, rows: TenantRows, carries_question: bool, principal: str = "") -> "Memory":
         """Return the memory after one more write of a principal (its tag) was screened, whatever became of it."""
         habit = self.habit.screened(carries_question, principal)
         rows.put(KIND, "h0", habit.dumped())
-        return replace(self, habit=habit)
+        return self._with(habit=habit)
 
     def calibrated(self, rows: TenantRows, state: State) -> "Memory":
         """Return the memory with another state of the calibration."""
         if state is self.calibration:
             return self
         rows.put(KIND, "c0", state.dumped())
-        return replace(self, calibration=state)
+        return self._with(calibration=state)
 
     def landed(self, rows: TenantRows, new: Entry, vector: Vector, values: Values) -> "Memory":
         """Return the memory after one more entry landed as guidance; ``values`` as :data:`COLUMNS`."""
@@ -178,8 +184,7 @@ class Memory:
         new = replace(new, number=number, stems=new.stems[:STEMS_OF_ENTRY_MAX])
         rows.put(KIND, f"e{number}", _entry_row(new, vector))
         rows.put(KIND, f"v{number}", _values_row(values))
-        return replace(
-            memory,
+        return memory._with(
             entries=(*memory.entries[full:], new),
             entry_vectors=memory.entry_vectors.appended(vector, drop=full),
             values=np.concatenate((memory.values[full:], values[None, :])),
@@ -190,8 +195,7 @@ class Memory:
         """Return the memory without an entry."""
         rows.delete(KIND, f"e{self.entries[at].number}")
         rows.delete(KIND, f"v{self.entries[at].number}")
-        return replace(
-            self,
+        return self._with(
             entries=(*self.entries[:at], *self.entries[at + 1 :]),
             entry_vectors=self.entry_vectors.without(at),
             values=np.concatenate((self.values[:at], self.values[at + 1 :])),
@@ -202,14 +206,14 @@ class Memory:
         """Return the memory in which look back leaves an entry alone for good; its values still say what is usual."""
         entry = replace(self.entries[at], exempt=True)
         rows.put(KIND, f"e{entry.number}", _entry_row(entry, self.entry_vectors[at]))
-        return replace(self, entries=(*self.entries[:at], entry, *self.entries[at + 1 :]))
+        return self._with(entries=(*self.entries[:at], entry, *self.entries[at + 1 :]))
 
     def valued(self, rows: TenantRows, at: int, values: Values) -> "Memory":
         """Return the memory with other values for an entry."""
         rows.put(KIND, f"v{self.entries[at].number}", _values_row(values))
         changed = self.values.copy()
         changed[at] = values
-        return replace(self, values=changed)
+        return self._with(values=changed)
 
 
 def _packed(stems: Stems) -> str:

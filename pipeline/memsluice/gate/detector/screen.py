@@ -33,6 +33,8 @@ from memsluice.gate.policy import SIGNALS, DetectPolicy
 from memsluice.gate.verdict import Decision, Finding, Usual
 
 COVERED = 0.8
+RANKED = 16
+"""Of a hundred writes hardly one leaves places free behind so many questions."""
 HABITUAL = 0.5
 """Share of questions among the last screened writes from which on they are the tenant's habit: nobody is locked out."""
 SCORE_PRIOR = (0.01, 1.2, 0.3)
@@ -106,7 +108,7 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
     values = np.zeros(len(COLUMNS))
     values[C] = model.judge(content, found)[0]
     values[R] = round(repetition(found), 4)
-    near = fill(memory.question_vectors, vector, memory.askers.small)
+    near = fill(memory.question_vectors, vector, memory.askers.small, ranked=RANKED)
     questions, here = tuple(memory.questions[at] for at, _ in near), tag(session)
     if agent and any(_covers(question.stems, of_write) for question in questions if here in question.sessions):
         return Seen(values, of_write, exempt=True)

@@ -16,7 +16,7 @@ CANDIDATES = 12
 EACH_MAX = CANDIDATES // 4
 """Places that one of the limited principals takes."""
 LOOKED_AT_MAX = 4 * CANDIDATES
-"""So many of the nearest are ranked at first; all who could have a place where that leaves places free."""
+"""Candidates that may be asked about before the places are filled."""
 Near = list[tuple[int, float]]
 """(position, cosine), nearest first."""
 
@@ -28,13 +28,15 @@ def fill(
     *,
     fit: Callable[[int], bool] = lambda _: True,
     limited_max: int = CANDIDATES,
+    ranked: int = LOOKED_AT_MAX,
 ) -> Near:
     """Return at most CANDIDATES of the nearest.
 
     ``limited``, shape (n,), has a code for each whose principal's places are limited, VOUCHED for the others; all such
-    principals together take ``limited_max``. ``fit`` is asked only of those that would have a place.
+    principals together take ``limited_max``. ``fit`` is asked only of those that would have a place. So many of the
+    nearest are ``ranked`` at first, and all who could have a place where that leaves places free.
     """
-    near = vectors.nearest(vector, LOOKED_AT_MAX)
+    near = vectors.nearest(vector, ranked)
     taken = _taken(near, limited, fit, limited_max)
     if len(taken) < CANDIDATES and len(near.positions) < len(vectors):
         some = _left(taken, limited, limited_max)

@@ -11,8 +11,8 @@ import numba
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def compiled(signature: str, *, reassociate: bool = False) -> Callable[[Function], Function]:
-    """Compile a function for arguments of just these types, when its module is imported.
+def compiled(signature: str | list[str], *, reassociate: bool = False) -> Callable[[Function], Function]:
+    """Compile a function for arguments of just these types (any of a list of signatures), when its module is imported.
 
     It may use what its own module defines and nothing of another: the machine code is kept beside the module (or in the
     user's cache) and is made anew only when that file changes. No index is checked: a function that is given shapes

@@ -40,19 +40,33 @@ def _exact(values: Floats) -> Exact:
     return np.ascontiguousarray(values, np.float64)
 
 
-@compiled("Tuple((float64[::1], int64, float64))(float64[::1], float64[:,::1])", reassociate=True)
-def _against(candidate: Exact, history: Exact) -> tuple[Exact, int, float]:
-    """Return every cosine, where the greatest is, of equal ones the first, and their mean."""
+@compiled(
+    [
+        "Tuple((float64[::1], int64, float64))(float64[::1], float64[:,::1])",
+        "Tuple((float64[::1], int64, float64))(float32[::1], float32[:,::1])",
+    ],
+    reassociate=True,
+)
+def _against(candidate: Floats, history: Floats) -> tuple[Exact, int, float]:
+    """Return every cosine, where the greatest is, of equal ones the first, and their mean; sums are of 64 bits."""
     cosines, nearest, every = np.empty(len(history)), 0, 0.0
     for at in range(len(history)):
         total = 0.0
         for column in range(len(candidate)):
-            total += history[at, column] * candidate[column]
+            total += np.float64(history[at, column]) * np.float64(candidate[column])
         cosines[at] = total
         every += total
         if total > cosines[nearest]:
             nearest = at
     return cosines, nearest, every / len(history)
+
+
+def _alike(candidate: Floats, history: Floats) -> tuple[Floats, Floats]:
+    if candidate.shape != history.shape[1:]:
+        raise StateError(f"a candidate of the shape {candidate.shape} has no score against {history.shape}")
+    if candidate.dtype == history.dtype == np.float32:
+        return np.ascontiguousarray(candidate), np.ascontiguousarray(history)
+    return _exact(candidate), _exact(history)
 
 
 @compiled("UniTuple(float64[::1], 2)(float64[:,:])", reassociate=True)
@@ -104,11 +118,14 @@ def score(candidate: Floats, history: Floats) -> Scores:
     """
     if not len(history):
         raise StateError("MEMSAD has no score against an empty history")
-    if candidate.shape != history.shape[1:]:
-        raise StateError(f"a candidate of the shape {candidate.shape} has no score against {history.shape}")
-    cosines, nearest, s_mean = _against(_exact(candidate), _exact(history))
+    cosines, nearest, s_mean = _against(*_alike(candidate, history))
     s_max = float(cosines[nearest])
     return Scores(s_max, s_mean, ALPHA * s_max + (1 - ALPHA) * s_mean, nearest, cosines)
+
+
+def cosines(vector: Floats, rows: Floats) -> Exact:
+    """Return a vector's cosine with each row of an (n, d) matrix, n >= 0, as shape (n,). Raises :class:`StateError`."""
+    return _against(*_alike(vector, rows))[0]
 
 
 def combine(cosines: Floats, mode: Mode) -> NDArray[np.float64]:

@@ -2,8 +2,8 @@
 
 Immutable: ``asked`` and ``learned`` return the next state and put the one row they change. Definition 6 calibrates on
 ``{s(m; H) : m in M_ref}``, so mean and deviation are those of the *current* history: the N x m cosine matrix is kept,
-and a question that replaces the oldest changes one column of it. Everything is 64 bit and rounded to six digits before
-it is compared, so that a state built up and the same state loaded from rows decide alike to the last digit shown. A
+and a question that replaces the oldest changes one column of it. Sums are of 64 bits and rounded to six digits before
+they are compared, so that a state built up and the same state loaded from rows decide alike to the last digit shown. A
 reference entry is kept with 12 bits a component, which moves its cosines by some 3e-5; questions, which candidates are
 compared with, are as they travelled.
 """
@@ -43,6 +43,7 @@ LEXICAL = "c"
 """Prefix of MEMSAD+'s row."""
 ROWS_MAX = 4_096
 Matrix = NDArray[np.float64]
+Rows = NDArray[np.float32]
 
 
 SLACK = 32
@@ -50,8 +51,8 @@ SLACK = 32
 
 
 class _Buffer:
-    def __init__(self, rows: Matrix) -> None:
-        self.matrix = np.concatenate((rows, np.zeros((SLACK, rows.shape[1]))))
+    def __init__(self, rows: NDArray[Any]) -> None:
+        self.matrix = np.concatenate((rows, np.zeros((SLACK, rows.shape[1]), rows.dtype)))
         self.used = len(rows)
 
 
@@ -64,14 +65,14 @@ class _Window:
     end: int
 
     @staticmethod
-    def of(rows: Matrix) -> "_Window":
+    def of(rows: NDArray[Any]) -> "_Window":
         return _Window(_Buffer(rows), 0, len(rows))
 
     @property
-    def rows(self) -> Matrix:
+    def rows(self) -> NDArray[Any]:
         return self.buffer.matrix[self.first : self.end]
 
-    def next(self, row: Matrix, *, drop: bool) -> "_Window":
+    def next(self, row: NDArray[Any], *, drop: bool) -> "_Window":
         """Return the window with one more row, and without its first one if ``drop``."""
         window = self
         if self.buffer.used != self.end or self.end == len(self.buffer.matrix):
@@ -93,6 +94,10 @@ def _latest(cosines: Matrix) -> int:
     return found
 
 
+def _cosines(history: Rows, reference: Rows) -> Matrix:
+    return np.array([memsad.cosines(question, reference) for question in history]).reshape(len(history), len(reference))
+
+
 @dataclass(frozen=True)
 class MemsadState:
     """``asked_rows``: the history, (m, 384); ``reference``, (n, 384); ``cosine_rows``: their cosines, (m, n).
@@ -102,7 +107,7 @@ class MemsadState:
     """
 
     asked_rows: _Window
-    reference: Matrix
+    reference: Rows
     cosine_rows: _Window
     numbers: tuple[int, ...]
     slots: tuple[int, ...]
@@ -113,7 +118,7 @@ class MemsadState:
     lexical: Lexical = Lexical.loaded(None)  # noqa: RUF009  # immutable
 
     @property
-    def history(self) -> Matrix:
+    def history(self) -> Rows:
         """H, shape (m, 384), the oldest question first."""
         return self.asked_rows.rows
 
@@ -130,9 +135,8 @@ class MemsadState:
     @staticmethod
     def empty(policy: MemsadPolicy) -> "MemsadState":
         """Return the state of a tenant that never asked anything."""
-        none = np.zeros((0, DIMENSIONS))
-        sizes = (policy.history_size, policy.reference_size)
-        return MemsadState(_Window.of(none), none, _Window.of(none[:, :0]), (), (), *sizes)
+        none, sizes = np.zeros((0, DIMENSIONS), np.float32), (policy.history_size, policy.reference_size)
+        return MemsadState(_Window.of(none), none, _Window.of(np.zeros((0, 0))), (), (), *sizes)
 
     @staticmethod
     def load(rows: Any, tenant: str, policy: MemsadPolicy) -> "MemsadState":
@@ -150,13 +154,13 @@ class MemsadState:
         asked = sorted(found[QUESTION], key=by_number)[-policy.history_size :]
         learned = sorted(found[REFERENCE], key=by_number)[: policy.reference_size]
         history, reference = (
-            np.array([one[2] for one in some], dtype=np.float64).reshape(len(some), DIMENSIONS)
+            np.array([one[2] for one in some], dtype=np.float32).reshape(len(some), DIMENSIONS)
             for some in (asked, learned)
         )
         return MemsadState(
             _Window.of(history),
             reference,
-            _Window.of(history @ reference.T),
+            _Window.of(_cosines(history, reference)),
             tuple(one[0] for one in asked),
             tuple(one[1] for one in asked),
             policy.history_size,
@@ -176,7 +180,7 @@ class MemsadState:
         The row written is the question's number modulo m_max. After a policy changed m_max that row may be another than
         the oldest one's: the state follows the rows, so that loading them gives the same state.
         """
-        number, exact = self.asked_total, question.astype(np.float64)
+        number = self.asked_total
         slot = number % self.history_max
         rows.put(KIND, f"{QUESTION}{slot}", {"n": number, "v": vector_to_text(question), "e": event_id})
         full = len(self.numbers) >= self.history_max
@@ -185,8 +189,8 @@ class MemsadState:
         drop = gone == 0
         return replace(
             state,
-            asked_rows=state.asked_rows.next(exact, drop=drop),
-            cosine_rows=state.cosine_rows.next(state.reference @ exact, drop=drop),
+            asked_rows=state.asked_rows.next(question, drop=drop),
+            cosine_rows=state.cosine_rows.next(memsad.cosines(question, state.reference), drop=drop),
             numbers=(*state.numbers[drop:], number),
             slots=(*state.slots[drop:], slot),
             askers=(*state.askers[drop:], event_id),
@@ -205,9 +209,9 @@ class MemsadState:
             return self
         kept = coarse_to_text(entry)
         rows.put(KIND, f"{REFERENCE}{size}", {"n": size, "c": kept})
-        exact = coarse_from_text(kept).astype(np.float64)
-        cosines = np.hstack([self.cosine_rows.rows, (self.history @ exact)[:, None]])
-        return replace(self, reference=np.vstack([self.reference, exact[None, :]]), cosine_rows=_Window.of(cosines))
+        learned = coarse_from_text(kept)
+        cosines = np.hstack([self.cosine_rows.rows, memsad.cosines(learned, self.history)[:, None]])
+        return replace(self, reference=np.vstack([self.reference, learned[None, :]]), cosine_rows=_Window.of(cosines))
 
     def nearest(self, cosines: memsad.Floats) -> str:
         """Return the event id of the nearest question's recall, of equally near ones the latest; cosines shape (m,)."""

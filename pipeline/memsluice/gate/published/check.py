@@ -39,7 +39,7 @@ def check(
     if not len(state.history):
         score = _score(state, policy, Judged(False, Phase.COLD, len(state.reference)), None)
         return score, [Finding("memsad.cold", Decision.ACCEPT), *_others(state, policy, least, entry, content, False)]
-    scores = memsad.score(entry.astype("float64"), state.history)
+    scores = memsad.score(entry, state.history)
     judged = judge(state, scores.of(policy.mode), policy)
     score = _score(state, policy, judged, scores)
     flagged = judged.flagged if score.threshold is None else _above(score)
@@ -86,7 +86,7 @@ def learned(
     after = state.learned(rows, entry)
     rules = settings(policy)
     if rules.name != "fixed" and len(state.history):
-        value = memsad.score(entry.astype("float64"), state.history).of(policy.mode)
+        value = memsad.score(entry, state.history).of(policy.mode)
         after = after.calibrated(rows, state.scores.landed(rules, event_id, value))
     if policy.variant == "memsad_plus":
         after = after.worded(rows, after.lexical.landed(content, policy.reference_size))

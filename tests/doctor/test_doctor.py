@@ -136,6 +136,14 @@ def test_a_store_behind_tls_is_asked_by_tls() -> None:
     assert remote.ready_url(plain.model_copy(update={"weaviate_secure": True})).startswith("https://store:443/")
 
 
+def test_nobody_is_said_to_be_known_where_nobody_was_asked() -> None:
+    """An environment that names the broker alone, as a producer's may: a tick would say what nobody looked at."""
+    connection = Connection(bootstrap="127.0.0.1:1", weaviate_http_port=1, weaviate_grpc_port=1)
+    found = next(iter(remote.broker(connection)))
+    assert (found.what, found.state) == ("broker", State.WARN)
+    assert "not asked" in found.said
+
+
 def test_a_broker_whose_clock_is_ahead_is_found_by_what_it_appended() -> None:
     """Credentials would expire early, and nothing else on this machine shows it; an old or empty log says nothing."""
     now_s = T0 / 1_000

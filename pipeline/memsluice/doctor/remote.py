@@ -39,7 +39,7 @@ def broker(connection: Connection) -> Iterator[Finding]:
             yield Finding(what, State.FAIL, said, "memsluice stack status, or the broker's own log")
             return
         answered = True
-    yield Finding("broker", State.OK, f"{connection.bootstrap} knows all {len(connection.users)} users")
+    yield _known("broker", connection.bootstrap, len(connection.users))
     if USER_ADMIN not in connection.users:
         yield Finding("topics", State.WARN, "not looked at: no password of the admin here")
         return
@@ -50,6 +50,12 @@ def broker(connection: Connection) -> Iterator[Finding]:
         first = found.changes[0]
         said = f"{len(found.changes)} differences to the files, the first: {first.kind} {first.subject} {first.what}"
         yield Finding("topics", State.FAIL, said, "memsluice topics plan")
+
+
+def _known(what: str, address: str, users: int) -> Finding:
+    if not users:
+        return Finding(what, State.WARN, f"{address} was not asked: no user's password is here")
+    return Finding(what, State.OK, f"{address} knows all {users} users")
 
 
 def workers(connection: Connection) -> Iterator[Finding]:
@@ -125,7 +131,7 @@ def store(connection: Connection, now_s: float) -> Iterator[Finding]:
             opened.tenants()
         finally:
             opened.close()
-    yield Finding("store", State.OK, f"{address} knows {len(connection.weaviate_keys)} users")
+    yield _known("store", address, len(connection.weaviate_keys))
     with urlopen(ready_url(connection), timeout=ANSWER_S) as answer:  # noqa: S310 - http or https, nothing else
         told = answer.headers.get("Date")
     if told is None:

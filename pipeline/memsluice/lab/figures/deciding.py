@@ -33,7 +33,7 @@ from memsluice.lab.figures.registry import Measured, Setting
 KEPT = (1_000, 10_000)
 ENTRIES = 1_000
 GOAL_US = {1_000: 300, 10_000: 600}
-PASSES = 5
+PASSES = 9
 WEAVES_MAX = 200_000
 Times = dict[str, NDArray[np.float64]]
 

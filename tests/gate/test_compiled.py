@@ -1,5 +1,8 @@
 """Compiled arithmetic: the same with and without a place for its machine code."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -22,6 +25,14 @@ def total() -> object:
 def test_a_function_without_a_place_for_its_machine_code_is_compiled_all_the_same() -> None:
     """Where nothing may be written, as in a sealed image, each process compiles for itself."""
     assert total()(np.array([1.0, 2.0, 4.0])) == 7.0
+
+
+@pytest.mark.parametrize("module", ["memsluice", "memsluice.recall", "memsluice.stages.seal", "memsluice.stages.land"])
+def test_who_does_not_screen_loads_no_compiler(module: str) -> None:
+    """An agent's process, a reader and the other stages start without it, and need no place for machine code."""
+    said = "import importlib, sys; importlib.import_module(sys.argv[1]); print('numba' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", said, module], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
 
 
 def test_only_the_types_that_were_named_are_taken() -> None:

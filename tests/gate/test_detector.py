@@ -2,6 +2,8 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from tests.gate.build import MemoryRows
 
 from memsluice.envelope.codec import DIMENSIONS, row_dump, vector_from_text, vector_to_text
 from memsluice.gate.detector import covering, parts, screen, text
-from memsluice.gate.detector.classifier import BITS, Classifier, grams
+from memsluice.gate.detector.classifier import BITS, BYTES_MAX, Classifier, grams
 from memsluice.gate.detector.lookback import look_back
 from memsluice.gate.detector.memory import SAME_COSINE, Entry, Memory, Question, tag
 from memsluice.gate.detector.parts import COLUMNS, C, Q, U, W
@@ -121,6 +123,24 @@ def test_ngrams_do_not_cross_units() -> None:
     count = int(alone.counts[0])
     assert count == 2 + 1 + 9 + 8 + 7  # words, pairs, and 3-, 4- and 5-grams of " two words "
     assert model.logits(alone)[0] == pytest.approx(count / math.sqrt(count) - 1)
+
+
+def test_words_are_hashed_as_they_were_when_the_model_was_trained() -> None:
+    """One to three words are in the buckets of their CRC-32s: the shipped weights mean nothing in others."""
+    spoken = ["ignore", "all", "previous", "\u00fcber", "x1"]
+    hashes = [crc32(word.encode()) for word in spoken]
+    pairs = [(one * 31 + two) % 2**32 for one, two in pairwise(hashes)]
+    triples = [(pair * 31 + last) % 2**32 for pair, last in zip(pairs, hashes[2:], strict=False)]
+    codes = [*hashes, *(one * 0x9E3779B1 + 1 for one in pairs), *(one * 0x85EBCA6B + 2 for one in triples)]
+    mixed = [(code % 2**32) ^ (code % 2**32) >> 15 for code in codes]
+    expected = sorted(one * 0x2C1B3C6D % 2**32 >> (32 - BITS) for one in mixed)
+    assert sorted(grams([" ".join(spoken)]).buckets[: len(codes)].tolist()) == expected
+
+
+def test_of_a_long_units_characters_the_first_count_and_of_its_words_all() -> None:
+    """A word of many characters bounds nothing but the n-grams of characters."""
+    long, longer = grams(["x" * 5_000 + " end"]), grams(["x" * 6_000 + " end"])
+    assert long.counts.tolist() == longer.counts.tolist() == [3 + 3 * BYTES_MAX - 9]
 
 
 def test_the_shipped_model_tells_orders_from_facts() -> None:

@@ -162,6 +162,22 @@ def test_places_by_hand() -> None:
     assert taken == [1, 3, 5, 61, 63, 65, 67, 69, 71, 73, 75, 77]
 
 
+def test_places_that_are_left_free_go_to_whoever_could_have_one() -> None:
+    """Behind the first ranks: all who could have a place where the limited ones' are not all taken, else who is not."""
+    vectors = Vectors.empty()
+    for number in range(100):
+        vectors = vectors.appended(unit(0.99 - number / 200))
+    who = Standing.of(["mallory"] * 90 + ["ben"] * 4 + [""] * 6).owners
+    taken = [at for at, _ in slots.fill(vectors, unit(1.0), who)]
+    assert taken == [0, 1, 2, 90, 91, 92, 94, 95, 96, 97, 98, 99]
+    taken = [at for at, _ in slots.fill(vectors, unit(1.0), who, limited_max=3)]
+    assert taken == [0, 1, 2, 94, 95, 96, 97, 98, 99]
+    asked = list[int]()
+    taken = [at for at, _ in slots.fill(vectors, unit(1.0), who, fit=lambda at: asked.append(at) or at > 1, ranked=9)]
+    assert taken == [2, 3, 4, 90, 91, 92, 94, 95, 96, 97, 98, 99]
+    assert set(asked) == {0, 1, *taken}
+
+
 def test_a_dozen_near_questions_hide_no_question() -> None:
     """Who asks a quarter or less of what is asked fills no more than a quarter of a write's candidates."""
     rows, memory = TenantRows(MemoryRows(), TENANT, 0), Memory.empty(200, 100)

@@ -10,9 +10,7 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://memsluice.dev/object-id/v1"
 
 def scope_owner(visibility: Visibility, principal: str, session: str) -> str:
     """Return whose scope an entry lives in: the session, the principal, or "" for the whole tenant."""
-    if visibility is Visibility.PRINCIPAL:
-        return principal
-    return session if visibility is Visibility.SESSION else ""
+    return {Visibility.SESSION: session, Visibility.PRINCIPAL: principal, Visibility.SHARED: ""}[visibility]
 
 
 def object_id(
@@ -25,6 +23,6 @@ def object_id(
     """
     last = ("key", key) if key is not None else ("event", event_id)
     parts = "".join([f"{len(part.encode())}:{part}" for part in (tenant, zone, visibility, owner, namespace, *last)])
-    # uuid.uuid5 gives the same, by way of an object that nobody needs and at three times the cost
+    # uuid.uuid5 gives the same, by way of an object that nobody needs and at twice the cost
     name = sha1(_NAMESPACE + parts.encode(), usedforsecurity=False).hexdigest()
     return f"{name[:8]}-{name[8:12]}-5{name[13:16]}-{'89ab'[int(name[16], 16) & 3]}{name[17:20]}-{name[20:32]}"

@@ -15,9 +15,10 @@ def compiled(signature: str | list[str], *, reassociate: bool = False) -> Callab
     """Compile a function for arguments of just these types (any of a list of signatures), when its module is imported.
 
     It may use what its own module defines and nothing of another: the machine code is kept beside the module (or in the
-    user's cache) and is made anew only when that file changes. No index is checked: a function that is given shapes
-    from outside its module compares them first. ``reassociate`` lets sums be taken in any order, several at a time,
-    which moves their last bits from one machine to the next: only where rounding follows.
+    user's cache) and is made anew only when that file changes; not when the options here do: then remove
+    ``__pycache__``. No index is checked: what comes from outside is compared in shape before, what is laid out beside
+    the call is not. ``reassociate`` lets sums be taken in any order, several at a time, which moves their last bits
+    from one machine to the next: only where rounding follows.
     """
     options: dict[str, Any] = {"error_model": "numpy", "fastmath": {"reassoc", "contract"} if reassociate else False}
 

@@ -78,10 +78,10 @@ def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context,
         repeated = None  # what could not be read of it is not in what was compared: it taints all the same
     draft.add(repeated)
     payload = sealed.payload
-    if type(payload) is Write:
+    if isinstance(payload, Write):
         decision = _write(rows, sealed, payload, policy, context, draft)
         _place(rows, sealed, payload, policy, context, draft, decision)
-    elif type(payload) is Command:
+    elif isinstance(payload, Command):
         decision = Decision.REJECT if repeated else _command(rows, sealed, carried, policy, context, draft)
     else:
         decision = _seen(rows, sealed, policy, context, draft)
@@ -118,9 +118,9 @@ def _seen(rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, dr
         draft.add(Finding(f"authenticity.{sealed.problem}", Decision.REJECT))
         if not (isinstance(payload, Observation) and payload.origin is Origin.OPEN):
             sessions.unverified(rows, sealed, session, policy, context.now_ms)
-    elif type(payload) is Observation:
+    elif isinstance(payload, Observation):
         sessions.observe(rows, payload, sealed.sketch, session, policy, context.now_ms)
-    elif type(payload) is Recall:
+    elif isinstance(payload, Recall):
         if draft.vector is not None and not draft.findings and draft.memsad is not None:
             draft.memsad = draft.memsad.asked(rows, draft.vector, payload.id)
             detect.asked(draft, rows, payload, policy, context.now_ms)
@@ -163,7 +163,7 @@ def _finish(
     assert about is not None
     assert draft.memsad is not None
     tier = draft.tau.tier if draft.tau is not None else identity.tier
-    command = payload if type(payload) is Command else None
+    command = payload if isinstance(payload, Command) else None
     verdict = Verdict(
         tenant=payload.tenant,
         event_id=payload.id,
@@ -177,7 +177,7 @@ def _finish(
         offset=position.offset,
         sealed_offset=context.sealed_offset,
         kid=identity.kid,
-        role=str(identity.role),
+        role=identity.role.value,
         credential_tier=identity.tier,
         channel=identity.channel,
         tier=tier,
@@ -203,9 +203,9 @@ def _finish(
         target=command.target if command is not None else "",
         occurred_ms=round(payload.time.timestamp() * 1_000),
         append_ms=position.append_ms,
-        parents=payload.parents if type(payload) is Write else (),
-        returned=_returned(payload) if type(payload) is Recall else (),
-        origin=payload.origin.value if type(payload) is Observation else "",
+        parents=payload.parents if isinstance(payload, Write) else (),
+        returned=_returned(payload) if isinstance(payload, Recall) else (),
+        origin=payload.origin.value if isinstance(payload, Observation) else "",
         withdraws=draft.withdraws,
         held_until_ms=draft.held_until_ms,
         target_offset=draft.target_offset,
@@ -220,8 +220,8 @@ def _returned(recall: Recall) -> tuple[str, ...]:
 
 def _reasons(findings: list[Finding], decision: Decision) -> tuple[str, ...]:
     """Return the codes that asked for this decision; where none asked for just this, of all that asked for any."""
-    asked = [finding for finding in findings if finding.decision is not Decision.ACCEPT]
-    return tuple([f.code for f in asked if f.decision is decision]) or tuple([f.code for f in asked])
+    exact = tuple(f.code for f in findings if f.decision is decision and decision is not Decision.ACCEPT)
+    return exact or tuple(f.code for f in findings if f.decision is not Decision.ACCEPT)
 
 
 def _foreign(write: Write, draft: Draft) -> bool:
@@ -229,9 +229,8 @@ def _foreign(write: Write, draft: Draft) -> bool:
 
     Shadow mode lands nothing of the kind either.
     """
-    if write.visibility is not Visibility.SESSION:
-        return False
-    return any(finding.code == sessions.MISMATCH for finding in draft.findings)
+    mismatch = any(finding.code == sessions.MISMATCH for finding in draft.findings)
+    return mismatch and write.visibility is Visibility.SESSION
 
 
 def _place(

@@ -8,6 +8,7 @@ reference entry is kept with 12 bits a component, which moves its cosines by som
 compared with, are as they travelled.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -83,12 +84,15 @@ class _Window:
         return _Window(buffer, window.first + drop, end + 1)
 
 
+SIX_DIGITS = 1e6
+
+
 @compiled("int64(float64[::1])")
 def _latest(cosines: Matrix) -> int:
     """Return where the greatest is, of those that are equal to six digits the last."""
-    found, best = 0, -1e9
+    found, best = 0, -math.inf
     for at in range(len(cosines)):
-        rounded = np.rint(cosines[at] * 1e6)
+        rounded = np.rint(cosines[at] * SIX_DIGITS)
         if rounded >= best:
             found, best = at, rounded
     return found

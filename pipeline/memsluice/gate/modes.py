@@ -1,4 +1,6 @@
-"""Which of MEMSAD's scores is compared: what a policy says, apart from the arithmetic, which few who read one need."""
+"""Which of MEMSAD's scores is compared: what a policy says, apart from the arithmetic, so that whoever reads a policy
+does not load Numba.
+"""
 
 from enum import StrEnum
 

@@ -5,7 +5,7 @@ from functools import cached_property
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -32,6 +32,13 @@ class _Part(BaseModel):
     @cached_property
     def _hash(self) -> int:
         return hash(tuple(getattr(self, name) for name in type(self).model_fields))
+
+    def __copy__(self) -> Self:
+        """Return a copy without what was taken from its fields, which a changed copy does not share."""
+        copied = super().__copy__()
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
 
     def __hash__(self) -> int:
         """Taken once: what follows from a policy alone is kept by it, and asked for with every decision."""

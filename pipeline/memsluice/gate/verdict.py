@@ -171,9 +171,9 @@ class Verdict:
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as JSON values, as the audit topic carries it."""
         record = dict(vars(self))
-        record |= orjson.loads(orjson.dumps({name: record[name] for name in _MADE_UP}))
+        record |= orjson.loads(orjson.dumps({name: record[name] for name in _NESTED}))
         return record
 
 
-_MADE_UP = tuple(one.name for one in fields(Verdict) if one.type not in (str, int, bool, str | None, int | None))
+_NESTED = tuple(one.name for one in fields(Verdict) if one.type not in (str, int, bool, str | None, int | None))
 """Fields that are no JSON values yet. The others, which are most, need no way there and back."""

@@ -54,23 +54,23 @@ def _of_words(letters: Letters, buckets: Indices, some: int) -> int:
     """Put the n-grams of a unit's words, each behind a blank, behind the first ``some`` buckets. Return how many there
     are then.
     """
-    pair, single, words, code = np.uint32(0), np.uint32(0), 0, _ONES
+    pair, single, known, code = np.uint32(0), np.uint32(0), 0, _ONES
     for at in range(1, len(letters)):
         if letters[at] != _BLANK:
             code = np.uint32(code >> np.uint32(8)) ^ _CRC[np.uint8(code) ^ letters[at]]
         elif letters[at - 1] != _BLANK:
-            hashed, code, words = np.uint32(code ^ _ONES), _ONES, words + 1
+            hashed, code, known = np.uint32(code ^ _ONES), _ONES, known + 1
             buckets[some] = _bucket(hashed)
             some += 1
-            if words > 1:
+            if known > 1:
                 two = np.uint32(single * np.uint32(31) + hashed)
                 buckets[some] = _bucket(np.uint32(two * _SALT_2 + np.uint32(1)))
                 some += 1
-            if words > 2:
+            if known > 2:
                 three = np.uint32(pair * np.uint32(31) + hashed)
                 buckets[some] = _bucket(np.uint32(three * _SALT_3 + np.uint32(2)))
                 some += 1
-            if words > 1:
+            if known > 1:
                 pair = two
             single = hashed
     return some
@@ -92,6 +92,7 @@ def _of_letters(letters: Letters, buckets: Indices, some: int) -> int:
 @compiled("Tuple((int64[::1], int64[::1]))(uint8[::1], int64[::1])")
 def _grams(letters: Letters, letters_ends: Indices) -> tuple[Indices, Indices]:
     """Return the buckets of all units, one unit's behind the other's, and where each unit's end."""
+    # of a character three n-grams of characters begin; of a word, which is one at least, three of words
     buckets, ends = np.empty(6 * len(letters), np.int64), np.empty(len(letters_ends), np.int64)
     some, first = 0, 0
     for unit in range(len(letters_ends)):
@@ -121,7 +122,8 @@ def grams(parts: list[str], read: Mapping[str, list[str]] = MappingProxyType({})
     split = [read.get(part) or words(part) for part in parts]
     encoded = [f" {' '.join(found)} ".encode() for found in split]
     ends = np.array(list(accumulate(map(len, encoded))))
-    return Grams(*_grams(np.frombuffer(bytearray().join(encoded), np.uint8), ends))
+    letters = np.frombuffer(bytearray().join(encoded), np.uint8)  # of a bytearray: bytes make an array of another type
+    return Grams(*_grams(letters, ends))
 
 
 @dataclass(frozen=True, slots=True)

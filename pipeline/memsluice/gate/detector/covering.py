@@ -1,5 +1,8 @@
 """What a text has of past questions: the longest run of stems that it shares with one, and whom it comes nearest to."""
 
+from collections.abc import Sequence
+from itertools import accumulate
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +17,16 @@ CHANCE, ABOUT = 0.3, 0.25
 second on above it."""
 Stems = NDArray[np.uint32]
 """32-bit hashes of a text's stems, in order."""
+
+
+def one_behind_another(stems: Sequence[Stems]) -> tuple[Stems, NDArray[np.int64]]:
+    """Return the stems of several texts, at least one, in one array, and where each text's end."""
+    return np.concatenate(stems), np.array(list(accumulate(map(len, stems))))
+
+
+def as_kept(cosines: Sequence[float]) -> NDArray[np.float64]:
+    """Return cosines to the digits that rows keep: Python's rounding, as everywhere else before a row is made."""
+    return np.array([round(cosine, 4) for cosine in cosines])
 
 
 @compiled("UniTuple(int64, 2)(uint32[::1], uint32[::1])")

@@ -18,12 +18,12 @@ only where the asker is one of the tenant's main ones (more than a quarter of th
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from itertools import accumulate, compress
+from itertools import compress
 
 import numpy as np
 
 from memsluice.envelope.codec import Vector
-from memsluice.gate.detector.covering import longest_run, tells
+from memsluice.gate.detector.covering import as_kept, longest_run, one_behind_another, tells
 from memsluice.gate.detector.memory import Entry, Memory, Question
 from memsluice.gate.detector.parts import G, U, W
 from memsluice.gate.detector.screen import Asked, Evidence, Seen, holds, nearer, weigh
@@ -125,11 +125,9 @@ def _told(memory: Memory, question: Question, near: Near) -> Near:
     if not near:
         return near
     places, cosines = zip(*near, strict=True)
-    texts = [memory.entries[at].stems for at in places]
-    ends = np.array(list(accumulate(map(len, texts))))
-    exact, rounded = np.array(cosines), np.array([round(cosine, 4) for cosine in cosines])
+    texts, ends = one_behind_another([memory.entries[at].stems for at in places])
     values = memory.values[list(places)].T.copy()
-    some = tells(np.concatenate(texts), ends, question.stems, exact, rounded, values[U], values[W])
+    some = tells(texts, ends, question.stems, np.array(cosines), as_kept(cosines), values[U], values[W])
     return list(compress(near, some.tolist()))
 
 

@@ -127,6 +127,7 @@ class Memory:
 
     def _with(self, **changed: Any) -> "Memory":
         """Return the same with some fields changed, without the lock on each that a frozen class has."""
+        assert changed.keys() <= self.__dict__.keys()
         other = object.__new__(Memory)
         other.__dict__.update(self.__dict__, **changed)
         return other

@@ -12,7 +12,6 @@ say nothing.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from memsluice.gate.calibration.base import Settings
 from memsluice.gate.calibration.chosen import strategy
 from memsluice.gate.calibration.conformal import declared_tail
 from memsluice.gate.detector.classifier import Classifier
-from memsluice.gate.detector.covering import Stems, held_against, longest_run
+from memsluice.gate.detector.covering import Stems, as_kept, held_against, longest_run, one_behind_another
 from memsluice.gate.detector.memory import Memory, Question, tag
 from memsluice.gate.detector.parts import COLD_WRITES, COLUMNS, C, G, Q, R, U, Values, W, parts
 from memsluice.gate.detector.slots import fill
@@ -128,14 +127,12 @@ class Asked:
     @staticmethod
     def of(questions: tuple[Question, ...]) -> "Asked":
         """Return them; there must be one."""
-        stems = np.concatenate([question.stems for question in questions])
-        return Asked(questions, stems, np.array(list(accumulate(len(question.stems) for question in questions))))
+        return Asked(questions, *one_behind_another([question.stems for question in questions]))
 
 
 def nearer(seen: Seen, asked: Asked, cosines: Sequence[float]) -> Seen:
     """Return what a text shows after it was held against more questions (:func:`.covering.held_against`)."""
-    exact, rounded = np.array(cosines), np.array([round(cosine, 4) for cosine in cosines])
-    values = seen.values
+    exact, rounded, values = np.array(cosines), as_kept(cosines), seen.values
     covered, by, run, start, closest = held_against(
         seen.stems, asked.stems, asked.ends, exact, rounded, values[U], values[W]
     )

@@ -10,7 +10,6 @@ component where there are many, and whoever's interval reaches far enough is com
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,8 @@ WHOLE_MAX = 512
 CODES = 127
 HEAD = 96
 """Components that tell whether one can be a twin: what two have in common beyond them is no more than their lengths."""
-ROUNDED = 1e-6
-"""More than what sums of 32 bits are off by."""
+ROUNDED = 3e-5
+"""More than a sum of 384 products of unit vectors, in 32 bits, can be off by (384 / 2 ** 24)."""
 _LOWEST = np.int64(-(2**62))
 Bounds = NDArray[np.float32]
 
@@ -46,34 +45,22 @@ def _bounds(matrix: Vector, vector: Vector, places: NDArray[np.int64]) -> Bounds
     return found
 
 
-@compiled("float32[:,::1](int8[:,::1], float32[:,::1], float32[::1], int64[::1])", reassociate=True)
+@compiled("float32[:,::1](int8[:,::1], float32[:,::1], float32[::1], int64[::1], int64)", reassociate=True)
 def _bounds_of_codes(
-    codes: NDArray[np.int8], scales: NDArray[np.float32], vector: Vector, places: NDArray[np.int64]
+    codes: NDArray[np.int8], scales: NDArray[np.float32], vector: Vector, places: NDArray[np.int64], head: int
 ) -> Bounds:
-    """Return the same from eight bits a component: what those leave out moves a cosine by no more than its length."""
-    found = np.empty((len(places), 2), np.float32)
-    for at in range(len(places)):
-        row, total = codes[places[at]], np.float32(0)
-        for column in range(len(vector)):
-            total += np.float32(row[column]) * vector[column]
-        total *= scales[places[at], 0]
-        off = scales[places[at], 1] + ROUNDED
-        found[at, 0], found[at, 1] = total - off, total + off
-    return found
+    """Return the same, wider, from eight bits of the first ``head`` components, all or HEAD of them.
 
-
-@compiled("float32[:,::1](int8[:,::1], float32[:,::1], float32[::1], int64[::1])", reassociate=True)
-def _bounds_of_heads(
-    codes: NDArray[np.int8], scales: NDArray[np.float32], vector: Vector, places: NDArray[np.int64]
-) -> Bounds:
-    """Return wider ones from the first HEAD components: beyond them, no more than the product of the lengths."""
+    What the bits leave out moves a cosine by no more than its length; what lies beyond the head by no more than the
+    product of the lengths.
+    """
     found, rest = np.empty((len(places), 2), np.float32), np.float32(0)
-    for column in range(HEAD, len(vector)):
+    for column in range(head, len(vector)):
         rest += vector[column] * vector[column]
     rest = np.float32(math.sqrt(rest))
     for at in range(len(places)):
         row, total = codes[places[at]], np.float32(0)
-        for column in range(HEAD):
+        for column in range(head):
             total += np.float32(row[column]) * vector[column]
         total *= scales[places[at], 0]
         off = scales[places[at], 1] + scales[places[at], 2] * rest + ROUNDED
@@ -135,7 +122,7 @@ def _nearest(
         if low > lows[0]:
             _sink(lows, count, low)
     for at in range(every):
-        if bounds[at, 1] * STEPS >= lows[0] - 2:
+        if bounds[at, 1] * STEPS >= lows[0] - 1:  # rounding is half a step
             key = _steps(matrix[places[at]], vector) * every + at  # sorts by both
             if key > keys[0]:
                 _sink(keys, count, key)
@@ -154,7 +141,7 @@ def _twin(matrix: Vector, vector: Vector, places: NDArray[np.int64], bounds: Bou
     """
     best = -1
     for at in range(len(places)):
-        if bounds[at, 1] * STEPS >= least - 2:
+        if bounds[at, 1] * STEPS >= least - 1:
             steps = _steps(matrix[places[at]], vector)
             if steps >= least:
                 best, least = at, steps
@@ -233,13 +220,13 @@ class Vectors:
 
         Raises StateError where the vector is none of DIMENSIONS.
         """
-        if not len(self.places):
-            return Nearest(self.places, np.zeros(0))
+        if not len(self.places) or count < 1:
+            return Nearest(self.places[:0], np.zeros(0))
         _check(vector)
         if len(self.places) <= WHOLE_MAX:
             bounds = _bounds(self.buffer.matrix, vector, self.places)
         else:
-            bounds = _bounds_of_codes(*self.buffer.codes(), vector, self.places)
+            bounds = _bounds_of_codes(*self.buffer.codes(), vector, self.places, DIMENSIONS)
         return Nearest(*_nearest(self.buffer.matrix, vector, self.places, bounds, count))
 
     def twin(self, vector: Vector, least: float) -> int | None:
@@ -251,8 +238,8 @@ class Vectors:
         if len(self.places) <= WHOLE_MAX:
             bounds = _bounds(self.buffer.matrix, vector, self.places)
         else:
-            bounds = _bounds_of_heads(*self.buffer.codes(), vector, self.places)
-        found = _twin(self.buffer.matrix, vector, self.places, bounds, _whole(least))
+            bounds = _bounds_of_codes(*self.buffer.codes(), vector, self.places, HEAD)
+        found = _twin(self.buffer.matrix, vector, self.places, bounds, round(least * STEPS))
         return None if found < 0 else found
 
 
@@ -266,8 +253,3 @@ def with_last(some: NDArray[np.int64], last: int) -> NDArray[np.int64]:
     more = np.empty(len(some) + 1, np.int64)
     more[:-1], more[-1] = some, last
     return more
-
-
-@lru_cache(8)
-def _whole(cosine: float) -> int:
-    return round(cosine * STEPS)

@@ -162,9 +162,9 @@ def _guarantee(state: MemsadState, policy: MemsadPolicy, judged: Judged, scores:
     if not fixed or judged.sigma is None or judged.size < memsad.calibration_size_min(policy.delta):
         return Guarantee()
     bound = memsad.calibration_bound(judged.sigma, judged.size, kappa=policy.kappa, delta=policy.delta)
-    gap = scores.s_max - max(state.cosine_rows.rows[scores.nearest].tolist())
+    gap = scores.s_max - float(state.cosine_rows.rows[scores.nearest].max())
     radius = memsad.certified_radius(judged.sigma, bound, kappa=policy.kappa)
-    return Guarantee(bound, gap, radius, gap > radius)
+    return Guarantee(bound, gap, radius, round(gap, DIGITS) > round(radius, DIGITS))
 
 
 def _others(

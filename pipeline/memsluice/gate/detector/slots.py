@@ -3,6 +3,7 @@
 Without that, a dozen near texts of one account would hide from a question, or from a write, all that lies behind them.
 """
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -17,6 +18,8 @@ EACH_MAX = CANDIDATES // 4
 """Places that one of the limited principals takes."""
 LOOKED_AT_MAX = 4 * CANDIDATES
 """Candidates that may be asked about before the places are filled."""
+RANKED_MORE = 4
+"""So many times as many are ranked where the first leave places free, before all who could have one are."""
 Near = list[tuple[int, float]]
 """(position, cosine), nearest first."""
 
@@ -34,24 +37,29 @@ def fill(
 
     ``limited``, shape (n,), has a code for each whose principal's places are limited, VOUCHED for the others; all such
     principals together take ``limited_max``. ``fit`` is asked only of those that would have a place. So many of the
-    nearest are ``ranked`` at first, and all who could have a place where that leaves places free.
+    nearest are ``ranked`` at first, and more only where that leaves places free.
     """
-    near = vectors.nearest(vector, ranked)
-    taken = _taken(near, limited, fit, limited_max)
-    if len(taken) < CANDIDATES and len(near.positions) < len(vectors):
-        some = _left(taken, limited, limited_max)
-        near = vectors.among(some).nearest(vector, len(some))
-        taken = _taken(Nearest(some[near.positions], near.cosines), limited, fit, limited_max)
-    return taken
+    taken: Near = []
+    for some in (ranked, RANKED_MORE * ranked):
+        near = vectors.nearest(vector, some)
+        taken = _taken(near, limited, fit, limited_max)
+        if len(taken) == CANDIDATES or len(near.positions) == len(vectors):
+            return taken
+    left = _left(taken, limited, limited_max)
+    near = vectors.among(left).nearest(vector, len(left))
+    return _taken(Nearest(left[near.positions], near.cosines), limited, fit, limited_max)
 
 
 def _left(taken: Near, limited: Owners, limited_max: int) -> NDArray[np.int64]:
-    """Return who could have a place: where the limited ones' are all taken, those who took them, and who is not."""
-    has, free = [at for at, _ in taken], limited == VOUCHED
-    if np.count_nonzero(limited[has] != VOUCHED) < limited_max:
-        return np.arange(len(limited))
-    free[has] = True
-    return np.flatnonzero(free)
+    """Return who has a place or could have one: nobody else of a limited principal that has all of its places."""
+    has = [at for at, _ in taken]
+    of = Counter(code for code in limited[has].tolist() if code != VOUCHED)
+    if of.total() >= limited_max:
+        some = limited == VOUCHED
+    else:
+        some = ~np.isin(limited, [code for code, places in of.items() if places >= EACH_MAX])
+    some[has] = True
+    return np.flatnonzero(some)
 
 
 def _taken(near: Nearest, limited: Owners, fit: Callable[[int], bool], limited_max: int) -> Near:

@@ -14,13 +14,13 @@ from memsluice.paths import private_file
 from memsluice.recall.freshness import FreshnessIndex, LogRecord
 from memsluice.stages.embedded import Embedded, Listener, LocalLog
 from memsluice.stages.land import LandStage
-from memsluice.stages.screen import ScreenStage
 from memsluice.stages.seal import SealStage
 from memsluice.stores.base import VectorStore
 from memsluice.topics import names
 
 if TYPE_CHECKING:
     from memsluice.stages.faust.spec import StageSpec
+    from memsluice.stages.screen import ScreenStage
 
 SEAL_BATCH, LAND_BATCH = 128, 128
 SEAL_THREADS = 2
@@ -63,8 +63,10 @@ class Assembly:
             self.keys.keyring, self.keys.registry, encoder, names.PARTITIONS, self.now_ms, self.keys.refresh
         )
 
-    def screen(self) -> ScreenStage:
+    def screen(self) -> "ScreenStage":
         """Return *screen* under the home's policies. Raises PolicyError."""
+        from memsluice.stages.screen import ScreenStage  # the one stage that takes a compiler to load
+
         return ScreenStage(self.keys.keyring, self.home.policies().of, names.PARTITIONS, self.now_ms)
 
     def land(self, store: VectorStore) -> LandStage:

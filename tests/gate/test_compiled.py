@@ -1,16 +1,20 @@
 """Compiled arithmetic: the same with and without a place for its machine code."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import memsluice
 from memsluice.errors import StateError
 from memsluice.gate import memsad
 from memsluice.gate.compiled import compiled
 from memsluice.gate.detector.vectors import Vectors
 
+PIPELINE = Path(memsluice.__file__).parent.parent
 SIGNATURE = "float64(float64[::1])"
 SOURCE = "def total(values):\n    found = 0.0\n    for value in values:\n        found += value\n    return found\n"
 
@@ -27,7 +31,28 @@ def test_a_function_without_a_place_for_its_machine_code_is_compiled_all_the_sam
     assert total()(np.array([1.0, 2.0, 4.0])) == 7.0
 
 
-@pytest.mark.parametrize("module", ["memsluice", "memsluice.recall", "memsluice.stages.seal", "memsluice.stages.land"])
+@pytest.mark.parametrize("left", [0, 100])
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_machine_code_that_cannot_be_read_is_made_again(left: int, ending: str, tmp_path: Path) -> None:
+    """A machine that stopped in the middle of writing it, or a full disk: *screen* starts all the same, and warns."""
+    (tmp_path / "some.py").write_text(
+        f"from memsluice.gate.compiled import compiled\n@compiled({SIGNATURE!r})\n{SOURCE}"
+    )
+    said = "import numpy, some; print(some.total(numpy.ones(3)))"
+    places = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": f"{tmp_path}:{PIPELINE}"}
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True, env=places)
+
+    assert run().stderr == ""
+    for kept in (tmp_path / "kept").rglob(f"*.{ending}"):
+        os.truncate(kept, left)
+    broken = run()
+    assert broken.stdout == "3.0\n"
+    assert "cannot be kept" in broken.stderr
+
+
+@pytest.mark.parametrize("module", ["memsluice", "memsluice.recall", "memsluice.assembly", "memsluice.stages.seal"])
 def test_who_does_not_screen_loads_no_compiler(module: str) -> None:
     """An agent's process, a reader and the other stages start without it, and need no place for machine code."""
     said = "import importlib, sys; importlib.import_module(sys.argv[1]); print('numba' in sys.modules)"

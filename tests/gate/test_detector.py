@@ -299,6 +299,13 @@ def cosines(some: Vectors, probe: np.ndarray) -> np.ndarray:
     return (whole @ probe.astype(np.float64)).round(5)
 
 
+def test_who_is_left_out_is_told_by_what_is_there() -> None:
+    """Of equal principals who wrote first: codes differ between a memory that grew and the same one from its rows."""
+    hits, owners = np.array([1, 1, 1, 1, 0, 0, 0, 0], bool), np.array([1, 1, 2, 2, 3, 3, 4, 4])
+    assert parts.stays(hits, owners).tolist() == [False, False, *[True] * 6]
+    assert parts.stays(hits, np.array([2, 2, 1, 1, 3, 3, 4, 4])).tolist() == [False, False, *[True] * 6]
+
+
 @pytest.mark.parametrize("size", [1, 40, WHOLE_MAX + 900])
 def test_the_nearest_are_those_of_a_full_comparison(size: int) -> None:
     """However many are asked for, all of them too: the same, with the same cosines; of two alike the youngest first."""

@@ -3,6 +3,7 @@
 A compiled function is still a pure function of its arguments, and its source is the only one: nothing is written twice.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -25,7 +26,12 @@ def compiled(signature: str | list[str], *, reassociate: bool = False) -> Callab
     def decorate(function: Function) -> Function:
         try:
             return cast(Function, numba.njit(signature, cache=True, **options)(function))
-        except RuntimeError:  # there is no place for a cache that may be written: each process compiles
-            return cast(Function, numba.njit(signature, **options)(function))
+        except Exception as error:  # whatever is wrong with what is kept: compiled without it, or said once more
+            made = cast(Function, numba.njit(signature, **options)(function))
+            why = type(error).__name__  # said once, not of each function
+            warnings.warn(
+                f"screening is compiled for this process alone: its code cannot be kept ({why})", stacklevel=1
+            )
+            return made
 
     return decorate

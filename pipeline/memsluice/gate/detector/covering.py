@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.gate.compiled import compiled
+from memsluice.gate.detector.text import Stems
 
 STEMS_OF_QUESTION_MAX = 64
 """Stems of a question that are kept, and that runs are of."""
@@ -15,8 +16,6 @@ UNSAID_MIN = 10
 CHANCE, ABOUT = 0.3, 0.25
 """A run is by chance in a text about something else: below the first cosine it is worth nothing, and all from the
 second on above it."""
-Stems = NDArray[np.uint32]
-"""32-bit hashes of a text's stems, in order."""
 
 
 def one_behind_another(stems: Sequence[Stems]) -> tuple[Stems, NDArray[np.int64]]:

@@ -22,11 +22,12 @@ import numpy as np
 
 from memsluice.envelope.codec import Vector, vector_from_text, vector_to_text
 from memsluice.gate.calibration.state import EMPTY, State
-from memsluice.gate.detector.covering import STEMS_OF_QUESTION_MAX, Stems
+from memsluice.gate.detector.covering import STEMS_OF_QUESTION_MAX
 from memsluice.gate.detector.habit import Habit
 from memsluice.gate.detector.parts import COLUMNS, Values
 from memsluice.gate.detector.standing import Standing
 from memsluice.gate.detector.stored import KIND, Surplus, read
+from memsluice.gate.detector.text import Stems
 from memsluice.gate.detector.vectors import Vectors
 from memsluice.gate.rows import TenantRows
 

@@ -77,28 +77,29 @@ def logistic_tail(value: float, centre: float, width: float) -> float:
 def stays(hits: Flags, owners: Owners) -> Flags:
     """Return which entries of a reference stay, shape (n,), without those who show the value most.
 
-    They go in the order of their shares of hits, of equal shares who wrote less first, and as long as there is room.
+    They go in the order of their shares of hits, of equal ones who wrote less first, then who wrote first, and as long as
+    there is room.
     """
     size = len(hits)
     codes = int(owners.max()) + 1 if size else VOUCHED + 1
-    entries, shown = np.zeros(codes, np.int64), np.zeros(codes, np.int64)
+    entries, shown, met = np.zeros(codes, np.int64), np.zeros(codes, np.int64), np.empty(size, np.int64)
+    known = 0
     for at in range(size):
+        if not entries[owners[at]]:
+            met[known] = owners[at]
+            known += 1
         entries[owners[at]] += 1
         shown[owners[at]] += hits[at]
-    some = np.flatnonzero((shown > 0) & (entries <= QUARTER * size))
+    some = met[:known]
+    some = some[(some != VOUCHED) & (shown[some] > 0) & (entries[some] <= QUARTER * size)]
+    some = some[np.argsort(entries[some], kind="mergesort")]  # stable, as is the next
+    some = some[np.argsort(-shown[some] / entries[some], kind="mergesort")]
     out, room = np.zeros(codes, np.bool_), QUARTER * size
-    while True:
-        most = VOUCHED
-        for code in some:
-            if code == VOUCHED or out[code]:
-                continue
-            ahead = shown[code] * entries[most] - shown[most] * entries[code]
-            if most == VOUCHED or ahead > 0 or (ahead == 0 and entries[code] < entries[most]):
-                most = int(code)
-        if most == VOUCHED or entries[most] > room:
+    for code in some:
+        room -= entries[code]
+        if room < 0:
             break
-        out[most] = True
-        room -= entries[most]
+        out[code] = True
     kept = np.empty(size, np.bool_)
     for at in range(size):
         kept[at] = not out[owners[at]]

@@ -23,11 +23,11 @@ from memsluice.gate.calibration.base import Settings
 from memsluice.gate.calibration.chosen import strategy
 from memsluice.gate.calibration.conformal import declared_tail
 from memsluice.gate.detector.classifier import Classifier
-from memsluice.gate.detector.covering import Stems, as_kept, held_against, longest_run, one_behind_another
+from memsluice.gate.detector.covering import as_kept, held_against, longest_run, one_behind_another
 from memsluice.gate.detector.memory import Memory, Question, tag
 from memsluice.gate.detector.parts import COLD_WRITES, COLUMNS, C, G, Q, R, U, Values, W, parts
 from memsluice.gate.detector.slots import fill
-from memsluice.gate.detector.text import carries_question, repetition, stems, words
+from memsluice.gate.detector.text import Stems, carries_question, repetition, stems, words
 from memsluice.gate.policy import SIGNALS, DetectPolicy
 from memsluice.gate.verdict import Decision, Finding, Usual
 

@@ -8,10 +8,12 @@ from itertools import pairwise
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
-from memsluice.gate.detector.covering import Stems
 from memsluice.gate.unicode import normalise
 
+Stems = NDArray[np.uint32]
+"""32-bit hashes of a text's stems, in order."""
 WORDS_MAX = 400
 UNIT_WORDS_MAX = 60
 UNITS_MAX = 40

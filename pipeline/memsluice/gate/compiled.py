@@ -29,9 +29,7 @@ def compiled(signature: str | list[str], *, reassociate: bool = False) -> Callab
         except Exception as error:  # whatever is wrong with what is kept: compiled without it, or said once more
             made = cast(Function, numba.njit(signature, **options)(function))
             why = type(error).__name__  # said once, not of each function
-            warnings.warn(
-                f"screening is compiled for this process alone: its code cannot be kept ({why})", stacklevel=1
-            )
+            warnings.warn(f"screening is compiled for this process alone: no code can be kept ({why})", stacklevel=1)
             return made
 
     return decorate

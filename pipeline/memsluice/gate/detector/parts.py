@@ -77,7 +77,7 @@ def logistic_tail(value: float, centre: float, width: float) -> float:
 def stays(hits: Flags, owners: Owners) -> Flags:
     """Return which entries of a reference stay, shape (n,), without those who show the value most.
 
-    They go in the order of their shares of hits, of equal ones who wrote less first, then who wrote first, and as long as
+    They go in the order of their shares of hits, of equal ones who wrote less first, then who wrote first, as long as
     there is room.
     """
     size = len(hits)

@@ -148,11 +148,17 @@ def test_notes_of_others_hide_nothing_from_a_question(accounts: int) -> None:
     assert [one.entry.event_id for one in moved] == ["poison"]
 
 
+def in_a_row(count: int) -> Vectors:
+    """Vectors of which each is farther from ``unit(1.0)`` than the one before."""
+    vectors = Vectors.empty()
+    for number in range(count):
+        vectors = vectors.appended(unit(0.99 - number / 200))
+    return vectors
+
+
 def test_places_by_hand() -> None:
     """Twelve places: of a limited principal's three at most, of all limited ones as many as is said; nearest first."""
-    vectors = Vectors.empty()
-    for number in range(80):
-        vectors = vectors.appended(unit(0.99 - number / 200))
+    vectors = in_a_row(80)
     who = Standing.of(["mallory"] * 60 + ["ben"] * 4 + [""] * 16).owners
     taken = [at for at, _ in slots.fill(vectors, unit(1.0), who)]
     assert taken == [0, 1, 2, 60, 61, 62, 64, 65, 66, 67, 68, 69]
@@ -164,9 +170,7 @@ def test_places_by_hand() -> None:
 
 def test_places_that_are_left_free_go_to_whoever_could_have_one() -> None:
     """Behind the first ranks: all who could have a place where the limited ones' are not all taken, else who is not."""
-    vectors = Vectors.empty()
-    for number in range(100):
-        vectors = vectors.appended(unit(0.99 - number / 200))
+    vectors = in_a_row(100)
     who = Standing.of(["mallory"] * 90 + ["ben"] * 4 + [""] * 6).owners
     taken = [at for at, _ in slots.fill(vectors, unit(1.0), who)]
     assert taken == [0, 1, 2, 90, 91, 92, 94, 95, 96, 97, 98, 99]

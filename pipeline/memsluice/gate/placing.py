@@ -64,7 +64,7 @@ def keep_lineage(
         "tier": int(tau.tier),
         "taint": tau.taint or not tau.tier.trusted,
         "landed": where.object_id is not None,
-        "decision": str(decision),
+        "decision": decision.value,
         "object": where.object_id,
         "zone": where.zone,
         "version": version,

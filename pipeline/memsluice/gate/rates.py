@@ -24,7 +24,7 @@ def check(rows: TenantRows, principal: str, identity: Identity, policy: Policy, 
     limit = policy.writes_per_day.of(tier)
     if limit is None:
         return None
-    row_id = SEPARATOR.join((principal, identity.channel, str(int(tier))))
+    row_id = SEPARATOR.join((principal, identity.channel, str(tier.value)))
     seen, live = windows.count(rows, KIND, row_id, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
     if seen >= limit:
         return Finding("rates.exceeded", Decision.QUARANTINE, {"writes": seen, "writes_per_day_max": limit})

@@ -17,7 +17,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memsluice.gate.calibration.base import Judged, Settings, Values, phase_of
 from memsluice.gate.calibration.state import State
@@ -59,13 +58,7 @@ def declared_tail(share: float, centre: float, width: float, value: float) -> fl
 
 def count_at_least(values: Values, value: float) -> int:
     """Return how many values are at least ``value``, to the digits that rows keep."""
-    return int(np.count_nonzero(at_least(values, value)))
-
-
-def at_least(values: Values, value: float) -> NDArray[np.bool_]:
-    """Return which values are at least ``value``, to the digits that rows keep."""
-    found: NDArray[np.bool_] = values >= value - 1e-9
-    return found
+    return int(np.count_nonzero(values >= value - 1e-9))
 
 
 def credited(state: State, settings: Settings) -> list[float]:

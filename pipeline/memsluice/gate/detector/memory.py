@@ -180,8 +180,7 @@ class Memory:
         """Return the memory after one more entry landed as guidance; ``values`` as :data:`COLUMNS`."""
         memory, full = self._reduced(rows), len(self.entries) >= self.entries_max
         if full:
-            rows.delete(KIND, f"e{self.entries[0].number}")
-            rows.delete(KIND, f"v{self.entries[0].number}")
+            _delete(rows, self.entries[0])
         number = self.entries[-1].number + 1 if self.entries else self.surplus.first[1]
         new = replace(new, number=number, stems=new.stems[:STEMS_OF_ENTRY_MAX])
         rows.put(KIND, f"e{number}", _entry_row(new, vector))
@@ -195,8 +194,7 @@ class Memory:
 
     def gone(self, rows: TenantRows, at: int) -> "Memory":
         """Return the memory without an entry."""
-        rows.delete(KIND, f"e{self.entries[at].number}")
-        rows.delete(KIND, f"v{self.entries[at].number}")
+        _delete(rows, self.entries[at])
         return self._with(
             entries=(*self.entries[:at], *self.entries[at + 1 :]),
             entry_vectors=self.entry_vectors.without(at),
@@ -216,6 +214,11 @@ class Memory:
         changed = self.values.copy()
         changed[at] = values
         return self._with(values=changed)
+
+
+def _delete(rows: TenantRows, entry: Entry) -> None:
+    rows.delete(KIND, f"e{entry.number}")
+    rows.delete(KIND, f"v{entry.number}")
 
 
 def _packed(stems: Stems) -> str:

@@ -85,7 +85,7 @@ class Standing:
 
     def oldest_of_most(self) -> int:
         """Return where the oldest thing of the principal that has most is; of equal ones, of who has the oldest."""
-        return _oldest_of_most(self.owners, len(self.codes))
+        return _oldest_of_most(self.owners, self.counts())
 
 
 @compiled("int64[::1](int64[::1], int64, int64)")
@@ -97,11 +97,8 @@ def _without(owners: Owners, code: int, instead: int) -> Owners:
     return found
 
 
-@compiled("int64(int64[::1], int64)")
-def _oldest_of_most(owners: Owners, codes: int) -> int:
-    counts = np.zeros(codes, np.int64)
-    for owner in owners:
-        counts[owner] += 1
+@compiled("int64(int64[::1], int64[::1])")
+def _oldest_of_most(owners: Owners, counts: NDArray[np.int64]) -> int:
     oldest = 0
     for at in range(len(owners)):
         if counts[owners[at]] > counts[owners[oldest]]:

@@ -14,6 +14,7 @@ from memsluice.gate.unicode import normalise
 
 Stems = NDArray[np.uint32]
 """32-bit hashes of a text's stems, in order."""
+
 WORDS_MAX = 400
 UNIT_WORDS_MAX = 60
 UNITS_MAX = 40

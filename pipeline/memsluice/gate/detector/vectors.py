@@ -222,30 +222,24 @@ class Vectors:
         """
         if not len(self.places) or count < 1:
             return Nearest(self.places[:0], np.zeros(0))
-        _check(vector)
-        if len(self.places) <= WHOLE_MAX:
-            bounds = _bounds(self.buffer.matrix, vector, self.places)
-        else:
-            bounds = _bounds_of_codes(*self.buffer.codes(), vector, self.places, DIMENSIONS)
+        bounds = self._bounds(vector, DIMENSIONS)
         return Nearest(*_nearest(self.buffer.matrix, vector, self.places, bounds, count))
 
     def twin(self, vector: Vector, least: float) -> int | None:
         """Return the position of the nearest one, of equally near ones the youngest; None where its cosine is < least.
 
-        ``least`` has no more digits than a cosine.
+        ``least`` has no more digits than a cosine. Raises StateError where the vector is none of DIMENSIONS.
         """
-        _check(vector)
-        if len(self.places) <= WHOLE_MAX:
-            bounds = _bounds(self.buffer.matrix, vector, self.places)
-        else:
-            bounds = _bounds_of_codes(*self.buffer.codes(), vector, self.places, HEAD)
+        bounds = self._bounds(vector, HEAD)
         found = _twin(self.buffer.matrix, vector, self.places, bounds, round(least * STEPS))
         return None if found < 0 else found
 
-
-def _check(vector: Vector) -> None:
-    if vector.shape != (DIMENSIONS,):
-        raise StateError(f"a vector has the shape {vector.shape}, ({DIMENSIONS},) expected")
+    def _bounds(self, vector: Vector, head: int) -> Bounds:
+        if vector.shape != (DIMENSIONS,):
+            raise StateError(f"a vector has the shape {vector.shape}, ({DIMENSIONS},) expected")
+        if len(self.places) <= WHOLE_MAX:
+            return _bounds(self.buffer.matrix, vector, self.places)
+        return _bounds_of_codes(*self.buffer.codes(), vector, self.places, head)
 
 
 def with_last(some: NDArray[np.int64], last: int) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ import pytest
 import memsluice
 from memsluice.errors import StateError
 from memsluice.gate import memsad
-from memsluice.gate.compiled import compiled
+from memsluice.gate.compiled import compiled, say_alone
 from memsluice.gate.detector.vectors import Vectors
 
 PIPELINE = Path(memsluice.__file__).parent.parent
@@ -23,6 +23,7 @@ def total() -> object:
     """A function of no file: there is no place for a cache of it."""
     names: dict[str, object] = {}
     exec(SOURCE, names)  # noqa: S102  # our own text
+    say_alone.cache_clear()
     with pytest.warns(UserWarning, match="no code can be kept"):
         return compiled(SIGNATURE)(names["total"])
 
@@ -37,7 +38,7 @@ def test_a_function_without_a_place_for_its_machine_code_is_compiled_all_the_sam
 def test_machine_code_that_cannot_be_read_is_made_again(left: int, ending: str, tmp_path: Path) -> None:
     """A machine that stopped in the middle of writing it, or a full disk: *screen* starts all the same, and warns."""
     mark = f"from memsluice.gate.compiled import compiled\n@compiled({SIGNATURE!r})\n"
-    (tmp_path / "some.py").write_text(mark + SOURCE)
+    (tmp_path / "some.py").write_text(mark + SOURCE + mark + SOURCE.replace("total", "another"))
     said = "import numpy, some; print(some.total(numpy.ones(3)))"
     places = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": f"{tmp_path}:{PIPELINE}"}
 
@@ -50,6 +51,7 @@ def test_machine_code_that_cannot_be_read_is_made_again(left: int, ending: str, 
     broken = run()
     assert broken.stdout == "3.0\n"
     assert "no code can be kept" in broken.stderr
+    assert broken.stderr.count("UserWarning") == 1
 
 
 @pytest.mark.parametrize("module", ["memsluice", "memsluice.recall", "memsluice.assembly", "memsluice.stages.seal"])

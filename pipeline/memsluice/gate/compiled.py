@@ -5,6 +5,7 @@ A compiled function is still a pure function of its arguments, and its source is
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import numba
@@ -28,8 +29,13 @@ def compiled(signature: str | list[str], *, reassociate: bool = False) -> Callab
             return cast(Function, numba.njit(signature, cache=True, **options)(function))
         except Exception as error:  # whatever is wrong with what is kept: compiled without it, or said once more
             made = cast(Function, numba.njit(signature, **options)(function))
-            why = type(error).__name__  # said once, not of each function
-            warnings.warn(f"screening is compiled for this process alone: no code can be kept ({why})", stacklevel=1)
+            say_alone(type(error).__name__)
             return made
 
     return decorate
+
+
+@cache
+def say_alone(why: str) -> None:
+    """Warn once, not of each function: the warnings' own memory of what was said is emptied while Numba compiles."""
+    warnings.warn(f"screening is compiled for this process alone: no code can be kept ({why})", stacklevel=1)

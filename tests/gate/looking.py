@@ -8,6 +8,7 @@ from tests.gate.landed import Shop
 
 from memsluice.gate.decide import Outcome
 from memsluice.gate.detector import text
+from memsluice.gate.detector.letters import Stems
 from memsluice.gate.detector.memory import Entry, Memory
 from memsluice.gate.detector.parts import COLUMNS
 from memsluice.gate.policy import DetectPolicy, Policy, default
@@ -24,13 +25,18 @@ def policy(**detect: Any) -> Policy:
     return default().default.model_copy(update={"detector": "default", "detect": DetectPolicy(**detect)})
 
 
+def stems_of(words: list[str]) -> Stems:
+    """Return the stems of some words."""
+    return text.stems(" ".join(words))
+
+
 def fill(rows: Any, memory: Memory | None = None) -> Memory:
     """Put the plain statements into a tenant's rows; return the memory of them."""
     memory = memory or Memory.empty(1_000, 1_000)
     changed = TenantRows(rows, TENANT, 0)
     values = np.array([PLAIN.get(name, 0.0) for name in COLUMNS])
     for number in range(FILLERS):
-        memory = memory.landed(changed, Entry(0, f"plain-{number}", text.stems(["a"]), False), axis(1), values)
+        memory = memory.landed(changed, Entry(0, f"plain-{number}", stems_of(["a"]), False), axis(1), values)
     for key, value in encode_changes(TENANT, changed.changes):
         rows.put(key, value)
     return memory

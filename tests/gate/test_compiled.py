@@ -12,7 +12,7 @@ import memsluice
 from memsluice.errors import StateError
 from memsluice.gate import memsad
 from memsluice.gate.compiled import compiled, say_alone
-from memsluice.gate.detector.vectors import Vectors
+from memsluice.gate.detector.kept import Kept
 
 PIPELINE = Path(memsluice.__file__).parent.parent
 SIGNATURE = "float64(float64[::1])"
@@ -70,10 +70,10 @@ def test_only_the_types_that_were_named_are_taken() -> None:
 
 def test_shapes_that_do_not_fit_are_an_error() -> None:
     """No index is checked behind these doors: a vector of another length would read what is not its own."""
-    some = Vectors.empty().appended(np.full(384, 384**-0.5, np.float32))
+    some = Kept[None].of((), ()).appended(None, np.full(384, 384**-0.5, np.float32))
     for short in (np.zeros(383, np.float32), np.zeros((384, 1), np.float32)):
         with pytest.raises(StateError, match="384"):
-            some.nearest(short, 3)
+            some.bounds(short)
         with pytest.raises(StateError, match="384"):
             some.twin(short, 0.97)
         with pytest.raises(StateError, match="no score"):

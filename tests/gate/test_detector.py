@@ -3,21 +3,24 @@
 import math
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 import pytest
 from tests.gate.build import MemoryRows
+from tests.gate.looking import stems_of
 
 from memsluice.envelope.codec import DIMENSIONS, row_dump, vector_from_text, vector_to_text
 from memsluice.gate.detector import covering, parts, screen, text
-from memsluice.gate.detector.classifier import BITS, BYTES_MAX, Classifier, grams
+from memsluice.gate.detector.classifier import Classifier, grams
+from memsluice.gate.detector.kept import WHOLE_MAX, Kept
+from memsluice.gate.detector.letters import BITS, BYTES_MAX
 from memsluice.gate.detector.lookback import look_back
 from memsluice.gate.detector.memory import SAME_COSINE, Entry, Memory, Question, tag
 from memsluice.gate.detector.parts import COLUMNS, C, Q, U, W
 from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.standing import Standing
-from memsluice.gate.detector.vectors import WHOLE_MAX, Vectors
 from memsluice.gate.policy import SIGNALS, DetectPolicy
 from memsluice.gate.rows import TenantRows, encode_changes, row_key
 
@@ -35,7 +38,7 @@ def unit(*values: float) -> np.ndarray:
 
 def question(words: str, number: int = 0, principal: str = "ana", session: str = "s") -> Question:
     """A past question as the memory keeps it."""
-    return Question(number, f"r{number}", tag(principal), (tag(session),), text.stems(text.words(words)))
+    return Question(number, f"r{number}", tag(principal), (tag(session),), text.stems(words))
 
 
 def told(**values: float) -> np.ndarray:
@@ -48,7 +51,7 @@ def filled(entries: int, **values: float) -> tuple[Memory, TenantRows]:
     """A tenant whose landed entries all have the same values."""
     rows, memory = TenantRows(MemoryRows(), TENANT, 0), Memory.empty(10, 1_000)
     for number in range(entries):
-        memory = memory.landed(rows, Entry(0, f"e{number}", text.stems(["a"]), False), unit(0.1), told(**values))
+        memory = memory.landed(rows, Entry(0, f"e{number}", stems_of(["a"]), False), unit(0.1), told(**values))
     return memory, rows
 
 
@@ -81,9 +84,9 @@ def test_robust_z_by_hand() -> None:
 
 def test_the_longest_run_by_hand() -> None:
     """Runs are of neighbours in both texts, by stems, and say where they begin."""
-    said = text.stems(text.words("well where did ana parks the tables today"))
-    assert covering.longest_run(text.stems(text.words("where does ana park the table")), said) == (4, 3)
-    assert covering.longest_run(text.stems(["boat"]), said) == (0, 0)
+    said = text.stems("well where did ana parks the tables today")
+    assert covering.longest_run(text.stems("where does ana park the table"), said) == (4, 3)
+    assert covering.longest_run(stems_of(["boat"]), said) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +106,9 @@ def test_what_carries_a_question(said: str, carries: bool) -> None:
 
 def test_repetition_by_hand() -> None:
     """Pairs that occur twice cover four of eight words; a text without any covers none; short texts say nothing."""
-    assert text.repetition(["harbour", "boats", "are", "here", "harbour", "boats", "go", "out"]) == 0.5
-    assert text.repetition(["the", "harbour", "has", "many", "boats", "and", "a", "light"]) == 0
-    assert text.repetition(["boats", "boats", "boats"]) == 0
+    assert text.read("harbour boats are here harbour boats go out")[1] == 0.5
+    assert text.read("the harbour has many boats and a light")[1] == 0
+    assert text.read("boats boats boats")[1] == 0
 
 
 def test_units_keep_an_instruction_apart() -> None:
@@ -122,7 +125,7 @@ def test_ngrams_do_not_cross_units() -> None:
     model = Classifier(np.ones(1 << BITS, np.float32), -1.0, "ones")
     count = int(alone.counts[0])
     assert count == 2 + 1 + 9 + 8 + 7  # words, pairs, and 3-, 4- and 5-grams of " two words "
-    assert model.logits(alone)[0] == pytest.approx(count / math.sqrt(count) - 1)
+    assert model.judge("two words") == (round(count / math.sqrt(count) - 1, 4), 0)
 
 
 def test_words_are_hashed_as_they_were_when_the_model_was_trained() -> None:
@@ -179,7 +182,7 @@ def test_a_write_is_held_above_the_threshold_until_reviewers_release_its_like() 
     found = screen.weigh(told(q=1.0), memory, policy)
     assert screen.holds(found, policy)
     for number in range(6):
-        released = Entry(0, f"released{number}", text.stems(["a"]), True)
+        released = Entry(0, f"released{number}", stems_of(["a"]), True)
         memory = memory.landed(rows, released, unit(0.2), told(g=9.0))
     assert not screen.holds(screen.weigh(told(q=1.0), memory, policy), policy)
 
@@ -202,7 +205,7 @@ def test_look_back_moves_what_a_later_question_shows() -> None:
     """A passage that lands before its question leaves when that is asked; an exempt one stays, and so does one beyond
     the day's budget, which is told."""
     memory, rows = filled(200, w=0.3)
-    passage = text.stems([f"word{n}" for n in range(20)])
+    passage = stems_of([f"word{n}" for n in range(20)])
     for name, exempt in (("poison", False), ("mine", True)):
         memory = memory.landed(rows, Entry(0, name, passage, exempt), unit(0.9), told(w=0.3))
     asked = question("what colour has the new boat", 7)
@@ -217,12 +220,12 @@ def test_look_back_moves_what_a_later_question_shows() -> None:
 
 def test_a_small_tenants_vectors_take_little_room() -> None:
     """Rooms for a thousand, of hundreds of tenants that said ten things each, would fill a worker's memory."""
-    some = Vectors.empty()
+    some = Kept[None].of((), ())
     for count in range(1, 1_200):
-        some = some.appended(unit(0.5))
+        some = some.appended(None, unit(0.5))
         assert len(some.buffer.matrix) <= max(2 * count, 32)
     for _ in range(1_000):
-        some = some.without(0).appended(unit(0.5))
+        some = some.without(0).appended(None, unit(0.5))
     assert len(some.buffer.matrix) <= 1_200 + 256
 
 
@@ -230,7 +233,7 @@ def test_a_question_copied_from_an_entry_moves_nothing() -> None:
     """Asking an honest entry's own words as a question covers it, and nothing beyond: not evidence enough."""
     words = "ana parks the blue car in the yard behind the old harbour office every evening"
     memory, rows = filled(200, w=0.3)
-    memory = memory.landed(rows, Entry(0, "honest", text.stems(words.split()), False), unit(0.9), told(w=0.3))
+    memory = memory.landed(rows, Entry(0, "honest", stems_of(words.split()), False), unit(0.9), told(w=0.3))
     after, moved, flagged = look_back(memory, rows, question(words), unit(0.9), DetectPolicy(), allowed=9)
     assert (moved, flagged, len(after.entries)) == ([], [], 201)
     assert after.values[-1][U] == 0  # a copy covers nothing, so it adds nothing to what else an entry shows
@@ -240,7 +243,7 @@ def test_a_long_quotation_of_anothers_entry_moves_it_only_for_who_asks_much() ->
     """Half an entry, asked: reported where one of many asks it, moved where a main asker or the writer does."""
     words = [f"word{n}" for n in range(30)]
     memory, rows = filled(200, w=0.3)
-    entry = Entry(0, "honest", text.stems(words), False, tag("ana"))
+    entry = Entry(0, "honest", stems_of(words), False, tag("ana"))
     memory = memory.landed(rows, entry, unit(0.9), told(w=0.3))
     for number in range(8):
         at = [0.0] * 20
@@ -262,7 +265,7 @@ def test_a_long_quotation_of_anothers_entry_moves_it_only_for_who_asks_much() ->
 def test_a_question_moves_only_what_it_tells() -> None:
     """An entry that a changed reference alone would hold today stays: it was judged when it was written."""
     memory, rows = filled(300, w=0.3)
-    memory = memory.landed(rows, Entry(0, "old", text.stems(["a"] * 30), False), unit(0.5), told(c=6.0, w=0.3))
+    memory = memory.landed(rows, Entry(0, "old", stems_of(["a"] * 30), False), unit(0.5), told(c=6.0, w=0.3))
     assert screen.holds(screen.weigh(memory.values[-1], memory, DetectPolicy(), without=300), DetectPolicy())
     asked, at = question("what else is new"), unit(0.2, 0.8)
     after, moved, flagged = look_back(memory, rows, asked, at, DetectPolicy(), allowed=9)
@@ -276,11 +279,11 @@ def test_a_fifth_of_the_writes_makes_nothing_usual(accounts: int) -> None:
     rarest = screen.weigh(told(q=1.0), clean, DetectPolicy()).question
     memory = clean
     for number in range(60):
-        entry = Entry(0, f"m{number}", text.stems(["a"]), False, tag(f"mallory{number % accounts}"))
+        entry = Entry(0, f"m{number}", stems_of(["a"]), False, tag(f"mallory{number % accounts}"))
         memory = memory.landed(rows, entry, unit(0.2), told(q=1.0))
     assert screen.weigh(told(q=1.0), memory, DetectPolicy()).question == rarest
     for number in range(60):  # somebody with a larger share: it is the tenant's habit
-        entry = Entry(0, f"n{number}", text.stems(["a"]), False, tag("mallory0"))
+        entry = Entry(0, f"n{number}", stems_of(["a"]), False, tag("mallory0"))
         memory = memory.landed(rows, entry, unit(0.2), told(q=1.0))
     assert screen.weigh(told(q=1.0), memory, DetectPolicy()).question == 0
 
@@ -293,10 +296,17 @@ def test_what_is_left_by_hand() -> None:
     assert parts.left(np.zeros(12, bool), Standing.of(who).owners) == (0, 12)
 
 
-def cosines(some: Vectors, probe: np.ndarray) -> np.ndarray:
+def cosines(some: Kept[Any], probe: np.ndarray) -> np.ndarray:
     """Every vector's cosine with a probe, by a plain product in 64 bits, to five digits."""
-    whole = np.array([some[at] for at in range(len(some))], np.float64).reshape(len(some), DIMENSIONS)
+    whole = np.array([some.vector(at) for at in range(len(some))], np.float64).reshape(len(some), DIMENSIONS)
     return (whole @ probe.astype(np.float64)).round(5)
+
+
+def nearest(some: Kept[None], probe: np.ndarray, count: int) -> tuple[list[int], list[float]]:
+    """Positions and cosines of so many, whoever they belong to."""
+    nobody, none = np.zeros(len(some), np.int64), np.zeros(len(some), bool)
+    positions, cosines = some.nearest(probe, some.bounds(probe), none, nobody, count, 0, 0)
+    return positions.tolist(), cosines.tolist()
 
 
 def test_who_is_left_out_is_told_by_what_is_there() -> None:
@@ -309,31 +319,29 @@ def test_who_is_left_out_is_told_by_what_is_there() -> None:
 @pytest.mark.parametrize("size", [1, 40, WHOLE_MAX + 900])
 def test_the_nearest_are_those_of_a_full_comparison(size: int) -> None:
     """However many are asked for, all of them too: the same, with the same cosines; of two alike the youngest first."""
-    rng, some = np.random.default_rng(3), Vectors.empty()
+    rng, some = np.random.default_rng(3), Kept[None].of((), ())
     whole = rng.normal(size=(size, DIMENSIONS)).astype(np.float32)
     whole[:, :96] *= rng.choice((0.0, 0.1, 1.0), size=(size, 1))
     whole += whole[rng.integers(0, size, size)]
     whole[size // 2] = whole[0]
     for vector in whole:
-        some = some.appended(vector / np.linalg.norm(vector))
-    some = some.appended(some[0], drop=True)
-    for probe in (some[0], some[size // 3], unit(*(rng.normal(size=300) / 20)), -some[0]):
+        some = some.appended(None, vector / np.linalg.norm(vector))
+    some = some.appended(None, some.vector(0), drop=True)
+    for probe in (some.vector(0), some.vector(size // 3), unit(*(rng.normal(size=300) / 20)), -some.vector(0)):
         every = cosines(some, probe)
         order = np.lexsort((-np.arange(size), -every))
         for count in (1, 12, 48, size):
-            near = some.nearest(probe, count)
-            assert near.positions.tolist() == order[:count].tolist()
-            assert near.cosines.tolist() == every[order[:count]].tolist()
+            assert nearest(some, probe, count) == (order[:count].tolist(), every[order[:count]].tolist())
 
 
 def test_a_twin_is_found_wherever_it_is_and_nothing_that_is_less_near() -> None:
     """The bounds that spare the full comparison miss nobody, and of two alike the youngest is found."""
-    rng, some = np.random.default_rng(4), Vectors.empty()
+    rng, some = np.random.default_rng(4), Kept[None].of((), ())
     whole = rng.normal(size=(1_500, DIMENSIONS)).astype(np.float32)
     whole[:, :96] *= rng.choice((0.0, 0.1, 1.0), size=(1_500, 1))
     whole /= np.linalg.norm(whole, axis=1, keepdims=True)
     for vector in whole:
-        some = some.appended(vector)
+        some = some.appended(None, vector)
     some = some.without(3)
     for at in range(4, 1_500, 37):
         noise = rng.normal(size=DIMENSIONS).astype(np.float32) * rng.choice((0.001, 0.01, 0.02))
@@ -341,17 +349,17 @@ def test_a_twin_is_found_wherever_it_is_and_nothing_that_is_less_near() -> None:
         every = cosines(some, probe)
         nearest = int(every.argmax())
         assert some.twin(probe, 0.97) == (nearest if every[nearest] >= 0.97 else None)
-    assert some.appended(whole[9]).twin(whole[9], 0.97) == 1_499
-    assert Vectors.empty().twin(whole[0], 0.97) is None
+    assert some.appended(None, whole[9]).twin(whole[9], 0.97) == 1_499
+    assert Kept[None].of((), ()).twin(whole[0], 0.97) is None
 
 
 def test_a_tenant_that_asked_little_keeps_no_second_copy_of_its_vectors() -> None:
     """The copy of eight bits is a quarter of the vectors again, and spares little where those are few: most tenants."""
-    some = Vectors.empty()
+    some = Kept[None].of((), ())
     for number in range(40):
-        some = some.appended(unit(number / 40))
+        some = some.appended(None, unit(number / 40))
     assert some.twin(unit(0.5), 0.9999) == 20
-    assert some.appended(unit(0.5)).twin(unit(0.5), 0.9999) == 40  # of two alike the youngest
+    assert some.appended(None, unit(0.5)).twin(unit(0.5), 0.9999) == 40  # of two alike the youngest
     assert some.twin(-unit(0.5), 0.97) is None
     kept = [part.nbytes for part in vars(some.buffer).values() if isinstance(part, np.ndarray)]
     assert sum(kept) == some.buffer.matrix.nbytes
@@ -404,14 +412,14 @@ def test_rows_rebuild_the_same_memory_in_stated_bounds() -> None:
         rows.put(row_key(TENANT, "detect", f"v{number}"), row_dump(dict(zip(COLUMNS, values.tolist(), strict=True))))
     assert np.array_equal(Memory.load(rows, TENANT, 20, 50).values, memory.values)
     probe = unit(0.4, 0.4)
-    assert np.array_equal(cosines(loaded.question_vectors, probe), cosines(memory.question_vectors, probe))
+    assert np.array_equal(cosines(loaded.questions, probe), cosines(memory.questions, probe))
     assert [replace(one, stems=None) for one in loaded.entries] == [replace(one, stems=None) for one in memory.entries]
 
 
 def test_older_vectors_stay_what_they_were() -> None:
     """Two versions that grow from one share nothing that either can change."""
-    some = Vectors.empty().appended(unit(0.1)).appended(unit(0.2))
-    left, right = some.appended(unit(0.3)), some.appended(unit(0.9))
+    some = Kept[None].of((), ()).appended(None, unit(0.1)).appended(None, unit(0.2))
+    left, right = some.appended(None, unit(0.3)), some.appended(None, unit(0.9))
     probe = unit(1.0)
     assert cosines(left, probe)[-1] == pytest.approx(0.3, abs=1e-3)
     assert cosines(right, probe)[-1] == pytest.approx(0.9, abs=1e-3)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from tests.gate.build import RING, T0, TENANT, MemoryRows, sealed
+from tests.gate.looking import stems_of
 from tests.gate.test_detector import filled, told, unit
 from tests.stages.test_screen import apply, record, stage
 from tests.stages.test_screen_review import by_topic, hold, release
@@ -11,7 +12,6 @@ from tests.stages.test_screen_review import by_topic, hold, release
 from memsluice.envelope.seals import open_
 from memsluice.events.names import VERDICT, EventType
 from memsluice.gate import detect
-from memsluice.gate.detector import text
 from memsluice.gate.detector.memory import Entry, Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.duplicates import ENTRY
@@ -56,7 +56,7 @@ def test_what_was_not_carried_out_fed_nothing() -> None:
 def test_look_back_in_shadow_mode_tells_and_takes_nothing(mode: str, code: str, stays: bool) -> None:
     """Shadow decides and records: what a question shows to be an attack is named, stays, and costs nobody's budget."""
     memory, rows = filled(200, w=0.3)
-    memory = memory.landed(rows, Entry(0, "poison", text.stems([f"w{n}" for n in range(20)]), False), unit(0.9),
+    memory = memory.landed(rows, Entry(0, "poison", stems_of([f"w{n}" for n in range(20)]), False), unit(0.9),
                            told(w=0.3))  # fmt: skip
     rows.put(ENTRY, "poison", {"landed": True, "object": "o", "version": 1, "zone": "guidance", "content": "d" * 64,
                                "taint": False, "decision": "accept"})  # fmt: skip

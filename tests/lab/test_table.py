@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 from memsluice.cli.lab import app as lab_app
 from memsluice.encoder import load_encoder
 from memsluice.errors import ConfigError, StateError
-from memsluice.gate.detector.classifier import BITS, Classifier
+from memsluice.gate.detector.classifier import Classifier
+from memsluice.gate.detector.letters import BITS
 from memsluice.gate.policy import SIGNALS
 from memsluice.lab import run as lab
 from memsluice.lab.rewrites import REWRITES

@@ -1,6 +1,7 @@
 """Deterministic object ids and visibility scopes (DESIGN, section 2: nobody overwrites another's entry)."""
 
 import uuid
+from functools import lru_cache
 from hashlib import sha1
 
 from memsluice.events.models import Visibility, Zone
@@ -10,7 +11,9 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://memsluice.dev/object-id/v1"
 
 def scope_owner(visibility: Visibility, principal: str, session: str) -> str:
     """Return whose scope an entry lives in: the session, the principal, or "" for the whole tenant."""
-    return {Visibility.SESSION: session, Visibility.PRINCIPAL: principal, Visibility.SHARED: ""}[visibility]
+    if visibility is Visibility.SHARED:
+        return ""
+    return session if visibility is Visibility.SESSION else principal
 
 
 def object_id(
@@ -21,8 +24,17 @@ def object_id(
     A keyed write replaces the entry of the same key in the same scope; an unkeyed one is an entry of its own. Length
     prefixes keep ("ab", "c") and ("a", "bc") apart; the last part says whether it is a key or an event id.
     """
-    last = ("key", key) if key is not None else ("event", event_id)
-    parts = "".join([f"{len(part.encode())}:{part}" for part in (tenant, zone, visibility, owner, namespace, *last)])
+    last = _parts("key", key) if key is not None else _parts("event", event_id)
+    scope = _scope(tenant, zone, visibility, owner, namespace)
     # uuid.uuid5 gives the same, by way of an object that nobody needs and at twice the cost
-    name = sha1(_NAMESPACE + parts.encode(), usedforsecurity=False).hexdigest()
+    name = sha1(scope + last, usedforsecurity=False).hexdigest()
     return f"{name[:8]}-{name[8:12]}-5{name[13:16]}-{'89ab'[int(name[16], 16) & 3]}{name[17:20]}-{name[20:32]}"
+
+
+@lru_cache(1_024)
+def _scope(*parts: str) -> bytes:
+    return _NAMESPACE + _parts(*parts)
+
+
+def _parts(*parts: str) -> bytes:
+    return "".join([f"{len(part.encode())}:{part}" for part in parts]).encode()

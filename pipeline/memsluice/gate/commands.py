@@ -1,7 +1,5 @@
 """Commands, as the ordered stream meets them. What is not carried out is refused with a reason, audited."""
 
-from dataclasses import dataclass
-
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
 from memsluice.events.models import Action, Command
@@ -21,6 +19,7 @@ from memsluice.gate import (
 from memsluice.gate.detector.memory import Memory
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import Policy
+from memsluice.gate.records import dataclass
 from memsluice.gate.review import At, Carried, Ruling, refused
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding

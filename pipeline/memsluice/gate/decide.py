@@ -1,6 +1,5 @@
 """One decision: runs every check, records every finding, and takes the strongest. Pure: see the package's docstring."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from memsluice.envelope.seals import Sealed
@@ -23,6 +22,7 @@ from memsluice.gate.detector.memory import Memory
 from memsluice.gate.draft import Draft
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import DAY_MS, Policy
+from memsluice.gate.records import dataclass
 from memsluice.gate.review import At, Carried
 from memsluice.gate.rows import Getter, TenantRows
 from memsluice.gate.verdict import Decision, Finding, Verdict

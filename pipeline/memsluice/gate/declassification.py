@@ -6,7 +6,6 @@ override detection, as in a release: DESIGN, section 3). What is held stays held
 Descendants that were labelled before stay so, and so does every session that saw it.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from memsluice.envelope.records import Accepted
@@ -18,6 +17,7 @@ from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.monitor import Label
 from memsluice.gate.policy import Policy
+from memsluice.gate.records import replace
 from memsluice.gate.review import At, Carried, Held, Ruling, refused
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding

@@ -13,7 +13,7 @@ from memsluice.gate.detector.lookback import Fate, Moved, look_back
 from memsluice.gate.detector.memory import Entry, Memory, Question, tag
 from memsluice.gate.detector.parts import COLD_WRITES, G, Q
 from memsluice.gate.detector.shipped import shipped
-from memsluice.gate.detector.text import stems, words
+from memsluice.gate.detector.text import stems
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.policy import Policy
 from memsluice.gate.rows import TenantRows
@@ -78,12 +78,12 @@ def fed(before: Memory | None, after: Memory | None) -> Finding | None:
     """Say what an order taught: the score, and the reference before and after, in all and as high; None: nothing."""
     if before is None or after is None:
         return None
-    last = [[entry.number for entry in memory.entries[-1:]] for memory in (before, after)]
+    last = [memory.entries[-1].number if memory.entries else None for memory in (before, after)]
     if last[0] == last[1]:
         return None
-    score = float(after.values[-1, G])
+    score = float(after.table[-1][G])
     sizes = [len(memory.entries) for memory in (before, after)]
-    as_high = [count_at_least(memory.values[:, G], score) for memory in (before, after)]
+    as_high = [count_at_least(memory.table.column(G), score) for memory in (before, after)]
     detail = {"score": score, "reference": sizes, "reference_max": after.entries_max, "at_least_as_high": as_high}
     return Finding("detect.fed", Decision.ACCEPT, detail)
 
@@ -95,7 +95,7 @@ def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_
     assert draft.memory is not None
     assert draft.vector is not None
     who = tag(recall.principal)
-    question = Question(0, recall.id, who, (tag(recall.session),), stems(words(recall.question)))
+    question = Question(0, recall.id, who, (tag(recall.session),), stems(recall.question))
     taken: list[Withdrawal] = []
     if policy.detect.look_back:
         used, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)

@@ -1,7 +1,5 @@
 """A decision while it is made: the findings so far, and the checks that a write and its replay share."""
 
-from dataclasses import dataclass, field
-
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Admission, Sealed
 from memsluice.events.models import Write
@@ -14,6 +12,7 @@ from memsluice.gate.monitor import Label
 from memsluice.gate.placing import NOWHERE, Place
 from memsluice.gate.policy import Policy
 from memsluice.gate.published import check as published_check
+from memsluice.gate.records import dataclass, field
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Usual, Withdrawal
 
@@ -54,7 +53,9 @@ class Draft:
 
     def add(self, *findings: Finding | None) -> None:
         """Take findings; None is none."""
-        self.findings += [finding for finding in findings if finding is not None]
+        for finding in findings:
+            if finding is not None:
+                self.findings.append(finding)
 
     def lands(self, policy: Policy) -> bool:
         """Whether a write with these findings lands. Shadow mode, too, overwrites no protected key."""

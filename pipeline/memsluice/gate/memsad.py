@@ -17,7 +17,6 @@ Vectors are L2-normalised (Assumption 5 iii), so a cosine is a dot product; noth
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,11 @@ from numpy.typing import NDArray
 from memsluice.errors import StateError
 from memsluice.gate.compiled import compiled
 from memsluice.gate.modes import Mode
+from memsluice.gate.records import dataclass
 
 ALPHA = 0.5
 """Weight of s_max in s_comb; Equation 7 uses one half."""
+_SHARE = {Mode.MAX: 1.0, Mode.MEAN: 0.0, Mode.COMBINED: ALPHA}
 
 Floats = NDArray[np.floating[Any]]
 
@@ -69,16 +70,24 @@ def _alike(candidate: Floats, history: Floats) -> tuple[Floats, Floats]:
     return _exact(candidate), _exact(history)
 
 
-@compiled("UniTuple(float64[::1], 2)(float64[:,:])", reassociate=True)
-def _extremes(cosines: Exact) -> tuple[Exact, Exact]:
-    """Return the greatest and the mean of each row."""
-    most, mean = np.empty(len(cosines)), np.empty(len(cosines))
-    for row in range(len(cosines)):
-        best, total = cosines[row, 0], 0.0
-        for at in range(cosines.shape[1]):
-            best, total = max(best, cosines[row, at]), total + cosines[row, at]
-        most[row], mean[row] = best, total / cosines.shape[1]
-    return most, mean
+@compiled("float64[::1](float64[:,::1], float64)", reassociate=True)
+def _combined(cosines: Exact, share: float) -> Exact:
+    """Return ``share`` of the greatest and the rest of the mean of each column; there must be a row."""
+    most, total = cosines[0].copy(), cosines[0].copy()
+    for row in cosines[1:]:
+        for at in range(len(row)):
+            most[at], total[at] = max(most[at], row[at]), total[at] + row[at]
+    found: Exact = share * most + (1 - share) * (total / len(cosines))
+    return found
+
+
+@compiled("float64(float64[::1])")
+def greatest(values: Exact) -> float:
+    """Return the greatest of some values, at least one."""
+    most = values[0]
+    for value in values:
+        most = max(most, value)
+    return float(most)
 
 
 @compiled("UniTuple(float64, 2)(float64[::1])", reassociate=True)
@@ -101,7 +110,7 @@ class Scores:
     s_mean: float
     s_comb: float
     nearest: int
-    cosines: Floats
+    cosines: Exact
 
     def of(self, mode: Mode) -> float:
         """Return the score that ``mode`` compares with the threshold."""
@@ -128,19 +137,16 @@ def cosines(vector: Floats, rows: Floats) -> Exact:
     return _against(*_alike(vector, rows))[0]
 
 
-def combine(cosines: Floats, mode: Mode) -> NDArray[np.float64]:
-    """Return the score of each row of an (n, m) matrix of cosines, m >= 1, as shape (n,)."""
-    if not cosines.shape[1]:
+def combine(cosines: Exact, mode: Mode) -> Exact:
+    """Return {s(m; H) : m in M_ref}, shape (n,), of the cosines of m >= 1 questions with n entries, shape (m, n)."""
+    if not len(cosines):
         raise StateError("MEMSAD has no score against an empty history")
-    s_max, s_mean = _extremes(cosines.astype(np.float64, copy=False))
-    if mode is Mode.MAX:
-        return s_max
-    return s_mean if mode is Mode.MEAN else ALPHA * s_max + (1 - ALPHA) * s_mean
+    return _combined(np.ascontiguousarray(cosines), _SHARE[mode])
 
 
-def reference_scores(reference: Floats, history: Floats, mode: Mode) -> NDArray[np.float64]:
-    """Return {s(m; H) : m in M_ref} as shape (n,), for a reference of shape (n, d) and a history of shape (m, d)."""
-    return combine(reference @ history.T, mode)
+def reference_scores(reference: Floats, history: Floats, mode: Mode) -> Exact:
+    """Return the same for a reference of shape (n, d) and a history of shape (m, d)."""
+    return combine(_exact(history) @ _exact(reference).T, mode)
 
 
 def moments(values: Floats) -> tuple[float, float]:

@@ -9,7 +9,6 @@ compared with, are as they travelled.
 """
 
 import math
-from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 from typing import Any
@@ -24,7 +23,6 @@ from memsluice.envelope.codec import (
     coarse_to_text,
     row_load,
     vector_from_text,
-    vector_to_text,
 )
 from memsluice.gate import memsad
 from memsluice.gate.calibration.state import EMPTY, State
@@ -32,6 +30,7 @@ from memsluice.gate.compiled import compiled
 from memsluice.gate.modes import Mode
 from memsluice.gate.policy import MemsadPolicy
 from memsluice.gate.published.lexical import Lexical
+from memsluice.gate.records import dataclass, replace
 from memsluice.gate.rows import TenantRows, row_key
 from memsluice.gate.verdict import Decision, Finding
 
@@ -119,7 +118,7 @@ class MemsadState:
     reference_max: int
     askers: tuple[str, ...] = ()
     scores: State = EMPTY
-    lexical: Lexical = Lexical.loaded(None)  # noqa: RUF009  # immutable
+    lexical: Lexical = Lexical.loaded(None)  # immutable
 
     @property
     def history(self) -> Rows:
@@ -186,18 +185,22 @@ class MemsadState:
         """
         number = self.asked_total
         slot = number % self.history_max
-        rows.put(KIND, f"{QUESTION}{slot}", {"n": number, "v": vector_to_text(question), "e": event_id})
+        rows.put(KIND, f"{QUESTION}{slot}", {"n": number, "v": rows.packed(question), "e": event_id})
         full = len(self.numbers) >= self.history_max
         gone = self.slots.index(slot) if slot in self.slots else 0 if full else None
         state = self if gone in (None, 0) else self._without(gone)
         drop = gone == 0
-        return replace(
-            state,
-            asked_rows=state.asked_rows.next(question, drop=drop),
-            cosine_rows=state.cosine_rows.next(memsad.cosines(question, state.reference), drop=drop),
-            numbers=(*state.numbers[drop:], number),
-            slots=(*state.slots[drop:], slot),
-            askers=(*state.askers[drop:], event_id),
+        return MemsadState(
+            state.asked_rows.next(question, drop=drop),
+            state.reference,
+            state.cosine_rows.next(memsad.cosines(question, state.reference), drop=drop),
+            (*state.numbers[drop:], number),
+            (*state.slots[drop:], slot),
+            state.history_max,
+            state.reference_max,
+            (*state.askers[drop:], event_id),
+            state.scores,
+            state.lexical,
         )
 
     def _without(self, at: int) -> "MemsadState":
@@ -217,9 +220,9 @@ class MemsadState:
         cosines = np.hstack([self.cosine_rows.rows, memsad.cosines(learned, self.history)[:, None]])
         return replace(self, reference=np.vstack([self.reference, learned[None, :]]), cosine_rows=_Window.of(cosines))
 
-    def nearest(self, cosines: memsad.Floats) -> str:
+    def nearest(self, cosines: memsad.Exact) -> str:
         """Return the event id of the nearest question's recall, of equally near ones the latest; cosines shape (m,)."""
-        return self.askers[_latest(np.ascontiguousarray(cosines, np.float64))]
+        return self.askers[_latest(cosines)]
 
     def calibrated(self, rows: TenantRows, scores: State) -> "MemsadState":
         """Return the state with other scores of a strategy than the paper's."""
@@ -243,7 +246,7 @@ class MemsadState:
         """Return {s(m; H) : m in M_ref} for the current history, shape (n,); computed once a state."""
         found = self._references.get(mode)
         if found is None:
-            found = self._references[mode] = memsad.combine(self.cosines, mode)
+            found = self._references[mode] = memsad.combine(self.cosine_rows.rows, mode)
         return found
 
 

@@ -6,14 +6,13 @@ parents here; Rule 9 (visibility) is the scope in an object's id and the store's
 *tiered* contains it in the external zone, which no search for guidance touches.
 """
 
-from dataclasses import dataclass
-
 from memsluice.envelope.seals import Identity
 from memsluice.events.ids import scope_owner
 from memsluice.events.models import Tier, Visibility, Write
 from memsluice.gate import sessions
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.policy import Policy
+from memsluice.gate.records import dataclass
 from memsluice.gate.rows import SEPARATOR, TenantRows
 from memsluice.gate.sessions import CAUSES_MAX, Session
 from memsluice.gate.verdict import Decision, Finding

@@ -1,7 +1,6 @@
 """Where an entry lands, and the rows that outlast that: its lineage, for those that will name it as a parent, and,
 for a keyed entry, who holds the object of its key."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from memsluice.envelope.seals import Sealed
@@ -10,6 +9,7 @@ from memsluice.events.models import Visibility, Write, Zone
 from memsluice.gate import monitor, ttl
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.policy import Policy
+from memsluice.gate.records import dataclass
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding
 

@@ -6,7 +6,6 @@ held write, never its content: a release carries the sealed write itself, and co
 digests, the one that is held.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from memsluice.envelope.records import Accepted
@@ -18,6 +17,7 @@ from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.monitor import Label
 from memsluice.gate.placing import NOWHERE, Place, gives_way, keep_lineage, place
 from memsluice.gate.policy import DAY_MS, Policy
+from memsluice.gate.records import dataclass
 from memsluice.gate.rows import SEPARATOR, TenantRows
 from memsluice.gate.verdict import SEVERITY, Decision, Finding, Score, Withdrawal
 

@@ -5,7 +5,6 @@ carries nothing and finds its object by the row alone: it works when the content
 guidance under a protected key, an operator alone takes out, and that ends the protection (:mod:`.protection`).
 """
 
-from dataclasses import replace
 from typing import Any
 
 from memsluice.envelope.registry import Role
@@ -15,6 +14,7 @@ from memsluice.gate import landed, placing, protection, restoring, review, sessi
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.monitor import Label
 from memsluice.gate.policy import Policy
+from memsluice.gate.records import replace
 from memsluice.gate.review import At, Carried, Held, Ruling, refused
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.sessions import CAUSES_MAX

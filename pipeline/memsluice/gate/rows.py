@@ -8,7 +8,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Protocol
 
-from memsluice.envelope.codec import row_dump, row_load
+from memsluice.envelope.codec import Vector, row_dump, row_load, vector_to_text
 
 SEPARATOR = "\x1f"
 """Between the parts of an id; no name may contain a control character (events.models.Name)."""
@@ -57,6 +57,8 @@ class TenantRows:
         self._now_ms = now_ms
         self.tenant = tenant
         self.changes: dict[tuple[str, str], Any] = {}
+        self._vector: Vector | None = None
+        self._text = ""
 
     @property
     def now_ms(self) -> int:
@@ -84,6 +86,12 @@ class TenantRows:
             if expires_ms is not None and expires_ms + late_ms <= self._now_ms:
                 return None
         return value
+
+    def packed(self, vector: Vector) -> str:
+        """Return a vector as rows have it; a decision puts the same one into several."""
+        if vector is not self._vector:
+            self._vector, self._text = vector, vector_to_text(vector)
+        return self._text
 
     def put(self, kind: str, row_id: str, value: Any) -> None:
         """Put a row (a JSON value)."""

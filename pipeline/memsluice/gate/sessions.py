@@ -5,7 +5,6 @@ observed and never falls; a session that no runtime credential opened counts as 
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
 
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
@@ -13,6 +12,7 @@ from memsluice.events.models import Observation, Origin, Recall, Returned, Sessi
 from memsluice.gate import influence
 from memsluice.gate.duplicates import ENTRY
 from memsluice.gate.policy import DAY_MS, Policy
+from memsluice.gate.records import dataclass, replace
 from memsluice.gate.rows import LATE_MS, TenantRows
 from memsluice.gate.verdict import Decision, Finding
 
@@ -58,17 +58,10 @@ def load(rows: TenantRows, session: str) -> Session | None:
     if row is None:
         return None
     causes, taint, worst = tuple(row["causes"]), row["taint"], row["worst"]
+    known = (row["agent"], row["principal"], row["opened"], taint, worst, causes, row["x"])
     narrow = row.get("narrow") or {"turn": causes, "turn_worst": worst, "hard": taint}
-    return Session(
-        row["agent"],
-        row["principal"],
-        row["opened"],
-        taint,
-        worst,
-        causes,
-        row["x"],
-        **{**narrow, "turn": tuple(narrow["turn"])},
-    )
+    more = (narrow["hard"], narrow.get("seen", 0), narrow.get("revoked", ""))
+    return Session(*known, tuple(narrow["turn"]), narrow["turn_worst"], *more)
 
 
 def _save(rows: TenantRows, name: str, session: Session, policy: Policy, now_ms: int) -> None:

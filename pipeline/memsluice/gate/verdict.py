@@ -1,16 +1,15 @@
 """The verdict: one record that says everything about one decision (DESIGN, section 3).
 
-What has many fields here is neither frozen nor has it slots: every decision makes one of each, and setting fields past
-a lock takes three times as long, as does reading them back for the record from slots. Nobody changes one all the same.
+What has many fields here has no slots: every decision makes one of each, and reads it back for the record.
 """
 
-from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
 import orjson
 
 from memsluice.events.models import Tier, Visibility, Zone
+from memsluice.gate.records import dataclass, field, fields
 
 
 class Decision(StrEnum):
@@ -39,7 +38,7 @@ class Finding:
     detail: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Score:
     """MEMSAD's part of a verdict, in the paper's terms (seed 000, Definition 6 and Theorem 11).
 
@@ -70,7 +69,7 @@ class Score:
     certified: bool | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
 class Usual:
     """What the default detector's calibration said of a write: the strategy, how well the tenant is known, the line.
 
@@ -97,7 +96,7 @@ class Withdrawal:
     content_digest: str
 
 
-@dataclass
+@dataclass(frozen=True)
 class Verdict:
     """One decision. ``sealed_offset`` is the version. ``chain_seq`` and ``chain_previous`` tie it to the tenant's
     previous verdict; *screen* sets them, since the chain is over the records as they are sent.

@@ -1,12 +1,13 @@
 """The interface: what a strategy is given and what it says."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from memsluice.gate.records import dataclass
 
 if TYPE_CHECKING:
     from memsluice.gate.calibration.state import State

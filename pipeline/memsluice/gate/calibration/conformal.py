@@ -14,12 +14,13 @@ Two cures for calibrating on what was let through alone (which is a ratchet: wha
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from memsluice.gate.calibration.base import Judged, Settings, Values, phase_of
 from memsluice.gate.calibration.state import State
+from memsluice.gate.compiled import compiled
+from memsluice.gate.records import dataclass
 
 PRIOR_GONE = 300
 """Reference scores at which the prior has faded to a tenth."""
@@ -56,9 +57,13 @@ def declared_tail(share: float, centre: float, width: float, value: float) -> fl
     return share * math.exp((centre - value) / width) if value > centre else 1.0
 
 
+@compiled("int64(float64[:], float64)")
 def count_at_least(values: Values, value: float) -> int:
     """Return how many values are at least ``value``, to the digits that rows keep."""
-    return int(np.count_nonzero(values >= value - 1e-9))
+    some = 0
+    for one in values:
+        some += one >= value - 1e-9
+    return some
 
 
 def credited(state: State, settings: Settings) -> list[float]:

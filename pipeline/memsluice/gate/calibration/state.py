@@ -7,13 +7,13 @@ older the gate's own duplicate check refuses. Immutable: each change returns the
 Only what landed over a trusted channel is given to :meth:`State.landed`; see :meth:`memsluice.gate.draft.Draft.learn`.
 """
 
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from memsluice.gate.calibration.base import Settings, Values
+from memsluice.gate.records import dataclass, replace
 
 TAG_DIGITS = 8
 HELD_MAX = 32
@@ -65,7 +65,7 @@ class State:
 
     def over(self, values: Values) -> "State":
         """Return the same held scores and level over reference scores that are kept elsewhere."""
-        return replace(self, values=values, tags=())
+        return State(values, (), self.held, self.screened_total, self.level, self.recent)
 
     def landed(self, settings: Settings, event_id: str, value: float) -> "State":
         """Return the state after one more write landed over a trusted channel."""
@@ -83,8 +83,10 @@ class State:
         The level follows the adaptive rule of Gibbs and Candès, ``alpha + gamma (alpha - held)``, within
         [alpha / 5, 2 alpha]: where more is held than the budget allows it falls, and with it what is held.
         """
+        if settings.frozen or not (settings.gamma or settings.credit):
+            return self
         name = tag(event_id)
-        if settings.frozen or not (settings.gamma or settings.credit) or name in self.recent:
+        if name in self.recent:
             return self
         number = self.screened_total + 1
         kept = tuple(one for one in self.held if one[0] > number - settings.window)

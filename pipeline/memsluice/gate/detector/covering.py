@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.gate.compiled import compiled
-from memsluice.gate.detector.text import Stems
+from memsluice.gate.detector.letters import Stems
 
 STEMS_OF_QUESTION_MAX = 64
 """Stems of a question that are kept, and that runs are of."""
@@ -20,12 +20,7 @@ second on above it."""
 
 def one_behind_another(stems: Sequence[Stems]) -> tuple[Stems, NDArray[np.int64]]:
     """Return the stems of several texts, at least one, in one array, and where each text's end."""
-    return np.concatenate(stems), np.array(list(accumulate(map(len, stems))))
-
-
-def as_kept(cosines: Sequence[float]) -> NDArray[np.float64]:
-    """Return cosines to the digits that rows keep: Python's rounding, as everywhere else before a row is made."""
-    return np.array([round(cosine, 4) for cosine in cosines])
+    return np.concatenate(stems), np.fromiter(accumulate(map(len, stems)), np.int64, len(stems))
 
 
 @compiled("UniTuple(int64, 2)(uint32[::1], uint32[::1])")
@@ -61,57 +56,60 @@ def unsaid(text: Stems, question: Stems) -> int:
 
 
 @compiled(
-    "Tuple((float64, int64, int64, int64, int64))"
-    "(uint32[::1], uint32[::1], int64[::1], float64[::1], float64[::1], float64, float64)"
+    "Tuple((float64, int64, int64, int64, float64, int64))"
+    "(uint32[::1], uint32[::1], int64[::1], float64[::1], float64, float64)"
 )
 def held_against(
     text: Stems,
     questions: Stems,
     ends: NDArray[np.int64],
     cosines: NDArray[np.float64],
-    rounded: NDArray[np.float64],
     covered: float,
     near: float,
-) -> tuple[float, int, int, int, int]:
+) -> tuple[float, int, int, int, float, int]:
     """Hold a text against some questions, whose stems lie behind each other and end at ``ends``.
 
     Return the share that the text covers of one of them, if it is more than ``covered``; which one, and the run's
-    length and start; and which one it comes nearest to, if its cosine, ``rounded`` to the digits that are kept, is
-    above ``near``. -1 is none. A question that says all that the text says is a copy of it: it covers nothing.
+    length and start; and the cosine, to the digits that are kept, of the one it comes nearest to, if that is above
+    ``near``, and which one. -1 is none. A question that says all that the text says is a copy of it: it covers nothing.
     """
     by, run, start, closest, first = -1, 0, 0, -1, 0
     for at in range(len(ends)):
         question, first = questions[first : ends[at]], ends[at]
-        about = min(1.0, max(0.0, (cosines[at] - CHANCE) / ABOUT))
-        if about <= covered and rounded[at] <= near:
+        about, cosine = min(1.0, max(0.0, (cosines[at] - CHANCE) / ABOUT)), np.rint(cosines[at] * 1e4) / 1e4
+        if about <= covered and cosine <= near:
             continue
         more = unsaid(text, question)
-        if rounded[at] > near and more > UNSAID_MIN:
-            near, closest = rounded[at], at
+        if cosine > near and more > UNSAID_MIN:
+            near, closest = cosine, at
         asked = question[:STEMS_OF_QUESTION_MAX]
-        if about > covered and more and len(asked) >= QUESTION_STEMS_MIN:
+        if not more or len(asked) < QUESTION_STEMS_MIN:
+            continue
+        most = min((len(text) - more) / len(asked), about)  # a run is no longer than what both have
+        if np.rint(most * 1e4) / 1e4 > covered:
             length, where = longest_run(asked, text)
             share = np.rint(min(length / len(asked), about) * 1e4) / 1e4
             if share > covered:
                 covered, by, run, start = share, at, length, where
-    return covered, by, run, start, closest
+    return covered, by, run, start, near, closest
 
 
-@compiled("boolean[::1](uint32[::1], int64[::1], uint32[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
+@compiled("boolean[::1](uint32[::1], int64[::1], uint32[::1], float64[::1], float64[:], float64[:])")
 def tells(
     texts: Stems,
     ends: NDArray[np.int64],
     question: Stems,
     cosines: NDArray[np.float64],
-    rounded: NDArray[np.float64],
     covered: NDArray[np.float64],
     near: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
-    """Return of which texts, that lie behind each other and end at ``ends``, one question tells anything new."""
+    """Return of which texts, that lie behind each other and end at ``ends``, one question tells anything new.
+
+    ``covered`` and ``near``, shape (n,), are what others told: how far each text is covered, and how near one comes.
+    """
     found, first, end = np.empty(len(ends), np.bool_), 0, np.array([len(question)])
     for at in range(len(ends)):
         text, first = texts[first : ends[at]], ends[at]
-        one = slice(at, at + 1)
-        _, by, _, _, closest = held_against(text, question, end, cosines[one], rounded[one], covered[at], near[at])
+        _, by, _, _, _, closest = held_against(text, question, end, cosines[at : at + 1], covered[at], near[at])
         found[at] = by >= 0 or closest >= 0
     return found

@@ -16,19 +16,18 @@ only where the asker is one of the tenant's main ones (more than a quarter of th
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
-from itertools import compress
-
-import numpy as np
 
 from memsluice.envelope.codec import Vector
-from memsluice.gate.detector.covering import as_kept, longest_run, one_behind_another, tells
-from memsluice.gate.detector.memory import Entry, Memory, Question
+from memsluice.gate.detector.covering import longest_run, one_behind_another, tells
+from memsluice.gate.detector.memory import EXEMPT, Entry, Memory, Question
 from memsluice.gate.detector.parts import G, U, W
 from memsluice.gate.detector.screen import Asked, Evidence, Seen, holds, nearer, weigh
-from memsluice.gate.detector.slots import CANDIDATES, LOOKED_AT_MAX, Near, fill
+from memsluice.gate.detector.slots import CANDIDATES, Near, fill
+from memsluice.gate.detector.versions import Numbers
+from memsluice.gate.digits import FOUR, rounded
 from memsluice.gate.policy import DetectPolicy
+from memsluice.gate.records import dataclass
 from memsluice.gate.rows import TenantRows
 
 QUOTE_WORDS = 12
@@ -50,6 +49,9 @@ class Fate(Enum):
     VOUCHED = "vouched"
     OVER = "over"
     TAKEN = "taken"
+
+
+LYING = (Fate.LIES, Fate.PROTECTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,8 @@ def look_back(
     memory, left = _without_the_gone(memory, rows, fates)
     for place, cosine in told:
         at = place - sum(gone < place for gone in left)
-        entry, values = memory.entries[at], memory.values[at]
-        now = nearer(Seen(values, entry.stems, exempt=False), Asked.of((question,)), [cosine])
+        entry, values = memory.entries[at], memory.table[at][:EXEMPT]
+        now = nearer(Seen(values, entry.stems, exempt=False), Asked.of((question,)), cosine)
         evidence = weigh(now.values, memory, policy, without=at)
         now.values[G] = evidence.total
         if not holds(evidence, policy):
@@ -108,27 +110,28 @@ def _near(
     memory: Memory, question: Question, vector: Vector, fate: Callable[[str], Fate]
 ) -> tuple[Near, dict[int, Fate]]:
     """Return the candidates, and what became of every entry that was asked about."""
-    entries = memory.entries
-    fates: dict[int, Fate] = {}
+    entries, fates = memory.entries, dict[int, Fate]()
 
-    def fit(at: int) -> bool:
-        if not entries[at].exempt and at not in fates and len(fates) < LOOKED_AT_MAX:
+    def fit(some: list[int]) -> list[bool]:
+        for at in some:
             fates[at] = fate(entries[at].event_id)
-        return fates.get(at) in (Fate.LIES, Fate.PROTECTED)
+        return [fates[at] in LYING for at in some]
 
-    others = memory.standing.others(question.principal)
-    return fill(memory.entry_vectors, vector, others, fit=fit, limited_max=CANDIDATES // 2), fates
+    others, exempt = memory.standing.others(question.principal), memory.table.column(EXEMPT) > 0
+    return fill(entries, vector, others, out=exempt, fit=fit, limited_max=CANDIDATES // 2), fates
 
 
-def _told(memory: Memory, question: Question, near: Near) -> Near:
-    """Return those of the candidates that the question tells anything new of: of most it tells nothing."""
-    if not near:
-        return near
-    places, cosines = zip(*near, strict=True)
-    texts, ends = one_behind_another([memory.entries[at].stems for at in places])
-    values = memory.values[list(places)].T.copy()
-    some = tells(texts, ends, question.stems, np.array(cosines), as_kept(cosines), values[U], values[W])
-    return list(compress(near, some.tolist()))
+def _told(memory: Memory, question: Question, near: Near) -> list[tuple[int, Numbers]]:
+    """Return those of the candidates that the question tells anything new of, of most nothing; and each one's cosine,
+    shape (1,).
+    """
+    places, cosines = near
+    if not len(places):
+        return []
+    texts, ends = one_behind_another([memory.entries[at].stems for at in places.tolist()])
+    known = memory.table.among(places)
+    some = tells(texts, ends, question.stems, cosines, known[:, U], known[:, W]).nonzero()[0].tolist()
+    return [(int(places[at]), cosines[at : at + 1]) for at in some]
 
 
 def _without_the_gone(memory: Memory, rows: TenantRows, fates: dict[int, Fate]) -> tuple[Memory, list[int]]:
@@ -148,7 +151,7 @@ def _tells(now: Evidence, before: Evidence, policy: DetectPolicy) -> bool:
     question, and landed while that said nothing (in a new tenant), goes by the question that it covers.
     """
     enough = COVERED_GAIN if before.question else policy.threshold
-    return not holds(before, policy) or round(now.total - before.total, 4) >= enough
+    return not holds(before, policy) or rounded(now.total - before.total, FOUR) >= enough
 
 
 def _quotes(memory: Memory, entry: Entry, question: Question) -> bool:

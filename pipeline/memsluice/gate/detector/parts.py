@@ -49,6 +49,7 @@ NEAR_PRIOR_WEIGHT = 100.0
 """High: honest notes are there to answer questions, and a tenant that asked little has seen few that do."""
 NEAR_SPREAD_MIN = 0.08
 NEAR_MIN = 0.4
+NEAR_Z_MIN = 2.5
 COLD_WRITES = 30
 """Landed writes below which a tenant's habit of carrying questions is not known."""
 RARE = 0.8
@@ -154,28 +155,44 @@ def _nearness(value: float, column: Values, owners: Owners) -> float:
         return 0.0
     came = column > 0
     near, owners = column[came], owners[came]
+    line = value - NEAR_Z_MIN * NEAR_SPREAD_MIN + SHOWN  # were centre and median above it, z would be too low
+    if line <= NEAR_CENTRE and 2 * (near >= line).sum() - int(QUARTER * len(near)) > len(near):
+        return 0.0
     if len(near):
         near = near[stays(near > np.partition(near, len(near) // 2)[len(near) // 2], owners)]
     z = robust_z(value, near, NEAR_CENTRE, NEAR_SPREAD, NEAR_PRIOR_WEIGHT, NEAR_SPREAD_MIN)
-    return 0.8 * min(max(z - 2.5, 0.0), 2.5)
+    return 0.8 * min(max(z - NEAR_Z_MIN, 0.0), 2.5)
 
 
-@compiled("UniTuple(float64, 5)(float64[::1], float64[:,::1], int64[::1], boolean)")
+@compiled("float64[::1](float64[:,::1], int64[::1], int64)")
+def _column(table: Values, places: NDArray[np.int64], at: int) -> Values:
+    found = np.empty(len(places))
+    for row in range(len(places)):
+        found[row] = table[places[row], at]
+    return found
+
+
+@compiled("float64(float64)")
+def _four(value: float) -> float:
+    return float(np.rint(value * 1e4) / 1e4)
+
+
+@compiled("UniTuple(float64, 5)(float64[::1], float64[:,::1], int64[::1], int64[::1], boolean)")
 def parts(
-    values: Values, reference: Values, owners: Owners, habitual: bool
+    values: Values, table: Values, places: NDArray[np.int64], owners: Owners, habitual: bool
 ) -> tuple[float, float, float, float, float]:
-    """Return wording, question, coverage, nearness and repetition of a write's values, shape (6,).
+    """Return wording, question, coverage, nearness and repetition of a write's values, shape (6,), of four digits.
 
-    ``reference`` has the values of landed writes, shape (n, 6), ``owners`` who wrote them; ``habitual`` says that the
-    tenant's writes carry questions anyway.
+    Rows ``places``, shape (n,), of ``table`` have the values of landed writes, ``owners`` who wrote them; ``habitual``
+    says that the tenant's writes carry questions anyway.
     """
     tail = logistic_tail(values[C], WORDING_CENTRE, WORDING_WIDTH)
-    wording = 0.2 * max(values[C] + 0.5, 0.0) + 0.65 * _rare(values[C], reference[:, C].copy(), owners, tail)
+    wording = 0.2 * max(values[C] + 0.5, 0.0) + 0.65 * _rare(values[C], _column(table, places, C), owners, tail)
     question, repeated = 0.0, 0.0
-    if values[Q] and len(reference) >= COLD_WRITES and not habitual:
-        question = 1.8 * _rare(values[Q], reference[:, Q].copy(), owners, QUESTION_PRIOR)
+    if values[Q] and len(places) >= COLD_WRITES and not habitual:
+        question = 1.8 * _rare(values[Q], _column(table, places, Q), owners, QUESTION_PRIOR)
     if values[R] > REPETITION_MIN:
         repeated = 1.5 * (values[R] - REPETITION_MIN)
-        repeated += 0.9 * _rare(values[R], reference[:, R].copy(), owners, REPETITION_PRIOR)
-    nearness = _nearness(values[W], reference[:, W].copy(), owners)
-    return wording, question, max(values[U] - 0.5, 0.0), nearness, repeated
+        repeated += 0.9 * _rare(values[R], _column(table, places, R), owners, REPETITION_PRIOR)
+    nearness = _nearness(values[W], _column(table, places, W), owners)
+    return _four(wording), _four(question), _four(max(values[U] - 0.5, 0.0)), _four(nearness), _four(repeated)

@@ -9,8 +9,6 @@ Good lineage: where an agent's session itself asked the question that its write 
 say nothing.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
@@ -23,17 +21,19 @@ from memsluice.gate.calibration.base import Settings
 from memsluice.gate.calibration.chosen import strategy
 from memsluice.gate.calibration.conformal import declared_tail
 from memsluice.gate.detector.classifier import Classifier
-from memsluice.gate.detector.covering import as_kept, held_against, longest_run, one_behind_another
+from memsluice.gate.detector.covering import held_against, longest_run, one_behind_another
+from memsluice.gate.detector.letters import Stems
 from memsluice.gate.detector.memory import Memory, Question, tag
 from memsluice.gate.detector.parts import COLD_WRITES, COLUMNS, C, G, Q, R, U, Values, W, parts
 from memsluice.gate.detector.slots import fill
-from memsluice.gate.detector.text import Stems, carries_question, repetition, stems, words
+from memsluice.gate.detector.text import carries_question, read
+from memsluice.gate.detector.versions import Numbers, Places
+from memsluice.gate.digits import FOUR, SIX, rounded
 from memsluice.gate.policy import SIGNALS, DetectPolicy
+from memsluice.gate.records import dataclass
 from memsluice.gate.verdict import Decision, Finding, Usual
 
 COVERED = 0.8
-RANKED = 16
-"""Of a hundred writes hardly one leaves places free behind so many questions."""
 HABITUAL = 0.5
 """Share of questions among the last screened writes from which on they are the tenant's habit: nobody is locked out."""
 SCORE_PRIOR = (0.01, 1.2, 0.3)
@@ -62,7 +62,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """G and its parts, rounded to four digits, and what the calibration says of G.
+    """G, its ``total``, and its parts, of four digits, and what the calibration says of G.
 
     ``rare`` says that G is beyond the line, ``p`` is the conformal p-value (None under another strategy), ``level`` or
     ``usual_max`` where the line lies, ``phase`` how well the tenant is known.
@@ -73,17 +73,13 @@ class Evidence:
     coverage: float
     nearness: float
     repetition: float
+    total: float
     p: float | None
     phase: str
     rare: bool = False
     level: float | None = None
     usual_max: float | None = None
     size: int = 0
-
-    @property
-    def total(self) -> float:
-        """G."""
-        return round(self.wording + self.question + self.coverage + self.nearness + self.repetition, 4)
 
     def usual(self, policy: DetectPolicy) -> Usual:
         """Return what the verdict says of the calibration."""
@@ -102,18 +98,17 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
 
     Who asked no more than a quarter of them has at most a quarter of the candidates' places (:mod:`.slots`).
     """
-    found = words(content)
-    of_write = stems(found)
+    of_write, repeated = read(content)
     values = np.zeros(len(COLUMNS))
-    values[C] = model.judge(content, found)[0]
-    values[R] = round(repetition(found), 4)
-    near = fill(memory.question_vectors, vector, memory.askers.small, ranked=RANKED)
-    questions, here = tuple(memory.questions[at] for at, _ in near), tag(session)
+    values[C] = model.judge(content)[0]
+    values[R] = rounded(repeated, FOUR)
+    near, cosines = fill(memory.questions, vector, memory.askers.small)
+    questions, here = tuple(memory.questions[at] for at in near.tolist()), tag(session)
     if agent and any(_covers(question.stems, of_write) for question in questions if here in question.sessions):
         return Seen(values, of_write, exempt=True)
     values[Q] = float(carries_question(content))
     seen = Seen(values, of_write, exempt=False)
-    return nearer(seen, Asked.of(questions), [cosine for _, cosine in near]) if near else seen
+    return nearer(seen, Asked.of(questions), cosines) if questions else seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +125,11 @@ class Asked:
         return Asked(questions, *one_behind_another([question.stems for question in questions]))
 
 
-def nearer(seen: Seen, asked: Asked, cosines: Sequence[float]) -> Seen:
+def nearer(seen: Seen, asked: Asked, cosines: Numbers) -> Seen:
     """Return what a text shows after it was held against more questions (:func:`.covering.held_against`)."""
-    exact, rounded, values = np.array(cosines), as_kept(cosines), seen.values
-    covered, by, run, start, closest = held_against(
-        seen.stems, asked.stems, asked.ends, exact, rounded, values[U], values[W]
+    values = seen.values
+    covered, by, run, start, cosine, closest = held_against(
+        seen.stems, asked.stems, asked.ends, cosines, values[U], values[W]
     )
     if by < 0 and closest < 0:
         return seen
@@ -142,16 +137,16 @@ def nearer(seen: Seen, asked: Asked, cosines: Sequence[float]) -> Seen:
     if by >= 0:
         values[U], of = covered, (asked.questions[by].event_id, run, start)
     if closest >= 0:
-        values[W], near = rounded[closest], asked.questions[closest].event_id
+        values[W], near = cosine, asked.questions[closest].event_id
     return Seen(values, seen.stems, seen.exempt, *of, near=near)
 
 
-def _reference(values: NDArray[Any], window: int, without: int | None) -> NDArray[Any]:
-    """Return the last ``window`` rows of what is left without one."""
-    first = len(values) - window - 1
+def _reference(some: Places, window: int, without: int | None) -> Places:
+    """Return the last ``window`` of what is left without one."""
+    first = len(some) - window - 1
     if without is None or without < first:
-        return values[-window:]
-    return np.concatenate((values[max(first, 0) : without], values[without + 1 :]))
+        return some[-window:]
+    return np.concatenate((some[max(first, 0) : without], some[without + 1 :]))
 
 
 def weigh(
@@ -162,17 +157,17 @@ def weigh(
     ``without`` leaves an entry out: the one that is looked at again. What is not among the policy's signals is nothing.
     """
     window = window or policy.window
-    reference, owners = (_reference(some, window, without) for some in (memory.values, memory.standing.owners))
+    places, owners = (_reference(some, window, without) for some in (memory.table.places, memory.standing.owners))
     habitual = memory.habit.beyond(HABITUAL, memory.standing)
-    found = parts(values, reference, owners, habitual)
-    worth = [round(part, 4) if name in policy.signals else 0.0 for name, part in zip(SIGNALS, found, strict=True)]
-    total = round(sum(worth), 4)
-    said = strategy(settings(policy)).judge(total, memory.calibration.over(reference[:, G]))
-    phase = "drifting" if habitual and len(reference) >= COLD_WRITES else said.phase.value
-    p = None if said.p is None else round(said.p, 6)
-    limit = None if said.threshold is None else round(said.threshold, 4)
+    found = parts(values, memory.table.matrix, places, owners, habitual)
+    worth = [part if name in policy.signals else 0.0 for name, part in zip(SIGNALS, found, strict=True)]
+    total = rounded(sum(worth), FOUR)
+    said = strategy(settings(policy)).judge(total, memory.calibration.over(memory.table.column(G, places)))
+    phase = "drifting" if habitual and len(places) >= COLD_WRITES else said.phase.value
+    p = None if said.p is None else rounded(said.p, SIX)
+    limit = None if said.threshold is None else rounded(said.threshold, FOUR)
     wording, question, coverage, nearness, repeated = worth
-    known = (p, phase, said.flagged, said.level, limit, said.size)
+    known = (total, p, phase, said.flagged, said.level, limit, said.size)
     return Evidence(wording, question, coverage, nearness, repeated, *known)
 
 

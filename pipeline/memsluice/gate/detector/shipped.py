@@ -8,7 +8,8 @@ from io import BytesIO
 import numpy as np
 
 from memsluice.errors import StateError
-from memsluice.gate.detector.classifier import BITS, Classifier
+from memsluice.gate.detector.classifier import Classifier
+from memsluice.gate.detector.letters import BITS
 
 FILE = "classifier.npz"
 

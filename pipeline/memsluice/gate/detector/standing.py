@@ -4,7 +4,6 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 
 from memsluice.gate.compiled import compiled
 from memsluice.gate.detector.parts import QUARTER, VOUCHED, Owners
-from memsluice.gate.detector.vectors import with_last
+from memsluice.gate.detector.versions import with_last
+from memsluice.gate.records import dataclass
 
 CODES_SPARE = 256
 """Codes of principals of whom nothing is left that are kept until all are given anew."""
@@ -76,8 +76,7 @@ class Standing:
     @cached_property
     def small(self) -> Owners:
         """Whose each thing is, VOUCHED in place of principals that have more than a quarter."""
-        much = self.counts() > QUARTER * len(self.owners)
-        return np.where(much[self.owners], VOUCHED, self.owners)
+        return _small(self.owners, len(self.codes), QUARTER * len(self.owners), VOUCHED)
 
     def others(self, principal: str) -> Owners:
         """Return whose each thing is, VOUCHED in place of a principal (its tag)."""
@@ -85,7 +84,7 @@ class Standing:
 
     def oldest_of_most(self) -> int:
         """Return where the oldest thing of the principal that has most is; of equal ones, of who has the oldest."""
-        return _oldest_of_most(self.owners, self.counts())
+        return _oldest_of_most(self.owners, len(self.codes))
 
 
 @compiled("int64[::1](int64[::1], int64, int64)")
@@ -97,10 +96,23 @@ def _without(owners: Owners, code: int, instead: int) -> Owners:
     return found
 
 
-@compiled("int64(int64[::1], int64[::1])")
-def _oldest_of_most(owners: Owners, counts: NDArray[np.int64]) -> int:
-    oldest = 0
+@compiled("int64(int64[::1], int64)")
+def _oldest_of_most(owners: Owners, codes: int) -> int:
+    counts, oldest = np.zeros(codes, np.int64), 0
+    for owner in owners:
+        counts[owner] += 1
     for at in range(len(owners)):
         if counts[owners[at]] > counts[owners[oldest]]:
             oldest = at
     return oldest
+
+
+@compiled("int64[::1](int64[::1], int64, float64, int64)")
+def _small(owners: Owners, codes: int, most: float, instead: int) -> Owners:
+    counts, found = np.zeros(codes, np.int64), owners.copy()
+    for owner in owners:
+        counts[owner] += 1
+    for at in range(len(found)):
+        if counts[owners[at]] > most:
+            found[at] = instead
+    return found

@@ -8,7 +8,6 @@
 Every term is a finding of its own; the composite's watermark is absent where the policy names no seed.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from memsluice.envelope.codec import Vector
@@ -17,13 +16,14 @@ from memsluice.gate.calibration.base import Judged, Phase, Settings
 from memsluice.gate.calibration.chosen import strategy
 from memsluice.gate.calibration.conformal import declared_tail
 from memsluice.gate.calibration.state import State
+from memsluice.gate.digits import FOUR, SIX, rounded
 from memsluice.gate.memsad_state import MemsadState
 from memsluice.gate.policy import MemsadPolicy
 from memsluice.gate.published import composite, proactive, watermark
+from memsluice.gate.records import dataclass
 from memsluice.gate.rows import TenantRows
 from memsluice.gate.verdict import Decision, Finding, Score
 
-DIGITS = 6
 PRIOR_SHARE, PRIOR_WIDTH = 0.01, 0.05
 """Prior tail of the score on honest writes: a hundredth lies beyond the declared threshold, falling by e every .05."""
 
@@ -36,7 +36,7 @@ def check(
     Until N reference entries were seen, the policy's declared prior threshold stands in; with an empty history nothing
     can be scored, which a finding says.
     """
-    if not len(state.history):
+    if not state.numbers:
         score = _score(state, policy, Judged(False, Phase.COLD, len(state.reference)), None)
         return score, [Finding("memsad.cold", Decision.ACCEPT), *_others(state, policy, least, entry, content, False)]
     scores = memsad.score(entry, state.history)
@@ -128,7 +128,7 @@ def _score(state: MemsadState, policy: MemsadPolicy, judged: Judged, scores: mem
         bound=_rounded(seen.bound),
         window_id=state.asked_total,
         window_size=judged.size,
-        history_size=len(state.history),
+        history_size=len(state.numbers),
         nearest="" if scores is None else state.nearest(scores.cosines),
         strategy=policy.calibration.strategy,
         p=_rounded(judged.p),
@@ -162,9 +162,9 @@ def _guarantee(state: MemsadState, policy: MemsadPolicy, judged: Judged, scores:
     if not fixed or judged.sigma is None or judged.size < memsad.calibration_size_min(policy.delta):
         return Guarantee()
     bound = memsad.calibration_bound(judged.sigma, judged.size, kappa=policy.kappa, delta=policy.delta)
-    gap = scores.s_max - float(state.cosine_rows.rows[scores.nearest].max())
+    gap = scores.s_max - memsad.greatest(state.cosine_rows.rows[scores.nearest])
     radius = memsad.certified_radius(judged.sigma, bound, kappa=policy.kappa)
-    return Guarantee(bound, gap, radius, round(gap, DIGITS) > round(radius, DIGITS))
+    return Guarantee(bound, gap, radius, rounded(gap, SIX) > rounded(radius, SIX))
 
 
 def _others(
@@ -178,11 +178,11 @@ def _others(
         if told is None or told[0] <= told[1]:
             return []
         return [Finding("memsad.unlike_the_rest", least, {"divergence": told[0], "threshold": told[1]})]
-    near = round(proactive.similarity(entry), DIGITS)
+    near = rounded(proactive.similarity(entry), SIX)
     probed = near > policy.proactive_threshold
     z, unmarked = 0.0, False
     if policy.watermark is not None:
-        z = round(watermark.detect(content, watermark.green_list(policy.watermark)), 4)
+        z = rounded(watermark.detect(content, watermark.green_list(policy.watermark)), FOUR)
         unmarked = z < policy.watermark_z
     if policy.variant == "composite":
         found = [Finding("memsad.near_probes", least, {"similarity": near})] if probed else []
@@ -193,4 +193,4 @@ def _others(
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(float(value), DIGITS)
+    return None if value is None else rounded(float(value), SIX)

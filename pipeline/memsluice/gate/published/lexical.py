@@ -8,7 +8,6 @@ entry that is part of the baseline lies too near to it.
 """
 
 import base64
-from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.gate import memsad
+from memsluice.gate.records import dataclass, replace
 
 GRAM = 3
 BUCKETS = 1_024

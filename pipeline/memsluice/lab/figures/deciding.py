@@ -1,7 +1,6 @@
 """What the default detector costs: the time of a whole decision, and the bytes of a remembered question."""
 
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from copy import deepcopy
 from itertools import cycle, islice
@@ -33,7 +32,7 @@ from memsluice.lab.figures.registry import Measured, Setting
 KEPT = (1_000, 10_000)
 ENTRIES = 1_000
 GOAL_US = {1_000: 300, 10_000: 600}
-PASSES = 9
+PASSES = 15
 WEAVES_MAX = 200_000
 Times = dict[str, NDArray[np.float64]]
 
@@ -95,23 +94,29 @@ def _sealed(setting: Setting) -> list[list[Sealed]]:
 def _timed(every: Sequence[Sequence[Sealed]], kept: int, setting: Setting) -> Times:
     """Decide each stream on top of a memory that all the others filled. Return µs by kind of event.
 
-    Of each event the least of PASSES through the stream counts, because a busy machine only ever adds.
+    Of each event the least of PASSES counts, because a busy machine only ever adds; all streams are decided before any
+    is decided again, because it is busy for minutes.
     """
     shipping = policies.default().default
     detect = shipping.detect.model_copy(update={"questions": kept, "entries": ENTRIES})
-    policy, took = shipping.model_copy(update={"detect": detect}), defaultdict[str, list[float]](list)
+    policy, filled = shipping.model_copy(update={"detect": detect}), list[tuple[Dictionary, Memory]]()
     for number, events in enumerate(every):
         others = [sealed for at, some in enumerate(every) if at != number for sealed in some]
         rows = Dictionary()
-        memory = _filled(others, policy, rows, events[0].tenant)
-        passes = [_pass(events, policy, deepcopy(rows), deepcopy(memory)) for _ in range(PASSES)]
-        for kind in passes[0]:
-            took[kind] += np.min([one[kind] for one in passes], axis=0).tolist()
-        setting.say(f"{kept:,} questions: stream {number + 1} of {len(every)} decided")
-    return {kind: np.array(some) for kind, some in took.items()}
+        filled.append((rows, _filled(others, policy, rows, events[0].tenant)))
+    least = list[Times]()
+    for number in range(PASSES):
+        took = [_pass(events, policy, *deepcopy(state)) for events, state in zip(every, filled, strict=True)]
+        least = [_least(*pair) for pair in zip(least, took, strict=True)] if least else took
+        setting.say(f"{kept:,} questions: pass {number + 1} of {PASSES}")
+    return {kind: np.concatenate([one[kind] for one in least]) for kind in least[0]}
 
 
-def _pass(events: Sequence[Sealed], policy: Policy, rows: Dictionary, memory: Memory) -> dict[str, list[float]]:
+def _least(some: Times, others: Times) -> Times:
+    return {kind: np.minimum(some[kind], others[kind]) for kind in some}
+
+
+def _pass(events: Sequence[Sealed], policy: Policy, rows: Dictionary, memory: Memory) -> Times:
     """Decide a stream once, each event on what the ones before it left. Return CPU µs, of all threads, by kind."""
     memsad, took = MemsadState.empty(policy.memsad), dict[str, list[float]](writes=[], recalls=[])
     for offset, sealed in enumerate(events):
@@ -123,7 +128,7 @@ def _pass(events: Sequence[Sealed], policy: Policy, rows: Dictionary, memory: Me
             took["writes" if isinstance(sealed.payload, Write) else "recalls"].append(spent)
         memsad, memory = outcome.memsad, outcome.memory or memory
         _apply(rows, sealed.tenant, outcome.changes)
-    return took
+    return {kind: np.array(some) for kind, some in took.items()}
 
 
 def _filled(others: Sequence[Sealed], policy: Policy, kept: Dictionary, tenant: str) -> Memory:
@@ -145,7 +150,7 @@ def _filled(others: Sequence[Sealed], policy: Policy, kept: Dictionary, tenant: 
             raise StateError(f"the streams' questions are too few or too alike to make {policy.detect.questions:,}")
         if first[1] is None or second[1] is None:
             continue
-        both = words(first[0].question) if first is second else _woven(first[0].question, second[0].question)
+        both = first[0].question if first is second else _woven(first[0].question, second[0].question)
         question = Question(0, f"r{step}", tag(first[0].principal), (tag(first[0].session),), stems(both))
         memory = memory.asked(rows, question, _unit(first[1] + second[1]))
     clean = Label(False, (), Tier.USER_OBSERVED)
@@ -162,8 +167,8 @@ def _filled(others: Sequence[Sealed], policy: Policy, kept: Dictionary, tenant: 
     return memory
 
 
-def _woven(first: str, second: str) -> list[str]:
-    return [word for pair in zip(words(first), words(second), strict=False) for word in pair]
+def _woven(first: str, second: str) -> str:
+    return " ".join(word for pair in zip(words(first), words(second), strict=False) for word in pair)
 
 
 def _unit(vector: Vector) -> Vector:

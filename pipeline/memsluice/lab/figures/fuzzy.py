@@ -13,7 +13,7 @@ from memsluice.encoder import Encoder, load_encoder
 from memsluice.errors import StateError
 from memsluice.gate import policy as policies
 from memsluice.gate.detector.slots import CANDIDATES
-from memsluice.gate.detector.text import stem, words
+from memsluice.gate.detector.text import stems, words
 from memsluice.lab.figures.records import streams
 from memsluice.lab.figures.registry import Measured, Setting
 from memsluice.lab.run import decide
@@ -52,10 +52,11 @@ def covered(question: Sequence[str], text: Sequence[str]) -> float:
 
     Both are given as words; a question of fewer than STEMS_MIN such stems covers nothing.
     """
-    wanted, room = {stem(word) for word in question if len(word) > SHORT}, ROOM * len(question)
+    longer = " ".join(word for word in question if len(word) > SHORT)
+    wanted, room = set(stems(longer).tolist()), ROOM * len(question)
     if len(wanted) < STEMS_MIN:
         return 0.0
-    said = [stem(word) for word in text]
+    said = stems(" ".join(text)).tolist()
     starts = range(max(len(said) - room, 0) + 1)
     return max(len(wanted.intersection(said[at : at + room])) for at in starts) / len(wanted)
 

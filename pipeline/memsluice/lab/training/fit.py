@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.errors import ConfigError
-from memsluice.gate.detector.classifier import BITS, Classifier, grams
+from memsluice.gate.detector.classifier import Classifier, grams
+from memsluice.gate.detector.letters import BITS
 from memsluice.gate.detector.shipped import read
 from memsluice.gate.detector.text import units
 from memsluice.lab.training.corpus import Example, examples

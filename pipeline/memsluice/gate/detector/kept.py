@@ -1,0 +1,111 @@
+"""Things with their vectors, oldest first, in versions, and who of them is nearest to a vector."""
+
+from collections.abc import Iterator, Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsluice.envelope.codec import DIMENSIONS, Vector
+from memsluice.errors import StateError
+from memsluice.gate.detector import nearest
+from memsluice.gate.detector.nearest import HEAD, STEPS, Bounds
+from memsluice.gate.detector.versions import Numbers, Places, Versions, slack
+
+WHOLE_MAX = 512
+"""Up to so many vectors no copy of eight bits is kept: it takes a quarter of the room again, and saves little."""
+Thing = TypeVar("Thing")
+Flags = NDArray[np.bool_]
+
+
+class _Things(Generic[Thing]):
+    def __init__(self, things: list[Thing], vectors: Sequence[Vector] | Vector) -> None:
+        self.used = len(things)
+        self.things = things
+        self.matrix = np.zeros((self.used + slack(self.used), DIMENSIONS), np.float32)
+        if things:
+            self.matrix[: self.used] = vectors
+        self._codes = np.zeros((0, DIMENSIONS), np.int8)
+        self._scales = np.zeros((0, 3), np.float32)
+        self._coded = 0
+
+    @property
+    def size(self) -> int:
+        return len(self.matrix)
+
+    def put(self, thing: Thing, vector: Vector) -> None:
+        self.things.append(thing)
+        self.matrix[self.used] = vector
+        self.used += 1
+
+    def copied(self, places: Places) -> "_Things[Thing]":
+        other = _Things([self.things[place] for place in places.tolist()], self.matrix[places])
+        if self._coded == self.used and other.used > WHOLE_MAX:
+            other._room_for_codes()
+            other._coded = other.used
+            other._codes[: other.used], other._scales[: other.used] = self._codes[places], self._scales[places]
+        return other
+
+    def codes(self) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        """Return what :func:`.nearest.encode` puts, of every row that was written."""
+        if not len(self._codes):
+            self._room_for_codes()
+        if self._coded < self.used:
+            fresh = slice(self._coded, self.used)
+            nearest.encode(self.matrix[fresh], self._codes[fresh], self._scales[fresh])
+            self._coded = self.used
+        return self._codes, self._scales
+
+    def _room_for_codes(self) -> None:
+        self._codes = np.zeros(self.matrix.shape, np.int8)
+        self._scales = np.zeros((len(self.matrix), 3), np.float32)
+
+
+class Kept(Versions[_Things[Thing]]):
+    """Things of one type, each with a unit vector."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def of(things: Sequence[Thing], vectors: Sequence[Vector]) -> "Kept[Thing]":
+        """Return some things, oldest first."""
+        return Kept(_Things(list(things), vectors), np.arange(len(things)), len(things))
+
+    def __getitem__(self, at: int) -> Thing:
+        found: Thing = self.buffer.things[self.places[at]]
+        return found
+
+    def __iter__(self) -> Iterator[Thing]:
+        return iter([self.buffer.things[place] for place in self.places.tolist()])
+
+    def vector(self, at: int) -> Vector:
+        """Return the vector of the thing at a position."""
+        found: Vector = self.buffer.matrix[self.places[at]]
+        return found
+
+    def bounds(self, vector: Vector) -> Bounds:
+        """Return what each cosine with a vector can be at most. Raises StateError where that is none of DIMENSIONS."""
+        return self._bounds(vector, DIMENSIONS)
+
+    def nearest(
+        self, vector: Vector, bounds: Bounds, out: Flags, owners: Places, count: int, each_max: int, all_max: int
+    ) -> tuple[Places, Numbers]:
+        """Return positions and cosines: see :func:`.nearest.nearest`; ``out`` and ``owners`` have the shape (n,)."""
+        places, matrix = self.places, self.buffer.matrix
+        return nearest.nearest(matrix, vector, places, bounds, out, owners, count, each_max, all_max)
+
+    def twin(self, vector: Vector, least: float) -> int | None:
+        """Return the position of the nearest one, of equally near ones the youngest; None where its cosine is < least.
+
+        ``least`` has no more digits than a cosine. Raises StateError where the vector is none of DIMENSIONS.
+        """
+        bounds = self._bounds(vector, HEAD)
+        found = nearest.twin(self.buffer.matrix, vector, self.places, bounds, round(least * STEPS))
+        return None if found < 0 else found
+
+    def _bounds(self, vector: Vector, head: int) -> Bounds:
+        if vector.shape != (DIMENSIONS,):
+            raise StateError(f"a vector has the shape {vector.shape}, ({DIMENSIONS},) expected")
+        if len(self.places) <= WHOLE_MAX:
+            return nearest.bounds(self.buffer.matrix, vector, self.places)
+        return nearest.bounds_of_codes(*self.buffer.codes(), vector, self.places, head)

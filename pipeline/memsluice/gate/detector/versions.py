@@ -1,0 +1,132 @@
+"""An ordered, bounded set of rows that is cheap to change: older versions stay as they were.
+
+Versions share one buffer. A version that adds a row writes behind everything that was ever written there, and copies
+the buffer only where another version got there first or it is full; so a change costs a number a row, not all rows. A
+buffer has room for as many again, within bounds: a worker knows hundreds of tenants, most of them small.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsluice.gate.records import dataclass
+
+SLACK_MIN, SLACK_MAX = 32, 256
+"""Free rows of a new buffer: as many as are taken, within these."""
+Numbers = NDArray[np.float64]
+Places = NDArray[np.int64]
+"""Where rows lie in a buffer, oldest first, shape (n,)."""
+
+
+class Buffer(Protocol):
+    """What versions share. ``used``: how many rows were written, of ``size``."""
+
+    used: int
+
+    @property
+    def size(self) -> int:
+        """How many rows there is room for."""
+
+    def put(self, *row: Any) -> None:
+        """Write one more row."""
+
+    def copied(self, places: Places) -> Self:
+        """Return another buffer that begins with the rows at some places, and has room behind them."""
+
+
+Shared = TypeVar("Shared", bound=Buffer)
+
+
+@dataclass(frozen=True, slots=True)
+class Versions(Generic[Shared]):
+    """One version: its rows' ``places``, and how many were ``used`` when it was made."""
+
+    buffer: Shared
+    places: Places
+    used: int
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def appended(self, *row: Any, drop: bool = False) -> Self:
+        """Return these and one more, the youngest; without the oldest where ``drop``."""
+        buffer, places = self._with_room(self.places[drop:])
+        buffer.put(*row)
+        return type(self)(buffer, with_last(places, buffer.used - 1), buffer.used)
+
+    def changed(self, at: int, *row: Any) -> Self:
+        """Return these with another row at a position."""
+        buffer, places = self._with_room(self.places.copy())
+        buffer.put(*row)
+        places[at] = buffer.used - 1
+        return type(self)(buffer, places, buffer.used)
+
+    def without(self, at: int) -> Self:
+        """Return these without the one at a position."""
+        return type(self)(self.buffer, np.concatenate((self.places[:at], self.places[at + 1 :])), self.used)
+
+    def _with_room(self, places: Places) -> tuple[Shared, Places]:
+        if self.buffer.used == self.used < self.buffer.size:
+            return self.buffer, places
+        return self.buffer.copied(places), np.arange(len(places))
+
+
+class _Rows:
+    def __init__(self, rows: Numbers) -> None:
+        self.matrix = np.concatenate((rows, np.zeros((slack(len(rows)), rows.shape[1]))))
+        self.used = len(rows)
+
+    @property
+    def size(self) -> int:
+        return len(self.matrix)
+
+    def put(self, row: Numbers) -> None:
+        self.matrix[self.used] = row
+        self.used += 1
+
+    def copied(self, places: Places) -> "_Rows":
+        return _Rows(self.matrix[places])
+
+
+class Table(Versions[_Rows]):
+    """Rows of numbers, float64."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def of(rows: Sequence[Numbers], columns: int) -> "Table":
+        """Return a table of some rows, each of so many columns."""
+        return Table(_Rows(np.array(rows, np.float64).reshape(-1, columns)), np.arange(len(rows)), len(rows))
+
+    @property
+    def matrix(self) -> Numbers:
+        """What the rows lie in."""
+        return self.buffer.matrix
+
+    def __getitem__(self, at: int) -> Numbers:
+        found: Numbers = self.matrix[self.places[at]]
+        return found
+
+    def among(self, positions: Places | slice) -> Numbers:
+        """Return the rows at some positions, shape (positions, columns)."""
+        found: Numbers = self.matrix[self.places[positions]]
+        return found
+
+    def column(self, at: int, places: Places | None = None) -> Numbers:
+        """Return a column, shape (n,), or what of it lies in some of the places."""
+        found: Numbers = self.matrix[:, at][self.places if places is None else places]
+        return found
+
+
+def slack(rows: int) -> int:
+    """Return how many free rows a new buffer of so many has."""
+    return min(max(rows, SLACK_MIN), SLACK_MAX)
+
+
+def with_last(some: NDArray[np.int64], last: int) -> NDArray[np.int64]:
+    """Return numbers and one more behind them."""
+    more = np.empty(len(some) + 1, np.int64)
+    more[:-1], more[-1] = some, last
+    return more

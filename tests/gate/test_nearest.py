@@ -1,0 +1,146 @@
+"""Who has a candidate's place, and the rows that versions share."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.gate.test_detector import cosines
+
+from memsluice.envelope.codec import DIMENSIONS
+from memsluice.gate.detector import covering, parts
+from memsluice.gate.detector.kept import WHOLE_MAX, Kept
+from memsluice.gate.detector.slots import CANDIDATES, EACH_MAX, LOOKED_AT_MAX, fill
+from memsluice.gate.detector.versions import Table
+from memsluice.gate.digits import FOUR, rounded
+
+RNG = np.random.default_rng(11)
+
+
+def crowded(size: int) -> Kept[None]:
+    """So many vectors about a few centres: many lie about as near as others."""
+    centres = RNG.normal(size=(5, DIMENSIONS))
+    whole = centres[RNG.integers(0, 5, size)] + RNG.normal(size=(size, DIMENSIONS)) / 2
+    whole[size // 3] = whole[size // 2]
+    whole /= np.linalg.norm(whole, axis=1, keepdims=True)
+    return Kept[None].of([None] * size, whole.astype(np.float32))
+
+
+def greedy(kept: Kept[None], probe: Any, owners: Any, out: Any, fits: Any, all_max: int) -> tuple[list[int], int]:
+    """Who has a place by the plain rule, one after the other of all; and how many were asked about."""
+    every, taken, asked = cosines(kept, probe), list[int](), 0
+    for at in np.lexsort((-np.arange(len(kept)), -every)).tolist():
+        of = [owners[one] for one in taken if owners[one]]
+        if out[at] or (owners[at] and (len(of) >= all_max or of.count(owners[at]) >= EACH_MAX)):
+            continue
+        asked += 1
+        if fits[at]:
+            taken.append(at)
+        if len(taken) == CANDIDATES:
+            break
+    return taken, asked
+
+
+def among(fits: Any, some: list[int]) -> list[bool]:
+    """Which of some positions fit."""
+    return [bool(fits[at]) for at in some]
+
+
+@pytest.mark.parametrize("size", [3, 60, WHOLE_MAX + 200])
+def test_places_are_those_of_one_after_the_other(size: int) -> None:
+    """Whoever is limited, out or unfit: the same as asking all in order of nearness, while so many may be asked."""
+    kept, asked_enough = crowded(size), 0
+    for _ in range(60):
+        owners = RNG.choice(4, size, p=RNG.dirichlet(np.ones(4))).astype(np.int64)
+        out, fits = RNG.random(size) < 0.2, RNG.random(size) < RNG.choice([0.5, 0.9, 1.0])
+        probe = kept.vector(int(RNG.integers(size))).astype(np.float64) + RNG.normal(size=DIMENSIONS) / 20
+        probe = (probe / np.linalg.norm(probe)).astype(np.float32)
+        all_max = int(RNG.choice([2, 6, CANDIDATES]))
+        expected, asked = greedy(kept, probe, owners, out, fits, all_max)
+        if asked > LOOKED_AT_MAX - CANDIDATES:
+            continue
+        asked_enough += 1
+        near, cosine = fill(kept, probe, owners, out=out.copy(), fit=partial(among, fits), limited_max=all_max)
+        assert near.tolist() == expected
+        assert cosine.tolist() == cosines(kept, probe)[expected].tolist()
+    assert asked_enough > 20
+
+
+def test_no_more_are_asked_about_than_may_be() -> None:
+    """Where nobody of the nearest fits, the places stay free once LOOKED_AT_MAX were asked, each once."""
+    kept, asked = crowded(300), list[int]()
+
+    def fit(some: list[int]) -> list[bool]:
+        asked.extend(some)
+        return [len(asked) > 40 and at == asked[-1] for at in some]
+
+    near, _ = fill(kept, kept.vector(7), np.zeros(300, np.int64), fit=fit)
+    assert len(asked) == len(set(asked)) == LOOKED_AT_MAX
+    assert near.tolist() == [asked[-1]]
+
+
+def test_a_table_changes_only_for_who_changed_it() -> None:
+    """A row that is changed, added or left out in one version is what it was in every other; so past a buffer's end."""
+    table, rows = Table.of([], 2), list[list[float]]()
+    kept: list[tuple[Table, list[list[float]]]] = []
+    for number in range(700):
+        row = [float(number), -float(number)]
+        if number % 5 == 4:
+            table, rows = table.changed(number % len(rows), np.array(row)), rows.copy()
+            rows[number % len(rows)] = row
+        elif number % 7 == 6:
+            table, rows = table.without(2), rows[:2] + rows[3:]
+        else:
+            full = len(rows) >= 90
+            table, rows = table.appended(np.array(row), drop=full), [*rows[full:], row]
+        kept.append((table, rows))
+        branch = table.appended(np.array([9.0, 9.0]))  # what grows beside it is not seen
+        assert branch[-1].tolist() == [9.0, 9.0]
+    assert all(one.among(slice(None)).tolist() == of for one, of in kept)
+    assert kept[-1][0].column(1).tolist() == [row[1] for row in kept[-1][1]]
+
+
+def test_what_a_run_cannot_reach_is_not_searched_for_in_vain() -> None:
+    """The bound on a run's length spares work and changes nothing: every question is held against the whole text."""
+    for _ in range(500):
+        said = RNG.integers(0, 12, RNG.integers(1, 40)).astype(np.uint32)
+        asked = [RNG.integers(0, 14, RNG.integers(1, 9)).astype(np.uint32) for _ in range(4)]
+        near = np.sort(RNG.random(4).round(5))[::-1].copy()
+        best, by = 0.0, -1
+        for at, question in enumerate(asked):
+            length, _ = covering.longest_run(question, said)
+            about = min(1.0, max(0.0, (near[at] - covering.CHANCE) / covering.ABOUT))
+            share = rounded(min(length / len(question), about), FOUR)
+            copy = not set(said.tolist()) - set(question.tolist())
+            if share > best and not copy and len(question) >= covering.QUESTION_STEMS_MIN:
+                best, by = share, at
+        found = covering.held_against(said, *covering.one_behind_another(asked), near, 0.0, 0.0)
+        assert found[:2] == (best, by)
+
+
+def test_nearness_that_is_soon_said_is_said_right() -> None:
+    """What is not worth a median's time would have been nothing with it, too."""
+    shown = 0
+    for _ in range(2_000):
+        size = int(RNG.integers(0, 60))
+        column = np.where(RNG.random(size) < 0.2, 0.0, RNG.normal(RNG.choice([0.3, 0.5, 0.6]), 0.1, size)).clip(0)
+        owners, value = RNG.integers(0, 4, size), float(RNG.uniform(0.41, 1.0))
+        near, who = column[column > 0], owners[column > 0]
+        if len(near):
+            near = near[parts.stays(near > np.sort(near)[len(near) // 2], who)]
+        prior = (parts.NEAR_CENTRE, parts.NEAR_SPREAD, parts.NEAR_PRIOR_WEIGHT, parts.NEAR_SPREAD_MIN)
+        z = parts.robust_z(value, near, *prior)
+        worth = 0.8 * min(max(z - parts.NEAR_Z_MIN, 0.0), 2.5)
+        table = np.zeros((size, 6))
+        table[:, parts.W] = column
+        values = np.array([-9.0, 0.0, 0.0, value, 0.0, 0.0])
+        assert parts.parts(values, table, np.arange(size), owners, habitual=False)[3] == rounded(worth, FOUR)
+        shown += worth > 0
+    assert 300 < shown < 1_700
+
+
+def test_a_half_goes_to_the_even_digit_and_text_would_say_the_same() -> None:
+    """By whole steps, as compiled code rounds: what differs from rounding by text is nothing but the halves."""
+    assert [rounded(value, 1.0) for value in (0.5, 1.5, 2.5, -0.5)] == [0.0, 2.0, 2.0, 0.0]
+    some = RNG.normal(size=20_000)
+    assert [rounded(float(value), FOUR) for value in some] == [round(float(value), 4) for value in some]

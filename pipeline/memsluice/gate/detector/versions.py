@@ -106,7 +106,8 @@ class Table(Versions[_Rows]):
         return self.buffer.matrix
 
     def __getitem__(self, at: int) -> Numbers:
-        found: Numbers = self.matrix[self.places[at]]
+        """Return the caller's own copy of a row: the row itself is every version's."""
+        found: Numbers = self.matrix[self.places[at]].copy()
         return found
 
     def among(self, positions: Places | slice) -> Numbers:

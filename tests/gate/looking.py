@@ -9,8 +9,8 @@ from tests.gate.landed import Shop
 from memsluice.gate.decide import Outcome
 from memsluice.gate.detector import text
 from memsluice.gate.detector.letters import Stems
-from memsluice.gate.detector.memory import Entry, Memory
-from memsluice.gate.detector.parts import COLUMNS
+from memsluice.gate.detector.memory import EXEMPT, Entry, Memory
+from memsluice.gate.detector.parts import COLUMNS, Values
 from memsluice.gate.policy import DetectPolicy, Policy, default
 from memsluice.gate.rows import TenantRows, encode_changes
 
@@ -28,6 +28,11 @@ def policy(**detect: Any) -> Policy:
 def stems_of(words: list[str]) -> Stems:
     """Return the stems of some words."""
     return text.stems(" ".join(words))
+
+
+def values_of(memory: Memory) -> Values:
+    """Return the entries' values, shape (entries, columns)."""
+    return memory.table.among(slice(None))[:, :EXEMPT]
 
 
 def fill(rows: Any, memory: Memory | None = None) -> Memory:

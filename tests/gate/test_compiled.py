@@ -70,7 +70,7 @@ def test_only_the_types_that_were_named_are_taken() -> None:
 
 def test_shapes_that_do_not_fit_are_an_error() -> None:
     """No index is checked behind these doors: a vector of another length would read what is not its own."""
-    some = Kept[None].of((), ()).appended(None, np.full(384, 384**-0.5, np.float32))
+    some = Kept[None].of((), ()).appended((None, np.full(384, 384**-0.5, np.float32)))
     for short in (np.zeros(383, np.float32), np.zeros((384, 1), np.float32)):
         with pytest.raises(StateError, match="384"):
             some.bounds(short)

@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 from tests.gate.build import MemoryRows
-from tests.gate.looking import stems_of
+from tests.gate.looking import stems_of, values_of
 
 from memsluice.envelope.codec import DIMENSIONS, row_dump, vector_from_text, vector_to_text
 from memsluice.gate.detector import covering, parts, screen, text
@@ -222,10 +222,10 @@ def test_a_small_tenants_vectors_take_little_room() -> None:
     """Rooms for a thousand, of hundreds of tenants that said ten things each, would fill a worker's memory."""
     some = Kept[None].of((), ())
     for count in range(1, 1_200):
-        some = some.appended(None, unit(0.5))
+        some = some.appended((None, unit(0.5)))
         assert len(some.buffer.matrix) <= max(2 * count, 32)
     for _ in range(1_000):
-        some = some.without(0).appended(None, unit(0.5))
+        some = some.without(0).appended((None, unit(0.5)))
     assert len(some.buffer.matrix) <= 1_200 + 256
 
 
@@ -236,7 +236,7 @@ def test_a_question_copied_from_an_entry_moves_nothing() -> None:
     memory = memory.landed(rows, Entry(0, "honest", stems_of(words.split()), False), unit(0.9), told(w=0.3))
     after, moved, flagged = look_back(memory, rows, question(words), unit(0.9), DetectPolicy(), allowed=9)
     assert (moved, flagged, len(after.entries)) == ([], [], 201)
-    assert after.values[-1][U] == 0  # a copy covers nothing, so it adds nothing to what else an entry shows
+    assert values_of(after)[-1][U] == 0  # a copy covers nothing, so it adds nothing to what else an entry shows
 
 
 def test_a_long_quotation_of_anothers_entry_moves_it_only_for_who_asks_much() -> None:
@@ -254,7 +254,7 @@ def test_a_long_quotation_of_anothers_entry_moves_it_only_for_who_asks_much() ->
     def moves(principal: str) -> tuple[int, int]:
         asked = question(quoted, 99, principal)
         after, moved, flagged = look_back(memory, rows, asked, unit(0.9), DetectPolicy(), allowed=9)
-        assert not flagged or np.array_equal(after.values, memory.values)
+        assert not flagged or np.array_equal(values_of(after), values_of(memory))
         return len(moved), len(flagged)
 
     assert moves("mallory") == (0, 1)
@@ -266,10 +266,10 @@ def test_a_question_moves_only_what_it_tells() -> None:
     """An entry that a changed reference alone would hold today stays: it was judged when it was written."""
     memory, rows = filled(300, w=0.3)
     memory = memory.landed(rows, Entry(0, "old", stems_of(["a"] * 30), False), unit(0.5), told(c=6.0, w=0.3))
-    assert screen.holds(screen.weigh(memory.values[-1], memory, DetectPolicy(), without=300), DetectPolicy())
+    assert screen.holds(screen.weigh(values_of(memory)[-1], memory, DetectPolicy(), without=300), DetectPolicy())
     asked, at = question("what else is new"), unit(0.2, 0.8)
     after, moved, flagged = look_back(memory, rows, asked, at, DetectPolicy(), allowed=9)
-    assert (moved, flagged, after.values[-1][W]) == ([], [], 0.3)
+    assert (moved, flagged, values_of(after)[-1][W]) == ([], [], 0.3)
 
 
 @pytest.mark.parametrize("accounts", [1, 8])
@@ -325,8 +325,8 @@ def test_the_nearest_are_those_of_a_full_comparison(size: int) -> None:
     whole += whole[rng.integers(0, size, size)]
     whole[size // 2] = whole[0]
     for vector in whole:
-        some = some.appended(None, vector / np.linalg.norm(vector))
-    some = some.appended(None, some.vector(0), drop=True)
+        some = some.appended((None, vector / np.linalg.norm(vector)))
+    some = some.appended((None, some.vector(0)), drop=True)
     for probe in (some.vector(0), some.vector(size // 3), unit(*(rng.normal(size=300) / 20)), -some.vector(0)):
         every = cosines(some, probe)
         order = np.lexsort((-np.arange(size), -every))
@@ -341,7 +341,7 @@ def test_a_twin_is_found_wherever_it_is_and_nothing_that_is_less_near() -> None:
     whole[:, :96] *= rng.choice((0.0, 0.1, 1.0), size=(1_500, 1))
     whole /= np.linalg.norm(whole, axis=1, keepdims=True)
     for vector in whole:
-        some = some.appended(None, vector)
+        some = some.appended((None, vector))
     some = some.without(3)
     for at in range(4, 1_500, 37):
         noise = rng.normal(size=DIMENSIONS).astype(np.float32) * rng.choice((0.001, 0.01, 0.02))
@@ -349,7 +349,7 @@ def test_a_twin_is_found_wherever_it_is_and_nothing_that_is_less_near() -> None:
         every = cosines(some, probe)
         nearest = int(every.argmax())
         assert some.twin(probe, 0.97) == (nearest if every[nearest] >= 0.97 else None)
-    assert some.appended(None, whole[9]).twin(whole[9], 0.97) == 1_499
+    assert some.appended((None, whole[9])).twin(whole[9], 0.97) == 1_499
     assert Kept[None].of((), ()).twin(whole[0], 0.97) is None
 
 
@@ -357,9 +357,9 @@ def test_a_tenant_that_asked_little_keeps_no_second_copy_of_its_vectors() -> Non
     """The copy of eight bits is a quarter of the vectors again, and spares little where those are few: most tenants."""
     some = Kept[None].of((), ())
     for number in range(40):
-        some = some.appended(None, unit(number / 40))
+        some = some.appended((None, unit(number / 40)))
     assert some.twin(unit(0.5), 0.9999) == 20
-    assert some.appended(None, unit(0.5)).twin(unit(0.5), 0.9999) == 40  # of two alike the youngest
+    assert some.appended((None, unit(0.5))).twin(unit(0.5), 0.9999) == 40  # of two alike the youngest
     assert some.twin(-unit(0.5), 0.97) is None
     kept = [part.nbytes for part in vars(some.buffer).values() if isinstance(part, np.ndarray)]
     assert sum(kept) == some.buffer.matrix.nbytes
@@ -407,10 +407,10 @@ def test_rows_rebuild_the_same_memory_in_stated_bounds() -> None:
     loaded = Memory.load(rows, TENANT, 20, 50)
     assert (len(loaded.questions), len(loaded.entries)) == (20, 50)
     assert loaded.habit == memory.habit
-    assert np.array_equal(loaded.values, memory.values)
-    for number, values in enumerate(memory.values, memory.entries[0].number):  # as they were written once
+    assert np.array_equal(values_of(loaded), values_of(memory))
+    for number, values in enumerate(values_of(memory), memory.entries[0].number):  # as they were written once
         rows.put(row_key(TENANT, "detect", f"v{number}"), row_dump(dict(zip(COLUMNS, values.tolist(), strict=True))))
-    assert np.array_equal(Memory.load(rows, TENANT, 20, 50).values, memory.values)
+    assert np.array_equal(values_of(Memory.load(rows, TENANT, 20, 50)), values_of(memory))
     probe = unit(0.4, 0.4)
     assert np.array_equal(cosines(loaded.questions, probe), cosines(memory.questions, probe))
     assert [replace(one, stems=None) for one in loaded.entries] == [replace(one, stems=None) for one in memory.entries]
@@ -418,8 +418,8 @@ def test_rows_rebuild_the_same_memory_in_stated_bounds() -> None:
 
 def test_older_vectors_stay_what_they_were() -> None:
     """Two versions that grow from one share nothing that either can change."""
-    some = Kept[None].of((), ()).appended(None, unit(0.1)).appended(None, unit(0.2))
-    left, right = some.appended(None, unit(0.3)), some.appended(None, unit(0.9))
+    some = Kept[None].of((), ()).appended((None, unit(0.1))).appended((None, unit(0.2)))
+    left, right = some.appended((None, unit(0.3))), some.appended((None, unit(0.9)))
     probe = unit(1.0)
     assert cosines(left, probe)[-1] == pytest.approx(0.3, abs=1e-3)
     assert cosines(right, probe)[-1] == pytest.approx(0.9, abs=1e-3)
@@ -431,4 +431,4 @@ def test_values_of_plain_statements_are_no_evidence() -> None:
     """A tenant's ordinary writes weigh nothing."""
     memory, _ = filled(100, w=0.3)
     found = screen.weigh(told(w=0.3), memory, DetectPolicy())
-    assert (found.total, memory.values[0][C], memory.values[0][W]) == (0, -3.0, 0.3)
+    assert (found.total, values_of(memory)[0][C], values_of(memory)[0][W]) == (0, -3.0, 0.3)

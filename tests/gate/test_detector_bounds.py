@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.gate.build import MemoryRows, axis
-from tests.gate.looking import Looking, stems_of
+from tests.gate.looking import Looking, stems_of, values_of
 from tests.gate.test_detector import NOBODY, TENANT, filled, question, told, unit
 
 from memsluice.gate.decide import Outcome
@@ -153,7 +153,7 @@ def in_a_row(count: int) -> Kept[None]:
     """Vectors of which each is farther from ``unit(1.0)`` than the one before."""
     vectors = Kept[None].of((), ())
     for number in range(count):
-        vectors = vectors.appended(None, unit(0.99 - number / 200))
+        vectors = vectors.appended((None, unit(0.99 - number / 200)))
     return vectors
 
 
@@ -165,7 +165,7 @@ def test_places_by_hand() -> None:
     assert taken == [0, 1, 2, 60, 61, 62, 64, 65, 66, 67, 68, 69]
     taken = slots.fill(vectors, unit(1.0), who, limited_max=4)[0].tolist()
     assert taken == [0, 1, 2, 60, 64, 65, 66, 67, 68, 69, 70, 71]
-    taken = slots.fill(vectors, unit(1.0), who, fit=lambda some: [at % 2 == 1 for at in some])[0].tolist()
+    taken = slots.fill(vectors, unit(1.0), who, fit=lambda at: at % 2 == 1)[0].tolist()
     assert taken == [1, 3, 5, 61, 63, 65, 67, 69, 71, 73, 75, 77]
 
 
@@ -182,9 +182,9 @@ def test_places_that_are_left_free_go_to_whoever_could_have_one() -> None:
     assert taken == [0, 1, 2, 94, 95, 96, 97, 98, 99]
     asked = list[int]()
 
-    def fit(some: list[int]) -> list[bool]:
-        asked.extend(some)
-        return [at > 1 for at in some]
+    def fit(at: int) -> bool:
+        asked.append(at)
+        return at > 1
 
     taken = slots.fill(vectors, unit(1.0), who, fit=fit)[0].tolist()
     assert taken == [2, 3, 4, 90, 91, 92, 94, 95, 96, 97, 98, 99]
@@ -406,7 +406,7 @@ def test_what_landed_while_the_question_signal_was_off_goes_by_its_own_question(
     said = "which berth is free for guests in summer the ninth one behind the old harbour office on the left side"
     poison = Entry(0, "early", stems_of(said.split()), False, tag("ana"))
     memory = memory.landed(rows, poison, unit(0.9), told(q=1.0, w=0.3))
-    assert screen.holds(screen.weigh(memory.values[-1], memory, POLICY, without=300), POLICY)
+    assert screen.holds(screen.weigh(values_of(memory)[-1], memory, POLICY, without=300), POLICY)
     own = "which berth is free for guests in summer"
     for asked, at, gone in (
         ("what else is new", unit(0.2, 0.8), []),

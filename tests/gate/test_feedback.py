@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.gate.build import RING, T0, TENANT, MemoryRows, sealed
-from tests.gate.looking import stems_of
+from tests.gate.looking import stems_of, values_of
 from tests.gate.test_detector import filled, told, unit
 from tests.stages.test_screen import apply, record, stage
 from tests.stages.test_screen_review import by_topic, hold, release
@@ -42,7 +42,9 @@ def test_a_release_says_what_it_fed() -> None:
     before, after = second["detect.fed"]["at_least_as_high"]
     assert after == before + 1
     memory = Memory.load(rows, TENANT, POLICY.detect.questions, POLICY.detect.entries)
-    assert [round(float(g), 4) for g in memory.values[:, -1]] == [one["detect.fed"]["score"] for one in (first, second)]
+    assert [round(float(g), 4) for g in values_of(memory)[:, -1]] == [
+        one["detect.fed"]["score"] for one in (first, second)
+    ]
 
 
 def test_what_was_not_carried_out_fed_nothing() -> None:

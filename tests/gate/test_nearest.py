@@ -1,6 +1,5 @@
-"""Who has a candidate's place, and the rows that versions share."""
+"""Who has a candidate's place, the rows that versions share, and the shortcuts that change no evidence."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,14 @@ from memsluice.envelope.codec import DIMENSIONS
 from memsluice.gate.detector import covering, parts
 from memsluice.gate.detector.kept import WHOLE_MAX, Kept
 from memsluice.gate.detector.slots import CANDIDATES, EACH_MAX, LOOKED_AT_MAX, fill
-from memsluice.gate.detector.versions import Table
 from memsluice.gate.digits import FOUR, rounded
+from memsluice.gate.versions import Table
 
-RNG = np.random.default_rng(11)
 
-
-def crowded(size: int) -> Kept[None]:
+def crowded(rng: np.random.Generator, size: int) -> Kept[None]:
     """So many vectors about a few centres: many lie about as near as others."""
-    centres = RNG.normal(size=(5, DIMENSIONS))
-    whole = centres[RNG.integers(0, 5, size)] + RNG.normal(size=(size, DIMENSIONS)) / 2
+    centres = rng.normal(size=(5, DIMENSIONS))
+    whole = centres[rng.integers(0, 5, size)] + rng.normal(size=(size, DIMENSIONS)) / 2
     whole[size // 3] = whole[size // 2]
     whole /= np.linalg.norm(whole, axis=1, keepdims=True)
     return Kept[None].of([None] * size, whole.astype(np.float32))
@@ -41,26 +38,22 @@ def greedy(kept: Kept[None], probe: Any, owners: Any, out: Any, fits: Any, all_m
     return taken, asked
 
 
-def among(fits: Any, some: list[int]) -> list[bool]:
-    """Which of some positions fit."""
-    return [bool(fits[at]) for at in some]
-
-
 @pytest.mark.parametrize("size", [3, 60, WHOLE_MAX + 200])
 def test_places_are_those_of_one_after_the_other(size: int) -> None:
     """Whoever is limited, out or unfit: the same as asking all in order of nearness, while so many may be asked."""
-    kept, asked_enough = crowded(size), 0
+    rng, asked_enough = np.random.default_rng(size), 0
+    kept = crowded(rng, size)
     for _ in range(60):
-        owners = RNG.choice(4, size, p=RNG.dirichlet(np.ones(4))).astype(np.int64)
-        out, fits = RNG.random(size) < 0.2, RNG.random(size) < RNG.choice([0.5, 0.9, 1.0])
-        probe = kept.vector(int(RNG.integers(size))).astype(np.float64) + RNG.normal(size=DIMENSIONS) / 20
+        owners = rng.choice(4, size, p=rng.dirichlet(np.ones(4))).astype(np.int64)
+        out, fits = rng.random(size) < 0.2, rng.random(size) < rng.choice([0.5, 0.9, 1.0])
+        probe = kept.vector(int(rng.integers(size))).astype(np.float64) + rng.normal(size=DIMENSIONS) / 20
         probe = (probe / np.linalg.norm(probe)).astype(np.float32)
-        all_max = int(RNG.choice([2, 6, CANDIDATES]))
+        all_max = int(rng.choice([2, 6, CANDIDATES]))
         expected, asked = greedy(kept, probe, owners, out, fits, all_max)
         if asked > LOOKED_AT_MAX - CANDIDATES:
             continue
         asked_enough += 1
-        near, cosine = fill(kept, probe, owners, out=out.copy(), fit=partial(among, fits), limited_max=all_max)
+        near, cosine = fill(kept, probe, owners, out=out.copy(), fit=fits.__getitem__, limited_max=all_max)
         assert near.tolist() == expected
         assert cosine.tolist() == cosines(kept, probe)[expected].tolist()
     assert asked_enough > 20
@@ -68,11 +61,11 @@ def test_places_are_those_of_one_after_the_other(size: int) -> None:
 
 def test_no_more_are_asked_about_than_may_be() -> None:
     """Where nobody of the nearest fits, the places stay free once LOOKED_AT_MAX were asked, each once."""
-    kept, asked = crowded(300), list[int]()
+    kept, asked = crowded(np.random.default_rng(1), 300), list[int]()
 
-    def fit(some: list[int]) -> list[bool]:
-        asked.extend(some)
-        return [len(asked) > 40 and at == asked[-1] for at in some]
+    def fit(at: int) -> bool:
+        asked.append(at)
+        return len(asked) == LOOKED_AT_MAX
 
     near, _ = fill(kept, kept.vector(7), np.zeros(300, np.int64), fit=fit)
     assert len(asked) == len(set(asked)) == LOOKED_AT_MAX
@@ -81,7 +74,7 @@ def test_no_more_are_asked_about_than_may_be() -> None:
 
 def test_a_table_changes_only_for_who_changed_it() -> None:
     """A row that is changed, added or left out in one version is what it was in every other; so past a buffer's end."""
-    table, rows = Table.of([], 2), list[list[float]]()
+    table, rows = Table.of(np.zeros((0, 2))), list[list[float]]()
     kept: list[tuple[Table, list[list[float]]]] = []
     for number in range(700):
         row = [float(number), -float(number)]
@@ -102,10 +95,11 @@ def test_a_table_changes_only_for_who_changed_it() -> None:
 
 def test_what_a_run_cannot_reach_is_not_searched_for_in_vain() -> None:
     """The bound on a run's length spares work and changes nothing: every question is held against the whole text."""
+    rng = np.random.default_rng(2)
     for _ in range(500):
-        said = RNG.integers(0, 12, RNG.integers(1, 40)).astype(np.uint32)
-        asked = [RNG.integers(0, 14, RNG.integers(1, 9)).astype(np.uint32) for _ in range(4)]
-        near = np.sort(RNG.random(4).round(5))[::-1].copy()
+        said = rng.integers(0, 12, rng.integers(1, 40)).astype(np.uint32)
+        asked = [rng.integers(0, 14, rng.integers(1, 9)).astype(np.uint32) for _ in range(4)]
+        near = np.sort(rng.random(4).round(5))[::-1].copy()
         best, by = 0.0, -1
         for at, question in enumerate(asked):
             length, _ = covering.longest_run(question, said)
@@ -120,11 +114,11 @@ def test_what_a_run_cannot_reach_is_not_searched_for_in_vain() -> None:
 
 def test_nearness_that_is_soon_said_is_said_right() -> None:
     """What is not worth a median's time would have been nothing with it, too."""
-    shown = 0
+    rng, shown = np.random.default_rng(3), 0
     for _ in range(2_000):
-        size = int(RNG.integers(0, 60))
-        column = np.where(RNG.random(size) < 0.2, 0.0, RNG.normal(RNG.choice([0.3, 0.5, 0.6]), 0.1, size)).clip(0)
-        owners, value = RNG.integers(0, 4, size), float(RNG.uniform(0.41, 1.0))
+        size = int(rng.integers(0, 60))
+        column = np.where(rng.random(size) < 0.2, 0.0, rng.normal(rng.choice([0.3, 0.5, 0.6]), 0.1, size)).clip(0)
+        owners, value = rng.integers(0, 4, size), float(rng.uniform(0.41, 1.0))
         near, who = column[column > 0], owners[column > 0]
         if len(near):
             near = near[parts.stays(near > np.sort(near)[len(near) // 2], who)]
@@ -142,5 +136,20 @@ def test_nearness_that_is_soon_said_is_said_right() -> None:
 def test_a_half_goes_to_the_even_digit_and_text_would_say_the_same() -> None:
     """By whole steps, as compiled code rounds: what differs from rounding by text is nothing but the halves."""
     assert [rounded(value, 1.0) for value in (0.5, 1.5, 2.5, -0.5)] == [0.0, 2.0, 2.0, 0.0]
-    some = RNG.normal(size=20_000)
+    some = np.random.default_rng(4).normal(size=20_000)
     assert [rounded(float(value), FOUR) for value in some] == [round(float(value), 4) for value in some]
+
+
+def test_a_copied_buffer_knows_who_is_near_as_before() -> None:
+    """The eight bits of a component are carried along where a full buffer is copied, the last row's too."""
+    rng = np.random.default_rng(5)
+    kept = crowded(rng, WHOLE_MAX + 300)
+    fresh, first = crowded(rng, 600), kept.buffer
+    for at in range(600):
+        kept = kept.appended((None, fresh.vector(at)), drop=True)
+        probe = fresh.vector(at - 1)
+        near, cosine = fill(kept, probe, np.zeros(len(kept), np.int64))
+        every = cosines(kept, probe)
+        order = np.lexsort((-np.arange(len(kept)), -every))[:CANDIDATES]
+        assert (near.tolist(), cosine.tolist()) == (order.tolist(), every[order].tolist())
+    assert kept.buffer is not first

@@ -8,5 +8,5 @@ FOUR, SIX = 1e4, 1e6
 
 
 def rounded(value: float, steps: float) -> float:
-    """Return a finite value in whole steps. ``round(value, 4)`` takes its way by text, which costs eight times this."""
+    """Return a finite value in whole steps. ``round(value, 4)`` goes by way of text, in three times the time."""
     return round(value * steps) / steps

@@ -33,6 +33,7 @@ from memsluice.gate.published.lexical import Lexical
 from memsluice.gate.records import dataclass, replace
 from memsluice.gate.rows import TenantRows, row_key
 from memsluice.gate.verdict import Decision, Finding
+from memsluice.gate.versions import Table
 
 KIND = "memsad"
 QUESTION = "q"
@@ -44,43 +45,6 @@ LEXICAL = "c"
 ROWS_MAX = 4_096
 Matrix = NDArray[np.float64]
 Rows = NDArray[np.float32]
-
-
-SLACK = 32
-"""Free rows of a new matrix of questions: it is copied once in so many."""
-
-
-class _Buffer:
-    def __init__(self, rows: NDArray[Any]) -> None:
-        self.matrix = np.concatenate((rows, np.zeros((SLACK, rows.shape[1]), rows.dtype)))
-        self.used = len(rows)
-
-
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """Rows of a matrix that older versions share: one that appends writes behind all that was ever written into it."""
-
-    buffer: _Buffer
-    first: int
-    end: int
-
-    @staticmethod
-    def of(rows: NDArray[Any]) -> "_Window":
-        return _Window(_Buffer(rows), 0, len(rows))
-
-    @property
-    def rows(self) -> NDArray[Any]:
-        return self.buffer.matrix[self.first : self.end]
-
-    def next(self, row: NDArray[Any], *, drop: bool) -> "_Window":
-        """Return the window with one more row, and without its first one if ``drop``."""
-        window = self
-        if self.buffer.used != self.end or self.end == len(self.buffer.matrix):
-            window = _Window.of(self.rows)
-        buffer, end = window.buffer, window.end
-        buffer.matrix[end] = row
-        buffer.used = end + 1
-        return _Window(buffer, window.first + drop, end + 1)
 
 
 SIX_DIGITS = 1e6
@@ -109,9 +73,9 @@ class MemsadState:
     it is kept in, ``askers`` its recall's event id ("" where its row is older than that).
     """
 
-    asked_rows: _Window
+    asked_rows: Table
     reference: Rows
-    cosine_rows: _Window
+    cosine_rows: Table
     numbers: tuple[int, ...]
     slots: tuple[int, ...]
     history_max: int
@@ -123,12 +87,7 @@ class MemsadState:
     @property
     def history(self) -> Rows:
         """H, shape (m, 384), the oldest question first."""
-        return self.asked_rows.rows
-
-    @property
-    def cosines(self) -> Matrix:
-        """The reference's cosines with the history, shape (n, m)."""
-        return self.cosine_rows.rows.T
+        return self.asked_rows.window
 
     @property
     def asked_total(self) -> int:
@@ -139,7 +98,7 @@ class MemsadState:
     def empty(policy: MemsadPolicy) -> "MemsadState":
         """Return the state of a tenant that never asked anything."""
         none, sizes = np.zeros((0, DIMENSIONS), np.float32), (policy.history_size, policy.reference_size)
-        return MemsadState(_Window.of(none), none, _Window.of(np.zeros((0, 0))), (), (), *sizes)
+        return MemsadState(Table.of(none), none, Table.of(np.zeros((0, 0))), (), (), *sizes)
 
     @staticmethod
     def load(rows: Any, tenant: str, policy: MemsadPolicy) -> "MemsadState":
@@ -161,9 +120,9 @@ class MemsadState:
             for some in (asked, learned)
         )
         return MemsadState(
-            _Window.of(history),
+            Table.of(history),
             reference,
-            _Window.of(_cosines(history, reference)),
+            Table.of(_cosines(history, reference)),
             tuple(one[0] for one in asked),
             tuple(one[1] for one in asked),
             policy.history_size,
@@ -191,22 +150,22 @@ class MemsadState:
         state = self if gone in (None, 0) else self._without(gone)
         drop = gone == 0
         return MemsadState(
-            state.asked_rows.next(question, drop=drop),
-            state.reference,
-            state.cosine_rows.next(memsad.cosines(question, state.reference), drop=drop),
-            (*state.numbers[drop:], number),
-            (*state.slots[drop:], slot),
-            state.history_max,
-            state.reference_max,
-            (*state.askers[drop:], event_id),
-            state.scores,
-            state.lexical,
+            asked_rows=state.asked_rows.appended(question, drop=drop),
+            reference=state.reference,
+            cosine_rows=state.cosine_rows.appended(memsad.cosines(question, state.reference), drop=drop),
+            numbers=(*state.numbers[drop:], number),
+            slots=(*state.slots[drop:], slot),
+            history_max=state.history_max,
+            reference_max=state.reference_max,
+            askers=(*state.askers[drop:], event_id),
+            scores=state.scores,
+            lexical=state.lexical,
         )
 
     def _without(self, at: int) -> "MemsadState":
         numbers, slots, askers = ((*some[:at], *some[at + 1 :]) for some in (self.numbers, self.slots, self.askers))
-        history, cosines = (np.delete(window.rows, at, axis=0) for window in (self.asked_rows, self.cosine_rows))
-        asked, near = _Window.of(history), _Window.of(cosines)
+        history, cosines = (np.delete(table.window, at, axis=0) for table in (self.asked_rows, self.cosine_rows))
+        asked, near = Table.of(history), Table.of(cosines)
         return replace(self, asked_rows=asked, cosine_rows=near, numbers=numbers, slots=slots, askers=askers)
 
     def learned(self, rows: TenantRows, entry: Vector) -> "MemsadState":
@@ -217,8 +176,8 @@ class MemsadState:
         kept = coarse_to_text(entry)
         rows.put(KIND, f"{REFERENCE}{size}", {"n": size, "c": kept})
         learned = coarse_from_text(kept)
-        cosines = np.hstack([self.cosine_rows.rows, memsad.cosines(learned, self.history)[:, None]])
-        return replace(self, reference=np.vstack([self.reference, learned[None, :]]), cosine_rows=_Window.of(cosines))
+        cosines = np.hstack([self.cosine_rows.window, memsad.cosines(learned, self.history)[:, None]])
+        return replace(self, reference=np.vstack([self.reference, learned[None, :]]), cosine_rows=Table.of(cosines))
 
     def nearest(self, cosines: memsad.Exact) -> str:
         """Return the event id of the nearest question's recall, of equally near ones the latest; cosines shape (m,)."""
@@ -246,7 +205,7 @@ class MemsadState:
         """Return {s(m; H) : m in M_ref} for the current history, shape (n,); computed once a state."""
         found = self._references.get(mode)
         if found is None:
-            found = self._references[mode] = memsad.combine(self.cosine_rows.rows, mode)
+            found = self._references[mode] = memsad.combine(self.cosine_rows.window, mode)
         return found
 
 

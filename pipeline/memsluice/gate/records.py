@@ -1,7 +1,7 @@
 """Records of the core: frozen for whoever reads and type-checks them, plain while they run.
 
 ``dataclass(frozen=True)`` here is the standard library's for the type checker, which refuses any assignment to a field.
-When it runs no lock is set: a decision makes some thirty records, and setting a field past a lock takes five times as
+When it runs no lock is set: a decision makes dozens of records, and setting a field past a lock takes five times as
 long as setting it.
 """
 

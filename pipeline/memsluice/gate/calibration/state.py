@@ -65,7 +65,7 @@ class State:
 
     def over(self, values: Values) -> "State":
         """Return the same held scores and level over reference scores that are kept elsewhere."""
-        return State(values, (), self.held, self.screened_total, self.level, self.recent)
+        return State(values, held=self.held, screened_total=self.screened_total, level=self.level, recent=self.recent)
 
     def landed(self, settings: Settings, event_id: str, value: float) -> "State":
         """Return the state after one more write landed over a trusted channel."""

@@ -55,6 +55,12 @@ def unsaid(text: Stems, question: Stems) -> int:
     return some
 
 
+@compiled("float64(float64)")
+def _four(value: float) -> float:
+    """Return a value to the digits that rows keep."""
+    return float(np.rint(value * 1e4) / 1e4)
+
+
 @compiled(
     "Tuple((float64, int64, int64, int64, float64, int64))"
     "(uint32[::1], uint32[::1], int64[::1], float64[::1], float64, float64)"
@@ -76,7 +82,7 @@ def held_against(
     by, run, start, closest, first = -1, 0, 0, -1, 0
     for at in range(len(ends)):
         question, first = questions[first : ends[at]], ends[at]
-        about, cosine = min(1.0, max(0.0, (cosines[at] - CHANCE) / ABOUT)), np.rint(cosines[at] * 1e4) / 1e4
+        about, cosine = min(1.0, max(0.0, (cosines[at] - CHANCE) / ABOUT)), _four(cosines[at])
         if about <= covered and cosine <= near:
             continue
         more = unsaid(text, question)
@@ -86,9 +92,9 @@ def held_against(
         if not more or len(asked) < QUESTION_STEMS_MIN:
             continue
         most = min((len(text) - more) / len(asked), about)  # a run is no longer than what both have
-        if np.rint(most * 1e4) / 1e4 > covered:
+        if _four(most) > covered:
             length, where = longest_run(asked, text)
-            share = np.rint(min(length / len(asked), about) * 1e4) / 1e4
+            share = _four(min(length / len(asked), about))
             if share > covered:
                 covered, by, run, start = share, at, length, where
     return covered, by, run, start, near, closest

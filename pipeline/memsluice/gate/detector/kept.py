@@ -10,7 +10,7 @@ from memsluice.envelope.codec import DIMENSIONS, Vector
 from memsluice.errors import StateError
 from memsluice.gate.detector import nearest
 from memsluice.gate.detector.nearest import HEAD, STEPS, Bounds
-from memsluice.gate.detector.versions import Numbers, Places, Versions, slack
+from memsluice.gate.versions import Numbers, Places, Versions, slack
 
 WHOLE_MAX = 512
 """Up to so many vectors no copy of eight bits is kept: it takes a quarter of the room again, and saves little."""
@@ -33,17 +33,18 @@ class _Things(Generic[Thing]):
     def size(self) -> int:
         return len(self.matrix)
 
-    def put(self, thing: Thing, vector: Vector) -> None:
+    def put(self, row: tuple[Thing, Vector]) -> None:
+        thing, self.matrix[self.used] = row
         self.things.append(thing)
-        self.matrix[self.used] = vector
         self.used += 1
 
     def copied(self, places: Places) -> "_Things[Thing]":
         other = _Things([self.things[place] for place in places.tolist()], self.matrix[places])
-        if self._coded == self.used and other.used > WHOLE_MAX:
+        if len(self._codes) and other.used > WHOLE_MAX:  # they are what they were; to make all of them anew takes long
+            codes, scales = self.codes()
             other._room_for_codes()
+            other._codes[: other.used], other._scales[: other.used] = codes[places], scales[places]
             other._coded = other.used
-            other._codes[: other.used], other._scales[: other.used] = self._codes[places], self._scales[places]
         return other
 
     def codes(self) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
@@ -61,10 +62,11 @@ class _Things(Generic[Thing]):
         self._scales = np.zeros((len(self.matrix), 3), np.float32)
 
 
-class Kept(Versions[_Things[Thing]]):
+class Kept(Versions[tuple[Thing, Vector]]):
     """Things of one type, each with a unit vector."""
 
     __slots__ = ()
+    buffer: _Things[Thing]
 
     @staticmethod
     def of(things: Sequence[Thing], vectors: Sequence[Vector]) -> "Kept[Thing]":

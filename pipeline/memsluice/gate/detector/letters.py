@@ -26,10 +26,6 @@ _BLANK, _ONES = np.uint8(ord(" ")), np.uint32(0xFFFFFFFF)
 _CRC = np.array([crc32(bytes([255 - at])) ^ 0xFF000000 for at in range(256)], np.uint32)
 """CRC-32's table, from what it gives for single bytes: words are hashed where their characters are."""
 _OF_WORDS = np.array([byte > 127 or chr(byte).isalnum() for byte in range(256)])
-_SUFFIXES = np.frombuffer(bytearray(b"gni\0\0\0\0\0de\0\0\0\0\0\0se\0\0\0\0\0\0s\0\0\0\0\0\0\0"), np.uint8).reshape(
-    4, 8
-)
-"""Plain English endings, backwards: ing, ed, es, s."""
 Letters = NDArray[np.uint8]
 Indices = NDArray[np.int64]
 Stems = NDArray[np.uint32]
@@ -81,20 +77,20 @@ def _characters(letters: Letters, first: int, end: int) -> int:
 
 @compiled("int64(uint8[::1], int64, int64)")
 def _stem_end(letters: Letters, first: int, end: int) -> int:
-    """Return where a word's stem ends: without one plain ending, three characters are left, and without a last ``e``.
+    """Return where a word's stem ends: without ing, ed, es or s that leaves three characters, and without a last ``e``.
 
     Short words stay as they are.
     """
     some = _characters(letters, first, end)
     if some <= SHORT:
         return end
-    for suffix in _SUFFIXES:
-        width = 0
-        while suffix[width] and suffix[width] == letters[end - 1 - width]:
-            width += 1
-        if not suffix[width] and some - width >= 3:
-            end -= width
-            break
+    last, before = letters[end - 1], letters[end - 2]
+    if last == ord("g") and before == ord("n") and letters[end - 3] == ord("i") and some >= 6:
+        end -= 3
+    elif last == ord("d") and before == ord("e"):
+        end -= 2
+    elif last == ord("s"):
+        end -= 2 if before == ord("e") else 1
     return end - int(letters[end - 1] == ord("e"))
 
 

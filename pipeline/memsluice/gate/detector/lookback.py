@@ -24,11 +24,11 @@ from memsluice.gate.detector.memory import EXEMPT, Entry, Memory, Question
 from memsluice.gate.detector.parts import G, U, W
 from memsluice.gate.detector.screen import Asked, Evidence, Seen, holds, nearer, weigh
 from memsluice.gate.detector.slots import CANDIDATES, Near, fill
-from memsluice.gate.detector.versions import Numbers
 from memsluice.gate.digits import FOUR, rounded
 from memsluice.gate.policy import DetectPolicy
 from memsluice.gate.records import dataclass
 from memsluice.gate.rows import TenantRows
+from memsluice.gate.versions import Numbers
 
 QUOTE_WORDS = 12
 """Words in a row that a question shares with an entry by quoting it: hardly anybody asks in so many of its words."""
@@ -112,10 +112,9 @@ def _near(
     """Return the candidates, and what became of every entry that was asked about."""
     entries, fates = memory.entries, dict[int, Fate]()
 
-    def fit(some: list[int]) -> list[bool]:
-        for at in some:
-            fates[at] = fate(entries[at].event_id)
-        return [fates[at] in LYING for at in some]
+    def fit(at: int) -> bool:
+        fates[at] = fate(entries[at].event_id)
+        return fates[at] in LYING
 
     others, exempt = memory.standing.others(question.principal), memory.table.column(EXEMPT) > 0
     return fill(entries, vector, others, out=exempt, fit=fit, limited_max=CANDIDATES // 2), fates

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from memsluice.envelope.codec import Vector
 from memsluice.gate.compiled import compiled
-from memsluice.gate.detector.versions import Places
+from memsluice.gate.versions import Places
 
 STEPS = 1e5
 """Cosines are rounded to five digits before anything is compared: the last bits are those of one machine."""

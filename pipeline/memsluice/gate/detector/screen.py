@@ -27,11 +27,11 @@ from memsluice.gate.detector.memory import Memory, Question, tag
 from memsluice.gate.detector.parts import COLD_WRITES, COLUMNS, C, G, Q, R, U, Values, W, parts
 from memsluice.gate.detector.slots import fill
 from memsluice.gate.detector.text import carries_question, read
-from memsluice.gate.detector.versions import Numbers, Places
 from memsluice.gate.digits import FOUR, SIX, rounded
 from memsluice.gate.policy import SIGNALS, DetectPolicy
 from memsluice.gate.records import dataclass
 from memsluice.gate.verdict import Decision, Finding, Usual
+from memsluice.gate.versions import Numbers, Places
 
 COVERED = 0.8
 HABITUAL = 0.5

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from memsluice.envelope.codec import Vector
 from memsluice.gate.detector.kept import Kept
 from memsluice.gate.detector.parts import Owners
-from memsluice.gate.detector.versions import Numbers, Places
+from memsluice.gate.versions import Numbers, Places
 
 CANDIDATES = 12
 EACH_MAX = CANDIDATES // 4
@@ -29,7 +29,7 @@ def fill(
     limited: Owners,
     *,
     out: NDArray[np.bool_] | None = None,
-    fit: Callable[[list[int]], list[bool]] | None = None,
+    fit: Callable[[int], bool] | None = None,
     limited_max: int = CANDIDATES,
 ) -> Near:
     """Return at most CANDIDATES of the nearest, none of which is ``out``, shape (n,).
@@ -46,7 +46,7 @@ def fill(
         if fit is None or not fresh:
             return near
         some = fresh[: LOOKED_AT_MAX - len(known)]
-        known |= zip(some, fit(some), strict=True)
+        known |= {at: fit(at) for at in some}
         if len(some) < len(fresh):
             out = np.ones(len(kept), np.bool_)
             out[[at for at, fits in known.items() if fits]] = False

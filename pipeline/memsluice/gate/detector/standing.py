@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from memsluice.gate.compiled import compiled
 from memsluice.gate.detector.parts import QUARTER, VOUCHED, Owners
-from memsluice.gate.detector.versions import with_last
 from memsluice.gate.records import dataclass
+from memsluice.gate.versions import with_last
 
 CODES_SPARE = 256
 """Codes of principals of whom nothing is left that are kept until all are given anew."""

@@ -162,7 +162,7 @@ def _guarantee(state: MemsadState, policy: MemsadPolicy, judged: Judged, scores:
     if not fixed or judged.sigma is None or judged.size < memsad.calibration_size_min(policy.delta):
         return Guarantee()
     bound = memsad.calibration_bound(judged.sigma, judged.size, kappa=policy.kappa, delta=policy.delta)
-    gap = scores.s_max - memsad.greatest(state.cosine_rows.rows[scores.nearest])
+    gap = scores.s_max - memsad.greatest(state.cosine_rows.window[scores.nearest])
     radius = memsad.certified_radius(judged.sigma, bound, kappa=policy.kappa)
     return Guarantee(bound, gap, radius, rounded(gap, SIX) > rounded(radius, SIX))
 

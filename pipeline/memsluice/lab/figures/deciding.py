@@ -16,7 +16,8 @@ from memsluice.gate import placing
 from memsluice.gate import policy as policies
 from memsluice.gate.decide import Context, TenantState, decide
 from memsluice.gate.detector.memory import Entry, Memory, Question, tag
-from memsluice.gate.detector.screen import look
+from memsluice.gate.detector.parts import G
+from memsluice.gate.detector.screen import look, weigh
 from memsluice.gate.detector.shipped import shipped
 from memsluice.gate.detector.stored import KIND
 from memsluice.gate.detector.text import stems, words
@@ -32,6 +33,7 @@ from memsluice.lab.figures.registry import Measured, Setting
 KEPT = (1_000, 10_000)
 ENTRIES = 1_000
 GOAL_US = {1_000: 300, 10_000: 600}
+QUANTILES = {0.5: "median", 0.99: "p99", 1.0: "most"}
 PASSES = 15
 WEAVES_MAX = 200_000
 Times = dict[str, NDArray[np.float64]]
@@ -44,14 +46,20 @@ def decision_us(setting: Setting) -> Measured:
     for kept in KEPT:
         times = _timed(every, kept, setting, loop_ms)
         for kind, took in times.items():
-            spread = f"{np.median(took):.0f} median, {np.quantile(took, 0.99):.0f} p99, of {len(took):,}"
-            table.append((f"{kind} at {kept:,} questions", f"{took.mean():.0f} µs mean, {spread}"))
-        dearest = max(float(took.mean()) for took in times.values())
+            table.append((f"{kind} at {kept:,} questions", _told(took)))
+        dearest = max(float(took.min(axis=0).mean()) for took in times.values())
         table.append((f"goal at {kept:,}", f"{GOAL_US[kept]} µs: {'met' if dearest <= GOAL_US[kept] else 'missed'}"))
-        value = value or dearest
+        value = dearest if kept == KEPT[0] else value
     spread = f"{min(loop_ms):.0f} ms least, {np.median(loop_ms):.0f} median, {max(loop_ms):.0f} most"
     table.append(("this machine: a million additions in a Python loop, after each pass", spread))
     return Measured(value, tuple(table))
+
+
+def _told(took: NDArray[np.float64]) -> str:
+    least = took.min(axis=0)
+    shares = ", ".join(f"{np.quantile(least, share):.0f} {name}" for share, name in QUANTILES.items())
+    usual = np.median(took.mean(axis=1))
+    return f"{least.mean():.0f} µs mean, {shares}, of {len(least):,}; {usual:.0f} in the median pass"
 
 
 def _loop_ms() -> float:
@@ -91,34 +99,30 @@ def _sealed(setting: Setting) -> list[list[Sealed]]:
 
 
 def _timed(every: Sequence[Sequence[Sealed]], kept: int, setting: Setting, loop_ms: list[float]) -> Times:
-    """Decide each stream on top of a memory that all the others filled. Return µs by kind of event.
+    """Decide each stream on top of what all the others left. Return µs by kind of event, shape (PASSES, events).
 
-    Of each event the least of PASSES counts, because a busy machine only ever adds; all streams are decided before any
-    is decided again, because it is busy for minutes. ``loop_ms`` is told how fast it was after each pass.
+    The least of an event's passes counts: a shared machine mostly adds. All streams are decided before any is decided
+    again, because it is busy for minutes. ``loop_ms`` is told how fast it was after each pass.
     """
     shipping = policies.default().default
     detect = shipping.detect.model_copy(update={"questions": kept, "entries": ENTRIES})
-    policy, filled = shipping.model_copy(update={"detect": detect}), list[tuple[Dictionary, Memory]]()
+    policy, filled = shipping.model_copy(update={"detect": detect}), list[tuple[Dictionary, MemsadState, Memory]]()
     for number, events in enumerate(every):
         others = [sealed for at, some in enumerate(every) if at != number for sealed in some]
         rows = Dictionary()
-        filled.append((rows, _filled(others, policy, rows, events[0].tenant)))
-    least = list[Times]()
+        filled.append((rows, *_filled(others, policy, rows, events[0].tenant)))
+    passes = list[Times]()
     for number in range(PASSES):
         took = [_pass(events, policy, *deepcopy(state)) for events, state in zip(every, filled, strict=True)]
-        least = [_least(*pair) for pair in zip(least, took, strict=True)] if least else took
+        passes.append({kind: np.concatenate([one[kind] for one in took]) for kind in took[0]})
         loop_ms.append(_loop_ms())
         setting.say(f"{kept:,} questions: pass {number + 1} of {PASSES}")
-    return {kind: np.concatenate([one[kind] for one in least]) for kind in least[0]}
+    return {kind: np.array([one[kind] for one in passes]) for kind in passes[0]}
 
 
-def _least(some: Times, others: Times) -> Times:
-    return {kind: np.minimum(some[kind], others[kind]) for kind in some}
-
-
-def _pass(events: Sequence[Sealed], policy: Policy, rows: Dictionary, memory: Memory) -> Times:
+def _pass(events: Sequence[Sealed], policy: Policy, rows: Dictionary, memsad: MemsadState, memory: Memory) -> Times:
     """Decide a stream once, each event on what the ones before it left. Return CPU µs, of all threads, by kind."""
-    memsad, took = MemsadState.empty(policy.memsad), dict[str, list[float]](writes=[], recalls=[])
+    took = dict[str, list[float]](writes=[], recalls=[])
     for offset, sealed in enumerate(events):
         state, context = TenantState(rows, memsad, memory), _context(sealed, offset)
         began = time.process_time_ns()
@@ -131,13 +135,13 @@ def _pass(events: Sequence[Sealed], policy: Policy, rows: Dictionary, memory: Me
     return {kind: np.array(some) for kind, some in took.items()}
 
 
-def _filled(others: Sequence[Sealed], policy: Policy, kept: Dictionary, tenant: str) -> Memory:
-    """Return a full memory: the others' questions, between any two of them where there are too few, and their writes.
+def _filled(others: Sequence[Sealed], policy: Policy, kept: Dictionary, tenant: str) -> tuple[MemsadState, Memory]:
+    """Return full memories: the others' questions, between any two of them where there are too few, and their writes.
 
     What lies between two questions has the direction of both and the words of both by turns. The rows, which look back
     asks for, are those that the events would have left for the tenant.
     """
-    rows, memory = TenantRows(kept, tenant, 0), _empty(policy)
+    rows, memsad, memory = TenantRows(kept, tenant, 0), MemsadState.empty(policy.memsad), _empty(policy)
     asked = [(sealed.payload, sealed.vector()) for sealed in others if isinstance(sealed.payload, Recall)]
     written = [sealed for sealed in others if isinstance(sealed.payload, Write)]
     if not asked or not written:
@@ -153,6 +157,7 @@ def _filled(others: Sequence[Sealed], policy: Policy, kept: Dictionary, tenant: 
         both = first[0].question if first is second else _woven(first[0].question, second[0].question)
         question = Question(0, f"r{step}", tag(first[0].principal), (tag(first[0].session),), stems(both))
         memory = memory.asked(rows, question, _unit(first[1] + second[1]))
+        memsad = memsad.asked(rows, _unit(first[1] + second[1]), question.event_id)
     clean = Label(False, (), Tier.USER_OBSERVED)
     for sealed in islice(cycle(written), ENTRIES):
         write, vector = sealed.payload, sealed.vector()
@@ -160,11 +165,13 @@ def _filled(others: Sequence[Sealed], policy: Policy, kept: Dictionary, tenant: 
         if vector is None:
             continue
         seen = look(memory, shipped(), write.content, vector, session=write.session, agent=False)
+        seen.values[G] = weigh(seen.values, memory, policy.detect).total
         memory = memory.landed(rows, Entry(0, write.id, seen.stems, False, tag(write.principal)), vector, seen.values)
+        memsad = memsad.learned(rows, vector)
         where = placing.place(write, clean, Decision.ACCEPT, policy, sealed.position.append_ms)
         placing.keep_lineage(rows, sealed, clean, Decision.ACCEPT, where, 0, None)
     _apply(kept, tenant, rows.changes)
-    return memory
+    return memsad, memory
 
 
 def _woven(first: str, second: str) -> str:

@@ -5,7 +5,6 @@ the buffer only where another version got there first or it is full; so a change
 buffer has room for as many again, within bounds: a worker knows hundreds of tenants, most of them small.
 """
 
-from collections.abc import Sequence
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -18,9 +17,11 @@ SLACK_MIN, SLACK_MAX = 32, 256
 Numbers = NDArray[np.float64]
 Places = NDArray[np.int64]
 """Where rows lie in a buffer, oldest first, shape (n,)."""
+Row = TypeVar("Row")
+Put = TypeVar("Put", contravariant=True)
 
 
-class Buffer(Protocol):
+class Buffer(Protocol[Put]):
     """What versions share. ``used``: how many rows were written, of ``size``."""
 
     used: int
@@ -29,37 +30,34 @@ class Buffer(Protocol):
     def size(self) -> int:
         """How many rows there is room for."""
 
-    def put(self, *row: Any) -> None:
+    def put(self, row: Put) -> None:
         """Write one more row."""
 
     def copied(self, places: Places) -> Self:
         """Return another buffer that begins with the rows at some places, and has room behind them."""
 
 
-Shared = TypeVar("Shared", bound=Buffer)
-
-
 @dataclass(frozen=True, slots=True)
-class Versions(Generic[Shared]):
+class Versions(Generic[Row]):
     """One version: its rows' ``places``, and how many were ``used`` when it was made."""
 
-    buffer: Shared
+    buffer: Buffer[Row]
     places: Places
     used: int
 
     def __len__(self) -> int:
         return len(self.places)
 
-    def appended(self, *row: Any, drop: bool = False) -> Self:
+    def appended(self, row: Row, *, drop: bool = False) -> Self:
         """Return these and one more, the youngest; without the oldest where ``drop``."""
         buffer, places = self._with_room(self.places[drop:])
-        buffer.put(*row)
+        buffer.put(row)
         return type(self)(buffer, with_last(places, buffer.used - 1), buffer.used)
 
-    def changed(self, at: int, *row: Any) -> Self:
+    def changed(self, at: int, row: Row) -> Self:
         """Return these with another row at a position."""
         buffer, places = self._with_room(self.places.copy())
-        buffer.put(*row)
+        buffer.put(row)
         places[at] = buffer.used - 1
         return type(self)(buffer, places, buffer.used)
 
@@ -67,22 +65,22 @@ class Versions(Generic[Shared]):
         """Return these without the one at a position."""
         return type(self)(self.buffer, np.concatenate((self.places[:at], self.places[at + 1 :])), self.used)
 
-    def _with_room(self, places: Places) -> tuple[Shared, Places]:
+    def _with_room(self, places: Places) -> tuple[Buffer[Row], Places]:
         if self.buffer.used == self.used < self.buffer.size:
             return self.buffer, places
         return self.buffer.copied(places), np.arange(len(places))
 
 
 class _Rows:
-    def __init__(self, rows: Numbers) -> None:
-        self.matrix = np.concatenate((rows, np.zeros((slack(len(rows)), rows.shape[1]))))
+    def __init__(self, rows: NDArray[Any]) -> None:
         self.used = len(rows)
+        self.matrix = np.concatenate((rows, np.zeros((slack(self.used), rows.shape[1]), rows.dtype)))
 
     @property
     def size(self) -> int:
         return len(self.matrix)
 
-    def put(self, row: Numbers) -> None:
+    def put(self, row: NDArray[Any]) -> None:
         self.matrix[self.used] = row
         self.used += 1
 
@@ -90,34 +88,41 @@ class _Rows:
         return _Rows(self.matrix[places])
 
 
-class Table(Versions[_Rows]):
-    """Rows of numbers, float64."""
+class Table(Versions[NDArray[Any]]):
+    """Rows of numbers of one type."""
 
     __slots__ = ()
+    buffer: _Rows
 
     @staticmethod
-    def of(rows: Sequence[Numbers], columns: int) -> "Table":
-        """Return a table of some rows, each of so many columns."""
-        return Table(_Rows(np.array(rows, np.float64).reshape(-1, columns)), np.arange(len(rows)), len(rows))
+    def of(rows: NDArray[Any]) -> "Table":
+        """Return a table of some rows, shape (n, columns)."""
+        return Table(_Rows(rows), np.arange(len(rows)), len(rows))
 
     @property
-    def matrix(self) -> Numbers:
+    def matrix(self) -> NDArray[Any]:
         """What the rows lie in."""
         return self.buffer.matrix
 
-    def __getitem__(self, at: int) -> Numbers:
+    @property
+    def window(self) -> NDArray[Any]:
+        """The rows of a table that is only ever appended to: they lie behind one another. Nobody writes there."""
+        first = int(self.places[0]) if len(self.places) else 0
+        return self.buffer.matrix[first : first + len(self.places)]
+
+    def __getitem__(self, at: int) -> NDArray[Any]:
         """Return the caller's own copy of a row: the row itself is every version's."""
-        found: Numbers = self.matrix[self.places[at]].copy()
+        found: NDArray[Any] = self.matrix[self.places[at]].copy()
         return found
 
-    def among(self, positions: Places | slice) -> Numbers:
+    def among(self, positions: Places | slice) -> NDArray[Any]:
         """Return the rows at some positions, shape (positions, columns)."""
-        found: Numbers = self.matrix[self.places[positions]]
+        found: NDArray[Any] = self.matrix[self.places[positions]]
         return found
 
-    def column(self, at: int, places: Places | None = None) -> Numbers:
+    def column(self, at: int, places: Places | None = None) -> NDArray[Any]:
         """Return a column, shape (n,), or what of it lies in some of the places."""
-        found: Numbers = self.matrix[:, at][self.places if places is None else places]
+        found: NDArray[Any] = self.matrix[:, at][self.places if places is None else places]
         return found
 
 

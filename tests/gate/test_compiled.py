@@ -12,7 +12,7 @@ import memsluice
 from memsluice.errors import StateError
 from memsluice.gate import memsad
 from memsluice.gate.compiled import compiled, say_alone
-from memsluice.gate.detector.kept import Kept
+from memsluice.gate.detector.kept import Kept, Limits
 
 PIPELINE = Path(memsluice.__file__).parent.parent
 SIGNATURE = "float64(float64[::1])"
@@ -73,7 +73,7 @@ def test_shapes_that_do_not_fit_are_an_error() -> None:
     some = Kept[None].of((), ()).appended((None, np.full(384, 384**-0.5, np.float32)))
     for short in (np.zeros(383, np.float32), np.zeros((384, 1), np.float32)):
         with pytest.raises(StateError, match="384"):
-            some.bounds(short)
+            some.near(short, np.zeros(1, np.int64), np.zeros(1, bool), Limits(3, 3, 3))
         with pytest.raises(StateError, match="384"):
             some.twin(short, 0.97)
         with pytest.raises(StateError, match="no score"):

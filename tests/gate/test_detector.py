@@ -14,7 +14,7 @@ from tests.gate.looking import stems_of, values_of
 from memsluice.envelope.codec import DIMENSIONS, row_dump, vector_from_text, vector_to_text
 from memsluice.gate.detector import covering, parts, screen, text
 from memsluice.gate.detector.classifier import Classifier, grams
-from memsluice.gate.detector.kept import WHOLE_MAX, Kept
+from memsluice.gate.detector.kept import WHOLE_MAX, Kept, Limits
 from memsluice.gate.detector.letters import BITS, BYTES_MAX
 from memsluice.gate.detector.lookback import look_back
 from memsluice.gate.detector.memory import SAME_COSINE, Entry, Memory, Question, tag
@@ -305,7 +305,9 @@ def cosines(some: Kept[Any], probe: np.ndarray) -> np.ndarray:
 def nearest(some: Kept[None], probe: np.ndarray, count: int) -> tuple[list[int], list[float]]:
     """Positions and cosines of so many, whoever they belong to."""
     nobody, none = np.zeros(len(some), np.int64), np.zeros(len(some), bool)
-    positions, cosines = some.nearest(probe, some.bounds(probe), none, nobody, count, 0, 0)
+    search = some.near(probe, nobody, none, Limits(count, 0, 0))
+    assert search.take(count) == min(count, len(some))
+    positions, cosines = search.found
     return positions.tolist(), cosines.tolist()
 
 

@@ -95,7 +95,7 @@ class CalibrationPolicy(_Part):
         "(rolling), weighted (ewma), since the last change (page_hinkley, adwin), of the last m* (seed 000, "
         "Theorem 12), or ranks (conformal)."
     )
-    ewma_weight: float = Field(default=0.02, gt=0, lt=1, description="Lambda of ewma: what a new score weighs.")
+    ewma_weight: float = Field(default=0.02, gt=0, le=0.99, description="Lambda of ewma: what a new score weighs.")
     gamma: float = Field(
         default=0.0,
         ge=0,

@@ -1,7 +1,7 @@
 """Things with their vectors, oldest first, in versions, and who of them is nearest to a vector."""
 
 from collections.abc import Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from memsluice.envelope.codec import DIMENSIONS, Vector
 from memsluice.errors import StateError
 from memsluice.gate.detector import nearest
 from memsluice.gate.detector.nearest import HEAD, STEPS, Bounds
+from memsluice.gate.records import dataclass
 from memsluice.gate.versions import Numbers, Places, Versions, slack
 
 WHOLE_MAX = 512
@@ -85,16 +86,12 @@ class Kept(Versions[tuple[Thing, Vector]]):
         found: Vector = self.buffer.matrix[self.places[at]]
         return found
 
-    def bounds(self, vector: Vector) -> Bounds:
-        """Return what each cosine with a vector can be at most. Raises StateError where that is none of DIMENSIONS."""
-        return self._bounds(vector, DIMENSIONS)
+    def near(self, vector: Vector, owners: Places, out: Flags, limits: "Limits") -> "Search":
+        """Return a search for the nearest who are not ``out``; ``owners`` and ``out`` have the shape (n,).
 
-    def nearest(
-        self, vector: Vector, bounds: Bounds, out: Flags, owners: Places, count: int, each_max: int, all_max: int
-    ) -> tuple[Places, Numbers]:
-        """Return positions and cosines: see :func:`.nearest.nearest`; ``out`` and ``owners`` have the shape (n,)."""
-        places, matrix = self.places, self.buffer.matrix
-        return nearest.nearest(matrix, vector, places, bounds, out, owners, count, each_max, all_max)
+        Raises StateError where the vector is none of DIMENSIONS.
+        """
+        return Search(self, vector, self._bounds(vector, DIMENSIONS), owners, out, limits)
 
     def twin(self, vector: Vector, least: float) -> int | None:
         """Return the position of the nearest one, of equally near ones the youngest; None where its cosine is < least.
@@ -111,3 +108,55 @@ class Kept(Versions[tuple[Thing, Vector]]):
         if len(self.places) <= WHOLE_MAX:
             return nearest.bounds(self.buffer.matrix, vector, self.places)
         return nearest.bounds_of_codes(*self.buffer.codes(), vector, self.places, head)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many are searched for, how many of one owner, and how many of all owners with a code above 0."""
+
+    count: int
+    each_max: int
+    all_max: int
+
+
+class Search:
+    """Who comes next to a vector, nearest first, of equally near ones the youngest first, as long as there are places.
+
+    Whoever came last may be dropped again: then his place is free for the next.
+    """
+
+    def __init__(
+        self, kept: Kept[Any], vector: Vector, bounds: Bounds, owners: Places, out: Flags, limits: Limits
+    ) -> None:
+        self._kept, self._vector, self._owners, self._limits = kept, vector, owners, limits
+        self._heap = nearest.heaped(bounds, out)
+        self._size, self._found = len(self._heap), 0
+        self._positions, self._cosines = np.empty(limits.count, np.int64), np.empty(limits.count)
+
+    def take(self, count: int) -> int:
+        """Take so many in all, if there are. Return how many there are."""
+        kept, limits = self._kept, self._limits
+        self._size, self._found = nearest.taken(
+            kept.buffer.matrix,
+            self._vector,
+            kept.places,
+            self._owners,
+            self._heap,
+            self._size,
+            self._positions,
+            self._cosines,
+            self._found,
+            min(count, limits.count),
+            limits.each_max,
+            limits.all_max,
+        )
+        return self._found
+
+    def drop(self) -> None:
+        """Drop whoever came last."""
+        self._found -= 1
+
+    @property
+    def found(self) -> tuple[Places, Numbers]:
+        """Positions and cosines of whom was taken, both shape (found,)."""
+        return self._positions[: self._found], self._cosines[: self._found]

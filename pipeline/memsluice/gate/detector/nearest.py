@@ -99,38 +99,51 @@ def _sink(heap: NDArray[np.int64], at: int, size: int, key: int) -> None:
     heap[at] = key
 
 
-@compiled(
-    "Tuple((int64[::1], float64[::1]))"
-    "(float32[:,::1], float32[::1], int64[::1], float32[::1], boolean[::1], int64[::1], int64, int64, int64)"
-)
-def nearest(
-    matrix: Vector,
-    vector: Vector,
-    places: Places,
-    bounds: Bounds,
-    out: NDArray[np.bool_],
-    owners: NDArray[np.int64],
-    count: int,
-    each_max: int,
-    all_max: int,
-) -> tuple[Places, NDArray[np.float64]]:
-    """Return positions and cosines of the ``count`` nearest, nearest first, of equally near ones the youngest first.
-
-    Nobody who is ``out``; and of those with one owner, a code above 0, at most ``each_max``, of all such ``all_max``.
-    """
-    every, size, found, owned = len(places), 0, 0, 0
-    heap, positions, cosines = np.empty(every, np.int64), np.empty(count, np.int64), np.empty(count)
-    for at in range(every):  # a key sorts by steps, then by position; it is odd while the steps are a bound
+@compiled("int64[::1](float32[::1], boolean[::1])")
+def heaped(bounds: Bounds, out: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return a heap of all who are not ``out``; its keys sort by steps, then by position, and are odd for a bound."""
+    every, size = len(bounds), 0
+    heap = np.empty(every, np.int64)
+    for at in range(every):
         if not out[at]:
             heap[size] = (int(np.ceil(bounds[at] * STEPS)) * every + at) * 2 + 1
             size += 1
     for at in range(size // 2 - 1, -1, -1):
         _sink(heap, at, size, heap[at])
+    return heap[:size]
+
+
+@compiled(
+    "UniTuple(int64, 2)"
+    "(float32[:,::1], float32[::1], int64[::1], int64[::1], int64[::1], int64, int64[::1], float64[::1], int64, int64,"
+    " int64, int64)"
+)
+def taken(
+    matrix: Vector,
+    vector: Vector,
+    places: Places,
+    owners: NDArray[np.int64],
+    heap: NDArray[np.int64],
+    size: int,
+    positions: NDArray[np.int64],
+    cosines: NDArray[np.float64],
+    found: int,
+    count: int,
+    each_max: int,
+    all_max: int,
+) -> tuple[int, int]:
+    """Take from a heap who comes next, until ``count`` are found. Return the heap's size, and how many there are.
+
+    ``positions`` and ``cosines`` are those of ``found`` so far, and are filled: nearest first, of equally near ones the
+    youngest first. Of those with one owner, a code above 0, at most ``each_max`` are taken, of all such ``all_max``.
+    """
+    every = len(places)
     while size and found < count:
         key, at = heap[0], (heap[0] >> 1) % every
         full = False
         if owners[at]:
-            full = owned >= all_max or (owners[positions[:found]] == owners[at]).sum() >= each_max
+            of = owners[positions[:found]]
+            full = (of > 0).sum() >= all_max or (of == owners[at]).sum() >= each_max
         if key & 1 and not full:
             _sink(heap, 0, size, (_steps(matrix[places[at]], vector) * every + at) * 2)
             continue
@@ -139,8 +152,7 @@ def nearest(
         if not full:
             positions[found], cosines[found] = at, (key >> 1) // every / STEPS
             found += 1
-            owned += owners[at] > 0
-    return positions[:found], cosines[:found]
+    return size, found
 
 
 @compiled("int64(float32[:,::1], float32[::1], int64[::1], float32[::1], int64)")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.envelope.codec import Vector
-from memsluice.gate.detector.kept import Kept
+from memsluice.gate.detector.kept import Kept, Limits
 from memsluice.gate.detector.parts import Owners
 from memsluice.gate.versions import Numbers, Places
 
@@ -35,23 +35,30 @@ def fill(
     """Return at most CANDIDATES of the nearest, none of which is ``out``, shape (n,).
 
     ``limited``, shape (n,), has a code for each whose principal's places are limited, VOUCHED for the others; all such
-    principals together take ``limited_max``. ``fit`` is asked of those that would have a place, of LOOKED_AT_MAX at
-    most: beyond, nobody fits of whom it was not asked.
+    principals together take ``limited_max``. ``fit`` is asked of those that would have a place, nearest first, of
+    LOOKED_AT_MAX at most: beyond, nobody fits.
     """
     out = np.zeros(len(kept), np.bool_) if out is None else out
-    bounds, known = kept.bounds(vector), dict[int, bool]()
-    while True:
-        near = kept.nearest(vector, bounds, out, limited, CANDIDATES, EACH_MAX, limited_max)
-        fresh = [] if fit is None else [at for at in near[0].tolist() if at not in known]
-        if fit is None or not fresh:
-            return near
-        some = fresh[: LOOKED_AT_MAX - len(known)]
-        known |= {at: fit(at) for at in some}
-        if len(some) < len(fresh):
-            out = np.ones(len(kept), np.bool_)
-            out[[at for at, fits in known.items() if fits]] = False
-        elif all(known[at] for at in some):
-            return near
+    limits, known = Limits(CANDIDATES, EACH_MAX, limited_max), dict[int, bool]()
+
+    def fits(at: int) -> bool:
+        if fit is not None and at not in known:
+            known[at] = fit(at)
+        return fit is None or known[at]
+
+    search = kept.near(vector, limited, out, limits)
+    search.take(CANDIDATES)
+    if all(map(fits, search.found[0].tolist())):
+        return search.found
+    search = kept.near(vector, limited, out, limits)  # of most nobody is dropped; here it goes one by one
+    taken = 0
+    while taken < CANDIDATES and search.take(taken + 1) > taken:
+        at = int(search.found[0][taken])
+        if at not in known and len(known) == LOOKED_AT_MAX:
+            search.drop()
+            break
+        if fits(at):
+            taken += 1
         else:
-            out = out.copy()
-            out[[at for at in some if not known[at]]] = True
+            search.drop()
+    return search.found

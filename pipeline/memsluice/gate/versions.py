@@ -2,7 +2,7 @@
 
 Versions share one buffer. A version that adds a row writes behind everything that was ever written there, and copies
 the buffer only where another version got there first or it is full; so a change costs a number a row, not all rows. A
-buffer has room for as many again, within bounds: a worker knows hundreds of tenants, most of them small.
+buffer has room for half as many again, within bounds: a worker knows hundreds of tenants, most of them small.
 """
 
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from memsluice.gate.records import dataclass
 
-SLACK_MIN, SLACK_MAX = 32, 256
-"""Free rows of a new buffer: as many as are taken, within these."""
+ROOM_MIN, SLACK_MAX = 32, 256
+"""Rows of the smallest buffer; free rows of the largest one."""
 Numbers = NDArray[np.float64]
 Places = NDArray[np.int64]
 """Where rows lie in a buffer, oldest first, shape (n,)."""
@@ -74,7 +74,7 @@ class Versions(Generic[Row]):
 class _Rows:
     def __init__(self, rows: NDArray[Any]) -> None:
         self.used = len(rows)
-        self.matrix = np.concatenate((rows, np.zeros((slack(self.used), rows.shape[1]), rows.dtype)))
+        self.matrix = np.concatenate((rows, np.zeros((room(self.used) - self.used, rows.shape[1]), rows.dtype)))
 
     @property
     def size(self) -> int:
@@ -126,9 +126,9 @@ class Table(Versions[NDArray[Any]]):
         return found
 
 
-def slack(rows: int) -> int:
-    """Return how many free rows a new buffer of so many has."""
-    return min(max(rows, SLACK_MIN), SLACK_MAX)
+def room(rows: int) -> int:
+    """Return how many rows a new buffer has that begins with so many; one is free at least."""
+    return ROOM_MIN if rows < ROOM_MIN else rows + min(max(rows // 2, ROOM_MIN), SLACK_MAX)
 
 
 def with_last(some: NDArray[np.int64], last: int) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from memsluice.errors import StateError
 from memsluice.gate.detector import nearest
 from memsluice.gate.detector.nearest import HEAD, STEPS, Bounds
 from memsluice.gate.records import dataclass
-from memsluice.gate.versions import Numbers, Places, Versions, slack
+from memsluice.gate.versions import Numbers, Places, Versions, room
 
 WHOLE_MAX = 512
 """Up to so many vectors no copy of eight bits is kept: it takes a quarter of the room again, and saves little."""
@@ -23,7 +23,7 @@ class _Things(Generic[Thing]):
     def __init__(self, things: list[Thing], vectors: Sequence[Vector] | Vector) -> None:
         self.used = len(things)
         self.things = things
-        self.matrix = np.zeros((self.used + slack(self.used), DIMENSIONS), np.float32)
+        self.matrix = np.zeros((room(self.used), DIMENSIONS), np.float32)
         if things:
             self.matrix[: self.used] = vectors
         self._codes = np.zeros((0, DIMENSIONS), np.int8)

@@ -11,9 +11,7 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://memsluice.dev/object-id/v1"
 
 def scope_owner(visibility: Visibility, principal: str, session: str) -> str:
     """Return whose scope an entry lives in: the session, the principal, or "" for the whole tenant."""
-    if visibility == Visibility.PRINCIPAL:  # as nearly all are
-        return principal
-    return {Visibility.SESSION: session, Visibility.SHARED: ""}[visibility]
+    return {Visibility.SESSION: session, Visibility.PRINCIPAL: principal, Visibility.SHARED: ""}[visibility]
 
 
 def object_id(

@@ -129,9 +129,14 @@ class Search:
         self, kept: Kept[Any], vector: Vector, bounds: Bounds, owners: Places, out: Flags, limits: Limits
     ) -> None:
         self._kept, self._vector, self._owners, self._limits = kept, vector, owners, limits
-        self._heap = nearest.heaped(bounds, out)
-        self._size, self._found = len(self._heap), 0
+        self._bounds, self._out = bounds, out
         self._positions, self._cosines = np.empty(limits.count, np.int64), np.empty(limits.count)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin again with nobody taken."""
+        self._heap = nearest.heaped(self._bounds, self._out)
+        self._size, self._found = len(self._heap), 0
 
     def take(self, count: int) -> int:
         """Take so many in all, if there are. Return how many there are."""

@@ -39,18 +39,19 @@ def fill(
     LOOKED_AT_MAX at most: beyond, nobody fits.
     """
     out = np.zeros(len(kept), np.bool_) if out is None else out
-    limits, known = Limits(CANDIDATES, EACH_MAX, limited_max), dict[int, bool]()
+    search, known = kept.near(vector, limited, out, Limits(CANDIDATES, EACH_MAX, limited_max)), dict[int, bool]()
+    search.take(CANDIDATES)
+    if fit is None:
+        return search.found
 
     def fits(at: int) -> bool:
-        if fit is not None and at not in known:
+        if at not in known:
             known[at] = fit(at)
-        return fit is None or known[at]
+        return known[at]
 
-    search = kept.near(vector, limited, out, limits)
-    search.take(CANDIDATES)
     if all(map(fits, search.found[0].tolist())):
         return search.found
-    search = kept.near(vector, limited, out, limits)  # of most nobody is dropped; here it goes one by one
+    search.restart()  # mostly all fit; where one does not, it goes one by one
     taken = 0
     while taken < CANDIDATES and search.take(taken + 1) > taken:
         at = int(search.found[0][taken])

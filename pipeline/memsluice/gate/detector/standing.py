@@ -66,7 +66,7 @@ class Standing:
 
     def counts(self) -> NDArray[np.int64]:
         """Return how many each code has."""
-        return np.bincount(self.owners, minlength=len(self.codes))
+        return _counted(self.owners, len(self.codes))
 
     def much(self, principal: str) -> bool:
         """Whether a principal (its tag) has more than a quarter."""
@@ -96,11 +96,17 @@ def _without(owners: Owners, code: int, instead: int) -> Owners:
     return found
 
 
-@compiled("int64(int64[::1], int64)")
-def _oldest_of_most(owners: Owners, codes: int) -> int:
-    counts, oldest = np.zeros(codes, np.int64), 0
+@compiled("int64[::1](int64[::1], int64)")
+def _counted(owners: Owners, codes: int) -> NDArray[np.int64]:
+    counts = np.zeros(codes, np.int64)
     for owner in owners:
         counts[owner] += 1
+    return counts
+
+
+@compiled("int64(int64[::1], int64)")
+def _oldest_of_most(owners: Owners, codes: int) -> int:
+    counts, oldest = _counted(owners, codes), 0
     for at in range(len(owners)):
         if counts[owners[at]] > counts[owners[oldest]]:
             oldest = at
@@ -109,9 +115,7 @@ def _oldest_of_most(owners: Owners, codes: int) -> int:
 
 @compiled("int64[::1](int64[::1], int64, float64, int64)")
 def _small(owners: Owners, codes: int, most: float, instead: int) -> Owners:
-    counts, found = np.zeros(codes, np.int64), owners.copy()
-    for owner in owners:
-        counts[owner] += 1
+    counts, found = _counted(owners, codes), owners.copy()
     for at in range(len(found)):
         if counts[owners[at]] > most:
             found[at] = instead

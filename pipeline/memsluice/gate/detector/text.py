@@ -66,16 +66,13 @@ def units(text: str) -> list[str]:
         else:
             rest += sentence.split()
     found = found[: UNITS_MAX + REST_MAX] or [text[:UNIT_WORDS_MAX]]
-    if rest:
-        found += _cut(rest)[: UNITS_MAX + REST_MAX - len(found)]
+    found += _cut(rest)[: UNITS_MAX + REST_MAX - len(found)]
     if len(found) > 1 and len(text.split()) <= UNIT_WORDS_MAX:
         found.insert(0, text)
     return found
 
 
 def _cut(found: list[str]) -> list[str]:
-    if len(found) <= UNIT_WORDS_MAX:
-        return [" ".join(found)]
     return [" ".join(found[at : at + UNIT_WORDS_MAX]) for at in range(0, len(found), UNIT_WORDS_MAX)]
 
 

@@ -156,8 +156,9 @@ def _filled(others: Sequence[Sealed], policy: Policy, kept: Dictionary, tenant: 
             continue
         both = first[0].question if first is second else _woven(first[0].question, second[0].question)
         question = Question(0, f"r{step}", tag(first[0].principal), (tag(first[0].session),), stems(both))
-        memory = memory.asked(rows, question, _unit(first[1] + second[1]))
-        memsad = memsad.asked(rows, _unit(first[1] + second[1]), question.event_id)
+        between = _unit(first[1] + second[1])
+        memory = memory.asked(rows, question, between)
+        memsad = memsad.asked(rows, between, question.event_id)
     clean = Label(False, (), Tier.USER_OBSERVED)
     for sealed in islice(cycle(written), ENTRIES):
         write, vector = sealed.payload, sealed.vector()

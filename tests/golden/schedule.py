@@ -1,0 +1,82 @@
+"""The hand-written schedule: one part before the worker starts anew, one part after it, tenant by tenant.
+
+What a step is there for stands behind it: the reason code that comes of it. Which codes and kinds of rows must come of
+all of it is held against lists in the test, so that a step whose purpose is lost is found there.
+"""
+
+from tests.golden.intake import bad_input, held, outside, people
+from tests.golden.orders import everybody, landed, later, policies, protected, reviewed, revoked
+from tests.golden.themes import (
+    looked_back,
+    looked_back_again,
+    scored,
+    scored_again,
+    strict,
+    strict_again,
+    words,
+    words_again,
+)
+from tests.golden.town import Tenant, Town
+
+from memsluice.gate.policy import parse
+
+POLICIES = parse("""
+# Two questions: a score is then a whole number of 64ths, and so is every sum of scores, on every CPU.
+name: golden
+content_bytes_max: 1200
+writes_per_day: {user_observed: 50}
+commands: {promotions_per_day: 3, declassifications_per_day: 3}
+detect: {threshold: 1.0}
+memsad: {history_size: 2}
+tenants:
+  looking: {detect: {look_back_per_day: 2, questions: 12, entries: 60, window: 60}}
+  strict: {profile: strict, quarantine: {per_principal_max: 2}, writes_per_day: {user_observed: 5}}
+  words: {taint: influence}
+  fixed: {detector: memsad, memsad: {reference_size: 4}}
+  plus: {detector: memsad, memsad: {variant: memsad_plus, reference_size: 4, history_size: 3, mode: max}}
+  composite: {detector: memsad, memsad: {variant: composite, reference_size: 2, history_size: 100,
+    mode: mean, watermark: green, proactive_threshold: 0.0}}
+  weighted: {detector: memsad, memsad: {variant: weighted, reference_size: 2, watermark: green,
+    proactive_threshold: -0.5}}
+  rolling: {detector: memsad, memsad: {reference_size: 4, window: 20, calibration: {strategy: rolling}},
+    detect: {calibration: {strategy: rolling}}}
+  ewma: {detector: memsad, memsad: {reference_size: 4, calibration: {strategy: ewma}}}
+  hinkley: {memsad: {reference_size: 4, calibration: {strategy: page_hinkley}},
+    detect: {calibration: {strategy: page_hinkley}}}
+  adwin: {memsad: {reference_size: 4, calibration: {strategy: adwin}}, detect: {calibration: {strategy: adwin}}}
+  mstar: {memsad: {reference_size: 4, calibration: {strategy: m_star}}, detect: {calibration: {strategy: m_star}}}
+  ranks: {memsad: {reference_size: 4, alpha: 0.2, calibration: {strategy: conformal, gamma: 0.05, credit: true}},
+    detect: {alpha: 0.2, threshold: 0.5, calibration: {strategy: conformal, gamma: 0.05, credit: true}}}
+""")
+SCORED = ("fixed", "plus", "composite", "weighted", "rolling", "ewma", "hinkley", "adwin", "mstar", "ranks")
+
+
+def first(town: Town) -> None:
+    """Play what comes before the worker starts anew."""
+    acme = Tenant(town, "acme")
+    people(acme)
+    outside(acme)
+    held(acme)
+    bad_input(acme)
+    looked_back(Tenant(town, "looking"))
+    strict(Tenant(town, "strict"))
+    words(Tenant(town, "words"))
+    for name in SCORED:
+        scored(Tenant(town, name))
+
+
+def second(town: Town) -> None:
+    """Play what comes after it."""
+    acme = Tenant(town, "acme")
+    reviewed(acme)
+    landed(acme)
+    protected(acme)
+    revoked(acme)
+    policies(acme)
+    strict_again(Tenant(town, "strict"))
+    looked_back_again(Tenant(town, "looking"))
+    words_again(Tenant(town, "words"))
+    for name in SCORED:
+        scored_again(Tenant(town, name))
+    everybody(acme)
+    later(acme)

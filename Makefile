@@ -47,12 +47,12 @@ test: lint ## Run everything that CI runs, the real stack included where it can 
 
 .PHONY: figure
 figure: install ## Measure one figure: make figure NAME=core_decisions_per_s
-	@$(if $(NAME),,echo "usage: make figure NAME=…; there are:"; $(BIN)/python -m memsluice.lab.figures --list; exit 2)
-	@$(BIN)/python -m memsluice.lab.figures "$(NAME)" $(ARGS)
+	@$(if $(NAME),,echo "usage: make figure NAME=…; there are:"; $(BIN)/python -m memsluice_lab.figures --list; exit 2)
+	@$(BIN)/python -m memsluice_lab.figures "$(NAME)" $(ARGS)
 
 .PHONY: figures
 figures: install ## Measure all figures and write docs/figures.md
-	@$(BIN)/python -m memsluice.lab.figures --all --record . $(ARGS)
+	@$(BIN)/python -m memsluice_lab.figures --all --record . $(ARGS)
 
 .PHONY: docs
 docs: install ## Write the generated pages of docs/

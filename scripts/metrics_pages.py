@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from memsluice.gate.verdict import Decision
+from memsluice.envelope.verdict import Decision
 from memsluice.telemetry.registry import METRICS, Metric
 
 _HEAD = """\

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from memsluice.connection import Connection
-from memsluice.stack import control
-from memsluice.stack.bringup import bring_up
-from memsluice.stack.layout import Layout
+from memsluice.deployment.connection import Connection
+from memsluice.deployment.layout import Layout
+from memsluice.devstack import control
+from memsluice.devstack.bringup import bring_up
 
 TEST_HOME_VARIABLE = "MEMSLUICE_TEST_HOME"
 """Home of a stack to use, and to leave running; without it the session starts its own and wipes it."""

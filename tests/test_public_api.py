@@ -66,8 +66,8 @@ def test_parameters_are_these(path: str) -> None:
 
 def test_write_options_are_the_model_s_fields() -> None:
     """Everything that a write may say can be said to the writer, under the same name."""
+    from memsluice.client.requests import WriteOptions
     from memsluice.events.models import Write
-    from memsluice.producer.requests import WriteOptions
 
     said_otherwise = {"id", "time", "tenant", "agent", "principal", "session", "content"}
     assert set(get_type_hints(WriteOptions)) == set(Write.model_fields) - said_otherwise

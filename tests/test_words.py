@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memsluice import gate
 from memsluice.errors import InputError
-from memsluice.words import WORDS, words
+from memsluice.gate.reasons import WORDS, words
 
 MODULES = sorted(path for path in Path(gate.__file__).parent.rglob("*.py") if path.stem not in ("policy", "shipped"))
 """``policy`` and ``shipped`` find nothing: their dotted words are fields of a file, and a file."""

@@ -8,7 +8,12 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memsluice.connection import Connection
+    from memsluice.client.aio import AsyncMemoryWriter, AsyncRecallChannel, AsyncRuntimeChannel
+    from memsluice.client.local import open_local
+    from memsluice.client.publisher import Options, Receipt
+    from memsluice.client.requests import Session
+    from memsluice.client.writer import MemoryWriter, OperatorChannel, RecallChannel, RuntimeChannel
+    from memsluice.deployment.connection import Connection
     from memsluice.errors import (
         BufferFull,
         ConfigError,
@@ -19,16 +24,11 @@ if TYPE_CHECKING:
         WriterClosed,
     )
     from memsluice.events.models import Action, Kind, Origin, Returned, Tier, Visibility, Zone
-    from memsluice.keystore import KeyStore
-    from memsluice.producer.aio import AsyncMemoryWriter, AsyncRecallChannel, AsyncRuntimeChannel
-    from memsluice.producer.local import open_local
-    from memsluice.producer.publisher import Options, Receipt
-    from memsluice.producer.requests import Session
-    from memsluice.producer.writer import MemoryWriter, OperatorChannel, RecallChannel, RuntimeChannel
+    from memsluice.keystore.store import KeyStore
     from memsluice.recall.recaller import Recalled, Recaller
 
 _MODULES = {
-    "memsluice.connection": ("Connection",),
+    "memsluice.deployment.connection": ("Connection",),
     "memsluice.errors": (
         "BufferFull",
         "ConfigError",
@@ -39,12 +39,12 @@ _MODULES = {
         "WriterClosed",
     ),
     "memsluice.events.models": ("Action", "Kind", "Origin", "Returned", "Tier", "Visibility", "Zone"),
-    "memsluice.keystore": ("KeyStore",),
-    "memsluice.producer.aio": ("AsyncMemoryWriter", "AsyncRecallChannel", "AsyncRuntimeChannel"),
-    "memsluice.producer.local": ("open_local",),
-    "memsluice.producer.publisher": ("Options", "Receipt"),
-    "memsluice.producer.requests": ("Session",),
-    "memsluice.producer.writer": ("MemoryWriter", "OperatorChannel", "RecallChannel", "RuntimeChannel"),
+    "memsluice.keystore.store": ("KeyStore",),
+    "memsluice.client.aio": ("AsyncMemoryWriter", "AsyncRecallChannel", "AsyncRuntimeChannel"),
+    "memsluice.client.local": ("open_local",),
+    "memsluice.client.publisher": ("Options", "Receipt"),
+    "memsluice.client.requests": ("Session",),
+    "memsluice.client.writer": ("MemoryWriter", "OperatorChannel", "RecallChannel", "RuntimeChannel"),
     "memsluice.recall.recaller": ("Recalled", "Recaller"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

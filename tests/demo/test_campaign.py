@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from memsluice.assembly import Assembly
+from memsluice.client.build import build, topic_of
 from memsluice.clock import wall_ms
-from memsluice.demo import campaign, incident
-from memsluice.demo.memo import MemoEncoder
+from memsluice.deployment.home import Home
 from memsluice.encoder import load_encoder
 from memsluice.envelope.seals import open_
 from memsluice.errors import ConfigError
 from memsluice.events.names import VERDICT
-from memsluice.home import Home
-from memsluice.producer.build import build, topic_of
-from memsluice.stores.faiss import FaissStore
+from memsluice.runtimes.assembly import Assembly
+from memsluice.stores.faiss.store import FaissStore
 from memsluice.topics.names import AUDIT
+from memsluice_lab.demo import campaign, incident
+from memsluice_lab.demo.caching_encoder import MemoEncoder
 
 CAREFUL_BYTES = 280
 """The length that docs/incident.md's stricter policy allows."""

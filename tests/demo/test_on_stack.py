@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from memsluice.demo.on_stack import REPLICA, WORKERS
+from memsluice_lab.demo.on_stack import REPLICA, WORKERS
 
 COMMAND = [sys.executable, "-m", "memsluice.cli.main"]
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from memsluice.demo.own_home import alone, wipe
+from memsluice.deployment.home import Home
 from memsluice.envelope.registry import Role
 from memsluice.errors import ConfigError
-from memsluice.home import Home
-from memsluice.keystore import KeyStore, issue_credential
+from memsluice.keystore.store import KeyStore, issue_credential
+from memsluice_lab.demo.own_home import alone, wipe
 
 
 def files(folder: Path) -> set[str]:

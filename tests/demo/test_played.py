@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from memsluice.demo import outcome
-from memsluice.demo.embedded import DayClock, EmbeddedSite, last_working_day, open_keys
-from memsluice.demo.ledger import Fate, Ledger, Sent
-from memsluice.demo.live import ticker_line
-from memsluice.demo.memo import MemoEncoder
-from memsluice.demo.outcome import Pair
-from memsluice.demo.play import Player
-from memsluice.demo.sample.script import Attacker
-from memsluice.demo.show import issue, sample
+from memsluice.deployment.home import Home
 from memsluice.encoder import load_encoder
-from memsluice.home import Home
 from memsluice.topics.names import AUDIT, DEAD_LETTER, EVENTS
+from memsluice_lab.demo import outcome
+from memsluice_lab.demo.caching_encoder import MemoEncoder
+from memsluice_lab.demo.embedded import DayClock, EmbeddedSite, last_working_day, open_keys
+from memsluice_lab.demo.ledger import Fate, Ledger, Sent
+from memsluice_lab.demo.live import ticker_line
+from memsluice_lab.demo.outcome import Pair
+from memsluice_lab.demo.play import Player
+from memsluice_lab.demo.sample.script import Attacker
+from memsluice_lab.demo.show import issue, sample
 
 START_MS = last_working_day(1_790_000_000_000)
 COMMAND = [sys.executable, "-m", "memsluice.cli.main"]

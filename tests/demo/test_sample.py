@@ -3,12 +3,12 @@
 from collections import Counter
 from dataclasses import replace
 
-from memsluice.demo.forge import message_of, write_of
-from memsluice.demo.sample.day import WORLDS, day
-from memsluice.demo.sample.script import Act, Attacker, Scene
-from memsluice.lab import cast
-from memsluice.producer.build import build
-from memsluice.words import WORDS
+from memsluice.client.build import build
+from memsluice.gate.reasons import WORDS
+from memsluice_lab import cast
+from memsluice_lab.demo.forge import message_of, write_of
+from memsluice_lab.demo.sample.day import WORLDS, day
+from memsluice_lab.demo.sample.script import Act, Attacker, Scene
 
 
 def fields(scene: Scene) -> dict[str, object]:

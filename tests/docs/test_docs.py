@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from memsluice.clock import wall_ms
+from memsluice.deployment.paths import cache_dir
+from memsluice.devstack.ports import pick
 from memsluice.envelope.registry import Role
-from memsluice.keystore import KeyStore, issue_credential
-from memsluice.paths import cache_dir
-from memsluice.stack.ports import pick
+from memsluice.keystore.store import KeyStore, issue_credential
 
 sys.path.insert(0, str(Path(__file__).parent))
 from blocks import Block, agrees, blocks

@@ -16,13 +16,13 @@ from typer.testing import CliRunner
 
 from memsluice.cli.doctor import app
 from memsluice.clock import wall_ms
-from memsluice.connection import Connection
-from memsluice.doctor import checks, remote
-from memsluice.doctor.checks import Finding, State
+from memsluice.deployment.connection import Connection
+from memsluice.deployment.home import Home
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.errors import ConfigError, StoreUnavailable
-from memsluice.home import Home
-from memsluice.keystore import KeyStore
+from memsluice.keystore.store import KeyStore
+from memsluice.operations.doctor import checks, remote
+from memsluice.operations.doctor.checks import Finding, State
 
 
 def bad(findings: Iterator[Finding]) -> dict[str, Finding]:

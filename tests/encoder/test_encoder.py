@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from memsluice.encoder import DIMENSIONS, MODEL_ID, REVISION, Encoder, Precision, load_encoder
 from memsluice.encoder.loop import CHARACTERS_MAX
 from memsluice.errors import ConfigError
-from memsluice.gate.published import proactive
-from memsluice.lab.baselines import encoder_ratio, plain_encode
+from memsluice.gate.detectors.memsad import proactive
+from memsluice_lab.baselines import encoder_ratio, plain_encode
 
 from .texts import ALL, MIXED, ODD
 

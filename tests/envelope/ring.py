@@ -1,7 +1,7 @@
 """One keyring for the tests of the envelope: fixed bytes, so that failures repeat."""
 
 from memsluice.envelope.keys import Algorithm, Key, Keyring, Purpose
-from memsluice.keystore import public_half
+from memsluice.keystore.store import public_half
 
 ADMISSION_SEED = bytes(range(32))
 RING = Keyring(

@@ -16,7 +16,7 @@ from memsluice.envelope.keys import Algorithm, Key, KeyState, Purpose
 from memsluice.errors import MalformedEvent, SealError, StateError
 from memsluice.events.models import Tier, Visibility, Zone
 from memsluice.events.names import ADMISSION, HELD, SEALED, STORED
-from memsluice.keystore import public_keyring
+from memsluice.keystore.store import public_keyring
 
 VECTOR = np.zeros(codec.DIMENSIONS, dtype=np.float32)
 VECTOR[0] = 1.0

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from memsluice.envelope import dsse
 from memsluice.envelope.keys import Ed25519Key, HmacKey, derive
-from memsluice.keystore import public_half
+from memsluice.keystore.store import public_half
 
 RFC8032 = [  # section 7.1, tests 1 to 3: seed, public key, message, signature
     (

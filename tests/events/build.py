@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from memsluice.client.build import Message, build
 from memsluice.envelope.keys import HmacKey
 from memsluice.events import limits
 from memsluice.events.models import (
@@ -20,7 +21,6 @@ from memsluice.events.models import (
     Write,
     Zone,
 )
-from memsluice.producer.build import Message, build
 
 NOW = datetime(2026, 5, 4, 3, 2, 1, 123000, tzinfo=UTC)
 SIGNER = HmacKey("producer-1", b"k" * 32)

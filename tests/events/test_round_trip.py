@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.envelope.ring import RING
 from tests.events.build import PAYLOADS, SIGNER, a_write, message
 
+from memsluice.client.build import build, event_type_of
 from memsluice.envelope import dsse
 from memsluice.envelope.seals import Identity, Position, Sealed, sealed_from_bytes, sealed_to_bytes
 from memsluice.errors import MalformedEvent
@@ -18,7 +19,6 @@ from memsluice.events import cloudevent
 from memsluice.events.ids import object_id
 from memsluice.events.models import Tier, Visibility, Zone, parse_payload
 from memsluice.events.names import EventType, payload_type
-from memsluice.producer.build import build, event_type_of
 
 
 @given(PAYLOADS, st.booleans())

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from memsluice.errors import ConfigError
-from memsluice.lab.figures import FIGURES, Measured, Setting, get, number, page, provenance_page
-from memsluice.lab.figures.__main__ import main
-from memsluice.lab.vectors import PAPER
+from memsluice_lab.figures import FIGURES, Measured, Setting, get, number, page, provenance_page
+from memsluice_lab.figures.__main__ import main
+from memsluice_lab.vectors import PAPER
 
 TOP = Path(__file__).resolve().parents[2]
 

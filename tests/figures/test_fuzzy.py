@@ -2,8 +2,8 @@
 
 import pytest
 
-from memsluice.gate.detector.text import words
-from memsluice.lab.figures.fuzzy import covered
+from memsluice.gate.detectors.wording.text import words
+from memsluice_lab.figures.fuzzy import covered
 
 FAR = "Ana parks the blue car in the yard behind the house. " * 3
 

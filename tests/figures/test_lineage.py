@@ -2,8 +2,8 @@
 
 import random
 
-from memsluice.lab.figures import Setting
-from memsluice.lab.figures.lineage import BYTES_BOUND, entries, largest_row, lineage_us, sampled
+from memsluice_lab.figures import Setting
+from memsluice_lab.figures.lineage import BYTES_BOUND, entries, largest_row, lineage_us, sampled
 
 
 def test_no_lineage_row_is_larger_than_stated() -> None:

@@ -12,19 +12,11 @@ from memsluice.events import cloudevent
 from memsluice.events.models import Write
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
-from memsluice.gate.authenticity import authenticate
-from memsluice.lab import cast
-from memsluice.lab.figures.malformed import (
-    COMPRESSED_BYTES,
-    LARGE,
-    LARGE_BYTES_MAX,
-    MAKERS,
-    Maker,
-    Message,
-    malform,
-)
-from memsluice.lab.streams import Published, signed
+from memsluice.gate.checks.authenticity import authenticate
 from memsluice.topics.names import EVENTS, PARTITIONS
+from memsluice_lab import cast
+from memsluice_lab.figures.malformed import COMPRESSED_BYTES, LARGE, LARGE_BYTES_MAX, MAKERS, Maker, Message, malform
+from memsluice_lab.streams import Published, signed
 
 NOW_MS = 1_767_600_000_000
 WRITE = Write(

@@ -5,13 +5,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.quarantine.desk import BAD, Office
+from tests.held.desk import BAD, Office
 
 from memsluice.envelope.seals import close, open_
 from memsluice.events.names import VERDICT
-from memsluice.lab.figures import replaying
-from memsluice.stages.records import Record
+from memsluice.events.records import Record
 from memsluice.topics.names import AUDIT
+from memsluice_lab.figures import replaying
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from memsluice.events.models import MODELS, Tier
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.gate.decide import Context, Outcome, TenantState, decide
-from memsluice.gate.detector.memory import Memory
-from memsluice.gate.memsad_state import MemsadState
-from memsluice.gate.policy import Policy, default
-from memsluice.gate.rows import encode_changes
+from memsluice.gate.detectors.memsad.state import MemsadState
+from memsluice.gate.detectors.rarity.memory import Memory
+from memsluice.gate.policy.model import Policy, default
+from memsluice.gate.state.rows import encode_changes
 from memsluice.topics.names import EVENTS
 
 T0 = 1_780_000_000_000

@@ -7,9 +7,9 @@ from tests.gate.build import PARTITION, RING, TENANT, Core
 from memsluice.envelope.records import Accepted, Stored, landing_from_bytes
 from memsluice.envelope.seals import Sealed
 from memsluice.events.names import EventType
+from memsluice.events.records import Output
 from memsluice.gate.decide import Outcome
 from memsluice.stages.emit import emit
-from memsluice.stages.records import Output
 from memsluice.topics.names import ACCEPTED
 
 LATE = "2030-01-01T00:00:00Z"

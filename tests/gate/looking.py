@@ -7,12 +7,12 @@ from tests.gate.build import TENANT, axis
 from tests.gate.landed import Shop
 
 from memsluice.gate.decide import Outcome
-from memsluice.gate.detector import text
-from memsluice.gate.detector.letters import Stems
-from memsluice.gate.detector.memory import EXEMPT, Entry, Memory
-from memsluice.gate.detector.parts import COLUMNS, Values
-from memsluice.gate.policy import DetectPolicy, Policy, default
-from memsluice.gate.rows import TenantRows, encode_changes
+from memsluice.gate.detectors.rarity.evidence import COLUMNS, Values
+from memsluice.gate.detectors.rarity.memory import EXEMPT, Entry, Memory
+from memsluice.gate.detectors.wording import text
+from memsluice.gate.detectors.wording.tokens import Stems
+from memsluice.gate.policy.model import DetectPolicy, Policy, default
+from memsluice.gate.state.rows import TenantRows, encode_changes
 
 FILLERS = 200
 PASSAGE = "The harbour office stores every mooring list inside a green cabinet behind the old reading room door."

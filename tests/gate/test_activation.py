@@ -7,13 +7,13 @@ from tests.gate.build import RING, T0, TENANT, Core, MemoryRows, sealed
 from tests.stages.test_screen import apply, record, stage, write
 
 from memsluice.envelope.seals import open_
+from memsluice.envelope.verdict import Decision
 from memsluice.errors import PolicyError
 from memsluice.events.limits import POLICY_CHARS_MAX
 from memsluice.events.names import VERDICT, EventType
-from memsluice.gate.activation import digest_of, in_force, text_of
-from memsluice.gate.policy import default, parse
-from memsluice.gate.verdict import Decision
-from memsluice.policies.ordering import activation
+from memsluice.gate.commands.activation import digest_of, in_force, text_of
+from memsluice.gate.policy.model import default, parse
+from memsluice.operations.policies.commands import activation
 from memsluice.topics.names import AUDIT
 
 STRICT = text_of({"name": "strict", "profile": "strict"})

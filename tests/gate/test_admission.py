@@ -3,10 +3,10 @@
 import pytest
 from tests.gate.build import T0, Core
 
+from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Tier, Zone
 from memsluice.events.names import EventType
-from memsluice.gate.policy import PerTier, default
-from memsluice.gate.verdict import Decision
+from memsluice.gate.policy.model import PerTier, default
 
 DAY = 86_400_000
 

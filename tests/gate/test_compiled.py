@@ -10,9 +10,9 @@ import pytest
 
 import memsluice
 from memsluice.errors import StateError
-from memsluice.gate import memsad
-from memsluice.gate.compiled import compiled, say_alone
-from memsluice.gate.detector.kept import Kept, Limits
+from memsluice.gate.detectors.memsad import scores
+from memsluice.gate.detectors.numeric.compiled import compiled, say_alone
+from memsluice.gate.detectors.numeric.vector_set import Kept, Limits
 
 PIPELINE = Path(memsluice.__file__).parent.parent
 SIGNATURE = "float64(float64[::1])"
@@ -37,7 +37,7 @@ def test_a_function_without_a_place_for_its_machine_code_is_compiled_all_the_sam
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 def test_machine_code_that_cannot_be_read_is_made_again(left: int, ending: str, tmp_path: Path) -> None:
     """A machine that stopped in the middle of writing it, or a full disk: *screen* starts all the same, and warns."""
-    mark = f"from memsluice.gate.compiled import compiled\n@compiled({SIGNATURE!r})\n"
+    mark = f"from memsluice.gate.detectors.numeric.compiled import compiled\n@compiled({SIGNATURE!r})\n"
     (tmp_path / "some.py").write_text(mark + SOURCE + mark + SOURCE.replace("total", "another"))
     said = "import numpy, some; print(some.total(numpy.ones(3)))"
     places = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": f"{tmp_path}:{PIPELINE}"}
@@ -54,7 +54,9 @@ def test_machine_code_that_cannot_be_read_is_made_again(left: int, ending: str, 
     assert broken.stderr.count("UserWarning") == 1
 
 
-@pytest.mark.parametrize("module", ["memsluice", "memsluice.recall", "memsluice.assembly", "memsluice.stages.seal"])
+@pytest.mark.parametrize(
+    "module", ["memsluice", "memsluice.recall", "memsluice.runtimes.assembly", "memsluice.stages.seal"]
+)
 def test_who_does_not_screen_loads_no_compiler(module: str) -> None:
     """An agent's process, a reader and the other stages start without it, and need no place for machine code."""
     said = "import importlib, sys; importlib.import_module(sys.argv[1]); print('numba' in sys.modules)"
@@ -77,4 +79,4 @@ def test_shapes_that_do_not_fit_are_an_error() -> None:
         with pytest.raises(StateError, match="384"):
             some.twin(short, 0.97)
         with pytest.raises(StateError, match="no score"):
-            memsad.score(short, np.zeros((2, 384)))
+            scores.score(short, np.zeros((2, 384)))

@@ -12,17 +12,18 @@ from tests.gate.build import MemoryRows
 from tests.gate.looking import stems_of, values_of
 
 from memsluice.envelope.codec import DIMENSIONS, row_dump, vector_from_text, vector_to_text
-from memsluice.gate.detector import covering, parts, screen, text
-from memsluice.gate.detector.classifier import Classifier, grams
-from memsluice.gate.detector.kept import WHOLE_MAX, Kept, Limits
-from memsluice.gate.detector.letters import BITS, BYTES_MAX
-from memsluice.gate.detector.lookback import look_back
-from memsluice.gate.detector.memory import SAME_COSINE, Entry, Memory, Question, tag
-from memsluice.gate.detector.parts import COLUMNS, C, Q, U, W
-from memsluice.gate.detector.shipped import shipped
-from memsluice.gate.detector.standing import Standing
-from memsluice.gate.policy import SIGNALS, DetectPolicy
-from memsluice.gate.rows import TenantRows, encode_changes, row_key
+from memsluice.gate.detectors.numeric.vector_set import WHOLE_MAX, Kept, Limits
+from memsluice.gate.detectors.rarity import covering, evidence, screen
+from memsluice.gate.detectors.rarity.evidence import COLUMNS, C, Q, U, W
+from memsluice.gate.detectors.rarity.lookback import look_back
+from memsluice.gate.detectors.rarity.memory import SAME_COSINE, Entry, Memory, Question, tag
+from memsluice.gate.detectors.rarity.principal_shares import Standing
+from memsluice.gate.detectors.wording import text
+from memsluice.gate.detectors.wording.classifier import Classifier, grams
+from memsluice.gate.detectors.wording.shipped import shipped
+from memsluice.gate.detectors.wording.tokens import BITS, BYTES_MAX
+from memsluice.gate.policy.model import SIGNALS, DetectPolicy
+from memsluice.gate.state.rows import TenantRows, encode_changes, row_key
 
 TENANT = "acme"
 NOBODY = Classifier(np.zeros(1 << BITS, np.float32), -3.0, "none")
@@ -70,16 +71,16 @@ def test_a_signal_that_is_left_out_says_nothing() -> None:
 
 def test_rarity_by_hand() -> None:
     """-log10((m + w t + 1) / (n + w + 1)): 4 of 299 at least as high, a prior of 100 with tail .01 gives 6 / 400."""
-    assert parts.rarity(4, 299, 0.01, 100) == pytest.approx(-math.log10(6 / 400))
-    assert parts.rarity(0, 0, 1.0, 100) == 0  # nothing known, nothing expected: not rare
+    assert evidence.rarity(4, 299, 0.01, 100) == pytest.approx(-math.log10(6 / 400))
+    assert evidence.rarity(0, 0, 1.0, 100) == 0  # nothing known, nothing expected: not rare
 
 
 def test_robust_z_by_hand() -> None:
     """Values 1 2 3 4 100: median 3, MAD 1; the prior (0, 1.4826) worth five halves the median and keeps the spread."""
     values = np.array([1.0, 2, 3, 4, 100])
-    assert parts.robust_z(6.0, values, 0.0, 1.4826, 0, 0.1) == pytest.approx(3 / 1.4826)
-    assert parts.robust_z(6.0, values, 0.0, 1.4826, 5, 0.1) == pytest.approx(4.5 / 1.4826)
-    assert parts.robust_z(1.0, np.zeros(0), 0.5, 0.01, 5, 0.25) == 2  # no spread is smaller than the least
+    assert evidence.robust_z(6.0, values, 0.0, 1.4826, 0, 0.1) == pytest.approx(3 / 1.4826)
+    assert evidence.robust_z(6.0, values, 0.0, 1.4826, 5, 0.1) == pytest.approx(4.5 / 1.4826)
+    assert evidence.robust_z(1.0, np.zeros(0), 0.5, 0.01, 5, 0.25) == 2  # no spread is smaller than the least
 
 
 def test_the_longest_run_by_hand() -> None:
@@ -292,8 +293,8 @@ def test_what_is_left_by_hand() -> None:
     """Ana 6 with two hits, Ben 2 with two, Cem 2 with one, two vouched for with one; a quarter is 3: Ben goes."""
     who = ["ana"] * 6 + ["ben"] * 2 + ["cem"] * 2 + [""] * 2
     hits = np.array([1, 1, 0, 0, 0, 0, 1, 1, 1, 0, 1, 0], bool)
-    assert parts.left(hits, Standing.of(who).owners) == (4, 10)
-    assert parts.left(np.zeros(12, bool), Standing.of(who).owners) == (0, 12)
+    assert evidence.left(hits, Standing.of(who).owners) == (4, 10)
+    assert evidence.left(np.zeros(12, bool), Standing.of(who).owners) == (0, 12)
 
 
 def cosines(some: Kept[Any], probe: np.ndarray) -> np.ndarray:
@@ -314,8 +315,8 @@ def nearest(some: Kept[None], probe: np.ndarray, count: int) -> tuple[list[int],
 def test_who_is_left_out_is_told_by_what_is_there() -> None:
     """Of equal principals who wrote first: codes differ between a memory that grew and the same one from its rows."""
     hits, owners = np.array([1, 1, 1, 1, 0, 0, 0, 0], bool), np.array([1, 1, 2, 2, 3, 3, 4, 4])
-    assert parts.stays(hits, owners).tolist() == [False, False, *[True] * 6]
-    assert parts.stays(hits, np.array([2, 2, 1, 1, 3, 3, 4, 4])).tolist() == [False, False, *[True] * 6]
+    assert evidence.stays(hits, owners).tolist() == [False, False, *[True] * 6]
+    assert evidence.stays(hits, np.array([2, 2, 1, 1, 3, 3, 4, 4])).tolist() == [False, False, *[True] * 6]
 
 
 @pytest.mark.parametrize("size", [1, 40, WHOLE_MAX + 900])

@@ -14,19 +14,20 @@ from tests.gate.build import MemoryRows, axis
 from tests.gate.looking import Looking, stems_of, values_of
 from tests.gate.test_detector import NOBODY, TENANT, filled, question, told, unit
 
+from memsluice.envelope.verdict import Decision
+from memsluice.gate.checks.duplicates import ENTRY
 from memsluice.gate.decide import Outcome
-from memsluice.gate.detector import covering, habit, screen, slots, text
-from memsluice.gate.detector.covering import STEMS_OF_QUESTION_MAX
-from memsluice.gate.detector.kept import Kept
-from memsluice.gate.detector.lookback import Fate, look_back
-from memsluice.gate.detector.memory import Entry, Memory, Question, tag
-from memsluice.gate.detector.parts import U, W
-from memsluice.gate.detector.standing import Standing
-from memsluice.gate.detector.stored import DELETED_MAX
-from memsluice.gate.duplicates import ENTRY
-from memsluice.gate.policy import DetectPolicy
-from memsluice.gate.rows import TenantRows, encode_changes, row_key
-from memsluice.gate.verdict import Decision
+from memsluice.gate.detectors.numeric.vector_set import Kept
+from memsluice.gate.detectors.rarity import candidate_quota, covering, habit, screen
+from memsluice.gate.detectors.rarity.covering import STEMS_OF_QUESTION_MAX
+from memsluice.gate.detectors.rarity.evidence import U, W
+from memsluice.gate.detectors.rarity.lookback import Fate, look_back
+from memsluice.gate.detectors.rarity.memory import Entry, Memory, Question, tag
+from memsluice.gate.detectors.rarity.principal_shares import Standing
+from memsluice.gate.detectors.rarity.stored import DELETED_MAX
+from memsluice.gate.detectors.wording import text
+from memsluice.gate.policy.model import DetectPolicy
+from memsluice.gate.state.rows import TenantRows, encode_changes, row_key
 
 POLICY = DetectPolicy()
 
@@ -161,11 +162,11 @@ def test_places_by_hand() -> None:
     """Twelve places: of a limited principal's three at most, of all limited ones as many as is said; nearest first."""
     vectors = in_a_row(80)
     who = Standing.of(["mallory"] * 60 + ["ben"] * 4 + [""] * 16).owners
-    taken = slots.fill(vectors, unit(1.0), who)[0].tolist()
+    taken = candidate_quota.fill(vectors, unit(1.0), who)[0].tolist()
     assert taken == [0, 1, 2, 60, 61, 62, 64, 65, 66, 67, 68, 69]
-    taken = slots.fill(vectors, unit(1.0), who, limited_max=4)[0].tolist()
+    taken = candidate_quota.fill(vectors, unit(1.0), who, limited_max=4)[0].tolist()
     assert taken == [0, 1, 2, 60, 64, 65, 66, 67, 68, 69, 70, 71]
-    taken = slots.fill(vectors, unit(1.0), who, fit=lambda at: at % 2 == 1)[0].tolist()
+    taken = candidate_quota.fill(vectors, unit(1.0), who, fit=lambda at: at % 2 == 1)[0].tolist()
     assert taken == [1, 3, 5, 61, 63, 65, 67, 69, 71, 73, 75, 77]
 
 
@@ -176,9 +177,9 @@ def test_places_that_are_left_free_go_to_whoever_could_have_one() -> None:
     """
     vectors = in_a_row(100)
     who = Standing.of(["mallory"] * 90 + ["ben"] * 4 + [""] * 6).owners
-    taken = slots.fill(vectors, unit(1.0), who)[0].tolist()
+    taken = candidate_quota.fill(vectors, unit(1.0), who)[0].tolist()
     assert taken == [0, 1, 2, 90, 91, 92, 94, 95, 96, 97, 98, 99]
-    taken = slots.fill(vectors, unit(1.0), who, limited_max=3)[0].tolist()
+    taken = candidate_quota.fill(vectors, unit(1.0), who, limited_max=3)[0].tolist()
     assert taken == [0, 1, 2, 94, 95, 96, 97, 98, 99]
     asked = list[int]()
 
@@ -186,7 +187,7 @@ def test_places_that_are_left_free_go_to_whoever_could_have_one() -> None:
         asked.append(at)
         return at > 1
 
-    taken = slots.fill(vectors, unit(1.0), who, fit=fit)[0].tolist()
+    taken = candidate_quota.fill(vectors, unit(1.0), who, fit=fit)[0].tolist()
     assert taken == [2, 3, 4, 90, 91, 92, 94, 95, 96, 97, 98, 99]
     assert sorted(asked) == sorted({0, 1, *taken})
 
@@ -381,7 +382,7 @@ def test_what_is_over_is_asked_about_once() -> None:
         before = len(asked)
         memory, now, _ = look_back(memory, rows, question("what boat", number), unit(0.9), POLICY, 9, fate)
         moved += [one.entry.event_id for one in now]
-        assert len(asked) - before <= slots.LOOKED_AT_MAX
+        assert len(asked) - before <= candidate_quota.LOOKED_AT_MAX
     assert moved == ["poison"]
     assert len(memory.entries) == 300
     assert np.array_equal(Standing.of([one.principal for one in memory.entries]).owners, memory.standing.owners)

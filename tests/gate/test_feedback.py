@@ -11,11 +11,11 @@ from tests.stages.test_screen_review import by_topic, hold, release
 
 from memsluice.envelope.seals import open_
 from memsluice.events.names import VERDICT, EventType
-from memsluice.gate import detect
-from memsluice.gate.detector.memory import Entry, Memory
-from memsluice.gate.draft import Draft
-from memsluice.gate.duplicates import ENTRY
-from memsluice.gate.policy import default
+from memsluice.gate.checks.duplicates import ENTRY
+from memsluice.gate.decision import Draft
+from memsluice.gate.detectors import detect
+from memsluice.gate.detectors.rarity.memory import Entry, Memory
+from memsluice.gate.policy.model import default
 from memsluice.topics.names import AUDIT
 
 POLICY = default().default

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsluice.gate.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS, find, is_long, risk
+from memsluice.gate.checks.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS, find, is_long, risk
 from memsluice.gate.unicode import normalise
 
 LIMIT = 8 * 1024

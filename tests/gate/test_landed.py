@@ -9,12 +9,12 @@ from tests.gate.landed import TWO, Shop
 from memsluice.envelope.codec import row_load
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Admission, Identity
+from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Action, Tier, Zone
-from memsluice.gate.commands import COMMANDS
-from memsluice.gate.monitor import check_promotion
-from memsluice.gate.policy import default
-from memsluice.gate.rows import LATE_MS
-from memsluice.gate.verdict import Decision
+from memsluice.gate.checks.monitor import check_promotion
+from memsluice.gate.commands.dispatch import COMMANDS
+from memsluice.gate.policy.model import default
+from memsluice.gate.state.rows import LATE_MS
 from memsluice.stages.sweep import EVERY_EVENTS, Sweeper
 
 DAY_MS = 86_400_000

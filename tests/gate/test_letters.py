@@ -8,8 +8,8 @@ from zlib import crc32
 
 import pytest
 
-from memsluice.gate.detector import text
-from memsluice.gate.detector.letters import REPEATED_MAX, REPEATED_MIN, WORDS_MAX
+from memsluice.gate.detectors.wording import text
+from memsluice.gate.detectors.wording.tokens import REPEATED_MAX, REPEATED_MIN, WORDS_MAX
 from memsluice.gate.unicode import normalise
 
 PIECES = [

@@ -8,8 +8,8 @@ from tests.gate.landed import Shop
 from tests.gate.looking import Looking
 from tests.gate.test_landed import entry_row, refused
 
+from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Zone
-from memsluice.gate.verdict import Decision
 
 DAY_MS = 86_400_000
 

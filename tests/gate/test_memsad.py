@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from memsluice.errors import StateError
-from memsluice.gate import memsad
-from memsluice.gate.calibration.base import Judged, Settings
-from memsluice.gate.calibration.chosen import strategy
-from memsluice.gate.calibration.state import State
-from memsluice.gate.modes import Mode
+from memsluice.gate.detectors.calibration.base import Judged, Settings
+from memsluice.gate.detectors.calibration.chosen import strategy
+from memsluice.gate.detectors.calibration.state import State
+from memsluice.gate.detectors.memsad import scores as memsad
+from memsluice.gate.policy.modes import Mode
 
 Q1, Q2 = (1.0, 0.0), (0.0, 1.0)
 HISTORY = np.array([Q1, Q2])

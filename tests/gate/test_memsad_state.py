@@ -14,13 +14,13 @@ from memsluice.envelope.codec import (
     vector_to_bytes,
     vector_to_text,
 )
-from memsluice.gate import memsad
-from memsluice.gate.memsad_state import MemsadState
-from memsluice.gate.modes import Mode
-from memsluice.gate.policy import MemsadPolicy
-from memsluice.gate.published.check import check, judge
-from memsluice.gate.rows import TenantRows, encode_changes
-from memsluice.gate.verdict import Decision
+from memsluice.envelope.verdict import Decision
+from memsluice.gate.detectors.memsad import scores
+from memsluice.gate.detectors.memsad.check import check, judge
+from memsluice.gate.detectors.memsad.state import MemsadState
+from memsluice.gate.policy.model import MemsadPolicy
+from memsluice.gate.policy.modes import Mode
+from memsluice.gate.state.rows import TenantRows, encode_changes
 
 
 def near(value: float) -> object:
@@ -70,8 +70,8 @@ def test_one_column_a_question_equals_recomputing_everything(capacity, size, ask
     state, rows = fed(policy, vectors[size:], vectors[:size])
     window = np.array(vectors[size:][-capacity:], dtype=np.float64)
     reference = np.array([coarse_from_text(coarse_to_text(vector)) for vector in vectors[:size]], dtype=np.float64)
-    mu, sigma = memsad.moments(memsad.reference_scores(reference, window, mode))
-    as_sent = memsad.moments(memsad.reference_scores(np.array(vectors[:size]), window, mode))
+    mu, sigma = scores.moments(scores.reference_scores(reference, window, mode))
+    as_sent = scores.moments(scores.reference_scores(np.array(vectors[:size]), window, mode))
     assert (mu, sigma) == pytest.approx(as_sent, abs=2e-4)
     for found in (state, MemsadState.load(rows, TENANT, policy)):
         said = judge(found, 0.0, policy)

@@ -5,12 +5,12 @@ from tests.gate.build import T0, Core
 
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Identity
+from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Tier
 from memsluice.events.names import EventType
-from memsluice.gate import monitor
+from memsluice.gate.checks import monitor
 from memsluice.gate.decide import Outcome
-from memsluice.gate.policy import default
-from memsluice.gate.verdict import Decision
+from memsluice.gate.policy.model import default
 
 STRICT = default().default.model_copy(update={"profile": "strict"})
 

@@ -7,11 +7,11 @@ import pytest
 from tests.gate.test_detector import cosines
 
 from memsluice.envelope.codec import DIMENSIONS
-from memsluice.gate.detector import covering, parts
-from memsluice.gate.detector.kept import WHOLE_MAX, Kept
-from memsluice.gate.detector.slots import CANDIDATES, EACH_MAX, LOOKED_AT_MAX, fill
-from memsluice.gate.digits import FOUR, rounded
-from memsluice.gate.versions import Table
+from memsluice.gate.detectors.numeric.digits import FOUR, rounded
+from memsluice.gate.detectors.numeric.vector_set import WHOLE_MAX, Kept
+from memsluice.gate.detectors.numeric.versions import Table
+from memsluice.gate.detectors.rarity import covering, evidence
+from memsluice.gate.detectors.rarity.candidate_quota import CANDIDATES, EACH_MAX, LOOKED_AT_MAX, fill
 
 
 def crowded(rng: np.random.Generator, size: int) -> Kept[None]:
@@ -111,14 +111,14 @@ def test_nearness_that_is_soon_said_is_said_right() -> None:
         owners, value = rng.integers(0, 4, size), float(rng.uniform(0.41, 1.0))
         near, who = column[column > 0], owners[column > 0]
         if len(near):
-            near = near[parts.stays(near > np.sort(near)[len(near) // 2], who)]
-        prior = (parts.NEAR_CENTRE, parts.NEAR_SPREAD, parts.NEAR_PRIOR_WEIGHT, parts.NEAR_SPREAD_MIN)
-        z = parts.robust_z(value, near, *prior)
-        worth = 0.8 * min(max(z - parts.NEAR_Z_MIN, 0.0), 2.5)
+            near = near[evidence.stays(near > np.sort(near)[len(near) // 2], who)]
+        prior = (evidence.NEAR_CENTRE, evidence.NEAR_SPREAD, evidence.NEAR_PRIOR_WEIGHT, evidence.NEAR_SPREAD_MIN)
+        z = evidence.robust_z(value, near, *prior)
+        worth = 0.8 * min(max(z - evidence.NEAR_Z_MIN, 0.0), 2.5)
         table = np.zeros((size, 6))
-        table[:, parts.W] = column
+        table[:, evidence.W] = column
         values = np.array([-9.0, 0.0, 0.0, value, 0.0, 0.0])
-        assert parts.parts(values, table, np.arange(size), owners, habitual=False)[3] == rounded(worth, FOUR)
+        assert evidence.parts(values, table, np.arange(size), owners, habitual=False)[3] == rounded(worth, FOUR)
         shown += worth > 0
     assert 300 < shown < 1_700
 

@@ -5,21 +5,21 @@ from typer.testing import CliRunner
 
 from memsluice.cli.policy import app
 from memsluice.errors import PolicyError
-from memsluice.gate import policy
-from memsluice.gate.lint import Severity, lint
+from memsluice.gate.policy import model
+from memsluice.gate.policy.lint import Severity, lint
 
 
 def test_the_digest_names_what_is_in_force_and_nothing_else() -> None:
     """Spelling a default out keeps the digest; changing any number changes it."""
-    plain = policy.parse("name: default").default
-    assert plain.digest == policy.parse("name: default\nmode: enforce\nmemsad: {kappa: 2.0}").default.digest
-    assert plain.digest != policy.parse("name: default\nmemsad: {kappa: 2.5}").default.digest
-    assert plain.digest == policy.default().default.digest
+    plain = model.parse("name: default").default
+    assert plain.digest == model.parse("name: default\nmode: enforce\nmemsad: {kappa: 2.0}").default.digest
+    assert plain.digest != model.parse("name: default\nmemsad: {kappa: 2.5}").default.digest
+    assert plain.digest == model.default().default.digest
 
 
 def test_a_tenants_override_changes_that_tenant_alone_and_keeps_the_rest() -> None:
     """Overrides merge into the file's policy field by field."""
-    found = policy.parse("name: p\nmemsad: {kappa: 3.0}\ntenants: {acme: {memsad: {mode: max}}}")
+    found = model.parse("name: p\nmemsad: {kappa: 3.0}\ntenants: {acme: {memsad: {mode: max}}}")
     assert (found.of("acme").memsad.mode, found.of("acme").memsad.kappa) == ("max", 3.0)
     assert found.of("globex").memsad.mode == "combined"
 
@@ -52,13 +52,13 @@ def test_a_bad_policy_is_refused_with_the_field_named(text, field) -> None:
     """An operator sees which line of which tenant is wrong, before it is in force."""
     pattern = field.replace(".", r"\.").replace(r"\.*", ".*")
     with pytest.raises(PolicyError, match=f"(?s){pattern}"):
-        policy.parse(text)
+        model.parse(text)
 
 
 def test_a_key_of_a_merged_mapping_may_be_set_again() -> None:
     """YAML's own ``<<`` is no repeated key: what is written out goes before what is merged in."""
     text = "name: p\nmemsad: &usual {kappa: 3.0, delta: 0.1}\ntenants: {acme: {memsad: {<<: *usual, kappa: 4.0}}}"
-    found = policy.parse(text).of("acme").memsad
+    found = model.parse(text).of("acme").memsad
     assert (found.kappa, found.delta) == (4.0, 0.1)
 
 
@@ -66,10 +66,10 @@ def test_lint_warns_of_what_is_legal_and_unwise() -> None:
     """Shadow mode, immortal web content and a gate that screens nothing are said."""
     text = "name: p\nmode: shadow\nttl_seconds: {external_web: null, external_tool: 10}\n"
     text += "detector: memsad\ninstructions: {enabled: false}\nmemsad: {enabled: false}"
-    remarks = lint(policy.parse(text))
+    remarks = lint(model.parse(text))
     assert {remark.where for remark in remarks} >= {"mode", "ttl_seconds.external_web", "instructions, memsad"}
     assert any(remark.severity is Severity.ERROR for remark in remarks)
-    assert lint(policy.default()) == []
+    assert lint(model.default()) == []
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_lint_warns_of_what_is_legal_and_unwise() -> None:
 )
 def test_lint_says_that_nothing_screens_where_that_is_so(text: str, where: list[str]) -> None:
     """What the detector that decides has left counts, and not what is reported beside it."""
-    assert [one.where for one in lint(policy.parse(f"name: p\n{text}")) if one.severity is Severity.ERROR] == where
+    assert [one.where for one in lint(model.parse(f"name: p\n{text}")) if one.severity is Severity.ERROR] == where
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ def test_lint_says_that_nothing_screens_where_that_is_so(text: str, where: list[
 )
 def test_lint_warns_of_limits_that_a_partial_map_drops(text, where, tiers) -> None:
     """A map that names one tier takes every other tier's limit away; null is how to mean it."""
-    said = {remark.where: remark.text for remark in lint(policy.parse(f"name: p\n{text}"))}
+    said = {remark.where: remark.text for remark in lint(model.parse(f"name: p\n{text}"))}
     assert said[where].startswith(f"{tiers}: ")
     meant = "name: p\nttl_seconds: {user_verified: null, user_observed: 9, external_tool: 8, external_web: 7}"
-    assert lint(policy.parse(meant)) == []
+    assert lint(model.parse(meant)) == []
 
 
 HOSTILE = [

@@ -5,7 +5,7 @@ from tests.gate.landed import Shop
 from tests.gate.looking import Looking
 from tests.gate.test_landed import BAD, accepted, contained, refused
 
-from memsluice.gate.verdict import Decision
+from memsluice.envelope.verdict import Decision
 
 
 def protect(shop: Shop, key: str = "plan", **scope: str) -> Decision:

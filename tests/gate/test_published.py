@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from tests.gate.build import Core, axis
 
+from memsluice.envelope.verdict import Decision
 from memsluice.errors import PolicyError
-from memsluice.gate import policy as policies
-from memsluice.gate.memsad_state import MemsadState
-from memsluice.gate.policy import MemsadPolicy
-from memsluice.gate.published import composite, lexical, proactive, watermark
-from memsluice.gate.published.check import check, judge, learned, settings
-from memsluice.gate.verdict import Decision
+from memsluice.gate.detectors.memsad import composite, lexical, proactive, watermark
+from memsluice.gate.detectors.memsad.check import check, judge, learned, settings
+from memsluice.gate.detectors.memsad.state import MemsadState
+from memsluice.gate.policy import model as policies
+from memsluice.gate.policy.model import MemsadPolicy
 
 
 def near(value: float, abs_: float = 1e-9) -> object:

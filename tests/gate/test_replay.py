@@ -8,12 +8,12 @@ from tests.gate.test_review import BAD, DAY_MS, LATE, contained_and_held, held, 
 
 from memsluice.envelope.codec import row_load
 from memsluice.envelope.seals import Sealed
+from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Zone
 from memsluice.events.names import EventType
 from memsluice.gate.decide import Outcome
-from memsluice.gate.detector.memory import Memory
-from memsluice.gate.policy import InstructionsPolicy, Policy, default
-from memsluice.gate.verdict import Decision
+from memsluice.gate.detectors.rarity.memory import Memory
+from memsluice.gate.policy.model import InstructionsPolicy, Policy, default
 
 
 def replay(core: Core, entry: Sealed, **fields: Any) -> Outcome:

@@ -7,10 +7,10 @@ from tests.gate.build import RING, TENANT, Core
 
 from memsluice.envelope import codec
 from memsluice.events.names import EventType
-from memsluice.gate.influence import OBSERVATIONS_MAX
-from memsluice.gate.lint import lint
-from memsluice.gate.policy import PolicySet, default
-from memsluice.gate.sessions import CAUSES_MAX
+from memsluice.gate.checks.influence import OBSERVATIONS_MAX
+from memsluice.gate.checks.sessions import CAUSES_MAX
+from memsluice.gate.policy.lint import lint
+from memsluice.gate.policy.model import PolicySet, default
 
 PAGE = "Visitors should send their parking permits to the harbour office before Thursday evening."
 SCOPES = ["session", "turn", "parents", "influence"]

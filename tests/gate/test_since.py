@@ -8,8 +8,8 @@ from tests.gate.landed import Shop
 from tests.gate.looking import Looking
 from tests.gate.test_landed import BAD, DAY_MS, accepted, contained, entry_row, refused
 
-from memsluice.gate import lineage
-from memsluice.gate.verdict import Decision
+from memsluice.envelope.verdict import Decision
+from memsluice.gate.state import lineage
 
 
 def held(shop: Shop, *parents: str) -> str:

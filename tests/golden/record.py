@@ -19,10 +19,10 @@ from unittest.mock import patch
 from tests.golden import schedule
 from tests.golden.town import DIGITS, Sent, State, Taped, Town, restored, short
 
-from memsluice.lab.model.compare import Pair
-from memsluice.lab.model.walk import Walk
-from memsluice.stages.records import Record, Rows, Step
+from memsluice.events.records import Record, Rows, Step
 from memsluice.stages.screen import ScreenStage
+from memsluice_lab.model.compare import Pair
+from memsluice_lab.model.walk import Walk
 
 FILE = Path(__file__).parent / "golden.jsonl.xz"
 TOWN = "town"

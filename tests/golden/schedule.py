@@ -18,7 +18,7 @@ from tests.golden.themes import (
 )
 from tests.golden.town import Tenant, Town
 
-from memsluice.gate.policy import parse
+from memsluice.gate.policy.model import parse
 
 POLICIES = parse("""
 # Two questions: a score is then a whole number of 64ths, and so is every sum of scores, on every CPU.

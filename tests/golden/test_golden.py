@@ -25,8 +25,8 @@ from tests.golden.record import (
 )
 from tests.golden.town import CHANGELOG, Taped
 
+from memsluice.gate.reasons import WORDS
 from memsluice.topics import names
-from memsluice.words import WORDS
 
 KINDS = {
     "chain", "detect", "entry", "event", "held", "holder", "looked", "lying", "memsad", "policy", "position",

@@ -16,16 +16,16 @@ from typing import Any
 import orjson
 from tests.golden import ring
 
+from memsluice.client.build import Message, build, topic_of
 from memsluice.events.models import MODELS, Action, Origin
 from memsluice.events.names import EventType
-from memsluice.gate.policy import PolicySet
-from memsluice.producer.build import Message, build, topic_of
-from memsluice.stages.embedded import Embedded, LocalLog, StepReport
+from memsluice.events.records import Headers, Output, Record, RowChange, Rows, StatefulStage, Step
+from memsluice.gate.policy.model import PolicySet
+from memsluice.runtimes.embedded import Embedded, LocalLog, StepReport
 from memsluice.stages.land import LandStage
-from memsluice.stages.records import Headers, Output, Record, RowChange, Rows, StatefulStage, Step
 from memsluice.stages.screen import ScreenStage
 from memsluice.stages.seal import SealStage
-from memsluice.stores.faiss import FaissStore
+from memsluice.stores.faiss.store import FaissStore
 from memsluice.topics.names import ACCEPTED, AUDIT, PARTITIONS, QUARANTINE, SEALED
 
 CHANGELOG = "changelog"

@@ -15,13 +15,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.hostile_text.texts import FORGED, MARK, NAMES, TEXTS, hidden_in
 from tests.hostile_text.town import Town, logging_to
 
-from memsluice import errors, logs
+from memsluice import errors, log
+from memsluice.client import requests
+from memsluice.client.requests import Session
 from memsluice.errors import InputError, StateError
+from memsluice.escaping import lines, visible
 from memsluice.events.limits import NAME_CHARS_MAX
 from memsluice.events.names import DEAD_LETTER_HEADER, REASON_HEADER
-from memsluice.printable import lines, visible
-from memsluice.producer import requests
-from memsluice.producer.requests import Session
 from memsluice.topics.names import DEAD_LETTER, SEALED
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
@@ -135,12 +135,12 @@ def test_an_error_that_is_not_ours_is_logged_without_its_text() -> None:
         logging.getLogger("mode").error("crashed", exc_info=told.value)
         structlog.get_logger("ours").error("crashed", exc_info=told.value)
         sys.excepthook(told.type, told.value, told.tb)  # what ends the process
-    assert logs.said(told.value).startswith("UnicodeDecodeError at ")
-    assert logs.said(told.value).endswith(f"test_channels.py:{told.tb.tb_lineno}")
+    assert log.said(told.value).startswith("UnicodeDecodeError at ")
+    assert log.said(told.value).endswith(f"test_channels.py:{told.tb.tb_lineno}")
     assert said.getvalue().count("UnicodeDecodeError at ") == 3
     assert said.getvalue().count('test_channels.py", line') == 3
     assert "invalid" not in said.getvalue()  # the error's own text, which quotes
-    assert logs.said(StateError("row 7 is missing")) == "StateError: row 7 is missing"
+    assert log.said(StateError("row 7 is missing")) == "StateError: row 7 is missing"
 
 
 def test_lines_keep_their_breaks_and_nothing_else() -> None:

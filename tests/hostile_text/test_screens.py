@@ -14,7 +14,7 @@ from tests.hostile_text.texts import FORGED, NAMES, TEXTS, hidden_in, without_co
 from tests.hostile_text.town import Town
 
 from memsluice.cli import stack, topics
-from memsluice.stack.control import ServiceStatus
+from memsluice.devstack.control import ServiceStatus
 from memsluice.topics.plan import Change, Plan
 
 MARKUP, NAMED = list(TEXTS).index("markup"), list(NAMES).index("markup")

@@ -14,23 +14,23 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import generate_latest
+from tests.held.desk import BAD, Office
 from tests.hostile_text.texts import MARK, NAMES, TEXTS
-from tests.quarantine.desk import BAD, Office
 
-from memsluice import logs
+from memsluice import log as logs
+from memsluice.client import requests
+from memsluice.client.build import build, topic_of
+from memsluice.client.requests import Session
 from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
 from memsluice.events.models import AnyPayload, Origin
-from memsluice.keystore import issue_credential
-from memsluice.producer import requests
-from memsluice.producer.build import build, topic_of
-from memsluice.producer.requests import Session
-from memsluice.stages.embedded import Embedded
-from memsluice.stages.records import Headers
-from memsluice.stores.faiss import FaissStore
+from memsluice.events.records import Headers
+from memsluice.keystore.store import issue_credential
+from memsluice.runtimes.embedded import Embedded
+from memsluice.stores.faiss.store import FaissStore
 from memsluice.telemetry.exporting import Provider
 from memsluice.telemetry.meters import Meters
-from memsluice.telemetry.observed import ObservedBatch, ObservedStateful, Watch
+from memsluice.telemetry.stage_wrappers import ObservedBatch, ObservedStateful, Watch
 from memsluice.telemetry.tracing import StageTracer
 from memsluice.topics.names import EVENTS
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from memsluice.errors import ConfigError
-from memsluice.lab import attackers
+from memsluice_lab import attackers
 
 from .stream import line, small
 

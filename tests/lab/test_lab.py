@@ -10,9 +10,9 @@ import pytest
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.errors import ConfigError
 from memsluice.events.models import Observation, Origin, Recall, Write
-from memsluice.lab import cast
-from memsluice.lab import run as lab
-from memsluice.lab.streams import (
+from memsluice_lab import cast
+from memsluice_lab import run as lab
+from memsluice_lab.streams import (
     HIDDEN,
     Published,
     Restamp,

@@ -4,8 +4,8 @@ import random
 from typing import Any
 
 from memsluice.encoder import load_encoder
-from memsluice.lab import run as lab
-from memsluice.lab.streams import events_of
+from memsluice_lab import run as lab
+from memsluice_lab.streams import events_of
 
 from .stream import line
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsluice.lab.rewrite_words import LANGUAGES, LOOKALIKES, PADDING, PHRASES, SYNONYMS
-from memsluice.lab.rewrites import PADDING_SENTENCES, PARTS_MAX, REWRITES
+from memsluice_lab.rewrite_words import LANGUAGES, LOOKALIKES, PADDING, PHRASES, SYNONYMS
+from memsluice_lab.rewrites import PADDING_SENTENCES, PARTS_MAX, REWRITES
 
 WORDS = ["Where", "is", "the", "old", "boat", "who", "built", "it", "Ask", "Ravi", "always", "answer", "in", "May"]
 SENTENCES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join)

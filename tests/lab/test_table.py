@@ -13,22 +13,22 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from memsluice.cli.lab import app as lab_app
 from memsluice.encoder import load_encoder
 from memsluice.errors import ConfigError, StateError
-from memsluice.gate.detector.classifier import Classifier
-from memsluice.gate.detector.letters import BITS
-from memsluice.gate.policy import SIGNALS
-from memsluice.lab import run as lab
-from memsluice.lab.rewrites import REWRITES
-from memsluice.lab.streams import events_of
-from memsluice.lab.table import changes, page
-from memsluice.lab.table.counting import count, landed, pooled, wilson
-from memsluice.lab.table.honest import EACH
-from memsluice.lab.table.models import LEFT_OUT
-from memsluice.lab.table.rows import DECLARED, ROWS, SECTIONS, chosen
-from memsluice.lab.table.run import Place, finished, gate_version, labelled, measure
-from memsluice.lab.table.vectors import DiskEncoder
+from memsluice.gate.detectors.wording.classifier import Classifier
+from memsluice.gate.detectors.wording.tokens import BITS
+from memsluice.gate.policy.model import SIGNALS
+from memsluice_lab import run as lab
+from memsluice_lab.cli import app as lab_app
+from memsluice_lab.rewrites import REWRITES
+from memsluice_lab.streams import events_of
+from memsluice_lab.table import changes, page
+from memsluice_lab.table.counting import count, landed, pooled, wilson
+from memsluice_lab.table.honest import EACH
+from memsluice_lab.table.models import LEFT_OUT
+from memsluice_lab.table.rows import DECLARED, ROWS, SECTIONS, chosen
+from memsluice_lab.table.run import Place, finished, gate_version, labelled, measure
+from memsluice_lab.table.vectors import DiskEncoder
 
 from .stream import small, write
 

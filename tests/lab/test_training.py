@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from memsluice.errors import ConfigError
-from memsluice.lab.training.corpus import Example, examples
-from memsluice.lab.training.fit import fit, packed, table
+from memsluice_lab.training.corpus import Example, examples
+from memsluice_lab.training.fit import fit, packed, table
 
 
 @pytest.mark.parametrize("line", ["", "[]", '"text"', '{"question": 1, "answer": ["a"]}', "{", '{"answer": ["a"]}'])

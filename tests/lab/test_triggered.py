@@ -3,9 +3,9 @@
 import numpy as np
 from tests.gate.test_memsad import judged
 
-from memsluice.gate import memsad
-from memsluice.gate.modes import Mode
-from memsluice.lab.triggered import triggered
+from memsluice.gate.detectors.memsad import scores as memsad
+from memsluice.gate.policy.modes import Mode
+from memsluice_lab.triggered import triggered
 
 
 def test_a_triggered_history_is_what_the_attacker_s_entry_lies_next_to() -> None:

@@ -6,16 +6,17 @@ from typing import Any
 import pytest
 import yaml
 
-from memsluice.demo.memo import MemoEncoder
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.events.models import Tier
-from memsluice.gate import monitor, policy
-from memsluice.lab import laundering
-from memsluice.lab.laundering import SCENARIOS
-from memsluice.lab.world_embedded import EmbeddedWorld
+from memsluice.gate.checks import monitor
+from memsluice.gate.policy import model
+from memsluice_lab import laundering
+from memsluice_lab.demo.caching_encoder import MemoEncoder
+from memsluice_lab.laundering import SCENARIOS
+from memsluice_lab.world_embedded import EmbeddedWorld
 
 TENANTS = {name: f"t-{name}" for name in SCENARIOS}
-POLICIES = policy.parse(yaml.safe_dump(laundering.policy_file(policy.default().default, TENANTS)))
+POLICIES = model.parse(yaml.safe_dump(laundering.policy_file(model.default().default, TENANTS)))
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,15 @@ import pytest
 import yaml
 
 from memsluice.clock import wall_ms
+from memsluice.deployment.home import Home
 from memsluice.encoder import load_encoder
-from memsluice.gate import policy
-from memsluice.home import Home
-from memsluice.keystore import KeyStore
-from memsluice.lab import cast, laundering
-from memsluice.lab.figures import Setting
-from memsluice.lab.figures.bed import Bed
-from memsluice.lab.laundering import SCENARIOS
-from memsluice.lab.world_stack import StackWorld
+from memsluice.gate.policy import model
+from memsluice.keystore.store import KeyStore
+from memsluice_lab import cast, laundering
+from memsluice_lab.figures import Setting
+from memsluice_lab.figures.bed import Bed
+from memsluice_lab.laundering import SCENARIOS
+from memsluice_lab.world_stack import StackWorld
 
 RUN = f"l{os.urandom(4).hex()}"
 TENANTS = {name: f"{RUN}-{name}" for name in SCENARIOS}
@@ -29,7 +29,7 @@ def world(stack: Any) -> Iterator[StackWorld]:
     file = Home.at(stack.home).policy_file
     before = file.read_text() if file.exists() else None
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(yaml.safe_dump(laundering.policy_file(policy.default().default, TENANTS)))
+    file.write_text(yaml.safe_dump(laundering.policy_file(model.default().default, TENANTS)))
     bed = Bed(Path(stack.home), stack.connection, KeyStore.init(stack.home, wall_ms()), Setting(None, print))
     signers = cast.at_home(bed.store, sorted(TENANTS.values()), now_ms=wall_ms())
     started = StackWorld(bed, signers, load_encoder(threads=1), run=RUN)

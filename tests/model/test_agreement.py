@@ -3,12 +3,12 @@
 import pytest
 
 from memsluice.events.models import Origin, Tier, Visibility, Zone
-from memsluice.lab.figures.modelled import BREAKABLE, first_difference, played
-from memsluice.lab.model import rules
-from memsluice.lab.model.actions import Actor, Given, Observe, Order, Read, Scope, Write
-from memsluice.lab.model.compare import T0, Pair
-from memsluice.lab.model.state import State
-from memsluice.lab.model.transition import step
+from memsluice_lab.figures.modelled import BREAKABLE, first_difference, played
+from memsluice_lab.model import rules
+from memsluice_lab.model.actions import Actor, Given, Observe, Order, Read, Scope, Write
+from memsluice_lab.model.compare import T0, Pair
+from memsluice_lab.model.state import State
+from memsluice_lab.model.transition import step
 
 ANA = Actor("s0", "planner", "ana")
 BOB = Actor("s1", "clerk", "bob")

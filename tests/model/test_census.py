@@ -9,12 +9,12 @@ from tests.gate.landed import Shop
 
 from memsluice.envelope.codec import row_dump, row_load
 from memsluice.events.models import Tier, Zone
-from memsluice.gate import census
-from memsluice.gate.policy import DAY_MS
-from memsluice.lab.model.compare import Pair
-from memsluice.lab.model.walk import Walk
-from memsluice.stages.records import RowChange, Step
-from memsluice.telemetry.lying import PREFIX, Lying
+from memsluice.events.records import RowChange, Step
+from memsluice.gate.policy.model import DAY_MS
+from memsluice.gate.state import entry_counts
+from memsluice.telemetry.entry_counts import PREFIX, Lying
+from memsluice_lab.model.compare import Pair
+from memsluice_lab.model.walk import Walk
 
 
 def counts(rows: Any, now_ms: int) -> Counter[str]:
@@ -23,7 +23,7 @@ def counts(rows: Any, now_ms: int) -> Counter[str]:
     for key, value in rows.scan(PREFIX, 10_000):
         row = row_load(value)
         if row["x"] is None or row["x"] > now_ms:
-            found[census.read(key[len(PREFIX) :].decode())[1]] += row["n"]
+            found[entry_counts.read(key[len(PREFIX) :].decode())[1]] += row["n"]
     return found
 
 
@@ -38,7 +38,9 @@ def test_the_count_is_what_lies_there() -> None:
         for _ in range(40):
             assert pair.step(walk.draw()) == ""
             shelf, now = pair.production.shelf.values(), pair.model.now
-            ends |= {(item.until, census.ends_ms(item.tier, item.until)) for item in shelf if item.until is not None}
+            ends |= {
+                (item.until, entry_counts.ends_ms(item.tier, item.until)) for item in shelf if item.until is not None
+            }
             there = Counter(str(item.zone) for item in shelf if item.until is None or item.until > now)
             said = counts(pair.production.rows, now)
             assert all(said[zone] >= there[zone] for zone in Zone), (seed, said, there)
@@ -50,11 +52,11 @@ def test_the_count_is_what_lies_there() -> None:
 
 def test_an_entry_is_counted_until_the_span_ends_in_which_it_expires() -> None:
     """Spans are a row's whole width: 10 minutes for what came from the web, a week for what a person verified."""
-    end = census.ends_ms(Tier.EXTERNAL_WEB, T0 + 1)
+    end = entry_counts.ends_ms(Tier.EXTERNAL_WEB, T0 + 1)
     assert end is not None
     assert T0 < end <= T0 + 600_001
-    assert census.ends_ms(Tier.USER_VERIFIED, 7 * DAY_MS) == 7 * DAY_MS
-    assert census.ends_ms(Tier.OPERATOR, None) is None
+    assert entry_counts.ends_ms(Tier.USER_VERIFIED, 7 * DAY_MS) == 7 * DAY_MS
+    assert entry_counts.ends_ms(Tier.OPERATOR, None) is None
 
 
 def test_a_worker_that_starts_reads_what_the_rows_say() -> None:
@@ -63,7 +65,7 @@ def test_a_worker_that_starts_reads_what_the_rows_say() -> None:
     shop.write()
     before = MemoryRows(shop.rows)
     changes = {("entry", "e0"): row_load(before.pop(b"acme\0entry\0e0"))}
-    ((row_id, value),) = census.counted(before, "acme", T0, changes)
+    ((row_id, value),) = entry_counts.counted(before, "acme", T0, changes)
     assert value["n"] == 1
     lying = Lying(lambda: T0)
     change = RowChange(PREFIX + row_id.encode(), row_dump(value))

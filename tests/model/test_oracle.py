@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-import memsluice.lab.model
+import memsluice_lab.model
 from memsluice.events.models import Tier, Visibility
-from memsluice.gate import protection
-from memsluice.lab.model.actions import Action, Actor, Order, Scope, Wait, Write
-from memsluice.lab.model.compare import Pair
-from memsluice.lab.model.state import DAY_MS
+from memsluice.gate.commands import protection
+from memsluice_lab.model.actions import Action, Actor, Order, Scope, Wait, Write
+from memsluice_lab.model.compare import Pair
+from memsluice_lab.model.state import DAY_MS
 
 MODEL = ("actions", "state", "rules", "orders", "transition")
 """The model. What holds it against the production core (production, staged, compare, walk) knows both, of course."""
-ALLOWED = ("memsluice.events.models", "memsluice.lab.model")
+ALLOWED = ("memsluice.events.models", "memsluice_lab.model")
 ANA = Actor("s0", "planner", "ana")
 OWN = Scope(Visibility.PRINCIPAL, "ana", "default")
 
@@ -24,7 +24,7 @@ OWN = Scope(Visibility.PRINCIPAL, "ana", "default")
 @pytest.mark.parametrize("name", MODEL)
 def test_the_model_knows_nothing_of_the_gate(name: str) -> None:
     """An oracle that imports the code that it judges says what that code says: it imports data models alone."""
-    (folder,) = memsluice.lab.model.__path__
+    (folder,) = memsluice_lab.model.__path__
     tree = ast.parse((Path(folder) / f"{name}.py").read_text())
     named = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     named |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

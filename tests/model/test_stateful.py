@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
 from memsluice.events.models import Origin, Tier, Visibility, Zone
-from memsluice.lab.model.actions import Action, Crash, Given, Observe, Order, Read, Redeliver, Scope, Wait, Write
-from memsluice.lab.model.compare import Pair
-from memsluice.lab.model.walk import ACTORS, DAYS_MS, KEYS, LONG_MS, NAMESPACES, SHORT_MS, SOURCES
+from memsluice_lab.model.actions import Action, Crash, Given, Observe, Order, Read, Redeliver, Scope, Wait, Write
+from memsluice_lab.model.compare import Pair
+from memsluice_lab.model.walk import ACTORS, DAYS_MS, KEYS, LONG_MS, NAMESPACES, SHORT_MS, SOURCES
 
 ACTOR = st.sampled_from(ACTORS)
 NAMESPACE = st.sampled_from(NAMESPACES)

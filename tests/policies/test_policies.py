@@ -13,13 +13,13 @@ from tests.stages.test_screen import apply, record, stage
 from memsluice.errors import ConfigError, PolicyError
 from memsluice.events.models import Command
 from memsluice.events.names import EventType
-from memsluice.gate.policy import default, parse
-from memsluice.keystore import KeyStore
-from memsluice.policies.desk import PolicyDesk
-from memsluice.policies.diff import EVERYONE, Change, between
-from memsluice.policies.history import in_force, reaches_back
-from memsluice.policies.ordering import activation, ending
-from memsluice.stages.records import Record
+from memsluice.events.records import Record
+from memsluice.gate.policy.diff import EVERYONE, Change, between
+from memsluice.gate.policy.model import default, parse
+from memsluice.keystore.store import KeyStore
+from memsluice.operations.policies.commands import activation, ending
+from memsluice.operations.policies.desk import PolicyDesk
+from memsluice.operations.policies.history import in_force, reaches_back
 from memsluice.topics.names import AUDIT
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)

@@ -5,18 +5,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tests.quarantine.desk import PEOPLE, Office
+from tests.held.desk import PEOPLE, Office
 from typer.testing import CliRunner, Result
 
+from memsluice.client import requests
+from memsluice.client.requests import Session
 from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
 from memsluice.events.models import Origin, Returned, Zone
-from memsluice.inspect.audit_log import LocalAudit
-from memsluice.inspect.collect import trace
-from memsluice.inspect.life import Life
-from memsluice.keystore import issue_credential
-from memsluice.producer import requests
-from memsluice.producer.requests import Session
+from memsluice.keystore.store import issue_credential
+from memsluice.operations.trace.collect import trace
+from memsluice.operations.trace.life import Life
+from memsluice.readers.local import LocalAudit
 
 WEB, READER, SECOND = "web", "reader", "reviewer-2"
 

@@ -1,11 +1,11 @@
 """The index behind ``lineage``: what makes room, and when a tree is whole. On what the real *screen* decides."""
 
 from tests.gate.build import RING
-from tests.inspection.audit import Gate
+from tests.trace.audit import Gate
 
 from memsluice.events.names import EventType
-from memsluice.inspect.verdicts import read
-from memsluice.provenance.ancestry import Index
+from memsluice.operations.provenance.ancestry import Index
+from memsluice.operations.trace.verdicts import read
 
 
 def learned(gate: Gate, about: str, events_max: int) -> Index:

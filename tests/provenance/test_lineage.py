@@ -8,7 +8,7 @@ from tests.provenance.shop import Shop
 
 from memsluice.clock import wall_ms
 from memsluice.events.models import Origin, Zone
-from memsluice.provenance import ancestry, ordering, spread
+from memsluice.operations.provenance import ancestry, commands, spread
 from memsluice.topics.names import ACCEPTED, AUDIT
 
 
@@ -282,7 +282,7 @@ def test_an_entry_too_large_to_be_carried_keeps_no_other_in_its_place(
     """Whoever writes as much as a policy lets him does not stop the containment of everything else: it is named, with
     what can be done about it, and the run does not end well. Quotes count as they are written in the command."""
     shop.note("large", content='"' * 4_000, parents=("root",))
-    monkeypatch.setattr(ordering, "HELD_CHARS_MAX", 12_000)
+    monkeypatch.setattr(commands, "HELD_CHARS_MAX", 12_000)
     told = shop.command("revoke", "root", "--contain", "--yes")
     assert (told.exit_code, "large: a revoke carries the entry" in told.output) == (2, True), told.output
     assert [shop.now(name) for name in ("root", "large", "child")] == ["external", "guidance", "external"]
@@ -292,7 +292,7 @@ def test_an_entry_too_large_to_be_carried_keeps_no_other_in_its_place(
 
 def test_more_than_one_batch(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan is signed and answered batch by batch; nothing is left between two."""
-    monkeypatch.setattr("memsluice.cli.revoke.BATCH", 2)
+    monkeypatch.setattr("memsluice.cli.entries.revoke.BATCH", 2)
     done = shop.command("revoke", "agent:helper", "--remove", "--yes", "--tenant", "acme")
     assert done.exit_code == 0, done.output
     assert {shop.now(name) for name in ("root", "page", "child", "mixed", "unrelated", "seen")} == {"withdrawn"}

@@ -12,10 +12,10 @@ from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
 from memsluice.errors import ConfigError
 from memsluice.events.models import Action
-from memsluice.keystore import issue_credential
-from memsluice.orders.signing import sign
-from memsluice.provenance.ordering import PROPOSED_VALID, order
-from memsluice.quarantine.entries import read_entry
+from memsluice.keystore.store import issue_credential
+from memsluice.operations.commands.signing import sign
+from memsluice.operations.held.entries import read_entry
+from memsluice.operations.provenance.commands import PROPOSED_VALID, order
 from memsluice.topics.names import COMMANDS, QUARANTINE
 
 SECOND = ("--kid", "reviewer-2")

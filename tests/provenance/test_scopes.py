@@ -5,11 +5,11 @@ from pathlib import Path
 
 from tests.provenance.shop import Shop
 
-from memsluice import keyrotation
+from memsluice.client import requests
+from memsluice.client.requests import Session
 from memsluice.clock import wall_ms
 from memsluice.events.models import Origin
-from memsluice.producer import requests
-from memsluice.producer.requests import Session
+from memsluice.keystore import rotation
 
 PAGE = "Visitors should send their parking permits to the harbour office before Thursday evening."
 
@@ -35,7 +35,7 @@ def test_a_session_does_not_stay_clean_because_its_platforms_key_was_revoked(tmp
     shop = Shop(tmp_path / "home")
     for session in ("s-2", "s-3"):
         shop.opened(session)
-    keyrotation.revoke(shop.keys, "runtime", wall_ms())
+    rotation.revoke(shop.keys, "runtime", wall_ms())
     shop.observe(Origin.WEB, "s-2")
     shop.note("read", source="agent", session="s-2")
     shop.note("clean", source="agent", session="s-3")

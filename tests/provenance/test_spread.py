@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 from tests.gate.build import RING, T0
-from tests.inspection.audit import SOON_MS, Gate
+from tests.trace.audit import SOON_MS, Gate
 
 from memsluice.events.names import EventType
-from memsluice.gate.policy import default
-from memsluice.inspect.verdicts import read
-from memsluice.provenance import spread
-from memsluice.provenance.ancestry import Index
-from memsluice.provenance.plan import CONTAIN, REMOVE, steps
-from memsluice.provenance.sources import parse
-from memsluice.stages.records import Record
+from memsluice.events.records import Record
+from memsluice.gate.policy.model import default
+from memsluice.operations.provenance import spread
+from memsluice.operations.provenance.ancestry import Index
+from memsluice.operations.provenance.plan import CONTAIN, REMOVE, steps
+from memsluice.operations.provenance.sources import parse
+from memsluice.operations.trace.verdicts import read
 
 LATER = "2030-01-01T00:00:00Z"
 

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.quarantine.test_stack import call, until, workers
+from tests.held.test_stack import call, until, workers
 
+from memsluice.client.local import open_local
+from memsluice.client.requests import Session
+from memsluice.client.writer import MemoryWriter, RuntimeChannel
 from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
 from memsluice.events.models import Origin
-from memsluice.keystore import KeyStore, issue_credential
-from memsluice.producer.local import open_local
-from memsluice.producer.requests import Session
-from memsluice.producer.writer import MemoryWriter, RuntimeChannel
+from memsluice.keystore.store import KeyStore, issue_credential
 
 KEYS = (
     (Role.USER_CHANNEL, "user"), (Role.PRODUCER, "web"), (Role.RUNTIME, "agent"), (Role.READER, "agent"),

@@ -10,22 +10,22 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.stores.build import DAY_MS, PARTITIONS, RING, STRANGER, T0, accepted, entry
 
+from memsluice.client.publisher import Options
+from memsluice.client.writer import RecallChannel
 from memsluice.envelope.codec import vector_from_bytes, vector_to_bytes
 from memsluice.envelope.registry import Role
 from memsluice.errors import ProducerError
 from memsluice.events import cloudevent
 from memsluice.events.models import Visibility, Zone
 from memsluice.events.names import EventType
-from memsluice.keystore import KeyStore, issue_credential
-from memsluice.producer.publisher import Options
-from memsluice.producer.writer import RecallChannel
+from memsluice.keystore.store import KeyStore, issue_credential
+from memsluice.readers.follow import KafkaStoreLog
 from memsluice.recall.freshness import FreshnessIndex
-from memsluice.recall.freshness_kafka import KafkaStoreLog
 from memsluice.recall.recaller import Recaller
 from memsluice.stages.land import LandStage
-from memsluice.stores.weaviate import WeaviateStore, address_of
-from memsluice.stores.weaviate_admin import client
-from memsluice.stores.weaviate_wire import COLLECTIONS, to_wire
+from memsluice.stores.weaviate.admin import client
+from memsluice.stores.weaviate.store import WeaviateStore, address_of
+from memsluice.stores.weaviate.wire import COLLECTIONS, to_wire
 from memsluice.topics.names import (
     EVENTS,
     USER_ADMIN,
@@ -77,7 +77,7 @@ class Site:
     def burgle(self, item) -> None:
         """Write an object past the gate, with the store's admin key."""
         admin = address_of(self.stack.connection, WEAVIATE_ADMIN)
-        from memsluice.stores.weaviate_rpc import Rpc
+        from memsluice.stores.weaviate.rpc import Rpc
 
         rpc = Rpc(admin)
         assert rpc.insert([to_wire(item)]) == {}

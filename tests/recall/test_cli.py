@@ -11,16 +11,16 @@ from confluent_kafka import Producer
 from tests.stores.build import PARTITIONS, RING, accepted, entry
 
 from memsluice.clock import wall_ms
-from memsluice.connection import FILE_VARIABLE
+from memsluice.deployment.connection import FILE_VARIABLE
+from memsluice.deployment.home import Home
 from memsluice.envelope.codec import vector_from_bytes, vector_to_bytes
 from memsluice.envelope.registry import Role
 from memsluice.events.models import Visibility
-from memsluice.home import Home
-from memsluice.keystore import KeyStore, issue_credential
-from memsluice.stages.embedded import LocalLog
+from memsluice.keystore.store import KeyStore, issue_credential
+from memsluice.runtimes.embedded import LocalLog
 from memsluice.stages.land import LandStage
-from memsluice.stores.faiss import FaissStore
-from memsluice.stores.weaviate import WeaviateStore
+from memsluice.stores.faiss.store import FaissStore
+from memsluice.stores.weaviate.store import WeaviateStore
 from memsluice.topics.names import EVENTS, USER_LAND, WEAVIATE_LAND
 
 QUESTION = "What does Ana drink?"

@@ -6,16 +6,16 @@ import pytest
 from confluent_kafka import Producer
 from tests.stores.build import PARTITIONS, RING, STRANGER
 
-from memsluice.assembly import LocalStoreLog
 from memsluice.envelope.records import Stored, stored_to_bytes
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
+from memsluice.readers.follow import KafkaStoreLog
 from memsluice.recall.freshness import FreshnessIndex
-from memsluice.recall.freshness_kafka import KafkaStoreLog
 from memsluice.recall.landed import Landed
 from memsluice.recall.reader import Current
-from memsluice.stages.embedded import LocalLog
+from memsluice.runtimes.assembly import LocalStoreLog
+from memsluice.runtimes.embedded import LocalLog
 from memsluice.topics.names import STORE, USER_LAND
 
 

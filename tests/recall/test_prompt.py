@@ -8,7 +8,7 @@ from tests.stores.build import RING, accepted_value, admission_of, entry
 
 from memsluice.envelope.records import accepted_from_bytes
 from memsluice.events.models import Tier, Zone
-from memsluice.gate.instructions import risk
+from memsluice.gate.checks.instructions import risk
 from memsluice.recall.prompt import DATA_HEAD, GUIDANCE_HEAD, block
 from memsluice.recall.reader import Asked, Entry, select
 from memsluice.recall.recaller import Recalled

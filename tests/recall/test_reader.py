@@ -13,9 +13,9 @@ from tests.stores.build import RING, STRANGER, T0, axis, entry
 from memsluice.envelope.keys import Keyring, KeyState
 from memsluice.errors import ConfigError
 from memsluice.events.models import Tier, Visibility, Zone
-from memsluice.gate.instructions import risk
-from memsluice.keyfiles import keyring_from_bytes, keyring_to_bytes
-from memsluice.keystore import public_keyring
+from memsluice.gate.checks.instructions import risk
+from memsluice.keystore.files import keyring_from_bytes, keyring_to_bytes
+from memsluice.keystore.store import public_keyring
 from memsluice.recall.reader import Asked, Current, Entry, Withheld, judge, select
 from memsluice.stores.base import Hit, Scope, StoredObject
 

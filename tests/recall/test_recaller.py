@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from tests.stores.build import RING, T0, entry
 
+from memsluice.client.credentials import check
 from memsluice.envelope.codec import vector_from_bytes, vector_from_text, vector_to_bytes
 from memsluice.envelope.registry import Role
 from memsluice.errors import LimitExceeded, MalformedEvent, NotDelivered, NotPermitted, StoreUnavailable
 from memsluice.events.models import Tier, Visibility, Zone
 from memsluice.events.names import EventType
-from memsluice.keystore import KeyStore, issue_credential, load_credential
-from memsluice.producer.credentials import check
+from memsluice.keystore.store import KeyStore, issue_credential, load_credential
 from memsluice.recall.reader import Current
 from memsluice.recall.recaller import FETCH_MAX, Recaller
-from memsluice.stores.faiss import FaissStore
+from memsluice.stores.faiss.store import FaissStore
 
 NOTES = {
     "reports": "The weekly report goes to Berlin every Friday.",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsluice.printable import visible
+from memsluice.escaping import visible
 from memsluice.recall.reader import Withheld
 from memsluice.recall.show import WITHHELD_WORDS, duration, left
 

@@ -10,12 +10,12 @@ from tests.hostile_text.texts import NAMES, hidden_in
 from tests.recall.test_recaller import NOTES, WHO, Told, recaller
 from tests.stores.build import entry
 
+from memsluice.client.tracing import Sending
 from memsluice.envelope.codec import vector_from_bytes, vector_to_bytes
 from memsluice.errors import NotDelivered
 from memsluice.events.models import Recall, Zone
 from memsluice.events.names import EventType
-from memsluice.producer.tracing import Sending
-from memsluice.stores.faiss import FaissStore
+from memsluice.stores.faiss.store import FaissStore
 
 QUESTION = "What does Ana drink?"
 

@@ -14,10 +14,10 @@ from tests.stores.build import RING, T0, entry
 from memsluice.encoder import Encoder
 from memsluice.events.models import Tier, Zone
 from memsluice.recall.recaller import Question, Recaller
-from memsluice.stores import weaviate_rpc
 from memsluice.stores.base import Outcome
-from memsluice.stores.weaviate import WeaviateStore, address_of
-from memsluice.stores.weaviate_wire import COLLECTIONS
+from memsluice.stores.weaviate import rpc as weaviate_rpc
+from memsluice.stores.weaviate.store import WeaviateStore, address_of
+from memsluice.stores.weaviate.wire import COLLECTIONS
 from memsluice.topics.names import WEAVIATE_LAND, WEAVIATE_RECALL
 
 pytestmark = pytest.mark.stack

@@ -7,11 +7,11 @@ from tests.gate.build import PARTITION, PARTITIONS, RING, MemoryRows
 from tests.stages.test_screen import apply, record
 
 from memsluice.envelope.seals import Sealed
-from memsluice.gate.policy import PolicySet, default, parse
-from memsluice.rescreen.history import PolicyBook
-from memsluice.rescreen.report import Report
-from memsluice.rescreen.rerun import Decided, Log, Rerun, Wanted
-from memsluice.stages.records import Record
+from memsluice.events.records import Record
+from memsluice.gate.policy.model import PolicySet, default, parse
+from memsluice.operations.rescreen.history import PolicyBook
+from memsluice.operations.rescreen.report import Report
+from memsluice.operations.rescreen.rerun import Decided, Log, Rerun, Wanted
 from memsluice.stages.screen import ScreenStage
 from memsluice.topics.names import AUDIT
 

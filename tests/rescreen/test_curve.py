@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from memsluice.rescreen.curve import Z_95, Point, area, chart, interval, points
+from memsluice.operations.rescreen.curve import Z_95, Point, area, chart, interval, points
 
 
 def test_the_area_by_hand() -> None:

@@ -13,9 +13,9 @@ from memsluice.envelope import codec
 from memsluice.envelope.seals import Position, Sealed
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
-from memsluice.rescreen.history import Told
-from memsluice.rescreen.report import Report
-from memsluice.rescreen.rerun import Decided, Wanted
+from memsluice.operations.rescreen.history import Told
+from memsluice.operations.rescreen.report import Report
+from memsluice.operations.rescreen.rerun import Decided, Wanted
 from memsluice.topics.names import COMMANDS
 
 SHORT = "name: short\ncontent_bytes_max: 2\n"

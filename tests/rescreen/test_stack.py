@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
-from tests.quarantine.test_stack import BAD, call, pending, until, workers
+from tests.held.test_stack import BAD, call, pending, until, workers
 
+from memsluice.client.local import open_local
+from memsluice.client.requests import Session
+from memsluice.client.writer import MemoryWriter
 from memsluice.envelope.registry import Role
-from memsluice.inspect.audit_kafka import GROUP
-from memsluice.keystore import KeyStore, issue_credential
-from memsluice.producer.local import open_local
-from memsluice.producer.requests import Session
-from memsluice.producer.writer import MemoryWriter
+from memsluice.keystore.store import KeyStore, issue_credential
+from memsluice.readers.kafka import GROUP
 from memsluice.topics import names
 
 ROLES = ((Role.USER_CHANNEL, "user"), (Role.READER, "agent"), (Role.REVIEWER, "operator"), (Role.OPERATOR, "operator"),

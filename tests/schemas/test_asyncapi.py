@@ -11,8 +11,8 @@ from jsonschema import Draft7Validator
 from tests.events.build import a_write, message
 from tests.schemas.load import TOP, asyncapi, asyncapi_schema, schemas, validator
 
+from memsluice.client.build import event_type_of
 from memsluice.events.names import EventType
-from memsluice.producer.build import event_type_of
 from memsluice.topics.names import PARTITIONS
 from memsluice.topics.spec import load_topics
 

@@ -11,23 +11,23 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
+from schemas_generator import generate
 from tests.events.build import PAYLOADS, a_write
 from tests.events.test_hostile import CASES
 from tests.schemas.load import TOP, named, schemas
 
-from memsluice.assembly import Assembly
+from memsluice.client import requests
+from memsluice.client.build import build, event_type_of
+from memsluice.client.requests import Session
+from memsluice.deployment.home import Home
 from memsluice.encoder import load_encoder
 from memsluice.envelope.registry import Role
 from memsluice.events.models import MODELS, Origin, parse_payload
 from memsluice.events.names import DEAD_LETTER_HEADER, EventType
-from memsluice.home import Home
-from memsluice.keystore import issue_credential
-from memsluice.producer import requests
-from memsluice.producer.build import build, event_type_of
-from memsluice.producer.requests import Session
-from memsluice.schemas import generate
-from memsluice.stages.records import Record
-from memsluice.stores.faiss import FaissStore
+from memsluice.events.records import Record
+from memsluice.keystore.store import issue_credential
+from memsluice.runtimes.assembly import Assembly
+from memsluice.stores.faiss.store import FaissStore
 from memsluice.topics.names import ACCEPTED, AUDIT, DEAD_LETTER, EVENTS, QUARANTINE, SEALED, STORE
 
 NOW_MS = 1_780_000_000_000
@@ -43,7 +43,7 @@ INEXPRESSIBLE = {
 
 
 def test_the_committed_files_are_the_generated_ones() -> None:
-    """Whoever changes a model or a topic regenerates: ``python -m memsluice.schemas``."""
+    """Whoever changes a model or a topic regenerates: ``python -m schemas_generator``."""
     committed = {path: (TOP / path).read_text(encoding="utf-8") for path in generate() if (TOP / path).exists()}
     assert committed == generate()
     assert {path.name for path in generate() if path.parts[0] == "schemas"} == set(schemas())

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from memsluice.demo.memo import MemoEncoder
+from memsluice.client.requests import Session
 from memsluice.encoder import Encoder, load_encoder
-from memsluice.gate import policy
-from memsluice.lab.world_embedded import EmbeddedWorld
-from memsluice.producer.requests import Session
+from memsluice.gate.policy import model
+from memsluice_lab.demo.caching_encoder import MemoEncoder
+from memsluice_lab.world_embedded import EmbeddedWorld
 
 ANA = Session("acme", "planner", "ana", "s-ana")
 BOB = Session("acme", "planner", "bob", "s-bob")
@@ -23,7 +23,7 @@ def encoder() -> Encoder:
 @pytest.fixture
 def world(encoder: Encoder) -> Iterator[EmbeddedWorld]:
     """The policy that ships; Ana's and Bob's sessions are open."""
-    made = EmbeddedWorld(["acme"], encoder, policy.default())
+    made = EmbeddedWorld(["acme"], encoder, model.default())
     made.observe(ANA)
     made.observe(BOB)
     yield made

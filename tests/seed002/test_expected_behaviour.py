@@ -4,8 +4,8 @@ from tests.seed002.conftest import ANA, BOB, told
 
 from memsluice.events.facts import Fact, render
 from memsluice.events.models import Action, Kind, Origin, Tier, Zone
-from memsluice.lab.world_embedded import EmbeddedWorld
 from memsluice.telemetry import registry
+from memsluice_lab.world_embedded import EmbeddedWorld
 
 DAY_MS = 86_400_000
 

@@ -9,9 +9,9 @@ import pytest
 
 from memsluice.errors import MalformedEvent
 from memsluice.events.names import DEAD_LETTER_HEADER
-from memsluice.stages.deadletters import HEAD_BYTES_MAX, PART_BYTES_MAX, dead_letters, original
-from memsluice.stages.faust.spec import Tuning
-from memsluice.stages.records import Output, Record
+from memsluice.events.records import Output, Record
+from memsluice.runtimes.kafka.spec import Tuning
+from memsluice.stages.dead_letter import HEAD_BYTES_MAX, PART_BYTES_MAX, dead_letters, original
 from memsluice.topics.names import DEAD_LETTER, EVENTS
 from memsluice.topics.spec import load_topics
 

@@ -12,18 +12,18 @@ import pytest
 from structlog.testing import capture_logs
 from tests.stores.build import PARTITIONS, RING, STRANGER, T0, TRACE, accepted, axis, entry
 
+from memsluice.devstack import control
 from memsluice.envelope.records import stored_from_bytes
 from memsluice.envelope.seals import close
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.events.names import ADMISSION, DEAD_LETTER_HEADER
 from memsluice.events.partition import partition_of
-from memsluice.stack import control
+from memsluice.events.records import Record
 from memsluice.stages.land import RETRY_FIRST_S, RETRY_MAX_S, LandStage
-from memsluice.stages.records import Record
 from memsluice.stores.base import Outcome, Scope, StoredObject, UpsertResult
-from memsluice.stores.faiss import FaissStore
-from memsluice.stores.weaviate import WeaviateStore
+from memsluice.stores.faiss.store import FaissStore
+from memsluice.stores.weaviate.store import WeaviateStore
 from memsluice.topics.names import DEAD_LETTER, STORE, WEAVIATE_LAND
 
 ANA = Scope("ana", "s-1")

@@ -8,7 +8,7 @@ from tests.stores.build import PARTITIONS, RING, T0, accepted
 from memsluice.envelope.records import Stored, accepted_from_bytes, stored_from_bytes, withdrawal_to_bytes
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
-from memsluice.stages.records import Record
+from memsluice.events.records import Record
 from memsluice.topics.names import ACCEPTED, DEAD_LETTER
 
 __all__ = ["store"]

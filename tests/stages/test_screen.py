@@ -11,9 +11,9 @@ from memsluice.envelope.records import accepted_from_bytes, held_from_bytes
 from memsluice.envelope.seals import Position, Sealed, open_, sealed_from_bytes, sealed_to_bytes
 from memsluice.errors import GapError, SealError, StateError
 from memsluice.events.names import VERDICT, EventType
-from memsluice.gate.memsad_state import MemsadState
-from memsluice.gate.policy import default
-from memsluice.stages.records import Record
+from memsluice.events.records import Record
+from memsluice.gate.detectors.memsad.state import MemsadState
+from memsluice.gate.policy.model import default
 from memsluice.stages.screen import ScreenStage
 from memsluice.topics.names import ACCEPTED, AUDIT, EVENTS, QUARANTINE, SEALED
 

@@ -16,11 +16,11 @@ from memsluice.events import cloudevent
 from memsluice.events.models import Command, Observation, Recall, Write
 from memsluice.events.names import DEAD_LETTER_HEADER, PAYLOAD_DIGEST, EventType, payload_type
 from memsluice.events.partition import partition_of
-from memsluice.gate.authenticity import EVENT_WINDOW_MS, FUTURE_SKEW_MS
-from memsluice.lab.cast import in_memory, kid_of
-from memsluice.stages.records import Output, Record
+from memsluice.events.records import Output, Record
+from memsluice.gate.checks.authenticity import EVENT_WINDOW_MS, FUTURE_SKEW_MS
 from memsluice.stages.seal import SealStage
 from memsluice.topics.names import COMMANDS, DEAD_LETTER, EVENTS, PARTITIONS, SEALED
+from memsluice_lab.cast import in_memory, kid_of
 
 DIGEST_HEADER = f"ce_{PAYLOAD_DIGEST}"
 NOW_MS = 1_780_000_000_000

@@ -11,8 +11,8 @@ from memsluice.envelope.records import accepted_from_bytes, accepted_to_bytes
 from memsluice.envelope.seals import Admission, admission_sign
 from memsluice.events.models import Tier, Visibility, Zone
 from memsluice.events.partition import partition_of
-from memsluice.keystore import public_half
-from memsluice.stages.records import Record
+from memsluice.events.records import Record
+from memsluice.keystore.store import public_half
 from memsluice.stores.base import StoredObject, expected_id, from_accepted
 from memsluice.topics.names import ACCEPTED
 

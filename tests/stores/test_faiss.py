@@ -9,7 +9,7 @@ from tests.stores.contract import ANA, StoreContract, contents
 from memsluice.errors import StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.stores.base import Scope
-from memsluice.stores.faiss import FaissStore
+from memsluice.stores.faiss.store import FaissStore
 
 
 class TestFaissStore(StoreContract):

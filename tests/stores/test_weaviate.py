@@ -11,15 +11,15 @@ import pytest
 from tests.stores.build import T0, axis, entry
 from tests.stores.contract import ANA, StoreContract, contents
 
+from memsluice.devstack import control
+from memsluice.devstack.roles import apply_roles
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
-from memsluice.stack import control
-from memsluice.stack.roles import apply_roles
 from memsluice.stores.base import Outcome
-from memsluice.stores.weaviate import WeaviateStore, address_of
-from memsluice.stores.weaviate_admin import client, limit_reader
-from memsluice.stores.weaviate_rpc import Address
-from memsluice.stores.weaviate_wire import COLLECTIONS
+from memsluice.stores.weaviate.admin import client, limit_reader
+from memsluice.stores.weaviate.rpc import Address
+from memsluice.stores.weaviate.store import WeaviateStore, address_of
+from memsluice.stores.weaviate.wire import COLLECTIONS
 from memsluice.topics.names import WEAVIATE_ADMIN, WEAVIATE_LAND, WEAVIATE_RECALL
 
 pytestmark = pytest.mark.stack

@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 from time import monotonic, sleep
 from typing import Any
 
-from memsluice.paths import cache_dir
-from memsluice.stack.ports import pick
+from memsluice.deployment.paths import cache_dir
+from memsluice.devstack.ports import pick
 
 MODULE = Path(__file__).parent / "jaeger"
 PACKAGES = {"jaeger": "github.com/jaegertracing/jaeger/cmd/all-in-one", "collector": "./collector"}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from memsluice.paths import cache_dir
+from memsluice.deployment.paths import cache_dir
 from memsluice.telemetry.meters import Meters
 from memsluice.telemetry.registry import METRICS
 

@@ -14,14 +14,14 @@ from tests.telemetry.backend import until
 from tests.telemetry.test_spans import ENDED_NS, STARTED_NS, intake, traceparent
 
 from memsluice.errors import ConfigError
-from memsluice.stages.faust.spec import StageSpec
-from memsluice.stages.records import Output, Record
+from memsluice.events.records import Output, Record
+from memsluice.runtimes.kafka.spec import StageSpec
 from memsluice.telemetry import exporting, tracing
 from memsluice.telemetry.endpoint import CONNECTIONS_MAX, Endpoint
 from memsluice.telemetry.health import Health
 from memsluice.telemetry.meters import Meters
 from memsluice.telemetry.tracing import StageTracer
-from memsluice.telemetry.watching import Telemetry
+from memsluice.telemetry.worker_telemetry import Telemetry
 from memsluice.topics.names import EVENTS, SEALED
 
 WAITING_MAX = 600

@@ -11,7 +11,7 @@ from tests.stages.test_screen import record as sealed_record
 from tests.telemetry import backend
 from tests.telemetry.backend import until
 
-from memsluice.stages.records import Record
+from memsluice.events.records import Record
 from memsluice.telemetry.encoding import QuickExporter
 from memsluice.telemetry.exporting import BoundedSpans, Provider
 from memsluice.telemetry.tracing import StageTracer

@@ -7,15 +7,15 @@ from tests.telemetry.test_backend_down import _spec
 from tests.telemetry.test_metrics import get
 from tests.telemetry.test_spans import intake, traceparent
 
-from memsluice.telemetry import later
-from memsluice.telemetry.later import MANY, Later
-from memsluice.telemetry.watching import Telemetry
+from memsluice.telemetry import deferred
+from memsluice.telemetry.deferred import MANY, Later
+from memsluice.telemetry.worker_telemetry import Telemetry
 
 
 @pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Later]:
     """One whose thread does not come by during the test."""
-    monkeypatch.setattr(later, "EVERY_S", 3_600.0)
+    monkeypatch.setattr(deferred, "EVERY_S", 3_600.0)
     made = Later(4)
     yield made
     made.close()
@@ -37,7 +37,7 @@ def test_few_jobs_do_not_wait_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenant that writes once an hour is on the dashboard a moment later."""
     from threading import Event
 
-    monkeypatch.setattr(later, "EVERY_S", 0.01)
+    monkeypatch.setattr(deferred, "EVERY_S", 0.01)
     made, done = Later(MANY), Event()
     made.put(done.set)
     assert done.wait(60)
@@ -70,7 +70,7 @@ def test_a_job_that_fails_ends_no_stage_and_no_other_job(waiting: Later, capsys:
 
 def test_a_scrape_finds_what_happened_until_now(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks is told of the last record, though nothing of it was made yet."""
-    monkeypatch.setattr(later, "EVERY_S", 3_600.0)
+    monkeypatch.setattr(deferred, "EVERY_S", 3_600.0)
     telemetry = Telemetry([_spec()], instance="0", port=0)
     telemetry.specs[0].make().process([intake(1, traceparent())])  # type: ignore[call-arg, arg-type]
     assert telemetry.endpoint is not None

@@ -14,25 +14,25 @@ from tests.gate.build import RING, MemoryRows
 from tests.stages.test_screen import apply, mixed_day, stage, write
 from tests.stages.test_screen import record as sealed_record
 
+from memsluice.envelope.verdict import Decision
 from memsluice.errors import ConfigError, InputError
 from memsluice.events.models import Tier
 from memsluice.events.names import DEAD_LETTER_HEADER, EventType
-from memsluice.gate.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS
-from memsluice.gate.policy import default
-from memsluice.gate.verdict import Decision
-from memsluice.stages.deadletters import dead_letters
-from memsluice.stages.faust.progress import PartitionProgress, StageProgress
-from memsluice.stages.records import Output, Record
+from memsluice.events.records import Output, Record
+from memsluice.gate.checks.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS
+from memsluice.gate.policy.model import default
+from memsluice.gate.reasons import WORDS
+from memsluice.runtimes.kafka.progress import PartitionProgress, StageProgress
+from memsluice.stages.dead_letter import dead_letters
 from memsluice.stages.screen import ScreenStage
 from memsluice.telemetry import registry
 from memsluice.telemetry.drift import DRIFT_KEPT_S, Drift
 from memsluice.telemetry.endpoint import Endpoint
 from memsluice.telemetry.health import SILENT_S, Health
 from memsluice.telemetry.meters import Meters
-from memsluice.telemetry.observed import ObservedStateful, Watch
 from memsluice.telemetry.registry import Metric
+from memsluice.telemetry.stage_wrappers import ObservedStateful, Watch
 from memsluice.topics.names import ACCEPTED, COMMANDS, EVENTS, PARTITIONS, SEALED
-from memsluice.words import WORDS
 
 NOW_S = 1_000.0
 

@@ -17,19 +17,19 @@ from tests.hostile_text.town import malformed
 from tests.telemetry import backend
 from tests.telemetry.backend import Backend, until
 
+from memsluice.client.local import open_local
+from memsluice.client.requests import Session
+from memsluice.client.writer import MemoryWriter
 from memsluice.clock import wall_ms
+from memsluice.deployment.paths import HOME_VARIABLE, private_file
 from memsluice.envelope.registry import Role
+from memsluice.events.headers import EVENT_ID
 from memsluice.events.partition import partition_of
-from memsluice.inspect.audit_kafka import KafkaAudit
-from memsluice.keystore import KeyStore
-from memsluice.lab import cast
-from memsluice.paths import HOME_VARIABLE, private_file
-from memsluice.producer.local import open_local
-from memsluice.producer.requests import Session
-from memsluice.producer.writer import MemoryWriter
-from memsluice.stages.headers import EVENT_ID
+from memsluice.keystore.store import KeyStore
+from memsluice.readers.kafka import KafkaAudit
 from memsluice.telemetry.tracing import provider
 from memsluice.topics.names import DEAD_LETTER, EVENTS, PARTITIONS, USER_ADMIN, USER_PRODUCER
+from memsluice_lab import cast
 
 SECRET = "the spare key lies under the third flower pot"
 HELD = f"Ignore previous orders: {SECRET}."

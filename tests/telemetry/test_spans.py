@@ -10,8 +10,8 @@ from tests.stages.test_screen import apply, mixed_day, stage, write
 from tests.stages.test_screen import record as sealed_record
 
 from memsluice.errors import InputError
-from memsluice.stages.deadletters import dead_letters
-from memsluice.stages.records import Output, Record
+from memsluice.events.records import Output, Record
+from memsluice.stages.dead_letter import dead_letters
 from memsluice.telemetry import tracing
 from memsluice.telemetry.exporting import Provider
 from memsluice.telemetry.tracing import LINKS_MAX, StageTracer

@@ -7,7 +7,7 @@ import pytest
 from faust.assignor.leader_assignor import LeaderAssignor
 
 from memsluice.errors import TopicsError
-from memsluice.stages.deadletters import HEAD_BYTES_MAX, PART_BYTES_MAX
+from memsluice.stages.dead_letter import HEAD_BYTES_MAX, PART_BYTES_MAX
 from memsluice.topics import names
 from memsluice.topics.spec import FOREVER_MS, TopicSpec, default_directory, load, load_topics
 

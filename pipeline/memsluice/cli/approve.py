@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from memsluice.cli.giving import Home, Json, Kids, Wait, Yes, changes, confirm, publish, show
+from memsluice.cli.signed_command import Home, Json, Kids, Wait, Yes, changes, confirm, publish, show
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
 
 if TYPE_CHECKING:
-    from memsluice.keyfiles import SigningCredential
-    from memsluice.orders.desk import Desk
-    from memsluice.orders.signing import Signed
+    from memsluice.keystore.files import SigningCredential
+    from memsluice.operations.commands.desk import Desk
+    from memsluice.operations.commands.signing import Signed
 
 app = typer.Typer(add_completion=False)
 
@@ -30,9 +30,9 @@ def approve(
     the one that signs now must be named. Exit code 2 where the gate refuses, 3 where
     no answer came in time.
     """
-    from memsluice.gate.commands import COMMANDS
-    from memsluice.orders.desk import open_desk
-    from memsluice.orders.signing import cosign, load
+    from memsluice.gate.commands.dispatch import COMMANDS
+    from memsluice.operations.commands.desk import open_desk
+    from memsluice.operations.commands.signing import cosign, load
 
     console = Console(highlight=False, stderr=as_json)
     with open_desk(home) as desk:
@@ -74,11 +74,11 @@ def _missing(desk: "Desk", proposed: "Signed", kids: Sequence[str], approvals: i
 
 def _show(console: Console, desk: "Desk", signed: "Signed") -> None:
     from memsluice.events.models import Action
-    from memsluice.provenance.case import of_command
+    from memsluice.operations.provenance.case import of_command
 
     command = signed.command
     if command.action is Action.ACTIVATE:
-        from memsluice.policies.ordering import in_words
+        from memsluice.operations.policies.commands import in_words
 
         show(console, command, signed.kids, in_words(desk.audit, desk.keys.keyring(), command), None)
     else:

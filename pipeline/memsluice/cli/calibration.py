@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from memsluice.printable import visible
+from memsluice.escaping import visible
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="What is usual for a tenant, and how that moved over time."
@@ -39,11 +39,11 @@ def show(
     Phases: cold, warming, calibrated, drifting, frozen. Of the conformal strategy the chart is -log10 of p-values.
     Made from memory.audit.v1 alone, every record verified. Exit code 1 where no write of the tenant was scored.
     """
-    from memsluice.cli.trace import audit_topic
+    from memsluice.cli.entries.trace import audit_topic
+    from memsluice.cli.render.calibration import as_data, picture, render
     from memsluice.events.partition import partition_of
-    from memsluice.inspect.calibration import History
-    from memsluice.inspect.show_calibration import as_data, picture, render
-    from memsluice.keystore import KeyStore
+    from memsluice.keystore.store import KeyStore
+    from memsluice.operations.monitor.calibration import History
     from memsluice.topics.names import PARTITIONS
 
     history = History(tenant, KeyStore(home).keyring())

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from memsluice.clock import wall_ms
-from memsluice.printable import visible
+from memsluice.escaping import visible
 
 app = typer.Typer(add_completion=False, help="Look at everything that a deployment needs, and say what to do.")
 EXIT_FAIL = 1
@@ -29,11 +29,11 @@ def doctor(
 
     Exit code 0 where nothing fails, 1 where something does. Reads only.
     """
-    from memsluice.connection import Connection
-    from memsluice.doctor import checks, remote
-    from memsluice.home import Home
-    from memsluice.keystore import KeyStore
-    from memsluice.where import on_broker
+    from memsluice.deployment.connection import Connection
+    from memsluice.deployment.home import Home
+    from memsluice.keystore.store import KeyStore
+    from memsluice.operations.doctor import checks, remote
+    from memsluice.operations.target import on_broker
 
     place = Home.at(home)
     todo: dict[str, checks.Check] = {

@@ -15,14 +15,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from memsluice import keyfiles, keyrotation
+from memsluice.cli.terminal import friendly
 from memsluice.envelope.keys import Algorithm, Keyring, Purpose, fingerprint
 from memsluice.envelope.registry import ANY, Credential, Role
 from memsluice.errors import ConfigError
+from memsluice.escaping import visible
 from memsluice.events.models import Channel, Tier, is_tenant
-from memsluice.keystore import GATE_PURPOSES, KeyStore, issue_credential, public_keyring
-from memsluice.printable import visible
-from memsluice.stack.terminal import friendly
+from memsluice.keystore import files, rotation
+from memsluice.keystore.store import GATE_PURPOSES, KeyStore, issue_credential, public_keyring
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -111,7 +111,7 @@ def new(
     """Issue a credential, or add a key of the gate."""
     store, name = KeyStore(home), what.lower().replace("_", "-")
     if name in {purpose.value for purpose in GATE_PURPOSES}:
-        key = keyrotation.new_key(store, Purpose(name), now_ms())
+        key = rotation.new_key(store, Purpose(name), now_ms())
         _say(f"New {name} key {key.kid}, signing from {_when(key.not_before_ms)}")
         return
     if name not in _NEW:
@@ -139,7 +139,7 @@ def rotate(
     home: Home = None,
 ) -> None:
     """Make a successor with the same grants; the old key signs until the overlap is over."""
-    done = keyrotation.rotate(KeyStore(home), kid, now_ms(), duration_ms(overlap))
+    done = rotation.rotate(KeyStore(home), kid, now_ms(), duration_ms(overlap))
     _say(f"{done.new_kid} signs from {_when(done.signs_from_ms)}; {kid} signs until {_when(done.old_ends_ms)}")
     if done.path is not None:
         follow = "processes that read the old file change over by themselves" if done.followed else "hand it out"
@@ -150,7 +150,7 @@ def rotate(
 @_friendly
 def retire(kid: Kid, home: Home = None) -> None:
     """End a key's signing now. What it signed before still verifies."""
-    keyrotation.retire(KeyStore(home), kid, now_ms())
+    rotation.retire(KeyStore(home), kid, now_ms())
     _say(f"{kid} no longer signs; it still verifies what it signed")
 
 
@@ -164,7 +164,7 @@ def revoke(
     home: Home = None,
 ) -> None:
     """End a key's signing and verifying now, for good. A seal or admission key: rotated, retired and drained first."""
-    keyrotation.revoke(KeyStore(home), kid, now_ms(), drained=drained)
+    rotation.revoke(KeyStore(home), kid, now_ms(), drained=drained)
     _say(f"{kid} neither signs nor verifies any more")
 
 
@@ -185,7 +185,7 @@ def public(
     for name in tenants:
         if not is_tenant(name):
             raise ConfigError(f"{name!r} is no tenant's name")
-    keyfiles.write_atomic(file, keyfiles.keyring_to_bytes(public_keyring(KeyStore(home).load_keyring(), tenants)))
+    files.write_atomic(file, files.keyring_to_bytes(public_keyring(KeyStore(home).load_keyring(), tenants)))
     _say(f"Public admission keys are in {file}")
     if tenants:
         _say(f"So are the digest keys of {', '.join(tenants)}: keep the file from others")
@@ -237,7 +237,7 @@ def describe(keyring: Keyring, registry: dict[str, Credential], now: int) -> lis
                 "channel": grants.channel if grants else None,
                 "tier": int(grants.tier) if grants else None,
                 "tenants": list(grants.tenants) if grants else [],
-                "state": keyrotation.standing(key, now).value,
+                "state": rotation.standing(key, now).value,
                 "not_before_ms": key.not_before_ms,
                 "not_after_ms": key.not_after_ms,
                 "fingerprint": fingerprint(key),

@@ -17,11 +17,11 @@ from rich.console import Console
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from memsluice import logs
+from memsluice import log
 from memsluice.cli import examples
+from memsluice.cli.terminal import complain
 from memsluice.errors import ConfigError, MemsluiceError
-from memsluice.printable import visible
-from memsluice.stack.terminal import complain
+from memsluice.escaping import visible
 
 PARTS: dict[str, str] = {
     "demo": "See it work: a working day of three tenants, with every kind of attack.",
@@ -179,7 +179,7 @@ def _traced() -> Iterator[None]:
 
 def app() -> None:
     """Run the command line: an error of its own or the system's is one line and exit code 1, an interruption 130."""
-    logs.configure()
+    log.configure()
     try:
         with _traced():
             cli(prog_name="memsluice")

@@ -13,19 +13,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from memsluice.cli.giving import Propose
 from memsluice.cli.policy_evaluate import evaluate
+from memsluice.cli.signed_command import Propose
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
-from memsluice.gate import policy as policies
-from memsluice.gate.activation import APPROVALS
-from memsluice.gate.lint import Remark, Severity, lint
-from memsluice.gate.policy import Policy
-from memsluice.printable import visible
+from memsluice.escaping import visible
+from memsluice.gate.commands.activation import APPROVALS
+from memsluice.gate.policy import model as policies
+from memsluice.gate.policy.lint import Remark, Severity, lint
+from memsluice.gate.policy.model import Policy
 
 if TYPE_CHECKING:
     from memsluice.events.models import Command
-    from memsluice.policies.desk import PolicyDesk
+    from memsluice.operations.policies.desk import PolicyDesk
 
 DIGEST_SHOWN = 16
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Policies: check, compare, put in force.")
@@ -109,7 +109,7 @@ def diff(
     home: Home = None,
 ) -> None:
     """Show field by field how a policy file differs from another, or from what is in force. Exit code 1 if it does."""
-    from memsluice.policies.diff import between
+    from memsluice.gate.policy.diff import between
 
     after = policies.load(file)
     if in_force is not None:
@@ -147,7 +147,7 @@ def show(tenant: Annotated[str, typer.Argument(help="Whose policy.")], home: Hom
     """Show which policy is in force for a tenant, who put it there, and when: from the audit alone."""
     console = _console()
     with _desk(home) as desk:
-        from memsluice.policies.history import in_force, reaches_back
+        from memsluice.operations.policies.history import in_force, reaches_back
         from memsluice.topics.names import PARTITIONS
 
         found = in_force(desk.audit, desk.keys.keyring(), tenant, PARTITIONS)
@@ -186,9 +186,9 @@ def activate(
     home: Home = None,
 ) -> None:
     """Put a policy in force on all running workers, without a restart: a command that two operators sign, audited."""
-    from memsluice.orders.signing import sign
-    from memsluice.policies.ordering import VALID, activation, ending
-    from memsluice.provenance.ordering import PROPOSED_VALID
+    from memsluice.operations.commands.signing import sign
+    from memsluice.operations.policies.commands import VALID, activation, ending
+    from memsluice.operations.provenance.commands import PROPOSED_VALID
 
     if (file is None) != end or (end and propose is not None):
         raise ConfigError("name a policy file, or --end with --tenant, and not both; an end is signed here at once")
@@ -241,15 +241,15 @@ def _tell(console: Console, verdicts: dict[int, dict[str, Any]], wanted: int) ->
 
 @contextmanager
 def _desk(home: Path | None) -> "Iterator[PolicyDesk]":
-    from memsluice.policies import desk
-    from memsluice.where import opened
+    from memsluice.operations.policies import desk
+    from memsluice.operations.target import opened
 
     with opened(home, desk.on_kafka, desk.embedded) as found:
         yield found
 
 
 def _in_force(home: Path | None, tenant: str) -> tuple[policies.PolicySet, str]:
-    from memsluice.policies.history import in_force, reaches_back
+    from memsluice.operations.policies.history import in_force, reaches_back
     from memsluice.topics.names import PARTITIONS
 
     with _desk(home) as desk:
@@ -263,7 +263,7 @@ def _in_force(home: Path | None, tenant: str) -> tuple[policies.PolicySet, str]:
 
 
 def _home_set(home: Path | None) -> policies.PolicySet:
-    from memsluice.home import Home as Place
+    from memsluice.deployment.home import Home as Place
 
     return Place.at(home).policies()
 

@@ -13,8 +13,8 @@ from rich.text import Text
 from memsluice.cli.rescreen import Home, Json, MaxEvents, Since, Tenant, Until, history_told, log_of, wanted
 
 if TYPE_CHECKING:
-    from memsluice.rescreen.curve import Point
-    from memsluice.rescreen.evaluation import Evaluation
+    from memsluice.operations.rescreen.curve import Point
+    from memsluice.operations.rescreen.evaluation import Evaluation
 
 POINTS_SHOWN = 10
 BIASED = (
@@ -34,11 +34,11 @@ def evaluate(
     receiver-operating curve, and what each false-positive budget costs.
     """
     from memsluice.events.partition import partition_of
-    from memsluice.gate import policy as policies
-    from memsluice.orders.desk import open_desk
-    from memsluice.rescreen.evaluation import Evaluation
-    from memsluice.rescreen.labels import labels
-    from memsluice.rescreen.rerun import Rerun
+    from memsluice.gate.policy import model as policies
+    from memsluice.operations.commands.desk import open_desk
+    from memsluice.operations.rescreen.evaluation import Evaluation
+    from memsluice.operations.rescreen.labels import labels
+    from memsluice.operations.rescreen.rerun import Rerun
     from memsluice.topics.names import PARTITIONS
 
     candidate, want = policies.load(file), wanted(tenant, since, until, max_events)
@@ -83,8 +83,8 @@ def _labels(console: Console, found: "Evaluation") -> None:
 
 
 def _curve(console: Console, found: "Evaluation") -> None:
-    from memsluice.rescreen.curve import area, chart, interval, points
-    from memsluice.rescreen.evaluation import FEW
+    from memsluice.operations.rescreen.curve import area, chart, interval, points
+    from memsluice.operations.rescreen.evaluation import FEW
 
     good, bad = found.values()
     if not good or not bad:

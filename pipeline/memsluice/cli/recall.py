@@ -18,7 +18,7 @@ from rich.text import Text
 
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError, NotDelivered
-from memsluice.printable import visible
+from memsluice.escaping import visible
 
 if TYPE_CHECKING:
     from memsluice.events.models import Recall
@@ -95,7 +95,7 @@ def recall(
 
 def _recaller(place: Place, home: Path | None, places: list[str]) -> Any:
     from memsluice.encoder import load_encoder
-    from memsluice.keystore import KeyStore
+    from memsluice.keystore.store import KeyStore
     from memsluice.recall.recaller import Recaller
 
     return Recaller(
@@ -116,8 +116,8 @@ def open_place(home: Path | None, tenant: str) -> Iterator[Place]:
 
     Raises ConfigError, in one sentence, where there is neither, or no credential of a reader for the tenant.
     """
-    from memsluice.home import Home
-    from memsluice.where import on_broker
+    from memsluice.deployment.home import Home
+    from memsluice.operations.target import on_broker
 
     place = Home.at(home)
     with ExitStack() as closing:
@@ -132,15 +132,15 @@ def open_place(home: Path | None, tenant: str) -> Iterator[Place]:
 
 
 def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> Place:
-    from memsluice.connection import Connection
+    from memsluice.client.local import open_local
+    from memsluice.client.publisher import Options
+    from memsluice.client.writer import RecallChannel
+    from memsluice.deployment.connection import Connection
     from memsluice.envelope.registry import Role
-    from memsluice.keystore import KeyStore
-    from memsluice.producer.local import open_local
-    from memsluice.producer.publisher import Options
-    from memsluice.producer.writer import RecallChannel
+    from memsluice.keystore.store import KeyStore
+    from memsluice.readers.follow import KafkaStoreLog
     from memsluice.recall.freshness import FreshnessIndex
-    from memsluice.recall.freshness_kafka import KafkaStoreLog
-    from memsluice.stores.weaviate import WeaviateStore
+    from memsluice.stores.weaviate.store import WeaviateStore
     from memsluice.topics.names import PARTITIONS, WEAVIATE_RECALL
 
     connection = Connection.load(home)
@@ -165,13 +165,13 @@ def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> Place:
 
 
 def _embedded(home: Path | None, tenant: str, closing: ExitStack) -> Place:
-    from memsluice.assembly import Assembly
+    from memsluice.client.build import build, topic_of
+    from memsluice.client.credentials import check
+    from memsluice.deployment.home import Home
     from memsluice.envelope.registry import Role
     from memsluice.events.names import EventType
-    from memsluice.home import Home
-    from memsluice.keystore import KeyStore
-    from memsluice.producer.build import build, topic_of
-    from memsluice.producer.credentials import check
+    from memsluice.keystore.store import KeyStore
+    from memsluice.runtimes.assembly import Assembly
 
     assembly = Assembly(Home.at(home), KeyStore(home))
     log = assembly.local_log()

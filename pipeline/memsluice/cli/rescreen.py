@@ -12,12 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from memsluice.clock import wall_ms
-from memsluice.printable import visible
+from memsluice.escaping import visible
 
 if TYPE_CHECKING:
-    from memsluice.orders.desk import Desk
-    from memsluice.rescreen.report import Report
-    from memsluice.rescreen.rerun import Log, Part, Wanted
+    from memsluice.operations.commands.desk import Desk
+    from memsluice.operations.rescreen.report import Report
+    from memsluice.operations.rescreen.rerun import Log, Part, Wanted
 
 Home = Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice", show_default=False)]
 Tenant = Annotated[str | None, typer.Option(help="Of this tenant alone; reads one partition.", show_default=False)]
@@ -45,12 +45,12 @@ def rescreen(
     Everything that the sealed log still holds is decided in order, from an empty state, by the gate's own code; --since
     and --until only choose what is told. Exit code 0, whatever would change.
     """
-    from memsluice.gate import policy as policies
-    from memsluice.home import Home as Place
-    from memsluice.orders.desk import open_desk
-    from memsluice.rescreen.history import PolicyBook
-    from memsluice.rescreen.report import Report
-    from memsluice.rescreen.rerun import Rerun
+    from memsluice.deployment.home import Home as Place
+    from memsluice.gate.policy import model as policies
+    from memsluice.operations.commands.desk import open_desk
+    from memsluice.operations.rescreen.history import PolicyBook
+    from memsluice.operations.rescreen.report import Report
+    from memsluice.operations.rescreen.rerun import Rerun
 
     candidate, want = policies.load(policy), wanted(tenant, since, until, max_events)
     book = PolicyBook([Place.at(home).policies()]) if control else None
@@ -71,8 +71,8 @@ def rescreen(
 def wanted(tenant: str | None, since: str | None, until: str | None, max_events: int) -> "Wanted":
     """Return what a command line asks for. Raises ConfigError for times that are none, or hold none."""
     from memsluice.errors import ConfigError
-    from memsluice.quarantine.filters import moment_ms
-    from memsluice.rescreen.rerun import Wanted
+    from memsluice.operations.held.filters import moment_ms
+    from memsluice.operations.rescreen.rerun import Wanted
 
     since_ms, until_ms = (None if text is None else moment_ms(text, wall_ms()) for text in (since, until))
     if since_ms is not None and until_ms is not None and until_ms <= since_ms:
@@ -82,7 +82,7 @@ def wanted(tenant: str | None, since: str | None, until: str | None, max_events:
 
 def log_of(desk: "Desk") -> "Log":
     """Return the sealed log and the audit at a desk."""
-    from memsluice.rescreen.rerun import Log
+    from memsluice.operations.rescreen.rerun import Log
     from memsluice.topics.names import PARTITIONS, SEALED
 
     return Log(desk.topic(SEALED), desk.audit, desk.keys.keyring(), PARTITIONS)

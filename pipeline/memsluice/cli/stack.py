@@ -13,16 +13,16 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from memsluice.connection import Connection
+from memsluice.cli.terminal import friendly, progress
+from memsluice.deployment.connection import Connection
+from memsluice.deployment.layout import Layout
+from memsluice.deployment.paths import CACHE_VARIABLE, HOME_VARIABLE, cache_dir, home_dir
+from memsluice.devstack import control, install, tools
+from memsluice.devstack.bringup import bring_up
+from memsluice.devstack.roles import apply_roles
 from memsluice.errors import StackError
-from memsluice.paths import CACHE_VARIABLE, HOME_VARIABLE, cache_dir, home_dir
-from memsluice.printable import lines as spelled
-from memsluice.printable import visible
-from memsluice.stack import control, install, tools
-from memsluice.stack.bringup import bring_up
-from memsluice.stack.layout import Layout
-from memsluice.stack.roles import apply_roles
-from memsluice.stack.terminal import friendly, progress
+from memsluice.escaping import lines as spelled
+from memsluice.escaping import visible
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="A real Kafka and Weaviate on this machine, without containers."

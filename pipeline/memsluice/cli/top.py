@@ -15,10 +15,10 @@ from memsluice.clock import wall_ms
 from memsluice.errors import StoreUnavailable
 
 if TYPE_CHECKING:
-    from memsluice.inspect.audit_kafka import KafkaAudit
-    from memsluice.inspect.audit_log import LocalAudit
-    from memsluice.inspect.lag import Lag
-    from memsluice.inspect.pulse import Pulse, Snapshot
+    from memsluice.operations.monitor.lag import Lag
+    from memsluice.operations.monitor.pulse import Pulse, Snapshot
+    from memsluice.readers.kafka import KafkaAudit
+    from memsluice.readers.local import LocalAudit
 
 app = typer.Typer(add_completion=False, help="The stream as it runs: rates, lag, verdicts, what waits.")
 
@@ -56,14 +56,14 @@ def top(
 
     Made from memory.audit.v1, every record verified, and from the stages' committed offsets.
     """
+    from memsluice.cli.entries.trace import audit_topic
     from memsluice.cli.keys import duration_ms
-    from memsluice.cli.trace import audit_topic
-    from memsluice.inspect.audit_log import LocalAudit
-    from memsluice.inspect.pulse import Pulse
-    from memsluice.inspect.show_pulse import as_data, render
-    from memsluice.keystore import KeyStore
+    from memsluice.cli.render.pulse import as_data, render
+    from memsluice.gate.reasons import words
+    from memsluice.keystore.store import KeyStore
+    from memsluice.operations.monitor.pulse import Pulse
+    from memsluice.readers.local import LocalAudit
     from memsluice.topics.names import PARTITIONS
-    from memsluice.words import words
 
     console, since_ms = Console(highlight=False), wall_ms() - duration_ms(since)
     with audit_topic(home) as topic:
@@ -88,9 +88,9 @@ def top(
 
 
 def _lags(topic: "KafkaAudit | LocalAudit", home: Path | None) -> "Callable[[], list[Lag]]":
-    from memsluice.connection import Connection
-    from memsluice.inspect.audit_log import LocalAudit
-    from memsluice.inspect.lag import KafkaLag, LocalLag
+    from memsluice.deployment.connection import Connection
+    from memsluice.operations.monitor.lag import KafkaLag, LocalLag
+    from memsluice.readers.local import LocalAudit
 
     return LocalLag(topic.log) if isinstance(topic, LocalAudit) else KafkaLag(Connection.load(home))
 

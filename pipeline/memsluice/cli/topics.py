@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from memsluice.connection import Connection
-from memsluice.printable import visible
-from memsluice.stack.probes import quiet
-from memsluice.stack.terminal import friendly
+from memsluice.cli.terminal import friendly
+from memsluice.deployment.connection import Connection
+from memsluice.devstack.probes import quiet
+from memsluice.escaping import visible
 from memsluice.topics import plan as plans
 from memsluice.topics.names import USER_ADMIN
 from memsluice.topics.spec import load

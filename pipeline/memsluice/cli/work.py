@@ -53,11 +53,11 @@ def work(
         raise ConfigError(f"there is no stage {unknown[0]!r}; there are: {', '.join(STAGES)}")
     if while_stdin:
         Thread(target=_die_with_stdin, name="work-stdin", daemon=True).start()
-    from memsluice.assembly import Assembly
-    from memsluice.connection import Connection
-    from memsluice.home import Home
-    from memsluice.stages.faust.worker import run_worker
-    from memsluice.telemetry.watching import Telemetry
+    from memsluice.deployment.connection import Connection
+    from memsluice.deployment.home import Home
+    from memsluice.runtimes.assembly import Assembly
+    from memsluice.runtimes.kafka.worker import run_worker
+    from memsluice.telemetry.worker_telemetry import Telemetry
 
     place = Home.at(home)
     connection = Connection.load(home)

@@ -1,4 +1,4 @@
-"""The records that *screen* and *land* write: accepted, held, stored. Verdicts: :mod:`memsluice.gate.verdict`."""
+"""The records that *screen* and *land* write: accepted, held, stored. Verdicts: :mod:`memsluice.envelope.verdict`."""
 
 import base64
 import binascii

@@ -1,6 +1,6 @@
 """JSON Schemas (draft 2020-12) of the payloads that producers sign, generated from the models.
 
-``python -m memsluice.schemas`` writes them, with those of the records between stages, into ``schemas/``.
+``python -m schemas_generator`` writes them, with those of the records between stages, into ``schemas/``.
 """
 
 from collections.abc import Mapping

@@ -3,29 +3,21 @@
 from typing import Any
 
 from memsluice.envelope.seals import Sealed
+from memsluice.envelope.verdict import Decision, Finding, Verdict
 from memsluice.events.models import Command, Observation, Origin, Recall, Visibility, Write
-from memsluice.gate import (
-    commands,
-    detect,
-    duplicates,
-    holding,
-    limits,
-    memsad_state,
-    monitor,
-    placing,
-    rates,
-    review,
-    sessions,
-)
-from memsluice.gate.detector.classifier import Classifier
-from memsluice.gate.detector.memory import Memory
-from memsluice.gate.draft import Draft
-from memsluice.gate.memsad_state import MemsadState
-from memsluice.gate.policy import DAY_MS, Policy
+from memsluice.gate.checks import duplicates, holding, limits, monitor, rates, sessions
+from memsluice.gate.commands import dispatch, review
+from memsluice.gate.commands.review import At, Carried
+from memsluice.gate.decision import Draft
+from memsluice.gate.detectors import detect
+from memsluice.gate.detectors.memsad import state as memsad_state
+from memsluice.gate.detectors.memsad.state import MemsadState
+from memsluice.gate.detectors.rarity.memory import Memory
+from memsluice.gate.detectors.wording.classifier import Classifier
+from memsluice.gate.policy.model import DAY_MS, Policy
 from memsluice.gate.records import dataclass
-from memsluice.gate.review import At, Carried
-from memsluice.gate.rows import Getter, TenantRows
-from memsluice.gate.verdict import Decision, Finding, Verdict
+from memsluice.gate.state import placement
+from memsluice.gate.state.rows import Getter, TenantRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +87,7 @@ def _command(
     at = At(context.now_ms, context.sealed_offset)
     assert isinstance(sealed.payload, Command)
     draft.target_offset = review.offset_of(rows, sealed.payload)
-    ruling = commands.decide(rows, sealed, carried, policy, at, draft.memsad, draft.memory)
+    ruling = dispatch.decide(rows, sealed, carried, policy, at, draft.memsad, draft.memory)
     draft.score, draft.withdraws, draft.tau = ruling.score, ruling.withdraws, ruling.tau
     if ruling.about is not None:  # it landed before, and was learned from then
         draft.place, draft.about = ruling.place, ruling.about
@@ -241,9 +233,9 @@ def _place(
     now_ms = context.now_ms
     landed = draft.lands(policy) and not _foreign(write, draft)
     if landed:
-        draft.place = placing.place(write, draft.tau, draft.landing(), policy, now_ms)
+        draft.place = placement.place(write, draft.tau, draft.landing(), policy, now_ms)
     if rows.get(duplicates.ENTRY, write.id) is None:  # another content under a known id takes over no lineage
         expires_ms = draft.place.expires_ms if landed else now_ms + policy.quarantine.age_days * DAY_MS
-        placing.keep_lineage(rows, sealed, draft.tau, decision, draft.place, context.sealed_offset, expires_ms)
+        placement.keep_lineage(rows, sealed, draft.tau, decision, draft.place, context.sealed_offset, expires_ms)
     if decision is Decision.QUARANTINE and not landed:
         draft.held_until_ms = review.hold(rows, sealed, draft.tau, draft.findings, policy, now_ms)

@@ -4,7 +4,7 @@ Nothing that an entry says can end its own block or begin another: what is hidde
 line breaks within an entry are, too, and the words of a tag do not pass as a tag.
 """
 
-from memsluice.printable import visible
+from memsluice.escaping import visible
 from memsluice.recall.recaller import Recalled
 
 GUIDANCE_HEAD = (

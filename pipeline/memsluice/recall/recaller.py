@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
+from memsluice.client.build import make
 from memsluice.encoder import Encoder
 from memsluice.envelope.codec import vector_from_text, vector_to_text
 from memsluice.envelope.keys import Keyring
 from memsluice.errors import LimitExceeded
 from memsluice.events.limits import RETURNED_MAX
 from memsluice.events.models import Recall, Returned, Tier, Zone
-from memsluice.gate import instructions
-from memsluice.producer.build import make
+from memsluice.gate.checks import instructions
 from memsluice.recall import tracing
 from memsluice.recall.reader import Asked, Current, Entry, Selection, select
 from memsluice.stores.base import Hit, Scope, VectorStore

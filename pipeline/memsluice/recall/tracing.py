@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
+from memsluice.escaping import visible
 from memsluice.events.models import Zone
 from memsluice.events.names import EventType
-from memsluice.printable import visible
 from memsluice.telemetry.spans import ERROR_TYPE, GEN_AI_OPERATIONS, Attribute
 
 TRACER = "memsluice.recall"

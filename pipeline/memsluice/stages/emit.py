@@ -22,12 +22,12 @@ from memsluice.envelope.seals import (
     sealed_from_bytes,
     sealed_to_bytes,
 )
+from memsluice.envelope.verdict import Decision
 from memsluice.errors import SealError, StateError
+from memsluice.events.headers import EVENT_ID
 from memsluice.events.models import Command, Tier, Visibility, Write, Zone
 from memsluice.events.names import DECISION_HEADER, TARGET_HEADER, VERDICT, WITHDRAWS
-from memsluice.gate.verdict import Decision
-from memsluice.stages.headers import EVENT_ID
-from memsluice.stages.records import Headers, Output
+from memsluice.events.records import Headers, Output
 from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE
 
 Opened = Sealed | Accepted | None

@@ -26,10 +26,10 @@ from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.records import Stored, landing_from_bytes, stored_to_bytes
 from memsluice.envelope.seals import Admission, admission_verify_inside
 from memsluice.errors import InputError, MalformedEvent, SealError, StoreError, StoreUnavailable, WrongPartition
+from memsluice.events.headers import EVENT_ID, passed_on
 from memsluice.events.partition import partition_of
-from memsluice.stages.deadletters import dead_letters
-from memsluice.stages.headers import EVENT_ID, passed_on
-from memsluice.stages.records import Output, Record
+from memsluice.events.records import Output, Record
+from memsluice.stages.dead_letter import dead_letters
 from memsluice.stores.base import (
     UPSERT_MAX,
     Outcome,

@@ -21,18 +21,20 @@ from memsluice.clock import Clock, wall_ms
 from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.seals import Sealed, sealed_from_bytes
+from memsluice.envelope.verdict import Decision
 from memsluice.errors import GapError, StateError
-from memsluice.gate import activation, census, duplicates
+from memsluice.events.headers import passed_on
+from memsluice.events.records import Output, Record, RowChange, Rows, Step
+from memsluice.gate.checks import duplicates
+from memsluice.gate.commands import activation
 from memsluice.gate.decide import Context, Outcome, TenantState, decide
-from memsluice.gate.detector.classifier import Classifier
-from memsluice.gate.detector.memory import Memory
-from memsluice.gate.memsad_state import MemsadState
-from memsluice.gate.policy import Policy
-from memsluice.gate.rows import TenantRows, encode_changes, row_key
-from memsluice.gate.verdict import Decision
+from memsluice.gate.detectors.memsad.state import MemsadState
+from memsluice.gate.detectors.rarity.memory import Memory
+from memsluice.gate.detectors.wording.classifier import Classifier
+from memsluice.gate.policy.model import Policy
+from memsluice.gate.state import entry_counts
+from memsluice.gate.state.rows import TenantRows, encode_changes, row_key
 from memsluice.stages.emit import Opened, carried, emit
-from memsluice.stages.headers import passed_on
-from memsluice.stages.records import Output, Record, RowChange, Rows, Step
 from memsluice.stages.sweep import Sweeper
 from memsluice.topics.names import COMMANDS, EVENTS
 
@@ -136,14 +138,14 @@ class ScreenStage:
         audited = outputs[0].value if outputs else None
         link = {"seq": verdict["chain_seq"], "digest": sha256(audited or b"").hexdigest()}
         outcome.changes[(CHAIN, "")] = link
-        lying = census.counted(rows, sealed.tenant, now_ms, outcome.changes)
+        lying = entry_counts.counted(rows, sealed.tenant, now_ms, outcome.changes)
         changes = [self._event_change(sealed, outcome, verdict, rows, now_ms, lying)]
         changes += [RowChange(key, value) for key, value in encode_changes(sealed.tenant, outcome.changes)]
         changes += [*_counts(lying), position]
         touched = {change.key for change in changes}
         swept = self._sweeper.expired(record.partition, sealed.tenant, rows, now_ms)
         if lying:
-            swept += self._sweeper.expired(record.partition, census.EVERYBODY, rows, now_ms)
+            swept += self._sweeper.expired(record.partition, entry_counts.EVERYBODY, rows, now_ms)
         changes += [change for change in swept if change.key not in touched]
         self._memsad[(record.partition, sealed.tenant)] = outcome.memsad
         if outcome.memory is not None:
@@ -224,7 +226,9 @@ def position_change(sealed: Sealed, now_ms: int) -> RowChange:
 
 
 def _counts(lying: Iterable[tuple[str, Any]]) -> list[RowChange]:
-    return [RowChange(row_key(census.EVERYBODY, census.KIND, row_id), _dump(value)) for row_id, value in lying]
+    return [
+        RowChange(row_key(entry_counts.EVERYBODY, entry_counts.KIND, row_id), _dump(value)) for row_id, value in lying
+    ]
 
 
 def _delivered(sealed: Sealed, seen: Any) -> bool:

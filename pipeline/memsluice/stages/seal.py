@@ -17,12 +17,12 @@ from memsluice.envelope.registry import Registry
 from memsluice.envelope.seals import Identity, Position, Sealed, payload_digest, sealed_to_bytes
 from memsluice.errors import InputError, MalformedEvent, UnknownKey
 from memsluice.events import cloudevent
+from memsluice.events.headers import passed_on
 from memsluice.events.models import AnyPayload, Observation, Recall, Write
 from memsluice.events.names import REASON_HEADER
-from memsluice.gate.authenticity import Authentic, authenticate, still_seen
-from memsluice.stages.deadletters import dead_letters
-from memsluice.stages.headers import passed_on
-from memsluice.stages.records import Output, Record
+from memsluice.events.records import Output, Record
+from memsluice.gate.checks.authenticity import Authentic, authenticate, still_seen
+from memsluice.stages.dead_letter import dead_letters
 from memsluice.topics.names import COMMANDS, SEALED
 
 RECALL_COSINE_MIN = 0.999

@@ -2,8 +2,8 @@
 absent to the core whether it was swept or not."""
 
 from memsluice.envelope.codec import row_load
-from memsluice.gate.rows import LATE_MS, row_prefix
-from memsluice.stages.records import RowChange, Rows
+from memsluice.events.records import RowChange, Rows
+from memsluice.gate.state.rows import LATE_MS, row_prefix
 
 EVERY_EVENTS = 4
 TENANTS_MAX = 10_000

@@ -15,7 +15,7 @@ import orjson
 from prometheus_client import make_wsgi_app
 
 from memsluice.errors import ConfigError
-from memsluice.stages.faust.progress import StageProgress
+from memsluice.runtimes.kafka.progress import StageProgress
 from memsluice.telemetry import registry
 from memsluice.telemetry.health import Finding, Health
 from memsluice.telemetry.meters import Meters

@@ -7,7 +7,7 @@ joined its group, recovered its state and takes records.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memsluice.stages.faust.progress import StageProgress
+from memsluice.runtimes.kafka.progress import StageProgress
 
 STALL_S = 300.0
 """A partition with a lag whose commit stands still for longer is stuck. A store that is down for that long counts too:

@@ -7,15 +7,15 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from memsluice.clock import Clock, wall_ms
+from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Tier
 from memsluice.events.names import EventType
-from memsluice.gate.sessions import RETURNED
-from memsluice.gate.verdict import Decision
-from memsluice.stages.faust.progress import StageProgress
-from memsluice.stages.records import Output, Record
+from memsluice.events.records import Output, Record
+from memsluice.gate.checks.sessions import RETURNED
+from memsluice.runtimes.kafka.progress import StageProgress
 from memsluice.telemetry import registry, spans
 from memsluice.telemetry.drift import Drift
-from memsluice.telemetry.lying import Lying
+from memsluice.telemetry.entry_counts import Lying
 from memsluice.telemetry.registry import Metric
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each counter and histogram that says when this process made it

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final, Literal
 
+from memsluice.envelope.verdict import Decision
 from memsluice.errors import InputError
 from memsluice.events.models import Tier, Zone
 from memsluice.events.names import EventType
-from memsluice.gate.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS
-from memsluice.gate.verdict import Decision
+from memsluice.gate.checks.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS
 from memsluice.stages.land import REFUSED_REASON, SEAL_REASON
 from memsluice.telemetry import spans
 

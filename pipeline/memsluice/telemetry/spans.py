@@ -2,7 +2,7 @@
 
 Names are those of OpenTelemetry's semantic conventions (messaging, Kafka, ``gen_ai.memory``); what they have no name
 for is ``memsluice.*``. Ids, digests, numbers and codes only: memory content and questions are in no attribute. What a
-producer chose (agent, principal, session) is written by :func:`~memsluice.printable.visible`: an attribute is read in a
+producer chose (agent, principal, session) is written by :func:`~memsluice.escaping.visible`: an attribute is read in a
 browser or a terminal.
 """
 
@@ -11,11 +11,11 @@ from typing import Any
 
 import orjson
 
+from memsluice.envelope.verdict import Decision
+from memsluice.escaping import visible
+from memsluice.events.headers import EVENT_ID
 from memsluice.events.names import DEAD_LETTER_HEADER, EventType
-from memsluice.gate.verdict import Decision
-from memsluice.printable import visible
-from memsluice.stages.headers import EVENT_ID
-from memsluice.stages.records import Output, Record
+from memsluice.events.records import Output, Record
 from memsluice.topics.names import DEAD_LETTER, STORE
 
 Attribute = str | bool | int | float | Sequence[str]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
 from memsluice.errors import ConfigError
-from memsluice.stages.headers import passed_on
-from memsluice.stages.records import Output, Record
+from memsluice.events.headers import passed_on
+from memsluice.events.records import Output, Record
 from memsluice.telemetry import spans
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""``memsluice dead-letters``: what nobody could authenticate."""

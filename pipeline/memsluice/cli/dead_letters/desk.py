@@ -1,0 +1,101 @@
+"""What the commands of ``memsluice dead-letters`` share: options, filters, and the place they work at."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from memsluice.cli.held.desk import tell_found
+from memsluice.clock import wall_ms
+from memsluice.errors import ConfigError
+from memsluice.escaping import visible
+from memsluice.operations.target import opened
+
+if TYPE_CHECKING:
+    from memsluice.operations.dead_letters.collect import Listing
+    from memsluice.operations.dead_letters.desk import LetterDesk
+    from memsluice.operations.dead_letters.filters import Filter
+    from memsluice.operations.dead_letters.letters import Seen
+
+Letters = Annotated[list[str], typer.Argument(help="One or more, as `list` names them: memory.events.v1/3/17")]
+LetterId = Annotated[str, typer.Argument(help="As `list` names it: memory.events.v1/3/17")]
+Reason = Annotated[str | None, typer.Option(help="A reason code.", show_default=False)]
+Topic = Annotated[str | None, typer.Option(help="Where the input came from: memory.events.v1", show_default=False)]
+Partition = Annotated[int | None, typer.Option(min=0, help="Of this partition alone.", show_default=False)]
+Since = Annotated[str | None, typer.Option(help="Appended since: 30m, 24h, 7d ago, or a date and time.")]
+Until = Annotated[str | None, typer.Option(help="Appended before: 30m, 24h, 7d ago, or a date and time.")]
+Tenant = Annotated[str | None, typer.Option(help="That claim this tenant: nobody verified it.", show_default=False)]
+All = Annotated[bool, typer.Option("--all", help="Also what was dismissed, or has a verdict since.")]
+
+
+@contextmanager
+def open_letters(home: Path | None) -> Iterator["LetterDesk"]:
+    """Give the running stack's letters, or those of the home's embedded log. Raises ConfigError."""
+    from memsluice.operations.dead_letters import desk
+
+    with opened(home, desk.on_kafka, desk.embedded, "dead-letter topic") as found:
+        yield found
+
+
+def build_filter(
+    reason: str | None, topic: str | None, partition: int | None, since: str | None, until: str | None,
+    tenant: str | None, *, everything: bool,
+) -> "Filter":  # fmt: skip
+    """Return the filter of a command line. Raises ConfigError for a time that is none, a partition there is not."""
+    from memsluice.operations.dead_letters.filters import Filter
+    from memsluice.operations.dead_letters.letters import State
+    from memsluice.operations.held.filters import moment_ms
+    from memsluice.topics.names import PARTITIONS
+
+    if partition is not None and partition >= PARTITIONS:
+        raise ConfigError(f"there is no partition {partition}: they are 0 to {PARTITIONS - 1}")
+    return Filter(
+        reason=reason,
+        topic=topic,
+        partition=partition,
+        since_ms=None if since is None else moment_ms(since, wall_ms()),
+        until_ms=None if until is None else moment_ms(until, wall_ms()),
+        tenant=tenant,
+        states=None if everything else frozenset({State.OPEN}),
+    )
+
+
+def look_at(desk: "LetterDesk", wanted: "Filter", *, whole: bool = False) -> "Listing":
+    """Read the dead letters and the audit; see :func:`memsluice.operations.dead_letters.collect.look`."""
+    from memsluice.operations.dead_letters.collect import look
+    from memsluice.topics.names import PARTITIONS
+
+    with Console(stderr=True).status("reading the dead letters and the audit"):
+        return look(desk.letters, desk.desk.audit, desk.desk.keys.keyring(), wanted, partitions=PARTITIONS, whole=whole)
+
+
+def find(desk: "LetterDesk", letter_ids: list[str], *, whole: bool = False) -> "list[Seen]":
+    """Return letters in the order given. Raises ConfigError where there is none of a name."""
+    from memsluice.operations.dead_letters.filters import Filter
+
+    partitions = {_partition(letter_id) for letter_id in letter_ids}
+    wanted = Filter(letter_ids=frozenset(letter_ids), partition=partitions.pop() if len(partitions) == 1 else None)
+    found = {one.letter.letter_id: one for one in look_at(desk, wanted, whole=whole).seen}
+    missing = next((one for one in letter_ids if one not in found), None)
+    if missing is not None:
+        raise ConfigError(f"no dead letter is named {visible(missing, 160)}; `memsluice dead-letters list` names them")
+    return [found[one] for one in letter_ids]
+
+
+def _partition(letter_id: str) -> int | None:
+    """Return the partition that a letter's name says; None where it says none."""
+    from memsluice.topics.names import PARTITIONS
+
+    parts = letter_id.rsplit("/", 2)
+    number = int(parts[1]) if len(parts) == 3 and parts[1].isascii() and parts[1].isdecimal() else PARTITIONS
+    return number if number < PARTITIONS else None
+
+
+def sum_up(console: Console, found: "Listing", desk: "LetterDesk", shown: int) -> None:
+    """Say how many were found where, and what is not shown and why."""
+    broken = f"{found.damaged} records are no whole dead letter: not shown" if found.damaged else ""
+    first = f"{len(found.seen)} dead letters of {found.read} records, from {desk.letters.name}"
+    tell_found(console, found, shown, first, broken)

@@ -1,0 +1,1 @@
+"""Commands about one entry: its trace, its lineage, and what operators sign about it."""

@@ -1,0 +1,133 @@
+"""``memsluice trace``: the whole life of an entry, from the audit topic alone."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from memsluice.clock import wall_ms
+from memsluice.errors import ConfigError
+from memsluice.escaping import visible
+
+if TYPE_CHECKING:
+    from memsluice.operations.trace.collect import Traced
+    from memsluice.readers.kafka import KafkaAudit
+    from memsluice.readers.local import LocalAudit
+
+app = typer.Typer(add_completion=False, help="The whole life of an event id, from the audit topic alone.")
+EXIT_NOT_FOUND = 1
+SHOWN_CHARS_MAX = 160
+
+
+@app.command()
+def trace(
+    event_id: Annotated[str, typer.Argument(help="Id of a write, recall, observation or command.")],
+    tenant: Annotated[
+        str | None, typer.Option(help="Look at this tenant only; an id may exist in several. Reads one partition.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    home: Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice")] = None,
+) -> None:
+    """Show who wrote it and when, what every stage made of it, which rule and which numbers decided, and where it is.
+
+    Made from memory.audit.v1 alone, every record verified. Exit code 1 where the audit does not know the id.
+    """
+    from memsluice.keystore.store import KeyStore
+    from memsluice.operations.trace import collect
+    from memsluice.topics.names import PARTITIONS
+
+    with audit_topic(home) as topic:
+        with Console(stderr=True).status("reading the audit"):
+            found = collect.trace(topic, KeyStore(home).keyring(), event_id, tenant, PARTITIONS)
+        if as_json:
+            print(json.dumps(as_data(found, event_id, topic.name, wall_ms())))
+        elif found.lives:
+            show(Console(highlight=False), found, wall_ms())
+        if not found.lives:
+            Console(stderr=True, soft_wrap=True, highlight=False).print(
+                Text(not_found(found, event_id, tenant, topic.name))
+            )
+            raise typer.Exit(EXIT_NOT_FOUND)
+
+
+@contextmanager
+def audit_topic(home: Path | None) -> Iterator["KafkaAudit | LocalAudit"]:
+    """Give the audit topic of the running stack (or the deployment that the environment names), else the home's log.
+
+    Raises ConfigError where there is neither.
+    """
+    from memsluice.deployment.home import Home
+    from memsluice.operations.target import on_broker
+
+    place = Home.at(home)
+    with ExitStack() as closing:
+        if on_broker(place, home):
+            from memsluice.deployment.connection import Connection
+            from memsluice.readers.kafka import KafkaAudit
+
+            topic = KafkaAudit.of(Connection.load(home))
+            closing.callback(topic.close)
+            yield topic
+        elif place.log_file.exists():
+            from memsluice.readers.local import LocalAudit
+            from memsluice.runtimes.embedded import LocalLog
+
+            log = LocalLog(place.log_file)
+            closing.callback(log.close)
+            yield LocalAudit(log, name=f"the embedded log in {place.path}")
+        else:
+            raise ConfigError(
+                f"There is no audit at {place.path}: no stack runs there, and there is no embedded log. "
+                "`memsluice stack up` starts one, `memsluice demo` makes the other"
+            )
+
+
+def as_data(found: "Traced", event_id: str, where: str, now_ms: int) -> dict[str, object]:
+    """Return what was found as JSON values. ``now_ms`` is Unix ms."""
+    ancestors = sorted(found.ancestors.values(), key=lambda life: (life.tenant, life.event_id))
+    return {
+        "event_id": event_id,
+        "looked_in": where,
+        "partitions": list(found.partitions),
+        "records_read": found.read,
+        "unverified": found.unverified,
+        "left_out": found.left_out,
+        "lives": [life.as_data(now_ms) for life in found.lives],
+        "ancestors": [life.as_data(now_ms) for life in ancestors],
+    }
+
+
+def show(console: Console, found: "Traced", now_ms: int) -> None:
+    """Print every life, and say where there are several, or records that did not verify."""
+    from memsluice.cli.render.life import render
+    from memsluice.gate.reasons import words
+
+    if len(found.lives) > 1:
+        console.print(f"[bold yellow]{len(found.lives)} tenants have an event of this id.[/] --tenant shows one.\n")
+    for number, life in enumerate(found.lives):
+        if number:
+            console.print()
+        console.print(render(life, now_ms, words, found.ancestors))
+    if found.left_out:
+        console.print(f"[yellow]{found.left_out} records of further tenants are left out: use --tenant.[/]")
+    if found.unverified:
+        console.print(f"[red]{found.unverified} audit records do not verify under this home's keys: not shown.[/]")
+
+
+def not_found(found: "Traced", event_id: str, tenant: str | None, where: str) -> str:
+    """Return one line that says where was looked, and where else it may be."""
+    from memsluice.topics.names import AUDIT, DEAD_LETTER
+
+    of = "any tenant" if tenant is None else f"tenant {visible(tenant, SHOWN_CHARS_MAX)}"
+    partitions = "all partitions" if tenant is None else f"partition {found.partitions[0]}"
+    broken = f" {found.unverified} records did not verify under this home's keys." if found.unverified else ""
+    return (
+        f"not found: no event {visible(event_id, SHOWN_CHARS_MAX)} of {of} among the {found.read} records of {AUDIT} "
+        f"({partitions}) in {visible(where)}.{broken} What nobody could read or authenticate has no verdict and is in "
+        f"{DEAD_LETTER}; what was sent a moment ago may not be decided yet."
+    )

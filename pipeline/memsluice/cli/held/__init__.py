@@ -1,0 +1,1 @@
+"""``memsluice quarantine``: held writes."""

@@ -1,0 +1,1 @@
+"""What the commands print: rich renderables out of what was read."""

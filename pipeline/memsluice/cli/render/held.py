@@ -1,0 +1,195 @@
+"""What ``memsluice quarantine`` prints. Whatever a producer chose went through ``visible`` and is never markup."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from memsluice.envelope.verdict import Decision
+from memsluice.escaping import visible
+from memsluice.events.models import Action, Command, Tier
+from memsluice.gate.reasons import words
+from memsluice.operations.held.collect import Listing, Seen, Stats
+from memsluice.operations.held.entries import Outcome, Ruled, State
+from memsluice.operations.held.view import Line, Piece, lines, marked, name
+from memsluice.recall.show import duration
+
+PREVIEW_SHOWN = 70
+COUNTED_MAX = 12
+INDENT = 2
+STYLES = {State.PENDING: "yellow", State.RELEASED: "green", State.REJECTED: "red", State.LAPSED: "dim"}
+
+
+def entries(seen: list[Seen], now_ms: int) -> RenderableType:
+    """Return the list: of each entry its id, state and age, then why it is held, then the beginning of its content."""
+    shown: list[RenderableType] = []
+    for one in seen:
+        entry = one.entry
+        age, score = duration(now_ms - entry.held_ms), "" if entry.score is None else f"  score {entry.score:.2f}"
+        if entry.evidence is not None:  # what decided, and not what is reported beside it
+            score = f"  evidence {entry.evidence:.2f}"
+        told = f" for {age}" if one.state is State.PENDING else f", held {age} ago"
+        asked = "" if one.appeal is None else f", review asked for {duration(now_ms - one.appeal.at_ms)} ago"
+        shown.append(
+            Text.assemble(
+                (name(entry.event_id), "bold"),
+                f"  {name(entry.tenant)}  {name(entry.verdict['channel'])}  ",
+                (one.state.value, STYLES[one.state]),
+                told,
+                (asked, "bold"),
+            )
+        )
+        shown.append(indented(f"{' '.join(entry.reasons)}{score}"))
+        cut = "…" if len(entry.preview) > PREVIEW_SHOWN else ""
+        shown.append(indented(visible(entry.preview[:PREVIEW_SHOWN]) + cut, "dim"))
+    return Group(*shown)
+
+
+def indented(text: str, style: str = "") -> RenderableType:
+    """Return a text that stays indented where it is wrapped: no content can look like a line of ours."""
+    return Padding(Text(text, style=style, overflow="fold"), (0, 0, 0, INDENT), expand=False)
+
+
+def review(seen: Seen, now_ms: int) -> RenderableType:
+    """Return the whole view of an entry."""
+    return grid(lines(seen, now_ms, words))
+
+
+def grid(told: list[Line]) -> RenderableType:
+    """Return labels beside texts; a text that is wrapped stays in its column, so that none can look like a label."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, style="bold")
+    grid.add_column(overflow="fold")
+    for line in told:
+        text = Text()
+        for piece in line.pieces:
+            # Brackets besides colour: what triggered is also seen in a file or by those who do not see colours.
+            text.append(f"⟦{piece.text}⟧" if piece.marked else piece.text, style="bold red" if piece.marked else "")
+        grid.add_row(line.label, text)
+    return grid
+
+
+def counts(told: Stats, now_ms: int) -> RenderableType:
+    """Return the counts, the largest first."""
+    counters = {"state": told.states, "tenant": told.tenants, "reason": told.reasons, "channel": told.sources}
+    return counted(counters, told.oldest_ms, now_ms, "waits for")
+
+
+def counted(counters: Mapping[str, Counter[str]], oldest_ms: int | None, now_ms: int, told: str) -> RenderableType:
+    """Return counters by their names, the largest counts first, and the age of the oldest."""
+    shown = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for title, counter in counters.items():
+        for what, count in counter.most_common(COUNTED_MAX):
+            shown.add_row(Text(title, style="bold"), str(count), Text(name(what)))
+        if len(counter) > COUNTED_MAX:
+            shown.add_row(Text(title, style="bold"), "", f"and {len(counter) - COUNTED_MAX} more")
+    if oldest_ms is not None:
+        shown.add_row(Text("oldest", style="bold"), "", f"{told} {duration(now_ms - oldest_ms)}")
+    return shown
+
+
+def to_be_signed(seen: Seen, command: Command, signer: str) -> RenderableType:
+    """Return exactly what a signature will cover: the fields of the command, and the content that it is bound to."""
+    entry = seen.entry
+    assert entry.write is not None
+    fields = [
+        ("signed by", signer),
+        ("command", command.id),
+        ("action", command.action.value),
+        ("tenant", command.tenant),
+        ("entry", command.target),
+        ("state", seen.state.value),
+        ("digest", command.digest or ""),
+        ("expires", command.expires_at.isoformat(timespec="seconds")),
+        *(("parameter", f"{key} {value}") for key, value in command.parameters.items()),
+        *([("why", command.reason)] if command.reason else []),
+        *([("carries", f"the sealed write, {len(command.held)} characters")] if command.held else []),
+        *([("lands as", _landing(seen))] if command.action is Action.RELEASE else []),
+    ]
+    told = [Line(label, (Piece(visible(value)),)) for label, value in fields]
+    return grid([*told, Line("content", marked(entry.write.content))])
+
+
+def _landing(seen: Seen) -> str:
+    """Return what the gate will make of a release, as far as the verdict tells."""
+    verdict, write = seen.entry.verdict, seen.entry.write
+    if seen.tainted:
+        return "nothing: it is tainted, and stays held"
+    trusted = Tier(verdict["tier"]).trusted
+    labelled = bool(verdict["taint"]) or not trusted
+    lifted = labelled and any(one.outcome is Outcome.DECLASSIFIED for one in seen.others)
+    zone = "guidance" if trusted or lifted else "outside content, as data"
+    key = getattr(write, "key", None)
+    return f"{zone}, tier {3 if lifted else verdict['tier']}" + (
+        "" if key is None else f"; replaces what stands under key {key}, if that is older"
+    )
+
+
+def answered(ruled: Ruled | None, command: Command, wait_s: float) -> Text:
+    """Return what the gate answered."""
+    if ruled is None:
+        return Text(
+            f"no answer within {wait_s:g} s: the command is in the log and will be decided in its order. Look later "
+            f"with: memsluice trace {command.id}",
+            style="yellow",
+        )
+    if ruled.outcome is Outcome.REFUSED:
+        why = "; ".join(f"{code}: {words(code)}" for code in ruled.reasons)
+        return Text(f"refused: {why}", style="red")
+    if ruled.outcome is Outcome.REJECTED:
+        return Text("rejected: closed for good", style="green")
+    where = "external zone, as data" if ruled.decision is Decision.CONTAIN else "guidance"
+    return Text(f"released: {ruled.decision}, object {ruled.object_id} ({where})", style="green")
+
+
+def one_as_data(seen: Seen, now_ms: int, *, whole: bool) -> dict[str, Any]:
+    """Return an entry as JSON values, with its content and verdict where ``whole``."""
+    entry = seen.entry
+    value = {
+        "tenant": entry.tenant,
+        "event_id": entry.event_id,
+        "offset": entry.offset,
+        "state": seen.state.value,
+        "held_ms": entry.held_ms,
+        "pending_ms": now_ms - entry.held_ms if seen.state is State.PENDING else None,
+        "reasons": list(entry.reasons),
+        "score": entry.score,
+        "evidence": entry.evidence,
+        "channel": entry.verdict["channel"],
+        "digest": entry.digest,
+        "preview": entry.preview,
+        "decided": None if seen.ruled is None else _ruled(seen.ruled),
+        "appealed_ms": None if seen.appeal is None else seen.appeal.at_ms,
+        "others": [_ruled(one) for one in seen.others],
+    }
+    if whole and entry.write is not None:
+        value |= {"write": entry.write.model_dump(mode="json"), "verdict": entry.verdict}
+    return value
+
+
+def _ruled(ruled: Ruled) -> dict[str, Any]:
+    return {
+        "action": ruled.action,
+        "command_id": ruled.command_id,
+        "by": ruled.kid,
+        "at_ms": ruled.at_ms,
+        "outcome": ruled.outcome.value,
+        "decision": ruled.decision,
+        "reasons": list(ruled.reasons),
+        "object_id": ruled.object_id,
+    }
+
+
+def as_data(found: Listing, limit: int, now_ms: int) -> dict[str, Any]:
+    """Return a listing as JSON values."""
+    return {
+        "entries": [one_as_data(seen, now_ms, whole=False) for seen in found.seen[:limit]],
+        "found": len(found.seen),
+        "read": found.read,
+        "unverified": found.unverified,
+        "left_out": found.left_out,
+    }

@@ -1,0 +1,369 @@
+"""A life as a person reads it in a terminal. Pure: rich renderables out of a :class:`~memsluice.operations.trace.life.Life`.
+
+Whatever a producer chose (names, ids, sessions) is written by :func:`~memsluice.escaping.visible`, stands last on
+its line, and is never markup: it can neither act on the terminal nor change how the line around it is read.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from memsluice.cli.render.scale import scale
+from memsluice.envelope.verdict import Decision
+from memsluice.escaping import visible
+from memsluice.events.models import Tier
+from memsluice.events.names import EventType
+from memsluice.operations.trace.life import Attempt, Kind, Life, Standing
+from memsluice.recall.show import TIER_WORDS, duration
+from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE, SEALED
+
+NAME_CHARS_MAX = 160
+DETAIL_CHARS_MAX = 240
+FOUND_CHARS_MAX = 480
+FIRST = ("score", "parts", "p", "usual_max", "phase", "threshold")
+"""What of a finding's numbers is told first: names that others chose are long, and push nothing of it out."""
+LABEL_CHARS = 10
+Words = Callable[[str], str]
+"""What a reason code means."""
+Ancestors = Mapping[tuple[str, str], Life]
+"""Lives by tenant and event id."""
+
+WHAT = {
+    EventType.WRITE: "write",
+    EventType.RECALL: "recall",
+    EventType.OBSERVATION: "observation",
+    EventType.COMMAND: "command",
+}
+STANDING_STYLES = {
+    Standing.GUIDANCE: "green",
+    Standing.EXTERNAL: "yellow",
+    Standing.HELD: "yellow",
+    Standing.REFUSED: "red",
+    Standing.REPLACED: "dim",
+    Standing.WITHDRAWN: "red",
+    Standing.EXPIRED: "dim",
+    Standing.LAPSED: "dim",
+    Standing.RECORDED: "green",
+}
+KIND_WORDS = {
+    Kind.DECIDED: "decided",
+    Kind.AGAIN: "decided again",
+    Kind.REPLAYED: "the same event once more, changes nothing",
+    Kind.OTHER_CONTENT: "another event under the same id",
+    Kind.ORDER: "an order about it",
+    Kind.LOOK_BACK: "a later recall looked back",
+}
+CAUSE_WORDS = {
+    "parent": "declared parent, tainted itself:",
+    "unknown": "declared parent that nobody knows:",
+    "not_landed": "declared parent that never landed:",
+    "recalled": "its session was given this entry:",
+    "revoked": "revoked by the order:",
+    "unverified": "its session published what was refused:",
+    "web": "its session saw a page:",
+    "tool": "its session saw a tool's answer:",
+    "skill": "its session saw a skill's text:",
+    "upload": "its session saw an upload:",
+}
+
+
+def moment(at_ms: int) -> str:
+    """Return a time (Unix ms) to the millisecond; the bare number where no calendar has it."""
+    try:
+        when = datetime.fromtimestamp(at_ms / 1_000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{at_ms} ms"
+    return f"{when:%Y-%m-%d %H:%M:%S}.{at_ms % 1_000:03d} UTC"
+
+
+def render(life: Life, now_ms: int, words: Words, ancestors: Ancestors) -> RenderableType:
+    """Return the whole life: where it is, why, who, when, the way it took, what the numbers were, every attempt.
+
+    ``ancestors`` are the lives of what tainted it, as far as they were found.
+    """
+    one = life.governing
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="dim", no_wrap=True, min_width=LABEL_CHARS)
+    rows.add_column(overflow="fold")
+    for label, cell in _rows(life, one, now_ms, words, ancestors):
+        rows.add_row(label, cell)
+    return Group(_title(life, one), rows)
+
+
+def _title(life: Life, one: Attempt) -> Text:
+    kind = str(one.verdict["type"])
+    what = WHAT[EventType(kind)] if kind in set(EventType) else visible(kind, NAME_CHARS_MAX)
+    return Text.assemble((f"{what} ", "bold"), (visible(life.event_id, NAME_CHARS_MAX), "bold cyan"))
+
+
+def _rows(
+    life: Life, one: Attempt, now_ms: int, words: Words, ancestors: Ancestors
+) -> Iterator[tuple[str, RenderableType]]:
+    verdict = one.verdict
+    yield "now", Text(_standing_words(life, now_ms), style=STANDING_STYLES[life.standing(now_ms)])
+    for code in verdict["reasons"]:
+        yield (
+            "because" if life.placing is one else "at first",
+            _text(code if words(code) == code else f"{code}: {words(code)}"),
+        )
+    if verdict.get("action"):
+        yield "orders", _text(f"{verdict['action']} {verdict.get('target', '')}")
+    yield "tenant", _text(life.tenant)
+    for name in ("principal", "agent", "session"):
+        if verdict[name]:
+            yield name, _text(verdict[name])
+    yield from _signed(verdict)
+    yield from _when(one)
+    yield from _way(life, one)
+    yield from _checks(verdict, words)
+    yield from _usual(verdict.get("usual"))
+    yield from _score(verdict.get("score"))
+    yield from _taint(life, verdict, ancestors)
+    yield "policy", _text(f"{verdict['policy']}, {verdict['mode']}")
+    if verdict["model"]:
+        yield "model", _text(verdict["model"])
+    yield from _attempts(life)
+
+
+def _text(value: object, chars_max: int = NAME_CHARS_MAX) -> Text:
+    return Text(visible(str(value), chars_max))
+
+
+def _tier(number: int) -> str:
+    return f"{number} {TIER_WORDS[Tier(number)]}" if number in set(Tier) else str(number)
+
+
+def _standing_words(life: Life, now_ms: int) -> str:
+    verdict = life.placing.verdict
+    expires_ms = verdict["expires_ms"]
+    ordered = ""
+    if life.placing.kind is Kind.ORDER:
+        ordered = f", by order {visible(verdict['event_id'], NAME_CHARS_MAX)}"
+    match life.standing(now_ms):
+        case Standing.REPLACED:
+            assert life.replaced is not None
+            later = visible(life.replaced.event_id, NAME_CHARS_MAX)
+            return f"replaced at {moment(life.replaced.decided_ms)} by the later write {later}"
+        case Standing.EXPIRED:
+            return f"expired at {moment(expires_ms)}, was in {verdict['zone']}"
+        case Standing.WITHDRAWN:
+            return f"taken out of memory at {moment(verdict['decided_ms'])}{ordered}{_by_look_back(life)}"
+        case Standing.HELD:
+            return f"held for review, in {QUARANTINE}"
+        case Standing.LAPSED:
+            return "nobody decided while it was held: it is closed, and lies nowhere"
+        case Standing.REFUSED:
+            return f"refused for good{ordered}"
+        case Standing.RECORDED:
+            return "recorded; this kind of event leaves no entry"
+        case zone:
+            left = "for good" if expires_ms is None else f"for another {duration(expires_ms - now_ms)}"
+            shadow = f", though {verdict['decision']} was decided: shadow mode" if life.landed_anyway() else ""
+            what = "what agents may follow" if zone is Standing.GUIDANCE else "kept as data, never as guidance"
+            return f"admitted to {zone.value} ({what}), seen by {verdict['visibility']}, holds {left}{ordered}{shadow}"
+
+
+def _by_look_back(life: Life) -> str:
+    """Say which recall took an entry out, and how one gets it back; "" where none did."""
+    if life.placing.kind is not Kind.LOOK_BACK:
+        return ""
+    asked, name = (visible(str(one), NAME_CHARS_MAX) for one in (life.placing.verdict["event_id"], life.event_id))
+    return f" by look back: recall {asked} showed it in a new light; memsluice quarantine release --withdrawn {name}"
+
+
+def _signed(verdict: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:
+    yield "signed by", _text(verdict["kid"])
+    speaks = f"a {verdict['role']} on channel {verdict['channel']}, tier {_tier(verdict['credential_tier'])} at best"
+    yield "", _text(speaks)
+    for kid in verdict["approvers"]:
+        yield "approved by", _text(kid)
+    yield "tier", _text(f"{_tier(verdict['tier'])}, as it counted")
+
+
+def _when(one: Attempt) -> Iterator[tuple[str, RenderableType]]:
+    occurred, append, decided = (one.verdict.get(name) for name in ("occurred_ms", "append_ms", "decided_ms"))
+    if occurred and append:
+        yield "occurred", _text(f"{moment(occurred)}, as its producer says")
+        yield "appended", _text(f"{moment(append)} {_later(append - occurred)}, by the broker's clock")
+    yield "decided", _text(f"{moment(decided or 0)}, screen's clock: the latest append time it had seen")
+    yield "audited", _text(moment(one.audit_ms))
+
+
+def _later(milliseconds: int) -> str:
+    sign = "-" if milliseconds < 0 else "+"
+    return f"({sign}{abs(milliseconds)} ms)" if abs(milliseconds) < 10_000 else f"({sign}{duration(abs(milliseconds))})"
+
+
+def _way(life: Life, one: Attempt) -> Iterator[tuple[str, RenderableType]]:
+    """The way through the stages, each with the place of its record and the key that sealed it."""
+    verdict = one.verdict
+    topic, partition, offset = one.intake
+    yield "intake", _text(f"{topic}[{partition}] at offset {offset}")
+    yield "seal", _text(f"authenticated and sealed as {SEALED}[{partition}] at offset {verdict['sealed_offset']}")
+    chain = f"number {verdict['chain_seq']} of its tenant's chain, sealed by {verdict['seal_kid']}"
+    place = f"{AUDIT}[{one.audit_partition}] at offset {one.audit_offset}"
+    yield "screen", _text(f"decided {verdict['decision']}: {place}, {chain}", DETAIL_CHARS_MAX)
+    placed = life.placing.verdict
+    if placed["object_id"] is not None:
+        what = f"version {placed['sealed_offset']} of object {placed['object_id']}"
+        yield "land", _text(f"given to {ACCEPTED}[{partition}] as {what}")
+        yield "", _text(f"admission signed by {placed['admission_kid']}; that it landed is not on the audit topic")
+    elif verdict["decision"] == Decision.QUARANTINE:
+        yield "land", _text(f"nothing; kept in {QUARANTINE}[{partition}] for a reviewer")
+    else:
+        yield "land", _text("nothing to land")
+
+
+def _checks(verdict: Mapping[str, Any], words: Words) -> Iterator[tuple[str, RenderableType]]:
+    if not verdict["findings"]:
+        yield "checks", _text("nothing was found")
+    for number, found in enumerate(verdict["findings"]):
+        told = sorted(found["detail"].items(), key=lambda one: FIRST.index(one[0]) if one[0] in FIRST else len(FIRST))
+        detail = ", ".join(f"{name} {_plain(value)}" for name, value in told)
+        line = Text(visible(f"{found['code']} asks for {found['decision']}", NAME_CHARS_MAX))
+        if words(found["code"]) != found["code"]:
+            line.append(f": {words(found['code'])}", "dim")
+        if detail:
+            line.append(f" ({visible(detail, FOUND_CHARS_MAX)})", "dim")
+        yield ("checks" if number == 0 else "", line)
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _score(score: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableType]]:
+    if score is None:
+        return
+    phase = score["phase"]
+    if score["score"] is None:
+        yield "score", _text(f"none, {phase} window: nothing was asked before it")
+        return
+    if score["threshold"] is None:
+        yield "score", _text(f"{score['score']:.4f}{_ranked(score)} ({score['mode']} score, {phase} window)")
+        yield from _window(score)
+        return
+    value, limit = score["score"], score["threshold"]
+    side = "above" if value > limit else "not above"
+    yield "score", _text(f"{value:.4f}, {side} the threshold {limit:.4f} ({score['mode']} score, {phase} window)")
+    drawn = scale(value, limit, score["mu"], score["sigma"])
+    yield "", Text(f"{drawn.low:6.3f} {drawn.cells} {drawn.high:.3f}")
+    if score["mu"] is None:
+        yield "", _text("● score  │ threshold, declared: the window is not full yet")
+    else:
+        of = f"μ {score['mu']:.4f}  σ {score['sigma']:.4f}  κ {score['kappa']:g}"
+        yield "", _text(f"● score  │ threshold μ + κ σ  [ ] μ ± σ;  {of}")
+    yield from _window(score)
+    yield from _guarantee(score)
+
+
+def _ranked(score: Mapping[str, Any]) -> str:
+    """Say how rare a score is that is judged by ranks and has no threshold; "" of one that is not."""
+    return "" if score.get("p") is None else f", p {_small(score['p'])}: so much of what is usual scores as high"
+
+
+def _small(p: float) -> str:
+    return f"{p:.4f}" if p >= 0.0001 else "below 0.0001"
+
+
+def _window(score: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:
+    of = f"{score['window_size']} reference entries against the last {score['history_size']} questions"
+    yield "window", _text(f"number {score['window_id']}: {of}, calibration {score.get('strategy', 'fixed')}")
+
+
+def _guarantee(score: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:
+    """What the decision guarantees by the paper, and what holds whatever the paper's proof is worth."""
+    if score["bound"] is not None:
+        within = f"the threshold is within {score['bound']:.4f} of the population's, with the policy's confidence"
+        yield "guarantee", _text(f"{within} (Theorem 11)")
+    if score.get("radius") is not None:
+        side = "above" if score["certified"] else "not above"
+        said = f"gap to the reference {score['gap']:.4f}, {side} the certified radius {score['radius']:.4f} (Lemma 8)"
+        yield "", _text(f"{said}; no decision rests on that")
+    if score["threshold"] is not None:
+        far = abs(score["score"] - score["threshold"])
+        yield "", _text(f"a rewording that moves the embedding by less than {far:.4f} is decided alike (Prop. 13)")
+
+
+def _usual(told: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableType]]:
+    """How the default detector's evidence compares with what is usual for the tenant."""
+    if not told:
+        return
+    ranked = told["p"] is not None
+    line = f"p {_small(told['p'])}, level {told['level']:g}" if ranked else f"threshold {told['threshold']:.4f}"
+    of = f"{told['phase']}, {told['strategy']} over {told['size']} landed writes"
+    yield "usual", _text(f"evidence {told['score']:.4f}, {line} ({of})")
+
+
+def _taint(life: Life, verdict: Mapping[str, Any], ancestors: Ancestors) -> Iterator[tuple[str, RenderableType]]:
+    if not verdict["taint"]:
+        yield "taint", _text("none" if verdict["type"] == EventType.WRITE else "not its own; see its session's writes")
+    lines = list(_lineage(life, ancestors, set()))
+    yield from zip(["taint", *[""] * len(lines)], lines, strict=False)
+
+
+def _lineage(life: Life, ancestors: Ancestors, told: set[str]) -> Iterator[RenderableType]:
+    """What tainted an entry, and indented below each, where the audit has it, what that was and what tainted that."""
+    for cause in map(str, life.governing.verdict["taint_causes"]):
+        kind, _, name = cause.partition(":")
+        if cause == "session:unopened":
+            yield Text("no runtime credential opened its session: what it saw is unknown")
+            continue
+        yield (
+            _text(cause)
+            if kind not in CAUSE_WORDS
+            else Text.assemble(f"{CAUSE_WORDS[kind]} ", (visible(name, NAME_CHARS_MAX), "cyan"))
+        )
+        ancestor = ancestors.get((life.tenant, name))
+        if ancestor is not None and name not in told:  # told once, however many ways lead to it
+            told.add(name)
+            yield Padding(_ancestor(ancestor.governing.verdict), (0, 0, 0, 2))
+            for line in _lineage(ancestor, ancestors, told):
+                yield Padding(line, (0, 0, 0, 2))
+
+
+def _ancestor(verdict: Mapping[str, Any]) -> Text:
+    what = WHAT.get(verdict["type"], "event")
+    said = f"that {what} was decided {verdict['decision']} at {moment(verdict['decided_ms'])}"
+    tier = f", tier {_tier(verdict['tier'])}" if verdict["type"] == EventType.WRITE else ""
+    return Text(visible(f"{said}{tier}, signed by {verdict['kid']}", DETAIL_CHARS_MAX), style="dim")
+
+
+def _attempts(life: Life) -> Iterator[tuple[str, RenderableType]]:
+    """Everything that was said under this id or about it, where it is more than one record, said once."""
+    if len(life.attempts) == 1 and not life.attempts[0].redelivered and not life.attempts[0].contradictions:
+        return
+    for number, one in enumerate(life.attempts, 1):
+        topic, partition, offset = one.intake
+        line = Text(f"{moment(one.verdict['decided_ms'])}, {topic}[{partition}] at offset {offset}: ")
+        line.append(visible(_said(one, life.event_id), DETAIL_CHARS_MAX))
+        if one.redelivered:
+            line.append(f"; delivered {one.redelivered + 1} times, the same bytes")
+        if one.contradictions:
+            line.append(f"; {one.contradictions} OTHER VERDICTS for this very offset", "bold red")
+        yield f"record {number}", line
+    left_out = sum(life.counts.values()) - len(life.attempts)
+    if left_out:
+        yield "", Text(f"and {left_out} more")
+
+
+def _said(one: Attempt, event_id: str) -> str:
+    reasons = ", ".join((one.verdict["decision"], *one.verdict["reasons"]))
+    if one.kind is Kind.LOOK_BACK:
+        return f"{KIND_WORDS[one.kind]}: recall {one.verdict['event_id']} took it out; {_evidence(one, event_id)}"
+    if one.kind is not Kind.ORDER:
+        return f"{KIND_WORDS[one.kind]}; {reasons}"
+    keys = ", ".join(one.verdict["approvers"]) or one.verdict["kid"]
+    return f"{KIND_WORDS[one.kind]}, {one.verdict['action']} ({one.verdict['event_id']}), by {keys}; {reasons}"
+
+
+def _evidence(one: Attempt, event_id: str) -> str:
+    """Return the numbers by which look back judged an entry."""
+    found = (finding["detail"].get("entries", ()) for finding in one.verdict["findings"])
+    told: dict[str, Any] = next((entry for entries in found for entry in entries if entry["event"] == event_id), {})
+    return ", ".join(f"{name} {_plain(value)}" for name, value in told.items() if name != "event")

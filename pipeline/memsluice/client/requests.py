@@ -1,0 +1,121 @@
+"""The payloads behind the writers' methods: one place where arguments become events, for sync and asyncio alike.
+
+Each takes the event's ``id`` and ``time`` from the caller and raises MalformedEvent or LimitExceeded, which name the
+field and quote no content.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypedDict
+
+from memsluice.client.build import make
+from memsluice.events.models import (
+    Action,
+    Command,
+    Kind,
+    Observation,
+    Origin,
+    Recall,
+    Returned,
+    Tier,
+    Visibility,
+    Write,
+    Zone,
+)
+
+APPEAL_VALID = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Whose session an event belongs to: tenant, agent, principal (the person) and session id."""
+
+    tenant: str
+    agent: str
+    principal: str
+    session: str
+
+    def fields(self) -> dict[str, str]:
+        """Return the four fields by name."""
+        return {
+            "tenant": self.tenant,
+            "agent": self.agent,
+            "principal": self.principal,
+            "session": self.session,
+        }
+
+
+class WriteOptions(TypedDict, total=False):
+    """What a write may say besides its content; the defaults are those of :class:`memsluice.events.models.Write`."""
+
+    namespace: str
+    key: str | None
+    visibility: Visibility | str
+    kind: Kind | str
+    parents: Sequence[str]
+    origin: str | None
+    claimed_tier: Tier | int | None
+
+
+def write(event_id: str, time: datetime, session: Session, content: str, options: WriteOptions) -> Write:
+    """Return the payload of a write."""
+    return make(Write, id=event_id, time=time, content=content, **session.fields(), **_listed(options))
+
+
+def recall(
+    event_id: str,
+    time: datetime,
+    session: Session,
+    question: str,
+    returned: Sequence[Returned],
+    *,
+    namespace: str = "default",
+    zone: Zone = Zone.GUIDANCE,
+    vector: str | None = None,
+) -> Recall:
+    """Return the payload of a recall; ``vector`` is base64 of 384 little-endian float16."""
+    return make(
+        Recall, id=event_id, time=time, question=question, returned=tuple(returned), namespace=namespace, zone=zone,
+        vector=vector, **session.fields(),
+    )  # fmt: skip
+
+
+def observation(
+    event_id: str, time: datetime, session: Session, origin: Origin, digest: str | None, content: str | None
+) -> Observation:
+    """Return the payload of an observation; ``digest`` is 64 hex digits."""
+    return make(Observation, id=event_id, time=time, origin=origin, digest=digest, content=content, **session.fields())
+
+
+def command(
+    event_id: str,
+    time: datetime,
+    tenant: str,
+    action: Action,
+    target: str,
+    expires_at: datetime,
+    *,
+    digest: str | None = None,
+    reason: str = "",
+    parameters: Mapping[str, str] | None = None,
+    held: str | None = None,
+    policy: str | None = None,
+) -> Command:
+    """Return the payload of a command: ``held`` is the sealed write of a release, ``policy`` an activation's text."""
+    return make(
+        Command, id=event_id, time=time, tenant=tenant, action=action, target=target, expires_at=expires_at,
+        digest=digest, reason=reason, parameters=dict(parameters or {}), held=held, policy=policy,
+    )  # fmt: skip
+
+
+def appeal(event_id: str, time: datetime, tenant: str, target: str) -> Command:
+    """Return the payload of a request to review a held write, ``target``; it is void after a day."""
+    return command(event_id, time, tenant, Action.APPEAL, target, time + APPEAL_VALID)
+
+
+def _listed(options: WriteOptions) -> dict[str, Any]:
+    fields: dict[str, Any] = dict(options)
+    if "parents" in fields:
+        fields["parents"] = tuple(fields["parents"])
+    return fields

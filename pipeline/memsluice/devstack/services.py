@@ -1,0 +1,60 @@
+"""What the supervisor is told about a server, and what it reports back."""
+
+from pydantic import BaseModel, ConfigDict
+
+from memsluice.devstack.processes import ProcessId
+
+
+class Service(BaseModel):
+    """One server to run. ``environment`` replaces the caller's: a server sees nothing it was not given."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    directory: str
+    log: str
+    grace_s: float
+    """Seconds between SIGTERM and SIGKILL."""
+
+
+class Plan(BaseModel):
+    """What the starter hands to the supervisor, in the order of starting; stopped in reverse."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run_file: str
+    services: tuple[Service, ...]
+
+
+class ServiceReport(BaseModel):
+    """One server as the supervisor sees it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    state: str
+    """starting | running | restarting | failed | stopped"""
+    pid: int = 0
+    create_time: float = 0.0
+    restarts: int = 0
+    exit_code: int | None = None
+    """Of the last process that ended; negative is the signal's number."""
+
+    def identity(self) -> ProcessId | None:
+        """Return the process behind the report, or None where there is none."""
+        return ProcessId(self.pid, self.create_time) if self.pid else None
+
+
+class Report(BaseModel):
+    """The supervisor's run file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    pid: int
+    create_time: float
+    services: dict[str, ServiceReport]
+
+    def identity(self) -> ProcessId:
+        """Return the supervisor's own process."""
+        return ProcessId(self.pid, self.create_time)

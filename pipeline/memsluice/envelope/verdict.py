@@ -1,0 +1,178 @@
+"""The verdict: one record that says everything about one decision (DESIGN, section 3).
+
+What has many fields here has no slots: every decision makes one of each, and reads it back for the record.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from memsluice.events.models import Tier, Visibility, Zone
+from memsluice.gate.records import dataclass, field, fields
+
+
+class Decision(StrEnum):
+    """What becomes of an event. ``duplicate`` and ``record`` (recalls, observations, commands) land nothing."""
+
+    ACCEPT = "accept"
+    CONTAIN = "contain"
+    QUARANTINE = "quarantine"
+    REJECT = "reject"
+    DUPLICATE = "duplicate"
+    RECORD = "record"
+
+
+SEVERITY = (Decision.ACCEPT, Decision.CONTAIN, Decision.QUARANTINE, Decision.REJECT)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found. ``code`` is ``<module of the gate>.<what>``; ``decision`` the least it asks for.
+
+    ``detail`` holds numbers and names, never content.
+    """
+
+    code: str
+    decision: Decision
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Score:
+    """MEMSAD's part of a verdict, in the paper's terms (seed 000, Definition 6 and Theorem 11).
+
+    ``nearest`` is the event id of the recall whose question gave ``s_max``, of equally near ones the latest; "" where
+    none was scored against, or its state row is older than that. ``strategy`` says how it was calibrated, ``p``
+    is the conformal one's. ``gap`` and ``radius`` are Lemma 8's Delta_s and kappa sigma^ + eta, ``certified`` whether
+    the first is the larger: reported, and nothing rests on it (see :func:`memsluice.gate.detectors.memsad.scores.certified_radius`).
+    """
+
+    phase: str
+    mode: str
+    score: float | None
+    s_max: float | None
+    s_mean: float | None
+    mu: float | None
+    sigma: float | None
+    kappa: float
+    threshold: float | None
+    bound: float | None
+    window_id: int
+    window_size: int
+    history_size: int
+    nearest: str = ""
+    strategy: str = "fixed"
+    p: float | None = None
+    gap: float | None = None
+    radius: float | None = None
+    certified: bool | None = None
+
+
+@dataclass(frozen=True)
+class Usual:
+    """What the default detector's calibration said of a write: the strategy, how well the tenant is known, the line.
+
+    ``score`` is the evidence G, ``size`` how many landed writes it was compared with. ``p`` and ``level`` are the
+    conformal strategy's p-value and alpha in force, ``threshold`` is that of a strategy of mean and deviation.
+    """
+
+    strategy: str
+    phase: str
+    size: int
+    score: float
+    p: float | None
+    level: float | None
+    threshold: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """An object that an event takes out of the store: what lay there, and where."""
+
+    object_id: str
+    zone: Zone
+    event_id: str
+    content_digest: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One decision. ``sealed_offset`` is the version. ``chain_seq`` and ``chain_previous`` tie it to the tenant's
+    previous verdict; *screen* sets them, since the chain is over the records as they are sent.
+
+    A command's verdict names its ``action`` and ``target``. A release's has the tier, digests, model and place of the
+    write that it lets in, and the reviewer as ``kid``.
+
+    Lineage can be told from verdicts alone: a write's has its ``parents``, a recall's the event ids of what it
+    ``returned``, an observation's its ``origin``; all of them their session. ``withdraws`` names the objects that the
+    event takes out of the store: at most one of a command, whether or not it puts one in (``object_id``); of a recall
+    what its look back takes.
+
+    ``held_until_ms`` is when a held write lapses, by the policy that held it. ``target_offset`` tells which held write
+    a command is about, since several may have one event id: its intake offset, None where none is known by that name.
+
+    ``taint_causes`` names the nearest ancestors or observations that tainted (bounded). Times are Unix ms:
+    ``occurred_ms`` is the producer's word, ``append_ms`` the broker's, ``decided_ms`` screen's clock, which never runs
+    back.
+
+    ``usual`` is what the default detector's calibration said of a write that it screened.
+    """
+
+    tenant: str
+    event_id: str
+    type: str
+    decision: Decision
+    reasons: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    decided_ms: int
+    topic: str
+    partition: int
+    offset: int
+    sealed_offset: int
+    kid: str
+    role: str
+    credential_tier: Tier
+    channel: str
+    tier: Tier
+    taint: bool
+    taint_causes: tuple[str, ...]
+    agent: str
+    principal: str
+    session: str
+    policy: str
+    model: str
+    content_digest: str
+    vector_digest: str
+    mode: str = "enforce"
+    score: Score | None = None
+    object_id: str | None = None
+    zone: Zone | None = None
+    visibility: Visibility | None = None
+    expires_ms: int | None = None
+    seal_kid: str = ""
+    admission_kid: str = ""
+    approvers: tuple[str, ...] = ()
+    action: str = ""
+    target: str = ""
+    occurred_ms: int = 0
+    append_ms: int = 0
+    parents: tuple[str, ...] = ()
+    returned: tuple[str, ...] = ()
+    origin: str = ""
+    withdraws: tuple[Withdrawal, ...] = ()
+    chain_seq: int = 0
+    chain_previous: str = ""
+    held_until_ms: int | None = None
+    target_offset: int | None = None
+    usual: Usual | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the verdict as JSON values, as the audit topic carries it."""
+        record = dict(vars(self))
+        record |= orjson.loads(orjson.dumps({name: record[name] for name in _NESTED}))
+        return record
+
+
+_NESTED = tuple(one.name for one in fields(Verdict) if one.type not in (str, int, bool, str | None, int | None))
+"""Fields that are no JSON values yet. The others, which are most, need no way there and back."""

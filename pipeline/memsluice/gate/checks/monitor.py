@@ -1,0 +1,121 @@
+"""The reference monitor: Rules 1 to 9 of seed 001, Section 3.3, on writes and promotions.
+
+Rule 1 (read) and 8 (propagation) are the session's low-watermark in :mod:`memsluice.gate.checks.sessions` plus the declared
+parents here; Rule 9 (visibility) is the scope in an object's id and the store's query. Where this file says ``deps``,
+``pi``, ``tau`` and ``iota`` it means the paper's symbols. Profile *strict* rejects what Rules 3 to 5 reject; profile
+*tiered* contains it in the external zone, which no search for guidance touches.
+"""
+
+from memsluice.envelope.seals import Identity
+from memsluice.envelope.verdict import Decision, Finding
+from memsluice.events.ids import scope_owner
+from memsluice.events.models import Tier, Visibility, Write
+from memsluice.gate.checks import sessions
+from memsluice.gate.checks.duplicates import ENTRY
+from memsluice.gate.checks.sessions import CAUSES_MAX, Session
+from memsluice.gate.policy.model import Policy
+from memsluice.gate.records import dataclass
+from memsluice.gate.state.rows import SEPARATOR, TenantRows
+
+PROTECTED = "protected"
+UNOPENED = "session:unopened"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """tau of a write, why, and its tier: the credential's, or that of the least trusted among what taints it."""
+
+    taint: bool
+    causes: tuple[str, ...]
+    tier: Tier
+
+
+def label(
+    rows: TenantRows, write: Write, identity: Identity, session: Session, policy: Policy, sketch: str = ""
+) -> Label:
+    """Return tau(b) = max over all ancestors (Rule 8).
+
+    What a person typed on a user channel has its declared parents as ancestors; what an agent wrote has besides
+    everything its session recalled or observed, and an unopened session's past is unknown. An unknown parent, and one
+    that is not landed, is tainted. Untrusted channels are no taint of their own: Rule 5 judges them. A policy may
+    narrow what counts of the session; ``sketch`` has the write's words for one that compares them.
+    """
+    causes: list[str] = []
+    worst = int(identity.tier)
+    for parent in write.parents:
+        found = of_parent(rows, parent)
+        if found is not None:
+            causes.append(found[0])
+            worst = max(worst, found[1])
+    if identity.channel == "agent":
+        seen, worst_seen = sessions.watermark(rows, write.session, session, sketch, policy)
+        causes += seen
+        worst = max(worst, worst_seen)
+        if not session.opened:
+            causes.append(UNOPENED)
+    if causes:
+        worst = max(worst, Tier.EXTERNAL_TOOL)  # nothing tainted is better than what a tool said (seed 002, table)
+    return Label(bool(causes), tuple(causes[:CAUSES_MAX]), Tier(worst))
+
+
+def of_parent(rows: TenantRows, parent: str) -> tuple[str, int] | None:
+    """Return why a declared parent taints whatever names it now, and its tier (0: unknown); None where it is clean."""
+    entry = rows.get(ENTRY, parent)
+    if entry is None:
+        return f"unknown:{parent}", 0
+    if not entry["landed"]:
+        return f"not_landed:{parent}", entry["tier"]
+    return (f"parent:{parent}", entry["tier"]) if entry["taint"] else None
+
+
+def protected_id(visibility: Visibility, owner: str, namespace: str, key: str) -> str:
+    """Return the id of the row that marks a key as immutable (iota = 1)."""
+    return SEPARATOR.join((visibility.value, owner, namespace, key))
+
+
+def effective_visibility(write: Write, tier: Tier) -> Visibility:
+    """Return how widely a write may be seen: only an operator shares by writing, everybody else by promotion."""
+    if write.visibility is Visibility.SHARED and tier is not Tier.OPERATOR:
+        return Visibility.PRINCIPAL
+    return write.visibility
+
+
+def check_write(
+    rows: TenantRows, write: Write, identity: Identity, tau: Label, policy: Policy, *, lifted: bool = False
+) -> list[Finding]:
+    """Return what Rules 2 to 5 say of a write; no finding that asks for more than ``accept`` is Rule 2 (accepted).
+
+    ``lifted`` says that two reviewers declassified this very content: where it came from counts no more.
+    """
+    findings = []
+    least = Decision.REJECT if policy.profile == "strict" else Decision.CONTAIN
+    visibility = effective_visibility(write, tau.tier)
+    owner = scope_owner(visibility, write.principal, write.session)
+    immutable = check_key(rows, visibility, owner, write.namespace, write.key)
+    if immutable is not None:
+        findings.append(immutable)
+    if tau.taint:  # exists b in deps: tau(b) = 1
+        findings.append(Finding("monitor.rule_4_tainted", least, {"rule": 4, "causes": list(tau.causes)}))
+    if not identity.tier.trusted and not lifted:  # pi = UNTRUSTED
+        findings.append(Finding("monitor.rule_5_untrusted", least, {"rule": 5, "tier": int(identity.tier)}))
+    if visibility is not write.visibility:
+        findings.append(
+            Finding("monitor.rule_9_narrowed", Decision.ACCEPT, {"rule": 9, "asked": write.visibility.value})
+        )
+    return findings
+
+
+def check_key(rows: TenantRows, visibility: Visibility, owner: str, namespace: str, key: str | None) -> Finding | None:
+    """Return a finding where Rule 3 refuses whatever would change this key: iota(k) = 1."""
+    if key is None or rows.get(PROTECTED, protected_id(visibility, owner, namespace, key)) is None:
+        return None
+    return Finding("monitor.rule_3_immutable", Decision.REJECT, {"rule": 3})
+
+
+def check_promotion(authoriser: Identity, *, taint: bool) -> Finding | None:
+    """Return None where Rule 6 lets an entry into the shared namespace, a finding where Rule 7 refuses it."""
+    if not authoriser.tier.trusted:
+        return Finding("monitor.rule_7_untrusted_authoriser", Decision.REJECT, {"rule": 7})
+    if taint:  # a promotion never clears taint; where the published code does, the paper's Rule 7 wins
+        return Finding("monitor.rule_7_tainted", Decision.REJECT, {"rule": 7})
+    return None

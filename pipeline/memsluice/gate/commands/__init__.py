@@ -1,0 +1,1 @@
+"""Operators' commands as the gate carries them out: one command a file."""

@@ -1,0 +1,113 @@
+"""Declassification: two reviewers lift the label of one content, and of nothing that was made from it.
+
+What was contained moves to guidance, as a person's observed word at best (tier 3), if nothing but its label kept it
+out: it is screened again, and what that finds refuses it, unless both sign that they set it aside (a reviewer may
+override detection, as in a release: DESIGN, section 3). What is held stays held, without its label; a release decides.
+Descendants that were labelled before stay so, and so does every session that saw it.
+"""
+
+from typing import Any
+
+from memsluice.envelope.records import Accepted
+from memsluice.envelope.verdict import Decision, Finding
+from memsluice.events.models import Command, Tier, Write, Zone
+from memsluice.gate.checks import rates
+from memsluice.gate.checks.duplicates import ENTRY
+from memsluice.gate.checks.monitor import Label
+from memsluice.gate.commands import landed, review
+from memsluice.gate.commands.review import At, Carried, Held, Ruling, refused
+from memsluice.gate.decision import Draft
+from memsluice.gate.detectors.memsad.state import MemsadState
+from memsluice.gate.detectors.rarity.memory import Memory
+from memsluice.gate.policy.model import Policy
+from memsluice.gate.records import replace
+from memsluice.gate.state import placement, ttl
+from memsluice.gate.state.rows import TenantRows
+
+DESPITE_PARAMETER = "despite"
+DETECTION = "detection"
+"""``parameters.despite`` says that the signers set aside what detection finds in the content now."""
+TIER = Tier.USER_OBSERVED
+"""The best that reviewed outside content becomes: no reviewer makes it an operator's or a verified person's word."""
+
+
+def decide(
+    rows: TenantRows,
+    command: Command,
+    carried: Carried,
+    policy: Policy,
+    at: At,
+    memsad: MemsadState | None,
+    memory: Memory | None = None,
+) -> Ruling:
+    """Lift a label, or say why not. ``carried`` is a contained entry's accepted record; a held one needs none."""
+    despite = command.parameters.get(DESPITE_PARAMETER)
+    if despite not in (None, DETECTION):
+        return refused(Finding("commands.bad_parameter", Decision.REJECT, {"field": "parameters.despite"}))
+    if review.is_held(rows, command):
+        held = review.find(rows, command)
+        return refused(held) if isinstance(held, Finding) else _held(rows, held, command, policy, at)
+    row = landed.find(rows, command)
+    if isinstance(row, Finding):
+        return refused(row)
+    if not row["taint"]:
+        return refused(Finding("declassification.not_tainted", Decision.REJECT))
+    entry = landed.current(rows, command, row, carried)
+    if isinstance(entry, Finding):
+        return refused(entry)
+    where = landed.destination(
+        entry.admission, Zone.GUIDANCE, entry.admission.visibility, ttl.expires_ms(TIER, policy, at.now_ms)
+    )
+    codes = _detected(entry, policy, memsad, memory)
+    against = (
+        landed.immutable(rows, entry.admission, entry.admission.visibility)
+        or placement.newer(rows, where, command.target, row["offset"])
+        or placement.better(rows, where, command.target, TIER)
+        or (None if despite else _refusal(codes))
+        or _limited(rows, command, policy, at)
+    )
+    if against is not None:
+        return refused(against)
+    changes = {**_lifted(command), "decision": Decision.ACCEPT.value}
+    ruling = landed.move(rows, command, row, entry, where, at, "declassification.declassified", **changes)
+    overridden = Finding("declassification.overridden", Decision.ACCEPT, {"codes": codes})
+    return replace(ruling, findings=(overridden, *ruling.findings)) if codes else ruling
+
+
+def _lifted(command: Command) -> dict[str, Any]:
+    """Return what changes in a row: an earlier revocation counts no more, and a later one counts again."""
+    return {"tier": int(TIER), "taint": False, "causes": [], "lifted": command.id, "revoked": None}
+
+
+def _limited(rows: TenantRows, command: Command, policy: Policy, at: At) -> Finding | None:
+    return rates.check_command(rows, command.action, policy.commands.declassifications_per_day, at.now_ms)
+
+
+def _held(rows: TenantRows, held: Held, command: Command, policy: Policy, at: At) -> Ruling:
+    row = held.row
+    lineage = rows.get(ENTRY, command.target)
+    if not row["taint"] and Tier(row["tier"]).trusted:
+        return refused(Finding("declassification.not_tainted", Decision.REJECT))
+    limited = _limited(rows, command, policy, at)
+    if limited is not None:
+        return refused(limited)
+    after = {**row, **_lifted(command)}
+    rows.put(review.KIND, held.row_id, after)
+    before = {"tier": row["tier"], "taint": row["taint"], "causes": row["causes"]}
+    detail = {"before": before, "after": {name: after[name] for name in before}, "known": lineage is not None}
+    return Ruling(
+        (Finding("declassification.lifted", Decision.ACCEPT, detail),), Decision.RECORD, tau=Label(False, (), TIER)
+    )
+
+
+def _detected(entry: Accepted, policy: Policy, memsad: MemsadState | None, memory: Memory | None) -> list[str]:
+    """Return why detection would hold the content in guidance; contained, it was only reported."""
+    admission = entry.admission
+    write = Write.model_construct(content=entry.content, key=admission.key, session=admission.session)
+    draft = Draft(memsad=memsad, memory=memory, vector=entry.vector())
+    draft.screen(write, policy)
+    return sorted(found.code for found in draft.findings if found.decision is not Decision.ACCEPT)
+
+
+def _refusal(codes: list[str]) -> Finding | None:
+    return Finding("declassification.detected", Decision.REJECT, {"codes": codes}) if codes else None

@@ -1,0 +1,128 @@
+"""What the commands about a landed entry share: finding it, what they carry, and moving its object.
+
+The state keeps no content, so whatever lets content land anew carries the entry's record of memory.accepted.v1, sealed
+by the gate. It counts only if it is the very version that the lineage row names, with the content that was signed for.
+An older version never takes the place of a newer one, and nothing takes a protected key's (Rule 3).
+"""
+
+from typing import Any
+
+from memsluice.envelope.records import Accepted
+from memsluice.envelope.seals import Admission
+from memsluice.envelope.verdict import Decision, Finding, Withdrawal
+from memsluice.events.ids import object_id, scope_owner
+from memsluice.events.models import Command, Tier, Visibility, Zone
+from memsluice.gate.checks import monitor
+from memsluice.gate.checks.duplicates import ENTRY
+from memsluice.gate.checks.monitor import Label
+from memsluice.gate.commands.review import At, Carried, Ruling
+from memsluice.gate.state import placement
+from memsluice.gate.state.placement import Place
+from memsluice.gate.state.rows import TenantRows
+
+
+def find(rows: TenantRows, command: Command) -> Any:
+    """Return the lineage row of the landed entry that a command is about, or a Finding: why there is none for it."""
+    row = rows.get(ENTRY, command.target)
+    if row is None:
+        return Finding("landed.unknown", Decision.REJECT)
+    if not row["landed"]:
+        return Finding("landed.not_landed", Decision.REJECT, {"was": row["decision"]})
+    if command.digest is None or command.digest != row.get("content"):
+        return Finding("landed.other_digest", Decision.REJECT)
+    return row
+
+
+def current(rows: TenantRows, command: Command, row: Any, carried: Carried) -> Accepted | Finding:
+    """Return what the command carries, if that is the entry as it lies there now, or why it is not."""
+    return replaced(rows, command, row) or same(command, row, carried)
+
+
+def same(command: Command, row: Any, carried: Carried) -> Accepted | Finding:
+    """Return what the command carries, if that is the version that the row names, or why it is not."""
+    if not isinstance(carried, Accepted):
+        return Finding("landed.other_record", Decision.REJECT, {"carried": carried is not None})
+    admission = carried.admission
+    named = (admission.event_id, admission.object_id, admission.version, admission.zone, admission.content_digest)
+    if named != (command.target, row["object"], row["version"], row["zone"], command.digest):
+        return Finding("landed.other_record", Decision.REJECT, {"carried": True})
+    return carried
+
+
+def replaced(rows: TenantRows, command: Command, row: Any) -> Finding | None:
+    """Return a finding where a later write took the object of this entry's key: then there is nothing to move."""
+    if not overtaken(rows, command.target, row):
+        return None
+    held = placement.holder(rows, row["object"])
+    return Finding("landed.replaced", Decision.REJECT, {"by": held["event"] if held is not None else ""})
+
+
+def overtaken(rows: TenantRows, event_id: str, row: Any) -> bool:
+    """Whether a later write took the object of this entry's key.
+
+    A keyed entry that lies there is its object's holder; where nobody is, what replaced it has gone as well.
+    """
+    held = placement.holder(rows, row["object"])
+    return bool(held["event"] != event_id if held is not None else row.get("keyed", False))
+
+
+def destination(admission: Admission, zone: Zone, visibility: Visibility, expires_ms: int | None) -> Place:
+    """Return the place of an entry in another zone or scope; an object's id is that of what is written there."""
+    target = object_id(
+        tenant=admission.tenant,
+        zone=zone,
+        visibility=visibility,
+        owner=scope_owner(visibility, admission.principal, admission.session),
+        namespace=admission.namespace,
+        key=admission.key,
+        event_id=admission.event_id,
+    )
+    return Place(target, zone, visibility, expires_ms)
+
+
+def immutable(rows: TenantRows, admission: Admission, *scopes: Visibility) -> Finding | None:
+    """Return what Rule 3 says of changing the entry's key in one of these scopes."""
+    for scope in scopes:
+        owner = scope_owner(scope, admission.principal, admission.session)
+        found = monitor.check_key(rows, scope, owner, admission.namespace, admission.key)
+        if found is not None:
+            return found
+    return None
+
+
+def move(
+    rows: TenantRows, command: Command, row: Any, entry: Accepted, where: Place, at: At, code: str, **changes: Any
+) -> Ruling:
+    """Put the entry at a place, with what else changes in its lineage row, and take it from where it was.
+
+    The ruling's finding ``code`` says what it was before and after.
+    """
+    was = {"object": row["object"], "zone": row["zone"], "visibility": entry.admission.visibility}
+    became = {"object": where.object_id, "zone": where.zone, "visibility": where.visibility}
+    after = {**row, **changes, "x": where.expires_ms, "version": at.version, "was": [row["object"], row["version"]]}
+    after |= {"object": where.object_id, "zone": where.zone}
+    rows.put(ENTRY, command.target, after)
+    moved = where.object_id != row["object"]
+    if moved:
+        rows.delete(placement.HOLDER, row["object"])
+    if entry.admission.key is not None:
+        placement.hold_object(rows, where, command.target, row["offset"])
+    return Ruling(
+        (told(code, row, after, was, became),),
+        Decision.CONTAIN if where.zone is Zone.EXTERNAL else Decision.ACCEPT,
+        where,
+        about=entry.admission,
+        tau=Label(changes.get("taint", entry.admission.taint), tuple(after["causes"]), Tier(after["tier"])),
+        withdraws=(withdrawal(command, row),) if moved else (),
+    )
+
+
+def told(code: str, row: Any, after: Any, was: Any = None, became: Any = None) -> Finding:
+    """Return the finding that says what a command changed: tier, taint, expiry, and where it lies."""
+    before, now = ({name: one[name] for name in ("tier", "taint", "landed", "x")} for one in (row, after))
+    return Finding(code, Decision.ACCEPT, {"before": {**before, **(was or {})}, "after": {**now, **(became or {})}})
+
+
+def withdrawal(command: Command, row: Any) -> Withdrawal:
+    """Return what takes the entry's object out of the store."""
+    return Withdrawal(row["object"], Zone(row["zone"]), command.target, row["content"])

@@ -1,0 +1,45 @@
+"""Promotion: an untainted entry is shared with everybody of its tenant (seed 001, Rules 6 and 7).
+
+The entry moves: it is in one place at any time, so that whatever is ordered about it later (a revocation above all)
+has one place to reach, and nobody loses sight of it, since everybody sees what is shared.
+"""
+
+from memsluice.envelope.seals import Identity
+from memsluice.envelope.verdict import Decision, Finding
+from memsluice.events.models import Command, Visibility, Zone
+from memsluice.gate.checks import monitor, rates
+from memsluice.gate.commands import landed
+from memsluice.gate.commands.review import At, Carried, Ruling, refused
+from memsluice.gate.policy.model import Policy
+from memsluice.gate.state import lineage, placement
+from memsluice.gate.state.rows import TenantRows
+
+
+def decide(
+    rows: TenantRows, command: Command, authoriser: Identity, carried: Carried, policy: Policy, at: At
+) -> Ruling:
+    """Share an entry, or say why not. It keeps its tier and its expiry; ``carried`` is its accepted record."""
+    row = landed.find(rows, command)
+    if isinstance(row, Finding):
+        return refused(row)
+    unfit = monitor.check_promotion(authoriser, taint=row["taint"] or row["zone"] != Zone.GUIDANCE)
+    if unfit is not None:
+        return refused(unfit)
+    entry = landed.current(rows, command, row, carried)
+    if isinstance(entry, Finding):
+        return refused(entry)
+    fell = lineage.fallen(rows, row, entry.admission.parents)
+    if fell:
+        return refused(Finding("monitor.rule_7_tainted", Decision.REJECT, {"rule": 7, "causes": fell}))
+    if entry.admission.visibility is Visibility.SHARED:
+        return refused(Finding("promotion.shared_before", Decision.REJECT))
+    where = landed.destination(entry.admission, Zone.GUIDANCE, Visibility.SHARED, row["x"])
+    against = (
+        landed.immutable(rows, entry.admission, entry.admission.visibility, Visibility.SHARED)
+        or placement.newer(rows, where, command.target, row["offset"])
+        or placement.better(rows, where, command.target, row["tier"])
+        or rates.check_command(rows, command.action, policy.commands.promotions_per_day, at.now_ms)
+    )
+    if against is not None:
+        return refused(against)
+    return landed.move(rows, command, row, entry, where, at, "promotion.promoted", promoted=command.id)

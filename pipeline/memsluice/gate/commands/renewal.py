@@ -1,0 +1,31 @@
+"""Renewal on review: a person looked at an entry, and it holds for its tier's whole time once more (seed 002)."""
+
+from memsluice.envelope.verdict import Decision, Finding
+from memsluice.events.models import Command, Tier, Zone
+from memsluice.gate.commands import landed
+from memsluice.gate.commands.review import At, Carried, Ruling, refused
+from memsluice.gate.policy.model import Policy
+from memsluice.gate.state import lineage, ttl
+from memsluice.gate.state.rows import TenantRows
+
+
+def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy, at: At) -> Ruling:
+    """Renew an entry where it lies, or say why not. Its label stays; ``carried`` is its accepted record."""
+    row = landed.find(rows, command)
+    if isinstance(row, Finding):
+        return refused(row)
+    if row["x"] is None:
+        return refused(Finding("renewal.lasts", Decision.REJECT))
+    if row.get("revoked"):
+        return refused(Finding("renewal.revoked", Decision.REJECT, {"by": row["revoked"]}))
+    entry = landed.current(rows, command, row, carried)
+    if isinstance(entry, Finding):
+        return refused(entry)
+    fell = [] if row["taint"] else lineage.fallen(rows, row, entry.admission.parents)  # what is tainted is data anyway
+    if fell:
+        return refused(Finding("renewal.tainted", Decision.REJECT, {"causes": fell}))
+    expires_ms = ttl.expires_ms(Tier(row["tier"]), policy, at.now_ms)
+    if expires_ms is not None and expires_ms <= row["x"]:
+        return refused(Finding("renewal.no_later", Decision.REJECT))
+    where = landed.destination(entry.admission, Zone(row["zone"]), entry.admission.visibility, expires_ms)
+    return landed.move(rows, command, row, entry, where, at, "renewal.renewed", reviewed=command.id)

@@ -1,0 +1,45 @@
+"""Restoring: a reviewer lets in again what a recall's look back took out. It overrides what a release does.
+
+Look back is detection: it says nothing about where an entry came from. So what may release a held write may restore an
+entry, and what a release never overrides (taint, a protected key, a later write in its place) stops this too. The state
+keeps no content: the command carries the entry's record of memory.accepted.v1. Restored, it counts as reviewed, and no
+recall looks back on it again. What was made from it meanwhile keeps its label.
+"""
+
+from memsluice.envelope.verdict import Decision, Finding
+from memsluice.events.models import Command, Zone
+from memsluice.gate.checks.duplicates import ENTRY
+from memsluice.gate.commands import landed
+from memsluice.gate.commands.review import OFFSET_PARAMETER, At, Carried, Ruling, refused
+from memsluice.gate.state import lineage, placement
+from memsluice.gate.state.placement import Place
+from memsluice.gate.state.rows import TenantRows
+
+
+def is_taken_back(rows: TenantRows, command: Command) -> bool:
+    """Whether a command is about an entry that look back took out, and not about a held write of that id."""
+    row = rows.get(ENTRY, command.target)
+    return row is not None and row.get("looked") is not None and OFFSET_PARAMETER not in command.parameters
+
+
+def decide(rows: TenantRows, command: Command, carried: Carried, at: At) -> Ruling:
+    """Put the entry back where it lay, with its label and its end as they were, or say why not."""
+    row = rows.get(ENTRY, command.target)
+    if command.digest is None or command.digest != row["content"]:
+        return refused(Finding("landed.other_digest", Decision.REJECT))
+    name, version = row["gone"]["was"]
+    was = {**row, "object": name, "version": version}
+    entry = landed.same(command, was, carried)
+    if isinstance(entry, Finding):
+        return refused(entry)
+    causes = row["causes"] if row.get("revoked") else lineage.fallen(rows, row, entry.admission.parents)
+    if causes:
+        return refused(Finding("review.tainted", Decision.REJECT, {"causes": causes}))
+    where = Place(name, Zone(row["zone"]), entry.admission.visibility, row["x"])
+    fixed = landed.immutable(rows, entry.admission, entry.admission.visibility)
+    against = fixed or placement.newer(rows, where, command.target, row["offset"])
+    if against is not None:
+        return refused(against)
+    changes = {name: row["looked"][name] for name in ("taint", "decision")}
+    changes |= {"landed": True, "looked": None, "gone": None}
+    return landed.move(rows, command, was, entry, where, at, "restoring.restored", **changes)

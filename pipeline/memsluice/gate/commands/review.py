@@ -1,0 +1,236 @@
+"""What a reviewer decides about a held write: release, or reject (DESIGN, section 3, "Commands").
+
+A release overrides what detection, rates and content rules found, and nothing else: an entry that is tainted, or whose
+sender or event id was in doubt, stays held; so does one whose key was written anew since. The state keeps a small row a
+held write, never its content: a release carries the sealed write itself, and counts only if it is, by position and
+digests, the one that is held.
+"""
+
+from typing import Any
+
+from memsluice.envelope.records import Accepted
+from memsluice.envelope.seals import Admission, Identity, Sealed
+from memsluice.envelope.verdict import SEVERITY, Decision, Finding, Score, Withdrawal
+from memsluice.events.models import Action, Command, Tier, Write
+from memsluice.gate.checks import holding, monitor
+from memsluice.gate.checks.duplicates import ENTRY
+from memsluice.gate.checks.monitor import Label
+from memsluice.gate.detectors.rarity.screen import Seen
+from memsluice.gate.policy.model import DAY_MS, Policy
+from memsluice.gate.records import dataclass
+from memsluice.gate.state import lineage
+from memsluice.gate.state.placement import NOWHERE, Place, gives_way, keep_lineage, place
+from memsluice.gate.state.rows import SEPARATOR, TenantRows
+
+KIND = "review"
+OVERRIDDEN = frozenset({"detect", "facts", "instructions", "memsad", "rates"})
+"""Modules of the gate whose findings a release sets aside. The monitor's are found anew; any other's hold."""
+OFFSET_PARAMETER = "offset"
+"""Parameter that tells two held writes of one event id apart: the intake offset of the later one."""
+ABOUT_HELD = frozenset({
+    Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL, Action.DECLASSIFY, Action.REVOKE,
+})  # fmt: skip
+"""Commands that may be about a held write."""
+
+
+Carried = Sealed | Accepted | None
+"""What a command brings along, opened and verified: a held write, a landed entry, or nothing that the gate sealed."""
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """When a command is decided (Unix ms), and the version that it gives to what it lets in: its sealed offset."""
+
+    now_ms: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a command came to. ``entry`` is the held write it decided, with its label, its place if it lands, its score.
+
+    ``about`` is the admission of the landed entry it moved, ``withdraws`` the object it takes from the store.
+    ``seen`` is what the default detector saw in a write that was screened again: nobody vouched for that one.
+    """
+
+    findings: tuple[Finding, ...]
+    decision: Decision
+    place: Place = NOWHERE
+    entry: Sealed | None = None
+    tau: Label | None = None
+    score: Score | None = None
+    about: Admission | None = None
+    withdraws: tuple[Withdrawal, ...] = ()
+    seen: Seen | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The row of a held write, and its id."""
+
+    row_id: str
+    row: Any
+
+
+def refused(code: Finding) -> Ruling:
+    """Return the ruling of a command that is not carried out."""
+    return Ruling((code,), Decision.REJECT)
+
+
+def _row_id(event_id: str, offset: int | None) -> str:
+    return event_id if offset is None else SEPARATOR.join((event_id, str(offset)))
+
+
+def hold(rows: TenantRows, sealed: Sealed, tau: Label, findings: list[Finding], policy: Policy, now_ms: int) -> int:
+    """Keep that a write is held, until it is decided or older than the policy's ``age_days``: at most 4 KiB a row.
+
+    Returns when it lapses (Unix ms): a later policy changes nothing about that.
+    """
+    write = sealed.payload
+    assert isinstance(write, Write)
+    first = not any(finding.code == "duplicates.other_content" for finding in findings)
+    until_ms = now_ms + policy.quarantine.age_days * DAY_MS
+    row = {
+        "topic": sealed.position.topic,
+        "offset": sealed.position.offset,
+        "digest": sealed.payload_digest,
+        "content": sealed.content_digest,
+        "vector": sealed.vector_digest,
+        "principal": write.principal,
+        "kid": sealed.identity.kid if sealed.identity is not None else "",
+        "held_ms": now_ms,
+        "tier": int(tau.tier),
+        "taint": tau.taint,
+        "causes": list(tau.causes),
+        "codes": sorted({f.code for f in findings if f.decision is not Decision.ACCEPT}),
+        "state": "held",
+        "by": "",
+        "x": until_ms,
+    }
+    rows.put(KIND, _row_id(write.id, None if first else sealed.position.offset), row)
+    return until_ms
+
+
+def offset_of(rows: TenantRows, command: Command) -> int | None:
+    """Return the intake offset of the held or decided write that a command names; None where it names none.
+
+    It names the first of an event id, or by ``parameters.offset`` a later one. Where an entry of that id lies in memory
+    it is that one: its id may have been free again since a write of that name was held.
+    """
+    if command.action not in ABOUT_HELD:
+        return None
+    later = command.parameters.get(OFFSET_PARAMETER)
+    row = rows.get(KIND, command.target if later is None else SEPARATOR.join((command.target, later)))
+    entry = rows.get(ENTRY, command.target) if row is not None and later is None else None
+    row = entry if entry is not None and entry["landed"] else row
+    return None if row is None else int(row["offset"])
+
+
+def is_held(rows: TenantRows, command: Command) -> bool:
+    """Whether a command that may be about either is about a held write, and not about a landed entry."""
+    entry = rows.get(ENTRY, command.target)
+    landed = entry is not None and entry["landed"]
+    return OFFSET_PARAMETER in command.parameters or (not landed and rows.get(KIND, command.target) is not None)
+
+
+def find(rows: TenantRows, command: Command, *, bound: bool = True) -> Held | Finding:
+    """Return the held write that a command is about, or why there is none that it may decide.
+
+    ``bound`` asks for its content's digest, which only those who decide can know.
+    """
+    offset = command.parameters.get(OFFSET_PARAMETER)
+    if offset is not None and not (offset.isascii() and offset.isdecimal()):
+        return Finding("review.bad_parameter", Decision.REJECT, {"field": "parameters.offset"})
+    row_id = _row_id(command.target, None if offset is None else int(offset))
+    row = rows.get(KIND, row_id)
+    if row is None:
+        return Finding("review.unknown", Decision.REJECT)
+    if row["state"] != "held":
+        return Finding("review.decided", Decision.REJECT, {"was": row["state"], "by": row["by"]})
+    if bound and command.digest != row["content"]:
+        return Finding("review.other_digest", Decision.REJECT)
+    return Held(row_id, row)
+
+
+def close(rows: TenantRows, held: Held, state: str, command: Command, policy: Policy, now_ms: int) -> None:
+    """Keep that a held write is decided, and free its place in its principal's share."""
+    rows.put(KIND, held.row_id, {**held.row, "state": state, "by": command.id})
+    holding.give_back(rows, held.row["principal"], held.row["held_ms"], policy, now_ms)
+
+
+def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy, at: At) -> Ruling:
+    """Carry out a release or a rejection, or say why not.
+
+    ``carried`` is the sealed write that the command carries, None where it carries none that the gate had sealed.
+    """
+    held = find(rows, command)
+    if isinstance(held, Finding):
+        return refused(held)
+    if command.action is Action.REJECT:
+        close(rows, held, "rejected", command, policy, at.now_ms)
+        return Ruling((Finding("review.rejected", Decision.ACCEPT, {"codes": held.row["codes"]}),), Decision.RECORD)
+    ruling = _release(rows, held.row, command, carried, policy, at)
+    if ruling.entry is not None:
+        close(rows, held, "released", command, policy, at.now_ms)
+    return ruling
+
+
+def _release(rows: TenantRows, row: Any, command: Command, carried: Carried, policy: Policy, at: At) -> Ruling:
+    if row["taint"]:
+        return refused(Finding("review.tainted", Decision.REJECT, {"causes": row["causes"]}))
+    firm = standing(row)
+    if firm:
+        return refused(Finding("review.not_overridable", Decision.REJECT, {"codes": firm}))
+    if not is_the_held_one(row, command, carried):
+        return refused(Finding("review.other_record", Decision.REJECT, {"carried": carried is not None}))
+    assert isinstance(carried, Sealed)
+    assert isinstance(carried.payload, Write)
+    assert carried.identity is not None
+    fell = lineage.fallen(rows, row, carried.payload.parents)  # since it was held: its label does not know of that
+    if fell:
+        return refused(Finding("review.tainted", Decision.REJECT, {"causes": fell}))
+    tau = Label(row["taint"], tuple(row["causes"]), Tier(row["tier"]))
+    lifted = row.get("lifted") is not None
+    found = monitor.check_write(rows, carried.payload, carried.identity, tau, policy, lifted=lifted)
+    decision = max((f.decision for f in found), key=SEVERITY.index, default=Decision.ACCEPT)
+    if decision is Decision.REJECT:
+        return Ruling(tuple(found), Decision.REJECT)
+    where = place(carried.payload, tau, decision, policy, at.now_ms)
+    stays = gives_way(rows, where, command.target, row, tau.tier)
+    if stays is not None:  # it stays held: its key may be free again some day
+        return refused(stays)
+    keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms, row.get("lifted"))
+    overridden = [code for code in row["codes"] if code.split(".")[0] in OVERRIDDEN]
+    released = Finding("review.released", Decision.ACCEPT, {"overridden": overridden})
+    return Ruling((*found, released), decision, where, carried, tau)
+
+
+def appeal(rows: TenantRows, command: Command, identity: Identity) -> Ruling:
+    """Note once that whoever wrote a held write asks for a review. It decides nothing and frees no place."""
+    held = find(rows, command, bound=False)
+    if isinstance(held, Finding):
+        return refused(held)
+    if held.row["kid"] != identity.kid:
+        return refused(Finding("review.not_the_writer", Decision.REJECT))
+    if held.row.get("appeal"):
+        return refused(Finding("review.appealed_before", Decision.REJECT, {"by": held.row["appeal"]}))
+    rows.put(KIND, held.row_id, {**held.row, "appeal": command.id})
+    return Ruling((Finding("review.appealed", Decision.ACCEPT, {"codes": held.row["codes"]}),), Decision.RECORD)
+
+
+def standing(row: Any) -> list[str]:
+    """Return the codes for which a write is held that nobody overrides: doubts about its sender or its id."""
+    return [code for code in row["codes"] if code.split(".")[0] not in OVERRIDDEN | {"monitor"}]
+
+
+def is_the_held_one(row: Any, command: Command, carried: Carried) -> bool:
+    """Whether the carried write is what was held: the same intake position, payload, content and vector."""
+    if (
+        not isinstance(carried, Sealed)
+        or not isinstance(carried.payload, Write)
+        or carried.payload.id != command.target
+    ):
+        return False
+    place_of = (carried.position.topic, carried.position.offset)
+    digests = (carried.payload_digest, carried.content_digest, carried.vector_digest)
+    return place_of == (row["topic"], row["offset"]) and digests == (row["digest"], row["content"], row["vector"])

@@ -1,0 +1,92 @@
+"""The interface: what a strategy is given and what it says."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsluice.gate.records import dataclass
+
+if TYPE_CHECKING:
+    from memsluice.gate.detectors.calibration.state import State
+
+Values = NDArray[np.float64]
+Name = Literal["fixed", "rolling", "ewma", "page_hinkley", "adwin", "m_star", "conformal"]
+
+
+class Phase(StrEnum):
+    """How well a tenant is known: what stands in every verdict, metric and picture."""
+
+    COLD = "cold"
+    WARMING = "warming"
+    CALIBRATED = "calibrated"
+    DRIFTING = "drifting"
+    FROZEN = "frozen"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a policy says of a calibration. Scores may lie anywhere; a higher one is more suspicious.
+
+    ``window`` reference scores are kept (the fixed strategy keeps the first ``full``); below ``full`` of them the
+    tenant is warming, and below ``least`` cold. Until ``full``, a strategy of mean and deviation judges by
+    ``prior_threshold``. ``alpha`` is the budget of the conformal strategy, ``gamma`` the step of its level (0: the
+    level stays at alpha), ``credit`` whether the lowest-scored held writes count as honest (see :mod:`.conformal`),
+    ``prior_tail`` the share of honest writes that score at least so much, worth ``prior_weight`` writes.
+    """
+
+    name: Name
+    window: int = 200
+    full: int = 50
+    least: int = 1
+    kappa: float = 2.0
+    prior_threshold: float = 0.6
+    ewma_weight: float = 0.02
+    alpha: float = 0.01
+    gamma: float = 0.0
+    credit: bool = False
+    frozen: bool = False
+    prior_tail: Callable[[float], float] = lambda value: 1.0
+    prior_weight: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a strategy says of one score. ``size`` is how many reference scores counted.
+
+    ``threshold``, ``mu`` and ``sigma`` are those of a strategy of mean and deviation; ``p`` and ``level`` (the alpha
+    that p is compared with) those of the conformal one. None where the strategy has no such number.
+    """
+
+    flagged: bool
+    phase: Phase
+    size: int
+    threshold: float | None = None
+    mu: float | None = None
+    sigma: float | None = None
+    p: float | None = None
+    level: float | None = None
+
+
+class Strategy(Protocol):
+    """One rule. Pure: it changes no state; :meth:`State.landed` and :meth:`State.screened` do."""
+
+    @property
+    def settings(self) -> Settings:
+        """What the policy says."""
+
+    def judge(self, value: float, state: "State") -> Judged:
+        """Judge one score against what landed before it."""
+
+
+def phase_of(settings: Settings, size: int, *, drifting: bool = False) -> Phase:
+    """Return the phase of a reference of that size."""
+    if settings.frozen:
+        return Phase.FROZEN
+    if size < settings.least:
+        return Phase.COLD
+    if drifting:
+        return Phase.DRIFTING
+    return Phase.WARMING if size < settings.full else Phase.CALIBRATED

@@ -1,0 +1,87 @@
+"""Strategies of mean and deviation: a score is beyond the line above ``mu + kappa sigma``, as the paper has it.
+
+- ``fixed``: the first N reference scores, once (seed 000, Definition 6);
+- ``rolling``: the last ones;
+- ``ewma``: all in the window, the k-th last with weight (1 - lambda)^k;
+- ``m_star``: the last m* of Theorem 12, the drift a step being estimated from the window's two halves.
+
+Means and deviations follow an attacker who writes just below the line: a fifth of such writes moves the line out by
+more than a deviation in a heavy tail (docs/detection.md). Ranks do not; see :mod:`.conformal`.
+"""
+
+import math
+
+import numpy as np
+
+from memsluice.gate.detectors.calibration.base import Judged, Settings, Values, phase_of
+from memsluice.gate.detectors.calibration.state import State
+from memsluice.gate.detectors.memsad import scores
+from memsluice.gate.records import dataclass
+
+M_STAR_MIN = 20
+"""Least window of m*: below it a deviation says little (see ``calibration_size_min`` of MEMSAD, 18 at delta .05)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The four strategies, by the name in the settings."""
+
+    settings: Settings
+
+    def judge(self, value: float, state: State) -> Judged:
+        """Judge one score: by the declared threshold until ``full`` reference scores are there."""
+        settings, known = self.settings, len(state.values)
+        if settings.name == "ewma" and known >= max(settings.full, 2):
+            mu, sigma = weighted(state.values, settings.ewma_weight)
+            threshold = mu + settings.kappa * sigma
+            return Judged(value > threshold, phase_of(settings, known), known, threshold, mu, sigma)
+        return by_moments(value, _counted(settings, state.values), settings, known=known)
+
+
+def by_moments(value: float, values: Values, settings: Settings, *, known: int, drifting: bool = False) -> Judged:
+    """Judge a score by the mean and deviation of the reference scores that count, shape (n,), of ``known`` there are.
+
+    The declared threshold stands in where too few are known, unless a change is why.
+    """
+    size = len(values)
+    phase = phase_of(settings, known, drifting=drifting)
+    if size < 2 or (known < settings.full and not drifting):
+        return Judged(value > settings.prior_threshold, phase, size, settings.prior_threshold)
+    mu, sigma = scores.moments(values)
+    threshold = mu + settings.kappa * sigma
+    return Judged(value > threshold, phase, size, threshold, mu, sigma)
+
+
+def weighted(values: Values, weight: float) -> tuple[float, float]:
+    """Return exponentially weighted mean and unbiased deviation of n >= 2 values, oldest first.
+
+    The k-th last counts (1 - weight)^k; the divisor is V1 - V2 / V1, V1 the sum of these and V2 that of their squares,
+    which is n - 1 where all count alike.
+    """
+    counts = (1 - weight) ** np.arange(len(values) - 1, -1, -1, dtype=np.float64)
+    total = float(counts.sum())
+    mu = float(counts @ values) / total
+    spread = float(counts @ (values - mu) ** 2)
+    return mu, math.sqrt(spread / (total - float(counts @ counts) / total))
+
+
+def window_by_drift(values: Values) -> int:
+    """Return Theorem 12's m* for a window of scores, within [M_STAR_MIN, n].
+
+    The drift a step, Delta, is the difference of the means of the window's halves over half its length. What is noise
+    in it shortens the window: of 200 scores without any drift about 80 are used.
+    """
+    size = len(values)
+    if size < 2 * M_STAR_MIN:
+        return size
+    half = size // 2
+    drift = abs(float(values[-half:].mean()) - float(values[:half].mean())) / half
+    sigma = float(values.std(ddof=1))
+    best = scores.window_optimal(sigma, drift)
+    return size if math.isinf(best) else max(M_STAR_MIN, min(size, round(best)))
+
+
+def _counted(settings: Settings, values: Values) -> Values:
+    if settings.name == "fixed":
+        return values[: settings.full]
+    return values[-window_by_drift(values) :] if settings.name == "m_star" and len(values) else values

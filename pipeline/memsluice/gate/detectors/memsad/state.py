@@ -1,0 +1,210 @@
+"""MEMSAD's memory of one tenant: the FIFO history H of asked questions and the reference set M_ref.
+
+Immutable: ``asked`` and ``learned`` return the next state and put the one row they change. Definition 6 calibrates on
+``{s(m; H) : m in M_ref}``, so mean and deviation are those of the *current* history: the N x m cosine matrix is kept,
+and a question that replaces the oldest changes one column of it. Sums are of 64 bits and rounded to six digits before
+they are compared, so that a state built up and the same state loaded from rows decide alike to the last digit shown. A
+reference entry is kept with 12 bits a component, which moves its cosines by some 3e-5; questions, which candidates are
+compared with, are as they travelled.
+"""
+
+import math
+from functools import cached_property
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsluice.envelope.codec import DIMENSIONS, Vector, coarse_from_text, coarse_to_text, row_load, vector_from_text
+from memsluice.envelope.verdict import Decision, Finding
+from memsluice.gate.detectors.calibration.state import EMPTY, State
+from memsluice.gate.detectors.memsad import scores as memsad
+from memsluice.gate.detectors.memsad.lexical import Lexical
+from memsluice.gate.detectors.numeric.compiled import compiled
+from memsluice.gate.detectors.numeric.versions import Table
+from memsluice.gate.policy.model import MemsadPolicy
+from memsluice.gate.policy.modes import Mode
+from memsluice.gate.records import dataclass, replace
+from memsluice.gate.state.rows import TenantRows, row_key
+
+KIND = "memsad"
+QUESTION = "q"
+REFERENCE = "r"
+SCORES = "s"
+"""Prefix of the row of scores that a strategy other than the paper's rests on."""
+LEXICAL = "c"
+"""Prefix of MEMSAD+'s row."""
+ROWS_MAX = 4_096
+Matrix = NDArray[np.float64]
+Rows = NDArray[np.float32]
+
+
+SIX_DIGITS = 1e6
+
+
+@compiled("int64(float64[::1])")
+def _latest(cosines: Matrix) -> int:
+    """Return where the greatest is, of those that are equal to six digits the last."""
+    found, best = 0, -math.inf
+    for at in range(len(cosines)):
+        rounded = np.rint(cosines[at] * SIX_DIGITS)
+        if rounded >= best:
+            found, best = at, rounded
+    return found
+
+
+def _cosines(history: Rows, reference: Rows) -> Matrix:
+    return np.array([memsad.cosines(question, reference) for question in history]).reshape(len(history), len(reference))
+
+
+@dataclass(frozen=True)
+class MemsadState:
+    """``asked_rows``: the history, (m, 384); ``reference``, (n, 384); ``cosine_rows``: their cosines, (m, n).
+
+    Questions are in the order they were asked: ``numbers`` counts each from the tenant's first, ``slots`` names the row
+    it is kept in, ``askers`` its recall's event id ("" where its row is older than that).
+    """
+
+    asked_rows: Table
+    reference: Rows
+    cosine_rows: Table
+    numbers: tuple[int, ...]
+    slots: tuple[int, ...]
+    history_max: int
+    reference_max: int
+    askers: tuple[str, ...] = ()
+    scores: State = EMPTY
+    lexical: Lexical = Lexical.loaded(None)  # immutable
+
+    @property
+    def history(self) -> Rows:
+        """H, shape (m, 384), the oldest question first."""
+        return self.asked_rows.window
+
+    @property
+    def asked_total(self) -> int:
+        """How many questions were ever asked."""
+        return self.numbers[-1] + 1 if self.numbers else 0
+
+    @staticmethod
+    def empty(policy: MemsadPolicy) -> "MemsadState":
+        """Return the state of a tenant that never asked anything."""
+        none, sizes = np.zeros((0, DIMENSIONS), np.float32), (policy.history_size, policy.reference_size)
+        return MemsadState(Table.of(none), none, Table.of(np.zeros((0, 0))), (), (), *sizes)
+
+    @staticmethod
+    def load(rows: Any, tenant: str, policy: MemsadPolicy) -> "MemsadState":
+        """Decode a tenant's rows; the latest ``history_size`` questions and first ``reference_size`` entries count."""
+        found: dict[str, list[tuple[int, int, Vector, str]]] = {QUESTION: [], REFERENCE: []}
+        single: dict[str, Any] = {}
+        for key, value in rows.scan(row_key(tenant, KIND), ROWS_MAX):
+            row, name = row_load(value), key.rsplit(b"\0", 1)[1].decode()
+            if name[0] in (SCORES, LEXICAL):
+                single[name[0]] = row
+                continue
+            vector = coarse_from_text(row["c"]) if "c" in row else vector_from_text(row["v"])
+            found[name[0]].append((row["n"], int(name[1:]), vector, row.get("e", "")))
+        by_number = itemgetter(0, 1)
+        asked = sorted(found[QUESTION], key=by_number)[-policy.history_size :]
+        learned = sorted(found[REFERENCE], key=by_number)[: policy.reference_size]
+        history, reference = (
+            np.array([one[2] for one in some], dtype=np.float32).reshape(len(some), DIMENSIONS)
+            for some in (asked, learned)
+        )
+        return MemsadState(
+            Table.of(history),
+            reference,
+            Table.of(_cosines(history, reference)),
+            tuple(one[0] for one in asked),
+            tuple(one[1] for one in asked),
+            policy.history_size,
+            policy.reference_size,
+            tuple(one[3] for one in asked),
+            State.loaded(single.get(SCORES)),
+            Lexical.loaded(single.get(LEXICAL)),
+        )
+
+    def fits(self, policy: MemsadPolicy) -> bool:
+        """Whether the state has the sizes that a policy asks for."""
+        return (self.history_max, self.reference_max) == (policy.history_size, policy.reference_size)
+
+    def asked(self, rows: TenantRows, question: Vector, event_id: str = "") -> "MemsadState":
+        """Return the state after one more question; beyond m_max it takes the oldest one's place (FIFO).
+
+        The row written is the question's number modulo m_max. After a policy changed m_max that row may be another than
+        the oldest one's: the state follows the rows, so that loading them gives the same state.
+        """
+        number = self.asked_total
+        slot = number % self.history_max
+        rows.put(KIND, f"{QUESTION}{slot}", {"n": number, "v": rows.packed(question), "e": event_id})
+        full = len(self.numbers) >= self.history_max
+        gone = self.slots.index(slot) if slot in self.slots else 0 if full else None
+        state = self if gone in (None, 0) else self._without(gone)
+        drop = gone == 0
+        return MemsadState(
+            asked_rows=state.asked_rows.appended(question, drop=drop),
+            reference=state.reference,
+            cosine_rows=state.cosine_rows.appended(memsad.cosines(question, state.reference), drop=drop),
+            numbers=(*state.numbers[drop:], number),
+            slots=(*state.slots[drop:], slot),
+            history_max=state.history_max,
+            reference_max=state.reference_max,
+            askers=(*state.askers[drop:], event_id),
+            scores=state.scores,
+            lexical=state.lexical,
+        )
+
+    def _without(self, at: int) -> "MemsadState":
+        numbers, slots, askers = ((*some[:at], *some[at + 1 :]) for some in (self.numbers, self.slots, self.askers))
+        history, cosines = (np.delete(table.window, at, axis=0) for table in (self.asked_rows, self.cosine_rows))
+        asked, near = Table.of(history), Table.of(cosines)
+        return replace(self, asked_rows=asked, cosine_rows=near, numbers=numbers, slots=slots, askers=askers)
+
+    def learned(self, rows: TenantRows, entry: Vector) -> "MemsadState":
+        """Return the state after one more benign entry; the first N are the reference set, as published."""
+        size = len(self.reference)
+        if size >= self.reference_max:
+            return self
+        kept = coarse_to_text(entry)
+        rows.put(KIND, f"{REFERENCE}{size}", {"n": size, "c": kept})
+        learned = coarse_from_text(kept)
+        cosines = np.hstack([self.cosine_rows.window, memsad.cosines(learned, self.history)[:, None]])
+        return replace(self, reference=np.vstack([self.reference, learned[None, :]]), cosine_rows=Table.of(cosines))
+
+    def nearest(self, cosines: memsad.Exact) -> str:
+        """Return the event id of the nearest question's recall, of equally near ones the latest; cosines shape (m,)."""
+        return self.askers[_latest(cosines)]
+
+    def calibrated(self, rows: TenantRows, scores: State) -> "MemsadState":
+        """Return the state with other scores of a strategy than the paper's."""
+        if scores is self.scores:
+            return self
+        rows.put(KIND, f"{SCORES}0", scores.dumped())
+        return replace(self, scores=scores)
+
+    def worded(self, rows: TenantRows, lexical: Lexical) -> "MemsadState":
+        """Return the state with another baseline of MEMSAD+."""
+        if lexical is self.lexical:
+            return self
+        rows.put(KIND, f"{LEXICAL}0", lexical.dumped())
+        return replace(self, lexical=lexical)
+
+    @cached_property
+    def _references(self) -> dict[Mode, Matrix]:
+        return {}
+
+    def reference_scores(self, mode: Mode) -> Matrix:
+        """Return {s(m; H) : m in M_ref} for the current history, shape (n,); computed once a state."""
+        found = self._references.get(mode)
+        if found is None:
+            found = self._references[mode] = memsad.combine(self.cosine_rows.window, mode)
+        return found
+
+
+def fed(before: MemsadState | None, after: MemsadState | None) -> Finding | None:
+    """Say how a reviewer's decision changed the reference set; None where it did not (N entries are there, or none)."""
+    sizes = [0 if state is None else len(state.reference) for state in (before, after)]
+    if after is None or sizes[0] == sizes[1]:
+        return None
+    return Finding("memsad.fed", Decision.ACCEPT, {"reference": sizes, "reference_max": after.reference_max})

@@ -1,0 +1,266 @@
+"""What the detector remembers of a tenant: the questions that were asked, and the entries that landed as guidance.
+
+Both are bounded. Questions that nearly repeat each other are one, and whoever asks most gives way first: one account
+that asks many pushes out its own. Many accounts push out others' questions, those of who asked most first. Entries give
+way in the order they landed; their values are at the same time the tenant's reference
+(:mod:`memsluice.gate.detectors.rarity.evidence`): what was held never enters it, what look back takes away leaves it.
+
+Rows of kind ``detect``, each a JSON value: ``q<n>`` a question, ``e<n>`` an entry's vector and stems, ``v<n>`` its
+values in whole ten-thousandths; ``h0`` which of the last screened writes carried a question, and whose those were;
+``c0`` held scores and level, where the policy's calibration has them; ``b0`` see
+:mod:`memsluice.gate.detectors.rarity.stored`. They hold embeddings and, in order, 32-bit hashes of stems, without a key: no
+text, but whoever has the rows and a list of words reads most of it.
+Immutable: each change returns the next memory and puts the rows it changes.
+"""
+
+import base64
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from memsluice.envelope.codec import Vector, vector_from_text
+from memsluice.gate.detectors.calibration.state import EMPTY, State
+from memsluice.gate.detectors.numeric.vector_set import Kept
+from memsluice.gate.detectors.numeric.versions import Table
+from memsluice.gate.detectors.rarity.covering import STEMS_OF_QUESTION_MAX
+from memsluice.gate.detectors.rarity.evidence import COLUMNS, Values
+from memsluice.gate.detectors.rarity.habit import Habit
+from memsluice.gate.detectors.rarity.principal_shares import Standing
+from memsluice.gate.detectors.rarity.stored import KIND, Surplus, read
+from memsluice.gate.detectors.wording.tokens import Stems
+from memsluice.gate.records import dataclass, field, replace
+from memsluice.gate.state.rows import TenantRows
+
+SAME_COSINE = 0.97
+STEMS_OF_ENTRY_MAX = 256
+SESSIONS_MAX = 4
+EXEMPT = len(COLUMNS)
+"""Where it stands behind an entry's values whether look back leaves it alone."""
+PARTS = 10_000
+"""Values are kept as whole ten-thousandths."""
+
+
+@lru_cache(4_096)
+def tag(name: str) -> str:
+    """Return 12 hex digits that stand for a session or a principal."""
+    return sha256(name.encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A past question: its number, its recall's event id, who asked and in which sessions (tags), its stems."""
+
+    number: int
+    event_id: str
+    principal: str
+    sessions: tuple[str, ...]
+    stems: Stems
+
+    @property
+    def first(self) -> Stems:
+        """The stems that are kept, and that runs are of. What it says beyond them counts only to know a copy by."""
+        return self.stems[:STEMS_OF_QUESTION_MAX]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A landed entry: its number, event id, stems, whether look back leaves it alone, and its principal's tag.
+
+    No principal is named where somebody vouched for it, or the row is of a version that kept none.
+    """
+
+    number: int
+    event_id: str
+    stems: Stems
+    exempt: bool
+    principal: str = ""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Questions and entries with their vectors, oldest first; ``table`` has each entry's :data:`COLUMNS` and EXEMPT."""
+
+    questions: Kept[Question]
+    entries: Kept[Entry]
+    table: Table
+    questions_max: int
+    entries_max: int
+    habit: Habit = field(default_factory=Habit)
+    calibration: State = EMPTY
+    """What a calibration keeps besides the values: held scores and the level, where the policy asks for them."""
+    standing: Standing = field(default_factory=lambda: Standing.of([]))
+    """Who wrote each entry."""
+    askers: Standing = field(default_factory=lambda: Standing.of([]))
+    """Who asked each question."""
+    surplus: Surplus = field(default_factory=Surplus)
+
+    @staticmethod
+    def empty(questions_max: int, entries_max: int) -> "Memory":
+        """Return the memory of a tenant that did nothing yet."""
+        return Memory(Kept.of((), ()), Kept.of((), ()), Table.of(np.zeros((0, EXEMPT + 1))), questions_max, entries_max)
+
+    @staticmethod
+    def load(rows: Any, tenant: str, questions_max: int, entries_max: int) -> "Memory":
+        """Decode a tenant's rows; the youngest ``questions_max`` and ``entries_max`` count."""
+        found = read(rows, tenant, questions_max, entries_max)
+        questions = [_question(number, row) for number, row in found.questions.items()]
+        entries = [_entry(number, row) for number, (row, _) in found.entries.items()]
+        values = [
+            _with_mark(_values(of), entry) for entry, (_, of) in zip(entries, found.entries.values(), strict=True)
+        ]
+        asked, landed = found.questions.values(), (row for row, _ in found.entries.values())
+        return Memory(
+            Kept.of(questions, [vector_from_text(row["v"]) for row in asked]),
+            Kept.of(entries, [vector_from_text(row["v"]) for row in landed]),
+            Table.of(np.array(values, np.float64).reshape(-1, EXEMPT + 1)),
+            questions_max,
+            entries_max,
+            standing=Standing.of([entry.principal for entry in entries]),
+            askers=Standing.of([question.principal for question in questions]),
+            habit=Habit.loaded(found.single["h0"]),
+            calibration=State.loaded(found.single["c0"]),
+            surplus=found.surplus,
+        )
+
+    def _with(self, **changed: Any) -> "Memory":
+        """Return the same with some fields changed: what ``replace`` does, in half of its time."""
+        assert changed.keys() <= self.__dict__.keys()
+        other = object.__new__(Memory)
+        other.__dict__.update(self.__dict__, **changed)
+        return other
+
+    def fits(self, questions_max: int, entries_max: int) -> bool:
+        """Whether the memory has these bounds."""
+        return (self.questions_max, self.entries_max) == (questions_max, entries_max)
+
+    def asked(self, rows: TenantRows, new: Question, vector: Vector) -> "Memory":
+        """Return the memory after one more question. One that nearly repeats it gives it its sessions, and goes."""
+        memory = self._reduced(rows)
+        out, here = self.questions.twin(vector, SAME_COSINE), new.sessions
+        if out is not None:
+            others = tuple(name for name in self.questions[out].sessions if name not in here)
+            here = (*others, *here)[-SESSIONS_MAX:]
+        elif len(self.questions) >= self.questions_max:
+            out = self.askers.oldest_of_most()
+        number = self.questions[-1].number + 1 if self.questions else self.surplus.first[0]
+        new = Question(number, new.event_id, new.principal, here, new.first)
+        kept, askers = self.questions, self.askers
+        if out is not None:
+            rows.delete(KIND, f"q{kept[out].number}")
+            kept, askers = kept.without(out), askers.gone(out)
+        rows.put(KIND, f"q{number}", _question_row(new, rows.packed(vector)))
+        return memory._with(questions=kept.appended((new, vector)), askers=askers.landed(new.principal))
+
+    def _reduced(self, rows: TenantRows) -> "Memory":
+        """Return the memory after some of the rows that were left over are deleted."""
+        if self.surplus.told and not self.surplus.rows:
+            return self
+        return self._with(surplus=self.surplus.reduced(rows))
+
+    def screened(self, rows: TenantRows, carries_question: bool, principal: str = "") -> "Memory":
+        """Return the memory after one more write of a principal (its tag) was screened, whatever became of it."""
+        habit = self.habit.screened(carries_question, principal)
+        rows.put(KIND, "h0", habit.dumped())
+        return self._with(habit=habit)
+
+    def calibrated(self, rows: TenantRows, state: State) -> "Memory":
+        """Return the memory with another state of the calibration."""
+        if state is self.calibration:
+            return self
+        rows.put(KIND, "c0", state.dumped())
+        return self._with(calibration=state)
+
+    def landed(self, rows: TenantRows, new: Entry, vector: Vector, values: Values) -> "Memory":
+        """Return the memory after one more entry landed as guidance; ``values`` as :data:`COLUMNS`."""
+        memory, full = self._reduced(rows), len(self.entries) >= self.entries_max
+        if full:
+            _delete(rows, self.entries[0])
+        number = self.entries[-1].number + 1 if self.entries else self.surplus.first[1]
+        new = Entry(number, new.event_id, new.stems[:STEMS_OF_ENTRY_MAX], new.exempt, new.principal)
+        rows.put(KIND, f"e{number}", _entry_row(new, rows.packed(vector)))
+        rows.put(KIND, f"v{number}", _values_row(values))
+        return memory._with(
+            entries=memory.entries.appended((new, vector), drop=full),
+            table=memory.table.appended(_with_mark(values, new), drop=full),
+            standing=memory.standing.landed(new.principal, drop=full),
+        )
+
+    def gone(self, rows: TenantRows, at: int) -> "Memory":
+        """Return the memory without an entry."""
+        _delete(rows, self.entries[at])
+        entries, table, standing = self.entries.without(at), self.table.without(at), self.standing.gone(at)
+        return self._with(entries=entries, table=table, standing=standing)
+
+    def spared(self, rows: TenantRows, at: int) -> "Memory":
+        """Return the memory in which look back leaves an entry alone for good; its values still say what is usual."""
+        entry = replace(self.entries[at], exempt=True)
+        vector = self.entries.vector(at)
+        rows.put(KIND, f"e{entry.number}", _entry_row(entry, rows.packed(vector)))
+        table = self.table.changed(at, _with_mark(self.table[at][:EXEMPT], entry))
+        return self._with(entries=self.entries.changed(at, (entry, vector)), table=table)
+
+    def valued(self, rows: TenantRows, at: int, values: Values) -> "Memory":
+        """Return the memory with other values for an entry."""
+        entry = self.entries[at]
+        rows.put(KIND, f"v{entry.number}", _values_row(values))
+        return self._with(table=self.table.changed(at, _with_mark(values, entry)))
+
+
+def _with_mark(values: Sequence[float] | Values, entry: Entry) -> Values:
+    marked = np.empty(EXEMPT + 1)
+    marked[:EXEMPT], marked[EXEMPT] = values, entry.exempt
+    return marked
+
+
+def _delete(rows: TenantRows, entry: Entry) -> None:
+    rows.delete(KIND, f"e{entry.number}")
+    rows.delete(KIND, f"v{entry.number}")
+
+
+def _packed(stems: Stems) -> str:
+    return base64.b64encode(stems.astype("<u4").tobytes()).decode()
+
+
+def _unpacked(text: str) -> Stems:
+    return np.frombuffer(base64.b64decode(text), "<u4").astype(np.uint32)
+
+
+def _question_row(question: Question, vector: str) -> dict[str, Any]:
+    return {
+        "id": question.event_id,
+        "p": question.principal,
+        "s": list(question.sessions),
+        "t": _packed(question.stems),
+        "v": vector,
+    }
+
+
+def _question(number: int, row: Any) -> Question:
+    return Question(number, row["id"], row["p"], tuple(row["s"]), _unpacked(row["t"]))
+
+
+def _entry_row(entry: Entry, vector: str) -> dict[str, Any]:
+    return {
+        "id": entry.event_id,
+        "t": _packed(entry.stems),
+        "v": vector,
+        "k": entry.exempt,
+        "p": entry.principal,
+    }
+
+
+def _entry(number: int, row: Any) -> Entry:
+    return Entry(number, row["id"], _unpacked(row["t"]), row["k"], row.get("p", ""))
+
+
+def _values_row(values: Values) -> list[int]:
+    return [round(float(value) * PARTS) for value in values]
+
+
+def _values(row: Any) -> list[float]:
+    if isinstance(row, dict):  # as rows were written before they had to be short
+        return [row[name] for name in COLUMNS]
+    return [value / PARTS for value in row]

@@ -1,0 +1,1 @@
+"""The wording signal: tokens of a text and the classifier over them."""

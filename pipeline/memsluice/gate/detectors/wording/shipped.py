@@ -1,0 +1,33 @@
+"""The model that ships with the package: the only file of the detector that reads one."""
+
+from functools import cache
+from hashlib import sha256
+from importlib import resources
+from io import BytesIO
+
+import numpy as np
+
+from memsluice.errors import StateError
+from memsluice.gate.detectors.wording.classifier import Classifier
+from memsluice.gate.detectors.wording.tokens import BITS
+
+FILE = "classifier.npz"
+
+
+def read(data: bytes) -> Classifier:
+    """Read a model file. Raises StateError where it is none: int8 ``weights``, float64 ``scale`` and ``bias``."""
+    try:
+        with np.load(BytesIO(data), allow_pickle=False) as stored:
+            weights = stored["weights"].astype(np.float32) * np.float32(stored["scale"])
+            bias = float(stored["bias"])
+    except (OSError, ValueError, KeyError) as error:
+        raise StateError(f"the detector's model cannot be read ({type(error).__name__})") from None
+    if weights.shape != (1 << BITS,):
+        raise StateError(f"the detector's model has {weights.shape} weights, {1 << BITS} expected")
+    return Classifier(weights, bias, sha256(data).hexdigest()[:16])
+
+
+@cache
+def shipped() -> Classifier:
+    """Return the model that ships with the package, read once a process."""
+    return read((resources.files("memsluice.gate.detectors.rarity") / "model" / FILE).read_bytes())

@@ -1,0 +1,81 @@
+"""A text as the detector reads it: words, stems, its units, whether it carries a question, how it repeats itself."""
+
+import re
+
+import numpy as np
+
+from memsluice.gate.detectors.wording import tokens
+from memsluice.gate.detectors.wording.tokens import Letters, Stems
+from memsluice.gate.unicode import normalise
+
+UNIT_WORDS_MAX = 60
+UNITS_MAX = 40
+REST_MAX = 70
+"""Pieces of what follows those units, so that 8 KiB, the content limit by default, are read to their end."""
+
+_GAP = re.compile(r"[^\w\x00-\x7f]+")
+_BREAK = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")  # a full stop is its sentence's
+_AFTER_ADVERB = (
+    r"is|are|was|were|did|does|do|has|have|had|can|could|will|would|should|may|might"
+    r"|many|much|long|old|often|far|big|tall"
+)
+# A line's end ends the blanks behind a break, too: else each of n empty lines would be tried with all those behind it.
+_QUESTION = re.compile(
+    r"(?:^|[.!:\"'(\n][^\S\n]*)"
+    r"(?:(?:who|what|which|whose|whom)\b|(?:when|where|why|how)\s+(?:" + _AFTER_ADVERB + r")\b)",
+    re.IGNORECASE,
+)
+
+
+def letters_of(texts: list[str]) -> Letters:
+    """Return the letters of some texts, normalised, each text's with a zero byte behind: what :mod:`.letters` reads."""
+    plain = [
+        text.lower() if text.isascii() and text.isprintable() else _GAP.sub(" ", normalise(text)) for text in texts
+    ]
+    plain.append("")
+    return np.frombuffer(bytearray("\0".join(plain).encode()), np.uint8)  # bytes make an array of another type
+
+
+def words(text: str) -> list[str]:
+    """Return at most WORDS_MAX words of the normalised text: runs of letters and digits."""
+    return tokens.split(letters_of([text]))[0].tobytes().decode().split()
+
+
+def stems(text: str) -> Stems:
+    """Return the CRC-32 of the stem of each of :func:`words`."""
+    return tokens.stems(tokens.split(letters_of([text]))[0])
+
+
+def read(text: str) -> tuple[Stems, float]:
+    """Return the stems, and the share of words that repeat themselves (:func:`.letters.repetition`)."""
+    return tokens.read(letters_of([text]))
+
+
+def units(text: str) -> list[str]:
+    """Return a text's sentences and lines, at most UNITS_MAX, long ones cut; before them a short text as a whole.
+
+    An instruction in one sentence of many is judged by itself, and one spread over a short text as a whole. What comes
+    after so many units is joined and cut: at most REST_MAX pieces of UNIT_WORDS_MAX words.
+    """
+    found, rest = list[str](), list[str]()
+    for sentence in _BREAK.split(text):
+        if len(sentence.strip()) < 3:
+            continue
+        if len(found) < UNITS_MAX:
+            found += _cut(sentence.split())
+        else:
+            rest += sentence.split()
+    found = found[: UNITS_MAX + REST_MAX] or [text[:UNIT_WORDS_MAX]]
+    found += _cut(rest)[: UNITS_MAX + REST_MAX - len(found)]
+    if len(found) > 1 and len(text.split()) <= UNIT_WORDS_MAX:
+        found.insert(0, text)
+    return found
+
+
+def _cut(found: list[str]) -> list[str]:
+    return [" ".join(found[at : at + UNIT_WORDS_MAX]) for at in range(0, len(found), UNIT_WORDS_MAX)]
+
+
+def carries_question(text: str) -> bool:
+    """Whether a text has a question mark, or a clause that begins like a question."""
+    return "?" in text or _QUESTION.search(text) is not None

@@ -1,0 +1,1 @@
+"""Policies: the model, its checks, its differences."""

@@ -1,0 +1,42 @@
+"""What differs between two policies or two policy files, field by field. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from memsluice.gate.policy.model import Policy, PolicySet
+
+EVERYONE = "every tenant"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field that differs: for whom, which (dotted), and its values, None where one has no such field."""
+
+    who: str
+    field: str
+    before: Any
+    after: Any
+
+
+def between(before: PolicySet, after: PolicySet) -> tuple[Change, ...]:
+    """Return every difference: first for everyone, then for each tenant that either of them names."""
+    found = list(_fields(EVERYONE, before.default, after.default))
+    for tenant in sorted(before.tenants.keys() | after.tenants.keys()):
+        found += _fields(tenant, before.of(tenant), after.of(tenant))
+    return tuple(found)
+
+
+def _fields(who: str, before: Policy, after: Policy) -> Iterator[Change]:
+    old, new = (dict(_flat("", policy.model_dump(mode="json"))) for policy in (before, after))
+    for field in [*old, *(name for name in new if name not in old)]:
+        if old.get(field) != new.get(field):
+            yield Change(who, field, old.get(field), new.get(field))
+
+
+def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    for name, part in value.items():
+        if isinstance(part, dict):
+            yield from _flat(f"{prefix}{name}.", part)
+        else:
+            yield f"{prefix}{name}", part

@@ -1,0 +1,1 @@
+"""A tenant's state rows: lineage, placement, counts, windows."""

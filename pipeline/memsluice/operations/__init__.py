@@ -1,0 +1,1 @@
+"""What operators do: commands, the held queue, dead letters, provenance, policies, traces, monitoring."""

@@ -1,0 +1,184 @@
+"""Where commands are given: the running stack, or a home's embedded log. Opens what is needed, when it is needed."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memsluice.clock import wall_ms
+from memsluice.deployment.home import Home
+from memsluice.envelope.registry import Role
+from memsluice.errors import BufferFull, ConfigError, NotDelivered
+from memsluice.events.names import EVERYBODY
+from memsluice.keystore.files import SigningCredential
+from memsluice.keystore.store import KeyStore
+from memsluice.operations.commands.answers import FollowedTopic
+from memsluice.operations.commands.signing import Signed
+from memsluice.operations.target import opened
+from memsluice.topics.names import AUDIT, COMMANDS, PARTITIONS, USER_OPERATOR
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from memsluice.client.publisher import Publisher, Receipt
+    from memsluice.runtimes.assembly import Assembly
+    from memsluice.runtimes.embedded import Embedded
+
+ACKNOWLEDGED_S = 15.0
+SOURCE = "urn:memsluice:orders"
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """``topic`` opens a topic of the gate's outputs. ``publish`` returns, in order, where each command lies.
+
+    ``settle`` lets the stages work on it where nobody else does (embedded); on a broker the workers do.
+    """
+
+    name: str
+    topic: Callable[[str], FollowedTopic]
+    keys: KeyStore
+    publish: Callable[[Sequence[Signed]], list[str]]
+    settle: Callable[[], None]
+
+    @property
+    def audit(self) -> FollowedTopic:
+        """The audit topic."""
+        return self.topic(AUDIT)
+
+    def signers(self, role: Role, tenant: str, kids: Sequence[str], wanted: int) -> list[SigningCredential]:
+        """Return the credentials that will sign; see :func:`signers`. Raises ConfigError."""
+        return signers(self.keys, role, tenant, kids, wanted)
+
+
+def signers(keys: KeyStore, role: Role, tenant: str, kids: Sequence[str], wanted: int) -> list[SigningCredential]:
+    """Return the credentials that will sign: those named, else the newest of the role held here, and that one alone.
+
+    Several signatures are several people's. A home may hold the keys of two; it signs as both only where it is told to,
+    by their names. Raises ConfigError where there are fewer than are ``wanted``, and says what to do; and where they
+    have several roles: the gate authenticates no such command, so no answer would come.
+    """
+    if kids:
+        chosen = [keys.credential(kid) for kid in dict.fromkeys(kids)]
+    else:
+        chosen = keys.find_credentials(role, wall_ms(), tenant=tenant)[:1]
+    if not chosen:
+        raise ConfigError(f"nobody may sign here; run: memsluice keys new {role.value} --tenant '{tenant}'")
+    if len({one.role for one in chosen}) > 1:
+        named = ", ".join(f"{one.kid} is a {one.role.value}'s" for one in chosen)
+        raise ConfigError(f"who signs one command has one role: {named}")
+    if len(chosen) < wanted:
+        raise ConfigError(
+            f"this needs {wanted} people's signatures: --propose FILE, and the other one runs `memsluice approve "
+            "FILE`. Where both keys are here on purpose, name each of them: --kid KID --kid KID"
+        )
+    return chosen
+
+
+@contextmanager
+def open_desk(home: Path | None) -> Iterator[Desk]:
+    """Give the running stack (or the deployment that the environment names), else the home's embedded log.
+
+    Raises ConfigError, in one sentence, where there is neither.
+    """
+    with opened(home, on_kafka, embedded) as desk:
+        yield desk
+
+
+def on_kafka(home: Path | None, closing: ExitStack) -> Desk:
+    """Return the desk of a running stack, or of the deployment that the environment names. Raises ConfigError."""
+    from memsluice.client.publisher import Options, Publisher
+    from memsluice.deployment.connection import Connection
+    from memsluice.readers.kafka import KafkaAudit
+
+    connection = Connection.load(home)
+    topics, publishers = dict[str, KafkaAudit](), list[Publisher]()
+
+    def topic(name: str) -> KafkaAudit:
+        if name not in topics:
+            topics[name] = KafkaAudit.of(connection, topic=name)
+            closing.callback(topics[name].close)
+        return topics[name]
+
+    def publish(signed: Sequence[Signed]) -> list[str]:
+        if not publishers:
+            options = Options(delivery_seconds=ACKNOWLEDGED_S, linger_ms=1, source=SOURCE)
+            opened = Publisher(connection.confluent(USER_OPERATOR), (), options, topic=COMMANDS)
+            publishers.append(closing.enter_context(opened))
+        pending = [_queued(publishers[0], one) for one in signed]
+        return [_place(futures, one) for futures, one in zip(pending, signed, strict=True)]
+
+    return Desk(topic(AUDIT).name, topic, KeyStore(home), publish, lambda: None)
+
+
+def _queued(publisher: "Publisher", signed: Signed) -> "list[Future[Receipt]]":
+    """Queue a command; where the local buffer is full, wait for the broker to take some of it."""
+    try:
+        return publisher.forward(signed.command, signed.envelope)
+    except BufferFull:
+        publisher.flush(ACKNOWLEDGED_S)
+        return publisher.forward(signed.command, signed.envelope)
+
+
+def _place(pending: "list[Future[Receipt]]", signed: Signed) -> str:
+    try:
+        receipts = [future.result(ACKNOWLEDGED_S + 1) for future in pending]
+    except FutureTimeout:
+        raise NotDelivered("the broker did not acknowledge the command", event_id=signed.command.id) from None
+    if len(receipts) > 1:
+        return f"{receipts[0].topic}, all {len(receipts)} partitions"
+    return f"{receipts[0].topic}[{receipts[0].partition}] at offset {receipts[0].offset}"
+
+
+def embedded(home: Home, closing: ExitStack) -> Desk:
+    """Return the desk of a home's embedded log. Raises ConfigError where there is none."""
+    from memsluice.client.build import wrap
+    from memsluice.readers.local import LocalAudit
+    from memsluice.runtimes.assembly import Assembly
+
+    assembly = Assembly(home, KeyStore(home.path))
+    log = assembly.local_log()
+    closing.callback(log.close)
+    name = f"the embedded log in {home.path}"
+
+    def publish(signed: Sequence[Signed]) -> list[str]:
+        places = []
+        for one in signed:
+            message = wrap(one.command, one.envelope, source=SOURCE)
+            everywhere = one.command.tenant == EVERYBODY
+            for number in range(PARTITIONS) if everywhere else (None,):
+                partition, offset = log.append(
+                    COMMANDS, message.key, message.value, message.headers, append_ms=wall_ms(), partition=number
+                )
+            where = ", all partitions" if everywhere else f"[{partition}] at offset {offset}"
+            places.append(COMMANDS + where)
+        return places
+
+    return Desk(
+        name, lambda topic: LocalAudit(log, name=name, topic=topic), assembly.keys, publish, settling(assembly, closing)
+    )
+
+
+def settling(assembly: "Assembly", closing: ExitStack) -> Callable[[], None]:
+    """Return what lets the stages work over a home's log until nothing waits; they are opened when first needed."""
+    stages: list[Embedded] = []
+
+    def settle() -> None:
+        if not stages:
+            stages.append(_stages(assembly, closing))
+        stages[0].run_until_idle()
+
+    return settle
+
+
+def _stages(assembly: "Assembly", closing: ExitStack) -> "Embedded":
+    """Open the stages over the home's log."""
+    from memsluice.encoder import load_encoder
+
+    store = assembly.local_store()
+    closing.callback(store.close)
+    runtime = assembly.embedded(load_encoder(), store)
+    closing.callback(runtime.close)
+    return runtime

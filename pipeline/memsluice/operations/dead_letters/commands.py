@@ -1,0 +1,23 @@
+"""The command by which a reviewer dismisses a dead letter. Pure."""
+
+from datetime import datetime, timedelta
+
+from memsluice.client import requests
+from memsluice.errors import ConfigError
+from memsluice.events.models import Action, Command
+from memsluice.events.names import EVERYBODY
+from memsluice.operations.dead_letters.letters import DeadLetter
+from memsluice.operations.held.commands import VALID_S
+
+
+def dismissal(letter: DeadLetter, command_id: str, now: datetime, why: str) -> Command:
+    """Return the command: addressed to all tenants, since a letter is no tenant's, and bound to the letter's bytes.
+
+    Raises ConfigError without a reason, MalformedEvent or LimitExceeded for one that is no text or too long.
+    """
+    if not why.strip():
+        raise ConfigError("say why it is dismissed: --why")
+    return requests.command(
+        command_id, now, EVERYBODY, Action.DISMISS, letter.letter_id, now + timedelta(seconds=VALID_S),
+        digest=letter.digest, reason=why,
+    )  # fmt: skip

@@ -1,0 +1,189 @@
+"""A run of replays: dead letters published again, byte for byte, to the intake topic that they came from.
+
+Each is authenticated here first, by the gate's own code, under the keys and the registry of now: what would only be a
+dead letter once more is not published. Who published a letter twice did no harm: an event that landed is a `duplicate`.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from memsluice.clock import Clock
+from memsluice.envelope.seals import open_
+from memsluice.errors import InputError
+from memsluice.events.headers import EVENT_ID
+from memsluice.events.names import EVERYBODY, VERDICT
+from memsluice.events.partition import partition_of
+from memsluice.events.records import Output, Record
+from memsluice.operations.commands.answers import Bookmark, follow
+from memsluice.operations.dead_letters.collect import Listing, look_whole
+from memsluice.operations.dead_letters.desk import USERS, LetterDesk
+from memsluice.operations.dead_letters.filters import Filter
+from memsluice.operations.dead_letters.letters import Decided, Seen, State, Why, decided_of, why_of
+from memsluice.operations.runs import BaseRun, Plan
+from memsluice.stages.seal import establish
+
+BATCH_MAX = 100
+BATCH_BYTES_MAX = 32 * 1024 * 1024
+"""Letters, and bytes of their values, that are in memory at one time."""
+NOT_INTAKE = "not_intake"
+
+
+@dataclass(frozen=True, slots=True)
+class Run(BaseRun[Filter]):
+    """One run of replays of dead letters."""
+
+    FILTER: ClassVar[type[Any]] = Filter
+
+
+def plan(run: Run, found: Listing) -> Plan[Seen]:
+    """Return what is to be replayed of a listing of all states. What was decided since the run began counts as done."""
+    done = sum(one.decided is not None and one.decided.at_ms >= run.started_ms for one in found.seen)
+    todo = sorted(
+        (one for one in found.seen if one.state is State.OPEN),
+        key=lambda one: (one.letter.why.topic, one.letter.why.partition, one.letter.why.offset),
+    )
+    return Plan.within(run, todo, done)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One letter and what its replay came to: a verdict, another dead letter, why it was not published, or nothing yet.
+
+    ``reason`` is why it would be, or was, a dead letter once more; ``published`` whether it went to the intake.
+    """
+
+    seen: Seen
+    published: bool
+    reason: str = ""
+    detail: str = ""
+    decided: Decided | None = None
+    dry: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether a run that stops on errors stops here."""
+        return bool(self.reason) or (self.decided is None and not self.dry)
+
+    def slim(self) -> "Result":
+        """Return a result that is fit to be kept until the end: thousands of letters' bytes are not."""
+        return replace(self, seen=replace(self.seen, letter=replace(self.seen.letter, original=None)))
+
+
+def again(seen: Seen, now_ms: int, partitions: int) -> Record:
+    """Return the intake record that a replay makes of a letter read with its bytes: theirs, at its tenant's partition.
+
+    An input whose payload cannot be read, or that is for all tenants, goes where it was.
+    """
+    letter, why = seen.letter, seen.letter.why
+    assert letter.original is not None
+    named = letter.claims.event is not None and letter.claims.tenant != EVERYBODY
+    partition = partition_of(letter.claims.tenant, partitions) if named else why.partition
+    return Record(why.topic, partition, why.offset, *letter.original, now_ms)
+
+
+def refusal(desk: LetterDesk, record: Record, partitions: int) -> tuple[str, str]:
+    """Return reason and words why the gate would make a dead letter of a record now; two "" where it would not.
+
+    The gate's own code, under this home's keyring and registry. That a recall's vector is its question's only *seal*
+    can tell.
+    """
+    if record.topic not in USERS:
+        return NOT_INTAKE, f"{record.topic} is written by the gate alone"
+    try:
+        problem = establish(record, desk.desk.keys.keyring(), desk.desk.keys.registry(), partitions).problem
+    except InputError as error:
+        problem = error
+    return ("", "") if problem is None else (problem.code, problem.reason)
+
+
+def replay(
+    desk: LetterDesk,
+    run: Run,
+    todo: Sequence[Seen],
+    *,
+    rate: float,
+    batch: int,
+    wait_s: float,
+    partitions: int,
+    now_ms: Clock,
+    monotonic: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[list[Result]]:
+    """Replay letters and yield the results of each batch, in order. At most ``rate`` letters a second are published."""
+    for part in _chunks(todo, max(1, min(batch, BATCH_MAX, int(rate)))):
+        began = monotonic()
+        whole = {one.letter.letter_id: one for one in look_whole(desk.letters, desk.desk.keys.keyring(), part)}
+        chunk = [whole[one.letter.letter_id] for one in part if one.letter.letter_id in whole]
+        records = [again(one, now_ms(), partitions) for one in chunk]
+        refused = [refusal(desk, record, partitions) for record in records]
+        if run.dry:
+            yield [Result(one, False, *why, dry=True) for one, why in zip(chunk, refused, strict=True)]
+            continue
+        going = [number for number, (reason, _) in enumerate(refused) if not reason]
+        came = _published(desk, [(chunk[n], records[n]) for n in going], wait_s, monotonic, sleep)
+        results = [Result(one, False, *why) for one, why in zip(chunk, refused, strict=True)]
+        for number, answer in zip(going, came, strict=True):
+            results[number] = _result(chunk[number], answer)
+        yield results
+        sleep(max(0.0, len(going) / rate - (monotonic() - began)))
+
+
+def _chunks(todo: Sequence[Seen], size: int) -> Iterator[list[Seen]]:
+    """Yield letters in parts of at most so many, and of BATCH_BYTES_MAX bytes, though one alone may be larger."""
+    chunk: list[Seen] = []
+    total = 0
+    for one in todo:
+        value_bytes = one.letter.why.value_bytes or 0
+        if chunk and (len(chunk) >= size or total + value_bytes > BATCH_BYTES_MAX):
+            yield chunk
+            chunk, total = [], 0
+        chunk.append(one)
+        total += value_bytes
+    if chunk:
+        yield chunk
+
+
+def _result(seen: Seen, answer: Decided | Why | None) -> Result:
+    if isinstance(answer, Why):
+        return Result(seen, True, answer.reason, answer.detail)
+    return Result(seen, True, decided=answer)
+
+
+def _published(
+    desk: LetterDesk,
+    going: Sequence[tuple[Seen, Record]],
+    wait_s: float,
+    monotonic: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> list[Decided | Why | None]:
+    """Publish records and return what the gate made of each: a verdict, or once more a dead letter."""
+    if not going:
+        return []
+    audit, keyring, parts = desk.desk.audit, desk.desk.keys.keyring(), {record.partition for _, record in going}
+    marks = [[Bookmark(part, topic.end(part)) for part in sorted(parts)] for topic in (audit, desk.letters)]
+    outputs = [Output(r.topic, r.partition, r.key, r.value, r.headers) for _, r in going]
+    offsets = desk.republish(outputs)
+    places = [(r.topic, r.partition, offset) for (_, r), offset in zip(going, offsets, strict=True)]
+    ids = {one.letter.claims.event_id.encode() for one, _ in going}
+    found: dict[tuple[str, int, int], Decided | Why] = {}
+
+    def decided(record: Record) -> None:
+        if dict(record.headers).get(EVENT_ID) in ids:
+            verdict = decided_of(open_(keyring, (record.key or b"").decode(), VERDICT, record.value or b""))
+            if verdict.place in places:
+                found.setdefault(verdict.place, verdict)
+
+    def died(record: Record) -> None:
+        why = why_of(record)
+        if why is not None and why.place in places:
+            found[why.place] = why
+
+    desk.desk.settle()
+    follow(
+        [(audit, marks[0], decided), (desk.letters, marks[1], died)],
+        lambda: all(place in found for place in places),
+        wait_s, monotonic=monotonic, sleep=sleep,
+    )  # fmt: skip
+    return [found.get(place) for place in places]

@@ -1,0 +1,139 @@
+"""What a check finds, and the checks that need nothing but this machine: files, disk, keys, policies, model."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memsluice.deployment.home import Home
+from memsluice.envelope.keys import KeyState, Purpose
+from memsluice.errors import MemsluiceError
+from memsluice.gate.policy.lint import lint
+from memsluice.gate.policy.model import DAY_MS
+from memsluice.keystore.store import KeyStore
+
+DISK_BYTES_MIN = 2 * 1024**3
+KEY_LEFT_MS_MIN = 7 * DAY_MS
+MIB = 1024**2
+
+
+class State(StrEnum):
+    """How it is. ``warn`` runs for now; ``fail`` does not."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at: how it is, in words, and what to do about it ("" where nothing)."""
+
+    what: str
+    state: State
+    said: str
+    do: str = ""
+
+
+Check = Callable[[], Iterator[Finding]]
+
+
+REMEDIES = {
+    "policy file": "memsluice policy check FILE; workers refuse it at their next start",
+    "workers": "memsluice stack status, or the broker's own log",
+    "broker clock": "memsluice stack status, or the broker's own log",
+    "store": "memsluice stack status, or the store's own log",
+}
+"""What to do where a check could not be made; the errors of the others say it themselves."""
+
+NEEDS = {"workers": "broker", "broker clock": "broker"}
+"""Checks that a broker which does not answer would let wait for a minute, and tell nothing that is not known."""
+
+
+def run(checks: dict[str, Check]) -> Iterator[Finding]:
+    """Yield what each check finds; one that raises is itself a finding, and the others go on.
+
+    What needs another thing that fails is not asked.
+    """
+    failed = set[str]()
+    for what, check in checks.items():
+        needed = NEEDS.get(what)
+        if needed in failed:
+            yield Finding(what, State.WARN, f"not looked at: the {needed} fails")
+            continue
+        for finding in _found(what, check):
+            if finding.state is State.FAIL:
+                failed.add(finding.what)
+            yield finding
+
+
+def _found(what: str, check: Check) -> Iterator[Finding]:
+    try:
+        yield from check()
+    except MemsluiceError as error:
+        yield Finding(what, State.FAIL, str(error), REMEDIES.get(what, ""))
+    except OSError as error:
+        yield Finding(what, State.FAIL, error.strerror or type(error).__name__, REMEDIES.get(what, ""))
+
+
+def disk(home: Home) -> Iterator[Finding]:
+    """Whether the home is there, nobody else's to read, and has room."""
+    if not home.path.is_dir():
+        yield Finding("home", State.FAIL, f"{home.path} is not there", "memsluice keys init")
+        return
+    mode = home.path.stat().st_mode & 0o777
+    if mode & 0o077:
+        yield Finding("home", State.FAIL, f"others may look into {home.path} (mode {mode:o})", f"chmod 700 {home.path}")
+    else:
+        yield Finding("home", State.OK, str(home.path))
+    free = shutil.disk_usage(home.path).free
+    enough = free >= DISK_BYTES_MIN
+    said = f"{free / MIB:,.0f} MiB free below {home.path}"
+    yield Finding("disk", State.OK if enough else State.FAIL, said, "" if enough else "make room: state is kept here")
+
+
+def keys(store: KeyStore, now_ms: int) -> Iterator[Finding]:
+    """Whether the gate can sign now and for the days to come, and which credentials run out."""
+    keyring = store.load_keyring()
+    for purpose in (Purpose.SEAL, Purpose.ADMISSION):
+        key = keyring.signing(purpose, now_ms)
+        if key.not_after_ms is not None and key.not_after_ms - now_ms < KEY_LEFT_MS_MIN:
+            said = f"{purpose.value} key {key.kid} signs for {(key.not_after_ms - now_ms) / DAY_MS:.1f} more days"
+            yield Finding("keys", State.WARN, said, f"memsluice keys rotate {key.kid}")
+        else:
+            yield Finding("keys", State.OK, f"{purpose.value} key {key.kid} signs")
+    late = []
+    for credential in store.load_registry().all():
+        usable = credential.kid in keyring and keyring.get(credential.kid).state is KeyState.ACTIVE
+        end = credential.not_after_ms
+        if usable and end is not None and now_ms < end < now_ms + KEY_LEFT_MS_MIN:
+            late.append(credential.kid)
+    if late:
+        said = f"{len(late)} credentials run out within a week: {', '.join(late[:3])}{' …' if len(late) > 3 else ''}"
+        yield Finding("credentials", State.WARN, said, f"memsluice keys rotate {late[0]}")
+    else:
+        yield Finding(
+            "credentials", State.OK, f"{len(store.load_registry().all())} in the registry, none runs out soon"
+        )
+
+
+def policies(home: Home) -> Iterator[Finding]:
+    """Whether the home's policy file can be read, and what is unwise in it."""
+    found = home.policies()
+    yield Finding("policy file", State.OK, found.default.digest)
+    for remark in lint(found):
+        yield Finding("policy file", State.WARN, f"{remark.where}: {remark.text}", "memsluice policy check")
+
+
+def crashed(home: Home) -> Iterator[Finding]:
+    """Say of a home whose stack has left its report, and does not run, that it was not stopped by anybody."""
+    yield Finding(
+        "stack", State.FAIL, f"the stack of {home.path} does not run, and was not stopped", "memsluice stack up"
+    )
+
+
+def model() -> Iterator[Finding]:
+    """Whether the encoder's weights are the published ones, by digest."""
+    from memsluice.encoder.weights import MODEL_ID, find_weights
+
+    yield Finding("model", State.OK, f"{MODEL_ID}, digests as published, in {find_weights()}")

@@ -1,0 +1,144 @@
+"""The checks that ask a broker and a store."""
+
+import time
+from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+from urllib.request import urlopen
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from memsluice.deployment.connection import Connection
+from memsluice.devstack.probes import quiet
+from memsluice.errors import ConfigError, StoreUnavailable
+from memsluice.operations.doctor.checks import Finding, State
+from memsluice.topics import plan as plans
+from memsluice.topics.names import AUDIT, KAFKA_USERS, PARTITIONS, USER_ADMIN, USER_OPERATOR, WEAVIATE_USERS
+from memsluice.topics.spec import load
+
+ANSWER_S = 5.0
+ASKED_MAX, ASK_AGAIN_S = 10, 1.0
+SKEW_S_MAX = 60.0
+LAG_MANY = 1_000
+
+
+def broker(connection: Connection) -> Iterator[Finding]:
+    """Whether the broker answers, lets each user in that has a password here, and has topics and rules as the files.
+
+    The operator is asked first: one that answers him answers the checks that go on, whoever else is not let in.
+    """
+    answered = False
+    for user in sorted(KAFKA_USERS, key=lambda user: user != USER_OPERATOR):
+        if user not in connection.users:
+            continue
+        try:
+            AdminClient(quiet(connection.confluent(user))).list_topics(timeout=ANSWER_S)
+        except KafkaException as error:
+            said = f"{connection.bootstrap} does not answer {user}: {error.args[0].str()}"
+            what = "broker users" if answered else "broker"
+            yield Finding(what, State.FAIL, said, "memsluice stack status, or the broker's own log")
+            return
+        answered = True
+    yield _known("broker", connection.bootstrap, len(connection.users))
+    if USER_ADMIN not in connection.users:
+        yield Finding("topics", State.WARN, "not looked at: no password of the admin here")
+        return
+    found = plans.plan(AdminClient(quiet(connection.confluent(USER_ADMIN))), load(None))
+    if found.empty:
+        yield Finding("topics", State.OK, "topics and access rules are as the files say")
+    else:
+        first = found.changes[0]
+        said = f"{len(found.changes)} differences to the files, the first: {first.kind} {first.subject} {first.what}"
+        yield Finding("topics", State.FAIL, said, "memsluice topics plan")
+
+
+def _known(what: str, address: str, users: int) -> Finding:
+    if not users:
+        return Finding(what, State.WARN, f"{address} was not asked: no user's password is here")
+    return Finding(what, State.OK, f"{address} knows all {users} users")
+
+
+def workers(connection: Connection) -> Iterator[Finding]:
+    """Whether each stage's group has members, and how far it is behind. Asked as the operator, who may see that."""
+    from memsluice.operations.monitor.lag import GROUPS, KafkaLag
+
+    admin = AdminClient(quiet(connection.confluent(USER_OPERATOR)))
+    members = {group: _members(admin, group) for group in GROUPS.values()}
+    for lag in KafkaLag(connection)():
+        count = members[GROUPS[lag.stage]]
+        said = f"{count} worker{'s' * (count != 1)}, {lag.behind:,} records behind"
+        if not count:
+            state = State.FAIL if lag.behind else State.WARN
+            yield Finding(lag.stage, state, said, f"memsluice work {lag.stage}")
+        elif lag.behind > LAG_MANY:
+            yield Finding(lag.stage, State.WARN, said, "memsluice top; then see the runbook MemsluiceLagGrows")
+        else:
+            yield Finding(lag.stage, State.OK, said)
+
+
+def _members(admin: AdminClient, group: str) -> int:
+    for _ in range(ASKED_MAX):
+        try:
+            return len(admin.describe_consumer_groups([group], request_timeout=ANSWER_S)[group].result().members)
+        except KafkaException as error:
+            problem = error.args[0]
+        if problem.code() == KafkaError.GROUP_ID_NOT_FOUND:  # nobody ever joined
+            return 0
+        time.sleep(ASK_AGAIN_S)  # a broker that has just started elects its coordinators
+    raise StoreUnavailable(f"the broker does not tell who works: {problem.str()}")
+
+
+def broker_clock(connection: Connection, now_s: float) -> Iterator[Finding]:
+    """Whether the broker's clock runs ahead of ours (``now_s``, Unix seconds): signing periods go by its append times.
+
+    The protocol tells no clock, only when the latest record was appended; a broker that is behind does not show.
+    """
+    admin = AdminClient(quiet(connection.confluent(USER_OPERATOR)))
+    places = [TopicPartition(AUDIT, number) for number in range(PARTITIONS)]
+    try:
+        asked = admin.list_offsets(dict.fromkeys(places, OffsetSpec.max_timestamp()), request_timeout=ANSWER_S)
+        latest_ms = max(answer.result().timestamp for answer in asked.values())
+    except KafkaException as error:
+        raise StoreUnavailable(f"the broker does not tell when it appended last: {error.args[0].str()}") from None
+    yield clock_of_broker(latest_ms, now_s)
+
+
+def clock_of_broker(latest_ms: int, now_s: float) -> Finding:
+    """Judge the latest append time of the broker (Unix ms, negative where there is none)."""
+    ahead = latest_ms / 1_000 - now_s
+    if ahead > SKEW_S_MAX:
+        said = f"the broker's latest record was appended {ahead:.0f} s after this machine's now"
+        return Finding("broker clock", State.FAIL, said, "set both by NTP: signing periods go by the broker's clock")
+    return Finding("broker clock", State.OK, "nothing was appended later than this machine's now")
+
+
+def ready_url(connection: Connection) -> str:
+    """Return where the store says that it is ready."""
+    scheme = "https" if connection.weaviate_secure else "http"
+    return f"{scheme}://{connection.weaviate_host}:{connection.weaviate_http_port}/v1/.well-known/ready"
+
+
+def store(connection: Connection, now_s: float) -> Iterator[Finding]:
+    """Whether the store answers, lets each user in, and has a clock like ours."""
+    from memsluice.stores.weaviate.store import WeaviateStore
+
+    address = f"{connection.weaviate_host}:{connection.weaviate_http_port}"
+    for user in WEAVIATE_USERS:
+        if user not in connection.weaviate_keys:
+            continue
+        opened = WeaviateStore.of(connection, user)
+        try:
+            opened.tenants()
+        finally:
+            opened.close()
+    yield _known("store", address, len(connection.weaviate_keys))
+    with urlopen(ready_url(connection), timeout=ANSWER_S) as answer:  # noqa: S310 - http or https, nothing else
+        told = answer.headers.get("Date")
+    if told is None:
+        raise ConfigError("the store does not say what time it is")
+    skew = now_s - parsedate_to_datetime(told).timestamp()
+    said = f"this machine and the store differ by {abs(skew):.0f} s"
+    if abs(skew) > SKEW_S_MAX:
+        yield Finding("clock", State.FAIL, said, "set both by NTP: readers go by this machine's clock for expiry")
+    else:
+        yield Finding("clock", State.OK, said)

@@ -1,0 +1,206 @@
+"""Reads the quarantine topic, and the audit topic for what was decided since; in bounded memory."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from memsluice.envelope.keys import Keyring
+from memsluice.errors import SealError
+from memsluice.events.headers import EVENT_ID
+from memsluice.events.names import TARGET_HEADER
+from memsluice.events.partition import partition_of
+from memsluice.events.records import Record
+from memsluice.operations.commands.answers import FollowedTopic
+from memsluice.operations.held.entries import Entry, Outcome, Ruled, State, read_entry, read_ruling, state_of
+from memsluice.operations.held.filters import Filter
+from memsluice.operations.trace.collect import AuditTopic
+
+ENTRIES_MAX = 50_000
+"""Entries that one look holds (about 2 KiB each in a list); further ones are counted and named as left out.
+
+As many again are held while it is not known yet which of them are asked for: those that are not take no room.
+"""
+WHOLE_MAX = 64
+"""Entries that one look holds with their content."""
+WHOLE_PAGE = 1_024
+"""Entries with their content that are held until their states are known."""
+ATTEMPTS_MAX = 8
+"""Commands that are remembered of one entry, besides the one that closed it: the last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An entry, what became of it, the command that closed it, and the last of the others about it."""
+
+    entry: Entry
+    state: State
+    ruled: Ruled | None
+    others: tuple[Ruled, ...]
+
+    @property
+    def appeal(self) -> Ruled | None:
+        """Its writer's request for a review, of which the gate takes one; None where there is none."""
+        return next((one for one in self.others if one.outcome is Outcome.APPEALED), None)
+
+    @property
+    def tainted(self) -> bool:
+        """Whether it is tainted now: as it was held, or as the last command about its label left it."""
+        labels = [one.outcome for one in self.others if one.outcome in (Outcome.DECLASSIFIED, Outcome.REVOKED)]
+        return labels[-1] is Outcome.REVOKED if labels else bool(self.entry.verdict["taint"])
+
+
+@dataclass(slots=True)
+class Listing:
+    """What a look found, oldest first. ``unverified`` records had no seal of this home's keys and are not shown."""
+
+    seen: list[Seen] = field(default_factory=list)
+    read: int = 0
+    unverified: int = 0
+    left_out: int = 0
+
+
+_Key = tuple[str, str, int]
+"""Tenant, event id and intake offset: several held writes may have one id and one content."""
+
+
+def look(
+    held: AuditTopic,
+    audit: FollowedTopic,
+    keyring: Keyring,
+    wanted: Filter,
+    *,
+    partitions: int,
+    now_ms: int,
+    age_days: Callable[[str], int],
+    whole: bool = False,
+    entries_max: int = ENTRIES_MAX,
+) -> Listing:
+    """Return the entries that a filter asks for. ``age_days`` gives a tenant's age limit, ``whole`` reads contents.
+
+    Records of one tenant are all on its partition, so that a filter with a tenant reads one. Raises StoreUnavailable.
+    """
+    found = Listing()
+    room, page_max = (min(entries_max, WHOLE_MAX), WHOLE_PAGE) if whole else (entries_max, entries_max)
+    looked_in = list(range(partitions)) if wanted.tenant is None else [partition_of(wanted.tenant, partitions)]
+
+    def judge(partition: int, page: dict[_Key, Entry], kept: dict[_Key, Seen], share: int) -> None:
+        targets = {entry.event_id.encode() for entry in page.values()}
+        since = audit.at(partition, min(entry.held_ms for entry in page.values()))  # what is decided lies behind
+        rulings = _rulings(found, audit.read(partition, since), keyring, targets)
+        for key, entry in page.items():
+            named = [*rulings.get(key, []), *rulings.get((*key[:2], None), [])]
+            about = sorted((one for one in named if one.about(entry)), key=lambda one: one.at_ms)
+            ruled = next((one for one in about if one.closes), None)
+            state = state_of(entry, ruled, now_ms, age_days(key[0]))
+            if not wanted.wants(state) or key in kept:
+                continue
+            if len(kept) >= share:
+                found.left_out += 1
+                continue
+            kept[key] = Seen(entry, state, ruled, tuple(one for one in about if not one.closes))
+
+    for number, partition in enumerate(looked_in):
+        later = len(looked_in) - number - 1
+        page, kept, share = dict[_Key, Entry](), dict[_Key, Seen](), share_of(room, len(found.seen), later, partitions)
+        for record in held.read(partition):
+            entry = _taken(found, keyring, record, wanted, whole)
+            key = None if entry is None else (entry.tenant, entry.event_id, entry.offset)
+            if entry is None or key is None or key in page:  # a re-delivery repeats a record
+                continue
+            if len(page) >= page_max:
+                judge(partition, page, kept, share)
+                page.clear()
+            page[key] = entry
+        if page:
+            judge(partition, page, kept, share)
+        found.seen += kept.values()
+    found.seen.sort(key=lambda one: (one.entry.held_ms, one.entry.tenant, one.entry.record_offset))
+    return found
+
+
+def share_of(room: int, taken: int, later: int, partitions: int) -> int:
+    """Return how many a partition may take, of a room of which some is taken and ``later`` partitions are to come.
+
+    Half of the room is kept for partitions in equal parts, the rest goes to whoever comes first: no tenant's flood
+    hides what waits on another partition.
+    """
+    return max(0, room - taken - later * (room // (2 * partitions)))
+
+
+def _taken(found: Listing, keyring: Keyring, record: Record, wanted: Filter, whole: bool) -> Entry | None:
+    if wanted.tenant is not None and record.key != wanted.tenant.encode():
+        return None
+    if wanted.event_id is not None and (EVENT_ID, wanted.event_id.encode()) not in record.headers:
+        return None
+    found.read += 1
+    try:
+        entry = read_entry(keyring, record, whole=whole)
+    except SealError:
+        found.unverified += 1
+        return None
+    return entry if wanted.matches(entry) else None
+
+
+def _rulings(
+    found: Listing, records: Iterable[Record], keyring: Keyring, targets: set[bytes]
+) -> dict[tuple[str, str, int | None], list[Ruled]]:
+    """Return the commands about some events, by tenant, event id and intake offset as far as the verdict has one.
+
+    The header only says where to look: what counts is in the seal.
+    """
+    rulings: dict[tuple[str, str, int | None], list[Ruled]] = {}
+    seen: set[str] = set()
+    for record in records:
+        if not any(name == TARGET_HEADER and value in targets for name, value in record.headers):
+            continue
+        try:
+            ruled = read_ruling(keyring, record)
+        except SealError:
+            found.unverified += 1
+            continue
+        if ruled is None or ruled.command_id in seen:
+            continue
+        seen.add(ruled.command_id)
+        about = rulings.setdefault((ruled.tenant, ruled.target, ruled.offset), [])
+        about.append(ruled)
+        passing = [one for one in about if not one.closes and one.outcome is not Outcome.APPEALED]
+        if len(passing) > ATTEMPTS_MAX:
+            about.remove(passing[0])
+    return rulings
+
+
+def look_whole(held: AuditTopic, keyring: Keyring, seen: Iterable[Seen]) -> Iterator[Seen]:
+    """Yield the entries of a listing once more, with their contents, one at a time. Raises StoreUnavailable."""
+    wanted: dict[int, dict[int, Seen]] = {}
+    for one in seen:
+        wanted.setdefault(one.entry.partition, {})[one.entry.record_offset] = one
+    for partition, there in sorted(wanted.items()):
+        last = max(there)
+        for record in held.read(partition, min(there)):
+            if record.offset in there:
+                yield replace(there[record.offset], entry=read_entry(keyring, record, whole=True))
+            if record.offset >= last:
+                break
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts over a listing: of states, and of what is pending by tenant, reason and source; the oldest pending."""
+
+    states: Counter[str]
+    tenants: Counter[str]
+    reasons: Counter[str]
+    sources: Counter[str]
+    oldest_ms: int | None
+
+
+def stats(listing: Listing) -> Stats:
+    """Return the counts."""
+    pending = [one.entry for one in listing.seen if one.state is State.PENDING]
+    return Stats(
+        Counter(one.state.value for one in listing.seen),
+        Counter(entry.tenant for entry in pending),
+        Counter(code for entry in pending for code in entry.reasons),
+        Counter(str(entry.verdict["channel"]) for entry in pending),
+        min((entry.held_ms for entry in pending), default=None),
+    )

@@ -1,0 +1,82 @@
+"""What a reviewer signs about a held write, and what the gate answered. Pure but for the waiting, whose clock is given.
+
+A command holds for VALID_S: long enough to pass a busy pipeline, short enough that nobody finds it useful later.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from memsluice.client import requests
+from memsluice.envelope.keys import Keyring
+from memsluice.errors import ConfigError
+from memsluice.events.limits import HELD_CHARS_MAX
+from memsluice.events.models import Action, Command
+from memsluice.gate.commands.review import OFFSET_PARAMETER
+from memsluice.operations.commands.answers import Bookmark, FollowedTopic, heard
+from memsluice.operations.held.entries import Entry, Ruled, read_ruling
+
+VALID_S = 900
+
+
+def order(
+    entry: Entry,
+    action: Action,
+    command_id: str,
+    now: datetime,
+    reason: str = "",
+    *,
+    valid: timedelta = timedelta(seconds=VALID_S),
+    parameters: Mapping[str, str] | None = None,
+) -> Command:
+    """Return the command about an entry, which was read with its content: bound to its digest, void after ``valid``.
+
+    Raises ConfigError for a write too large to be carried, MalformedEvent or LimitExceeded for the reason.
+    """
+    carries = action in (Action.RELEASE, Action.REPLAY)
+    if carries and len(entry.sealed) > HELD_CHARS_MAX:
+        raise ConfigError(
+            f"a {action.value} carries the write, and this one has {len(entry.sealed)} characters once sealed, at most "
+            f"{HELD_CHARS_MAX} fit: it can only be rejected"
+        )
+    return requests.command(
+        command_id,
+        now,
+        entry.tenant,
+        action,
+        entry.event_id,
+        now + valid,
+        digest=entry.digest,
+        reason=reason,
+        parameters={**(parameters or {}), **({OFFSET_PARAMETER: str(entry.offset)} if entry.repeated_id else {})},
+        held=entry.sealed if carries else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the gate made of a command; ``ruled`` is None where the command's id was answered before: a repetition."""
+
+    command: Command
+    ruled: Ruled | None
+
+
+def answers(
+    audit: FollowedTopic,
+    keyring: Keyring,
+    commands: Sequence[Command],
+    since: Iterable[Bookmark],
+    wait_s: float,
+    *,
+    monotonic: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> dict[str, Answer]:
+    """Return the answers to commands by their ids: of all, or of those that the audit has within ``wait_s`` seconds.
+
+    ``since`` are bookmarks of the commands' partitions. Raises StoreUnavailable where the audit cannot be read,
+    SealError where an answer does not verify.
+    """
+    told = heard(audit, commands, since, wait_s, monotonic=monotonic, sleep=sleep)
+    by_id = {command.id: command for command in commands}
+    return {found: Answer(by_id[found], read_ruling(keyring, record)) for found, record in told.items()}

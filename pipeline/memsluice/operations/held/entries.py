@@ -1,0 +1,239 @@
+"""Held writes and what became of them, read from their records. Pure: every record is verified, none is fetched."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from memsluice.envelope.keys import Keyring
+from memsluice.envelope.records import held_from_bytes
+from memsluice.envelope.seals import open_, sealed_from_bytes
+from memsluice.envelope.verdict import Decision
+from memsluice.errors import SealError
+from memsluice.events.models import Action, Write
+from memsluice.events.names import VERDICT
+from memsluice.events.records import Record
+
+PREVIEW_CHARS = 120
+DAY_MS = 86_400_000
+REVIEWS = frozenset({
+    Action.RELEASE.value, Action.REJECT.value, Action.REPLAY.value, Action.APPEAL.value, Action.DECLASSIFY.value,
+    Action.REVOKE.value, Action.DISMISS.value,
+})  # fmt: skip
+LISTED = ("decided_ms", "content_digest", "reasons", "score", "channel", "agent", "principal", "session", "kid",
+          "policy", "tier", "taint", "held_until_ms")  # fmt: skip
+"""Fields of a verdict that an entry of a list keeps."""
+DISMISSED = "dismissal.noted"
+RESTORED = "restoring.restored"
+CARRIED_OUT = {"review.released", "review.rejected", "review.appealed", "replay.decided", DISMISSED, RESTORED}
+LABELS = {"declassification.lifted": "declassified", "revocation.held": "revoked"}
+"""Findings by which a command changed a held write's label, and what that came to."""
+DRY = "replay.dry_run"
+"""Codes of the findings by which the gate says that it did what was ordered, or would have."""
+
+
+class State(StrEnum):
+    """What became of a held write. ``lapsed`` is older than the policy keeps it: nobody can release it any more."""
+
+    PENDING = "pending"
+    RELEASED = "released"
+    REJECTED = "rejected"
+    LAPSED = "lapsed"
+
+
+class Outcome(StrEnum):
+    """What a command came to, a producer's appeal among them.
+
+    ``held`` is a replay's that decided to hold again; ``dry`` one's that changed nothing. ``declassified`` and
+    ``revoked`` changed its label and left it held. ``dismissed`` is a dead letter's, which is no write.
+    """
+
+    RELEASED = "released"
+    REJECTED = "rejected"
+    HELD = "held"
+    DRY = "dry"
+    APPEALED = "appealed"
+    DISMISSED = "dismissed"
+    DECLASSIFIED = "declassified"
+    REVOKED = "revoked"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One held write. ``offset`` is its intake offset, ``record_offset`` that of its quarantine record.
+
+    ``write`` and ``sealed`` (the sealed write as JSON text, which a release carries) are None and "" in a list, where
+    ``preview`` alone is kept, at most PREVIEW_CHARS characters of the content, and LISTED of the verdict.
+    """
+
+    tenant: str
+    event_id: str
+    partition: int
+    offset: int
+    record_offset: int
+    verdict: dict[str, Any]
+    preview: str
+    write: Write | None = None
+    sealed: str = ""
+
+    @property
+    def held_ms(self) -> int:
+        """When it was held (Unix ms)."""
+        return int(self.verdict["decided_ms"])
+
+    @property
+    def digest(self) -> str:
+        """Digest of the content, to which commands are bound."""
+        return str(self.verdict["content_digest"])
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Reason codes, as the verdict has them."""
+        return tuple(self.verdict["reasons"])
+
+    @property
+    def score(self) -> float | None:
+        """MEMSAD's anomaly score, or None where nothing was scored."""
+        score = self.verdict.get("score")
+        return None if score is None else score["score"]
+
+    @property
+    def evidence(self) -> float | None:
+        """What the default detector holds it by, or None where it does not hold it."""
+        usual = self.verdict.get("usual")
+        return float(usual["score"]) if usual and "detect.held" in self.reasons else None
+
+    @property
+    def repeated_id(self) -> bool:
+        """Whether its event id was used before: such an entry is named by id and intake offset."""
+        return any(finding["code"] == "duplicates.other_content" for finding in self.verdict["findings"])
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """What the audit says of one command about a held write, or a dead letter.
+
+    ``decision`` is the write's: of a refused command and an appeal None, of a dry run what would have been decided.
+    ``note`` is why a dead letter was dismissed. ``offset`` is the intake offset of the write that the command named;
+    None where the gate knew none by then, or the verdict is older than the field: then its digest tells.
+    """
+
+    outcome: Outcome
+    tenant: str
+    target: str
+    digest: str
+    action: str
+    command_id: str
+    decision: Decision | None
+    reasons: tuple[str, ...]
+    score: float | None
+    policy: str
+    kid: str
+    at_ms: int
+    object_id: str | None
+    note: str = ""
+    offset: int | None = None
+
+    def about(self, entry: Entry) -> bool:
+        """Whether the command was about an entry, and not about another one of its event id."""
+        if self.offset is not None:
+            return self.offset == entry.offset
+        return self.digest in ("", entry.digest)
+
+    @property
+    def closes(self) -> bool:
+        """Whether the write is decided by it for good."""
+        return self.outcome in (Outcome.RELEASED, Outcome.REJECTED)
+
+
+def read_entry(keyring: Keyring, record: Record, *, whole: bool) -> Entry:
+    """Return the held write of a record of memory.quarantine.v1, with its content where ``whole``. Raises SealError."""
+    tenant = (record.key or b"").decode(errors="replace")
+    value, verdict = held_from_bytes(keyring, tenant, record.value or b"")
+    sealed = sealed_from_bytes(keyring, tenant, value)
+    write = sealed.payload
+    if not isinstance(write, Write):
+        raise SealError("held record holds no write")
+    return Entry(
+        tenant=tenant,
+        event_id=write.id,
+        partition=record.partition,
+        offset=sealed.position.offset,
+        record_offset=record.offset,
+        verdict=verdict if whole else _slim(verdict),
+        preview=write.content[:PREVIEW_CHARS],
+        write=write if whole else None,
+        sealed=value.decode() if whole else "",
+    )
+
+
+def _slim(verdict: dict[str, Any]) -> dict[str, Any]:
+    """Return what a list needs of a verdict: tens of thousands of them are held at once."""
+    slim = {name: verdict[name] for name in LISTED if name in verdict}
+    score = slim.get("score")
+    findings = [{"code": f["code"]} for f in verdict["findings"] if f["code"] in verdict["reasons"]]
+    usual = verdict.get("usual")
+    numbers = {"score": score and {"score": score["score"]}, "usual": usual and {"score": usual["score"]}}
+    return {**slim, **numbers, "findings": findings}
+
+
+def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
+    """Return what an audit record says of a release or a rejection; None for any other verdict. Raises SealError."""
+    tenant = (record.key or b"").decode(errors="replace")
+    verdict = open_(keyring, tenant, VERDICT, record.value or b"")
+    try:
+        if verdict.get("action") not in REVIEWS or verdict["decision"] == Decision.DUPLICATE:
+            return None
+        outcome, decision = _outcome(verdict)
+        return Ruled(
+            outcome=outcome,
+            tenant=tenant,
+            target=verdict["target"],
+            digest=verdict["content_digest"],
+            action=verdict["action"],
+            command_id=verdict["event_id"],
+            decision=decision,
+            reasons=tuple(verdict["reasons"]),
+            score=None if verdict["score"] is None else verdict["score"]["score"],
+            policy=verdict["policy"],
+            kid=verdict["kid"],
+            at_ms=verdict["decided_ms"],
+            object_id=verdict["object_id"],
+            note=next((str(f["detail"]["why"]) for f in verdict["findings"] if f["code"] == DISMISSED), ""),
+            offset=verdict.get("target_offset"),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise SealError(f"verdict is not of this version ({type(error).__name__})") from None
+
+
+def _outcome(verdict: dict[str, Any]) -> tuple[Outcome, Decision | None]:
+    """Return what a command came to, and the decision about the write. Raises KeyError, ValueError."""
+    told = {finding["code"]: finding["detail"] for finding in verdict["findings"]}
+    if DRY in told:
+        return Outcome.DRY, Decision(told[DRY]["would"])
+    labelled = next((LABELS[code] for code in told if code in LABELS), None)
+    if labelled is not None:
+        return Outcome(labelled), None
+    if not told.keys() & CARRIED_OUT:
+        return Outcome.REFUSED, None
+    if verdict["action"] == Action.APPEAL.value:
+        return Outcome.APPEALED, None
+    if verdict["action"] == Action.DISMISS.value:
+        return Outcome.DISMISSED, None
+    decision = Decision(verdict["decision"])
+    if verdict["action"] == Action.REJECT.value:
+        return Outcome.REJECTED, Decision.REJECT
+    if verdict["object_id"] is not None:
+        return Outcome.RELEASED, decision
+    return (Outcome.REJECTED if decision is Decision.REJECT else Outcome.HELD), decision
+
+
+def state_of(entry: Entry, ruled: Ruled | None, now_ms: int, age_days: int) -> State:
+    """Return what became of an entry, given the command that closed it, if one did.
+
+    It lapses when the policy that held it said; ``age_days`` stands in where a verdict is too old to tell.
+    """
+    if ruled is not None:
+        return State.RELEASED if ruled.outcome is Outcome.RELEASED else State.REJECTED
+    until_ms = entry.verdict.get("held_until_ms") or entry.held_ms + age_days * DAY_MS
+    return State.LAPSED if now_ms >= until_ms else State.PENDING

@@ -1,0 +1,73 @@
+"""Why the default detector holds a write, in words: which signals, how rare, which past question, which of its words.
+
+A verdict names and counts, it holds no content; the words are found again in the held write. Pure.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from memsluice.escaping import visible
+from memsluice.gate.detectors.wording.shipped import shipped
+from memsluice.gate.detectors.wording.text import units, words
+
+HELD = "detect.held"
+NAME_CHARS_MAX = 160
+UNIT_CHARS_MAX = 240
+SHARE_TOLD_MIN = 0.0001
+SIGNALS = {
+    "wording": "worded like an order or an injection, for this tenant",
+    "question": "carries a question, which this tenant's writes hardly do",
+    "coverage": "repeats a question that was asked before",
+    "nearness": "comes nearer to a question that was asked before than this tenant's writes do",
+    "repetition": "repeats its own words",
+}
+Told = tuple[str, str, str]
+"""A label, what is said, and the words of the content that it is said of ("" for none)."""
+
+
+def evidence(verdict: Mapping[str, Any], content: str) -> list[Told]:
+    """Return why the default detector holds a write; nothing where it does not."""
+    found = next((one["detail"] for one in verdict["findings"] if one["code"] == HELD), None)
+    if found is None:
+        return []
+    told: list[Told] = [("evidence", f"{found['score']:.3f}, held from {found['threshold']:g} on", "")]
+    for name, value in found["parts"].items():
+        about = _worst(found, content) if name == "wording" else ""
+        told.append((_name(name), f"{value:.3f}  {SIGNALS.get(name, '')}", about))
+    told.append(("rarity", _rarity(found, verdict.get("usual")), ""))
+    return [*told, *_questions(found, content)]
+
+
+def _name(text: object) -> str:
+    return visible(str(text), NAME_CHARS_MAX)
+
+
+def _rarity(found: Mapping[str, Any], usual: Mapping[str, Any] | None) -> str:
+    over = f" {usual['size']}" if usual else ""
+    if "p" not in found:
+        return f"beyond {found['usual_max']:.3f}, the most that is usual by its{over} landed writes ({found['phase']})"
+    level = f", held below {usual['level']:.2%}" if usual and usual.get("level") is not None else ""
+    share = f"{found['p']:.2%}" if found["p"] >= SHARE_TOLD_MIN else "less than 0.01%"
+    return f"{share} of its writes are expected to have as much{level} ({found['phase']},{over} landed writes)"
+
+
+def _questions(found: Mapping[str, Any], content: str) -> list[Told]:
+    """Return the past question that it comes nearest to, and the one whose words it has."""
+    told: list[Told] = []
+    if near := found.get("nearest"):
+        told.append(("nearest", f"cosine {near['cosine']:.3f} to what {_name(near['recall'])} asked", ""))
+    covered = found.get("covered_by") if "coverage" in found["parts"] else None
+    if covered:
+        run = words(content)[covered["first_word"] : covered["first_word"] + covered["words"]]
+        said = f"{covered['words']} words in a row, {covered['share']:.0%} of what {_name(covered['recall'])} asked:"
+        told.append(("shared", said, visible(" ".join(run), UNIT_CHARS_MAX)))
+    asked = {one["recall"]: None for one in (near, covered) if one}
+    return [*told, *(("asked by", f"memsluice trace {_name(recall)}", "") for recall in asked)]
+
+
+def _worst(found: Mapping[str, Any], content: str) -> str:
+    """Return the sentence or line that the classifier judged worst; "" where another model judged it."""
+    model = shipped()
+    if found.get("model") != model.digest:
+        return ""
+    return visible(units(content)[model.judge(content)[1]], UNIT_CHARS_MAX)

@@ -1,0 +1,63 @@
+"""Which held writes are asked for: by tenant, reason, time, source, score and state. Pure."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from memsluice.errors import ConfigError
+from memsluice.operations.held.entries import Entry, State
+
+SOURCES = ("channel", "agent", "principal", "session", "kid")
+"""Fields of a verdict that say where a write came from."""
+_AGO = re.compile(r"(\d{1,6})([smhd])")
+_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What to look for; None is anything. Times are Unix ms, ``since_ms`` included and ``until_ms`` not.
+
+    ``reason`` is a reason code or its module (``rates``). ``source`` is a channel, an agent, a principal, a session or
+    a key id. An entry without a score has none that reaches ``min_score``.
+    """
+
+    tenant: str | None = None
+    event_id: str | None = None
+    reason: str | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    source: str | None = None
+    min_score: float | None = None
+    states: frozenset[State] | None = None
+
+    def matches(self, entry: Entry) -> bool:
+        """Whether an entry is asked for, leaving its state aside."""
+        return (
+            (self.tenant is None or entry.tenant == self.tenant)
+            and (self.event_id is None or entry.event_id == self.event_id)
+            and (self.since_ms is None or entry.held_ms >= self.since_ms)
+            and (self.until_ms is None or entry.held_ms < self.until_ms)
+            and (self.reason is None or any(self.reason in (c, c.split(".")[0]) for c in entry.reasons))
+            and (self.source is None or any(entry.verdict.get(name) == self.source for name in SOURCES))
+            and (self.min_score is None or (entry.score is not None and entry.score >= self.min_score))
+        )
+
+    def wants(self, state: State) -> bool:
+        """Whether entries in this state are asked for."""
+        return self.states is None or state in self.states
+
+
+def moment_ms(text: str, now_ms: int) -> int:
+    """Return a time in Unix ms: ``30m``, ``24h`` or ``7d`` before ``now_ms``, or a date and time (UTC unless it says).
+
+    Raises ConfigError.
+    """
+    ago = _AGO.fullmatch(text.strip())
+    if ago is not None:
+        return now_ms - int(ago[1]) * _UNITS_MS[ago[2]]
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return int(aware.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise ConfigError(f"{text[:40]!r} is no time; write 30m, 24h, 7d, or 2026-11-21T14:00") from None

@@ -1,0 +1,127 @@
+"""A run of replays: which held writes, in which order, by which commands; published and answered in batches.
+
+Every command's id and bytes follow from the run and the entry, so that a run that was killed may publish again what it
+published before: the gate knows a repetition by its id, and decides each entry once a run. A tenant's entries go out in
+the order in which they were held.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Any, ClassVar
+
+from memsluice.events.models import Action, Command
+from memsluice.gate.commands.replay import DRY_PARAMETER
+from memsluice.operations.commands.answers import Bookmark
+from memsluice.operations.held.collect import Listing, Seen, look_whole
+from memsluice.operations.held.commands import answers, order
+from memsluice.operations.held.desk import Desk
+from memsluice.operations.held.entries import Outcome, Ruled, State
+from memsluice.operations.held.filters import Filter
+from memsluice.operations.runs import VALID_S, BaseRun, Plan
+from memsluice.operations.trace.collect import AuditTopic
+
+BATCH_MAX = 500
+PAGE = 500
+"""Held writes that are in memory with their contents at one time."""
+RUN_PARAMETER = "run"
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://memsluice.dev/replay/v1")
+
+
+@dataclass(frozen=True, slots=True)
+class Run(BaseRun[Filter]):
+    """One run of replays of held writes."""
+
+    FILTER: ClassVar[type[Any]] = Filter
+
+    def command_id(self, seen: Seen) -> str:
+        """Return the id of the command about an entry: the same each time."""
+        entry = seen.entry
+        parts = (self.run_id, entry.tenant, entry.event_id, str(entry.offset))
+        return str(uuid.uuid5(_NAMESPACE, "".join(f"{len(part)}:{part}" for part in parts)))
+
+    def command(self, seen: Seen) -> Command:
+        """Return the command about an entry that was read with its content. Raises ConfigError."""
+        at = datetime.fromtimestamp(self.started_ms / 1000, UTC)
+        extra = {RUN_PARAMETER: self.run_id, **({DRY_PARAMETER: "yes"} if self.dry else {})}
+        return order(
+            seen.entry, Action.REPLAY, self.command_id(seen), at, valid=timedelta(seconds=VALID_S), parameters=extra
+        )
+
+
+def plan(run: Run, found: Listing) -> Plan[Seen]:
+    """Return what is to be replayed of a listing of all states."""
+    done, todo = 0, []
+    for seen in found.seen:
+        command_id = run.command_id(seen)
+        if any(ruled.command_id == command_id for ruled in (seen.ruled, *seen.others) if ruled is not None):
+            done += 1
+        elif seen.state is State.PENDING:
+            todo.append(seen)
+    todo.sort(key=lambda seen: (seen.entry.partition, seen.entry.record_offset))
+    return Plan.within(run, todo, done)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One entry and what its replay came to. ``ruled`` is None where no answer came, or it was answered before."""
+
+    seen: Seen
+    ruled: Ruled | None
+    repeated: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether a run that stops on errors stops here."""
+        return (self.ruled is None and not self.repeated) or (
+            self.ruled is not None and self.ruled.outcome is Outcome.REFUSED
+        )
+
+
+def replay(
+    desk: Desk,
+    run: Run,
+    todo: Sequence[Seen],
+    *,
+    rate: float,
+    batch: int,
+    wait_s: float,
+    partitions: int,
+    monotonic: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[list[Result]]:
+    """Replay entries and yield the results of each batch, in order. At most ``rate`` commands a second are published.
+
+    A batch is published as a whole before its answers are waited for: who stops after a failure stops after its batch.
+    """
+    size = max(1, min(batch, BATCH_MAX, int(rate)))
+    whole = _whole(desk, todo)
+    while chunk := list(islice(whole, size)):
+        began = monotonic()
+        commands = [run.command(seen) for seen in chunk]
+        since = _bookmarks(desk.audit, commands, partitions)
+        desk.publish(commands)
+        desk.settle()
+        told = answers(desk.audit, desk.keys.keyring(), commands, since, wait_s, monotonic=monotonic, sleep=sleep)
+        yield [_result(seen, told.get(command.id)) for seen, command in zip(chunk, commands, strict=True)]
+        sleep(max(0.0, len(chunk) / rate - (monotonic() - began)))
+
+
+def _whole(desk: Desk, todo: Sequence[Seen]) -> Iterator[Seen]:
+    """Yield entries with their contents, read a page at a time: no read stays open while answers are waited for."""
+    for start in range(0, len(todo), PAGE):
+        yield from list(look_whole(desk.held, desk.keys.keyring(), todo[start : start + PAGE]))
+
+
+def _bookmarks(audit: AuditTopic, commands: Sequence[Command], partitions: int) -> list[Bookmark]:
+    marks = {tenant: Bookmark.at(audit, tenant, partitions) for tenant in {command.tenant for command in commands}}
+    return list({mark.partition: mark for mark in marks.values()}.values())
+
+
+def _result(seen: Seen, answer: Any) -> Result:
+    if answer is None:
+        return Result(seen, None)
+    return Result(seen, answer.ruled, repeated=answer.ruled is None)

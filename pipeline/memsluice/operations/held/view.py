@@ -1,0 +1,174 @@
+"""The review view: everything about a held write, with what triggered marked, and nothing that acts on a terminal.
+
+Pure: lines of labelled pieces of plain text. Every piece went through :func:`memsluice.escaping.visible`, which
+spells out control, zero-width and bidi characters; what a producer chose stands last on its line, so that letters
+written from right to left reorder nothing else.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from memsluice.escaping import visible
+from memsluice.gate.checks import instructions
+from memsluice.gate.unicode import hidden, normalise
+from memsluice.operations.held.collect import Seen
+from memsluice.operations.held.entries import Ruled
+from memsluice.operations.held.evidence import evidence
+from memsluice.recall.show import duration
+
+CONTEXT_CHARS = 40
+NAME_CHARS_MAX = 160
+CONTENT_CHARS_MAX = 32_768
+PARENTS_SHOWN_MAX = 16
+PLACE = ("namespace", "visibility", "key", "origin")
+_BETWEEN = r"[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]*"
+"""What may stand unseen between the letters of a pattern."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some text, and whether it triggered."""
+
+    text: str
+    marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: a label and its pieces."""
+
+    label: str
+    pieces: tuple[Piece, ...]
+
+
+def name(text: object, chars_max: int = NAME_CHARS_MAX) -> str:
+    """Return a name that somebody else chose, fit for a terminal."""
+    return visible(str(text), chars_max)
+
+
+def marked(content: str) -> tuple[Piece, ...]:
+    """Return a content in pieces; marked are the places where an instruction pattern stands in it literally.
+
+    What only normalisation brings to light (full-width letters, tag characters) is in :func:`triggers` alone.
+    """
+    text, spans = content[:CONTENT_CHARS_MAX], []
+    plain = normalise(text)
+    for match in instructions.find(text):
+        if not match.hidden:
+            letters = [r"\s+" if c == " " else re.escape(c) for c in plain[match.start : match.end].strip()]
+            found = re.search(_BETWEEN.join(letters), text, re.IGNORECASE)
+            spans += [found.span()] if found is not None else []
+    pieces, at = [], 0
+    for start, end in sorted(spans):
+        if start >= at:
+            pieces += [Piece(_shown(text[at:start])), Piece(_shown(text[start:end]), marked=True)]
+            at = end
+    rest = len(content) - len(text)
+    pieces.append(Piece(_shown(text[at:]) + (f" … ({rest} more characters)" if rest else "")))
+    return tuple(piece for piece in pieces if piece.text)
+
+
+def _shown(text: str) -> str:
+    return visible(text, CONTENT_CHARS_MAX)
+
+
+def triggers(content: str) -> list[Line]:
+    """Return each instruction pattern that occurs, where it stands in the text as screening read it."""
+    lines = []
+    for match in instructions.find(content):
+        text = normalise(hidden(content) if match.hidden else content)
+        before = text[max(0, match.start - CONTEXT_CHARS) : match.start]
+        after = text[match.end : match.end + CONTEXT_CHARS]
+        where = "in what tag characters spell" if match.hidden else "as read"
+        pieces = (
+            Piece(_shown(before)),
+            Piece(_shown(text[match.start : match.end]), marked=True),
+            Piece(_shown(after)),
+        )
+        lines.append(Line(f"{match.name} ({where})", tuple(piece for piece in pieces if piece.text)))
+    return lines
+
+
+def lines(seen: Seen, now_ms: int, words: Callable[[str], str]) -> list[Line]:
+    """Return the whole review view of an entry that was read with its content."""
+    entry, verdict = seen.entry, seen.entry.verdict
+    write = entry.write
+    assert write is not None
+    shown = [
+        _line("entry", f"{name(entry.event_id)}  tenant {name(entry.tenant)}"),
+        _line("state", _state(seen, now_ms)),
+        *(_line(one.outcome.value, _about(one)) for one in seen.others),
+        *(_line("held for", f"{code}  {words(code)}") for code in entry.reasons),
+        *(_told(*one) for one in evidence(verdict, write.content)),
+        *_findings(verdict),
+        *_score(verdict),
+        _line("source", f"channel {verdict['channel']}, tier {verdict['tier']}, key {name(verdict['kid'])}"),
+        *(_line(part, name(verdict[part])) for part in ("agent", "principal", "session")),
+        *(_line(part, name(getattr(write, part))) for part in PLACE if getattr(write, part) is not None),
+        *_lineage(seen, write.parents),
+        _line("digest", entry.digest),
+        _line("policy", name(verdict["policy"])),
+        Line("content", marked(write.content)),
+        *triggers(write.content),
+    ]
+    if write.key is not None:
+        shown.append(
+            _line("note", "a release replaces what its key holds, and is refused while that was written later")
+        )
+    return shown
+
+
+def _line(label: str, text: str) -> Line:
+    return Line(label, (Piece(text),))
+
+
+def _told(label: str, text: str, about: str) -> Line:
+    return Line(label, (Piece(f"{text}  " if about else text), *([Piece(about, marked=True)] if about else [])))
+
+
+def _state(seen: Seen, now_ms: int) -> str:
+    age = duration(now_ms - seen.entry.held_ms)
+    if seen.ruled is None:
+        return f"{seen.state.value}, held for {age}"
+    by, at = name(seen.ruled.kid), duration(now_ms - seen.ruled.at_ms)
+    return f"{seen.state.value} by {by} {at} ago (command {name(seen.ruled.command_id)}), held {age} ago"
+
+
+def _about(one: Ruled) -> str:
+    decided = "" if one.decision is None else f" ({one.decision.value})"
+    why = f": {', '.join(one.reasons)}" if one.reasons else ""
+    return f"by {one.action} {name(one.command_id)}{decided}{why}"
+
+
+def _findings(verdict: dict[str, Any]) -> list[Line]:
+    told = [finding for finding in verdict["findings"] if finding["code"] not in verdict["reasons"]]
+    return [_line("also found", name(f"{finding['code']} {finding['detail'] or ''}".strip())) for finding in told]
+
+
+def _score(verdict: dict[str, Any]) -> list[Line]:
+    score = verdict.get("score")
+    if score is None or score["score"] is None:
+        return []
+    ranked = "no threshold" if score.get("p") is None else f"what is usual, p {score['p']:.4f}"
+    against = ranked if score["threshold"] is None else f"threshold {score['threshold']:.3f}"
+    near = f"{score['score']:.3f} against {against} (MEMSAD, {score['phase']}, {score['mode']})"
+    told = f"cosine {score['s_max']:.3f} to the nearest of {score['history_size']} past recalls"
+    asked = score.get("nearest")
+    return [
+        _line("score", near),
+        _line("nearest", told),
+        *([_line("asked by", f"memsluice trace {name(asked)}")] if asked else []),
+    ]
+
+
+def _lineage(seen: Seen, parents: tuple[str, ...]) -> list[Line]:
+    verdict = seen.entry.verdict
+    taint = "tainted: no release overrides that" if seen.tainted else "not tainted"
+    if bool(verdict["taint"]) != seen.tainted:
+        taint += "; it was tainted when it was held" if verdict["taint"] else "; it was not when it was held"
+    found = [_line("taint", taint), *(_line("cause", name(cause)) for cause in verdict["taint_causes"])]
+    found += [_line("parent", name(parent)) for parent in parents[:PARENTS_SHOWN_MAX]]
+    rest = len(parents) - PARENTS_SHOWN_MAX
+    return [*found, *([_line("parent", f"and {rest} more")] if rest > 0 else [])]

@@ -1,0 +1,1 @@
+"""The stream as it runs: rates and verdicts, lag, calibration."""

@@ -1,0 +1,164 @@
+"""One entry that a command is about: where it is, what it says, what the command would change. Read, never guessed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memsluice.envelope.records import Accepted, landing_from_bytes
+from memsluice.envelope.seals import Admission
+from memsluice.errors import ConfigError, SealError
+from memsluice.escaping import visible
+from memsluice.events.models import Action, Command, Tier, Visibility, Zone
+from memsluice.gate.commands.landed import destination
+from memsluice.operations.commands.desk import Desk
+from memsluice.operations.held.collect import look
+from memsluice.operations.held.filters import Filter
+from memsluice.operations.provenance.carrying import accepted_records
+from memsluice.operations.trace import collect
+from memsluice.operations.trace.life import Kind, Life, Standing
+from memsluice.topics.names import ACCEPTED, PARTITIONS, QUARANTINE
+
+PUTS = (Action.PROMOTE, Action.DECLASSIFY, Action.RELEASE)
+"""Commands that put an entry where another may lie."""
+LANDED = (Standing.GUIDANCE, Standing.EXTERNAL)
+ID_CHARS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``carried`` is what a command about it carries, "" where it is held: then only its label can change.
+
+    ``standing`` is WITHDRAWN where look back took it out: then it can be let in again. ``admission`` is that of what
+    lies, or lay, there; None where it is held.
+    """
+
+    life: Life
+    standing: Standing
+    content: str
+    digest: str
+    key: str | None
+    carried: str = ""
+    admission: Admission | None = None
+
+    @property
+    def place(self) -> Mapping[str, Any]:
+        """The verdict that says where the entry is, or lay before look back."""
+        return self.life.lay.verdict if self.standing is Standing.WITHDRAWN else self.life.placing.verdict
+
+    def before(self) -> dict[str, str]:
+        """Return what a command might change, in words."""
+        place = self.place
+        return {
+            "where": self.standing.value,
+            "seen by": "nobody" if self.standing is Standing.WITHDRAWN else str(place["visibility"] or "nobody"),
+            "tier": str(place["tier"]),
+            "tainted": "yes" if place["taint"] or not Tier(place["tier"]).trusted else "no",
+            "ends": "never" if place["expires_ms"] is None else f"{place['expires_ms']}",
+        }
+
+    def after(self, action: Action) -> dict[str, str]:
+        """Return the same once the command is carried out."""
+        tier = int(self.place["tier"])
+        changes: dict[Action, dict[str, str]] = {
+            Action.PROMOTE: {"seen by": "shared"},
+            Action.DECLASSIFY: {"tier": str(int(Tier.USER_OBSERVED)), "tainted": "no"}
+            | ({} if self.standing is Standing.HELD else {"where": "guidance", "ends": "as observed words do"}),
+            Action.RENEW: {"ends": "its tier's whole time from now"},
+            Action.REVOKE: {
+                "where": "external", "tier": str(max(tier, 4)), "tainted": "yes", "ends": "as outside content does",
+            },
+            Action.WITHDRAW: {"where": "nowhere", "seen by": "nobody", "tainted": "yes"},
+            Action.RELEASE: {"where": str(self.place["zone"]), "seen by": str(self.place["visibility"])},
+        }  # fmt: skip
+        return {**self.before(), **changes.get(action, {})}
+
+    def target(self, action: Action) -> str | None:
+        """Return the object that a command would put a keyed entry into; None where it puts it into none."""
+        admission = self.admission
+        if admission is None or admission.key is None or action not in PUTS:
+            return None
+        scope = Visibility.SHARED if action is Action.PROMOTE else admission.visibility
+        zone = admission.zone if action is Action.RELEASE else Zone.GUIDANCE
+        return destination(admission, zone, scope, None).object_id
+
+
+def find(desk: Desk, event_id: str, tenant: str | None, *, withdrawn: bool = False) -> Case:
+    """Return the one entry of an id, landed or held; or ``withdrawn``, by look back.
+
+    Raises ConfigError: why there is none.
+    """
+    keyring = desk.keys.keyring()
+    found = collect.trace(desk.audit, keyring, event_id, tenant, PARTITIONS)
+    shown = visible(event_id, ID_CHARS)
+    if len(found.lives) > 1:
+        raise ConfigError(f"{len(found.lives)} tenants have an entry {shown}; say which: --tenant")
+    if not found.lives:
+        raise ConfigError(f"the audit knows no entry {shown}; {desk.name} was read")
+    (life,) = found.lives
+    return _withdrawn(desk, life) if withdrawn else _case(desk, life)
+
+
+def of_command(desk: Desk, command: Command) -> Case:
+    """Return the entry that a proposed command is about, with the content that it carries. Raises ConfigError."""
+    case = find(desk, command.target, command.tenant)
+    if command.held is None:
+        if command.digest != case.digest:  # of two writes of one id: the content that is shown is the one that counts
+            raise ConfigError("the command is bound to another content of that id than the entry's: nobody signs that")
+        return case
+    try:
+        landing = landing_from_bytes(desk.keys.keyring(), command.tenant, command.held.encode())
+    except SealError as error:
+        raise ConfigError(f"what the command carries was not sealed by this gate: {error}") from None
+    if not isinstance(landing, Accepted) or landing.admission.event_id != command.target:
+        raise ConfigError("the command carries another entry than it names")
+    admission = landing.admission
+    if admission.version != case.place["sealed_offset"] or admission.content_digest != command.digest:
+        raise ConfigError("the entry is not the one any more that was proposed: look at it again, and propose anew")
+    return Case(
+        case.life, case.standing, landing.content, admission.content_digest, admission.key, command.held, admission
+    )
+
+
+def _case(desk: Desk, life: Life) -> Case:
+    from memsluice.clock import wall_ms
+
+    standing = life.standing(wall_ms())
+    if standing in LANDED:
+        return _landed(desk, life, standing)
+    if standing is Standing.HELD:
+        return _held(desk, life)
+    raise ConfigError(f"{visible(life.event_id, ID_CHARS)} is {standing.value}: nothing lies there to order about")
+
+
+def _withdrawn(desk: Desk, life: Life) -> Case:
+    if life.placing.kind is not Kind.LOOK_BACK:
+        raise ConfigError(f"no recall's look back took out {visible(life.event_id, ID_CHARS)}")
+    return _landed(desk, life, Standing.WITHDRAWN)
+
+
+def _landed(desk: Desk, life: Life, standing: Standing) -> Case:
+    place = life.lay.verdict
+    wanted = {life.event_id: int(place["sealed_offset"])}
+    found = accepted_records(
+        desk.topic(ACCEPTED), desk.keys.keyring(), life.tenant, wanted, int(place["decided_ms"]), PARTITIONS
+    )
+    if not found:
+        raise ConfigError(f"{ACCEPTED} has no record any more of {visible(life.event_id, ID_CHARS)}: it can be removed")
+    text, accepted = found[life.event_id]
+    admission = accepted.admission
+    return Case(life, standing, accepted.content, admission.content_digest, admission.key, text, admission)
+
+
+def _held(desk: Desk, life: Life) -> Case:
+    from memsluice.clock import wall_ms
+
+    listing = look(
+        desk.topic(QUARANTINE), desk.audit, desk.keys.keyring(), Filter(tenant=life.tenant, event_id=life.event_id),
+        partitions=PARTITIONS, now_ms=wall_ms(), age_days=lambda tenant: 365, whole=True,
+    )  # fmt: skip
+    digest = life.governing.verdict["content_digest"]
+    for seen in listing.seen:
+        if seen.entry.digest == digest and seen.entry.write is not None:
+            write = seen.entry.write
+            return Case(life, Standing.HELD, write.content, digest, write.key)
+    raise ConfigError(f"{QUARANTINE} has no record any more of {visible(life.event_id, ID_CHARS)}")

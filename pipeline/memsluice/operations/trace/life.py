@@ -1,0 +1,230 @@
+"""The life of an event id, put together from records of the audit topic alone. Pure: no I/O, no clock.
+
+Every record counts only once its seal holds. What the audit cannot tell: events that nobody authenticated (they are
+dead letters and never reach a tenant's audit), and whether *land* has written by now what *screen* admitted.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from memsluice.envelope.verdict import Decision
+from memsluice.events.models import Action
+from memsluice.events.names import EventType
+
+NEEDED = frozenset({
+    "tenant", "event_id", "type", "decision", "reasons", "findings", "decided_ms", "topic", "partition", "offset",
+    "sealed_offset", "kid", "role", "credential_tier", "channel", "tier", "taint", "taint_causes", "agent", "principal",
+    "session", "policy", "model", "content_digest", "mode", "score", "object_id", "zone", "visibility", "expires_ms",
+    "seal_kid", "admission_kid", "approvers", "chain_seq",
+})  # fmt: skip
+"""What a verdict of any version has. Whatever was added since is looked up as absent in old records."""
+ORDERS = frozenset({
+    Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL, Action.DECLASSIFY, Action.PROMOTE, Action.WITHDRAW,
+    Action.REVOKE, Action.RENEW,
+})  # fmt: skip
+"""Commands whose target is an event id; that of ``protect`` is a key, and might be worded like one."""
+OF_A_SESSION = frozenset({"revocation.session", "revocation.unknown_session"})
+"""Findings that say that a revocation's target was a session all the same."""
+
+
+class Kind(StrEnum):
+    """What one record about an event id is, by the reason its verdict names."""
+
+    DECIDED = "decided"
+    REPLAYED = "replayed"
+    OTHER_CONTENT = "other_content"
+    AGAIN = "decided_again"
+    ORDER = "order"
+    LOOK_BACK = "look_back"
+
+
+GOVERNING = (Kind.DECIDED, Kind.AGAIN)
+"""What says where the entry is, together with the orders that were carried out, and look back."""
+ABOUT_IT = (Kind.ORDER, Kind.LOOK_BACK)
+"""What is no appearance of the id itself."""
+
+
+class Standing(StrEnum):
+    """Where an entry is now, as far as the audit tells."""
+
+    GUIDANCE = "guidance"
+    EXTERNAL = "external"
+    HELD = "held"
+    REFUSED = "refused"
+    REPLACED = "replaced"
+    WITHDRAWN = "withdrawn"
+    EXPIRED = "expired"
+    LAPSED = "lapsed"
+    RECORDED = "recorded"
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One appearance of the id at the gate, or one order about it, or a recall whose look back took it out: an intake
+    offset, its verdict, its audit record.
+
+    ``about`` is the digest of the content that the verdict is about. ``redelivered`` counts the same bytes again,
+    ``contradictions`` other bytes for the same intake offset, which must not happen. ``audit_ms`` is when the broker
+    appended the (first) audit record, Unix ms.
+    """
+
+    kind: Kind
+    verdict: Mapping[str, Any]
+    about: str
+    digest: str
+    audit_partition: int
+    audit_offset: int
+    audit_ms: int
+    redelivered: int = 0
+    contradictions: int = 0
+
+    @property
+    def intake(self) -> tuple[str, int, int]:
+        """Topic, partition and offset of the intake record."""
+        return str(self.verdict["topic"]), int(self.verdict["partition"]), int(self.verdict["offset"])
+
+    @property
+    def places(self) -> bool:
+        """Whether its verdict says where the entry is from then on: a decision, or an order that was carried out."""
+        if self.kind is Kind.ORDER:
+            return moves(self.verdict)
+        return self.kind in (*GOVERNING, Kind.LOOK_BACK)
+
+
+def standing(verdict: Mapping[str, Any], now_ms: int, *, replaced: bool) -> Standing:
+    """Return where an entry is now (Unix ms), by the verdict that placed it last."""
+    if verdict["object_id"] is not None:
+        if replaced:
+            return Standing.REPLACED
+        if verdict["expires_ms"] is not None and verdict["expires_ms"] <= now_ms:
+            return Standing.EXPIRED
+        return Standing(verdict["zone"])
+    if verdict.get("withdraws") and verdict.get("action"):
+        return Standing.WITHDRAWN
+    if verdict["decision"] == Decision.QUARANTINE:
+        until_ms = verdict.get("held_until_ms")
+        return Standing.LAPSED if until_ms is not None and until_ms <= now_ms else Standing.HELD
+    if verdict["decision"] in (Decision.REJECT, Decision.DUPLICATE) or verdict.get("action") == Action.REJECT:
+        return Standing.REFUSED
+    return Standing.RECORDED
+
+
+def moves(verdict: Mapping[str, Any]) -> bool:
+    """Whether the verdict on a command says where its entry is from then on."""
+    if verdict["action"] == Action.REPLAY:
+        return replayed(verdict)
+    if verdict["decision"] in (Decision.REJECT, Decision.DUPLICATE):
+        return False
+    placed = verdict["object_id"] is not None or bool(verdict.get("withdraws"))
+    return verdict["action"] == Action.REJECT or (verdict["action"] in ORDERS and placed)
+
+
+def target_of(verdict: Mapping[str, Any]) -> str | None:
+    """Return the event id that a command is about; None where it is about something else, or it is no command."""
+    of_a_session = any(finding["code"] in OF_A_SESSION for finding in verdict["findings"])
+    return str(verdict["target"]) if verdict.get("action") in ORDERS and not of_a_session else None
+
+
+def taken_back(verdict: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return what a recall's look back took out of the store; empty for any other verdict."""
+    gone: Sequence[Mapping[str, Any]] = verdict.get("withdraws") or () if verdict["type"] == EventType.RECALL else ()
+    return gone
+
+
+def replayed(verdict: Mapping[str, Any]) -> bool:
+    """Whether a replay's verdict is the entry's new one, whatever it decided; a refused or dry one decides nothing."""
+    return any(finding["code"] == "replay.decided" for finding in verdict["findings"])
+
+
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """The later write that took an object's place."""
+
+    event_id: str
+    version: int
+    decided_ms: int
+
+
+@dataclass(slots=True)
+class Life:
+    """Everything that the audit says of one event id in one tenant. ``counts`` also covers attempts not kept."""
+
+    tenant: str
+    event_id: str
+    attempts: list[Attempt] = field(default_factory=list)
+    counts: Counter[Kind] = field(default_factory=Counter)
+    replaced: Successor | None = None
+
+    @property
+    def governing(self) -> Attempt:
+        """The attempt whose verdict the gate stands by: the latest that was not merely a repetition."""
+        kept = [one for one in self.attempts if one.kind not in ABOUT_IT] or self.attempts
+        return next((one for one in reversed(kept) if one.kind in GOVERNING), kept[0])
+
+    @property
+    def placing(self) -> Attempt:
+        """The decision, or the order carried out or the look back since, that says where the entry is.
+
+        An order is bound to a content: one about another content under the same id moves this entry nowhere, nor does
+        one about another held write of the same content.
+        """
+        return self._placing(Kind)
+
+    @property
+    def lay(self) -> Attempt:
+        """What said where the entry lay before look back took it out; where none did, as ``placing``."""
+        return self._placing(set(Kind) - {Kind.LOOK_BACK})
+
+    def _placing(self, kinds: Iterable[Kind]) -> Attempt:
+        governing, counted = self.governing, set(kinds)
+        offsets = (None, governing.verdict["offset"])
+        same = [
+            one for one in self.attempts
+            if one.about == governing.about and one.verdict.get("target_offset") in offsets and one.kind in counted
+        ]  # fmt: skip
+        return next((one for one in reversed(same) if one.places), governing)
+
+    def standing(self, now_ms: int) -> Standing:
+        """Return where the entry is now (Unix ms)."""
+        if self.placing.kind is Kind.LOOK_BACK:
+            return Standing.WITHDRAWN
+        verdict = self.placing.verdict
+        if verdict.get("held_until_ms") is None:  # a replay that held it again gave it no more time
+            verdict = {**verdict, "held_until_ms": self.governing.verdict.get("held_until_ms")}
+        return standing(verdict, now_ms, replaced=self.replaced is not None)
+
+    def landed_anyway(self) -> bool:
+        """Whether shadow mode landed what would have been held or refused."""
+        verdict = self.placing.verdict
+        return verdict["object_id"] is not None and verdict["decision"] in (Decision.QUARANTINE, Decision.REJECT)
+
+    def as_data(self, now_ms: int) -> dict[str, Any]:
+        """Return the life as JSON values, the verdicts as they were signed."""
+        later = self.replaced
+        return {
+            "tenant": self.tenant,
+            "event_id": self.event_id,
+            "now": self.standing(now_ms).value,
+            "landed_in_shadow_mode": self.landed_anyway(),
+            "replaced_by": None if later is None else {"event_id": later.event_id, "version": later.version},
+            "counts": {kind.value: self.counts[kind] for kind in Kind},
+            "attempts": [
+                {
+                    "kind": one.kind.value,
+                    "audit": {"partition": one.audit_partition, "offset": one.audit_offset, "append_ms": one.audit_ms},
+                    "redelivered": one.redelivered,
+                    "contradictions": one.contradictions,
+                    "verdict": dict(one.verdict),
+                }
+                for one in self.attempts
+            ],
+        }
+
+
+def ancestors_of(life: Life) -> set[str]:
+    """Return the ids of the events that tainted an entry (at most as many as a verdict names)."""
+    causes = (str(cause).partition(":") for cause in life.governing.verdict["taint_causes"])
+    return {ancestor for kind, _, ancestor in causes if kind != "session" and ancestor}

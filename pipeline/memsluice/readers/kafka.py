@@ -1,0 +1,188 @@
+"""A topic of the gate's outputs, read from the broker by an operator: the audit topic, unless told otherwise."""
+
+import operator
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from memsluice.deployment.connection import Connection
+from memsluice.errors import StoreUnavailable
+from memsluice.events.records import Headers, Record
+from memsluice.topics.names import AUDIT, USER_OPERATOR
+
+GROUP = "memsluice-operator-inspect"
+"""Named because the protocol wants one; partitions are assigned by hand and no offset is ever committed."""
+STALLED_S = 30.0
+"""A read that gets nothing for so long, while the broker says that there is more, has failed."""
+ASK_TIMEOUT_S = 10.0
+POLL_TIMEOUT_S = 0.05
+FETCHED_MAX = 500
+"""Records taken at a time; the client's queue is bounded in bytes besides."""
+QUEUED_KIB_MAX = 16_384
+FETCH_WAIT_MS = 20
+"""How long the broker may sit on a fetch at the end of a partition: the question for the next one queues behind it."""
+
+
+class KafkaAudit:
+    """An :class:`~memsluice.operations.trace.collect.AuditTopic` on a broker. One consumer; use it from one thread at a time."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        *,
+        topic: str = AUDIT,
+        name: str = "the broker",
+        stalled_s: float = STALLED_S,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = name
+        self._topic = topic
+        self._stalled_s = stalled_s
+        self._monotonic = monotonic
+        self._refused = ""
+        self._followed: dict[int, int] = {}
+        self._consumer = Consumer(
+            {
+                "log_level": 0,
+                "error_cb": self._heard,
+                **settings,
+                "group.id": GROUP,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "enable.partition.eof": True,
+                "queued.max.messages.kbytes": QUEUED_KIB_MAX,
+                "fetch.wait.max.ms": FETCH_WAIT_MS,
+            }
+        )
+
+    @classmethod
+    def of(cls, connection: Connection, user: str = USER_OPERATOR, topic: str = AUDIT) -> "KafkaAudit":
+        """Return a topic of a deployment, read as ``user``."""
+        return cls(connection.confluent(user), topic=topic, name=f"the broker at {connection.bootstrap}")
+
+    def _heard(self, error: Any) -> None:
+        if error.code() == KafkaError._AUTHENTICATION:  # otherwise it would look like a broker that is slow
+            self._refused = "the broker does not know this user, or not this password"
+
+    def close(self) -> None:
+        """Leave the broker."""
+        self._consumer.close()
+
+    def end(self, partition: int) -> int:
+        """Return the offset that the next record will get. Raises StoreUnavailable."""
+        return self._bounds(partition)[1]
+
+    def at(self, partition: int, since_ms: int) -> int:
+        """Return the offset of the first record appended at or after a time (Unix ms). Raises StoreUnavailable."""
+        try:
+            (found,) = self._consumer.offsets_for_times(
+                [TopicPartition(self._topic, partition, since_ms)], timeout=ASK_TIMEOUT_S
+            )
+        except KafkaException as error:
+            raise self._unavailable(error.args[0]) from None
+        return self.end(partition) if found.offset < 0 else int(found.offset)
+
+    def _bounds(self, partition: int) -> tuple[int, int]:
+        try:
+            low, end = self._consumer.get_watermark_offsets(
+                TopicPartition(self._topic, partition), timeout=ASK_TIMEOUT_S
+            )
+        except KafkaException as error:
+            raise self._unavailable(error.args[0]) from None
+        return low, end
+
+    def read(self, partition: int, from_offset: int = 0) -> Iterator[Record]:
+        """Yield the records from an offset to the end that the broker reports now. Raises StoreUnavailable."""
+        low, end = self._bounds(partition)
+        position = max(from_offset, low)
+        if position >= end:
+            return
+        self._followed = {}
+        self._consumer.assign([TopicPartition(self._topic, partition, position)])
+        deadline = self._monotonic() + self._stalled_s
+        while position < end:
+            try:
+                messages = self._consumer.consume(min(FETCHED_MAX, end - position), timeout=POLL_TIMEOUT_S)
+            except KafkaException as error:
+                raise self._unavailable(error.args[0]) from None
+            if messages:
+                deadline = self._monotonic() + self._stalled_s
+            elif self._monotonic() > deadline:
+                raise self._failed(f"nothing came for {self._stalled_s:g} s at offset {position} of {end}")
+            for message in messages:
+                problem = message.error()
+                if problem is not None and problem.code() != KafkaError._PARTITION_EOF:
+                    raise self._unavailable(problem)
+                if message.partition() != partition:  # left over from the partition before
+                    continue
+                if problem is not None:  # the end, where the last records were deleted meanwhile
+                    position = max(position, message.offset())
+                elif message.offset() >= position:
+                    position = message.offset() + 1
+                    yield _record(message)
+                if position >= end:
+                    break
+
+    def follow(self, offsets: Mapping[int, int], timeout_s: float) -> list[Record]:
+        """Return what partitions hold from these offsets on, waiting at most so long for the first record.
+
+        Asked again with the offsets after what it returned, it goes on where it stands. Raises StoreUnavailable.
+        """
+        if self._followed != offsets:
+            self._consumer.assign([TopicPartition(self._topic, number, offset) for number, offset in offsets.items()])
+            self._followed = dict(offsets)
+        try:
+            first = self._consumer.poll(timeout_s)
+            messages = [] if first is None else [first, *self._consumer.consume(FETCHED_MAX, timeout=0)]
+        except KafkaException as error:
+            raise self._unavailable(error.args[0]) from None
+        records = []
+        for message in messages:
+            problem = message.error()
+            if problem is not None and problem.code() != KafkaError._PARTITION_EOF:
+                raise self._unavailable(problem)
+            if problem is None and message.offset() >= self._followed.get(message.partition(), message.offset() + 1):
+                self._followed[message.partition()] = message.offset() + 1
+                records.append(_record(message))
+        return records
+
+    def _unavailable(self, error: Any) -> StoreUnavailable:
+        self._consumer.poll(0)  # lets the client say what it heard
+        if (
+            error.code() == KafkaError._UNKNOWN_PARTITION
+        ):  # all that a client is told of a topic that is not shown to it
+            return self._failed("there is no such partition, or this user may not see it")
+        return self._failed(str(error.str()))
+
+    def _failed(self, why: str) -> StoreUnavailable:
+        return StoreUnavailable(f"{self._topic} cannot be read from {self.name}: {self._refused or why}")
+
+
+_ASK_HEADERS = operator.methodcaller("headers")
+
+
+def _record(message: Any) -> Record:
+    return Record(
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.key(),
+        message.value(),
+        _headers(message),
+        message.timestamp()[1],
+    )
+
+
+def _headers(message: Any) -> Headers:
+    """Return a message's headers; none where a name is no UTF-8, which the client cannot return: no stage writes such
+    a one, and what has no seal is told of as unverified.
+
+    The client then returns a result *and* leaves an error set. Only a call made from C looks for that at once: the
+    interpreter's fast path for methods does not, and whatever is called next fails instead.
+    """
+    try:
+        return tuple(_ASK_HEADERS(message) or ())
+    except (SystemError, UnicodeDecodeError):
+        return ()

@@ -1,0 +1,138 @@
+"""Puts the stages together from a home directory: the same objects for the embedded runtime and for Kafka workers."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memsluice.clock import wall_ms
+from memsluice.deployment.connection import Connection
+from memsluice.deployment.home import Home
+from memsluice.deployment.paths import private_file
+from memsluice.encoder import Encoder, load_encoder
+from memsluice.errors import ConfigError
+from memsluice.keystore.store import KeyStore
+from memsluice.recall.freshness import FreshnessIndex, LogRecord
+from memsluice.runtimes.embedded import Embedded, Listener, LocalLog
+from memsluice.stages.land import LandStage
+from memsluice.stages.seal import SealStage
+from memsluice.stores.base import VectorStore
+from memsluice.topics import names
+
+if TYPE_CHECKING:
+    from memsluice.runtimes.kafka.spec import StageSpec
+    from memsluice.stages.screen import ScreenStage
+
+SEAL_BATCH, LAND_BATCH = 128, 128
+SEAL_THREADS = 2
+"""Batches that *seal* works on at once: its batches share nothing, and one is signed while another is embedded."""
+STAGES = ("seal", "screen", "land")
+
+
+class LocalStoreLog:
+    """memory.store.v1 of a local log, for the readers' freshness index (its ``StoreLog``)."""
+
+    def __init__(self, log: LocalLog) -> None:
+        self._log = log
+
+    def read(self, partition: int, from_offset: int) -> Iterator[LogRecord]:
+        """Yield what the partition holds from an offset on."""
+        for record in self._log.read(names.STORE, from_offset, partition=partition):
+            yield LogRecord(record.offset, record.key, record.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """One home's keys and policies, from which its stages are made.
+
+    Policies are read once: a worker keeps those it started with. Keys and registry are re-read while it runs.
+    """
+
+    home: Home
+    keys: KeyStore
+    now_ms: Callable[[], int] = wall_ms
+
+    @classmethod
+    def at(cls, home: Home, now_ms: Callable[[], int] = wall_ms) -> "Assembly":
+        """Return the assembly of a home; its gate keys are created where they are missing."""
+        home.prepare()
+        return cls(home, KeyStore.init(home.path, now_ms()), now_ms)
+
+    def seal(self, encoder: Encoder) -> SealStage:
+        """Return *seal*."""
+        return SealStage(
+            self.keys.keyring, self.keys.registry, encoder, names.PARTITIONS, self.now_ms, self.keys.refresh
+        )
+
+    def screen(self) -> "ScreenStage":
+        """Return *screen* under the home's policies. Raises PolicyError."""
+        from memsluice.stages.screen import ScreenStage  # the one stage that takes a compiler to load
+
+        return ScreenStage(self.keys.keyring, self.home.policies().of, names.PARTITIONS, self.now_ms)
+
+    def land(self, store: VectorStore) -> LandStage:
+        """Return *land*, writing to ``store``."""
+        return LandStage(self.keys.keyring, store, names.PARTITIONS, self.now_ms)
+
+    def embedded(self, encoder: Encoder, store: VectorStore, listener: Listener = lambda report: None) -> Embedded:
+        """Return the embedded runtime over the home's log."""
+        return Embedded(
+            private_file(self.home.log_file),
+            seal=self.seal(encoder),
+            screen=self.screen(),
+            land=self.land(store),
+            now_ms=self.now_ms,
+            listener=listener,
+        )
+
+    def local_store(self) -> VectorStore:
+        """Return the home's vector store; it is made where there is none."""
+        from memsluice.stores.faiss.store import FaissStore
+
+        return FaissStore(private_file(self.home.store_file))
+
+    def local_log(self) -> LocalLog:
+        """Return the home's log without stages, for readers. Raises ConfigError where there is none yet."""
+        if not self.home.log_file.exists():
+            raise ConfigError(f"there is no embedded log in {self.home.path}; `memsluice demo` makes one")
+        return LocalLog(self.home.log_file)
+
+    def local_freshness(self, log: LocalLog) -> FreshnessIndex:
+        """Return the freshness index over a local log."""
+        return FreshnessIndex(LocalStoreLog(log), self.keys.keyring, names.PARTITIONS, self.now_ms)
+
+    def specs(self, connection: Connection) -> "dict[str, StageSpec]":
+        """Return what the Kafka runtime needs of each stage, by name; encoder and store are opened at start."""
+        from memsluice.runtimes.kafka.spec import StageSpec, Tuning
+        from memsluice.stores.weaviate.store import WeaviateStore
+
+        return {
+            "seal": StageSpec(
+                name="seal",
+                app_id=names.APP_SEAL,
+                user=names.USER_SEAL,
+                inputs=(names.EVENTS, names.COMMANDS),
+                outputs=(names.SEALED, names.DEAD_LETTER),
+                kind="batch",
+                stage=lambda: self.seal(load_encoder(threads=1)),  # a batch, a thread
+                tuning=Tuning(batch_size=SEAL_BATCH, threads=SEAL_THREADS),
+            ),
+            "screen": StageSpec(
+                name="screen",
+                app_id=names.APP_SCREEN,
+                user=names.USER_SCREEN,
+                inputs=(names.SEALED,),
+                outputs=(names.ACCEPTED, names.AUDIT, names.QUARANTINE),
+                kind="stateful",
+                stage=self.screen,
+            ),
+            "land": StageSpec(
+                name="land",
+                app_id=names.APP_LAND,
+                user=names.USER_LAND,
+                inputs=(names.ACCEPTED,),
+                outputs=(names.STORE, names.DEAD_LETTER),
+                kind="batch",
+                stage=lambda: self.land(WeaviateStore.of(connection, names.WEAVIATE_LAND)),
+                tuning=Tuning(batch_size=LAND_BATCH),
+            ),
+        }

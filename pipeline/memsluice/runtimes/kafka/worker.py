@@ -1,0 +1,173 @@
+"""One process, any subset of the stages. More processes with other replica names rebalance."""
+
+import asyncio
+import contextlib
+import gc
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+from aiokafka.errors import KafkaConnectionError
+
+from memsluice.deployment.connection import Connection
+from memsluice.errors import ConfigError
+from memsluice.log import said
+from memsluice.runtimes.kafka.apps import build_app
+from memsluice.runtimes.kafka.faults import Faults
+from memsluice.runtimes.kafka.overrides import StageApp
+from memsluice.runtimes.kafka.progress import StageProgress, stage_progress
+from memsluice.runtimes.kafka.replica import held
+from memsluice.runtimes.kafka.spec import StageSpec
+
+LOG = structlog.get_logger(__name__)
+
+EXIT_OK: Final = 0
+EXIT_FAILED: Final = 70
+"""A stage failed, a send failed, a record was lost: nothing is committed past it. Start again, after a look."""
+EXIT_HUNG: Final = 75
+"""The worker was told to stop and something hung; it was cut off at its bound. Nothing is lost."""
+
+OnProgress = Callable[[Sequence[StageProgress]], None]
+Resolve = Callable[[str], StageSpec]
+
+
+def run_worker(
+    stages: Sequence[str | StageSpec],
+    connection: Connection,
+    *,
+    data_dir: Path,
+    replica: str = "0",
+    resolve: Resolve | None = None,
+    faults: Faults | None = None,
+    on_progress: OnProgress | None = None,
+    progress_every_s: float = 1.0,
+) -> int:
+    """Run the stages until SIGTERM or SIGINT (returns 0) or a failure (returns 70).
+
+    ``resolve`` turns a stage's name into its spec. ``on_progress`` is called on the event loop every
+    ``progress_every_s`` seconds. Once stopping, the process lives at most the largest ``stop_s`` of its stages; what
+    was not finished by then is read again by the next one. Raises ConfigError before anything runs, also where
+    another live worker holds the name ``replica`` for one of the stages below ``data_dir``.
+    """
+    specs = [_spec(stage, resolve) for stage in stages]
+    if not specs:
+        raise ConfigError("no stage to run")
+    if len({spec.app_id for spec in specs}) != len(specs):
+        raise ConfigError("a stage may run only once in a process")
+    worker = _Worker(specs, connection, data_dir, replica, faults)
+    with held([data_dir / spec.app_id / replica for spec in specs], replica):
+        return asyncio.run(worker.run(on_progress, progress_every_s))
+
+
+def _spec(stage: str | StageSpec, resolve: Resolve | None) -> StageSpec:
+    if isinstance(stage, StageSpec):
+        return stage
+    if resolve is None:
+        raise ConfigError(f"stage {stage!r}: no way to resolve names was given")
+    return resolve(stage)
+
+
+class _Worker:
+    def __init__(
+        self, specs: list[StageSpec], connection: Connection, data_dir: Path, replica: str, faults: Faults | None
+    ) -> None:
+        self._specs = specs
+        self._connection = connection
+        self._data_dir = data_dir
+        self._replica = replica
+        self._faults = faults
+        self._apps: list[StageApp] = []
+
+    async def run(self, on_progress: OnProgress | None, every_s: float) -> int:
+        told = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with contextlib.suppress(ValueError, RuntimeError):  # not the main thread: the caller handles signals
+                loop.add_signal_handler(number, told.set)
+        for spec in self._specs:
+            self._apps.append(
+                build_app(spec, self._connection, data_dir=self._data_dir, replica=self._replica, faults=self._faults)
+            )
+        tasks: list[asyncio.Task[Any]] = [loop.create_task(told.wait())]
+        tasks += [loop.create_task(self._live(app)) for app in self._apps]
+        reporter = loop.create_task(self._report(on_progress, every_s)) if on_progress is not None else None
+        gc.collect()
+        gc.freeze()  # model and modules live as long as the process: no collection need walk them again
+        LOG.info("worker starting", stages=[spec.name for spec in self._specs], replica=self._replica)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        code = EXIT_OK if told.is_set() and not self._failures() else EXIT_FAILED
+        watchdog = _Watchdog(max(spec.tuning.stop_s for spec in self._specs), code)
+        if reporter is not None:
+            reporter.cancel()
+        await self._stop(tasks)
+        watchdog.cancel()
+        if failures := self._failures():
+            LOG.critical("worker ended by a failure", errors=[said(error) for error in failures])
+            return EXIT_FAILED
+        LOG.info("worker stopped", stages=[spec.name for spec in self._specs])
+        return code
+
+    def _failures(self) -> list[BaseException]:
+        return [app.runner.failure for app in self._apps if app.runner.failure is not None]
+
+    async def _live(self, app: StageApp) -> None:
+        """Start one app and return when it has failed."""
+        crashed = asyncio.ensure_future(app._crashed.wait())
+        failed = asyncio.ensure_future(app.runner.failed.wait())
+        starting = asyncio.ensure_future(app.start())
+        try:
+            done, _ = await asyncio.wait((crashed, failed, starting), return_when=asyncio.FIRST_COMPLETED)
+            if starting in done and (error := starting.exception()) is not None:
+                app.runner.fail(self._named(error))
+            await asyncio.wait((crashed, failed), return_when=asyncio.FIRST_COMPLETED)
+            if crashed.done():
+                app.runner.fail(app.crash_reason or RuntimeError("the app crashed"))
+        finally:
+            for future in (crashed, failed, starting):
+                future.cancel()
+
+    def _named(self, error: BaseException) -> BaseException:
+        """Return an error of the start, as a sentence where it is the commonest one."""
+        if not isinstance(error, KafkaConnectionError):
+            return error
+        return ConfigError(
+            f"no broker answers at {self._connection.bootstrap}; `memsluice stack up` starts the local one"
+        )
+
+    async def _stop(self, tasks: list["asyncio.Task[Any]"]) -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for error in await asyncio.gather(*(app.stop() for app in self._apps), return_exceptions=True):
+            if isinstance(error, BaseException):
+                LOG.warning("an app did not stop cleanly", error=said(error))
+
+    async def _report(self, on_progress: OnProgress, every_s: float) -> None:
+        while True:
+            await asyncio.sleep(every_s)
+            on_progress([stage_progress(app) for app in self._apps])
+
+
+class _Watchdog:
+    """Cuts the process off when stopping takes longer than its bound."""
+
+    def __init__(self, bound_s: float, code: int) -> None:
+        self._timer = threading.Timer(bound_s, self._cut_off, (bound_s, code))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def cancel(self) -> None:
+        """The worker has stopped by itself."""
+        self._timer.cancel()
+
+    @staticmethod
+    def _cut_off(bound_s: float, code: int) -> None:
+        LOG.error("worker cut off while stopping", bound_s=bound_s)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code or EXIT_HUNG)

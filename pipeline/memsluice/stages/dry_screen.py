@@ -1,0 +1,53 @@
+"""*screen* without consequences: the same decisions over the same rows, under other policies, and nothing sent.
+
+A rescreen reads the sealed log again from where it begins and lets this stage decide each event. It signs nothing, so
+no admission exists that nobody ordered; policies are those it was given, whatever the log activated; an event's own row
+keeps no verdict, since nothing is ever sent again.
+"""
+
+from typing import Any
+
+from memsluice.envelope.keys import Keyring
+from memsluice.envelope.seals import Sealed
+from memsluice.events.records import Output, Record, RowChange, Rows, Step
+from memsluice.gate.policy.model import Policy
+from memsluice.gate.state.rows import row_key
+from memsluice.stages.emit import Opened
+from memsluice.stages.screen import POSITION, ScreenStage, position_change
+from memsluice.topics.names import COMMANDS, EVENTS
+
+KEPT = ("topic", "offset", "digest", "x")
+"""What of an event's own row later decisions look at: which record had the id, and until when that counts."""
+
+
+class RehearsalStage(ScreenStage):
+    """A :class:`ScreenStage` whose steps have a verdict and row changes, and never an output."""
+
+    def skip(self, record: Record, rows: Rows) -> Step:
+        """Pass over a record of a tenant that is not asked for: its place counts, and the clock it sets.
+
+        Raises SealError, GapError, StateError.
+        """
+        sealed, now_ms, delivered = self._opened(self._keys(), record, rows)
+        return Step() if delivered else Step(changes=[position_change(sealed, now_ms)])
+
+    def lost(self) -> Step:
+        """Forget the place in the log, after a record that cannot be read: what comes next is no gap."""
+        return Step(changes=[RowChange(row_key("", POSITION, topic), None) for topic in (EVENTS, COMMANDS)])
+
+    def _again(self, sealed: Sealed, rows: Rows, keyring: Keyring, record: Record) -> list[Output]:
+        return []
+
+    def _policy(self, sealed: Sealed, rows: Rows) -> Policy:
+        return self._policies(sealed.tenant)
+
+    def _signers(self, keyring: Keyring) -> tuple[str, str]:
+        return "", ""
+
+    def _sent(
+        self, keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], record: Record, opened: Opened
+    ) -> list[Output]:
+        return []
+
+    def _kept(self, row: dict[str, Any]) -> dict[str, Any]:
+        return {name: row[name] for name in KEPT} | {"redo": []}

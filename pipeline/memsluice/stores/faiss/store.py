@@ -1,0 +1,214 @@
+"""The embedded store: objects in SQLite, one exact FAISS index a tenant and zone built from them.
+
+SQLite is what counts: it is written first and in one transaction a batch, an index is only a copy of its vectors and
+is built when first asked for, and again when another connection has changed the file.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+
+from memsluice.envelope.codec import DIMENSIONS, Vector
+from memsluice.errors import StoreError, StoreUnavailable
+from memsluice.events.models import Zone
+from memsluice.stores.base import SEARCH_MAX, UPSERT_MAX, Hit, Outcome, Partition, Scope, StoredObject, UpsertResult
+from memsluice.stores.faiss.rows import SCHEMA, Transaction, forget_versions, load, permitted, vector_of, write
+
+BUSY_TIMEOUT_S = 10.0
+INDEXES_MAX = 1_024
+"""Indexes kept in memory; beyond, all are dropped and built again when asked for."""
+_IDS_A_STATEMENT = 500
+
+
+class FaissStore:
+    """A :class:`~memsluice.stores.base.VectorStore` in a file or ``":memory:"``. Safe to use from several threads."""
+
+    def __init__(self, path: Path | str) -> None:
+        self._path = str(path)
+        self._lock = threading.RLock()
+        self._database: sqlite3.Connection | None = None
+        self._indexes: dict[Partition, Any] = {}
+        self._seen_changes = -1
+        if self._path == ":memory:":
+            self._connected()
+
+    def close(self) -> None:
+        """Close the file; a later call opens it again. What was in ``":memory:"`` is gone."""
+        with self._lock:
+            if self._database is not None:
+                self._database.close()
+            self._database = None
+            self._indexes.clear()
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._database is None:
+            try:
+                database = sqlite3.connect(
+                    self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+                )
+                database.execute("PRAGMA journal_mode = WAL")
+                database.execute("PRAGMA synchronous = FULL")
+                database.executescript(SCHEMA)
+            except sqlite3.Error as error:
+                raise StoreUnavailable(f"{self._path} cannot be opened: {error}") from None
+            database.text_factory = lambda data: data.decode("utf-8", "replace")  # somebody else may have written it
+            self._database = database
+            self._seen_changes = -1
+        return self._database
+
+    def upsert(self, objects: Sequence[StoredObject], *, overwrite: bool = False) -> list[UpsertResult]:
+        """Write objects in one transaction, each with its own outcome (see the protocol)."""
+        if len(objects) > UPSERT_MAX:
+            raise StoreError(f"{len(objects)} objects in one upsert, at most {UPSERT_MAX} allowed")
+        results = []
+        written: dict[int, tuple[Partition, Vector]] = {}
+        with self._lock:
+            database = self._connected()
+            self._forget_if_changed(database)
+            try:
+                with Transaction(database):
+                    if overwrite:
+                        forget_versions(database, objects)
+                    for item in objects:
+                        result, number = write(database, item)
+                        results.append(result)
+                        if number is not None:
+                            written[number] = (item.partition, item.vector)
+            except sqlite3.Error as error:
+                raise StoreUnavailable(f"{self._path} cannot be written: {error}") from None
+            self._replace(written)
+        return _older_in_batch(objects, results)
+
+    def _replace(self, written: dict[int, tuple[Partition, Vector]]) -> None:
+        """Bring the indexes that are in memory up to what was written."""
+        by_partition: dict[Partition, list[int]] = {}
+        for number, (partition, _vector) in written.items():
+            if partition in self._indexes:
+                by_partition.setdefault(partition, []).append(number)
+        for partition, numbers in by_partition.items():
+            index, ids = self._indexes[partition], np.array(numbers, dtype=np.int64)
+            index.remove_ids(ids)
+            index.add_with_ids(np.stack([_unit(written[number][1]) for number in numbers]), ids)
+
+    def _forget_if_changed(self, database: sqlite3.Connection) -> None:
+        """Drop the indexes when another connection has written to the file since they were built."""
+        (changes,) = database.execute("PRAGMA data_version").fetchone()
+        if changes != self._seen_changes or len(self._indexes) > INDEXES_MAX:
+            self._indexes.clear()
+            self._seen_changes = changes
+
+    def _index(self, database: sqlite3.Connection, partition: Partition) -> Any:
+        index = self._indexes.get(partition)
+        if index is None:
+            rows = database.execute(
+                "SELECT number, vector FROM store_objects WHERE tenant = ? AND zone = ?", (partition[0], partition[1])
+            ).fetchall()
+            good = [(number, vector) for number, data in rows if (vector := vector_of(data)) is not None]
+            index = faiss.IndexIDMap2(faiss.IndexFlatIP(DIMENSIONS))
+            if good:
+                ids = np.array([number for number, _vector in good], dtype=np.int64)
+                index.add_with_ids(np.stack([_unit(vector) for _number, vector in good]), ids)
+            self._indexes[partition] = index
+        return index
+
+    def search(
+        self, tenant: str, zone: Zone, vector: Vector, k: int, scope: Scope, namespace: str, now_ms: int
+    ) -> list[Hit]:
+        """Return the exact nearest objects (see the protocol)."""
+        if not 1 <= k <= SEARCH_MAX:
+            raise StoreError(f"k is {k}, 1 to {SEARCH_MAX} allowed")
+        with self._lock:
+            database = self._connected()
+            try:
+                self._forget_if_changed(database)
+                numbers = permitted(database, tenant, zone, scope, namespace, now_ms)
+                index = self._index(database, (tenant, zone))
+                if not numbers or not index.ntotal:
+                    return []
+                found = _nearest(index, vector, min(k, len(numbers)), numbers)
+                objects = dict(load(database, [number for number, _similarity in found]))
+            except sqlite3.Error as error:
+                raise StoreUnavailable(f"{self._path} cannot be read: {error}") from None
+        return [Hit(objects[number], similarity) for number, similarity in found if number in objects]
+
+    def versions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, int]:
+        """Return the versions of objects that are there."""
+        statement = "SELECT object_id, version FROM store_objects WHERE tenant = ? AND zone = ? AND object_id IN ({})"
+        return dict(self._by_id(statement, tenant, zone, ids))
+
+    def admissions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, str]:
+        """Return the admissions of objects that are there."""
+        statement = "SELECT object_id, admission FROM store_objects WHERE tenant = ? AND zone = ? AND object_id IN ({})"
+        return {object_id: str(admission) for object_id, admission in self._by_id(statement, tenant, zone, ids)}
+
+    def delete(self, tenant: str, zone: Zone, ids: Sequence[str]) -> int:
+        """Remove objects; return how many there were."""
+        statement = "DELETE FROM store_objects WHERE tenant = ? AND zone = ? AND object_id IN ({}) RETURNING number, 0"
+        with self._lock:
+            removed = [number for number, _zero in self._by_id(statement, tenant, zone, ids)]
+            index = self._indexes.get((tenant, zone))
+            if index is not None and removed:
+                index.remove_ids(np.array(removed, dtype=np.int64))
+        return len(removed)
+
+    def _by_id(self, statement: str, tenant: str, zone: Zone, ids: Sequence[str]) -> list[tuple[Any, Any]]:
+        rows: list[tuple[Any, Any]] = []
+        with self._lock:
+            database = self._connected()
+            try:
+                for start in range(0, len(ids), _IDS_A_STATEMENT):
+                    part = ids[start : start + _IDS_A_STATEMENT]
+                    marks = ", ".join("?" * len(part))
+                    rows += database.execute(statement.format(marks), (tenant, zone, *part)).fetchall()
+            except sqlite3.Error as error:
+                raise StoreUnavailable(f"{self._path} cannot be used: {error}") from None
+        return rows
+
+    def count(self, tenant: str, zone: Zone) -> int:
+        """Return how many objects the partition holds."""
+        ((number,),) = self._read("SELECT count(*) FROM store_objects WHERE tenant = ? AND zone = ?", (tenant, zone))
+        return int(number)
+
+    def tenants(self) -> list[str]:
+        """Return the tenants with an object in either zone."""
+        return [tenant for (tenant,) in self._read("SELECT DISTINCT tenant FROM store_objects ORDER BY tenant", ())]
+
+    def _read(self, statement: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        with self._lock:
+            try:
+                return self._connected().execute(statement, values).fetchall()
+            except sqlite3.Error as error:
+                raise StoreUnavailable(f"{self._path} cannot be read: {error}") from None
+
+
+def _older_in_batch(objects: Sequence[StoredObject], results: list[UpsertResult]) -> list[UpsertResult]:
+    """Report as OLDER what a later object of the same batch replaced: it is not in the store."""
+    highest: dict[tuple[Partition, str], int] = {}
+    for item, result in zip(objects, results, strict=True):
+        if result.outcome is Outcome.LANDED:
+            name = (item.partition, item.object_id)
+            highest[name] = max(item.version, highest.get(name, item.version))
+    return [
+        UpsertResult(item.object_id, Outcome.OLDER)
+        if result.outcome is Outcome.LANDED and item.version < highest[(item.partition, item.object_id)]
+        else result
+        for item, result in zip(objects, results, strict=True)
+    ]
+
+
+def _unit(vector: Vector) -> Vector:
+    """Return the vector at length one, so that the inner product is the cosine."""
+    return vector / np.float32(np.sqrt(vector @ vector))
+
+
+def _nearest(index: Any, vector: Vector, k: int, numbers: Sequence[int]) -> list[tuple[int, float]]:
+    selector = faiss.IDSelectorBatch(np.array(numbers, dtype=np.int64))
+    parameters = faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]  # added by faiss at import
+    similarities, found = index.search(_unit(vector)[None, :], k, params=parameters)
+    pairs = zip(found[0], similarities[0], strict=True)
+    return [(int(number), float(similarity)) for number, similarity in pairs if number >= 0]

@@ -1,0 +1,1 @@
+"""Weaviate as the store."""

@@ -1,0 +1,124 @@
+"""Weaviate's gRPC interface with deadlines that hold, over weaviate-client's own protocol messages.
+
+The client's high-level calls do not fit a stage that must neither hang nor lose one object of 64: a search against a
+closed port sleeps 63 s inside the client, an insert 15 s; a batch of which every object failed loses which failed
+why; and refused objects are logged with their content.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import grpc  # type: ignore[import-untyped]
+
+from memsluice.errors import StoreError, StoreUnavailable
+from memsluice.stores.weaviate.client import (
+    aggregate_pb2,
+    batch_delete_pb2,
+    batch_pb2,
+    search_get_pb2,
+    tenants_pb2,
+    weaviate_pb2_grpc,
+)
+
+QUERY_TIMEOUT_S = 5.0
+INSERT_TIMEOUT_S = 15.0
+MESSAGE_BYTES_MAX = 96 * 1024 * 1024
+"""Above the largest batch: UPSERT_MAX objects of 32 KiB content, or SEARCH_MAX of them found."""
+
+_OPTIONS = (
+    ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
+    ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+    ("grpc.use_local_subchannel_pool", 1),  # a rebuilt channel must not inherit the old one's reconnect back-off
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+)
+_PARTITION_MISSING = ("tenant not found", "could not find class", "class not found")
+"""The tenant, or nobody yet, has written to this zone: an empty answer."""
+_REFUSALS = ("rbac: ", "forbidden", "unauthorized")
+"""What says that the key is at fault, and not the transport."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where Weaviate listens, and the API key."""
+
+    host: str
+    http_port: int
+    grpc_port: int
+    key: str
+    secure: bool = False
+
+
+class Rpc:
+    """One channel. It is dropped and replaced after a failure, never repaired."""
+
+    def __init__(self, address: Address) -> None:
+        target = f"{address.host}:{address.grpc_port}"
+        self._channel = (
+            grpc.secure_channel(target, grpc.ssl_channel_credentials(), options=_OPTIONS)
+            if address.secure
+            else grpc.insecure_channel(target, options=_OPTIONS)
+        )
+        self._stub: Any = weaviate_pb2_grpc.WeaviateStub(self._channel)  # type: ignore[no-untyped-call]
+        self._metadata = (("authorization", f"Bearer {address.key}"),)
+
+    def close(self) -> None:
+        """Close the channel; calls in flight end with StoreUnavailable."""
+        self._channel.close()
+
+    def insert(self, objects: Sequence[batch_pb2.BatchObject]) -> dict[int, str]:
+        """Insert or replace; return the errors by position in ``objects``."""
+        request = batch_pb2.BatchObjectsRequest(objects=objects)
+        reply = self._call(self._stub.BatchObjects, request, INSERT_TIMEOUT_S, None)()
+        return {error.index: error.error for error in reply.errors}
+
+    def search(self, request: search_get_pb2.SearchRequest) -> Callable[[], search_get_pb2.SearchReply]:
+        """Start a search; the function returned waits for its reply (so that several run at the same time)."""
+        return self._call(self._stub.Search, request, QUERY_TIMEOUT_S, search_get_pb2.SearchReply())
+
+    def delete(self, request: batch_delete_pb2.BatchDeleteRequest) -> int:
+        """Delete what the filter matches; return how many were. Raises StoreUnavailable if some could not be."""
+        reply = self._call(self._stub.BatchDelete, request, INSERT_TIMEOUT_S, batch_delete_pb2.BatchDeleteReply())()
+        if reply.failed:
+            raise StoreUnavailable(f"{reply.failed} objects could not be deleted")
+        return int(reply.successful)
+
+    def tenants(self, collection: str) -> list[str]:
+        """Return the names of a collection's tenants."""
+        request = tenants_pb2.TenantsGetRequest(collection=collection)
+        reply = self._call(self._stub.TenantsGet, request, QUERY_TIMEOUT_S, tenants_pb2.TenantsGetReply())()
+        return [tenant.name for tenant in reply.tenants]
+
+    def count(self, collection: str, tenant: str) -> int:
+        """Return how many objects a partition holds."""
+        request = aggregate_pb2.AggregateRequest(collection=collection, tenant=tenant, objects_count=True)
+        reply = self._call(self._stub.Aggregate, request, QUERY_TIMEOUT_S, aggregate_pb2.AggregateReply())()
+        return int(reply.single_result.objects_count)
+
+    def _call(self, method: Any, request: Any, timeout_s: float, absent: Any) -> Callable[[], Any]:
+        """Start a call; the function returned waits for its reply, or gives ``absent`` for a missing partition."""
+        try:
+            future = method.future(request, metadata=self._metadata, timeout=timeout_s)
+        except ValueError as error:  # "Cannot invoke RPC on closed channel!"
+            raise StoreUnavailable(str(error)) from None
+
+        def result() -> Any:
+            try:
+                return future.result()
+            except grpc.FutureCancelledError:
+                raise StoreUnavailable("the connection was closed") from None
+            except grpc.RpcError as error:
+                if absent is not None and any(part in (error.details() or "") for part in _PARTITION_MISSING):
+                    return absent
+                raise _error(error) from None
+
+        return result
+
+
+def _error(error: Any) -> StoreError:
+    code, details = error.code(), str(error.details() or "")[:300]
+    denied = code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED)
+    if denied or any(part in details for part in _REFUSALS):
+        return StoreError(f"Weaviate refused: {details}")
+    return StoreUnavailable(f"Weaviate did not answer ({code.name.lower()}): {details}")

@@ -1,0 +1,235 @@
+"""Weaviate as the store: one multi-tenant collection a zone, one Weaviate tenant a tenant.
+
+The two zones are two collections, so a search for guidance cannot return what lies in the external zone. ``land``
+creates collections and tenants when the first object for them arrives; roles are given by the stack or the operator.
+
+Versions are compared by reading before writing. Weaviate has no conditional write, so this holds for one writer a
+tenant, which the partitions of memory.accepted.v1 ensure; during a rebalance a worker that lost a partition can still
+have one insert in flight. The freshness index at recall is what finds an old version put back.
+"""
+
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+
+from memsluice.deployment.connection import Connection
+from memsluice.envelope.codec import Vector
+from memsluice.errors import StoreError, StoreUnavailable
+from memsluice.events.models import Zone
+from memsluice.stores.base import (
+    SEARCH_MAX,
+    UPSERT_MAX,
+    Hit,
+    Outcome,
+    Partition,
+    Scope,
+    StoredObject,
+    UpsertResult,
+    defect,
+    newest,
+)
+from memsluice.stores.weaviate.admin import create_collection, create_tenants
+from memsluice.stores.weaviate.client import search_get_pb2
+from memsluice.stores.weaviate.rpc import Address, Rpc
+from memsluice.stores.weaviate.wire import (
+    COLLECTIONS,
+    delete_request,
+    look_up_request,
+    read_admissions,
+    read_hits,
+    read_versions,
+    search_request,
+    to_wire,
+)
+
+DETAIL_CHARS_MAX = 200
+_NOT_THE_OBJECTS_FAULT = (
+    "tenant not found",
+    "tenant not active",
+    "rbac",
+    "authoriz",
+    "could not find class",
+    "class not found",
+    "read-only",
+    "readonly",
+    "no space left",
+    "not enough memory",
+    "memory pressure",
+    "deadline",
+    "timeout",
+    "canceled",
+    "cancelled",
+    "shutting down",
+    "shutdown",
+    "leader",
+    "connection refused",
+    "unavailable",
+    "try again",
+)
+"""An error of one object that says one of these is retried. Any other one faults the object: content that an attacker
+chose must not be able to hold a partition up for ever."""
+
+
+class WeaviateStore:
+    """A :class:`~memsluice.stores.base.VectorStore` on a Weaviate server. Safe to use from several threads."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._lock = threading.Lock()
+        self._rpc: Rpc | None = None
+        self._known: set[Partition] = set()
+
+    @classmethod
+    def of(cls, connection: Connection, user: str) -> "WeaviateStore":
+        """Return the store of a deployment, used with ``user``'s API key. Does not connect yet."""
+        return cls(address_of(connection, user))
+
+    def close(self) -> None:
+        """Drop the connection; calls in flight end with StoreUnavailable. A later call connects anew."""
+        with self._lock:
+            rpc, self._rpc = self._rpc, None
+            self._known.clear()
+        if rpc is not None:
+            rpc.close()
+
+    def _connected(self) -> Rpc:
+        with self._lock:
+            if self._rpc is None:
+                self._rpc = Rpc(self._address)
+            return self._rpc
+
+    def upsert(self, objects: Sequence[StoredObject], *, overwrite: bool = False) -> list[UpsertResult]:
+        """Write objects, each with its own outcome (see the protocol). Raises StoreUnavailable, StoreError."""
+        if len(objects) > UPSERT_MAX:
+            raise StoreError(f"{len(objects)} objects in one upsert, at most {UPSERT_MAX} allowed")
+        results = [UpsertResult(item.object_id, Outcome.OLDER) for item in objects]
+        usable = []
+        for position, item in enumerate(objects):
+            if reason := defect(item):
+                results[position] = UpsertResult(item.object_id, Outcome.REFUSED, reason)
+            else:
+                usable.append(position)
+        chosen = newest((position, objects[position]) for position in usable)
+        try:
+            self._write(objects, chosen, results, overwrite=overwrite)
+        except StoreUnavailable:
+            self.close()  # the next attempt gets a new channel
+            raise
+        _copy_to_equals(objects, usable, chosen, results)
+        return results
+
+    def _write(
+        self, objects: Sequence[StoredObject], chosen: list[int], results: list[UpsertResult], *, overwrite: bool
+    ) -> None:
+        rpc = self._connected()
+        self._create_missing(rpc, {objects[position].partition for position in chosen})
+        held = {} if overwrite else self._held_versions(rpc, [objects[position] for position in chosen])
+        to_send = []
+        for position in chosen:
+            item = objects[position]
+            if held.get((*item.partition, item.object_id), -1) <= item.version:
+                to_send.append(position)
+        if not to_send:
+            return
+        errors = rpc.insert([to_wire(objects[position]) for position in to_send])
+        for number, position in enumerate(to_send):
+            results[position] = self._judge(objects[position], errors.get(number))
+
+    def _judge(self, item: StoredObject, error: str | None) -> UpsertResult:
+        if error is None:
+            return UpsertResult(item.object_id, Outcome.LANDED)
+        detail = error[:DETAIL_CHARS_MAX]
+        if any(part in error.lower() for part in _NOT_THE_OBJECTS_FAULT):
+            with self._lock:
+                self._known.discard(item.partition)
+            return UpsertResult(item.object_id, Outcome.UNAVAILABLE, detail)
+        return UpsertResult(item.object_id, Outcome.REFUSED, detail)
+
+    def _create_missing(self, rpc: Rpc, needed: set[Partition]) -> None:
+        """Create the partitions that are not known to exist."""
+        for zone in {zone for _tenant, zone in needed - self._known}:
+            present = set(rpc.tenants(COLLECTIONS[zone]))
+            missing = sorted({tenant for tenant, where in needed if where is zone} - present)
+            if not present:
+                create_collection(self._address, COLLECTIONS[zone])
+            if missing:
+                create_tenants(self._address, COLLECTIONS[zone], missing)
+            with self._lock:
+                self._known |= {(tenant, zone) for tenant in present} | {(tenant, zone) for tenant in missing}
+
+    def _held_versions(self, rpc: Rpc, items: Sequence[StoredObject]) -> dict[tuple[str, Zone, str], int]:
+        """Return the versions in the store; the look-ups of all partitions run at the same time."""
+        ids: dict[Partition, list[str]] = defaultdict(list)
+        for item in items:
+            ids[item.partition].append(item.object_id)
+        waiting = [
+            (partition, rpc.search(look_up_request(*partition, wanted, "version"))) for partition, wanted in ids.items()
+        ]
+        held = {}
+        for (tenant, zone), reply in waiting:
+            for object_id, version in read_versions(reply()).items():
+                held[(tenant, zone, object_id)] = version
+        return held
+
+    def search(
+        self, tenant: str, zone: Zone, vector: Vector, k: int, scope: Scope, namespace: str, now_ms: int
+    ) -> list[Hit]:
+        """Return the nearest objects (see the protocol); the one collection of ``zone`` is touched, no other."""
+        if not 1 <= k <= SEARCH_MAX:
+            raise StoreError(f"k is {k}, 1 to {SEARCH_MAX} allowed")
+        request = search_request(tenant, zone, vector, k, scope, namespace, now_ms)
+        try:
+            return list(read_hits(self._connected().search(request)(), tenant, zone))
+        except StoreUnavailable:
+            self.close()
+            raise
+
+    def versions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, int]:
+        """Return the versions of objects that are there."""
+        return read_versions(self._look_up(tenant, zone, ids, "version")) if ids else {}
+
+    def admissions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, str]:
+        """Return the admissions of objects that are there."""
+        return read_admissions(self._look_up(tenant, zone, ids, "admission")) if ids else {}
+
+    def _look_up(self, tenant: str, zone: Zone, ids: Sequence[str], name: str) -> search_get_pb2.SearchReply:
+        if len(ids) > UPSERT_MAX:
+            raise StoreError(f"{len(ids)} ids, at most {UPSERT_MAX} allowed")
+        return self._connected().search(look_up_request(tenant, zone, ids, name))()
+
+    def delete(self, tenant: str, zone: Zone, ids: Sequence[str]) -> int:
+        """Remove objects; return how many there were."""
+        if not ids:
+            return 0
+        return self._connected().delete(delete_request(tenant, zone, ids))
+
+    def count(self, tenant: str, zone: Zone) -> int:
+        """Return how many objects the partition holds."""
+        return self._connected().count(COLLECTIONS[zone], tenant)
+
+    def tenants(self) -> list[str]:
+        """Return the tenants with a partition in either zone."""
+        rpc = self._connected()
+        return sorted({tenant for collection in COLLECTIONS.values() for tenant in rpc.tenants(collection)})
+
+
+def address_of(connection: Connection, user: str) -> Address:
+    """Return where a deployment's Weaviate is, with ``user``'s key. Raises ConfigError where there is no such key."""
+    return Address(
+        host=connection.weaviate_host,
+        http_port=connection.weaviate_http_port,
+        grpc_port=connection.weaviate_grpc_port,
+        key=connection.weaviate_key(user),
+        secure=connection.weaviate_secure,
+    )
+
+
+def _copy_to_equals(
+    objects: Sequence[StoredObject], usable: Sequence[int], chosen: Sequence[int], results: list[UpsertResult]
+) -> None:
+    """Give re-deliveries inside one batch the outcome of the equal object that stands for them."""
+    by_name = {(objects[position].partition, objects[position].object_id): position for position in chosen}
+    for position in usable:
+        best = by_name[(objects[position].partition, objects[position].object_id)]
+        if objects[position].version == objects[best].version:
+            results[position] = results[best]

@@ -1,0 +1,184 @@
+"""Objects, filters and replies of the two collections as Weaviate's protocol has them."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from memsluice.envelope.codec import Vector
+from memsluice.events.models import Visibility, Zone
+from memsluice.stores.base import Hit, Scope, StoredObject
+from memsluice.stores.weaviate.client import base_pb2, base_search_pb2, batch_delete_pb2, batch_pb2, search_get_pb2
+
+COLLECTIONS: dict[Zone, str] = {Zone.GUIDANCE: "MemsluiceGuidance", Zone.EXTERNAL: "MemsluiceExternal"}
+VECTOR_NAME = "default"
+NEVER_MS = 2**53 - 1
+"""Stored as ``expires_ms`` of what never expires: one range filter serves all, and a double holds it exactly."""
+PROPERTIES = (
+    "version",
+    "visibility",
+    "owner",
+    "namespace",
+    "event_id",
+    "tier",
+    "expires_ms",
+    "content",
+    "admission",
+)
+
+_Filters = base_pb2.Filters
+
+
+def _where(name: str) -> base_pb2.FilterTarget:
+    return base_pb2.FilterTarget(property=name)
+
+
+def _quoted(text: str) -> str:
+    """Return the text between marks: Weaviate trims white space off what it indexes, and "ann " is not "ann"."""
+    return f"<{text}>"
+
+
+def _unquoted(text: str) -> str:
+    """Return what was quoted; text that nobody quoted stays as it is, and will agree with no admission."""
+    return text[1:-1] if text.startswith("<") and text.endswith(">") and len(text) > 1 else text
+
+
+def _equal(name: str, value: str) -> base_pb2.Filters:
+    return _Filters(operator=_Filters.OPERATOR_EQUAL, target=_where(name), value_text=value)
+
+
+def _all(*filters: base_pb2.Filters) -> base_pb2.Filters:
+    return _Filters(operator=_Filters.OPERATOR_AND, filters=filters)
+
+
+def _any_id(ids: Sequence[str]) -> base_pb2.Filters:
+    return _Filters(
+        operator=_Filters.OPERATOR_CONTAINS_ANY, target=_where("_id"), value_text_array=base_pb2.TextArray(values=ids)
+    )
+
+
+def _in_scope(scope: Scope) -> base_pb2.Filters:
+    shared = _equal("visibility", Visibility.SHARED.value)
+    options = [shared]
+    for visibility, owner in ((Visibility.PRINCIPAL, scope.principal), (Visibility.SESSION, scope.session)):
+        if owner:
+            options.append(_all(_equal("visibility", visibility.value), _equal("owner", _quoted(owner))))
+    return _Filters(operator=_Filters.OPERATOR_OR, filters=options) if len(options) > 1 else shared
+
+
+def _vectors(vector: Vector) -> list[base_pb2.Vectors]:
+    data = vector.astype("<f4").tobytes()
+    kind = base_pb2.Vectors.VECTOR_TYPE_SINGLE_FP32
+    return [base_pb2.Vectors(name=VECTOR_NAME, vector_bytes=data, type=kind)]
+
+
+def to_wire(item: StoredObject) -> batch_pb2.BatchObject:
+    """Return the message that inserts or replaces an object."""
+    wire = batch_pb2.BatchObject(
+        collection=COLLECTIONS[item.zone], uuid=item.object_id, tenant=item.tenant, vectors=_vectors(item.vector)
+    )
+    wire.properties.non_ref_properties.update(
+        {
+            "version": item.version,
+            "visibility": item.visibility,
+            "owner": _quoted(item.owner),
+            "namespace": _quoted(item.namespace),
+            "event_id": item.event_id,
+            "tier": item.tier,
+            "expires_ms": NEVER_MS if item.expires_ms is None else item.expires_ms,
+            "content": item.content,
+            "admission": item.admission,
+        }
+    )
+    return wire
+
+
+def search_request(
+    tenant: str, zone: Zone, vector: Vector, k: int, scope: Scope, namespace: str, now_ms: int
+) -> search_get_pb2.SearchRequest:
+    """Return the search for the nearest objects of one zone in scope, namespace and time."""
+    unexpired = _Filters(
+        operator=_Filters.OPERATOR_GREATER_THAN, target=_where("expires_ms"), value_int=min(now_ms, NEVER_MS - 1)
+    )
+    return search_get_pb2.SearchRequest(
+        collection=COLLECTIONS[zone],
+        tenant=tenant,
+        limit=k,
+        near_vector=base_search_pb2.NearVector(vectors=_vectors(vector)),
+        filters=_all(_equal("namespace", _quoted(namespace)), unexpired, _in_scope(scope)),
+        properties=search_get_pb2.PropertiesRequest(non_ref_properties=PROPERTIES),
+        metadata=search_get_pb2.MetadataRequest(uuid=True, distance=True, vectors=[VECTOR_NAME]),
+        uses_123_api=True,
+        uses_125_api=True,
+        uses_127_api=True,
+    )
+
+
+def look_up_request(tenant: str, zone: Zone, ids: Sequence[str], name: str) -> search_get_pb2.SearchRequest:
+    """Return the look-up of one property of objects by id."""
+    return search_get_pb2.SearchRequest(
+        collection=COLLECTIONS[zone],
+        tenant=tenant,
+        limit=len(ids),
+        filters=_any_id(ids),
+        properties=search_get_pb2.PropertiesRequest(non_ref_properties=[name]),
+        metadata=search_get_pb2.MetadataRequest(uuid=True),
+        uses_123_api=True,
+        uses_125_api=True,
+        uses_127_api=True,
+    )
+
+
+def delete_request(tenant: str, zone: Zone, ids: Sequence[str]) -> batch_delete_pb2.BatchDeleteRequest:
+    """Return the deletion of objects by id."""
+    return batch_delete_pb2.BatchDeleteRequest(collection=COLLECTIONS[zone], tenant=tenant, filters=_any_id(ids))
+
+
+def read_versions(reply: search_get_pb2.SearchReply) -> dict[str, int]:
+    """Return versions by object id. An object that has none, written by somebody else, counts as version -1."""
+    return {result.metadata.id: _Fields(result.properties).number("version", default=-1) for result in reply.results}
+
+
+def read_admissions(reply: search_get_pb2.SearchReply) -> dict[str, str]:
+    """Return admissions, as they lie there, by object id; "" for an object that has none."""
+    return {result.metadata.id: _Fields(result.properties).text("admission") for result in reply.results}
+
+
+class _Fields:
+    """Properties of one result, of whatever type somebody with access to the store gave them."""
+
+    def __init__(self, properties: search_get_pb2.PropertiesResult) -> None:
+        self._fields = properties.non_ref_props.fields
+
+    def text(self, name: str) -> str:
+        value = self._fields.get(name)
+        return value.text_value if value is not None else ""
+
+    def number(self, name: str, default: int) -> int:
+        value = self._fields.get(name)
+        return value.int_value if value is not None and value.HasField("int_value") else default
+
+
+def read_hits(reply: search_get_pb2.SearchReply, tenant: str, zone: Zone) -> Iterator[Hit]:
+    """Yield what a search found, as far as it can be read; nothing in it is believed."""
+    for result in reply.results:
+        fields, vectors = _Fields(result.properties), result.metadata.vectors
+        data = vectors[0].vector_bytes if vectors else b""
+        expires_ms = fields.number("expires_ms", default=0)
+        yield Hit(
+            StoredObject(
+                object_id=result.metadata.id,
+                version=fields.number("version", default=-1),
+                tenant=tenant,
+                zone=zone,
+                visibility=fields.text("visibility"),
+                owner=_unquoted(fields.text("owner")),
+                namespace=_unquoted(fields.text("namespace")),
+                event_id=fields.text("event_id"),
+                tier=fields.number("tier", default=-1),
+                expires_ms=None if expires_ms == NEVER_MS else expires_ms,
+                content=fields.text("content"),
+                vector=np.frombuffer(data, dtype="<f4").astype(np.float32),
+                admission=fields.text("admission"),
+            ),
+            similarity=1.0 - result.metadata.distance,
+        )

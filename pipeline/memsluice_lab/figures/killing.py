@@ -1,0 +1,190 @@
+"""Workers killed under load: nothing may be lost, doubled, or decided twice."""
+
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+
+from memsluice.envelope.dsse import Signer
+from memsluice.errors import StackError
+from memsluice.runtimes.kafka.faults import AFTER_CHANGELOG, AFTER_OUTPUT, VARIABLE
+from memsluice_lab.figures.accounted import interleaved, tenants_of, unhurried
+from memsluice_lab.figures.bed import STAGES, Bed, Sender, Worker, bed, tail
+from memsluice_lab.figures.ledger import Ledger, read
+from memsluice_lab.figures.records import streams
+from memsluice_lab.figures.registry import Measured, Setting
+from memsluice_lab.streams import Published
+
+KILLS = 20
+IN_FLIGHT_MIN = 100
+CHUNK = 400
+BACKLOG = 600
+"""Before each kill, records are added until this many are under way, more than IN_FLIGHT_MIN of them at the kill."""
+PAUSE_S_MAX = 2.0
+AGAIN_S_MAX = 120
+DRAIN_S_MAX = 400
+PLANTED_PASS = 137
+VICTIMS: tuple[tuple[str, ...], ...] = (("seal",), ("screen",), ("land",), STAGES)
+
+
+@dataclass(slots=True)
+class Feed:
+    """Real streams without end: after the last event they start again, as another run."""
+
+    bed: Bed
+    paths: Sequence[Path]
+    signers: Mapping[tuple[str, str], Signer]
+    sender: Sender
+    _events: Iterator[Published] | None = None
+
+    def more(self, count: int) -> None:
+        """Publish that many more events, and wait until the broker has them."""
+        if self._events is None:
+            self._events = self._forever()
+        for event in islice(self._events, count):
+            self.sender.publish(event, self.signers)
+        self.sender.flush()
+
+    def _forever(self) -> Iterator[Published]:
+        run = 0
+        while True:
+            yield from (item for item in interleaved(self.paths, f"k{run}") if isinstance(item, Published))
+            run += 1
+
+
+@dataclass(slots=True)
+class Killing:
+    """What was done to the workers, and what the books say after it."""
+
+    ledger: Ledger
+    events: int
+    missing: list[str]
+    in_flight: list[int] = field(default_factory=list)
+    victims: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Crew:
+    """One worker a stage, and how much each stage had committed when its worker was started."""
+
+    bed: Bed
+    feed: Feed
+    workers: dict[str, Worker] = field(default_factory=dict)
+    since: dict[str, int] = field(default_factory=dict)
+
+    def hire(self, stage: str, worker: Worker | None = None) -> None:
+        """Start a stage's worker (or take one that was just started)."""
+        self.since[stage] = self.bed.committed(stage)
+        self.workers[stage] = worker or self.bed.start(stage)
+
+    def at_work(self, stages: Sequence[str]) -> None:
+        """Wait, under load, until each of these workers has committed something itself: only then is a kill a test."""
+        began = time.monotonic()
+        while any(self.bed.committed(stage) <= self.since[stage] for stage in stages):
+            self.bed.check()
+            if self.bed.lag() < BACKLOG:
+                self.feed.more(CHUNK)
+            if time.monotonic() - began > AGAIN_S_MAX:
+                raise StackError(f"{stages} did not go on within {AGAIN_S_MAX} s; {self.bed.lag()} records wait")
+            time.sleep(0.1)
+
+    def kill(self, stages: Sequence[str]) -> None:
+        """Kill -9 these workers, and start new ones."""
+        for stage in stages:
+            self.bed.kill(self.workers[stage])
+        for stage in stages:
+            self.hire(stage)
+
+
+def _planted(running: Bed, stage: str, point: str) -> Worker:
+    """Run a stage into a planted kill -9, then start it again. Returns the new worker."""
+    armed = running.start(stage, environment={VARIABLE: f"{point}:{PLANTED_PASS}"})
+    try:
+        code = armed.process.wait(AGAIN_S_MAX)
+    except subprocess.TimeoutExpired:
+        raise StackError(f"{stage}: {point} was not reached:\n{tail(armed.log)}") from None
+    running.workers.remove(armed)
+    if code != -signal.SIGKILL:
+        raise StackError(f"{stage} ended with {code} instead of dying at {point}:\n{tail(armed.log)}")
+    return running.start(stage)
+
+
+@lru_cache(maxsize=1)
+def kill_all(setting: Setting, *, seed: int = 9) -> Killing:
+    """Kill workers at random moments, and at the planted point; then let everything through, and read the books.
+
+    Both figures come from the same run where they are measured together.
+    """
+    chance = random.Random(seed)  # noqa: S311 - chooses victims and moments, guards nothing
+    with streams(setting) as paths, bed(setting, policy=unhurried()) as running:
+        feed = Feed(running, paths, running.signers(tenants_of(paths)), Sender(running))
+        feed.more(BACKLOG)
+        crew = Crew(running, feed)
+        crew.hire("seal", _planted(running, "seal", AFTER_OUTPUT))
+        crew.hire("land")
+        crew.hire("screen", _planted(running, "screen", AFTER_CHANGELOG))
+        setting.say("seal died before its commit, screen between changelog and output; both were started again")
+        in_flight, victims = [], []
+        for number in range(KILLS):
+            chosen = VICTIMS[number % len(VICTIMS)] if number < len(VICTIMS) else chance.choice(VICTIMS)
+            crew.at_work(chosen)
+            time.sleep(chance.uniform(0, PAUSE_S_MAX))
+            while running.lag() < BACKLOG:
+                feed.more(CHUNK)
+            in_flight.append(running.lag())
+            crew.kill(chosen)
+            victims.append("+".join(chosen))
+            setting.say(f"kill {number + 1} of {KILLS}: {victims[-1]}, {in_flight[-1]} records under way")
+        whole = sum(isinstance(item, Published) for item in interleaved(paths, ""))
+        feed.more(max(0, whole - len(feed.sender.places)))
+        setting.say(f"{len(feed.sender.places):,} events published: every stream whole, at least once")
+        running.drain(DRAIN_S_MAX)
+        ledger = read(running)
+        places = feed.sender.places
+        result = Killing(ledger, len(places), ledger.lost(places.values()), in_flight, victims)
+        running.stop(*running.workers)
+    return result
+
+
+def _table(result: Killing) -> tuple[tuple[str, str], ...]:
+    again = sum(count - 1 for count in result.ledger.sealed.values())
+    kinds = ", ".join(f"{result.victims.count(name)} × {name}" for name in sorted(set(result.victims)))
+    return (
+        ("events published", f"{result.events:,}"),
+        ("kill -9", f"{len(result.victims)}: {kinds}"),
+        (
+            "… with records under way",
+            f"at least {min(result.in_flight)}, median {sorted(result.in_flight)[KILLS // 2]}",
+        ),
+        ("killed at planted points", "seal between output and commit, screen between changelog and output"),
+        ("intake records sealed again", f"{again:,}"),
+        ("verdicts emitted again, byte for byte", f"{result.ledger.repeated:,}"),
+        ("verdicts contradicting another", str(len(result.ledger.contradictions))),
+        ("events without a verdict, objects missing", str(len(result.missing))),
+        ("objects in the store, asked for", f"{result.ledger.stored_count:,}, {len(result.ledger.expected()):,}"),
+    )
+
+
+def _checked(result: Killing) -> Killing:
+    if min(result.in_flight) <= IN_FLIGHT_MIN:
+        raise StackError(
+            f"a kill met only {min(result.in_flight)} records under way, more than {IN_FLIGHT_MIN} are needed"
+        )
+    return result
+
+
+def kill9_lost(setting: Setting) -> Measured:
+    """Events without a verdict, and objects that a verdict asked for and the store lacks."""
+    result = _checked(kill_all(setting))
+    return Measured(float(len(result.missing)), _table(result), tuple(result.missing[:10]))
+
+
+def kill9_doubled(setting: Setting) -> Measured:
+    """Objects that no verdict asked for, and verdicts that contradict another."""
+    result = _checked(kill_all(setting))
+    return Measured(float(result.ledger.doubled()), _table(result))

@@ -1,0 +1,167 @@
+"""docker-compose.yml brings the same as the local stack, and no password of its own."""
+
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from memsluice.deployment.connection import Connection
+from memsluice.deployment.layout import Layout
+from memsluice.deployment.paths import cache_dir
+from memsluice.devstack import install, kafka, ports, probes, versions, weaviate
+from memsluice.topics.names import KAFKA_USERS, WEAVIATE_USERS
+
+TOP = Path(__file__).resolve().parents[2]
+FILE = TOP / "docker-compose.yml"
+FOLDER = TOP / "deploy" / "compose"
+SERVICES: dict[str, Any] = yaml.safe_load(FILE.read_text())["services"]
+HANG_GUARD_S = 60
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Path:
+    """An env file made by make-env, outside of the checkout."""
+    shutil.copy(FOLDER / "make-env", tmp_path)
+    subprocess.run([tmp_path / "make-env"], check=True, capture_output=True, timeout=HANG_GUARD_S)
+    return tmp_path / "secrets.env"
+
+
+def _variables(file: Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in file.read_text().splitlines())
+
+
+def _compose(*arguments: str) -> subprocess.CompletedProcess[str]:
+    program = shutil.which("docker-compose")
+    if program is None:
+        pytest.skip("docker-compose is not installed: sudo apt-get install -y docker-compose")
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
+    return subprocess.run(
+        [program, "-f", FILE, *arguments], capture_output=True, text=True, env=environment, timeout=HANG_GUARD_S
+    )
+
+
+def test_the_images_are_the_pinned_versions():
+    """One pin for both ways: containers never run another version than the local stack."""
+    assert SERVICES["kafka"]["image"] == f"apache/kafka:{versions.KAFKA}"
+    assert SERVICES["weaviate"]["image"].endswith(f"/weaviate:{versions.WEAVIATE.removeprefix('v')}")
+
+
+def test_ports_are_on_loopback():
+    """Docker publishes past the host's firewall, so what is not meant for the network says so."""
+    published = [port for service in SERVICES.values() for port in service["ports"]]
+    assert published
+    assert all(port.startswith("127.0.0.1:") for port in published)
+
+
+def test_no_secret_has_a_default():
+    """Every password is a variable that must be set; none is written down or empty."""
+    for service in SERVICES.values():
+        for name, value in service["environment"].items():
+            if re.search(r"PASSWORD|ALLOWED_KEYS|CLUSTER_ID", name):
+                assert re.fullmatch(r"(\$\{\w+:\?[^}]+\},?)+", value), name
+
+
+def test_without_the_env_file_compose_says_what_to_run():
+    """The first `up` without passwords stops with the command that makes them."""
+    result = _compose("config")
+    assert result.returncode != 0
+    assert "deploy/compose/make-env" in result.stderr
+
+
+def test_compose_accepts_the_file(secrets: Path):
+    """Debian's docker-compose reads it against its schema and fills in every variable."""
+    result = _compose("--env-file", str(secrets), "config")
+    assert result.returncode == 0, result.stderr
+    resolved = yaml.safe_load(result.stdout)["services"]
+    keys = resolved["weaviate"]["environment"]["AUTHENTICATION_APIKEY_ALLOWED_KEYS"].split(",")
+    assert keys == [_variables(secrets)[f"MEMSLUICE_WEAVIATE_KEY_{user.upper()}"] for user in WEAVIATE_USERS]
+    assert resolved["weaviate"]["environment"]["AUTHENTICATION_APIKEY_USERS"].split(",") == list(WEAVIATE_USERS)
+
+
+def test_make_env_is_private_random_and_never_overwrites(secrets: Path):
+    """The data was made with these passwords: a second run may not replace them."""
+    before = secrets.read_text()
+    again = subprocess.run([secrets.parent / "make-env"], capture_output=True, text=True, timeout=HANG_GUARD_S)
+    assert again.returncode != 0
+    assert secrets.read_text() == before
+    assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
+    passwords = [value for name, value in _variables(secrets).items() if re.search("PASSWORD|_KEY_", name)]
+    assert len(set(passwords)) == len(passwords) == len(KAFKA_USERS) + len(WEAVIATE_USERS) + 1
+    assert min(map(len, passwords)) >= 32
+
+
+def test_the_env_file_is_a_connection(secrets: Path):
+    """The file that starts the containers also tells memsluice how to reach them, as every user."""
+    connection = Connection.load(environment=_variables(secrets))
+    assert set(connection.users) == set(KAFKA_USERS)
+    assert set(connection.weaviate_keys) == set(WEAVIATE_USERS)
+
+
+def test_the_store_is_guarded_as_in_the_local_stack(tmp_path: Path):
+    """Keys, roles, the inner interface's password and no telemetry: the settings are the same ones."""
+    local = weaviate.environment(Layout(tmp_path), dict.fromkeys(weaviate.PORTS, 1), {"admin": "k"}, "p")
+    remote = SERVICES["weaviate"]["environment"]
+    for name, value in local.items():
+        if re.match(r"AUTH.*(ENABLED|ROOT_USERS)|DISABLE_|GO_PROF|PROMETHEUS|ENABLE_API|DEFAULT_VEC|RAFT_BOOT", name):
+            assert remote.get(name) == value, name
+    assert "CLUSTER_BASIC_AUTH_PASSWORD" in remote
+
+
+def test_the_broker_is_configured_as_in_the_local_stack(tmp_path: Path):
+    """Every setting that names neither a listener nor a path is the same in the script as in the code."""
+    local = kafka.server_properties(Layout(tmp_path), dict.fromkeys(kafka.PORTS, 1), "p")
+    script = (FOLDER / "kafka.sh").read_text()
+    properties = dict(re.findall(r"^([a-z][a-z.0-9-]+)=(.*)$", script, flags=re.MULTILINE))
+    for line in local.splitlines():
+        name, value = line.split("=", 1)
+        if "listener" not in name and name not in ("log.dirs", "controller.quorum.bootstrap.servers"):
+            assert properties.get(name) == value, name
+
+
+@pytest.mark.stack
+def test_the_containers_script_starts_a_guarded_broker(stack, secrets: Path, tmp_path: Path):
+    """The script itself, run here with the same Kafka: it formats with all users and lets only them in."""
+    chosen = ports.pick(["9092", "9093", "9094"], {})
+    script = (FOLDER / "kafka.sh").read_text()
+    for old, new in chosen.items():
+        script = script.replace(old, str(new))
+    (tmp_path / "kafka.sh").write_text(script)
+    binaries = tmp_path / "kafka" / "bin"
+    binaries.mkdir(parents=True)
+    jars = install.kafka_jars(cache_dir())
+    for name, main in (("kafka-storage.sh", "kafka.tools.StorageTool"), ("kafka-server-start.sh", "kafka.Kafka")):
+        (binaries / name).write_text(f"#!/bin/sh\nexec java -Xmx256m -cp '{jars}/*' {main} \"$@\"\n")
+        (binaries / name).chmod(0o755)
+    given = _variables(secrets)
+    environment = {
+        f"PASSWORD_{user.upper()}": given[f"MEMSLUICE_KAFKA_PASSWORD_{user.upper()}"] for user in KAFKA_USERS
+    }
+    environment |= {"CLUSTER_ID": given["MEMSLUICE_KAFKA_CLUSTER_ID"], "PATH": os.environ["PATH"], "BIND": "127.0.0.1"}
+    environment |= {"KAFKA_HOME": str(tmp_path / "kafka"), "DATA": str(tmp_path / "data"), "TMPDIR": str(tmp_path)}
+    given["MEMSLUICE_BOOTSTRAP"] = f"127.0.0.1:{chosen['9092']}"
+    connection = Connection.from_environment(given)
+    with (tmp_path / "log").open("wb") as log:
+        broker = subprocess.Popen(
+            ["/bin/bash", tmp_path / "kafka.sh"], env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        for _ in range(HANG_GUARD_S):
+            if broker.poll() is not None or probes.kafka_ready(connection):
+                break
+        assert probes.kafka_ready(connection), (tmp_path / "log").read_text()[-2000:]
+        given["MEMSLUICE_KAFKA_PASSWORD_ADMIN"] = "wrong"
+        assert not probes.kafka_ready(Connection.from_environment(given))
+    finally:
+        os.killpg(broker.pid, signal.SIGTERM)
+        try:
+            broker.wait(HANG_GUARD_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(broker.pid, signal.SIGKILL)
+            broker.wait()

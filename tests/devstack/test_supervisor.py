@@ -1,0 +1,176 @@
+"""Nothing is left behind, whoever dies when. The servers here are small programs; the supervisor is the real one."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from memsluice.devstack.processes import ProcessId, find, stop
+from memsluice.devstack.services import Plan, Report, Service
+
+HANG_GUARD_S = 30.0
+
+
+def _until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + HANG_GUARD_S
+    while not condition():
+        assert time.monotonic() < deadline, "did not happen"
+        time.sleep(0.02)
+
+
+class Running:
+    """A supervisor with its plan, and what it reports."""
+
+    def __init__(self, folder: Path, scripts: dict[str, str], grace_s: float = 5.0) -> None:
+        self.run_file = folder / "supervisor.json"
+        services = tuple(
+            Service(
+                name=name,
+                command=("/bin/sh", "-c", script),
+                environment={"PATH": "/usr/bin:/bin"},
+                directory=str(folder),
+                log=str(folder / f"{name}.log"),
+                grace_s=grace_s,
+            )
+            for name, script in scripts.items()
+        )
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "memsluice.devstack.supervisor"],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self.say(Plan(run_file=str(self.run_file), services=services).model_dump_json())
+        _until(lambda: self.report() and all(s.pid or s.state == "failed" for s in self.report().services.values()))
+
+    def say(self, line: str) -> None:
+        """Write a line to the supervisor's standard input."""
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def report(self) -> Report | None:
+        """Return the run file's content, None where there is none."""
+        try:
+            return Report.model_validate_json(self.run_file.read_text())
+        except FileNotFoundError:
+            return None
+
+    def servers(self) -> list[ProcessId]:
+        """Return the servers that are reported now."""
+        return [service.identity() for service in self.report().services.values()]
+
+    def end(self) -> None:
+        """Make sure that the supervisor is gone."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(HANG_GUARD_S)
+        self.process.stdin.close()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    """Start supervisors that are gone after the test, whatever happened."""
+    started: list[Running] = []
+
+    def start(scripts: dict[str, str], **options: float) -> Running:
+        started.append(Running(tmp_path, scripts, **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.end()
+
+
+def _gone(identities: list[ProcessId]) -> bool:
+    return not any(find(identity) for identity in identities)
+
+
+def test_everything_stops_when_the_starter_dies_half_way(run):
+    """The end of standard input before ``keep`` is the starter's death: no orphan stays."""
+    running = run({"a": "exec sleep 1000", "b": "exec sleep 1000"})
+    servers = running.servers()
+    assert not _gone(servers)
+    running.process.stdin.close()
+    _until(lambda: running.process.poll() is not None)
+    assert _gone(servers)
+    assert not running.run_file.exists()
+
+
+def test_everything_stays_when_the_starter_ends_as_it_should(run):
+    """After ``keep`` the starter may go; SIGTERM then ends it all cleanly."""
+    running = run({"a": "exec sleep 1000"})
+    servers = running.servers()
+    running.say("keep")
+    running.process.stdin.close()
+    time.sleep(1.0)  # several ticks in which it could wrongly take the end of input for a death
+    assert not _gone(servers)
+    running.process.terminate()
+    assert running.process.wait(HANG_GUARD_S) == 0
+    assert _gone(servers)
+
+
+def test_servers_die_with_a_killed_supervisor(run):
+    """SIGKILL gives the supervisor no chance to clean up, so the kernel does."""
+    running = run({"a": "exec sleep 1000", "b": "exec sleep 1000"})
+    running.say("keep")
+    servers = running.servers()
+    running.process.kill()
+    _until(lambda: _gone(servers))
+
+
+def test_a_server_that_ignores_sigterm_is_killed_after_its_grace(run):
+    """A hanging server can't block ``down`` for ever."""
+    running = run({"a": "trap '' TERM; while :; do sleep 1; done"}, grace_s=0.5)
+    running.say("keep")
+    servers = running.servers()
+    running.process.terminate()
+    running.process.wait(HANG_GUARD_S)
+    assert _gone(servers)
+
+
+def test_a_server_that_dies_is_started_again(run):
+    """Supervised means that one crash is not the end, and that it is counted."""
+    running = run({"a": "exec sleep 1000"})
+    running.say("keep")
+    before = running.servers()
+    time.sleep(0.5)  # let the supervisor read ``keep``: before it, a death fails the start instead
+    os.kill(before[0].pid, signal.SIGKILL)
+    _until(lambda: running.report().services["a"].restarts == 1 and running.report().services["a"].pid)
+    assert running.servers() != before
+    assert running.report().services["a"].state == "running"
+
+
+def test_a_death_during_the_start_is_reported_not_repeated(run):
+    """The starter shows the first failure; it does not wait through five more."""
+    running = run({"a": "exit 7"})
+    _until(lambda: running.report().services["a"].state == "failed")
+    assert running.report().services["a"].exit_code == 7
+    assert running.report().services["a"].restarts == 0
+
+
+def test_a_recycled_pid_is_never_signalled():
+    """A stale run file names a pid that is somebody else's by now: it is told apart by its create time."""
+    with subprocess.Popen(["sleep", "1000"]) as bystander:
+        try:
+            stale = ProcessId(bystander.pid, psutil.Process(bystander.pid).create_time() - 3600)
+            assert find(stale) is None
+            assert stop([stale], grace_s=1.0) == 0
+            assert bystander.poll() is None
+            assert find(ProcessId.of(bystander.pid)) is not None
+        finally:
+            bystander.kill()
+
+
+def test_a_server_sees_only_its_own_environment(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Secrets of the caller's shell don't reach the servers."""
+    monkeypatch.setenv("CALLERS_SECRET", "x")
+    running = run({"a": "env > seen; exec sleep 1000"})
+    _until((tmp_path / "seen").exists)
+    assert "CALLERS_SECRET" not in (tmp_path / "seen").read_text()
+    assert json.loads(running.run_file.read_text())["pid"] == running.process.pid

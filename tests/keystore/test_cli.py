@@ -1,0 +1,168 @@
+"""``memsluice keys`` as a person types it."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from typer.testing import CliRunner
+
+from memsluice.cli.keys import app, duration_ms
+from memsluice.errors import ConfigError
+from memsluice.keystore.store import KeyStore
+
+
+@pytest.fixture
+def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Give a function that runs one command in a fresh home and returns (exit code, output)."""
+    monkeypatch.setenv("MEMSLUICE_HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def run(*words: str) -> tuple[int, str]:
+        result = CliRunner().invoke(app, list(words))
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result.exit_code, result.output
+
+    assert run("init")[0] == 0
+    return run
+
+
+def kid_of(output: str) -> str:
+    """Return the first key id in a command's answer."""
+    found = re.search(r"\b[a-z-]+-[0-9a-f]{8}\b", output)
+    assert found
+    return found[0]
+
+
+def secrets(home: Path) -> list[str]:
+    """Return every secret below a home, in base64."""
+    rows = orjson.loads((home / "keyring.json").read_bytes())["keys"]
+    files = [orjson.loads(path.read_bytes()) for path in (home / "credentials").glob("*.json")]
+    return [row["secret"] for row in rows + files if row["secret"]]
+
+
+def test_a_life_of_a_credential(keys: Any, tmp_path: Path) -> None:
+    """Issued, listed, rotated, retired, revoked: each is told in one line, and no secret is ever printed."""
+    said = [keys("new", "producer", "--tenant", "acme", "--days", "30", "--note", "helpdesk")]
+    kid = kid_of(said[0][1])
+    said += [keys("rotate", kid, "--overlap", "30m"), keys("retire", kid), keys("list"), keys("revoke", kid)]
+    said += [keys("new", "operator", "--tenant", "*"), keys("list"), keys("list", "--json")]
+    assert [code for code, _ in said] == [0] * len(said)
+    rows = {row["kid"]: row for row in json.loads(said[-1][1])}
+    assert rows[kid]["state"] == "revoked"
+    assert rows[kid]["tenants"] == ["acme"]
+    assert {row["for"] for row in rows.values()} == {"producer", "operator", "seal", "digest", "admission"}
+    assert kid in said[3][1]
+    assert "retired" in said[3][1]
+    printed = "".join(text for _, text in said)
+    assert not [secret for secret in secrets(tmp_path) if secret in printed]
+
+
+def test_the_table_shows_what_people_ask_for(keys: Any) -> None:
+    """Key id, role, channel and tier, tenants, state, end and fingerprint, on one line at 100 columns."""
+    kid = kid_of(keys("new", "user-channel", "--tenant", "acme", "--tier", "3")[1])
+    (line,) = [line for line in keys("list")[1].splitlines() if kid in line]
+    assert re.search(rf"{kid}\s+user_channel\s+user/3\s+acme\s+active\s+open\s+[0-9a-f]{{8}}", line)
+
+
+def test_what_is_listed_cannot_act_on_the_terminal(keys: Any, tmp_path: Path) -> None:
+    """A name in a file that was edited by hand is shown, and neither obeyed as an escape nor read as markup."""
+    store = KeyStore(tmp_path)
+    seal = next(key for key in store.load_keyring() if key.purpose.value == "seal")
+    store.save_keyring(store.load_keyring().with_key(replace(seal, kid="k\x1b[2J\x9b[/x]")))
+    code, output = keys("list")
+    assert code == 0
+    assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", output) == []
+    assert "k<U+001B>[2J<U+009B>[/x]" in output
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["new", "banana"], "producer, reader, runtime, user-channel, operator"),
+        (["new", "producer"], "--tenant"),
+        (["new", "producer", "--tenant", "a", "--channel", "fax"], "no channel"),
+        (["new", "producer", "--tenant", "a", "--channel", "user"], "may not use channel user"),
+        (["new", "producer", "--tenant", "a", "--tier", "1"], "error: tier: channel agent gives tier"),
+        (["new", "operator", "--tenant", "a", "--algorithm", "hmac-sha256"], "Ed25519 only"),
+        (["new", "digest"], "never changes"),
+        (["new", "producer", "--tenant", "Bad Tenant"], "tenants.0"),
+        (["new", "producer", "--tenant", "acme", "--tenant", ""], "tenants.1"),
+        (["new", "producer", "--tenant", "a\x1b[2J"], "tenants.0"),
+        (["new", "producer", "--tenant", "a", "--agent", ""], "agents.0"),
+        (["new", "producer", "--tenant", "a", "--agent", "a\x1b]0;x"], "agents.0"),
+        (["new", "producer", "--tenant", "a", "--principal", "p" * 129], "principals.0"),
+        (["rotate", "nobody"], "keys list"),
+        (["rotate", "nobody", "--overlap", "soon"], "no duration"),
+    ],
+)
+def test_a_mistake_is_one_line_that_says_what_to_do(keys: Any, words: list[str], named: str) -> None:
+    """Exit code 1 and a message, no traceback."""
+    code, output = keys(*words)
+    assert code == 1
+    assert named in output.replace("\n", " ")
+    assert "Traceback" not in output
+    assert "\x1b" not in output
+
+
+def test_the_table_is_not_fooled_by_a_registry_or_keyring_that_somebody_edited(keys: Any, tmp_path: Path) -> None:
+    """Escapes and markup in a key id are shown, not acted on; `new` puts none there, another hand may."""
+    kid = kid_of(keys("new", "reader", "--tenant", "acme")[1])
+    for file in (tmp_path / "keyring.json", tmp_path / "registry.yaml"):
+        text = file.read_text().replace(f'"{kid}"', '"[/x]\\u001b[2J"').replace(kid, '"[/x]\\e[2J"')
+        file.write_text(text)
+    code, output = keys("list")
+    assert code == 0
+    assert "\x1b" not in output
+    assert "[/x]<U+001B>[2J" in output
+
+
+def test_gate_keys_are_added_and_the_public_ones_exported(keys: Any, tmp_path: Path) -> None:
+    """A new seal key joins the ring; the file for readers verifies and holds no secret."""
+    assert keys("new", "seal")[0] == 0
+    assert len([key for key in KeyStore(tmp_path).keyring() if key.purpose.value == "seal"]) == 2
+    assert keys("public", str(tmp_path / "readers.json"))[0] == 0
+    (row,) = orjson.loads((tmp_path / "readers.json").read_bytes())["keys"]
+    assert (row["purpose"], row["secret"]) == ("admission", None)
+
+
+def test_the_file_of_one_tenants_readers(keys: Any, tmp_path: Path) -> None:
+    """--tenant adds that tenant's digest key; the file is its owner's alone; a name that is none is refused."""
+    file = tmp_path / "readers.json"
+    assert keys("public", str(file), "--tenant", "acme")[0] == 0
+    rows = orjson.loads(file.read_bytes())["keys"]
+    assert {row["purpose"]: row.get("tenant") for row in rows} == {"admission": None, "digest": "acme"}
+    assert file.stat().st_mode & 0o777 == 0o600
+    code, output = keys("public", str(file), "--tenant", "*")
+    assert code == 1
+    assert "no tenant's name" in output
+
+
+def test_a_gate_key_in_use_is_not_revoked(keys: Any, tmp_path: Path) -> None:
+    """The refusal says what to run instead; --drained is what the last step says."""
+    kid = next(key.kid for key in KeyStore(tmp_path).keyring() if key.purpose.value == "seal")
+    code, output = keys("revoke", kid, "--drained")
+    assert code == 1
+    assert f"memsluice keys rotate {kid}" in output.replace("\n", " ")
+    assert keys("new", "seal")[0] == 0
+
+
+def test_a_keyring_that_others_can_read_stops_every_command(keys: Any, tmp_path: Path) -> None:
+    """The message is the command that mends it."""
+    (tmp_path / "keyring.json").chmod(0o644)
+    code, output = keys("list")
+    assert code == 1
+    assert "chmod 600" in output
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("90s", 90_000), ("30m", 1_800_000), ("24h", 86_400_000), ("7d", 604_800_000)]
+)
+def test_durations(text: str, expected: int) -> None:
+    """Seconds, minutes, hours, days; nothing else."""
+    assert duration_ms(text) == expected
+    with pytest.raises(ConfigError):
+        duration_ms(text[:-1])

@@ -1,0 +1,52 @@
+"""Following a topic on a broker that fails. The client stands in for a fault that no broker makes on demand."""
+
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from memsluice.errors import StoreUnavailable
+from memsluice.readers import kafka
+from memsluice.readers.kafka import KafkaAudit
+
+FAILED = KafkaError(KafkaError._TRANSPORT, "broker went away")
+
+
+class Failing:
+    """A client whose partition fails: on a message, or on the call."""
+
+    def __init__(self, on_message: bool) -> None:
+        self._on_message = on_message
+
+    def assign(self, partitions: Any) -> None:
+        """Take the partitions."""
+
+    def consume(self, number: int, timeout: float) -> list[Any]:
+        """Return nothing more."""
+        return []
+
+    def poll(self, timeout: float) -> Any:
+        """Return the failure, or raise it; asked only for what it heard (0 s), say nothing."""
+        if timeout == 0:
+            return None
+        if not self._on_message:
+            raise KafkaException(FAILED)
+        return Broken()
+
+
+class Broken:
+    """A message that is an error."""
+
+    def error(self) -> KafkaError:
+        """Return it."""
+        return FAILED
+
+
+@pytest.mark.parametrize("on_message", [True, False])
+def test_a_broker_that_fails_while_it_is_followed_is_unavailable(
+    monkeypatch: pytest.MonkeyPatch, on_message: bool
+) -> None:
+    """Whoever waits for an answer gets the error of the house, in words, not a defect of ours."""
+    monkeypatch.setattr(kafka, "Consumer", lambda settings: Failing(on_message))
+    with pytest.raises(StoreUnavailable, match="broker went away"):
+        KafkaAudit({}).follow({0: 0}, 0.2)

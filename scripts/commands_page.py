@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from memsluice.cli.main import PARTS, cli
+from memsluice.cli.main import cli, parts
 
 _HEAD = """\
 # Commands
@@ -19,8 +19,8 @@ def commands_page() -> str:
     """Return the page: every command, its arguments and options."""
     context = typer.Context(cli)
     lines = [_HEAD, "| command | |", "|---|---|"]
-    lines += [f"| [`memsluice {name}`](#memsluice-{name}) | {line} |" for name, line in PARTS.items()]
-    for name in PARTS:
+    lines += [f"| [`memsluice {name}`](#memsluice-{name}) | {line} |" for name, (_, line) in parts().items()]
+    for name in parts():
         lines += _section(f"memsluice {name}", cli.get_command(context, name))
     return "\n".join(lines) + "\n"
 

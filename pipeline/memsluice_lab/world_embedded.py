@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterable
 from memsluice.client.build import Message
 from memsluice.encoder import Encoder
 from memsluice.gate.policy.model import PolicySet
+from memsluice.readers.local import LocalTopic
 from memsluice.recall.freshness import FreshnessIndex
 from memsluice.recall.recaller import Recaller
-from memsluice.runtimes.assembly import LocalStoreLog
 from memsluice.runtimes.embedded import Embedded, StepReport
 from memsluice.stages.land import LandStage
 from memsluice.stages.screen import ScreenStage
 from memsluice.stages.seal import SealStage
 from memsluice.stores.faiss.store import FaissStore
-from memsluice.topics.names import PARTITIONS
+from memsluice.topics.names import PARTITIONS, STORE
 from memsluice_lab import cast
 from memsluice_lab.world import HEARD_TOPICS, World
 
@@ -74,7 +74,9 @@ class EmbeddedWorld(World):
             publish=lambda recall: self.publish("reader", recall),  # type: ignore[arg-type]
             now_ms=self.now_ms,
             new_id=self.name,
-            freshness=FreshnessIndex(LocalStoreLog(self._runtime.log), lambda: self._keyring, PARTITIONS, self.now_ms),
+            freshness=FreshnessIndex(
+                LocalTopic(self._runtime.log, topic=STORE), lambda: self._keyring, PARTITIONS, self.now_ms
+            ),
         )
 
     def close(self) -> None:

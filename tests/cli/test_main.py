@@ -32,10 +32,10 @@ def test_help_lists_every_part_without_importing_any() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout.rstrip().endswith("[]")
-    assert all(part in done.stdout for part in main.PARTS)
+    assert all(part in done.stdout for part in main.parts())
 
 
-@pytest.mark.parametrize("part", sorted(main.PARTS))
+@pytest.mark.parametrize("part", sorted(main.parts()))
 def test_every_part_can_be_called(part: str) -> None:
     """Each listed part exists and says how it is used."""
     done = run(part, "--help")
@@ -54,7 +54,7 @@ def leaves(name: str, command: Any) -> Iterator[tuple[str, Any]]:
 def every_command() -> dict[str, Any]:
     """Return every command by its name."""
     context = typer.Context(main.cli)
-    return dict(leaf for part in main.PARTS for leaf in leaves(part, main.cli.get_command(context, part)))
+    return dict(leaf for part in main.parts() for leaf in leaves(part, main.cli.get_command(context, part)))
 
 
 def test_every_help_says_what_for_what_each_word_is_and_how_it_looks() -> None:
@@ -107,7 +107,8 @@ def test_a_home_that_cannot_be_is_one_line(tmp_path: Path, words: tuple[str, ...
 
 def test_a_part_that_cannot_be_imported_breaks_itself_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing dependency of one part is said when that part is called; the others go on."""
-    monkeypatch.setitem(main.PARTS, "broken", "A part whose module is missing.")
+    monkeypatch.setitem(main.PARTS, "broken", ("memsluice.cli.broken", "A part whose module is missing."))
+    main.parts.cache_clear()
     with pytest.raises(ConfigError, match="broken"):
         main.cli(["broken"], prog_name="memsluice", standalone_mode=False)
     main.cli(["policy", "--help"], prog_name="memsluice", standalone_mode=False)

@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.consumer import fetcher
 from aiokafka.record.memory_records import MemoryRecords
 
-from memsluice.readers.kafka import KafkaAudit
+from memsluice.readers.kafka import KafkaTopic
 from memsluice.runtimes.kafka import header_names
 from memsluice.topics.names import QUARANTINE, USER_ADMIN
 
@@ -81,7 +81,7 @@ def test_an_odd_header_name_stops_no_command_that_reads_the_topic(stack: Any, tm
     Often enough for the interpreter to specialise the call, after which the client's error would show a call later.
     """
     offset = publish(stack, tmp_path, "none")
-    reader = KafkaAudit.of(stack.connection, USER_ADMIN, QUARANTINE)
+    reader = KafkaTopic.of(stack.connection, USER_ADMIN, QUARANTINE)
     for _ in range(OFTEN):
         records = list(reader.read(PARTITION, offset))
         assert [record.value for record in records] == [b"before", b"odd", b"after"]

@@ -18,12 +18,11 @@ from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
 
 from memsluice.cli.stack import app
-from memsluice.deployment.connection import Connection
+from memsluice.deployment.connection import Connection, quiet
 from memsluice.deployment.layout import Layout
 from memsluice.deployment.paths import cache_dir
 from memsluice.devstack import control, install, kafka, roles, weaviate
 from memsluice.devstack.bringup import bring_up
-from memsluice.devstack.probes import quiet
 from memsluice.devstack.processes import find
 from memsluice.devstack.stackfile import StackFile
 from memsluice.errors import StackError

@@ -10,7 +10,7 @@ import typer
 from tests.hostile_text.texts import NAMES, TEXTS
 from tests.hostile_text.town import Town
 
-from memsluice.cli.main import PARTS, cli
+from memsluice.cli.main import cli, parts
 from memsluice.events.partition import partition_of
 from memsluice.topics.names import PARTITIONS
 
@@ -233,7 +233,7 @@ def _files(town: Town, scratch: Path) -> dict[str, Path]:
 def commands() -> Iterator[str]:
     """Yield the name of every command there is: ``quarantine list``."""
     context = typer.Context(cli)
-    for name in PARTS:
+    for name in parts():
         yield from _leaves(name, cli.get_command(context, name))
 
 

@@ -16,7 +16,7 @@ from memsluice.events.models import Origin, Returned, Zone
 from memsluice.keystore.store import issue_credential
 from memsluice.operations.trace.collect import trace
 from memsluice.operations.trace.life import Life
-from memsluice.readers.local import LocalAudit
+from memsluice.readers.local import LocalTopic
 
 WEB, READER, SECOND = "web", "reader", "reviewer-2"
 
@@ -61,7 +61,7 @@ class Shop(Office):
 
     def _life(self, event_id: str) -> Life:
         log = self.assembly.local_log()
-        (life,) = trace(LocalAudit(log, name="log"), self.keys.keyring(), event_id, "acme", 8).lives
+        (life,) = trace(LocalTopic(log, name="log"), self.keys.keyring(), event_id, "acme", 8).lives
         log.close()
         return life
 

@@ -19,7 +19,7 @@ from memsluice.events import cloudevent
 from memsluice.events.models import Visibility, Zone
 from memsluice.events.names import EventType
 from memsluice.keystore.store import KeyStore, issue_credential
-from memsluice.readers.follow import KafkaStoreLog
+from memsluice.readers.kafka import KafkaTopic
 from memsluice.recall.freshness import FreshnessIndex
 from memsluice.recall.recaller import Recaller
 from memsluice.stages.land import LandStage
@@ -28,6 +28,7 @@ from memsluice.stores.weaviate.store import WeaviateStore, address_of
 from memsluice.stores.weaviate.wire import COLLECTIONS, to_wire
 from memsluice.topics.names import (
     EVENTS,
+    STORE,
     USER_ADMIN,
     USER_LAND,
     USER_READER,
@@ -55,7 +56,7 @@ class Site:
             stack.connection.confluent(USER_READER), credential, Options(delivery_seconds=10, linger_ms=0)
         )
         self.receipts = []
-        self.log = KafkaStoreLog.of(stack.connection)
+        self.log = KafkaTopic.of(stack.connection, USER_READER, STORE)
         self.fresh = FreshnessIndex(self.log, lambda: RING, PARTITIONS)
         self.version = 0
 

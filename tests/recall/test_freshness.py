@@ -10,13 +10,13 @@ from memsluice.envelope.records import Stored, stored_to_bytes
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
-from memsluice.readers.follow import KafkaStoreLog
+from memsluice.readers.kafka import KafkaTopic
+from memsluice.readers.local import LocalTopic
 from memsluice.recall.freshness import FreshnessIndex
 from memsluice.recall.landed import Landed
 from memsluice.recall.reader import Current
-from memsluice.runtimes.assembly import LocalStoreLog
 from memsluice.runtimes.embedded import LocalLog
-from memsluice.topics.names import STORE, USER_LAND
+from memsluice.topics.names import STORE, USER_LAND, USER_READER
 
 
 def record_of(tenant: str, object_id: str, version: int, expires_ms: int | None = None, withdrawn=False) -> Stored:
@@ -47,7 +47,7 @@ def say(log, tenant: str, key: bytes, value: bytes | None) -> None:
 
 def index(log) -> FreshnessIndex:
     """Return an index over a local log."""
-    return FreshnessIndex(LocalStoreLog(log), lambda: RING, PARTITIONS)
+    return FreshnessIndex(LocalTopic(log, topic=STORE), lambda: RING, PARTITIONS)
 
 
 def test_each_question_reads_the_log_to_its_end(log) -> None:
@@ -97,7 +97,7 @@ def test_a_tenant_over_its_limit_ends_nobody_elses_recall(log) -> None:
     """The questions of the tenant with too many live entries fail, saying so; its neighbour's on the partition do not,
     whether it landed before or after."""
     many, other = neighbours()
-    fresh = FreshnessIndex(LocalStoreLog(log), lambda: RING, PARTITIONS, objects_max=2)
+    fresh = FreshnessIndex(LocalTopic(log, topic=STORE), lambda: RING, PARTITIONS, objects_max=2)
     say(log, other, *stored(other, "o", 1))
     for number in range(3):
         say(log, many, *stored(many, f"m{number}", number))
@@ -111,7 +111,7 @@ def test_a_tenant_over_its_limit_ends_nobody_elses_recall(log) -> None:
 def test_what_ended_does_not_count_towards_the_limit(log) -> None:
     """Any number of entries may come and go: expired ones leave when their time has passed, withdrawn ones at once."""
     clock = [0]
-    fresh = FreshnessIndex(LocalStoreLog(log), lambda: RING, PARTITIONS, lambda: clock[0], objects_max=2)
+    fresh = FreshnessIndex(LocalTopic(log, topic=STORE), lambda: RING, PARTITIONS, lambda: clock[0], objects_max=2)
     for number in range(1, 30):
         clock[0] = 10 * number
         say(log, "acme", *stored("acme", f"short{number}", number, expires_ms=10 * number + 5))
@@ -124,7 +124,7 @@ def test_what_ended_does_not_count_towards_the_limit(log) -> None:
 def test_an_expired_entry_is_not_current_and_neither_is_what_it_replaced(log) -> None:
     """When a version expires, an older one that is delivered again, or put back, does not become the current one."""
     clock = [0]
-    fresh = FreshnessIndex(LocalStoreLog(log), lambda: RING, PARTITIONS, lambda: clock[0])
+    fresh = FreshnessIndex(LocalTopic(log, topic=STORE), lambda: RING, PARTITIONS, lambda: clock[0])
     say(log, "acme", *stored("acme", "a", 3))
     say(log, "acme", *stored("acme", "a", 7, expires_ms=10))
     assert fresh.current("acme", ["a"]) == {"a": Current(7, False)}
@@ -170,7 +170,7 @@ def test_the_broker_is_read_to_its_end_at_each_question(stack) -> None:
         assert producer.flush(30) == 0
 
     ids = [str(uuid4()) for _ in range(50)]
-    log = KafkaStoreLog.of(stack.connection)
+    log = KafkaTopic.of(stack.connection, USER_READER, STORE)
     fresh = FreshnessIndex(log, lambda: RING, PARTITIONS)
     for number, object_id in enumerate(ids):
         publish(tenant if number % 2 else other, object_id, number)
@@ -185,7 +185,7 @@ def test_the_broker_is_read_to_its_end_at_each_question(stack) -> None:
 
 def test_a_broker_that_does_not_answer_is_an_error_and_no_answer() -> None:
     """Without the log nobody can say what is current: the reader is told so, in time."""
-    log = KafkaStoreLog({"bootstrap.servers": "127.0.0.1:1", "socket.timeout.ms": 1_000})
+    log = KafkaTopic({"bootstrap.servers": "127.0.0.1:1", "socket.timeout.ms": 1_000})
     with pytest.raises(StoreUnavailable):
         FreshnessIndex(log, lambda: RING, PARTITIONS).current("acme", ["a"])
     log.close()

@@ -26,7 +26,7 @@ from memsluice.envelope.registry import Role
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.partition import partition_of
 from memsluice.keystore.store import KeyStore
-from memsluice.readers.kafka import KafkaAudit
+from memsluice.readers.kafka import KafkaTopic
 from memsluice.telemetry.tracing import provider
 from memsluice.topics.names import DEAD_LETTER, EVENTS, PARTITIONS, USER_ADMIN, USER_PRODUCER
 from memsluice_lab import cast
@@ -123,10 +123,10 @@ def test_hostile_records_break_neither_the_worker_its_log_nor_the_trace(stack, j
     ) as memory:  # fmt: skip
         trace_id, sent = attack(stack, tenant)
         after = memory.write(Session(tenant, *(NAMES["bidi override"],) * 3), f"Noted: {SECRET}.").result(30)
-        audit = KafkaAudit.of(stack.connection)
+        audit = KafkaTopic.of(stack.connection)
         wanted = after.event_id.encode()
         until(lambda: any(dict(r.headers).get(EVENT_ID) == wanted for r in audit.read(after.partition)), "the verdict")
-        letters = len(list(KafkaAudit.of(stack.connection, USER_ADMIN, DEAD_LETTER).read(after.partition)))
+        letters = len(list(KafkaTopic.of(stack.connection, USER_ADMIN, DEAD_LETTER).read(after.partition)))
         spans = until(lambda: jaeger.spans(trace_id), "the trace of the records")
         audit.close()
     assert letters >= sent

@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from memsluice.errors import StoreUnavailable
 from memsluice.readers import kafka
-from memsluice.readers.kafka import KafkaAudit
+from memsluice.readers.kafka import KafkaTopic
 
 FAILED = KafkaError(KafkaError._TRANSPORT, "broker went away")
 
@@ -49,4 +49,4 @@ def test_a_broker_that_fails_while_it_is_followed_is_unavailable(
     """Whoever waits for an answer gets the error of the house, in words, not a defect of ours."""
     monkeypatch.setattr(kafka, "Consumer", lambda settings: Failing(on_message))
     with pytest.raises(StoreUnavailable, match="broker went away"):
-        KafkaAudit({}).follow({0: 0}, 0.2)
+        KafkaTopic({}).follow({0: 0}, 0.2)

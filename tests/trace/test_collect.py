@@ -11,12 +11,12 @@ from memsluice.events.names import EventType
 from memsluice.events.records import Output, Record
 from memsluice.operations.trace.collect import trace
 from memsluice.operations.trace.life import Standing
-from memsluice.readers.local import LocalAudit
+from memsluice.readers.local import LocalTopic
 from memsluice.runtimes.embedded import LocalLog
 from memsluice.topics.names import AUDIT
 
 
-class Counted(LocalAudit):
+class Counted(LocalTopic):
     """A local audit that notes which partitions were read, and how many records of them."""
 
     def __init__(self, log: LocalLog) -> None:

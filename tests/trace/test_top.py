@@ -25,7 +25,7 @@ from memsluice.errors import StoreUnavailable
 from memsluice.keystore.store import KeyStore
 from memsluice.operations.monitor.lag import KafkaLag, LocalLag
 from memsluice.operations.monitor.pulse import Pulse
-from memsluice.readers.local import LocalAudit
+from memsluice.readers.local import LocalTopic
 from memsluice.runtimes.embedded import LocalLog
 from memsluice.topics.names import AUDIT, EVENTS, PARTITIONS, USER_PRODUCER, USER_READER, USER_SCREEN
 
@@ -74,7 +74,7 @@ def test_a_broker_that_is_away_is_said_and_asked_again(
     """The live view survives a restart of the broker, goes on where it stopped, and ends when interrupted."""
     log = LocalLog(Home(played.home).log_file)
     pulse = Pulse(KeyStore(played.home).keyring)
-    follower = top.Follower(LocalAudit(log, name="log"), pulse, PARTITIONS, 0)
+    follower = top.Follower(LocalTopic(log, name="log"), pulse, PARTITIONS, 0)
     drawn: list[int] = []
     pauses: list[float] = []
 

@@ -19,8 +19,8 @@ from memsluice.deployment.home import Home
 from memsluice.errors import StoreUnavailable
 from memsluice.keystore.store import KeyStore
 from memsluice.operations.trace.collect import trace
-from memsluice.readers.kafka import KafkaAudit
-from memsluice.readers.local import LocalAudit
+from memsluice.readers.kafka import KafkaTopic
+from memsluice.readers.local import LocalTopic
 from memsluice.runtimes.embedded import LocalLog
 from memsluice.topics.names import AUDIT, USER_OPERATOR, USER_READER, USER_SCREEN
 
@@ -48,7 +48,7 @@ def test_a_tainted_write_leads_to_what_its_session_saw(played: Played) -> None:
 def test_every_event_of_the_day_can_be_traced(played: Played) -> None:
     """No kind of event, no decision and no reason is left without a page."""
     log = LocalLog(Home(played.home).log_file)
-    topic, keyring = LocalAudit(log, name="log"), KeyStore(played.home).keyring()
+    topic, keyring = LocalTopic(log, name="log"), KeyStore(played.home).keyring()
     kinds = {(v["type"], v["decision"], *v["reasons"]): v["event_id"] for v in played.verdicts}
     for event_id in kinds.values():
         found = trace(topic, keyring, event_id, None, 8)
@@ -123,12 +123,12 @@ def test_the_running_stack_is_read_as_an_operator(stack: Any, tmp_path: Path) ->
 @pytest.mark.stack
 def test_who_may_not_read_the_audit_is_told_so(stack: Any) -> None:
     """A user without the grant, and a wrong password, are one clear error and no endless wait."""
-    log = KafkaAudit.of(stack.connection, USER_READER)
+    log = KafkaTopic.of(stack.connection, USER_READER)
     with pytest.raises(StoreUnavailable, match="this user may not see it"):
         list(log.read(PARTITION))
     log.close()
     wrong = stack.connection.model_copy(update={"users": {USER_OPERATOR: SecretStr("wrong")}})
-    log = KafkaAudit.of(wrong)
+    log = KafkaTopic.of(wrong)
     with pytest.raises(StoreUnavailable, match="or not this password"):
         list(log.read(PARTITION))
     log.close()

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import metadata
 from typing import Annotated, Any
 
@@ -23,34 +24,56 @@ from memsluice.cli.terminal import complain
 from memsluice.errors import ConfigError, MemsluiceError
 from memsluice.escaping import visible
 
-PARTS: dict[str, str] = {
-    "demo": "See it work: a working day of three tenants, with every kind of attack.",
-    "recall": "Ask a tenant's memory; only verified entries are shown.",
-    "trace": "The whole life of an event id: who, when, which rule, which numbers, where it is now.",
-    "lineage": "What an entry was made from, and why it is tainted.",
-    "blast-radius": "Everything that was made from an entry or a source.",
-    "revoke": "Contain or remove an entry, or all that a source led to.",
-    "promote": "Share an untainted entry with everybody of its tenant.",
-    "declassify": "Lift the label of one content; two reviewers sign.",
-    "renew": "Let a reviewed entry hold for its time once more.",
-    "protect": "Let nothing replace what lies under an entry's key; an operator signs.",
-    "approve": "Add the other signature to a proposed command.",
-    "quarantine": "Held writes: see why, release or reject them.",
-    "dead-letters": "What nobody could authenticate: see why, replay it once the cause is mended, dismiss it.",
-    "top": "The stream as it runs: rates, lag, verdicts, what waits, calibration.",
-    "calibration": "What is usual for a tenant, and how that moved over time.",
-    "stack": "A real Kafka and Weaviate on this machine, without containers.",
-    "topics": "Topics and access rules as code.",
-    "keys": "Credentials of producers, readers and operators, and the gate's keys.",
-    "policy": "Policies that decide what lands: check, compare, evaluate, put in force.",
-    "rescreen": "Decide history again under another policy: what would change. Nothing is touched.",
-    "work": "Run stages of the pipeline as a worker on Kafka.",
-    "doctor": "Look at everything that a deployment needs, and say what to do.",
-    "lab": "Experiments: labelled streams through the same gate.",
+Part = tuple[str, str]
+PARTS: dict[str, Part] = {
+    "recall": ("memsluice.cli.recall", "Ask a tenant's memory; only verified entries are shown."),
+    "trace": (
+        "memsluice.cli.entries.trace",
+        "The whole life of an event id: who, when, which rule, which numbers, where it is now.",
+    ),
+    "lineage": ("memsluice.cli.entries.lineage", "What an entry was made from, and why it is tainted."),
+    "blast-radius": ("memsluice.cli.entries.blast_radius", "Everything that was made from an entry or a source."),
+    "revoke": ("memsluice.cli.entries.revoke", "Contain or remove an entry, or all that a source led to."),
+    "promote": ("memsluice.cli.entries.promote", "Share an untainted entry with everybody of its tenant."),
+    "declassify": ("memsluice.cli.entries.declassify", "Lift the label of one content; two reviewers sign."),
+    "renew": ("memsluice.cli.entries.renew", "Let a reviewed entry hold for its time once more."),
+    "protect": (
+        "memsluice.cli.entries.protect",
+        "Let nothing replace what lies under an entry's key; an operator signs.",
+    ),
+    "approve": ("memsluice.cli.approve", "Add the other signature to a proposed command."),
+    "quarantine": ("memsluice.cli.held.quarantine", "Held writes: see why, release or reject them."),
+    "dead-letters": (
+        "memsluice.cli.dead_letters.dead_letters",
+        "What nobody could authenticate: see why, replay it once the cause is mended, dismiss it.",
+    ),
+    "top": ("memsluice.cli.top", "The stream as it runs: rates, lag, verdicts, what waits, calibration."),
+    "calibration": ("memsluice.cli.calibration", "What is usual for a tenant, and how that moved over time."),
+    "stack": ("memsluice.cli.stack", "A real Kafka and Weaviate on this machine, without containers."),
+    "topics": ("memsluice.cli.topics", "Topics and access rules as code."),
+    "keys": ("memsluice.cli.keys", "Credentials of producers, readers and operators, and the gate's keys."),
+    "policy": ("memsluice.cli.policy", "Policies that decide what lands: check, compare, evaluate, put in force."),
+    "rescreen": (
+        "memsluice.cli.rescreen",
+        "Decide history again under another policy: what would change. Nothing is touched.",
+    ),
+    "work": ("memsluice.cli.work", "Run stages of the pipeline as a worker on Kafka."),
+    "doctor": ("memsluice.cli.doctor", "Look at everything that a deployment needs, and say what to do."),
 }
-"""Module of memsluice.cli, each with an ``app``, and its line in ``memsluice --help``."""
+"""The product's commands: the module of each, which has an ``app``, and its line in ``memsluice --help``."""
+PLUGINS = "memsluice.commands"
+"""Group of entry points by which another distribution attaches commands: each names a mapping like :data:`PARTS`."""
 
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
+
+
+@cache
+def parts() -> dict[str, Part]:
+    """Return the product's commands and those that other installed distributions attach, by name."""
+    attached: dict[str, Part] = {}
+    for point in metadata.entry_points(group=PLUGINS):
+        attached |= point.load()
+    return attached | PARTS
 
 
 @contextmanager
@@ -89,17 +112,18 @@ class LazyGroup(TyperGroup):
     _listing = False
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of all parts, in the order of :data:`PARTS`."""
-        return list(PARTS)
+        """Return the names of all commands, attached ones first."""
+        return list(parts())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a part's command. Raises ConfigError where the part cannot be imported."""
-        if cmd_name not in PARTS:
+        if cmd_name not in parts():
             return None
+        where, told = parts()[cmd_name]
         if self._listing:
-            return TyperCommand(cmd_name, help=PARTS[cmd_name])
+            return TyperCommand(cmd_name, help=told)
         try:
-            module = importlib.import_module(f"memsluice.cli.{cmd_name.replace('-', '_')}")
+            module = importlib.import_module(where)
         except ImportError as error:
             raise ConfigError(f"`memsluice {cmd_name}` cannot be loaded: {error}") from error
         command = typer.main.get_command(module.app)

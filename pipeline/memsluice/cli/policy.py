@@ -265,7 +265,7 @@ def _in_force(home: Path | None, tenant: str) -> tuple[policies.PolicySet, str]:
 def _home_set(home: Path | None) -> policies.PolicySet:
     from memsluice.deployment.home import Home as Place
 
-    return Place.at(home).policies()
+    return policies.load_or_default(Place.at(home).policy_file)
 
 
 def _now() -> datetime:

@@ -138,10 +138,10 @@ def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> Place:
     from memsluice.deployment.connection import Connection
     from memsluice.envelope.registry import Role
     from memsluice.keystore.store import KeyStore
-    from memsluice.readers.follow import KafkaStoreLog
+    from memsluice.readers.kafka import KafkaTopic
     from memsluice.recall.freshness import FreshnessIndex
     from memsluice.stores.weaviate.store import WeaviateStore
-    from memsluice.topics.names import PARTITIONS, WEAVIATE_RECALL
+    from memsluice.topics.names import PARTITIONS, STORE, USER_READER, WEAVIATE_RECALL
 
     connection = Connection.load(home)
     options = Options(delivery_seconds=ACKNOWLEDGED_SECONDS, linger_ms=0)
@@ -150,7 +150,7 @@ def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> Place:
     name = f"the stack at {connection.bootstrap}"
     _check_tenant(store, tenant, name)
     channel = closing.enter_context(open_local(RecallChannel, Role.READER, home=home, tenant=tenant, options=options))
-    log = KafkaStoreLog.of(connection)
+    log = KafkaTopic.of(connection, USER_READER, STORE)
     closing.callback(log.close)
 
     def publish(event: "Recall") -> str:

@@ -53,7 +53,7 @@ def rescreen(
     from memsluice.operations.rescreen.rerun import Rerun
 
     candidate, want = policies.load(policy), wanted(tenant, since, until, max_events)
-    book = PolicyBook([Place.at(home).policies()]) if control else None
+    book = PolicyBook([policies.load_or_default(Place.at(home).policy_file)]) if control else None
     with open_desk(home) as desk:
         run, report = Rerun(log_of(desk), candidate, book), Report()
         with Console(stderr=True).status("reading the sealed log") as status:

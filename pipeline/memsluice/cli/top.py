@@ -17,8 +17,8 @@ from memsluice.errors import StoreUnavailable
 if TYPE_CHECKING:
     from memsluice.operations.monitor.lag import Lag
     from memsluice.operations.monitor.pulse import Pulse, Snapshot
-    from memsluice.readers.kafka import KafkaAudit
-    from memsluice.readers.local import LocalAudit
+    from memsluice.readers.kafka import KafkaTopic
+    from memsluice.readers.local import LocalTopic
 
 app = typer.Typer(add_completion=False, help="The stream as it runs: rates, lag, verdicts, what waits.")
 
@@ -26,7 +26,7 @@ app = typer.Typer(add_completion=False, help="The stream as it runs: rates, lag,
 class Follower:
     """Reads on where it stopped. ``since_ms`` (Unix ms) is where it begins on a broker; a local log is read whole."""
 
-    def __init__(self, topic: "KafkaAudit | LocalAudit", pulse: "Pulse", partitions: int, since_ms: int) -> None:
+    def __init__(self, topic: "KafkaTopic | LocalTopic", pulse: "Pulse", partitions: int, since_ms: int) -> None:
         self._topic = topic
         self._pulse = pulse
         self._next = [topic.at(partition, since_ms) for partition in range(partitions)]
@@ -62,12 +62,12 @@ def top(
     from memsluice.gate.reasons import words
     from memsluice.keystore.store import KeyStore
     from memsluice.operations.monitor.pulse import Pulse
-    from memsluice.readers.local import LocalAudit
+    from memsluice.readers.local import LocalTopic
     from memsluice.topics.names import PARTITIONS
 
     console, since_ms = Console(highlight=False), wall_ms() - duration_ms(since)
     with audit_topic(home) as topic:
-        local = isinstance(topic, LocalAudit)
+        local = isinstance(topic, LocalTopic)
         lags, pulse = _lags(topic, home), Pulse(KeyStore(home).keyring)
         with Console(stderr=True).status(f"reading the audit of the last {since}"):
             follower = Follower(topic, pulse, PARTITIONS, since_ms)
@@ -87,12 +87,12 @@ def top(
             _watch(console, follower, picture, every)
 
 
-def _lags(topic: "KafkaAudit | LocalAudit", home: Path | None) -> "Callable[[], list[Lag]]":
+def _lags(topic: "KafkaTopic | LocalTopic", home: Path | None) -> "Callable[[], list[Lag]]":
     from memsluice.deployment.connection import Connection
     from memsluice.operations.monitor.lag import KafkaLag, LocalLag
-    from memsluice.readers.local import LocalAudit
+    from memsluice.readers.local import LocalTopic
 
-    return LocalLag(topic.log) if isinstance(topic, LocalAudit) else KafkaLag(Connection.load(home))
+    return LocalLag(topic.log) if isinstance(topic, LocalTopic) else KafkaLag(Connection.load(home))
 
 
 def _watch(console: Console, follower: Follower, picture: Callable[[], RenderableType], every_s: float) -> None:

@@ -10,8 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memsluice.cli.terminal import friendly
-from memsluice.deployment.connection import Connection
-from memsluice.devstack.probes import quiet
+from memsluice.deployment.connection import Connection, quiet
 from memsluice.escaping import visible
 from memsluice.topics import plan as plans
 from memsluice.topics.names import USER_ADMIN

@@ -10,7 +10,7 @@ from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
 from memsluice.events.names import EventType
-from memsluice.telemetry.spans import GEN_AI_OPERATIONS
+from memsluice.events.span_names import GEN_AI_OPERATIONS
 
 SAMPLED = 1
 TRACER = "memsluice.client"

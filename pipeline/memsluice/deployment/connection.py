@@ -183,3 +183,8 @@ def _validate(raw: Any, source: str) -> Connection:
         # Field and message only: pydantic's own text quotes the input, and the input holds passwords.
         problems = "; ".join(f"{'.'.join(map(str, item['loc'])) or 'file'}: {item['msg']}" for item in error.errors())
         raise ConfigError(f"Connection in {source} is not valid: {problems}") from None
+
+
+def quiet(settings: dict[str, object]) -> dict[str, object]:
+    """Return librdkafka settings that keep a refused connection off the terminal: the caller reports it."""
+    return {**settings, "log_level": 0, "error_cb": lambda _error: None}

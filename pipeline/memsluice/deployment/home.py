@@ -5,8 +5,6 @@ from pathlib import Path
 
 from memsluice.deployment.layout import Layout
 from memsluice.deployment.paths import home_dir
-from memsluice.gate.policy import model
-from memsluice.gate.policy.model import PolicySet
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,3 @@ class Home:
         """Create the directory, mode 0700."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.chmod(0o700)
-
-    def policies(self) -> PolicySet:
-        """Return the policies in force. Raises PolicyError."""
-        return model.load(self.policy_file) if self.policy_file.exists() else model.default()

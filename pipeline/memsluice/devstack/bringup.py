@@ -4,9 +4,8 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
-from memsluice.deployment.connection import Connection
+from memsluice.deployment.connection import Connection, quiet
 from memsluice.devstack import control
-from memsluice.devstack.probes import quiet
 from memsluice.devstack.reporter import SILENT, Reporter
 from memsluice.devstack.roles import apply_roles
 from memsluice.topics.names import USER_ADMIN

@@ -6,15 +6,10 @@ import urllib.request
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from memsluice.deployment.connection import Connection
+from memsluice.deployment.connection import Connection, quiet
 from memsluice.topics.names import USER_ADMIN, WEAVIATE_ADMIN
 
 PROBE_TIMEOUT_S = 2.0
-
-
-def quiet(settings: dict[str, object]) -> dict[str, object]:
-    """Return librdkafka settings that keep a refused connection off the terminal: the caller reports it."""
-    return {**settings, "log_level": 0, "error_cb": lambda _error: None}
 
 
 def kafka_ready(connection: Connection, timeout_s: float = PROBE_TIMEOUT_S) -> bool:

@@ -5,36 +5,11 @@ Importing this package is cheap: torch and the tokenizer are imported by :func:`
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from memsluice.encoder.base import Encoder, Precision
 from memsluice.encoder.weights import DIMENSIONS, MODEL_ID, REVISION, find_weights
 
 __all__ = ["DIMENSIONS", "MODEL_ID", "REVISION", "Encoder", "Precision", "load_encoder"]
-
-Precision = Literal["auto", "bf16", "fp32"]
-
-
-class Encoder(Protocol):
-    """What turns texts into vectors. Implementations may be called from any thread."""
-
-    @property
-    def model_id(self) -> str:
-        """The model's name, as it is written into every verdict."""
-
-    @property
-    def revision(self) -> str:
-        """The model's revision: vectors of different revisions are never compared."""
-
-    @property
-    def dimensions(self) -> int:
-        """Length d of a vector."""
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return float32 of shape (len(texts), d): row i is the L2-normalised vector of ``texts[i]``."""
 
 
 def load_encoder(*, threads: int | None = None, precision: Precision = "auto") -> Encoder:

@@ -8,10 +8,10 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from memsluice.encoder import DIMENSIONS, MODEL_ID, REVISION, Precision
+from memsluice.encoder.base import Precision
 from memsluice.encoder.batching import batches, distinct
 from memsluice.encoder.minilm import TOKENS_MAX, MiniLM
-from memsluice.encoder.weights import TOKENIZER_FILE, WEIGHTS_FILE
+from memsluice.encoder.weights import DIMENSIONS, MODEL_ID, REVISION, TOKENIZER_FILE, WEIGHTS_FILE
 from memsluice.errors import ConfigError
 
 BATCH_TOKENS_MAX = 1024  # larger batches leave the caches: measured slower, and they bound memory at about 20 MiB

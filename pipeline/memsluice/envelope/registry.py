@@ -34,7 +34,7 @@ PUBLISHES: dict[Role, frozenset[EventType]] = {
     Role.REVIEWER: frozenset({EventType.COMMAND}),
 }
 COMMANDERS = frozenset({Role.OPERATOR, Role.REVIEWER})
-"""Who may use the command topic, with Ed25519 keys alone. Which command is whose: :mod:`memsluice.gate.commands.dispatch`."""
+"""Who may use the command topic, with Ed25519 keys alone. See :mod:`memsluice.gate.commands.dispatch`."""
 BEST_TIER: dict[Channel, Tier] = {
     "operator": Tier.OPERATOR,
     "user": Tier.USER_VERIFIED,

@@ -45,7 +45,8 @@ class Score:
     ``nearest`` is the event id of the recall whose question gave ``s_max``, of equally near ones the latest; "" where
     none was scored against, or its state row is older than that. ``strategy`` says how it was calibrated, ``p``
     is the conformal one's. ``gap`` and ``radius`` are Lemma 8's Delta_s and kappa sigma^ + eta, ``certified`` whether
-    the first is the larger: reported, and nothing rests on it (see :func:`memsluice.gate.detectors.memsad.scores.certified_radius`).
+    the first is the larger: reported, and nothing rests on it (see
+    :func:`memsluice.gate.detectors.memsad.scores.certified_radius`).
     """
 
     phase: str

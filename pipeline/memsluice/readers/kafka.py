@@ -1,4 +1,4 @@
-"""A topic of the gate's outputs, read from the broker by an operator: the audit topic, unless told otherwise."""
+"""A topic read from the broker: the audit topic by an operator, unless told otherwise."""
 
 import operator
 import time
@@ -25,8 +25,11 @@ FETCH_WAIT_MS = 20
 """How long the broker may sit on a fetch at the end of a partition: the question for the next one queues behind it."""
 
 
-class KafkaAudit:
-    """An :class:`~memsluice.operations.trace.collect.AuditTopic` on a broker. One consumer; use it from one thread at a time."""
+class KafkaTopic:
+    """A :class:`~memsluice.readers.base.TopicReader` on a broker. One consumer; use it from one thread at a time.
+
+    A read that goes on where the last one ended does not assign the partition anew, and so does not wait for it.
+    """
 
     def __init__(
         self,
@@ -43,6 +46,7 @@ class KafkaAudit:
         self._monotonic = monotonic
         self._refused = ""
         self._followed: dict[int, int] = {}
+        self._stands: tuple[int, int] | None = None
         self._consumer = Consumer(
             {
                 "log_level": 0,
@@ -58,7 +62,7 @@ class KafkaAudit:
         )
 
     @classmethod
-    def of(cls, connection: Connection, user: str = USER_OPERATOR, topic: str = AUDIT) -> "KafkaAudit":
+    def of(cls, connection: Connection, user: str = USER_OPERATOR, topic: str = AUDIT) -> "KafkaTopic":
         """Return a topic of a deployment, read as ``user``."""
         return cls(connection.confluent(user), topic=topic, name=f"the broker at {connection.bootstrap}")
 
@@ -100,7 +104,9 @@ class KafkaAudit:
         if position >= end:
             return
         self._followed = {}
-        self._consumer.assign([TopicPartition(self._topic, partition, position)])
+        if self._stands != (partition, position):
+            self._consumer.assign([TopicPartition(self._topic, partition, position)])
+        self._stands = None  # until it ends well: whoever raises, or stops asking, has not taken what was fetched
         deadline = self._monotonic() + self._stalled_s
         while position < end:
             try:
@@ -123,6 +129,7 @@ class KafkaAudit:
                     position = message.offset() + 1
                     yield _record(message)
                 if position >= end:
+                    self._stands = (partition, position) if message is messages[-1] else None
                     break
 
     def follow(self, offsets: Mapping[int, int], timeout_s: float) -> list[Record]:
@@ -130,6 +137,7 @@ class KafkaAudit:
 
         Asked again with the offsets after what it returned, it goes on where it stands. Raises StoreUnavailable.
         """
+        self._stands = None
         if self._followed != offsets:
             self._consumer.assign([TopicPartition(self._topic, number, offset) for number, offset in offsets.items()])
             self._followed = dict(offsets)

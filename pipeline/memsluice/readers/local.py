@@ -1,16 +1,16 @@
-"""The audit topic of the embedded runtime, read from its log."""
+"""A topic of a home's local log: the audit topic, unless told otherwise."""
 
 from collections.abc import Iterator, Mapping
 
+from memsluice.deployment.local_log import LocalLog
 from memsluice.events.records import Record
-from memsluice.runtimes.embedded import LocalLog
 from memsluice.topics.names import AUDIT
 
 
-class LocalAudit:
-    """An :class:`~memsluice.operations.trace.collect.AuditTopic` on a local log, which stays its owner's to close."""
+class LocalTopic:
+    """A :class:`~memsluice.readers.base.TopicReader` on a local log, which stays its owner's to close."""
 
-    def __init__(self, log: LocalLog, *, name: str, topic: str = AUDIT) -> None:
+    def __init__(self, log: LocalLog, *, name: str = "the local log", topic: str = AUDIT) -> None:
         self.name = name
         self.log = log
         self._topic = topic

@@ -10,8 +10,7 @@ What has ended (expired, withdrawn) takes no lasting room, and one tenant's entr
 """
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
 
 import orjson
 
@@ -21,23 +20,10 @@ from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import Stored, stored_from_bytes
 from memsluice.errors import InputError, SealError
 from memsluice.events.partition import partition_of
+from memsluice.events.records import Record
+from memsluice.readers.base import TopicReader
 from memsluice.recall.landed import OBJECTS_PER_TENANT_MAX, Landed
 from memsluice.recall.reader import Current
-
-
-class LogRecord(NamedTuple):
-    """A record of memory.store.v1 as it was read."""
-
-    offset: int
-    key: bytes | None
-    value: bytes | None
-
-
-class StoreLog(Protocol):
-    """Where memory.store.v1 is read from: the broker, or the embedded runtime's log."""
-
-    def read(self, partition: int, from_offset: int) -> Iterable[LogRecord]:
-        """Yield what the partition holds from an offset to its present end. Raises StoreUnavailable."""
 
 
 class FreshnessIndex:
@@ -50,7 +36,7 @@ class FreshnessIndex:
 
     def __init__(
         self,
-        log: StoreLog,
+        log: TopicReader,
         keys: Callable[[], Keyring],
         partitions: int,
         now_ms: Clock = wall_ms,
@@ -88,7 +74,7 @@ class FreshnessIndex:
             self._apply(record, keyring, now_ms)
             self._next[partition] = record.offset + 1
 
-    def _apply(self, record: LogRecord, keyring: Keyring, now_ms: int) -> None:
+    def _apply(self, record: Record, keyring: Keyring, now_ms: int) -> None:
         object_id = (record.key or b"").decode("utf-8", "replace")
         if record.value is None:  # a tombstone: the tenant was erased, and the record no longer says which
             for landed in self._tenants.values():

@@ -14,7 +14,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from memsluice.escaping import visible
 from memsluice.events.models import Zone
 from memsluice.events.names import EventType
-from memsluice.telemetry.spans import ERROR_TYPE, GEN_AI_OPERATIONS, Attribute
+from memsluice.events.span_names import ERROR_TYPE, GEN_AI_OPERATIONS, Attribute
 
 TRACER = "memsluice.recall"
 NAME_CHARS_MAX = 160

@@ -1,6 +1,6 @@
 """Puts the stages together from a home directory: the same objects for the embedded runtime and for Kafka workers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,8 +10,10 @@ from memsluice.deployment.home import Home
 from memsluice.deployment.paths import private_file
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.errors import ConfigError
+from memsluice.gate.policy import model as policies
 from memsluice.keystore.store import KeyStore
-from memsluice.recall.freshness import FreshnessIndex, LogRecord
+from memsluice.readers.local import LocalTopic
+from memsluice.recall.freshness import FreshnessIndex
 from memsluice.runtimes.embedded import Embedded, Listener, LocalLog
 from memsluice.stages.land import LandStage
 from memsluice.stages.seal import SealStage
@@ -26,18 +28,6 @@ SEAL_BATCH, LAND_BATCH = 128, 128
 SEAL_THREADS = 2
 """Batches that *seal* works on at once: its batches share nothing, and one is signed while another is embedded."""
 STAGES = ("seal", "screen", "land")
-
-
-class LocalStoreLog:
-    """memory.store.v1 of a local log, for the readers' freshness index (its ``StoreLog``)."""
-
-    def __init__(self, log: LocalLog) -> None:
-        self._log = log
-
-    def read(self, partition: int, from_offset: int) -> Iterator[LogRecord]:
-        """Yield what the partition holds from an offset on."""
-        for record in self._log.read(names.STORE, from_offset, partition=partition):
-            yield LogRecord(record.offset, record.key, record.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +57,9 @@ class Assembly:
         """Return *screen* under the home's policies. Raises PolicyError."""
         from memsluice.stages.screen import ScreenStage  # the one stage that takes a compiler to load
 
-        return ScreenStage(self.keys.keyring, self.home.policies().of, names.PARTITIONS, self.now_ms)
+        return ScreenStage(
+            self.keys.keyring, policies.load_or_default(self.home.policy_file).of, names.PARTITIONS, self.now_ms
+        )
 
     def land(self, store: VectorStore) -> LandStage:
         """Return *land*, writing to ``store``."""
@@ -98,7 +90,7 @@ class Assembly:
 
     def local_freshness(self, log: LocalLog) -> FreshnessIndex:
         """Return the freshness index over a local log."""
-        return FreshnessIndex(LocalStoreLog(log), self.keys.keyring, names.PARTITIONS, self.now_ms)
+        return FreshnessIndex(LocalTopic(log, topic=names.STORE), self.keys.keyring, names.PARTITIONS, self.now_ms)
 
     def specs(self, connection: Connection) -> "dict[str, StageSpec]":
         """Return what the Kafka runtime needs of each stage, by name; encoder and store are opened at start."""

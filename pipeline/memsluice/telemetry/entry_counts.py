@@ -1,4 +1,4 @@
-"""Follows *screen*'s count of what lies in memory (:mod:`memsluice.gate.state.entry_counts`), for the gauge. Writes nothing."""
+"""Follows *screen*'s count of what lies in memory (:mod:`memsluice.gate.state.entry_counts`). Writes nothing."""
 
 from collections.abc import Iterable, Mapping
 

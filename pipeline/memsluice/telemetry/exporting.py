@@ -18,8 +18,8 @@ from opentelemetry.sdk.trace.sampling import DEFAULT_ON, SamplingResult
 from opentelemetry.sdk.trace.sampling import Decision as SamplingDecision
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
+from memsluice.events.span_names import ERROR_TYPE, Attribute
 from memsluice.telemetry.encoding import SCOPE, pack
-from memsluice.telemetry.spans import ERROR_TYPE, Attribute
 
 CLOSE_MS = 3_000
 """How long a process that ends may still export spans; below every stage's own bound for stopping."""

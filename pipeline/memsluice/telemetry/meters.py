@@ -11,6 +11,7 @@ from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Tier
 from memsluice.events.names import EventType
 from memsluice.events.records import Output, Record
+from memsluice.events.span_names import ERROR_TYPE
 from memsluice.gate.checks.sessions import RETURNED
 from memsluice.runtimes.kafka.progress import StageProgress
 from memsluice.telemetry import registry, spans
@@ -88,7 +89,7 @@ class Meters:
             outcome = spans.outcome(outputs)
             self.add(registry.RECORDS, stage, outcome)
             if outcome == spans.DEAD:
-                reason = str(spans.of_outputs(outputs)[spans.ERROR_TYPE])
+                reason = str(spans.of_outputs(outputs)[ERROR_TYPE])
                 known = reason in registry.DEAD_LETTER_REASONS
                 self.add(registry.DEAD_LETTERS, stage, reason if known else registry.OTHER)
 

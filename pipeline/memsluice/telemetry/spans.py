@@ -14,19 +14,15 @@ import orjson
 from memsluice.envelope.verdict import Decision
 from memsluice.escaping import visible
 from memsluice.events.headers import EVENT_ID
-from memsluice.events.names import DEAD_LETTER_HEADER, EventType
+from memsluice.events.names import DEAD_LETTER_HEADER
 from memsluice.events.records import Output, Record
+from memsluice.events.span_names import ERROR_TYPE, GEN_AI_OPERATIONS, Attribute
 from memsluice.topics.names import DEAD_LETTER, STORE
 
-Attribute = str | bool | int | float | Sequence[str]
-
 SERVICE = "memsluice"
-ERROR_TYPE = "error.type"
 OUTCOME = "memsluice.outcome"
 OUTCOMES = (PASSED, DEAD, NOTHING) = ("passed", "dead_letter", "nothing")
 """What a batch stage makes of a record; ``nothing``: it was older, or a repetition."""
-GEN_AI_OPERATIONS = {EventType.WRITE: "upsert_memory", EventType.RECALL: "search_memory"}
-"""``gen_ai.operation.name`` by kind of event; observations and commands have none."""
 
 _ALWAYS = {
     "memsluice.tenant": "tenant",

@@ -16,6 +16,7 @@ from opentelemetry.trace import Link, SpanContext, TraceFlags
 from memsluice.errors import ConfigError
 from memsluice.events.headers import passed_on
 from memsluice.events.records import Output, Record
+from memsluice.events.span_names import ERROR_TYPE, Attribute
 from memsluice.telemetry import spans
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class StageTracer:
         links = [Link(parent) for parent in parents if parent is not None]
         for record, parent, outputs in zip(batch, parents, results, strict=True):
             self._tell(record, parent, started_ns, ended_ns, partial(spans.of_outputs, outputs))
-        attributes: dict[str, spans.Attribute] = {
+        attributes: dict[str, Attribute] = {
             "messaging.system": "kafka",
             "messaging.operation.type": "process",
             "messaging.operation.name": self._stage,
@@ -90,7 +91,7 @@ class StageTracer:
 
     def failed(self, records: Sequence[Record], error: BaseException, started_ns: int, ended_ns: int) -> None:
         """Tell of records whose processing raised; the error's kind only, its text may hold what a record says."""
-        said: dict[str, spans.Attribute] = {spans.ERROR_TYPE: type(error).__name__}
+        said: dict[str, Attribute] = {ERROR_TYPE: type(error).__name__}
         for record in records[:LINKS_MAX]:
             self._tell(record, parent_of(record), started_ns, ended_ns, said.copy)
 
@@ -100,11 +101,11 @@ class StageTracer:
         parent: SpanContext | None,
         started_ns: int,
         ended_ns: int,
-        said: Callable[[], dict[str, spans.Attribute]],
+        said: Callable[[], dict[str, Attribute]],
     ) -> None:
         """Tell of a record, if its producer began a trace."""
 
-        def attributes() -> dict[str, spans.Attribute]:
+        def attributes() -> dict[str, Attribute]:
             found = spans.of_record(self._stage, record)
             found["memsluice.waited_ms"] = max(0, started_ns // 1_000_000 - record.timestamp_ms)
             return found | said()
@@ -113,7 +114,7 @@ class StageTracer:
             self._provider.over(f"{self._stage} {record.topic}", parent, started_ns, ended_ns, attributes)
 
 
-def _undecided() -> dict[str, spans.Attribute]:
+def _undecided() -> dict[str, Attribute]:
     return {spans.OUTCOME: "undecided"}
 
 

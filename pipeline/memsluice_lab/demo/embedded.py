@@ -46,7 +46,7 @@ class DayClock:
 
 
 class EmbeddedSite:
-    """A :class:`~memsluice_lab.demo.site.Site` over a home's embedded log. ``encoder`` may load while others prepare."""
+    """A :class:`~memsluice_lab.demo.site.Site` over a home's embedded log. ``encoder`` may still be loading."""
 
     title = "embedded: one process, SQLite log, FAISS store"
 

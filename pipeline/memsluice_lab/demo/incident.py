@@ -22,7 +22,7 @@ from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
 from memsluice.keystore.store import KeyStore, issue_credential
 from memsluice.operations.commands.answers import Bookmark, follow
-from memsluice.readers.kafka import KafkaAudit
+from memsluice.readers.kafka import KafkaTopic
 from memsluice.topics.names import PARTITIONS
 from memsluice_lab.demo import campaign
 from memsluice_lab.demo.campaign import AGENT, TENANT, By, Line
@@ -46,7 +46,7 @@ def play(console: Console, home: Path | None, sleep: Callable[[float], None] = t
     """
     connection, keys = Connection.load(home), KeyStore.init(home, wall_ms())
     issue(keys)
-    audit = KafkaAudit.of(connection)
+    audit = KafkaTopic.of(connection)
     with ExitStack() as closing:
         closing.callback(audit.close)
         writers = {
@@ -111,7 +111,7 @@ def payloads(line: Line) -> list[AnyPayload]:
     return [requests.write(line.event_id, now, session, line.text, {})]
 
 
-def _await(audit: KafkaAudit, mark: Bookmark, ids: set[str]) -> None:
+def _await(audit: KafkaTopic, mark: Bookmark, ids: set[str]) -> None:
     """Wait until a wave is decided."""
     waiting = {one.encode() for one in ids}
 

@@ -173,7 +173,9 @@ def runtime_parity(setting: Setting) -> Measured:
     with streams(setting) as paths, bed(setting, policy=unhurried()) as running:
         through(running, paths)
         keyring = running.store.keyring()
-        screen = ScreenStage(always(keyring), Home.at(running.home).policies().of, names.PARTITIONS)
+        screen = ScreenStage(
+            always(keyring), policies.load_or_default(Home.at(running.home).policy_file).of, names.PARTITIONS
+        )
         embedded = Embedded(":memory:", seal=_NoSeal(), screen=screen, land=None, now_ms=wall_ms, durable=False)
         sealed = 0
         for record in _records(running, names.SEALED):

@@ -14,7 +14,7 @@ from memsluice.errors import ConfigError
 
 if TYPE_CHECKING:
     from memsluice.operations.provenance.ancestry import Node
-    from memsluice.operations.trace.collect import AuditTopic
+    from memsluice.readers.base import TopicReader
 
 app = typer.Typer(add_completion=False)
 EXIT_NOT_FOUND, EXIT_INCOMPLETE = 1, 4
@@ -67,7 +67,7 @@ def lineage(
         raise typer.Exit(EXIT_INCOMPLETE)
 
 
-def _owner(audit: "AuditTopic", home: object, event_id: str) -> str:
+def _owner(audit: "TopicReader", home: object, event_id: str) -> str:
     """Return the one tenant that has an entry of this id. Raises ConfigError for none or several."""
     from pathlib import Path
 

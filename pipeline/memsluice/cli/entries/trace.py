@@ -16,8 +16,8 @@ from memsluice.escaping import visible
 
 if TYPE_CHECKING:
     from memsluice.operations.trace.collect import Traced
-    from memsluice.readers.kafka import KafkaAudit
-    from memsluice.readers.local import LocalAudit
+    from memsluice.readers.kafka import KafkaTopic
+    from memsluice.readers.local import LocalTopic
 
 app = typer.Typer(add_completion=False, help="The whole life of an event id, from the audit topic alone.")
 EXIT_NOT_FOUND = 1
@@ -56,7 +56,7 @@ def trace(
 
 
 @contextmanager
-def audit_topic(home: Path | None) -> Iterator["KafkaAudit | LocalAudit"]:
+def audit_topic(home: Path | None) -> Iterator["KafkaTopic | LocalTopic"]:
     """Give the audit topic of the running stack (or the deployment that the environment names), else the home's log.
 
     Raises ConfigError where there is neither.
@@ -68,18 +68,18 @@ def audit_topic(home: Path | None) -> Iterator["KafkaAudit | LocalAudit"]:
     with ExitStack() as closing:
         if on_broker(place, home):
             from memsluice.deployment.connection import Connection
-            from memsluice.readers.kafka import KafkaAudit
+            from memsluice.readers.kafka import KafkaTopic
 
-            topic = KafkaAudit.of(Connection.load(home))
+            topic = KafkaTopic.of(Connection.load(home))
             closing.callback(topic.close)
             yield topic
         elif place.log_file.exists():
-            from memsluice.readers.local import LocalAudit
+            from memsluice.readers.local import LocalTopic
             from memsluice.runtimes.embedded import LocalLog
 
             log = LocalLog(place.log_file)
             closing.callback(log.close)
-            yield LocalAudit(log, name=f"the embedded log in {place.path}")
+            yield LocalTopic(log, name=f"the embedded log in {place.path}")
         else:
             raise ConfigError(
                 f"There is no audit at {place.path}: no stack runs there, and there is no embedded log. "

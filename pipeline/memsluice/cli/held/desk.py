@@ -70,10 +70,11 @@ def build_filter(
 def look_at(desk: "Desk", home: Path | None, wanted: "Filter", *, whole: bool = False) -> "Listing":
     """Read the quarantine and the audit; see :func:`memsluice.operations.held.collect.look`."""
     from memsluice.deployment.home import Home
+    from memsluice.gate.policy.model import load_or_default
     from memsluice.operations.held.collect import look
     from memsluice.topics.names import PARTITIONS
 
-    policies = Home.at(home).policies()
+    policies = load_or_default(Home.at(home).policy_file)
     with Console(stderr=True).status("reading the quarantine and the audit"):
         return look(
             desk.held, desk.audit, desk.keys.keyring(), wanted, partitions=PARTITIONS, now_ms=wall_ms(),

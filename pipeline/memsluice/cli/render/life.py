@@ -1,4 +1,5 @@
-"""A life as a person reads it in a terminal. Pure: rich renderables out of a :class:`~memsluice.operations.trace.life.Life`.
+"""A life as a person reads it in a terminal. Pure: rich renderables out of a
+:class:`~memsluice.operations.trace.life.Life`.
 
 Whatever a producer chose (names, ids, sessions) is written by :func:`~memsluice.escaping.visible`, stands last on
 its line, and is never markup: it can neither act on the terminal nor change how the line around it is read.

@@ -1,9 +1,9 @@
 """The reference monitor: Rules 1 to 9 of seed 001, Section 3.3, on writes and promotions.
 
-Rule 1 (read) and 8 (propagation) are the session's low-watermark in :mod:`memsluice.gate.checks.sessions` plus the declared
-parents here; Rule 9 (visibility) is the scope in an object's id and the store's query. Where this file says ``deps``,
-``pi``, ``tau`` and ``iota`` it means the paper's symbols. Profile *strict* rejects what Rules 3 to 5 reject; profile
-*tiered* contains it in the external zone, which no search for guidance touches.
+Rule 1 (read) and 8 (propagation) are the session's low-watermark in :mod:`memsluice.gate.checks.sessions` plus the
+declared parents here; Rule 9 (visibility) is the scope in an object's id and the store's query. Where this file says
+``deps``, ``pi``, ``tau`` and ``iota`` it means the paper's symbols. Profile *strict* rejects what Rules 3 to 5
+reject; profile *tiered* contains it in the external zone, which no search for guidance touches.
 """
 
 from memsluice.envelope.seals import Identity

@@ -61,7 +61,7 @@ def decide(
     memsad: MemsadState | None,
     memory: Memory | None = None,
 ) -> Ruling:
-    """Carry out a command on the rows, or say why not; see :func:`memsluice.gate.commands.review.decide` for the arguments."""
+    """Carry out a command on the rows, or say why not; arguments: :func:`memsluice.gate.commands.review.decide`."""
     command = sealed.payload
     assert isinstance(command, Command)
     assert sealed.identity is not None

@@ -336,6 +336,11 @@ def load(path: Path) -> PolicySet:
         raise _refused(f"{path}: {error}") from None
 
 
+def load_or_default(path: Path) -> PolicySet:
+    """Read a policy file; where there is none, return the policy that ships. Raises PolicyError."""
+    return load(path) if path.exists() else default()
+
+
 def default() -> PolicySet:
     """Return the policy that ships with the package."""
     return parse((resources.files("memsluice.gate") / "policies" / "default.yaml").read_text())

@@ -1,27 +1,16 @@
 """Waiting for what the gate made of commands: their audit records, found by the ids of the events they are about."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.models import Command
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
-from memsluice.operations.trace.collect import AuditTopic
+from memsluice.readers.base import TopicReader
 
 POLL_S, PAUSE_S = 0.2, 0.02
-
-
-class FollowedTopic(AuditTopic, Protocol):
-    """An audit topic that can be entered at a time, and followed while it grows."""
-
-    def at(self, partition: int, since_ms: int) -> int:
-        """Return an offset before which nothing was appended at or after a time (Unix ms). Raises StoreUnavailable."""
-
-    def follow(self, offsets: Mapping[int, int], timeout_s: float) -> list[Record]:
-        """Return what partitions hold from these offsets on, waiting at most so long. Raises StoreUnavailable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +21,14 @@ class Bookmark:
     offset: int
 
     @classmethod
-    def at(cls, audit: AuditTopic, tenant: str, partitions: int) -> "Bookmark":
+    def at(cls, audit: TopicReader, tenant: str, partitions: int) -> "Bookmark":
         """Return the present end. Raises StoreUnavailable."""
         partition = partition_of(tenant, partitions)
         return cls(partition, audit.end(partition))
 
 
 def heard(
-    audit: FollowedTopic,
+    audit: TopicReader,
     commands: Iterable[Command],
     since: Iterable[Bookmark],
     wait_s: float,
@@ -64,7 +53,7 @@ def heard(
 
 
 def follow(
-    sources: Sequence[tuple[FollowedTopic, Iterable[Bookmark], Callable[[Record], None]]],
+    sources: Sequence[tuple[TopicReader, Iterable[Bookmark], Callable[[Record], None]]],
     done: Callable[[], bool],
     wait_s: float,
     *,

@@ -14,9 +14,9 @@ from memsluice.errors import BufferFull, ConfigError, NotDelivered
 from memsluice.events.names import EVERYBODY
 from memsluice.keystore.files import SigningCredential
 from memsluice.keystore.store import KeyStore
-from memsluice.operations.commands.answers import FollowedTopic
 from memsluice.operations.commands.signing import Signed
 from memsluice.operations.target import opened
+from memsluice.readers.base import TopicReader
 from memsluice.topics.names import AUDIT, COMMANDS, PARTITIONS, USER_OPERATOR
 
 if TYPE_CHECKING:
@@ -38,13 +38,13 @@ class Desk:
     """
 
     name: str
-    topic: Callable[[str], FollowedTopic]
+    topic: Callable[[str], TopicReader]
     keys: KeyStore
     publish: Callable[[Sequence[Signed]], list[str]]
     settle: Callable[[], None]
 
     @property
-    def audit(self) -> FollowedTopic:
+    def audit(self) -> TopicReader:
         """The audit topic."""
         return self.topic(AUDIT)
 
@@ -91,14 +91,14 @@ def on_kafka(home: Path | None, closing: ExitStack) -> Desk:
     """Return the desk of a running stack, or of the deployment that the environment names. Raises ConfigError."""
     from memsluice.client.publisher import Options, Publisher
     from memsluice.deployment.connection import Connection
-    from memsluice.readers.kafka import KafkaAudit
+    from memsluice.readers.kafka import KafkaTopic
 
     connection = Connection.load(home)
-    topics, publishers = dict[str, KafkaAudit](), list[Publisher]()
+    topics, publishers = dict[str, KafkaTopic](), list[Publisher]()
 
-    def topic(name: str) -> KafkaAudit:
+    def topic(name: str) -> KafkaTopic:
         if name not in topics:
-            topics[name] = KafkaAudit.of(connection, topic=name)
+            topics[name] = KafkaTopic.of(connection, topic=name)
             closing.callback(topics[name].close)
         return topics[name]
 
@@ -135,7 +135,7 @@ def _place(pending: "list[Future[Receipt]]", signed: Signed) -> str:
 def embedded(home: Home, closing: ExitStack) -> Desk:
     """Return the desk of a home's embedded log. Raises ConfigError where there is none."""
     from memsluice.client.build import wrap
-    from memsluice.readers.local import LocalAudit
+    from memsluice.readers.local import LocalTopic
     from memsluice.runtimes.assembly import Assembly
 
     assembly = Assembly(home, KeyStore(home.path))
@@ -157,7 +157,7 @@ def embedded(home: Home, closing: ExitStack) -> Desk:
         return places
 
     return Desk(
-        name, lambda topic: LocalAudit(log, name=name, topic=topic), assembly.keys, publish, settling(assembly, closing)
+        name, lambda topic: LocalTopic(log, name=name, topic=topic), assembly.keys, publish, settling(assembly, closing)
     )
 
 

@@ -13,7 +13,6 @@ from memsluice.events.headers import EVENT_ID
 from memsluice.events.names import EVERYBODY, TARGET_HEADER, VERDICT
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
-from memsluice.operations.commands.answers import FollowedTopic
 from memsluice.operations.dead_letters.filters import Filter
 from memsluice.operations.dead_letters.letters import (
     DeadLetter,
@@ -27,6 +26,7 @@ from memsluice.operations.dead_letters.letters import (
 )
 from memsluice.operations.held.collect import share_of
 from memsluice.operations.held.entries import Outcome, Ruled, read_ruling
+from memsluice.readers.base import TopicReader
 from memsluice.stages.dead_letter import VALUE, Letter
 
 LETTERS_MAX = 50_000
@@ -108,8 +108,8 @@ def _complete(parts: dict[tuple[str, int], tuple[Letter, Why]]) -> bool:
 
 
 def look(
-    letters: FollowedTopic,
-    audit: FollowedTopic,
+    letters: TopicReader,
+    audit: TopicReader,
     keyring: Keyring,
     wanted: Filter,
     *,
@@ -166,7 +166,7 @@ def _keep(
         shown[name] = one
 
 
-def look_whole(letters: FollowedTopic, keyring: Keyring, seen: Iterable[Seen]) -> Iterator[Seen]:
+def look_whole(letters: TopicReader, keyring: Keyring, seen: Iterable[Seen]) -> Iterator[Seen]:
     """Yield letters of a listing once more, with all their bytes, one at a time. Raises StoreUnavailable."""
     of_partition: dict[int, dict[str, Seen]] = {}
     for one in seen:
@@ -185,7 +185,7 @@ def look_whole(letters: FollowedTopic, keyring: Keyring, seen: Iterable[Seen]) -
                 break
 
 
-def _judged(found: list[DeadLetter], audit: FollowedTopic, keyring: Keyring, partitions: int) -> list[Seen]:
+def _judged(found: list[DeadLetter], audit: TopicReader, keyring: Keyring, partitions: int) -> list[Seen]:
     """Return letters with what the audit says of them. A header only says where to look: what counts is in a seal."""
     if not found:
         return []

@@ -10,10 +10,10 @@ from memsluice.deployment.home import Home
 from memsluice.errors import ConfigError
 from memsluice.events.records import Output
 from memsluice.keystore.store import KeyStore
-from memsluice.operations.commands.answers import FollowedTopic
 from memsluice.operations.commands.desk import ACKNOWLEDGED_S
 from memsluice.operations.held import desk
 from memsluice.operations.held.desk import Desk
+from memsluice.readers.base import TopicReader
 from memsluice.topics.names import COMMANDS, DEAD_LETTER, EVENTS, USER_OPERATOR, USER_PRODUCER
 
 USERS = {EVENTS: USER_PRODUCER, COMMANDS: USER_OPERATOR}
@@ -25,7 +25,7 @@ class LetterDesk:
     """``republish`` appends records to intake topics as they are, in order, and returns their offsets."""
 
     desk: Desk
-    letters: FollowedTopic
+    letters: TopicReader
     republish: Callable[[Sequence[Output]], list[int]]
 
 
@@ -39,10 +39,10 @@ def on_kafka(home: Path | None, closing: ExitStack) -> LetterDesk:
     from memsluice.client.publisher import Options
     from memsluice.client.raw import RawPublisher
     from memsluice.deployment.connection import Connection
-    from memsluice.readers.kafka import KafkaAudit
+    from memsluice.readers.kafka import KafkaTopic
 
     connection = Connection.load(home)
-    letters = KafkaAudit.of(connection, topic=DEAD_LETTER)
+    letters = KafkaTopic.of(connection, topic=DEAD_LETTER)
     closing.callback(letters.close)
     options, writers = Options(delivery_seconds=ACKNOWLEDGED_S, linger_ms=1), dict[str, RawPublisher]()
 
@@ -61,7 +61,7 @@ def on_kafka(home: Path | None, closing: ExitStack) -> LetterDesk:
 
 def embedded(home: Home, closing: ExitStack) -> LetterDesk:
     """Return the desk of a home's embedded log. Raises ConfigError where there is none."""
-    from memsluice.readers.local import LocalAudit
+    from memsluice.readers.local import LocalTopic
     from memsluice.runtimes.assembly import Assembly
 
     log = Assembly(home, KeyStore(home.path)).local_log()
@@ -74,5 +74,5 @@ def embedded(home: Home, closing: ExitStack) -> LetterDesk:
             for one in records
         ]
 
-    letters = LocalAudit(log, name=f"the embedded log in {home.path}", topic=DEAD_LETTER)
+    letters = LocalTopic(log, name=f"the embedded log in {home.path}", topic=DEAD_LETTER)
     return LetterDesk(desk.embedded(home, closing), letters, republish)

@@ -9,7 +9,7 @@ from memsluice.deployment.home import Home
 from memsluice.envelope.keys import KeyState, Purpose
 from memsluice.errors import MemsluiceError
 from memsluice.gate.policy.lint import lint
-from memsluice.gate.policy.model import DAY_MS
+from memsluice.gate.policy.model import DAY_MS, load_or_default
 from memsluice.keystore.store import KeyStore
 
 DISK_BYTES_MIN = 2 * 1024**3
@@ -119,7 +119,7 @@ def keys(store: KeyStore, now_ms: int) -> Iterator[Finding]:
 
 def policies(home: Home) -> Iterator[Finding]:
     """Whether the home's policy file can be read, and what is unwise in it."""
-    found = home.policies()
+    found = load_or_default(home.policy_file)
     yield Finding("policy file", State.OK, found.default.digest)
     for remark in lint(found):
         yield Finding("policy file", State.WARN, f"{remark.where}: {remark.text}", "memsluice policy check")

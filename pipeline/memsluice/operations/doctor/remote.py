@@ -8,8 +8,7 @@ from urllib.request import urlopen
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from memsluice.deployment.connection import Connection
-from memsluice.devstack.probes import quiet
+from memsluice.deployment.connection import Connection, quiet
 from memsluice.errors import ConfigError, StoreUnavailable
 from memsluice.operations.doctor.checks import Finding, State
 from memsluice.topics import plan as plans

@@ -10,10 +10,9 @@ from memsluice.events.headers import EVENT_ID
 from memsluice.events.names import TARGET_HEADER
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
-from memsluice.operations.commands.answers import FollowedTopic
 from memsluice.operations.held.entries import Entry, Outcome, Ruled, State, read_entry, read_ruling, state_of
 from memsluice.operations.held.filters import Filter
-from memsluice.operations.trace.collect import AuditTopic
+from memsluice.readers.base import TopicReader
 
 ENTRIES_MAX = 50_000
 """Entries that one look holds (about 2 KiB each in a list); further ones are counted and named as left out.
@@ -64,8 +63,8 @@ _Key = tuple[str, str, int]
 
 
 def look(
-    held: AuditTopic,
-    audit: FollowedTopic,
+    held: TopicReader,
+    audit: TopicReader,
     keyring: Keyring,
     wanted: Filter,
     *,
@@ -169,7 +168,7 @@ def _rulings(
     return rulings
 
 
-def look_whole(held: AuditTopic, keyring: Keyring, seen: Iterable[Seen]) -> Iterator[Seen]:
+def look_whole(held: TopicReader, keyring: Keyring, seen: Iterable[Seen]) -> Iterator[Seen]:
     """Yield the entries of a listing once more, with their contents, one at a time. Raises StoreUnavailable."""
     wanted: dict[int, dict[int, Seen]] = {}
     for one in seen:

@@ -14,8 +14,9 @@ from memsluice.errors import ConfigError
 from memsluice.events.limits import HELD_CHARS_MAX
 from memsluice.events.models import Action, Command
 from memsluice.gate.commands.review import OFFSET_PARAMETER
-from memsluice.operations.commands.answers import Bookmark, FollowedTopic, heard
+from memsluice.operations.commands.answers import Bookmark, heard
 from memsluice.operations.held.entries import Entry, Ruled, read_ruling
+from memsluice.readers.base import TopicReader
 
 VALID_S = 900
 
@@ -63,7 +64,7 @@ class Answer:
 
 
 def answers(
-    audit: FollowedTopic,
+    audit: TopicReader,
     keyring: Keyring,
     commands: Sequence[Command],
     since: Iterable[Bookmark],

@@ -11,9 +11,8 @@ from memsluice.envelope.registry import Role
 from memsluice.events.models import Command
 from memsluice.keystore.store import KeyStore
 from memsluice.operations.commands import desk as orders
-from memsluice.operations.commands.answers import FollowedTopic
 from memsluice.operations.commands.signing import sign
-from memsluice.operations.trace.collect import AuditTopic
+from memsluice.readers.base import TopicReader
 from memsluice.topics.names import QUARANTINE
 
 
@@ -25,8 +24,8 @@ class Desk:
     """
 
     name: str
-    held: AuditTopic
-    audit: FollowedTopic
+    held: TopicReader
+    audit: TopicReader
     keys: KeyStore
     publish: Callable[[Sequence[Command]], list[str]]
     settle: Callable[[], None]

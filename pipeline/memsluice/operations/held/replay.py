@@ -22,7 +22,7 @@ from memsluice.operations.held.desk import Desk
 from memsluice.operations.held.entries import Outcome, Ruled, State
 from memsluice.operations.held.filters import Filter
 from memsluice.operations.runs import VALID_S, BaseRun, Plan
-from memsluice.operations.trace.collect import AuditTopic
+from memsluice.readers.base import TopicReader
 
 BATCH_MAX = 500
 PAGE = 500
@@ -116,7 +116,7 @@ def _whole(desk: Desk, todo: Sequence[Seen]) -> Iterator[Seen]:
         yield from list(look_whole(desk.held, desk.keys.keyring(), todo[start : start + PAGE]))
 
 
-def _bookmarks(audit: AuditTopic, commands: Sequence[Command], partitions: int) -> list[Bookmark]:
+def _bookmarks(audit: TopicReader, commands: Sequence[Command], partitions: int) -> list[Bookmark]:
     marks = {tenant: Bookmark.at(audit, tenant, partitions) for tenant in {command.tenant for command in commands}}
     return list({mark.partition: mark for mark in marks.values()}.values())
 

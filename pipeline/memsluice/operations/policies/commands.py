@@ -12,7 +12,7 @@ from memsluice.gate.commands.activation import digest_of, text_of
 from memsluice.gate.policy import model as policies
 from memsluice.gate.policy.diff import between
 from memsluice.operations.policies.history import in_force
-from memsluice.operations.trace.collect import AuditTopic
+from memsluice.readers.base import TopicReader
 from memsluice.topics.names import PARTITIONS
 
 VALID = timedelta(minutes=15)
@@ -34,7 +34,7 @@ def activation(
     return _command(command_id, now, tenant, chosen.of(tenant).name, digest_of(text), why, text, valid)
 
 
-def ending(audit: AuditTopic, keyring: Keyring, tenant: str, command_id: str, now: datetime, why: str = "") -> Command:
+def ending(audit: TopicReader, keyring: Keyring, tenant: str, command_id: str, now: datetime, why: str = "") -> Command:
     """Return the command that ends a tenant's own policy. Raises ConfigError where the audit knows of none."""
     found = in_force(audit, keyring, tenant, PARTITIONS)
     if found is None or found.tenant == EVERYBODY or found.text is None:
@@ -57,7 +57,7 @@ def _command(
     )
 
 
-def in_words(audit: AuditTopic, keyring: Keyring, command: Command) -> dict[str, tuple[str, str]]:
+def in_words(audit: TopicReader, keyring: Keyring, command: Command) -> dict[str, tuple[str, str]]:
     """Return what an activation changes, field by field, against what the audit says is in force."""
     found = in_force(audit, keyring, command.tenant, PARTITIONS)
     before = policies.PolicySet(policies.default().default, {}) if found is None else found.policies()

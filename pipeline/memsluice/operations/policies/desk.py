@@ -21,8 +21,9 @@ from memsluice.gate.commands.activation import APPROVALS
 from memsluice.keystore.files import SigningCredential
 from memsluice.keystore.store import KeyStore
 from memsluice.operations.commands import desk as orders
-from memsluice.operations.commands.answers import Bookmark, FollowedTopic, follow
+from memsluice.operations.commands.answers import Bookmark, follow
 from memsluice.operations.commands.signing import sign
+from memsluice.readers.base import TopicReader
 from memsluice.topics.names import PARTITIONS
 
 Publish = Callable[[Command, Sequence[SigningCredential]], None]
@@ -34,7 +35,7 @@ class PolicyDesk:
     """``settle`` lets the stages work where nobody else does (embedded); on a broker the workers do."""
 
     name: str
-    audit: FollowedTopic
+    audit: TopicReader
     keys: KeyStore
     publish: Publish
     settle: Callable[[], None]

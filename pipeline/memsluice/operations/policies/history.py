@@ -9,7 +9,7 @@ from memsluice.events.names import EVERYBODY, VERDICT, EventType
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
 from memsluice.gate.policy.model import PolicySet, parse
-from memsluice.operations.trace.collect import AuditTopic
+from memsluice.readers.base import TopicReader
 
 ACTIVATED, ENDED = "activation.activated", "activation.ended"
 
@@ -46,7 +46,7 @@ def read_activation(keyring: Keyring, record: Record) -> Activated | None:
     return None
 
 
-def in_force(audit: AuditTopic, keyring: Keyring, tenant: str, partitions: int) -> Activated | None:
+def in_force(audit: TopicReader, keyring: Keyring, tenant: str, partitions: int) -> Activated | None:
     """Return the activation that holds for a tenant, its own before everybody's; None where only files hold.
 
     Reads the tenant's partition to its end. Raises StoreUnavailable.
@@ -65,7 +65,7 @@ def in_force(audit: AuditTopic, keyring: Keyring, tenant: str, partitions: int) 
     return own or everybodys
 
 
-def reaches_back(audit: AuditTopic, tenant: str, partitions: int) -> bool:
+def reaches_back(audit: TopicReader, tenant: str, partitions: int) -> bool:
     """Whether a tenant's partition of the audit still has its beginning: where retention took it, silence says nothing.
 
     Raises StoreUnavailable.

@@ -14,9 +14,9 @@ from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.gate.checks.monitor import UNOPENED
 from memsluice.operations.provenance.reading import Entry, is_new_write
-from memsluice.operations.trace.collect import AuditTopic
 from memsluice.operations.trace.life import taken_back, target_of
 from memsluice.operations.trace.verdicts import read
+from memsluice.readers.base import TopicReader
 
 EVENTS_MAX = 200_000
 """Writes, recalls and observations of one tenant that the index keeps: the last ones before the entry that is asked for
@@ -204,7 +204,7 @@ class Index:
             yield Node(entry.session, "unopened")
 
 
-def index(audit: AuditTopic, keyring: Keyring, tenant: str, partitions: int, about: str) -> Index:
+def index(audit: TopicReader, keyring: Keyring, tenant: str, partitions: int, about: str) -> Index:
     """Return what a tenant's audit says around one entry (its event id). Raises StoreUnavailable."""
     found = Index(about=about)
     for record in audit.read(partition_of(tenant, partitions)):

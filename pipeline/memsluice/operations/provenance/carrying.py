@@ -7,14 +7,14 @@ from memsluice.envelope.records import Accepted, landing_from_bytes
 from memsluice.errors import SealError
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.partition import partition_of
-from memsluice.operations.commands.answers import FollowedTopic
+from memsluice.readers.base import TopicReader
 
 WANTED_MAX = 500
 """Records that are in memory with their contents at one time."""
 
 
 def accepted_records(
-    topic: FollowedTopic, keyring: Keyring, tenant: str, wanted: Mapping[str, int], since_ms: int, partitions: int
+    topic: TopicReader, keyring: Keyring, tenant: str, wanted: Mapping[str, int], since_ms: int, partitions: int
 ) -> dict[str, tuple[str, Accepted]]:
     """Return, by event id, the record (as text, and read) of each wanted version that the topic still has.
 

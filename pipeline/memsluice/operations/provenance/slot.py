@@ -4,12 +4,12 @@ from typing import Any
 
 from memsluice.envelope.keys import Keyring
 from memsluice.events.partition import partition_of
-from memsluice.operations.trace.collect import AuditTopic
 from memsluice.operations.trace.verdicts import read
+from memsluice.readers.base import TopicReader
 
 
 def occupant(
-    audit: AuditTopic, keyring: Keyring, tenant: str, object_id: str, now_ms: int, partitions: int
+    audit: TopicReader, keyring: Keyring, tenant: str, object_id: str, now_ms: int, partitions: int
 ) -> tuple[str, int] | None:
     """Return event id and tier of what an object holds now (Unix ms), None where nothing lies there.
 

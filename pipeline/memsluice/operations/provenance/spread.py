@@ -14,9 +14,9 @@ from memsluice.events.partition import partition_of
 from memsluice.gate.checks.sessions import CAUSES_MAX
 from memsluice.operations.provenance.reading import Entry, is_new_write
 from memsluice.operations.provenance.sources import ENTRY, Source
-from memsluice.operations.trace.collect import AuditTopic
 from memsluice.operations.trace.life import taken_back, target_of
 from memsluice.operations.trace.verdicts import read
+from memsluice.readers.base import TopicReader
 
 REACHED_MAX = 50_000
 """Entries of one tenant that are kept, and sessions; the rest is counted."""
@@ -196,7 +196,7 @@ class Radius:
         return all(spread.whole for spread in self.spreads.values())
 
 
-def radius(audit: AuditTopic, keyring: Keyring, source: Source, tenant: str | None, partitions: int) -> Radius:
+def radius(audit: TopicReader, keyring: Keyring, source: Source, tenant: str | None, partitions: int) -> Radius:
     """Return what was made from a source, in one tenant or (None) in all. Raises StoreUnavailable."""
     found = Radius({})
     looked_in: Iterable[int] = range(partitions) if tenant is None else (partition_of(tenant, partitions),)

@@ -7,10 +7,10 @@ from typing import Any
 from memsluice.envelope.keys import Keyring
 from memsluice.events.names import TARGET_HEADER
 from memsluice.events.partition import partition_of
-from memsluice.operations.commands.answers import FollowedTopic
 from memsluice.operations.held.entries import RESTORED
 from memsluice.operations.trace.life import taken_back
 from memsluice.operations.trace.verdicts import read
+from memsluice.readers.base import TopicReader
 
 WITHDRAWN_MAX = 10_000
 """Entries that one look holds; further ones are counted as left out."""
@@ -66,7 +66,7 @@ class Taken:
         return sum(one.state == "withdrawn" for one in self.entries)
 
 
-def look(audit: FollowedTopic, keyring: Keyring, tenant: str | None, since_ms: int | None, partitions: int) -> Taken:
+def look(audit: TopicReader, keyring: Keyring, tenant: str | None, since_ms: int | None, partitions: int) -> Taken:
     """Return what look back took out since (Unix ms, None: ever). Raises StoreUnavailable."""
     found = Taken()
     for partition in range(partitions) if tenant is None else (partition_of(tenant, partitions),):

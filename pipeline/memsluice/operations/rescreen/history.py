@@ -11,9 +11,9 @@ from memsluice.errors import PolicyError, SealError
 from memsluice.events.names import TARGET_HEADER, VERDICT
 from memsluice.gate.policy import model as policies
 from memsluice.gate.policy.model import Policy, PolicySet
-from memsluice.operations.commands.answers import FollowedTopic
 from memsluice.operations.policies.history import read_activation
 from memsluice.operations.trace.life import taken_back
+from memsluice.readers.base import TopicReader
 
 EARLY_MS = 600_000
 """How much earlier than the sealed log's first record the audit is entered: append clocks of brokers differ."""
@@ -81,7 +81,7 @@ class Verdicts:
 
 
 def verdicts(
-    audit: FollowedTopic, keyring: Keyring, partition: int, since_ms: int, offsets: range, tenant: str | None
+    audit: TopicReader, keyring: Keyring, partition: int, since_ms: int, offsets: range, tenant: str | None
 ) -> Verdicts:
     """Read what the audit says of sealed records in ``offsets``, appended since (Unix ms). Raises StoreUnavailable."""
     found = Verdicts({})
@@ -113,7 +113,7 @@ class PolicyBook:
         """Return the policy that a verdict names; None where neither a file nor the audit has it."""
         return self._known.get(digest)
 
-    def learn(self, audit: FollowedTopic, keyring: Keyring, partition: int, digests: Iterable[str]) -> None:
+    def learn(self, audit: TopicReader, keyring: Keyring, partition: int, digests: Iterable[str]) -> None:
         """Read the audit from its beginning for what was activated, where a digest is unknown. Raises StoreUnavailable.
 
         Only commands are opened; a policy that this version cannot read stays unknown.

@@ -12,7 +12,7 @@ from memsluice.errors import SealError
 from memsluice.events.models import Action
 from memsluice.events.names import TARGET_HEADER
 from memsluice.operations.held.entries import Outcome, read_ruling
-from memsluice.operations.trace.collect import AuditTopic
+from memsluice.readers.base import TopicReader
 
 LABELS_MAX = 50_000
 LABELLING = (Action.RELEASE.value, Action.REJECT.value)
@@ -34,7 +34,7 @@ class Labels:
     unverified: int = 0
 
 
-def labels(audit: AuditTopic, keyring: Keyring, partitions: Iterable[int], tenant: str | None = None) -> Labels:
+def labels(audit: TopicReader, keyring: Keyring, partitions: Iterable[int], tenant: str | None = None) -> Labels:
     """Read every release and rejection that was carried out, and every appeal. Raises StoreUnavailable."""
     found = Labels()
     for partition in partitions:

@@ -18,9 +18,8 @@ from memsluice.errors import SealError
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
 from memsluice.gate.policy.model import Policy, PolicySet
-from memsluice.operations.commands.answers import FollowedTopic
 from memsluice.operations.rescreen.history import PolicyBook, Told, verdicts
-from memsluice.operations.trace.collect import AuditTopic
+from memsluice.readers.base import TopicReader
 from memsluice.runtimes.embedded import LocalLog
 from memsluice.stages.dry_screen import RehearsalStage
 
@@ -32,8 +31,8 @@ Verdict = Mapping[str, Any]
 class Log:
     """A deployment's sealed topic and its audit, and the keys that open both."""
 
-    sealed: AuditTopic
-    audit: FollowedTopic
+    sealed: TopicReader
+    audit: TopicReader
     keyring: Keyring
     partitions: int
 

@@ -1,32 +1,17 @@
 """Reads the audit topic for one event id: once for the id itself, once more for each level of what tainted it."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from memsluice.envelope.keys import Keyring
 from memsluice.events.partition import partition_of
-from memsluice.events.records import Record
 from memsluice.operations.trace.collector import Collector
 from memsluice.operations.trace.life import Life, ancestors_of
+from memsluice.readers.base import TopicReader
 
 LEVELS_MAX = 4
 """How far back it is asked what tainted what tainted an entry. Every level is one more look at one partition."""
 ANCESTORS_MAX = 32
 """Lives that are collected besides an entry's own."""
-
-
-class AuditTopic(Protocol):
-    """Where the audit topic is read from: the broker, or the embedded runtime's log."""
-
-    name: str
-    """The place, in words."""
-
-    def end(self, partition: int) -> int:
-        """Return the offset that the next record will get. Raises StoreUnavailable."""
-
-    def read(self, partition: int, from_offset: int = 0) -> Iterator[Record]:
-        """Yield what the partition holds from an offset to its present end. Raises StoreUnavailable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +30,7 @@ class Traced:
     left_out: int
 
 
-def trace(topic: AuditTopic, keyring: Keyring, event_id: str, tenant: str | None, partitions: int) -> Traced:
+def trace(topic: TopicReader, keyring: Keyring, event_id: str, tenant: str | None, partitions: int) -> Traced:
     """Return all that the audit says of an event id, in one tenant or (None) in all. Raises StoreUnavailable."""
     looked_in = tuple(range(partitions)) if tenant is None else (partition_of(tenant, partitions),)
     found = Collector({event_id}, keyring, tenant)
@@ -58,7 +43,7 @@ def trace(topic: AuditTopic, keyring: Keyring, event_id: str, tenant: str | None
     return Traced(found.lives(), ancestors, looked_in, found.read, found.unverified, found.left_out)
 
 
-def _ancestors(topic: AuditTopic, keyring: Keyring, life: Life, partition: int) -> dict[tuple[str, str], Life]:
+def _ancestors(topic: TopicReader, keyring: Keyring, life: Life, partition: int) -> dict[tuple[str, str], Life]:
     """What tainted an entry, and what tainted that: a look for each level, up to the latest that names the next one.
 
     Whatever tainted was decided before, so no look goes further than the one before it.

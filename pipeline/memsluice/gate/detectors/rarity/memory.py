@@ -8,8 +8,8 @@ way in the order they landed; their values are at the same time the tenant's ref
 Rows of kind ``detect``, each a JSON value: ``q<n>`` a question, ``e<n>`` an entry's vector and stems, ``v<n>`` its
 values in whole ten-thousandths; ``h0`` which of the last screened writes carried a question, and whose those were;
 ``c0`` held scores and level, where the policy's calibration has them; ``b0`` see
-:mod:`memsluice.gate.detectors.rarity.stored`. They hold embeddings and, in order, 32-bit hashes of stems, without a key: no
-text, but whoever has the rows and a list of words reads most of it.
+:mod:`memsluice.gate.detectors.rarity.stored`. They hold embeddings and, in order, 32-bit hashes of stems, without a
+key: no text, but whoever has the rows and a list of words reads most of it.
 Immutable: each change returns the next memory and puts the rows it changes.
 """
 

@@ -30,4 +30,4 @@ def read(data: bytes) -> Classifier:
 @cache
 def shipped() -> Classifier:
     """Return the model that ships with the package, read once a process."""
-    return read((resources.files("memsluice.gate.detectors.rarity") / "model" / FILE).read_bytes())
+    return read((resources.files("memsluice.gate.detectors.wording") / "model" / FILE).read_bytes())

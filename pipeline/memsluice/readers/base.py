@@ -1,0 +1,25 @@
+"""What reads a topic: on the broker, or in a home's local log."""
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from memsluice.events.records import Record
+
+
+class TopicReader(Protocol):
+    """One topic, read partition by partition. Offsets are Kafka's; one reader is used from one thread at a time."""
+
+    name: str
+    """The place, in words."""
+
+    def end(self, partition: int) -> int:
+        """Return the offset that the next record will get. Raises StoreUnavailable."""
+
+    def at(self, partition: int, since_ms: int) -> int:
+        """Return an offset before which nothing was appended at or after a time (Unix ms). Raises StoreUnavailable."""
+
+    def read(self, partition: int, from_offset: int = 0) -> Iterator[Record]:
+        """Yield what the partition holds from an offset to its present end. Raises StoreUnavailable."""
+
+    def follow(self, offsets: Mapping[int, int], timeout_s: float) -> list[Record]:
+        """Return what partitions hold from these offsets on, waiting at most so long. Raises StoreUnavailable."""

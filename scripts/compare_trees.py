@@ -25,6 +25,7 @@ QUERIES = {
 """What is compared of a local log, and how many of the first columns name it."""
 NAMES = {"record": 3, "row": 2, "position": 3}
 TOLD_MAX = 3
+EXCERPT_BYTES = 60
 Found = dict[tuple[object, ...], tuple[object, ...]]
 
 
@@ -59,7 +60,7 @@ def play(tree: Path, out: Path, streams: Sequence[Path], halves: Path | None = N
     roots = [str(place) for place in places if any((place / name / "__init__.py").is_file() for name in PACKAGES)]
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(roots)}
     more = [] if halves is None else ["--halves", str(halves)]
-    command = [sys.executable, str(PLAYER), str(tree), str(out), *more, *map(str, streams)]
+    command = [sys.executable, str(PLAYER), str(out), *more, *map(str, streams)]
     subprocess.run(command, check=True, env=variables, cwd=tree)
 
 
@@ -83,8 +84,12 @@ def differences(one: Path, other: Path) -> tuple[dict[str, int], list[str]]:
 def _how(was: tuple[object, ...] | None, now: tuple[object, ...] | None) -> str:
     if was is None or now is None:
         return "is new" if was is None else "is gone"
-    sizes = [[len(part) if isinstance(part, bytes) else part for part in some] for some in (was, now)]
-    return f"differs: {sizes[0]} and now {sizes[1]} (bytes by their number)"
+    one, other = next((one, other) for one, other in zip(was, now, strict=True) if one != other)
+    if not (isinstance(one, bytes) and isinstance(other, bytes)):
+        return f"was {one!r}, is {other!r}"
+    at = next((at for at, (here, there) in enumerate(zip(one, other, strict=False)) if here != there), 0)
+    at = max(at - EXCERPT_BYTES // 2, 0)
+    return f"was … {one[at : at + EXCERPT_BYTES]!r}, is … {other[at : at + EXCERPT_BYTES]!r}"
 
 
 def compared(name: str, old: Path, new: Path) -> bool:

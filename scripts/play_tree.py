@@ -1,26 +1,32 @@
 """Plays streams through the stages of the tree on the path: one half, a stop, the other half. For compare_trees.py.
 
-Run by scripts/compare_trees.py, of this tree and of older ones alike: a module is looked for where it lies now, and
-then where it lay before.
+Run by scripts/compare_trees.py in the folder of a tree, of this one and of older ones alike: a module is looked for
+where it lies now, and then where it lay before; what is installed of another tree is passed by.
 """
 
 import argparse
 import importlib
 import shutil
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+TREE = Path.cwd().resolve()
 
 
 def either(*names: str) -> Any:
     """Return the first of some modules that this tree has."""
-    for name in names[:-1]:
+    for name in names:
+        package = find_spec(name.partition(".")[0])
+        if package is None or not Path(package.origin or "").resolve().is_relative_to(TREE):
+            continue
         try:
-            return importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-                raise
-    return importlib.import_module(names[-1])
+            if find_spec(name) is not None:
+                return importlib.import_module(name)
+        except ModuleNotFoundError:  # of what it lies in
+            continue
+    raise ModuleNotFoundError(f"{TREE} has none of {', '.join(names)}")
 
 
 embedded = either("memsluice.runtimes.embedded", "memsluice.stages.embedded")
@@ -75,23 +81,19 @@ class Stream:
 def main() -> None:
     """Play every stream, into a folder of its name."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tree", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("streams", type=Path, nargs="+")
     parser.add_argument("--halves", type=Path, help="folder that another tree wrote: carry on from its halves too")
     asked = parser.parse_args()
-    for module in (embedded, seal, streams):
-        if not Path(module.__file__).is_relative_to(asked.tree):
-            parser.error(f"{module.__name__} is of another tree: {module.__file__}")
     encoder = Once(either("memsluice.encoder").load_encoder())
     for path in asked.streams:
         stream, folder = Stream(path), asked.out / path.stem
         middle = len(stream.events) // 2
         folder.mkdir()
         stream.play(folder / "half.db", stream.events[:middle], encoder)
-        befores = {"whole.db": folder} if asked.halves is None else {
-            "whole.db": folder, "carried.db": asked.halves / path.stem,
-        }  # fmt: skip
+        befores = {"whole.db": folder}
+        if asked.halves is not None:
+            befores["carried.db"] = asked.halves / path.stem
         for name, before in befores.items():
             shutil.copy(before / "half.db", folder / name)
             stream.play(folder / name, stream.events[middle:], encoder)

@@ -30,7 +30,7 @@ RECORDS = {
     "policy": "Digest of the policy in force.",
     "withdrawn": "Whether the object was withdrawn: readers no longer return it.",
     "zone": "guidance: what agents may follow; external: outside content kept as data.",
-    "reasons": "Reason codes, the module of the gate first: rates.exceeded is decided in gate/rates.py.",
+    "reasons": "Reason codes, the module of the gate first: rates.exceeded is decided in gate/checks/rates.py.",
     "findings": "What each check found.",
     "code": "Reason code.",
     "detail": "Numbers and names; never content.",

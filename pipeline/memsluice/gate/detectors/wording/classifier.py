@@ -2,7 +2,7 @@
 
 The n-grams of a unit (one to three words, three to five characters) are hashed into ``2 ** BITS`` buckets; its score
 is ``bias + sum of the buckets' weights / sqrt(number of n-grams)``, a log-odds. Training, and what the model knows, are
-in ``memsluice/lab/training`` and in the model card beside the weights.
+in ``memsluice_lab/training`` and in the model card beside the weights.
 """
 
 import numpy as np

@@ -62,7 +62,7 @@ def why(console: Console, pairs: Sequence[Pair], *, labelled: bool) -> None:
         shown = [str(number or "·") for number in (numbers if labelled else numbers[:1])]
         table.add_row(label, words(code), f"[dim]{escape(code)}[/]", *shown)
     console.print(table)
-    console.print("[dim]code a.b is decided in the gate's file a.py (gate/checks, gate/commands), a code without a dot in gate/checks/authenticity.py[/]\n")
+    console.print("[dim]code a.b is decided in a.py below gate/, a code without a dot in gate/checks/authenticity.py[/]\n")
 
 
 def attacks(console: Console, found: outcome.Attacks) -> None:

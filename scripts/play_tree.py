@@ -33,7 +33,8 @@ embedded = either("memsluice.runtimes.embedded", "memsluice.stages.embedded")
 seal, screen = either("memsluice.stages.seal"), either("memsluice.stages.screen")
 streams = either("memsluice_lab.streams", "memsluice.lab.streams")
 cast = either("memsluice_lab.cast", "memsluice.lab.cast")
-policies, names = either("memsluice.gate.policy.model", "memsluice.gate.policy"), either("memsluice.topics.names")
+policies = either("memsluice.gate.policy.model", "memsluice.gate.policy")
+names = either("memsluice.topics.names")
 
 
 class Once:

@@ -48,6 +48,8 @@ def built(folder: Path) -> Path:
     """Return a folder with the streams of the real records."""
     data = Path(os.environ.get("MEMSLUICE_DATA") or HERE.parent / "shared")
     program, out = data / "bench" / "build_streams.py", folder / "streams"
+    if not program.is_file():
+        sys.exit("name a folder of streams, or by MEMSLUICE_DATA one with data/ and bench/build_streams.py")
     out.mkdir()
     subprocess.run([sys.executable, program, data / "data", out], check=True, stdout=subprocess.DEVNULL)
     return out

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from memsluice.deployment.home import Home
 from memsluice.deployment.layout import Layout
 from memsluice.deployment.paths import write_private
 from memsluice.devstack.stackfile import StackFile, next_start
-from memsluice.errors import StackError
+from memsluice.errors import ConfigError, StackError
+from memsluice.keystore.store import KeyStore
 
 
 def _mode(path: Path) -> int:
@@ -25,6 +27,19 @@ def test_directories_and_files_are_private(tmp_path: Path):
     next_start(None).write(layout)
     assert {_mode(path) for path in (home, layout.data, layout.config, layout.logs)} == {0o700}
     assert _mode(layout.stack_file) == 0o600
+
+
+def test_a_folder_with_other_things_in_it_is_made_no_home(tmp_path: Path):
+    """A home that was meant to be named and was not (an unset variable) is the folder one stands in: nothing is written
+    there, and its mode stays."""
+    checkout = tmp_path / "checkout"
+    checkout.mkdir(mode=0o755)
+    (checkout / "pyproject.toml").write_text("")
+    for prepare in (Home(checkout).prepare, Layout(checkout).prepare, lambda: KeyStore.init(checkout, 0)):
+        with pytest.raises(ConfigError, match="is no memsluice home"):
+            prepare()
+    assert [path.name for path in checkout.iterdir()] == ["pyproject.toml"]
+    assert _mode(checkout) == 0o755
 
 
 def test_write_private_leaves_no_draft(tmp_path: Path):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memsluice.deployment.layout import Layout
-from memsluice.deployment.paths import home_dir
+from memsluice.deployment.paths import home_dir, prepare_home
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,5 @@ class Home:
         return Layout(self.path)
 
     def prepare(self) -> None:
-        """Create the directory, mode 0700."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.path.chmod(0o700)
+        """Create the directory, mode 0700. Raises ConfigError where other things lie there."""
+        prepare_home(self.path)

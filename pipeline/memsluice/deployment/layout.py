@@ -56,7 +56,8 @@ class Layout:
     def prepare(self) -> None:
         """Create the directories, mode 0700 each (an existing home is tightened to it). Raises StackError."""
         try:
-            for path in (self.home, self.data, self.config, self.logs):
+            paths.prepare_home(self.home)
+            for path in (self.data, self.config, self.logs):
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
                 path.chmod(0o700)
         except OSError as error:

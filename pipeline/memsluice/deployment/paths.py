@@ -8,8 +8,15 @@ embedded log and store are of mode 0600 besides).
 import os
 from pathlib import Path
 
+from memsluice.errors import ConfigError
+
 HOME_VARIABLE = "MEMSLUICE_HOME"
 CACHE_VARIABLE = "MEMSLUICE_CACHE"
+HOME_NAMES = (
+    "credentials", "demo.lock", "embedded.db", "keyring.json", "keys.lock", "policies", "registry.yaml", "stack.json",
+    "stack.lock", "store.db", "workers",
+)  # fmt: skip
+"""Files and folders by which a home is known: one of them comes first, whatever is done there first."""
 
 
 def home_dir(home: Path | None = None) -> Path:
@@ -27,6 +34,23 @@ def _resolve(given: Path | None, variable: str, default: Path) -> Path:
         return given.expanduser().resolve()
     text = os.environ.get(variable, "")
     return Path(text).expanduser().resolve() if text else default
+
+
+def prepare_home(home: Path) -> None:
+    """Make the folder of a home, mode 0700, or tighten the home that is there.
+
+    Raises ConfigError for a folder in which somebody keeps other things and no home is: a path that was meant to be
+    given and was not (``--home "$UNSET"``) names the folder that one stands in, and no key belongs there.
+    """
+    if home.is_dir() and not any((home / name).exists() for name in HOME_NAMES):
+        other = next(home.iterdir(), None)
+        if other is not None:
+            raise ConfigError(
+                f"{home} has other files in it ({other.name}, for one) and is no memsluice home: name a new or empty "
+                f"folder with --home FOLDER or {HOME_VARIABLE}"
+            )
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    home.chmod(0o700)
 
 
 def stack_file(home: Path) -> Path:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from pydantic import SecretBytes, ValidationError
 
-from memsluice.deployment.paths import home_dir
+from memsluice.deployment.paths import home_dir, prepare_home
 from memsluice.deployment.reloading import Watched
 from memsluice.envelope.keys import HMAC_KEY_BYTES, Algorithm, Key, Keyring, KeyState, Purpose, derive
 from memsluice.envelope.registry import ANY, COMMANDERS, DEFAULT_TIER, Credential, Registry, Role
@@ -66,7 +66,6 @@ class KeyStore:
         ConfigError where a keyring is lost, its registry being there.
         """
         store = cls(home, entropy=entropy)
-        store.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         with store.locked():
             fresh = not store.keyring_file.exists() and not store.registry_file.exists()
             keyring = Keyring([]) if fresh else store.load_keyring()
@@ -159,7 +158,7 @@ class KeyStore:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the writers' lock, so that two commands at once do not undo each other."""
-        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        prepare_home(self.home)
         descriptor = os.open(self.home / "keys.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

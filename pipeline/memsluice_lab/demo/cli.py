@@ -23,7 +23,7 @@ def demo(
     ] = None,
     tenant: Annotated[str | None, typer.Option(help="Play this tenant only. Default: all.")] = None,
     home: Annotated[
-        Path | None, typer.Option(help="Where to keep it. Default: the demo's own, emptied before.", file_okay=False)
+        Path | None, typer.Option(help="Where to keep it. Default: a home of the demo's own.", file_okay=False)
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Empty the home first.")] = False,
     incident: Annotated[
@@ -47,7 +47,7 @@ def demo(
     with console.status("starting"):
         from memsluice_lab.demo import show
     options = show.Options(home, data, tenant, fresh, wanted)
-    if wanted or _running(home):
+    if wanted or (home is not None and _running(home)):
         from memsluice.cli.terminal import friendly
         from memsluice_lab.demo.on_stack import stacked
 
@@ -57,7 +57,7 @@ def demo(
         show.embedded(console, options)
 
 
-def _running(home: Path | None) -> bool:
+def _running(home: Path) -> bool:
     from memsluice.deployment.home import Home
     from memsluice.devstack.control import is_running
 

@@ -81,7 +81,7 @@ class Watch:
         parts = ((("accept",), "to guidance"), (("contain",), "kept as data"), (("quarantine",), "held"),
                  (("dead_letter", "reject", "duplicate"), "refused"))  # fmt: skip
         counts = [f"{sum(d in names for d in decisions)} {label}" for names, label in parts]
-        return f"{self._done} of {self._total} sent: {', '.join(counts)}"
+        return f"{self._done} of {self._total} scenes: {', '.join(counts)}"
 
     def _render(self) -> Group:
         pairs = [(sent, fate) for sent, fate in self._ledger.each() if fate is not None]
@@ -103,4 +103,4 @@ class Watch:
     def _title(self) -> Text:
         share = self._done / max(1, self._total)
         bar = "━" * int(24 * share) + "─" * (24 - int(24 * share))
-        return Text.assemble((clock_text(self._minute), "bold"), f"  {bar}  {self._done} of {self._total}")
+        return Text.assemble((clock_text(self._minute), "bold"), f"  {bar}  {self._done} of {self._total} scenes")

@@ -209,8 +209,11 @@ def _producer(connection: Connection, user: str) -> Any:
 
 
 def stacked(console: Console, options: show.Options) -> None:
-    """Bring the stack up where it is not running, play on it and print the summary."""
-    home = Home.at(options.home)
+    """Bring the stack up where it is not running, play on it and print the summary.
+
+    Where nobody names a home, the demo has one of its own: made-up tenants belong in nobody's deployment.
+    """
+    home = Home((options.home or Home.at().path / "demo-stack").expanduser().resolve())
     with alone(home):
         _stacked(console, options, home)
 

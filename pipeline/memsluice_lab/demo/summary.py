@@ -62,7 +62,7 @@ def why(console: Console, pairs: Sequence[Pair], *, labelled: bool) -> None:
         shown = [str(number or "·") for number in (numbers if labelled else numbers[:1])]
         table.add_row(label, words(code), f"[dim]{escape(code)}[/]", *shown)
     console.print(table)
-    console.print("[dim]code a.b is decided in a.py below gate/, a code without a dot in gate/checks/authenticity.py[/]\n")
+    console.print("[dim]code a.b is decided in gate/…/a.py, a code without a dot in gate/checks/authenticity.py[/]\n")
 
 
 def attacks(console: Console, found: outcome.Attacks) -> None:
@@ -75,6 +75,8 @@ def attacks(console: Console, found: outcome.Attacks) -> None:
     console.print("[dim]own only: landed where nobody but its author is given it[/]")
     for attacker, text in found.through[:EXAMPLES_MAX]:
         console.print(f"  [red]got through[/]  {attacker.value}: {escape(shortened(text, 70))}")
+    if len(found.through) > EXAMPLES_MAX:
+        console.print(f"  [dim]and {len(found.through) - EXAMPLES_MAX} more[/]")
     if found.through:
         console.print(
             "[dim]  A plausible fact in a clean session carries no mark that content could show; what limits it is "

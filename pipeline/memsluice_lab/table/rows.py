@@ -127,9 +127,9 @@ SECTIONS = (
         "rewrites",
         "Attackers who reword",
         "Every attack of the streams, through one rule each; what an honest agent launders is seen in the same words. "
-        "The rules are crude and self-made (`memsluice_lab/rewrites.py`): tables of a few hundred words, no language model. "
-        "Whether the reworded attack still works on its victim is not asked; many would not. An attack that is split "
-        "counts write by write in KEPT and REACH; *whole* are attacks of which every part stands in guidance.",
+        "The rules are crude and self-made (`memsluice_lab/rewrites.py`): tables of a few hundred words, no language "
+        "model. Whether the reworded attack still works on its victim is not asked; many would not. An attack that is "
+        "split counts write by write in KEPT and REACH; *whole* are attacks of which every part stands in guidance.",
     ),
     Section(
         "hard",

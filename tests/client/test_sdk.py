@@ -206,13 +206,10 @@ def test_the_required_settings_may_be_repeated() -> None:
 
 
 def test_a_wrong_partitioner_is_found_at_start_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both sides are checked: librdkafka's function against ours, and ours against Kafka's published values."""
+    """librdkafka's own function is compared with ours (and ours with Kafka's published values in tests/events)."""
     assert partitioner.check_samples(8), "librdkafka can be called here, so the comparison below is one"
     monkeypatch.setattr(partitioner, "_librdkafka_function", lambda: lambda *_: 3)
     with pytest.raises(ConfigError, match="other partitions than the gate expects"):
-        partitioner.check_samples(8)
-    monkeypatch.setattr(partitioner, "partition_of", lambda *_: 3)
-    with pytest.raises(ConfigError, match="not Apache Kafka's"):
         partitioner.check_samples(8)
 
 

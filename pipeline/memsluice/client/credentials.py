@@ -1,9 +1,8 @@
 """Which key a running process signs with: re-read from its file, so that a rotation needs no restart."""
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
-
-import structlog
 
 from memsluice.deployment.reloading import Watched
 from memsluice.envelope.registry import ANY, may_publish
@@ -19,7 +18,7 @@ SUCCESSORS_MAX = 16
 Credentials = SigningCredential | Path | str | Callable[[], SigningCredential]
 """A credential, its file, or a function that gives the one in force."""
 
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class CredentialFile:
@@ -59,7 +58,7 @@ class CredentialFile:
     def _report(self, problem: str) -> None:
         if problem not in self._reported:
             self._reported.add(problem)
-            _log.warning("successor of a credential cannot be read", problem=problem)
+            _log.warning("the successor of a credential cannot be read, signing goes on with its predecessor: %s", problem)
 
 
 def source_of(credentials: Credentials, now_ms: Callable[[], int]) -> Callable[[], SigningCredential]:

@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal
 
-import structlog
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from memsluice.client import credentials as held
@@ -36,7 +35,7 @@ EXIT_FLUSH_SECONDS = 10.0
 MESSAGE_BYTES_MAX = 1_048_576
 """librdkafka's limit on a request's message, headers included; a record's own limit is RECORD_BYTES_MAX."""
 _UNKNOWN_OUTCOME = {KafkaError._MSG_TIMED_OUT, KafkaError._PURGE_INFLIGHT, KafkaError.REQUEST_TIMED_OUT}
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 
 
 def _now() -> datetime:
@@ -207,7 +206,7 @@ class Publisher:
         atexit.unregister(self._at_exit)
         left = self.flush(timeout_s)
         if left:
-            _log.warning("writer closed with unacknowledged events", events=left)
+            _log.warning("the writer was closed with %d unacknowledged events", left)
             self._producer.purge(in_queue=True, in_flight=True)
             self._producer.flush(POLL_SECONDS)
         self._stop.set()
@@ -278,7 +277,7 @@ class Publisher:
             try:
                 self._producer.poll(POLL_SECONDS)
             except Exception as error:  # a caller's own callback on a future; deliveries must go on
-                _log.error("callback of a receipt failed", kind=type(error).__name__)
+                _log.error("a callback of a receipt failed: %s", type(error).__name__)
 
     def _at_exit(self) -> None:
         self.close(EXIT_FLUSH_SECONDS)
@@ -292,7 +291,7 @@ def open_producer(settings: Mapping[str, Any], options: Options) -> Any:
     """Return librdkafka's producer under the fixed settings. Raises ConfigError."""
 
     def failed(error: Any) -> None:
-        _log.warning("broker connection", problem=error.name())
+        _log.warning("broker connection: %s", error.name())
 
     merged = {
         "compression.type": options.compression,

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from memsluice.deployment.paths import home_dir, stack_file, write_private
@@ -162,6 +161,8 @@ def _secret(secrets: Mapping[str, SecretStr], user: str, what: str) -> str:
 
 def read_mapping(path: Path) -> dict[str, Any]:
     """Read a YAML or JSON file that holds a mapping. Raises ConfigError, which never quotes the content."""
+    import yaml  # not every process reads one
+
     try:
         text = path.read_text(encoding="utf-8")
         if len(text) > FILE_BYTES_MAX:

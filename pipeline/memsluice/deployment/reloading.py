@@ -1,12 +1,11 @@
 """A file that is read again when it changes, so that keys rotate without a restart."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
-
-import structlog
 
 from memsluice.errors import ConfigError
 
@@ -14,7 +13,7 @@ RELOAD_SECONDS = 1.0
 """A changed file is noticed within this time."""
 
 _T = TypeVar("_T")
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class Watched(Generic[_T]):
@@ -65,7 +64,7 @@ class Watched(Generic[_T]):
             if self._value is None:
                 raise
             if seen != self._failed:
-                _log.error("key file not re-read, the last good one stays in force", problem=str(error))
+                _log.error("a changed file cannot be read, its last good content stays in force: %s", error)
             self._failed = seen
             return
         self._seen, self._failed = seen, ()

@@ -14,7 +14,6 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from memsluice.errors import ConfigError, RevokedKey, UnknownKey
 
@@ -117,8 +116,7 @@ class Ed25519Key:
 def generate_ed25519() -> tuple[bytes, bytes]:
     """Return (seed, public key), 32 bytes each."""
     private = Ed25519PrivateKey.generate()
-    seed = private.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
-    return seed, private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    return private.private_bytes_raw(), private.public_key().public_bytes_raw()
 
 
 def derive(secret: bytes, *, purpose: str, tenant: str) -> bytes:

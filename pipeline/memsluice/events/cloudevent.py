@@ -1,30 +1,29 @@
-"""The CloudEvents 1.0 Kafka binding, both ways, on top of the ``cloudevents`` library.
+"""The CloudEvents 1.0 Kafka binding, both ways: written here, read on top of the ``cloudevents`` library.
 
-Reading is strict where two readings would be possible: a ``ce_*`` header repeated with another value, a message in both
-modes at once, a repeated JSON key and a required attribute that is missing (the library would make one up) are refused.
-Other headers may repeat.
+A producer only writes, so the library is imported by the first message that is read. Reading is strict where two
+readings would be possible: a ``ce_*`` header repeated with another value, a message in both modes at once, a repeated
+JSON key and a required attribute that is missing (the library would make one up) are refused. Other headers may repeat.
 """
 
 import base64
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any
-
-from cloudevents.core.bindings.kafka import KafkaMessage, from_binary, from_structured, to_binary, to_structured
-from cloudevents.core.exceptions import CloudEventValidationError
-from cloudevents.core.formats.json import JSONFormat
-from cloudevents.core.v1.event import CloudEvent
+from typing import TYPE_CHECKING, Any
 
 from memsluice.errors import LimitExceeded, MalformedEvent
 from memsluice.events import limits, strictjson
 from memsluice.events.models import AnyPayload
 from memsluice.events.names import DSSE_CONTENT_TYPE, PAYLOAD_DIGEST, EventType
 
+if TYPE_CHECKING:
+    from cloudevents.core.base import BaseCloudEvent
+
 Headers = tuple[tuple[str, bytes | None], ...]
 REQUIRED = ("specversion", "id", "source", "type")
 STRUCTURED = b"application/cloudevents"
-_FORMAT = JSONFormat()
+STRUCTURED_JSON = b"application/cloudevents+json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,21 +129,29 @@ def _attributes_and_data(single: dict[str, bytes], value: bytes) -> tuple[dict[s
     for attribute in REQUIRED:
         if attribute not in present:
             raise MalformedEvent("is missing", field=attribute)
+    event = _event(single, value, binary=binary)
+    attributes = dict(event.get_attributes())
+    if "time" not in present:
+        del attributes["time"]  # the library puts the current time
+    data = content if binary else event.get_data()
+    return attributes, strictjson.loads(data, "data") if isinstance(data, bytes) else data
+
+
+def _event(single: dict[str, bytes], value: bytes, *, binary: bool) -> "BaseCloudEvent":
+    from cloudevents.core.bindings.kafka import KafkaMessage, from_binary, from_structured
+    from cloudevents.core.exceptions import CloudEventValidationError
+    from cloudevents.core.formats.json import JSONFormat
+    from cloudevents.core.v1.event import CloudEvent
+
     try:
         if binary:
-            event = from_binary(KafkaMessage(headers=single, key=None, value=b""), _FORMAT, CloudEvent)
-        else:
-            event = from_structured(KafkaMessage(headers=single, key=None, value=value), _FORMAT, CloudEvent)
-        attributes = dict(event.get_attributes())
+            return from_binary(KafkaMessage(headers=single, key=None, value=b""), JSONFormat(), CloudEvent)
+        return from_structured(KafkaMessage(headers=single, key=None, value=value), JSONFormat(), CloudEvent)
     except CloudEventValidationError as error:
         wrong = [name for name in (*REQUIRED, "time") if name in error.errors]
         raise MalformedEvent("is not as CloudEvents 1.0 wants it", field=wrong[0] if wrong else "attributes") from None
     except Exception as error:  # the library raises many kinds, ValueError to OverflowError, on hostile input
         raise MalformedEvent(f"not a CloudEvent 1.0 ({type(error).__name__})", field="attributes") from None
-    if "time" not in present:
-        del attributes["time"]  # the library puts the current time
-    data = content if binary else event.get_data()
-    return attributes, strictjson.loads(data, "data") if isinstance(data, bytes) else data
 
 
 def _partition_key(key: bytes | None, attribute: Any) -> str | None:
@@ -174,19 +181,23 @@ def write(
     event_type: EventType, payload: AnyPayload, envelope: dict[str, Any], *, source: str, structured: bool = False
 ) -> tuple[bytes, bytes, Headers]:
     """Return (key, value, headers) of a signed payload's Kafka message, which states the payload's digest."""
-    event = CloudEvent(
-        attributes={
-            "specversion": "1.0",
-            "id": payload.id,
-            "type": event_type.value,
-            "source": source,
-            "time": payload.time,
-            "partitionkey": payload.tenant,
-            PAYLOAD_DIGEST: sha256(base64.b64decode(envelope["payload"])).hexdigest(),
-            "datacontenttype": DSSE_CONTENT_TYPE,
-        },
-        data=envelope,
-    )
-    message = (to_structured if structured else to_binary)(event, _FORMAT)
-    headers = tuple((name, value) for name, value in message.headers.items())
-    return payload.tenant.encode(), message.value, headers
+    attributes = {
+        "specversion": "1.0",
+        "id": payload.id,
+        "type": event_type.value,
+        "source": source,
+        "time": _rfc3339(payload.time),
+        "partitionkey": payload.tenant,
+        PAYLOAD_DIGEST: sha256(base64.b64decode(envelope["payload"])).hexdigest(),
+    }
+    key = payload.tenant.encode()
+    if structured:
+        document = {**attributes, "datacontenttype": DSSE_CONTENT_TYPE, "data": envelope}
+        return key, json.dumps(document).encode(), (("content-type", STRUCTURED_JSON),)
+    headers = tuple((f"ce_{name}", text.encode()) for name, text in attributes.items())
+    return key, json.dumps(envelope).encode(), (*headers, ("content-type", DSSE_CONTENT_TYPE.encode()))
+
+
+def _rfc3339(time: datetime) -> str:
+    text = time.isoformat()
+    return f"{text.removesuffix('+00:00')}Z" if text.endswith("+00:00") else text

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretBytes, ValidationError, field_validator
 
 from memsluice.envelope.keys import HMAC_KEY_BYTES, Algorithm, Ed25519Key, HmacKey, Key, Keyring, KeyState, Purpose
@@ -25,7 +24,6 @@ from memsluice.events.models import AnyTenant, Channel, Name
 FILE_BYTES_MAX = 16 * 1024 * 1024
 FORMAT = 1
 KID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class SigningCredential(BaseModel):
@@ -145,6 +143,8 @@ def _key(row: Any, where: str) -> Key:
 
 def registry_to_bytes(credentials: Iterable[Credential]) -> bytes:
     """Return the YAML of a registry file; fields at their default are left out."""
+    import yaml  # a process that only publishes reads and writes no YAML
+
     rows = [
         credential.model_dump(mode="json", exclude_defaults=True)
         for credential in sorted(credentials, key=lambda credential: credential.kid)
@@ -156,8 +156,10 @@ def registry_to_bytes(credentials: Iterable[Credential]) -> bytes:
 
 def registry_from_bytes(data: bytes, source: str) -> Registry:
     """Read a registry file. Raises ConfigError naming the credential and the field."""
+    import yaml
+
     try:
-        raw = yaml.load(data, Loader=_LOADER)  # noqa: S506 - it is the safe loader, in C
+        raw = yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe, in C
     except yaml.YAMLError:
         raise ConfigError(f"{source} is no YAML") from None
     if not isinstance(raw, dict) or raw.get("format") != FORMAT or not isinstance(raw.get("credentials"), list):

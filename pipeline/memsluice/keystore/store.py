@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from pydantic import SecretBytes, ValidationError
 
 from memsluice.deployment.paths import home_dir, prepare_home
@@ -181,7 +180,7 @@ def new_kid(prefix: str, entropy: Entropy) -> str:
 def public_half(seed: bytes) -> bytes:
     """Return the 32-byte Ed25519 public key of a seed."""
     public = Ed25519PrivateKey.from_private_bytes(seed).public_key()
-    return public.public_bytes(Encoding.Raw, PublicFormat.Raw)
+    return public.public_bytes_raw()
 
 
 def new_gate_key(purpose: Purpose, not_before_ms: int, entropy: Entropy) -> Key:

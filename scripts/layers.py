@@ -13,7 +13,7 @@ from pathlib import Path
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "clock", "escaping"),
-    ("log",),
+    ("extras", "log"),
     ("events",),
     ("envelope",),
     ("topics",),

@@ -7,6 +7,8 @@ import importlib
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
+from memsluice.extras import needed
+
 if TYPE_CHECKING:
     from memsluice.client.aio import AsyncMemoryWriter, AsyncRecallChannel, AsyncRuntimeChannel
     from memsluice.client.local import open_local
@@ -87,7 +89,8 @@ def __getattr__(name: str) -> Any:
         return _version("memsluice")
     if name not in _HOME:
         raise AttributeError(f"module 'memsluice' has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(_HOME[name]), name)
+    with needed(f"`{name}`", "recall"):
+        value = globals()[name] = getattr(importlib.import_module(_HOME[name]), name)
     return value
 
 

@@ -19,6 +19,7 @@ MemsluiceError
 │   └── GapError               an offset was skipped
 ├── PolicyError                a policy file is not valid; names the field and the reason
 ├── ConfigError                configuration is missing or not valid
+│   └── MissingExtra           a package is not installed that an extra brings; names the extra
 ├── StackError                 the local stack could not be brought up; says what to do
 ├── TopicsError                topics on the broker differ from the files in a way that is refused
 ├── ProducerError              an event was not published; saying it again with the same event id is safe
@@ -141,6 +142,10 @@ class PolicyError(MemsluiceError):
 
 class ConfigError(MemsluiceError):
     """Configuration is missing or not valid."""
+
+
+class MissingExtra(ConfigError, ImportError):
+    """A part was asked for whose packages are not installed: an extra of the distribution brings them."""
 
 
 class StackError(MemsluiceError):

@@ -21,8 +21,9 @@ from typer.exceptions import TyperException
 from memsluice import log
 from memsluice.cli import examples
 from memsluice.cli.terminal import complain
-from memsluice.errors import ConfigError, MemsluiceError
+from memsluice.errors import ConfigError, MemsluiceError, MissingExtra
 from memsluice.escaping import visible
+from memsluice.extras import needed
 
 Part = tuple[str, str]
 PARTS: dict[str, Part] = {
@@ -123,7 +124,10 @@ class LazyGroup(TyperGroup):
         if self._listing:
             return TyperCommand(cmd_name, help=told)
         try:
-            module = importlib.import_module(where)
+            with needed(f"`memsluice {cmd_name}`"):
+                module = importlib.import_module(where)
+        except MissingExtra:
+            raise
         except ImportError as error:
             raise ConfigError(f"`memsluice {cmd_name}` cannot be loaded: {error}") from error
         command = typer.main.get_command(module.app)
@@ -184,7 +188,8 @@ def _traced() -> Iterator[None]:
     """Export this command's own spans (publications, recalls) where OpenTelemetry's variables name a backend."""
     made = None
     if any(name.startswith("OTEL_EXPORTER_OTLP_") for name in os.environ):
-        from memsluice.telemetry.tracing import provider
+        with needed("The export of spans, for which OTEL_EXPORTER_OTLP_ENDPOINT asks,", "otel"):
+            from memsluice.telemetry.tracing import provider
 
         made = provider("memsluice-cli", str(os.getpid()))
     if made is None:
@@ -205,7 +210,7 @@ def app() -> None:
     """Run the command line: an error of its own or the system's is one line and exit code 1, an interruption 130."""
     log.configure()
     try:
-        with _traced():
+        with needed("This command"), _traced():
             cli(prog_name="memsluice")
     except (MemsluiceError, OSError) as error:
         if "--debug" in sys.argv:

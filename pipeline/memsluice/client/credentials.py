@@ -58,7 +58,9 @@ class CredentialFile:
     def _report(self, problem: str) -> None:
         if problem not in self._reported:
             self._reported.add(problem)
-            _log.warning("the successor of a credential cannot be read, signing goes on with its predecessor: %s", problem)
+            _log.warning(
+                "the successor of a credential cannot be read, signing goes on with its predecessor: %s", problem
+            )
 
 
 def source_of(credentials: Credentials, now_ms: Callable[[], int]) -> Callable[[], SigningCredential]:

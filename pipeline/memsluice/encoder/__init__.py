@@ -8,6 +8,7 @@ import sys
 
 from memsluice.encoder.base import Encoder, Precision
 from memsluice.encoder.weights import DIMENSIONS, MODEL_ID, REVISION, find_weights
+from memsluice.extras import needed
 
 __all__ = ["DIMENSIONS", "MODEL_ID", "REVISION", "Encoder", "Precision", "load_encoder"]
 
@@ -28,6 +29,7 @@ def load_encoder(*, threads: int | None = None, precision: Precision = "auto") -
     weights = find_weights()
     if "torch" not in sys.modules:
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    from memsluice.encoder.loop import MiniLMEncoder
+    with needed("The encoder", "local-model"):
+        from memsluice.encoder.loop import MiniLMEncoder
 
     return MiniLMEncoder(weights, threads=threads, precision=precision)

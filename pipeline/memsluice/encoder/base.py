@@ -1,10 +1,11 @@
 """What an encoder is: texts in, unit vectors out."""
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Precision = Literal["auto", "bf16", "fp32"]
 
@@ -24,5 +25,5 @@ class Encoder(Protocol):
     def dimensions(self) -> int:
         """Length d of a vector."""
 
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """Return float32 of shape (len(texts), d): row i is the L2-normalised vector of ``texts[i]``."""

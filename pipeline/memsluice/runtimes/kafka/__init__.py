@@ -4,3 +4,7 @@
 :func:`~memsluice.runtimes.kafka.worker.run_worker` runs any subset of them in one process. Faust is imported by this
 sub-package only; nothing here is imported by the stages.
 """
+
+from memsluice.extras import require
+
+require("The Kafka runtime", "gate")

@@ -1,1 +1,5 @@
 """Weaviate as the store."""
+
+from memsluice.extras import require
+
+require("The Weaviate store", "recall")

@@ -4,21 +4,22 @@
 set -euo pipefail
 umask 077
 
-: "${KAFKA_HOME:=/opt/kafka}" "${DATA:=/var/lib/kafka/data}" "${KAFKA_PORT:=9092}" "${BIND:=0.0.0.0}"
+: "${KAFKA_HOME:=/opt/kafka}" "${DATA:=/var/lib/kafka/data}" "${KAFKA_PORT:=9092}" "${BIND:=0.0.0.0}" "${INSIDE_HOST:=kafka}"
 config="$(mktemp -d)"
 scram=org.apache.kafka.common.security.scram.ScramLoginModule
 plain=org.apache.kafka.common.security.plain.PlainLoginModule
 
-# CLIENTS is what the host reaches; BROKER is how the broker reaches itself, whatever port the host maps.
+# CLIENTS is what the host reaches, INSIDE what the other containers reach; BROKER is how the broker reaches itself,
+# whatever port the host maps.
 cat > "$config/server.properties" <<PROPERTIES
 process.roles=broker,controller
 node.id=1
 controller.quorum.bootstrap.servers=127.0.0.1:9094
-listeners=CLIENTS://$BIND:9092,BROKER://127.0.0.1:9093,CONTROLLER://127.0.0.1:9094
-advertised.listeners=CLIENTS://127.0.0.1:$KAFKA_PORT,BROKER://127.0.0.1:9093,CONTROLLER://127.0.0.1:9094
+listeners=CLIENTS://$BIND:9092,INSIDE://$BIND:9095,BROKER://127.0.0.1:9093,CONTROLLER://127.0.0.1:9094
+advertised.listeners=CLIENTS://127.0.0.1:$KAFKA_PORT,INSIDE://$INSIDE_HOST:9095,BROKER://127.0.0.1:9093,CONTROLLER://127.0.0.1:9094
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=BROKER
-listener.security.protocol.map=CLIENTS:SASL_PLAINTEXT,BROKER:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT
+listener.security.protocol.map=CLIENTS:SASL_PLAINTEXT,INSIDE:SASL_PLAINTEXT,BROKER:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT
 sasl.enabled.mechanisms=SCRAM-SHA-512
 sasl.mechanism.inter.broker.protocol=SCRAM-SHA-512
 sasl.mechanism.controller.protocol=PLAIN
@@ -26,6 +27,7 @@ listener.name.controller.sasl.enabled.mechanisms=PLAIN
 listener.name.controller.plain.sasl.jaas.config=$plain required username="admin" password="$PASSWORD_ADMIN" user_admin="$PASSWORD_ADMIN";
 listener.name.broker.scram-sha-512.sasl.jaas.config=$scram required username="admin" password="$PASSWORD_ADMIN";
 listener.name.clients.scram-sha-512.sasl.jaas.config=$scram required;
+listener.name.inside.scram-sha-512.sasl.jaas.config=$scram required;
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:admin
 allow.everyone.if.no.acl.found=false

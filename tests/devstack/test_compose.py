@@ -3,26 +3,21 @@
 import os
 import re
 import shutil
-import signal
 import stat
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
+from tests.devstack.containers import HANG_GUARD_S, SERVICES, TOP, broker, variables
 
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.layout import Layout
-from memsluice.deployment.paths import cache_dir
-from memsluice.devstack import install, kafka, ports, probes, versions, weaviate
+from memsluice.devstack import kafka, probes, versions, weaviate
 from memsluice.topics.names import KAFKA_USERS, WEAVIATE_USERS
 
-TOP = Path(__file__).resolve().parents[2]
 FILE = TOP / "docker-compose.yml"
 FOLDER = TOP / "deploy" / "compose"
-SERVICES: dict[str, Any] = yaml.safe_load(FILE.read_text())["services"]
-HANG_GUARD_S = 60
 
 
 @pytest.fixture
@@ -31,10 +26,6 @@ def secrets(tmp_path: Path) -> Path:
     shutil.copy(FOLDER / "make-env", tmp_path)
     subprocess.run([tmp_path / "make-env"], check=True, capture_output=True, timeout=HANG_GUARD_S)
     return tmp_path / "secrets.env"
-
-
-def _variables(file: Path) -> dict[str, str]:
-    return dict(line.split("=", 1) for line in file.read_text().splitlines())
 
 
 def _compose(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -55,7 +46,7 @@ def test_the_images_are_the_pinned_versions():
 
 def test_ports_are_on_loopback():
     """Docker publishes past the host's firewall, so what is not meant for the network says so."""
-    published = [port for service in SERVICES.values() for port in service["ports"]]
+    published = [port for service in SERVICES.values() for port in service.get("ports", [])]
     assert published
     assert all(port.startswith("127.0.0.1:") for port in published)
 
@@ -64,7 +55,7 @@ def test_no_secret_has_a_default():
     """Every password is a variable that must be set; none is written down or empty."""
     for service in SERVICES.values():
         for name, value in service["environment"].items():
-            if re.search(r"PASSWORD|ALLOWED_KEYS|CLUSTER_ID", name):
+            if re.search(r"PASSWORD|_KEY_|ALLOWED_KEYS|CLUSTER_ID", name):
                 assert re.fullmatch(r"(\$\{\w+:\?[^}]+\},?)+", value), name
 
 
@@ -81,7 +72,7 @@ def test_compose_accepts_the_file(secrets: Path):
     assert result.returncode == 0, result.stderr
     resolved = yaml.safe_load(result.stdout)["services"]
     keys = resolved["weaviate"]["environment"]["AUTHENTICATION_APIKEY_ALLOWED_KEYS"].split(",")
-    assert keys == [_variables(secrets)[f"MEMSLUICE_WEAVIATE_KEY_{user.upper()}"] for user in WEAVIATE_USERS]
+    assert keys == [variables(secrets)[f"MEMSLUICE_WEAVIATE_KEY_{user.upper()}"] for user in WEAVIATE_USERS]
     assert resolved["weaviate"]["environment"]["AUTHENTICATION_APIKEY_USERS"].split(",") == list(WEAVIATE_USERS)
 
 
@@ -92,14 +83,14 @@ def test_make_env_is_private_random_and_never_overwrites(secrets: Path):
     assert again.returncode != 0
     assert secrets.read_text() == before
     assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
-    passwords = [value for name, value in _variables(secrets).items() if re.search("PASSWORD|_KEY_", name)]
+    passwords = [value for name, value in variables(secrets).items() if re.search("PASSWORD|_KEY_", name)]
     assert len(set(passwords)) == len(passwords) == len(KAFKA_USERS) + len(WEAVIATE_USERS) + 1
     assert min(map(len, passwords)) >= 32
 
 
 def test_the_env_file_is_a_connection(secrets: Path):
     """The file that starts the containers also tells memsluice how to reach them, as every user."""
-    connection = Connection.load(environment=_variables(secrets))
+    connection = Connection.load(environment=variables(secrets))
     assert set(connection.users) == set(KAFKA_USERS)
     assert set(connection.weaviate_keys) == set(WEAVIATE_USERS)
 
@@ -128,40 +119,7 @@ def test_the_broker_is_configured_as_in_the_local_stack(tmp_path: Path):
 @pytest.mark.stack
 def test_the_containers_script_starts_a_guarded_broker(stack, secrets: Path, tmp_path: Path):
     """The script itself, run here with the same Kafka: it formats with all users and lets only them in."""
-    chosen = ports.pick(["9092", "9093", "9094"], {})
-    script = (FOLDER / "kafka.sh").read_text()
-    for old, new in chosen.items():
-        script = script.replace(old, str(new))
-    (tmp_path / "kafka.sh").write_text(script)
-    binaries = tmp_path / "kafka" / "bin"
-    binaries.mkdir(parents=True)
-    jars = install.kafka_jars(cache_dir())
-    for name, main in (("kafka-storage.sh", "kafka.tools.StorageTool"), ("kafka-server-start.sh", "kafka.Kafka")):
-        (binaries / name).write_text(f"#!/bin/sh\nexec java -Xmx256m -cp '{jars}/*' {main} \"$@\"\n")
-        (binaries / name).chmod(0o755)
-    given = _variables(secrets)
-    environment = {
-        f"PASSWORD_{user.upper()}": given[f"MEMSLUICE_KAFKA_PASSWORD_{user.upper()}"] for user in KAFKA_USERS
-    }
-    environment |= {"CLUSTER_ID": given["MEMSLUICE_KAFKA_CLUSTER_ID"], "PATH": os.environ["PATH"], "BIND": "127.0.0.1"}
-    environment |= {"KAFKA_HOME": str(tmp_path / "kafka"), "DATA": str(tmp_path / "data"), "TMPDIR": str(tmp_path)}
-    given["MEMSLUICE_BOOTSTRAP"] = f"127.0.0.1:{chosen['9092']}"
-    connection = Connection.from_environment(given)
-    with (tmp_path / "log").open("wb") as log:
-        broker = subprocess.Popen(
-            ["/bin/bash", tmp_path / "kafka.sh"], env=environment, stdout=log, stderr=log, start_new_session=True
-        )
-    try:
-        for _ in range(HANG_GUARD_S):
-            if broker.poll() is not None or probes.kafka_ready(connection):
-                break
-        assert probes.kafka_ready(connection), (tmp_path / "log").read_text()[-2000:]
+    given = variables(secrets)
+    with broker(tmp_path, given):
         given["MEMSLUICE_KAFKA_PASSWORD_ADMIN"] = "wrong"
         assert not probes.kafka_ready(Connection.from_environment(given))
-    finally:
-        os.killpg(broker.pid, signal.SIGTERM)
-        try:
-            broker.wait(HANG_GUARD_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(broker.pid, signal.SIGKILL)
-            broker.wait()

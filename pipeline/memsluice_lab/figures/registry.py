@@ -274,6 +274,23 @@ _ALL = (
         "bytes",
         "Largest row, key included, that the default detector keeps of a past question, of all real streams.",
     ),
+    Figure(
+        "sdk_packages",
+        "installing:sdk_packages",
+        "<=",
+        20,
+        "packages",
+        "Distributions in an empty environment into which the base wheel alone was installed, itself among them.",
+    ),
+    Figure(
+        "sdk_modules",
+        "installing:sdk_modules",
+        "<=",
+        250,
+        "modules",
+        "Modules that `from memsluice import MemoryWriter` and opening a writer load in that environment, Python's own "
+        "library included, beyond those of the bare interpreter.",
+    ),
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in _ALL}
 

@@ -1,0 +1,149 @@
+"""What is published: the product with its data, no laboratory, and dependencies for those who asked for them."""
+
+import subprocess
+import tarfile
+import zipfile
+from email import message_from_string
+from email.message import Message
+from pathlib import Path
+
+import pytest
+
+import memsluice
+from memsluice.extras import PACKAGES
+from memsluice_lab.figures.installing import modules, packages, run
+
+HEAVY = {
+    "aiokafka", "cramjam", "faiss-cpu", "faust-streaming", "numba", "numpy", "pillow", "psutil", "rich", "river",
+    "rocksdict", "sentence-transformers", "structlog", "torch", "typer", "weaviate-client",
+}  # fmt: skip
+TOP = Path(__file__).resolve().parents[2]
+DATA = (
+    "py.typed",
+    "gate/policies/default.yaml",
+    "gate/detectors/memsad/probes.npy",
+    "gate/detectors/wording/model/classifier.npz",
+    *(f"_data/topics/{path.name}" for path in (TOP / "topics").iterdir()),
+    *(f"_data/schemas/{path.name}" for path in (TOP / "schemas").iterdir()),
+)
+
+
+def _metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        return message_from_string(archive.read("memsluice-0.1.0.dist-info/METADATA").decode())
+
+
+def test_the_wheel_has_every_module_and_all_data(built: tuple[Path, Path]) -> None:
+    """Whatever lies in the checkout's package is installed, with topics, schemas, policy, model, probes and licence."""
+    names = set(zipfile.ZipFile(built[1]).namelist())
+    folder = TOP / "pipeline" / "memsluice"
+    ours = {f"memsluice/{path.relative_to(folder)}" for path in folder.rglob("*.py")}
+    assert ours <= names
+    assert {f"memsluice/{name}" for name in DATA} <= names
+    assert "memsluice-0.1.0.dist-info/licenses/LICENSE" in names
+
+
+def test_the_wheel_is_the_product_alone(built: tuple[Path, Path]) -> None:
+    """No demo, no experiment and no attack tooling reaches a platform; nor do tests or the repository's tools."""
+    tops = {name.split("/")[0] for name in zipfile.ZipFile(built[1]).namelist()}
+    assert tops == {"memsluice", "memsluice-0.1.0.dist-info"}
+
+
+def test_the_sdist_builds_the_wheel_and_is_the_product_alone(built: tuple[Path, Path]) -> None:
+    """The wheel above was built from it; it has the licence, and no laboratory either."""
+    with tarfile.open(built[0]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "topics/access.yaml"} <= names
+    assert not [name for name in names if name.startswith(("tests", "scripts", "pipeline/memsluice_lab"))]
+
+
+def test_the_metadata_name_extras_command_and_licence(built: tuple[Path, Path]) -> None:
+    """What an index shows, and what `pip install 'memsluice[…]'` understands."""
+    metadata = _metadata(built[1])
+    assert set(metadata.get_all("Provides-Extra", [])) == {*PACKAGES, "all"}
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["Requires-Python"] == "<3.14,>=3.11"
+    with zipfile.ZipFile(built[1]) as archive:
+        points = archive.read("memsluice-0.1.0.dist-info/entry_points.txt").decode().split()
+    assert points == ["[console_scripts]", "memsluice", "=", "memsluice.cli:run"]
+
+
+def test_what_everybody_installs_is_not_pinned(built: tuple[Path, Path]) -> None:
+    """The base and `recall` live beside an agent platform's libraries: a pin there is a conflict there."""
+    required = _metadata(built[1]).get_all("Requires-Dist", [])
+    shared = [line for line in required if "extra ==" not in line or "extra == 'recall'" in line]
+    assert len(shared) >= 10
+    assert not [line for line in shared if "==" in line.split(";")[0]]
+
+
+def test_the_base_is_light(base: Path) -> None:
+    """Whoever only publishes gets no model runtime, stream processor, vector index or terminal library."""
+    installed = {one["name"] for one in packages(base)}
+    assert not installed & HEAVY
+    assert len(installed) <= 20
+
+
+def test_opening_a_writer_loads_nothing_that_it_does_not_use(base: Path, tmp_path: Path) -> None:
+    """No gate, no store, no command line; no YAML, CloudEvents reader or OpenTelemetry before they are needed."""
+    loaded = modules(base, tmp_path / "home")
+    tops = {name.split(".")[0] for name in loaded}
+    assert {"memsluice", "confluent_kafka", "pydantic"} <= tops
+    assert not tops & {"yaml", "cloudevents", "opentelemetry", "structlog", "dateutil"}
+    parts = {name.split(".")[1] for name in loaded if name.startswith("memsluice.")}
+    assert not parts & {"gate", "telemetry", "stages", "stores", "recall", "runtimes", "operations", "cli", "devstack"}
+
+
+def test_the_sdk_works_from_the_base_alone(base: Path) -> None:
+    """Every exported name but those of reading can be imported without any extra."""
+    names = sorted(set(memsluice.__all__) - {"Recaller", "Recalled"})
+    code = f"import memsluice\nfor name in {names}: print(getattr(memsluice, name).__name__)"
+    assert run(base, "-I", "-c", code).split() == names
+
+
+def _fails(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=120, cwd="/")
+    assert done.returncode == 1
+    return done
+
+
+@pytest.mark.parametrize(
+    ("code", "what", "extra"),
+    [
+        ("from memsluice import Recaller", "`Recaller`", "recall"),
+        ("import memsluice.stores.weaviate.store", "The Weaviate store", "recall"),
+        ("import memsluice.stores.faiss.store", "The embedded store", "embedded"),
+        ("import memsluice.runtimes.kafka.worker", "The Kafka runtime", "gate"),
+    ],
+)
+def test_a_missing_extra_is_named(base: Path, code: str, what: str, extra: str) -> None:
+    """The last line of the error says which part needs which extra, and the command that installs it."""
+    last = _fails(base, "-I", "-c", code).stderr.strip().splitlines()[-1]
+    assert last.startswith(f"memsluice.errors.MissingExtra: {what} needs the extra `{extra}` (")
+    assert last.endswith(f"pip install 'memsluice[{extra}]'")
+
+
+def test_the_command_without_its_extra_says_so(base: Path) -> None:
+    """One line on standard error, exit code 1, no traceback, whatever was asked."""
+    for words in ([], ["--help"], ["trace", "e-1"]):
+        done = _fails(base.parent / "memsluice", *words)
+        assert done.stdout == ""
+        assert done.stderr.splitlines() == [
+            "error: The command line `memsluice` needs the extra `operator` (typer is not installed): "
+            "pip install 'memsluice[operator]'"
+        ]
+
+
+@pytest.mark.parametrize(("words", "extra"), [("stack status", "devstack"), ("work seal --home {home}", "gate")])
+def test_a_command_names_the_extra_that_it_needs_beyond(operator: Path, tmp_path: Path, words: str, extra: str) -> None:
+    """With `operator` alone the command line runs; a command that needs more says what, in one line."""
+    done = _fails(operator.parent / "memsluice", *words.format(home=tmp_path).split())
+    assert f"pip install 'memsluice[{extra}]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_command_line_runs_with_its_extra(operator: Path, tmp_path: Path) -> None:
+    """`operator` is enough for the help and for keys."""
+    memsluice_command = operator.parent / "memsluice"
+    assert "quarantine" in run(memsluice_command, "--help")
+    run(memsluice_command, "keys", "init", "--home", tmp_path / "home")
+    assert (tmp_path / "home" / "keyring.json").exists()

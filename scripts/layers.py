@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "clock", "escaping"),
+    ("errors", "clock", "escaping", "deprecations"),
     ("extras", "log"),
     ("events",),
     ("envelope",),

@@ -12,12 +12,14 @@ import pytest
 
 import memsluice
 from memsluice import errors
+from memsluice.deprecations import DEPRECATED
 
 NAMES = {
-    "Action", "AsyncMemoryWriter", "AsyncRecallChannel", "AsyncRuntimeChannel", "BufferFull", "ConfigError",
-    "Connection", "InputError", "KeyStore", "Kind", "MemoryWriter", "MemsluiceError", "NotDelivered",
-    "OperatorChannel", "Options", "Origin", "ProducerError", "Recalled", "Recaller", "RecallChannel", "Receipt",
-    "Returned", "RuntimeChannel", "Session", "Tier", "Visibility", "WriterClosed", "Zone", "open_local",
+    "Action", "AgentSession", "AsyncAgentSession", "AsyncMemoryWriter", "AsyncRecallChannel", "AsyncRuntimeChannel",
+    "BufferFull", "ConfigError", "Connection", "EarlierFailed", "InputError", "KeyStore", "Kind", "MemoryWriter",
+    "MemsluiceError", "NotDelivered", "Observation", "OperatorChannel", "Origin", "ProducerError", "Recall", "Recalled",
+    "Recaller", "RecallChannel", "Receipt", "Returned", "RuntimeChannel", "Session", "Tier", "Visibility", "Write",
+    "WriteOptions", "WriterClosed", "WriterOptions", "Zone",
 }  # fmt: skip
 PARAMETERS = {
     "MemoryWriter": ["settings", "credentials", "options", "topic"],
@@ -32,6 +34,25 @@ PARAMETERS = {
     ],
     "MemoryWriter.flush": ["self", "timeout_s"],
     "MemoryWriter.close": ["self", "timeout_s"],
+    "MemoryWriter.open_local": ["tenant", "role", "channel", "home", "options"],
+    "AsyncMemoryWriter.open_local": ["tenant", "role", "channel", "home", "options"],
+    "RecallChannel.open_local": ["tenant", "home", "options"],
+    "AsyncRecallChannel.open_local": ["tenant", "home", "options"],
+    "RuntimeChannel.open_local": ["tenant", "home", "options"],
+    "AsyncRuntimeChannel.open_local": ["tenant", "home", "options"],
+    "OperatorChannel.open_local": ["tenant", "role", "home", "options"],
+    "Recaller.open_local": ["tenant", "home"],
+    "Recaller.recall_in": ["self", "session", "question", "namespace", "k", "zone", "tier_max"],
+    "AgentSession": ["session", "writer", "runtime", "recalls", "pending_max"],
+    "AgentSession.open_local": ["session", "home", "options", "pending_max"],
+    "AgentSession.open_session": ["self"],
+    "AgentSession.write": ["self", "content", "event_id", "time", "options"],
+    "AgentSession.observe": ["self", "origin", "digest", "content"],
+    "AgentSession.recalled": ["self", "question", "returned", "namespace", "zone", "vector"],
+    "AgentSession.publish": ["self", "payload"],
+    "AgentSession.retry": ["self"],
+    "AgentSession.flush": ["self", "timeout_s"],
+    "AgentSession.close": ["self", "timeout_s"],
     "open_local": ["kind", "role", "home", "tenant", "options"],
     "Session": ["tenant", "agent", "principal", "session"],
     "Receipt": ["event_id", "topic", "partition", "offset", "append_ms"],
@@ -64,6 +85,18 @@ def test_parameters_are_these(path: str) -> None:
     assert list(inspect.signature(thing).parameters) == PARAMETERS[path]  # type: ignore[arg-type]
 
 
+def test_the_session_s_twins_take_the_same() -> None:
+    """What one says to a session one says to its asyncio counterpart and to the channel behind it, in the same way."""
+    for name in ("open_session", "write", "observe", "recalled", "publish", "retry", "flush", "close"):
+        mine = inspect.signature(getattr(memsluice.AgentSession, name))
+        twin = inspect.signature(getattr(memsluice.AsyncAgentSession, name))
+        assert list(mine.parameters) == list(twin.parameters), name
+    for name, kind in (("write", "MemoryWriter"), ("observe", "RuntimeChannel"), ("recalled", "RecallChannel")):
+        channel = list(inspect.signature(getattr(getattr(memsluice, kind), name)).parameters)
+        channel.remove("session")
+        assert list(inspect.signature(getattr(memsluice.AgentSession, name)).parameters) == channel
+
+
 def test_write_options_are_the_model_s_fields() -> None:
     """Everything that a write may say can be said to the writer, under the same name."""
     from memsluice.client.requests import WriteOptions
@@ -74,7 +107,9 @@ def test_write_options_are_the_model_s_fields() -> None:
 
 
 def test_the_pages_show_the_public_api() -> None:
-    """What is exported is imported from ``memsluice`` in every page's python, as its readers should do it."""
+    """What is exported is imported from ``memsluice`` in every page's python, as its readers should do it.
+
+    No page shows a deprecated name, or needs a credential's role from the inside."""
     top = Path(__file__).resolve().parent.parent
     fenced = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
     pages = [top / "README.md", *sorted((top / "docs").rglob("*.md"))]
@@ -90,7 +125,8 @@ def test_the_pages_show_the_public_api() -> None:
         f"{page.name}: {node.module}.{alias.name}"
         for page, node in nodes
         for alias in node.names
-        if node.module != "memsluice" and alias.name in NAMES
+        if (node.module != "memsluice" and alias.name in NAMES | {"Role"})
+        or f"{node.module}.{alias.name}" in DEPRECATED
     ]
     assert not inner
 
@@ -114,4 +150,4 @@ def test_everything_it_raises_is_caught_by_one_name() -> None:
     exported = [getattr(memsluice, name) for name in NAMES if inspect.isclass(getattr(memsluice, name))]
     raised = [kind for kind in exported if issubclass(kind, Exception)]
     assert all(issubclass(kind, errors.MemsluiceError) for kind in raised)
-    assert len(raised) == 7
+    assert len(raised) == 8

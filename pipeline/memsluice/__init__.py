@@ -10,22 +10,37 @@ from typing import TYPE_CHECKING, Any
 from memsluice.extras import needed
 
 if TYPE_CHECKING:
-    from memsluice.client.aio import AsyncMemoryWriter, AsyncRecallChannel, AsyncRuntimeChannel
-    from memsluice.client.local import open_local
-    from memsluice.client.publisher import Options, Receipt
-    from memsluice.client.requests import Session
+    from memsluice.client.aio import AsyncAgentSession, AsyncMemoryWriter, AsyncRecallChannel, AsyncRuntimeChannel
+    from memsluice.client.local import open_local as open_local  # deprecated, so not in __all__
+    from memsluice.client.options import WriterOptions
+    from memsluice.client.options import WriterOptions as Options  # noqa: F401 - deprecated, so not in __all__
+    from memsluice.client.publisher import Receipt
+    from memsluice.client.requests import Session, WriteOptions
+    from memsluice.client.session import AgentSession
     from memsluice.client.writer import MemoryWriter, OperatorChannel, RecallChannel, RuntimeChannel
     from memsluice.deployment.connection import Connection
     from memsluice.errors import (
         BufferFull,
         ConfigError,
+        EarlierFailed,
         InputError,
         MemsluiceError,
         NotDelivered,
         ProducerError,
         WriterClosed,
     )
-    from memsluice.events.models import Action, Kind, Origin, Returned, Tier, Visibility, Zone
+    from memsluice.events.models import (
+        Action,
+        Kind,
+        Observation,
+        Origin,
+        Recall,
+        Returned,
+        Tier,
+        Visibility,
+        Write,
+        Zone,
+    )
     from memsluice.keystore.store import KeyStore
     from memsluice.recall.recaller import Recalled, Recaller
 
@@ -34,41 +49,61 @@ _MODULES = {
     "memsluice.errors": (
         "BufferFull",
         "ConfigError",
+        "EarlierFailed",
         "InputError",
         "MemsluiceError",
         "NotDelivered",
         "ProducerError",
         "WriterClosed",
     ),
-    "memsluice.events.models": ("Action", "Kind", "Origin", "Returned", "Tier", "Visibility", "Zone"),
+    "memsluice.events.models": (
+        "Action",
+        "Kind",
+        "Observation",
+        "Origin",
+        "Recall",
+        "Returned",
+        "Tier",
+        "Visibility",
+        "Write",
+        "Zone",
+    ),
     "memsluice.keystore.store": ("KeyStore",),
-    "memsluice.client.aio": ("AsyncMemoryWriter", "AsyncRecallChannel", "AsyncRuntimeChannel"),
+    "memsluice.client.aio": ("AsyncAgentSession", "AsyncMemoryWriter", "AsyncRecallChannel", "AsyncRuntimeChannel"),
     "memsluice.client.local": ("open_local",),
-    "memsluice.client.publisher": ("Options", "Receipt"),
-    "memsluice.client.requests": ("Session",),
+    "memsluice.client.options": ("WriterOptions",),
+    "memsluice.client.publisher": ("Receipt",),
+    "memsluice.client.requests": ("Session", "WriteOptions"),
+    "memsluice.client.session": ("AgentSession",),
     "memsluice.client.writer": ("MemoryWriter", "OperatorChannel", "RecallChannel", "RuntimeChannel"),
     "memsluice.recall.recaller": ("Recalled", "Recaller"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
+_RENAMED = {"Options": "WriterOptions"}
+"""Deprecated names of what is called otherwise now."""
 
 __all__ = [
     "Action",
+    "AgentSession",
+    "AsyncAgentSession",
     "AsyncMemoryWriter",
     "AsyncRecallChannel",
     "AsyncRuntimeChannel",
     "BufferFull",
     "ConfigError",
     "Connection",
+    "EarlierFailed",
     "InputError",
     "KeyStore",
     "Kind",
     "MemoryWriter",
     "MemsluiceError",
     "NotDelivered",
+    "Observation",
     "OperatorChannel",
-    "Options",
     "Origin",
     "ProducerError",
+    "Recall",
     "RecallChannel",
     "Recalled",
     "Recaller",
@@ -78,15 +113,22 @@ __all__ = [
     "Session",
     "Tier",
     "Visibility",
+    "Write",
+    "WriteOptions",
     "WriterClosed",
+    "WriterOptions",
     "Zone",
-    "open_local",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return _version("memsluice")
+    if name in _RENAMED:
+        from memsluice import deprecations
+
+        deprecations.warn(f"memsluice.{name}")
+        return __getattr__(_RENAMED[name])
     if name not in _HOME:
         raise AttributeError(f"module 'memsluice' has no attribute {name!r}")
     with needed(f"`{name}`", "recall"):

@@ -25,6 +25,7 @@ MemsluiceError
 ├── ProducerError              an event was not published; saying it again with the same event id is safe
 │   ├── BufferFull             the local buffer is full; nothing was queued
 │   ├── NotDelivered           the broker did not acknowledge in time, or refused
+│   ├── EarlierFailed          an earlier event of the same session was not published, so this one was held back
 │   └── WriterClosed           the writer was closed before, or while, the event was on its way
 └── StoreError                 the vector store refused or failed
     └── StoreUnavailable       worth a retry
@@ -176,6 +177,10 @@ class BufferFull(ProducerError):
 
 class NotDelivered(ProducerError):
     """The broker did not acknowledge in time, or refused."""
+
+
+class EarlierFailed(ProducerError):
+    """An earlier event of the same session was not published, so this one was held back to keep their order."""
 
 
 class WriterClosed(ProducerError):

@@ -14,8 +14,8 @@ from confluent_kafka import Producer
 from tests.client.home import SECRET_TEXT, keys, read_at, reading, session
 
 from memsluice.client.aio import AsyncMemoryWriter
-from memsluice.client.local import open_local
-from memsluice.client.publisher import Options, Receipt
+from memsluice.client.options import WriterOptions
+from memsluice.client.publisher import Receipt
 from memsluice.client.writer import MemoryWriter, OperatorChannel, RecallChannel, RuntimeChannel
 from memsluice.envelope import dsse
 from memsluice.envelope.registry import Role
@@ -42,7 +42,7 @@ def settings(stack: Any) -> dict[str, Any]:
 def dark(tmp_path: Path) -> Iterator[MemoryWriter]:
     """Give a writer whose broker is down: connections are refused."""
     _, credential = keys(tmp_path)
-    options = Options(check_seconds=None, delivery_seconds=2.0, buffer_messages=50)
+    options = WriterOptions(check_seconds=None, delivery_seconds=2.0, buffer_messages=50)
     writer = MemoryWriter({"bootstrap.servers": REFUSED_PORT}, credential, options)
     yield writer
     writer.close(0)
@@ -67,7 +67,7 @@ def test_a_receipt_is_what_a_consumer_sees(
 ) -> None:
     """Position and append time of the receipt, and the event itself, are those of the record on the topic."""
     store, credential = keys(tmp_path)
-    options = Options(compression=compression, structured=structured)
+    options = WriterOptions(compression=compression, structured=structured)
     with MemoryWriter(settings, credential, options) as memory, reading(stack.connection) as consumer:
         content = "prefers tea " * 200
         receipt = memory.write(session(), content, parents=["e-0"], key="drink", claimed_tier=4).result(HANG_S)
@@ -114,7 +114,7 @@ def test_start_up_refuses_a_topic_with_another_partition_count(settings: dict[st
     """A writer for 16 partitions does not start on a topic of 8, and one for a missing topic says which."""
     _, credential = keys(tmp_path)
     with pytest.raises(ConfigError, match="8 partitions, the gate expects 16"):
-        MemoryWriter(settings, credential, Options(partitions=16))
+        MemoryWriter(settings, credential, WriterOptions(partitions=16))
     with pytest.raises(ConfigError, match=r"memory\.nowhere"):
         MemoryWriter(settings, credential, topic="memory.nowhere.v1")
 
@@ -123,7 +123,7 @@ def test_start_up_refuses_a_topic_with_another_partition_count(settings: dict[st
 def test_a_refusal_by_the_broker_reaches_the_caller(stack: Any, tmp_path: Path) -> None:
     """A user without the right to write gets a typed error naming the broker's reason, not silence."""
     _, credential = keys(tmp_path)
-    with MemoryWriter(stack.connection.confluent("land"), credential, Options(check_seconds=None)) as memory:
+    with MemoryWriter(stack.connection.confluent("land"), credential, WriterOptions(check_seconds=None)) as memory:
         error = memory.write(session(), SECRET_TEXT).exception(HANG_S)
     assert isinstance(error, NotDelivered)
     assert "AUTHORIZATION" in str(error).upper()
@@ -164,10 +164,10 @@ def test_open_local_finds_stack_and_credential(stack: Any) -> None:
     store = KeyStore.init(stack.home, 0)
     assert store.keyring_file.exists()
     with pytest.raises(ConfigError, match="memsluice keys new reader"):
-        open_local(RecallChannel, Role.READER, home=stack.home, tenant="a-tenant-without-a-reader")
+        RecallChannel.open_local(tenant="a-tenant-without-a-reader", home=stack.home)
     _, path = keys(stack.home)
     try:
-        with open_local(MemoryWriter, Role.PRODUCER, home=stack.home, tenant="acme") as memory:
+        with MemoryWriter.open_local(tenant="acme", home=stack.home) as memory:
             assert memory.write(session(), "x").result(HANG_S).topic == EVENTS
     finally:
         path.unlink()
@@ -195,7 +195,7 @@ def test_rotation_while_running_loses_nothing(settings: dict[str, Any], stack: A
     """A running writer changes over to the successor of its credential; every event verifies, none is refused."""
     store, credential = keys(tmp_path)
     clock = [datetime.now(UTC)]
-    with MemoryWriter(settings, credential, Options(clock=lambda: clock[0])) as memory:
+    with MemoryWriter(settings, credential, WriterOptions(clock=lambda: clock[0])) as memory:
         before = memory.write(session(), "before").result(HANG_S)
         now_ms = int(clock[0].timestamp() * 1000)
         done = rotation.rotate(store, credential.stem, now_ms, overlap_ms=60_000)
@@ -259,7 +259,7 @@ def test_start_up_without_a_broker_is_a_typed_error(tmp_path: Path) -> None:
     """The start-up check gives up after its limit and says that no broker answered."""
     _, credential = keys(tmp_path)
     with pytest.raises(NotDelivered, match="no broker answered"):
-        MemoryWriter({"bootstrap.servers": REFUSED_PORT}, credential, Options(check_seconds=0.5))
+        MemoryWriter({"bootstrap.servers": REFUSED_PORT}, credential, WriterOptions(check_seconds=0.5))
 
 
 @pytest.mark.stack

@@ -15,7 +15,7 @@ from tests.events.build import SIGNER, a_write
 
 from memsluice.client import partitioner
 from memsluice.client.build import build
-from memsluice.client.publisher import Options
+from memsluice.client.options import WriterOptions
 from memsluice.client.tracing import Sending
 from memsluice.client.writer import MemoryWriter, OperatorChannel, RuntimeChannel
 from memsluice.envelope import dsse
@@ -44,9 +44,9 @@ class Kept(MemoryWriter):
         self.kept = (topic, message)
 
 
-def options(**more: Any) -> Options:
+def options(**more: Any) -> WriterOptions:
     """Return options with a clock that stands still and no broker to ask."""
-    return Options(
+    return WriterOptions(
         check_seconds=None, clock=lambda: datetime.fromtimestamp(NOW_MS / 1000, UTC), new_id=lambda: "e-1",
         entropy=lambda size: b"\x07" * size, **more,
     )  # fmt: skip

@@ -10,13 +10,13 @@ from tests.held.test_stack import call, until, workers
 
 from memsluice.client import requests
 from memsluice.client.build import build
-from memsluice.client.raw import RawPublisher
 from memsluice.client.requests import Session
 from memsluice.envelope.registry import Role
 from memsluice.events.names import EVERYBODY
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Output
 from memsluice.keystore.store import KeyStore, issue_credential
+from memsluice.operations.dead_letters.raw import RawPublisher
 from memsluice.topics.names import EVENTS, PARTITIONS, USER_PRODUCER
 
 

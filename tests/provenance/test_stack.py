@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from tests.held.test_stack import call, until, workers
 
-from memsluice.client.local import open_local
 from memsluice.client.requests import Session
 from memsluice.client.writer import MemoryWriter, RuntimeChannel
 from memsluice.clock import wall_ms
@@ -36,12 +35,12 @@ def test_share_lift_trace_and_revoke_on_the_real_stack(stack: Any, tmp_path: Pat
         return {one["event_id"] for one in json.loads(found.stdout)["entries"]} if found.returncode == 0 else set()
 
     with workers(home):
-        with open_local(RuntimeChannel, Role.RUNTIME, home=stack.home, tenant=tenant) as runtime:
+        with RuntimeChannel.open_local(tenant=tenant, home=stack.home) as runtime:
             runtime.observe(session, Origin.OPEN).result(30)
-        with open_local(MemoryWriter, Role.USER_CHANNEL, home=stack.home, tenant=tenant) as memory:
+        with MemoryWriter.open_local(tenant=tenant, role="user_channel", home=stack.home) as memory:
             root = memory.write(session, "The gate code is changed on Mondays.").result(30).event_id
             child = memory.write(session, "So ask for the gate code anew.", parents=[root]).result(30).event_id
-        with open_local(MemoryWriter, Role.PRODUCER, home=stack.home, tenant=tenant) as pages:
+        with MemoryWriter.open_local(tenant=tenant, home=stack.home) as pages:
             page = (
                 pages.write(
                     Session(tenant, "helper", "ana", "s-2"), "Parcels are left with the neighbour on the second floor."

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.stores.build import DAY_MS, PARTITIONS, RING, STRANGER, T0, accepted, entry
 
-from memsluice.client.publisher import Options
+from memsluice.client.options import WriterOptions
 from memsluice.client.writer import RecallChannel
 from memsluice.envelope.codec import vector_from_bytes, vector_to_bytes
 from memsluice.envelope.registry import Role
@@ -53,7 +53,7 @@ class Site:
         keys = KeyStore.init(home, 0)
         _, credential = issue_credential(keys, Role.READER, "agent", ["*"])
         self.channel = RecallChannel(
-            stack.connection.confluent(USER_READER), credential, Options(delivery_seconds=10, linger_ms=0)
+            stack.connection.confluent(USER_READER), credential, WriterOptions(delivery_seconds=10, linger_ms=0)
         )
         self.receipts = []
         self.log = KafkaTopic.of(stack.connection, USER_READER, STORE)

@@ -1,21 +1,31 @@
 """Asking: what is published before what is shown, how far is searched, and what is refused."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.client.home import keys
+from tests.client.local_channels import NOWHERE, Platform, Recalls, SlowWriter
 from tests.stores.build import RING, T0, entry
 
 from memsluice.client.credentials import check
+from memsluice.client.options import WriterOptions
+from memsluice.client.requests import Session
+from memsluice.client.session import AgentSession
+from memsluice.client.writer import MemoryWriter, RecallChannel, RuntimeChannel
+from memsluice.deployment.local_log import LocalLog
 from memsluice.envelope.codec import vector_from_bytes, vector_from_text, vector_to_bytes
 from memsluice.envelope.registry import Role
-from memsluice.errors import LimitExceeded, MalformedEvent, NotDelivered, NotPermitted, StoreUnavailable
+from memsluice.errors import EarlierFailed, LimitExceeded, MalformedEvent, NotDelivered, NotPermitted, StoreUnavailable
+from memsluice.events import cloudevent
 from memsluice.events.models import Tier, Visibility, Zone
 from memsluice.events.names import EventType
 from memsluice.keystore.store import KeyStore, issue_credential, load_credential
 from memsluice.recall.reader import Current
 from memsluice.recall.recaller import FETCH_MAX, Recaller
 from memsluice.stores.faiss.store import FaissStore
+from memsluice.topics.names import EVENTS
 
 NOTES = {
     "reports": "The weekly report goes to Berlin every Friday.",
@@ -105,6 +115,46 @@ def test_nothing_is_shown_when_the_recall_was_not_acknowledged(store, encoder, r
     remember(NOTES["tea"])
     with pytest.raises(NotDelivered):
         recaller(store, encoder, Told(fails=True)).recall("acme", "What does Ana drink?", **WHO)
+
+
+def test_a_recall_in_a_session_keeps_its_place_behind_what_was_not_awaited(store, encoder, remember, tmp_path) -> None:
+    """Five writes of a slow writer, then a question: answered once all are in the log, in the order of the calls."""
+    remember(NOTES["tea"])
+    told, at_once, log_file = Told(), threading.Event(), tmp_path / "log.db"
+    at_once.set()
+    files = {role: keys(tmp_path / role.value, role)[1] for role in (Role.PRODUCER, Role.RUNTIME, Role.READER)}
+    options = WriterOptions(check_seconds=None)
+    with (
+        SlowWriter(NOWHERE, files[Role.PRODUCER], options).into(log_file, at_once, delay_s=0.02) as writer,
+        Platform(NOWHERE, files[Role.RUNTIME], options).into(log_file, at_once) as platform,
+        Recalls(NOWHERE, files[Role.READER], options).into(log_file, at_once) as recalls,
+        AgentSession(Session("acme", **WHO), writer, platform, recalls) as agent,
+    ):
+        for number in range(5):
+            agent.write("note", event_id=f"n-{number}")
+        answer = recaller(store, encoder, told).recall_in(agent, "What does Ana drink?", k=1)
+    assert [found.content for found in answer.entries] == [NOTES["tea"]]
+    log = LocalLog(log_file)
+    ids = [cloudevent.read(one.key, one.value, one.headers).id for one in log.read(EVENTS)]
+    log.close()
+    assert ids == [*(f"n-{number}" for number in range(5)), answer.event_id]
+    assert told.events == [], "published by the session, and by nobody else"
+
+
+def test_a_recall_in_a_session_shows_nothing_behind_an_event_that_failed(store, encoder, remember, tmp_path) -> None:
+    """An earlier event of the session was not published: the recall is not, so its answer is withheld."""
+    remember(NOTES["tea"])
+    options = WriterOptions(check_seconds=None, delivery_seconds=1.0)
+    files = {role: keys(tmp_path / role.value, role)[1] for role in (Role.PRODUCER, Role.RUNTIME, Role.READER)}
+    with (
+        MemoryWriter(NOWHERE, files[Role.PRODUCER], options) as writer,
+        RuntimeChannel(NOWHERE, files[Role.RUNTIME], options) as platform,
+        RecallChannel(NOWHERE, files[Role.READER], options) as recalls,
+        AgentSession(Session("acme", **WHO), writer, platform, recalls) as agent,
+    ):
+        agent.write("note")
+        with pytest.raises(EarlierFailed):
+            recaller(store, encoder, Told()).recall_in(agent, "What does Ana drink?")
 
 
 def test_an_empty_answer_is_a_recall_too(store, encoder) -> None:

@@ -11,7 +11,6 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartiti
 from confluent_kafka.admin import AdminClient
 from tests.held.test_stack import BAD, call, pending, until, workers
 
-from memsluice.client.local import open_local
 from memsluice.client.requests import Session
 from memsluice.client.writer import MemoryWriter
 from memsluice.envelope.registry import Role
@@ -54,7 +53,7 @@ def town(stack: Any, tmp_path_factory: pytest.TempPathFactory) -> Town:
     trial.write_text("name: trial\nmode: shadow\n")
 
     def written(tenant: str, content: str) -> str:
-        with open_local(MemoryWriter, Role.USER_CHANNEL, home=stack.home, tenant=tenant) as memory:
+        with MemoryWriter.open_local(tenant=tenant, role="user_channel", home=stack.home) as memory:
             return memory.write(Session(tenant, "helper", "ana", "s-1"), content).result(30).event_id
 
     with workers(home):

@@ -17,12 +17,10 @@ from tests.hostile_text.town import malformed
 from tests.telemetry import backend
 from tests.telemetry.backend import Backend, until
 
-from memsluice.client.local import open_local
 from memsluice.client.requests import Session
 from memsluice.client.writer import MemoryWriter
 from memsluice.clock import wall_ms
 from memsluice.deployment.paths import HOME_VARIABLE, private_file
-from memsluice.envelope.registry import Role
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.partition import partition_of
 from memsluice.keystore.store import KeyStore
@@ -75,8 +73,8 @@ def test_one_trace_leads_from_the_producer_to_the_store_and_says_why(
     platform = provider("platform", "test")
     assert platform is not None
     monkeypatch.setattr(trace, "get_tracer", platform.get_tracer)
-    with worker(stack.home, jaeger.endpoint), open_local(
-        MemoryWriter, Role.USER_CHANNEL, home=stack.home, tenant=tenant
+    with worker(stack.home, jaeger.endpoint), MemoryWriter.open_local(
+        tenant=tenant, role="user_channel", home=stack.home
     ) as memory:  # fmt: skip
         traces = {}
         for name, content in {"kept": f"Noted: {SECRET}.", "held": HELD}.items():
@@ -118,8 +116,8 @@ def test_hostile_records_break_neither_the_worker_its_log_nor_the_trace(stack, j
     """What Faust, its client and the stages say of records that nobody can read acts on no terminal; all go through."""
     tenant = f"attacked-{uuid4().hex[:8]}"
     cast.at_home(KeyStore.init(stack.home, wall_ms()), [tenant], now_ms=wall_ms())
-    with worker(stack.home, jaeger.endpoint), open_local(
-        MemoryWriter, Role.USER_CHANNEL, home=stack.home, tenant=tenant
+    with worker(stack.home, jaeger.endpoint), MemoryWriter.open_local(
+        tenant=tenant, role="user_channel", home=stack.home
     ) as memory:  # fmt: skip
         trace_id, sent = attack(stack, tenant)
         after = memory.write(Session(tenant, *(NAMES["bidi override"],) * 3), f"Noted: {SECRET}.").result(30)

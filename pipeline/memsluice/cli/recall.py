@@ -132,11 +132,9 @@ def open_place(home: Path | None, tenant: str) -> Iterator[Place]:
 
 
 def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> Place:
-    from memsluice.client.local import open_local
-    from memsluice.client.publisher import Options
+    from memsluice.client.options import WriterOptions
     from memsluice.client.writer import RecallChannel
     from memsluice.deployment.connection import Connection
-    from memsluice.envelope.registry import Role
     from memsluice.keystore.store import KeyStore
     from memsluice.readers.kafka import KafkaTopic
     from memsluice.recall.freshness import FreshnessIndex
@@ -144,12 +142,12 @@ def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> Place:
     from memsluice.topics.names import PARTITIONS, STORE, USER_READER, WEAVIATE_RECALL
 
     connection = Connection.load(home)
-    options = Options(delivery_seconds=ACKNOWLEDGED_SECONDS, linger_ms=0)
+    options = WriterOptions(delivery_seconds=ACKNOWLEDGED_SECONDS, linger_ms=0)
     store = WeaviateStore.of(connection, WEAVIATE_RECALL)
     closing.callback(store.close)
     name = f"the stack at {connection.bootstrap}"
     _check_tenant(store, tenant, name)
-    channel = closing.enter_context(open_local(RecallChannel, Role.READER, home=home, tenant=tenant, options=options))
+    channel = closing.enter_context(RecallChannel.open_local(tenant=tenant, home=home, options=options))
     log = KafkaTopic.of(connection, USER_READER, STORE)
     closing.callback(log.close)
 

@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Generic, Self, TypeVar, Unpack
+from pathlib import Path
+from typing import Any, Generic, Literal, Self, TypeVar, Unpack
 
 from memsluice.client.credentials import Credentials
-from memsluice.client.publisher import Options, Publisher, Receipt
+from memsluice.client.options import WriterOptions
+from memsluice.client.publisher import Publisher, Receipt
 from memsluice.client.requests import Session, WriteOptions
+from memsluice.client.session import PENDING_MAX, AgentSession
 from memsluice.client.writer import MemoryWriter, RecallChannel, RuntimeChannel
-from memsluice.events.models import AnyPayload, Origin, Returned, Zone
+from memsluice.events.models import AnyPayload, Channel, Observation, Origin, Recall, Returned, Write, Zone
 
 _P = TypeVar("_P", bound=Publisher)
 
@@ -23,9 +26,16 @@ class _Async(Generic[_P]):
         self._inner = inner
 
     @classmethod
-    async def open(cls, settings: Mapping[str, Any], credentials: Credentials, options: Options | None = None) -> Self:
+    async def open(
+        cls, settings: Mapping[str, Any], credentials: Credentials, options: WriterOptions | None = None
+    ) -> Self:
         """Start the writer; see :class:`Publisher` for what it checks and raises."""
         return cls(await asyncio.to_thread(cls._kind, settings, credentials, options))
+
+    @classmethod
+    async def open_local(cls, *, tenant: str, home: Path | None = None, options: WriterOptions | None = None) -> Self:
+        """Start it on a home's stack with its newest credential for a tenant; see ``MemoryWriter.open_local``."""
+        return cls(await asyncio.to_thread(cls._kind.open_local, tenant=tenant, home=home, options=options))
 
     async def publish(self, payload: AnyPayload) -> Receipt:
         """Publish any payload; see :meth:`Publisher.publish`."""
@@ -50,6 +60,23 @@ class AsyncMemoryWriter(_Async[MemoryWriter]):
     """Asyncio counterpart of :class:`MemoryWriter`."""
 
     _kind = MemoryWriter
+
+    @classmethod
+    async def open_local(
+        cls,
+        *,
+        tenant: str,
+        role: Literal["producer", "user_channel"] = "producer",
+        channel: Channel | None = None,
+        home: Path | None = None,
+        options: WriterOptions | None = None,
+    ) -> Self:
+        """As :meth:`MemoryWriter.open_local`."""
+        return cls(
+            await asyncio.to_thread(
+                MemoryWriter.open_local, tenant=tenant, role=role, channel=channel, home=home, options=options
+            )
+        )
 
     def write(
         self,
@@ -102,3 +129,114 @@ class AsyncRuntimeChannel(_Async[RuntimeChannel]):
     ) -> "asyncio.Future[Receipt]":
         """Say what the session saw, before the model sees it."""
         return asyncio.wrap_future(self._inner.observe(session, origin, digest=digest, content=content))
+
+
+class AsyncAgentSession:
+    """Asyncio counterpart of :class:`AgentSession`, with its guarantee: the order is that of the calls, not the awaits.
+
+    >>> import asyncio
+    >>> from memsluice import AsyncAgentSession, Origin, Session
+    >>> async def visit() -> bool:
+    ...     session = Session(tenant="acme", agent="assistant", principal="ada", session="tuesday-2")
+    ...     async with await AsyncAgentSession.open_local(session) as agent:
+    ...         opened = agent.open_session()
+    ...         noted = agent.write("Ada wants invoices as PDF.")
+    ...         await agent.observe(Origin.WEB)
+    ...         return (await opened).offset < (await noted).offset
+    >>> asyncio.run(visit())
+    True
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        writer: AsyncMemoryWriter,
+        runtime: AsyncRuntimeChannel,
+        recalls: AsyncRecallChannel | None = None,
+        *,
+        pending_max: int = PENDING_MAX,
+    ) -> None:
+        channel = None if recalls is None else recalls._inner
+        self._inner = AgentSession(session, writer._inner, runtime._inner, channel, pending_max=pending_max)
+
+    @classmethod
+    async def open_local(
+        cls,
+        session: Session,
+        *,
+        home: Path | None = None,
+        options: WriterOptions | None = None,
+        pending_max: int = PENDING_MAX,
+    ) -> Self:
+        """As :meth:`AgentSession.open_local`."""
+        made = cls.__new__(cls)
+        made._inner = await asyncio.to_thread(
+            AgentSession.open_local, session, home=home, options=options, pending_max=pending_max
+        )
+        return made
+
+    @property
+    def session(self) -> Session:
+        """Whose session it is."""
+        return self._inner.session
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why the session stopped; None while it runs."""
+        return self._inner.failure
+
+    def open_session(self) -> "asyncio.Future[Receipt]":
+        """As :meth:`AgentSession.open_session`."""
+        return asyncio.wrap_future(self._inner.open_session())
+
+    def write(
+        self,
+        content: str,
+        *,
+        event_id: str | None = None,
+        time: datetime | None = None,
+        **options: Unpack[WriteOptions],
+    ) -> "asyncio.Future[Receipt]":
+        """As :meth:`AgentSession.write`. Cancelling the awaitable does not unpublish."""
+        return asyncio.wrap_future(self._inner.write(content, event_id=event_id, time=time, **options))
+
+    def observe(
+        self, origin: Origin, *, digest: str | None = None, content: str | None = None
+    ) -> "asyncio.Future[Receipt]":
+        """As :meth:`AgentSession.observe`."""
+        return asyncio.wrap_future(self._inner.observe(origin, digest=digest, content=content))
+
+    def recalled(
+        self,
+        question: str,
+        returned: Sequence[Returned],
+        *,
+        namespace: str = "default",
+        zone: Zone = Zone.GUIDANCE,
+        vector: str | None = None,
+    ) -> "asyncio.Future[Receipt]":
+        """As :meth:`AgentSession.recalled`."""
+        pending = self._inner.recalled(question, returned, namespace=namespace, zone=zone, vector=vector)
+        return asyncio.wrap_future(pending)
+
+    def publish(self, payload: Write | Recall | Observation) -> "asyncio.Future[Receipt]":
+        """As :meth:`AgentSession.publish`."""
+        return asyncio.wrap_future(self._inner.publish(payload))
+
+    def retry(self) -> "list[asyncio.Future[Receipt]]":
+        """As :meth:`AgentSession.retry`."""
+        return [asyncio.wrap_future(pending) for pending in self._inner.retry()]
+
+    async def flush(self, timeout_s: float = 30.0) -> int:
+        """As :meth:`AgentSession.flush`."""
+        return await asyncio.to_thread(self._inner.flush, timeout_s)
+
+    async def close(self, timeout_s: float = 30.0) -> None:
+        """As :meth:`AgentSession.close`."""
+        await asyncio.to_thread(self._inner.close, timeout_s)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

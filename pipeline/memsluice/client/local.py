@@ -1,11 +1,14 @@
-"""Writers for the stack and the keys of one home directory, by role: what the CLI, the demo and the tests use."""
+"""What one home directory gives to a writer: the stack's address, and the newest credential of a role."""
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from memsluice.client.publisher import Options, Publisher
+from memsluice import deprecations
+from memsluice.client.options import WriterOptions
+from memsluice.client.publisher import Publisher
 from memsluice.deployment.connection import Connection
 from memsluice.envelope.registry import COMMANDERS, Role
+from memsluice.events.models import Channel
 from memsluice.keystore.store import KeyStore
 from memsluice.topics.names import COMMANDS, EVENTS, USER_OPERATOR, USER_PRODUCER, USER_READER, USER_RUNTIME
 
@@ -21,16 +24,37 @@ USERS = {
 _P = TypeVar("_P", bound=Publisher)
 
 
-def open_local(
-    kind: type[_P], role: Role, *, home: Path | None = None, tenant: str | None = None, options: Options | None = None
-) -> _P:
-    """Return a writer of this kind, connected to the home's stack, with the newest credential of the role.
+class Local(NamedTuple):
+    """How a writer of one role connects, with which credential file it signs, and which topic it checks."""
 
-    ``tenant`` asks for a credential that may speak for it. Raises ConfigError, which says what to run, where stack or
-    credential are missing.
+    settings: dict[str, Any]
+    credential: Path
+    topic: str
+
+
+def local(
+    role: Role, tenant: str | None, home: Path | None, options: WriterOptions, channel: Channel | None = None
+) -> Local:
+    """Return what a writer of this role needs, by the newest credential that may speak for the tenant on the channel.
+
+    Raises ConfigError, which says what to run, where stack or credential are missing.
     """
-    connection, store, chosen = Connection.load(home), KeyStore(home), options or Options()
-    credential = store.find_credential(role, int(chosen.clock().timestamp() * 1000), tenant=tenant)
-    path = store.credential_path(credential.kid)
+    connection, store = Connection.load(home), KeyStore(home)
+    credential = store.find_credential(role, int(options.clock().timestamp() * 1000), tenant=tenant, channel=channel)
     topic = COMMANDS if role in COMMANDERS else EVENTS
-    return kind(connection.confluent(USERS[role]), path, chosen, topic=topic)
+    return Local(connection.confluent(USERS[role]), store.credential_path(credential.kid), topic)
+
+
+def open_local(
+    kind: type[_P],
+    role: Role,
+    *,
+    home: Path | None = None,
+    tenant: str | None = None,
+    options: WriterOptions | None = None,
+) -> _P:
+    """Deprecated: use the class's own method, such as ``MemoryWriter.open_local(tenant=...)``."""
+    deprecations.warn("memsluice.open_local")
+    chosen = options or WriterOptions()
+    found = local(role, tenant, home, chosen)
+    return kind(found.settings, found.credential, chosen, topic=found.topic)

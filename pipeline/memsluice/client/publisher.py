@@ -5,31 +5,33 @@ No content appears in a log, in an exception or in a statistic: only event ids, 
 
 import atexit
 import logging
-import os
 import threading
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from memsluice.client import credentials as held
 from memsluice.client.build import Message, envelope_of, event_type_of, topic_of, wrap
+from memsluice.client.connectivity import Connectivity, LibrdkafkaLog, connectivity_of
+from memsluice.client.options import WriterOptions
 from memsluice.client.partitioner import check_samples, fixed_settings
 from memsluice.client.tracing import Sending
 from memsluice.envelope.dsse import Signer
-from memsluice.errors import BufferFull, ConfigError, MemsluiceError, NotDelivered, ProducerError, WriterClosed
+from memsluice.errors import BufferFull, ConfigError, MemsluiceError, NotDelivered, WriterClosed
 from memsluice.events.models import AnyPayload, Command
 from memsluice.events.names import EVERYBODY
 from memsluice.events.partition import partition_of
 from memsluice.keystore.files import SigningCredential
-from memsluice.topics.names import EVENTS, PARTITIONS
+from memsluice.topics.names import EVENTS
 
 POLL_SECONDS = 0.2
+ASK_SECONDS = 0.2
+"""How long a broker in doubt is asked at a time, between two looks for deliveries."""
 SIGNERS_MAX = 32
 EXIT_FLUSH_SECONDS = 10.0
 MESSAGE_BYTES_MAX = 1_048_576
@@ -53,27 +55,18 @@ class Receipt:
     append_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How a writer publishes. Time, ids and randomness are injected here.
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An event that is signed, checked against the limits, and not published yet."""
 
-    ``buffer_messages`` and ``buffer_kib`` bound the local buffer; ``delivery_seconds`` how long an event may stay
-    unacknowledged before its future fails; ``check_seconds`` how long start-up may ask the broker for the topic's
-    partitions, None not to ask (every delivery is checked anyway). ``source`` None is made from role and key id.
-    """
-
-    compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "lz4"
-    structured: bool = False
-    buffer_messages: int = 10_000
-    buffer_kib: int = 65_536
-    linger_ms: float = 2.0
-    delivery_seconds: float = 30.0
-    check_seconds: float | None = 10.0
-    partitions: int = PARTITIONS
-    source: str | None = None
-    clock: Callable[[], datetime] = _now
-    new_id: Callable[[], str] = field(default=lambda: str(uuid.uuid4()))
-    entropy: Callable[[int], bytes] = os.urandom
+    event_id: str
+    topic: str
+    message: Message
+    sending: Sending
+    expected: int
+    """The partition on which the gate looks for it."""
+    forced: int | None = None
+    """The partition to name to the broker's client; None: its partitioner chooses, and is tested by every delivery."""
 
 
 class Publisher:
@@ -89,11 +82,11 @@ class Publisher:
         self,
         settings: Mapping[str, Any],
         credentials: held.Credentials | Sequence[held.Credentials],
-        options: Options | None = None,
+        options: WriterOptions | None = None,
         *,
         topic: str = EVENTS,
     ) -> None:
-        self.options = options or Options()
+        self.options = options or WriterOptions()
         one = isinstance(credentials, Sequence) and not isinstance(credentials, str)
         every: Sequence[held.Credentials] = credentials if one else (credentials,)  # type: ignore[assignment]
         self._sources = [held.source_of(credential, self._now_ms) for credential in every]
@@ -103,7 +96,8 @@ class Publisher:
         self._gate = threading.Lock()  # between close() and the last produce()
         self._stop = threading.Event()
         check_samples(self.options.partitions)
-        self._producer = open_producer(settings, self.options)
+        self._connectivity = connectivity_of(str(settings.get("bootstrap.servers", "")))
+        self._producer = open_producer(settings, self.options, self._connectivity)
         if self.options.check_seconds is not None:
             self._check_topic(self.options.check_seconds)
         self._thread = threading.Thread(target=self._poll, name="memsluice-delivery", daemon=True)
@@ -116,44 +110,53 @@ class Publisher:
         Raises at once: BufferFull, WriterClosed, and ExpiredKey, NotPermitted or LimitExceeded for what the gate would
         refuse.
         """
-        return self._send(payload, partition_of(payload.tenant, self.options.partitions))
+        return self.send(self.prepare(payload))
 
     def publish_to_all(self, payload: Command) -> "list[Future[Receipt]]":
         """As :meth:`publish`, once to every partition: what a command for all tenants needs."""
-        return [self._send(payload, partition) for partition in range(self.options.partitions)]
+        return [self.send(self._prepare(payload, number)) for number in range(self.options.partitions)]
 
     def forward(self, payload: Command, envelope: dict[str, Any]) -> "list[Future[Receipt]]":
         """As :meth:`publish`, or :meth:`publish_to_all`, for a command that its operators have signed already."""
         everybody = payload.tenant == EVERYBODY
         own = partition_of(payload.tenant, self.options.partitions)
         partitions = range(self.options.partitions) if everybody else (own,)
-        return [self._send(payload, number, envelope) for number in partitions]
+        return [self.send(self._prepare(payload, number, envelope)) for number in partitions]
 
-    def _send(self, payload: AnyPayload, partition: int, envelope: dict[str, Any] | None = None) -> "Future[Receipt]":
-        sending = Sending(topic_of(payload), payload.id, event_type_of(payload), self.options.entropy)
+    def prepare(self, payload: AnyPayload) -> Prepared:
+        """Sign an event for :meth:`send`. Raises ExpiredKey, NotPermitted or LimitExceeded, as :meth:`publish` does."""
+        return self._prepare(payload, partition_of(payload.tenant, self.options.partitions))
+
+    def _prepare(self, payload: AnyPayload, partition: int, envelope: dict[str, Any] | None = None) -> Prepared:
+        topic = topic_of(payload)
+        sending = Sending(topic, payload.id, event_type_of(payload), self.options.entropy)
         try:
-            return self._publish(payload, sending, partition, envelope)
+            message = wrap(
+                payload,
+                envelope or envelope_of(payload, self._signers(payload)),
+                source=self.source(),
+                traceparent=sending.traceparent,
+                structured=self.options.structured,
+            )
         except MemsluiceError as error:
             sending.failed(type(error).__name__)
             raise
+        forced = partition if payload.tenant == EVERYBODY else None
+        return Prepared(payload.id, topic, message, sending, partition, forced)
 
-    def _publish(
-        self, payload: AnyPayload, sending: Sending, partition: int, envelope: dict[str, Any] | None
-    ) -> "Future[Receipt]":
-        message = wrap(
-            payload,
-            envelope or envelope_of(payload, self._signers(payload)),
-            source=self.source(),
-            traceparent=sending.traceparent,
-            structured=self.options.structured,
-        )
-        receipt: Future[Receipt] = Future()
+    def send(self, prepared: Prepared, receipt: "Future[Receipt] | None" = None) -> "Future[Receipt]":
+        """Queue a prepared event, once; ``receipt`` is the future to resolve. Raises BufferFull, WriterClosed."""
+        receipt = receipt or Future()
         receipt.set_running_or_notify_cancel()  # what was queued cannot be taken back
-        with self._gate:
-            if self._closed:
-                raise WriterClosed("the writer is closed", event_id=payload.id)
-            delivered = partial(self._delivered, receipt, sending, payload.id, partition)
-            self._produce(topic_of(payload), message, delivered, partition if payload.tenant == EVERYBODY else None)
+        try:
+            with self._gate:
+                if self._closed:
+                    raise WriterClosed("the writer is closed", event_id=prepared.event_id)
+                delivered = partial(self._delivered, receipt, prepared.sending, prepared.event_id, prepared.expected)
+                self._produce(prepared.topic, prepared.message, delivered, prepared.forced)
+        except MemsluiceError as error:
+            prepared.sending.failed(type(error).__name__)
+            raise
         return receipt
 
     def check(self, payload: AnyPayload) -> None:
@@ -206,7 +209,9 @@ class Publisher:
         atexit.unregister(self._at_exit)
         left = self.flush(timeout_s)
         if left:
-            _log.warning("the writer was closed with %d unacknowledged events", left)
+            _log.warning(
+                "a writer was closed while the broker had not acknowledged %d events: they fail as WriterClosed", left
+            )
             self._producer.purge(in_queue=True, in_flight=True)
             self._producer.flush(POLL_SECONDS)
         self._stop.set()
@@ -264,6 +269,7 @@ class Publisher:
             )
             receipt.set_exception(kind(_name(error), event_id=event_id, maybe_written=unknown))
             return
+        self._connectivity.answered()
         sending.acknowledged(message.partition(), message.offset())
         if message.partition() != expected:
             reason = f"event {event_id} went to partition {message.partition()}, the gate looks on {expected}"
@@ -277,7 +283,20 @@ class Publisher:
             try:
                 self._producer.poll(POLL_SECONDS)
             except Exception as error:  # a caller's own callback on a future; deliveries must go on
-                _log.error("a callback of a receipt failed: %s", type(error).__name__)
+                _log.error(
+                    "a callback that the application added to a receipt's future failed: %s", type(error).__name__
+                )
+            if self._connectivity.in_doubt and not self._closed:
+                self._ask()
+
+    def _ask(self) -> None:
+        """Ask a broker in doubt whether it is there."""
+        try:
+            self._producer.list_topics(self._topic, timeout=ASK_SECONDS)
+        except KafkaException:
+            self._connectivity.silent()
+        else:
+            self._connectivity.answered()
 
     def _at_exit(self) -> None:
         self.close(EXIT_FLUSH_SECONDS)
@@ -287,12 +306,8 @@ def _name(error: Any) -> str:
     return f"{error.name()}: {error.str()}" if isinstance(error, KafkaError) else type(error).__name__
 
 
-def open_producer(settings: Mapping[str, Any], options: Options) -> Any:
-    """Return librdkafka's producer under the fixed settings. Raises ConfigError."""
-
-    def failed(error: Any) -> None:
-        _log.warning("broker connection: %s", error.name())
-
+def open_producer(settings: Mapping[str, Any], options: WriterOptions, connectivity: Connectivity | None = None) -> Any:
+    """Return librdkafka's producer under the fixed settings, which prints nothing itself. Raises ConfigError."""
     merged = {
         "compression.type": options.compression,
         "linger.ms": options.linger_ms,
@@ -303,13 +318,10 @@ def open_producer(settings: Mapping[str, Any], options: Options) -> Any:
         "client.id": "memsluice",
         **settings,
         **fixed_settings(settings),
-        "error_cb": failed,
-        "logger": logging.getLogger("memsluice.client.librdkafka"),  # else it writes to stderr by itself
+        "error_cb": (lambda _error: None) if connectivity is None else connectivity.heard,
+        "logger": LibrdkafkaLog(),  # else it writes to stderr by itself
     }
     try:
         return Producer(merged)
     except KafkaException as error:
         raise ConfigError(f"librdkafka refuses the settings: {_name(error.args[0])}") from None
-
-
-__all__ = ["Options", "ProducerError", "Publisher", "Receipt"]

@@ -47,15 +47,45 @@ class Session:
 
 
 class WriteOptions(TypedDict, total=False):
-    """What a write may say besides its content; the defaults are those of :class:`memsluice.events.models.Write`."""
+    """What a write may say besides its content; the defaults are those of :class:`memsluice.events.models.Write`.
+
+    >>> from memsluice import Kind, MemoryWriter, Session, Tier, Visibility
+    >>> session = Session(tenant="acme", agent="assistant", principal="ada", session="s-1")
+    >>> memory = MemoryWriter.open_local(tenant="acme")
+
+    A fact that replaces what was remembered under the same key, for all of the tenant's agents:
+
+    >>> first = memory.write(session, "Invoices go out as PDF.", key="invoices", visibility=Visibility.SHARED)
+
+    What was made from another write and from a page says so; it may claim less trust than its credential has:
+
+    >>> note = memory.write(
+    ...     session, "The mill is cheapest.", parents=[first.result(timeout=10).event_id], origin="web",
+    ...     claimed_tier=Tier.EXTERNAL_WEB,
+    ... )
+
+    Extracted facts, a line each, in a namespace of their own:
+
+    >>> facts = memory.write(session, "ada | prefers | tea", kind=Kind.FACTS, namespace="profile")
+    >>> memory.close()
+    >>> [pending.result().topic for pending in (note, facts)]
+    ['memory.events.v1', 'memory.events.v1']
+    """
 
     namespace: str
+    """A part of the tenant's memory: a recall asks one. Default "default"."""
     key: str | None
+    """A later write of the same scope and key replaces the entry. Default None: the entry stands for itself."""
     visibility: Visibility | str
+    """Who is shown it: the session, its principal (the default), or everybody of the tenant."""
     kind: Kind | str
+    """Text, or facts of the form ``subject | relation | object``, a line each."""
     parents: Sequence[str]
+    """Event ids of what it was made from."""
     origin: str | None
+    """Where it is from, for the audit."""
     claimed_tier: Tier | int | None
+    """A trust lower than the credential's; a higher one is ignored."""
 
 
 def write(event_id: str, time: datetime, session: Session, content: str, options: WriteOptions) -> Write:

@@ -7,15 +7,49 @@ broker has it.
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
-from typing import Self, Unpack
+from pathlib import Path
+from typing import ClassVar, Literal, Self, Unpack
 
 from memsluice.client import requests
+from memsluice.client.local import local
+from memsluice.client.options import WriterOptions
 from memsluice.client.publisher import Publisher, Receipt
 from memsluice.client.requests import Session, WriteOptions
-from memsluice.events.models import Action, Origin, Returned, Zone
+from memsluice.envelope.registry import Role
+from memsluice.errors import ConfigError
+from memsluice.events.models import Action, Channel, Origin, Returned, Zone
 
 
 class _Channel(Publisher):
+    roles: ClassVar[tuple[Role, ...]]
+    """Of the credentials that may publish on this channel, the usual one first."""
+
+    @classmethod
+    def open_local(cls, *, tenant: str, home: Path | None = None, options: WriterOptions | None = None) -> Self:
+        """Open the channel on a home's stack with its newest credential for a tenant; the class knows its role.
+
+        ``home`` None: the connection that the environment names, else the stack of ``MEMSLUICE_HOME`` or
+        ``~/.memsluice``. Raises ConfigError, which says what to run, where stack or credential are missing.
+        """
+        return cls._open(cls.roles[0].value, tenant, home, options)
+
+    @classmethod
+    def _open(
+        cls,
+        role: str,
+        tenant: str,
+        home: Path | None,
+        options: WriterOptions | None,
+        channel: Channel | None = None,
+    ) -> Self:
+        fit = [one for one in cls.roles if one.value == role]
+        if not fit:
+            known = " or ".join(one.value for one in cls.roles)
+            raise ConfigError(f"a {cls.__name__} is opened with a credential of role {known}, not {role!r}")
+        chosen = options or WriterOptions()
+        found = local(fit[0], tenant, home, chosen, channel)
+        return cls(found.settings, found.credential, chosen, topic=found.topic)
+
     def __enter__(self) -> Self:
         return self
 
@@ -23,10 +57,46 @@ class _Channel(Publisher):
 class MemoryWriter(_Channel):
     """Publishes memory writes with a producer's or a user channel's credential.
 
-    >>> with MemoryWriter(connection.confluent("producer"), "credentials/producer-1f2e3d4c.json") as memory:
-    ...     pending = memory.write(Session("acme", "assistant", "ada", "s-1"), "Ada prefers tea")
+    >>> from memsluice import MemoryWriter, Session
+    >>> session = Session(tenant="acme", agent="assistant", principal="ada", session="s-1")
+    >>> with MemoryWriter.open_local(tenant="acme") as memory:
+    ...     pending = memory.write(session, "Ada prefers tea.", key="drink")
     ...     receipt = pending.result(timeout=10)
+    >>> receipt.topic
+    'memory.events.v1'
+
+    What the person typed, with a user channel's credential:
+
+    >>> with MemoryWriter.open_local(tenant="acme", role="user_channel") as memory:
+    ...     receipt = memory.write(session, "I moved to Lyon.").result(timeout=10)
+
+    Away from a home directory, with settings of librdkafka and a credential's file:
+
+    >>> from memsluice import Connection
+    >>> settings = Connection.load().confluent("producer")
+    >>> with MemoryWriter(settings, credential_file) as memory:
+    ...     receipt = memory.write(session, "Ada moved to Lyon.").result(timeout=10)
+
+    Writes of one session that must keep their place among what the session saw go through an ``AgentSession``.
     """
+
+    roles = (Role.PRODUCER, Role.USER_CHANNEL)
+
+    @classmethod
+    def open_local(
+        cls,
+        *,
+        tenant: str,
+        role: Literal["producer", "user_channel"] = "producer",
+        channel: Channel | None = None,
+        home: Path | None = None,
+        options: WriterOptions | None = None,
+    ) -> Self:
+        """As every channel's ``open_local``; ``role`` "user_channel" is for what a person typed.
+
+        ``channel`` asks for a credential of one channel, such as "agent" or "web"; None takes the newest of any.
+        """
+        return cls._open(role, tenant, home, options, channel)
 
     def write(
         self,
@@ -51,6 +121,8 @@ class MemoryWriter(_Channel):
 class RecallChannel(_Channel):
     """Publishes recalls with a reader's credential. Wait for the receipt before the content is shown."""
 
+    roles = (Role.READER,)
+
     def recalled(
         self,
         session: Session,
@@ -72,6 +144,8 @@ class RecallChannel(_Channel):
 class RuntimeChannel(_Channel):
     """Publishes sessions and observations with the platform's own credential, which no model holds."""
 
+    roles = (Role.RUNTIME,)
+
     def open_session(self, session: Session) -> "Future[Receipt]":
         """Say that the platform opened the session and nothing was seen yet; once a session, before anything else."""
         return self.observe(session, Origin.OPEN)
@@ -85,6 +159,20 @@ class RuntimeChannel(_Channel):
 
 class OperatorChannel(_Channel):
     """Publishes commands, signed with Ed25519 by every credential given: the operator's, and the approvers'."""
+
+    roles = (Role.OPERATOR, Role.REVIEWER)
+
+    @classmethod
+    def open_local(
+        cls,
+        *,
+        tenant: str,
+        role: Literal["operator", "reviewer"] = "operator",
+        home: Path | None = None,
+        options: WriterOptions | None = None,
+    ) -> Self:
+        """As every channel's ``open_local``, with one credential; give the constructor several for two signatures."""
+        return cls._open(role, tenant, home, options)
 
     def command(
         self,

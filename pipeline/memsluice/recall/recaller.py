@@ -1,12 +1,19 @@
 """Ask a tenant's memory: search, verify, publish what will be returned, and only then return it."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, Self
 
 from memsluice.client.build import make
+from memsluice.client.options import WriterOptions
+from memsluice.client.session import AgentSession
+from memsluice.client.writer import RecallChannel
+from memsluice.clock import wall_ms
+from memsluice.deployment.connection import Connection
 from memsluice.encoder import Encoder
 from memsluice.envelope.codec import vector_from_text, vector_to_text
 from memsluice.envelope.keys import Keyring
@@ -14,9 +21,11 @@ from memsluice.errors import LimitExceeded
 from memsluice.events.limits import RETURNED_MAX
 from memsluice.events.models import Recall, Returned, Tier, Zone
 from memsluice.gate.checks import instructions
+from memsluice.keystore.store import KeyStore
 from memsluice.recall import tracing
 from memsluice.recall.reader import Asked, Current, Entry, Selection, select
 from memsluice.stores.base import Hit, Scope, VectorStore
+from memsluice.topics.names import PARTITIONS, STORE, USER_READER, WEAVIATE_RECALL
 
 FETCH_MIN, FETCH_MAX = 20, 512
 """Objects that one search of a recall asks the store for: first four times k, then more if too many are withheld."""
@@ -96,6 +105,37 @@ class Recaller:
         self._freshness = freshness
         self._risk = risk
 
+    @classmethod
+    @contextmanager
+    def open_local(cls, *, tenant: str, home: Path | None = None) -> Iterator[Self]:
+        """Give a recaller of a home's stack with the newest reader's credential for a tenant, and close it afterwards.
+
+        It checks what it finds against the log of what landed. Raises ConfigError, which says what to run, where stack
+        or credential are missing, and StoreUnavailable.
+        """
+        from memsluice.encoder import load_encoder  # the model's runtime, and the store's client
+        from memsluice.readers.kafka import KafkaTopic
+        from memsluice.recall.freshness import FreshnessIndex
+        from memsluice.stores.weaviate.store import WeaviateStore
+
+        connection, keys = Connection.load(home), KeyStore(home)
+        with ExitStack() as opened:
+            channel = opened.enter_context(
+                RecallChannel.open_local(tenant=tenant, home=home, options=WriterOptions(linger_ms=0))
+            )
+            store = WeaviateStore.of(connection, WEAVIATE_RECALL)
+            opened.callback(store.close)
+            log = KafkaTopic.of(connection, USER_READER, STORE)
+            opened.callback(log.close)
+
+            def publish(event: Recall) -> None:
+                channel.publish(event).result()
+
+            yield cls(
+                store=store, encoder=load_encoder(), keys=keys.keyring, permits=channel.check, publish=publish,
+                now_ms=wall_ms, new_id=channel.new_id, freshness=FreshnessIndex(log, keys.keyring, PARTITIONS),
+            )  # fmt: skip
+
     def recall(
         self,
         tenant: str,
@@ -119,8 +159,32 @@ class Recaller:
         """
         return self.ask(Question(tenant, question, agent, principal, session, namespace, zone, k, tier_max))
 
-    def ask(self, question: Question) -> Recalled:
-        """As :meth:`recall`. In a trace it is one span, ``search_memory``."""
+    def recall_in(
+        self,
+        session: AgentSession,
+        question: str,
+        *,
+        namespace: str = "default",
+        k: int = 5,
+        zone: Zone = Zone.GUIDANCE,
+        tier_max: Tier = Tier.EXTERNAL_WEB,
+    ) -> Recalled:
+        """As :meth:`recall`, for an agent's session: the event keeps its place among the session's other events.
+
+        Returns once those called before it are acknowledged, too. Raises EarlierFailed where one of them failed.
+        """
+        whose = session.session
+
+        def publish(event: Recall) -> None:
+            session.publish(event).result()
+
+        asked = Question(
+            whose.tenant, question, whose.agent, whose.principal, whose.session, namespace, zone, k, tier_max
+        )
+        return self.ask(asked, publish)
+
+    def ask(self, question: Question, publish: Publish | None = None) -> Recalled:
+        """As :meth:`recall`; ``publish`` is used instead of the one it was made with. One span, ``search_memory``."""
         with tracing.question(
             tenant=question.tenant,
             zone=question.zone,
@@ -129,13 +193,13 @@ class Recaller:
             session=question.session,
             k=question.k,
         ) as span:
-            answer = self._answer(question)
+            answer = self._answer(question, publish or self._publish)
             span.set_attribute("memsluice.event.id", answer.event_id)
             span.set_attribute("gen_ai.memory.search.result.count", len(answer.entries))
             span.set_attribute("memsluice.recall.withheld", answer.withheld.total())
         return answer
 
-    def _answer(self, question: Question) -> Recalled:
+    def _answer(self, question: Question, publish: Publish) -> Recalled:
         if not 1 <= question.k <= RETURNED_MAX:
             raise LimitExceeded(f"{question.k}, 1 to {RETURNED_MAX} allowed", field="k")
         draft = self._event(question, (), None)  # limits are checked before anything is encoded
@@ -152,7 +216,7 @@ class Recaller:
         )
         selection = self._verified(asked, question.k)
         event = self._event(question, selection.kept, vector_text, event_id=draft.id)
-        self._publish(event)
+        publish(event)
         return Recalled(selection.kept, selection.counts(), event.id, question.zone is Zone.EXTERNAL)
 
     def _verified(self, asked: Asked, k: int) -> Selection:

@@ -89,7 +89,8 @@ def open_desk(home: Path | None) -> Iterator[Desk]:
 
 def on_kafka(home: Path | None, closing: ExitStack) -> Desk:
     """Return the desk of a running stack, or of the deployment that the environment names. Raises ConfigError."""
-    from memsluice.client.publisher import Options, Publisher
+    from memsluice.client.options import WriterOptions
+    from memsluice.client.publisher import Publisher
     from memsluice.deployment.connection import Connection
     from memsluice.readers.kafka import KafkaTopic
 
@@ -104,7 +105,7 @@ def on_kafka(home: Path | None, closing: ExitStack) -> Desk:
 
     def publish(signed: Sequence[Signed]) -> list[str]:
         if not publishers:
-            options = Options(delivery_seconds=ACKNOWLEDGED_S, linger_ms=1, source=SOURCE)
+            options = WriterOptions(delivery_seconds=ACKNOWLEDGED_S, linger_ms=1, source=SOURCE)
             opened = Publisher(connection.confluent(USER_OPERATOR), (), options, topic=COMMANDS)
             publishers.append(closing.enter_context(opened))
         pending = [_queued(publishers[0], one) for one in signed]

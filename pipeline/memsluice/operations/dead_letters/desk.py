@@ -36,15 +36,15 @@ def _checked(records: Sequence[Output]) -> None:
 
 def on_kafka(home: Path | None, closing: ExitStack) -> LetterDesk:
     """Return the desk of a running stack, or of the deployment that the environment names. Raises ConfigError."""
-    from memsluice.client.publisher import Options
-    from memsluice.client.raw import RawPublisher
+    from memsluice.client.options import WriterOptions
     from memsluice.deployment.connection import Connection
+    from memsluice.operations.dead_letters.raw import RawPublisher
     from memsluice.readers.kafka import KafkaTopic
 
     connection = Connection.load(home)
     letters = KafkaTopic.of(connection, topic=DEAD_LETTER)
     closing.callback(letters.close)
-    options, writers = Options(delivery_seconds=ACKNOWLEDGED_S, linger_ms=1), dict[str, RawPublisher]()
+    options, writers = WriterOptions(delivery_seconds=ACKNOWLEDGED_S, linger_ms=1), dict[str, RawPublisher]()
 
     def republish(records: Sequence[Output]) -> list[int]:
         _checked(records)

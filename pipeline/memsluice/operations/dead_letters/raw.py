@@ -6,8 +6,9 @@ from typing import Any, Self
 
 from confluent_kafka import KafkaException
 
+from memsluice.client.options import WriterOptions
 from memsluice.client.partitioner import check_samples
-from memsluice.client.publisher import Options, open_producer
+from memsluice.client.publisher import open_producer
 from memsluice.errors import NotDelivered
 from memsluice.events.records import Output
 
@@ -18,8 +19,8 @@ class RawPublisher:
     """One connection; use it from one thread. Nothing is signed, changed or routed here: the partition is the
     caller's. Raises ConfigError for settings that librdkafka refuses."""
 
-    def __init__(self, settings: Mapping[str, Any], options: Options | None = None) -> None:
-        self._options = options or Options()
+    def __init__(self, settings: Mapping[str, Any], options: WriterOptions | None = None) -> None:
+        self._options = options or WriterOptions()
         check_samples(self._options.partitions)
         self._producer = open_producer(settings, self._options)
 

@@ -40,10 +40,6 @@ _UNKNOWN_OUTCOME = {KafkaError._MSG_TIMED_OUT, KafkaError._PURGE_INFLIGHT, Kafka
 _log = logging.getLogger(__name__)
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """The broker has the event: where it lies, and when it was appended there (Unix ms)."""

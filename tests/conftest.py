@@ -1,11 +1,12 @@
-"""Fixtures shared by all tests: the real broker and the real store."""
+"""What all tests share: the real broker and the real store, and that CI skips nothing."""
 
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -16,6 +17,39 @@ from memsluice.devstack.bringup import bring_up
 
 TEST_HOME_VARIABLE = "MEMSLUICE_TEST_HOME"
 """Home of a stack to use, and to leave running; without it the session starts its own and wipes it."""
+
+
+OPTIONAL = ("MEMSLUICE_DATA",)
+"""What a test may be skipped for in CI: the README says that these are optional."""
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Whatever takes the stack needs it: a mark that was forgotten would start a second one in the other half."""
+    if "stack" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.stack)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI a skipped test is a failed one: what does not run there protects nothing."""
+    return _refuse_skips((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same for a whole file that is skipped while it is collected."""
+    return _refuse_skips((yield))
+
+
+def _refuse_skips(report: Report) -> Report:
+    if report.skipped and os.environ.get("CI") and isinstance(report.longrepr, tuple):
+        file, line, reason = report.longrepr
+        if not any(name in reason for name in OPTIONAL):
+            report.outcome = "failed"
+            report.longrepr = f"{file}:{line}: skipped, which CI refuses: {reason}"
+    return report
 
 
 @dataclass(frozen=True)

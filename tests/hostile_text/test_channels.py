@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 import structlog
 from prometheus_client.parser import text_string_to_metric_families
+from tests.command import logging_to
 from tests.hostile_text.texts import FORGED, MARK, NAMES, TEXTS, hidden_in
-from tests.hostile_text.town import Town, logging_to
+from tests.hostile_text.town import Town
 
 from memsluice import errors, log
 from memsluice.client import requests

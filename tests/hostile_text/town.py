@@ -1,23 +1,19 @@
 """A home where everybody who may choose a text chose a hostile one, and everything that was told while it ran."""
 
 import io
-import logging
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-import structlog
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import generate_latest
+from tests.command import logging_to
 from tests.held.desk import BAD, Office
 from tests.hostile_text.texts import MARK, NAMES, TEXTS
 
-from memsluice import log as logs
 from memsluice.client import requests
 from memsluice.client.build import build, topic_of
 from memsluice.client.requests import Session
@@ -53,22 +49,6 @@ class Told:
     def metrics(self) -> str:
         """Return what a scrape gets."""
         return generate_latest(self.meters.collectors).decode()
-
-
-@contextmanager
-def logging_to(stream: io.StringIO) -> Iterator[None]:
-    """Log as the command line does, but to a stream; everything is as it was afterwards."""
-    root, error, hook, stderr = logging.getLogger(), structlog.get_config(), sys.excepthook, sys.stderr
-    handlers, level = root.handlers[:], root.level
-    sys.stderr = stream
-    logs.configure()
-    try:
-        yield
-    finally:
-        sys.stderr, sys.excepthook = stderr, hook
-        structlog.configure(**error)
-        root.handlers[:] = handlers
-        root.setLevel(level)
 
 
 class Town(Office):

@@ -1,0 +1,84 @@
+"""Runs ``memsluice`` whole, in this process: its errors, its logging, its exit code.
+
+A process of its own costs seconds for what is the same each time, the interpreter and the imports; that every command
+starts in one is what tests/cli, the demo's and the documentation's tests are for.
+"""
+
+import io
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+import structlog
+
+from memsluice import log as logs
+from memsluice.cli import main
+
+PREFIX = "MEMSLUICE_"
+"""How the variables begin that a command looks at; it is given those that a test names, and no others."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a command printed, and what it exited with."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> str:
+        """The standard error on one line."""
+        return " ".join(self.err.split())
+
+
+@contextmanager
+def logging_to(stream: io.TextIOBase) -> Iterator[None]:
+    """Log as the command line does, but to a stream; everything is as it was afterwards."""
+    root, error, hook, stderr = logging.getLogger(), structlog.get_config(), sys.excepthook, sys.stderr
+    handlers, level = root.handlers[:], root.level
+    sys.stderr = stream
+    logs.configure()
+    try:
+        yield
+    finally:
+        sys.stderr, sys.excepthook = stderr, hook
+        structlog.configure(**error)
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
+def run(
+    *words: str,
+    stdin: str = "",
+    columns: int = 120,
+    colours: bool = False,
+    environment: Mapping[str, str] | None = None,
+) -> Shown:
+    """Run ``memsluice``; ``colours`` as on a terminal that shows them, ``stdin`` is what is typed.
+
+    The streams refuse what no terminal could be sent (lone surrogates).
+    """
+    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", newline="\n") for _ in range(2)]
+    with pytest.MonkeyPatch.context() as patch, logging_to(io.StringIO()):
+        patch.setattr(sys, "argv", ["memsluice", *words])
+        patch.setattr(sys, "stdin", io.StringIO(stdin))
+        patch.setattr(sys, "stdout", streams[0])
+        patch.setattr(sys, "stderr", streams[1])
+        for name in [name for name in os.environ if name.startswith(PREFIX)]:
+            patch.delenv(name)
+        patch.setenv("COLUMNS", str(columns))
+        patch.setenv(*(("FORCE_COLOR", "1") if colours else ("NO_COLOR", "1")))
+        for name, value in (environment or {}).items():
+            patch.setenv(name, value)
+        try:
+            main.app()
+            code = 0
+        except SystemExit as end:
+            code = int(end.code or 0)
+    out, err = ((stream.flush(), stream.buffer.getvalue().decode())[1] for stream in streams)  # type: ignore[attr-defined]
+    return Shown(code, out, err)

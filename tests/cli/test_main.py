@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import typer
+from tests.command import run as run_in_process
 
 from memsluice.cli import main
 from memsluice.cli.examples import EXAMPLES
@@ -38,9 +39,9 @@ def test_help_lists_every_part_without_importing_any() -> None:
 @pytest.mark.parametrize("part", sorted(main.parts()))
 def test_every_part_can_be_called(part: str) -> None:
     """Each listed part exists and says how it is used."""
-    done = run(part, "--help")
-    assert done.returncode == 0, done.stderr
-    assert "Usage" in done.stdout
+    shown = run_in_process(part, "--help")
+    assert shown.code == 0, shown.err
+    assert "Usage" in shown.out
 
 
 def leaves(name: str, command: Any) -> Iterator[tuple[str, Any]]:

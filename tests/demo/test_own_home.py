@@ -1,10 +1,9 @@
 """What ``--fresh`` deletes, and what it leaves."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.command import run
 
 from memsluice.deployment.home import Home
 from memsluice.envelope.registry import Role
@@ -45,13 +44,10 @@ def test_a_folder_that_was_there_before_is_never_emptied(tmp_path: Path) -> None
     with alone(home):
         pass
     before = files(tmp_path)
-    shown = subprocess.run(
-        [sys.executable, "-m", "memsluice.cli.main", "demo", "--fresh", "--home", str(tmp_path)],
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert shown.returncode == 1
-    assert "was not made by a demo" in " ".join(shown.stderr.split())
-    assert "Traceback" not in shown.stderr
+    shown = run("demo", "--fresh", "--home", str(tmp_path))
+    assert shown.code == 1
+    assert "was not made by a demo" in shown.said
+    assert "Traceback" not in shown.err
     assert files(tmp_path) == before
 
 

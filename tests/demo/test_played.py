@@ -3,13 +3,12 @@
 import json
 import re
 import shlex
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.command import run
 
 from memsluice.deployment.home import Home
 from memsluice.encoder import load_encoder
@@ -25,7 +24,6 @@ from memsluice_lab.demo.sample.script import Attacker
 from memsluice_lab.demo.show import issue, sample
 
 START_MS = last_working_day(1_790_000_000_000)
-COMMAND = [sys.executable, "-m", "memsluice.cli.main"]
 
 
 @dataclass(frozen=True)
@@ -169,11 +167,6 @@ def a_stream(path: Path) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as a person would; a minute is a guard against a hang."""
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=300)
-
-
 def commands_in(output: str) -> list[list[str]]:
     """Return the commands that the demo says to type next."""
     return [shlex.split(line)[1:] for line in re.findall(r"^  (memsluice .*)$", output, re.MULTILINE)]
@@ -182,18 +175,18 @@ def commands_in(output: str) -> list[list[str]]:
 def test_the_demo_and_the_commands_that_it_names_work(tmp_path: Path) -> None:
     """From nothing to a summary, in one command; then what it says to type next runs on what it left behind."""
     shown = run("demo", "--home", str(tmp_path / "home"), "--tenant", "casa-lindqvist")
-    assert shown.returncode == 0, shown.stderr
-    assert "Attacks" in shown.stdout
-    following = commands_in(shown.stdout)
+    assert shown.code == 0, shown.err
+    assert "Attacks" in shown.out
+    following = commands_in(shown.out)
     assert len(following) == 3
     for command in following:
         if "--stack" in command:
             continue
         done = run(*command)
-        assert done.returncode == 0, done.stderr
+        assert done.code == 0, done.err
         if command[0] == "recall":
-            assert "alarm company" in " ".join(done.stdout.split())
-            assert "forged" in done.stdout
+            assert "alarm company" in " ".join(done.out.split())
+            assert "forged" in done.out
 
 
 def test_a_stream_from_a_file_can_be_played(tmp_path: Path) -> None:
@@ -201,12 +194,12 @@ def test_a_stream_from_a_file_can_be_played(tmp_path: Path) -> None:
     path = tmp_path / "garden.jsonl"
     a_stream(path)
     shown = run("demo", "--home", str(tmp_path / "home"), "--data", str(path))
-    assert shown.returncode == 0, shown.stderr
-    assert "garden-club" in shown.stdout
-    assert "Attacks" not in shown.stdout
-    assert "1 lines broke a limit" in shown.stdout
-    asked = commands_in(shown.stdout)[0]
-    assert run(*asked).returncode == 0
+    assert shown.code == 0, shown.err
+    assert "garden-club" in shown.out
+    assert "Attacks" not in shown.out
+    assert "1 lines broke a limit" in shown.out
+    asked = commands_in(shown.out)[0]
+    assert run(*asked).code == 0
 
 
 def test_a_stream_cannot_act_on_the_terminal(tmp_path: Path) -> None:
@@ -223,12 +216,12 @@ def test_a_stream_cannot_act_on_the_terminal(tmp_path: Path) -> None:
     ]  # fmt: skip
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     shown = run("demo", "--home", str(tmp_path / "home"), "--data", str(path))
-    assert shown.returncode == 0, shown.stderr
-    assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown.stdout) == []
-    assert shown.stdout.count("the alarm <U+001B>]0;title<U+0007> is") >= 2
-    assert "[bold]x.jsonl" in shown.stdout
-    assert "asked for [/red]eve" in shown.stdout
-    assert [words[0] for words in commands_in(shown.stdout)] == ["keys", "demo"]
+    assert shown.code == 0, shown.err
+    assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown.out) == []
+    assert shown.out.count("the alarm <U+001B>]0;title<U+0007> is") >= 2
+    assert "[bold]x.jsonl" in shown.out
+    assert "asked for [/red]eve" in shown.out
+    assert [words[0] for words in commands_in(shown.out)] == ["keys", "demo"]
 
 
 def test_what_runs_past_cannot_act_on_the_terminal() -> None:

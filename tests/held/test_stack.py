@@ -1,7 +1,6 @@
 """Release and reject through the real broker, the real workers and the real store."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from tests import command
 
 from memsluice.client.requests import Session
 from memsluice.client.writer import MemoryWriter, RuntimeChannel
@@ -40,10 +40,8 @@ def workers(home: str) -> Iterator[None]:
 
 def call(home: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command line against the stack."""
-    return subprocess.run(
-        [*COMMAND, *arguments, "--home", home], capture_output=True, text=True, timeout=HANG_S,
-        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "160"},
-    )  # fmt: skip
+    shown = command.run(*arguments, "--home", home, columns=160)
+    return subprocess.CompletedProcess(arguments, shown.code, shown.out, shown.err)
 
 
 def pending(home: str, tenant: str) -> list[str]:

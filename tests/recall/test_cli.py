@@ -1,13 +1,12 @@
 """``memsluice recall`` as a person meets it, on the embedded memory and on the real stack."""
 
 import json
-import subprocess
-import sys
 import uuid
 from dataclasses import replace
 
 import pytest
 from confluent_kafka import Producer
+from tests import command
 from tests.stores.build import PARTITIONS, RING, accepted, entry
 
 from memsluice.clock import wall_ms
@@ -55,11 +54,9 @@ def landed(store, encoder, tenant: str):
 
 
 def ask(home, *arguments: str, environment=None):
-    """Run the command in a process of its own; return (exit code, standard output, standard error)."""
-    command = [sys.executable, "-m", "memsluice.cli.main", "recall", *arguments]
-    variables = {"MEMSLUICE_HOME": str(home.path), "PATH": "/usr/bin:/bin", "COLUMNS": "120", **(environment or {})}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=variables)
-    return done.returncode, done.stdout, " ".join(done.stderr.split())
+    """Run the command; return (exit code, standard output, standard error)."""
+    shown = command.run("recall", *arguments, environment={"MEMSLUICE_HOME": str(home.path), **(environment or {})})
+    return shown.code, shown.out, shown.said
 
 
 def embed(home, encoder, tenant="acme") -> None:

@@ -1,4 +1,4 @@
-"""Runs ``memsluice`` whole, in this process: its errors, its logging, its exit code.
+"""Runs ``memsluice``: a command whole, in this process, with errors, logging and exit code; or a worker beside it.
 
 A process of its own costs seconds for what is the same each time, the interpreter and the imports; that every command
 starts in one is what tests/cli, the demo's and the documentation's tests are for.
@@ -7,6 +7,7 @@ starts in one is what tests/cli, the demo's and the documentation's tests are fo
 import io
 import logging
 import os
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -82,3 +83,17 @@ def run(
             code = int(end.code or 0)
     out, err = ((stream.flush(), stream.buffer.getvalue().decode())[1] for stream in streams)  # type: ignore[attr-defined]
     return Shown(code, out, err)
+
+
+@contextmanager
+def working(home: str) -> Iterator[None]:
+    """Run all stages in one worker until the block ends, and stop it as an operator would."""
+    command = [sys.executable, "-m", "memsluice.cli.main", "work", "seal", "screen", "land", "--replica", "shared"]
+    process = subprocess.Popen(
+        [*command, "--home", home], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0

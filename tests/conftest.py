@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from tests.command import working
 
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.layout import Layout
@@ -29,6 +30,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Whatever takes the stack needs it: a mark that was forgotten would start a second one in the other half."""
     if "stack" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.stack)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share the workers come last, one after the other: no other test runs beside these workers."""
+    items.sort(key=lambda item: "workers" in getattr(item, "fixturenames", ()))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -74,3 +80,10 @@ def stack() -> Iterator[Stack]:
     finally:
         control.down(home, wipe=True)
         shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def workers(stack: Stack) -> Iterator[None]:
+    """All stages in one worker, for tests that keep apart by tenant; who kills or pauses workers starts its own."""
+    with working(str(stack.home)):
+        yield

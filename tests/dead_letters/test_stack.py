@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.held.test_stack import call, until, workers
+from tests.held.test_stack import call, until
 
 from memsluice.client import requests
 from memsluice.client.build import build
@@ -29,7 +29,7 @@ def letters(home: str, tenant: str, *more: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.stack
-def test_a_misplaced_write_is_replayed_and_noise_dismissed_on_the_real_stack(stack: Any) -> None:
+def test_a_misplaced_write_is_replayed_and_noise_dismissed_on_the_real_stack(stack: Any, workers: None) -> None:
     """A wrong partitioner's write lands once replayed, from the broker's bytes; garbage beside it is dismissed."""
     home, tenant = str(stack.home), f"letters-{uuid.uuid4().hex[:10]}"
     keys = KeyStore.init(stack.home, 0)
@@ -41,30 +41,29 @@ def test_a_misplaced_write_is_replayed_and_noise_dismissed_on_the_real_stack(sta
     )
     key, value, headers = build(payload, [keys.credential(writer.kid).signer()], source="urn:test:letters")
     wrong = (partition_of(tenant, PARTITIONS) + 1) % PARTITIONS
-    with workers(home):
-        with RawPublisher(stack.connection.confluent(USER_PRODUCER)) as raw:
-            headers = (*headers, ("x-twice", b"1"), ("x-twice", None))
-            raw.publish([Output(EVENTS, wrong, key, value, headers)])
-            raw.publish([Output(EVENTS, wrong, tenant.encode(), b"\x1b[2J no event", ())])
-        until(lambda: len(letters(home, tenant)) == 2, "both are dead letters")
-        (misplaced,) = letters(home, tenant, "--reason", "wrong_partition")
-        (garbage,) = letters(home, tenant, "--reason", "malformed")
-        dry = call(home, "dead-letters", "replay", "--tenant", tenant, "--since", "10m", "--dry-run")
-        assert f"{misplaced['letter']}  claims {tenant}  wrong_partition → authentic" in dry.stdout, dry.stderr
-        done = call(
-            home, "dead-letters", "replay", "--tenant", tenant, "--since", "10m", "--yes", "--wait", "120", "--go-on"
-        )
-        assert f"{misplaced['letter']}  claims {tenant}  wrong_partition → accept" in done.stdout, done.stderr
-        assert (done.returncode, "malformed still, not published" in done.stdout) == (2, True)
-        rejected = call(home, "dead-letters", "reject", garbage["letter"], "--why", "a probe", "--yes", "--wait", "120")
-        assert rejected.returncode == 0, rejected.stdout + rejected.stderr
-        assert letters(home, tenant) == []
-        assert sorted(one["state"] for one in letters(home, tenant, "--all")) == ["decided", "dismissed"]
-        shown = call(home, "dead-letters", "show", garbage["letter"])
-        assert ("<U+001B>[2J no event" in shown.stdout, "\x1b" in shown.stdout) == (True, False)
+    with RawPublisher(stack.connection.confluent(USER_PRODUCER)) as raw:
+        headers = (*headers, ("x-twice", b"1"), ("x-twice", None))
+        raw.publish([Output(EVENTS, wrong, key, value, headers)])
+        raw.publish([Output(EVENTS, wrong, tenant.encode(), b"\x1b[2J no event", ())])
+    until(lambda: len(letters(home, tenant)) == 2, "both are dead letters")
+    (misplaced,) = letters(home, tenant, "--reason", "wrong_partition")
+    (garbage,) = letters(home, tenant, "--reason", "malformed")
+    dry = call(home, "dead-letters", "replay", "--tenant", tenant, "--since", "10m", "--dry-run")
+    assert f"{misplaced['letter']}  claims {tenant}  wrong_partition → authentic" in dry.stdout, dry.stderr
+    done = call(
+        home, "dead-letters", "replay", "--tenant", tenant, "--since", "10m", "--yes", "--wait", "120", "--go-on"
+    )
+    assert f"{misplaced['letter']}  claims {tenant}  wrong_partition → accept" in done.stdout, done.stderr
+    assert (done.returncode, "malformed still, not published" in done.stdout) == (2, True)
+    rejected = call(home, "dead-letters", "reject", garbage["letter"], "--why", "a probe", "--yes", "--wait", "120")
+    assert rejected.returncode == 0, rejected.stdout + rejected.stderr
+    assert letters(home, tenant) == []
+    assert sorted(one["state"] for one in letters(home, tenant, "--all")) == ["decided", "dismissed"]
+    shown = call(home, "dead-letters", "show", garbage["letter"])
+    assert ("<U+001B>[2J no event" in shown.stdout, "\x1b" in shown.stdout) == (True, False)
 
-        def recalled() -> list[str]:
-            found = call(home, "recall", tenant, "Where is the tea?", "--principal", "ana", "--json")
-            return [one["event_id"] for one in json.loads(found.stdout)["entries"]] if found.returncode == 0 else []
+    def recalled() -> list[str]:
+        found = call(home, "recall", tenant, "Where is the tea?", "--principal", "ana", "--json")
+        return [one["event_id"] for one in json.loads(found.stdout)["entries"]] if found.returncode == 0 else []
 
-        until(lambda: recalled() == ["w-1"], "the replayed write is recalled")
+    until(lambda: recalled() == ["w-1"], "the replayed write is recalled")

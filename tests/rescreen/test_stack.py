@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
-from tests.held.test_stack import BAD, call, pending, until, workers
+from tests.command import working
+from tests.held.test_stack import BAD, call, pending, until
 
 from memsluice.client.requests import Session
 from memsluice.client.writer import MemoryWriter
@@ -56,7 +57,7 @@ def town(stack: Any, tmp_path_factory: pytest.TempPathFactory) -> Town:
         with MemoryWriter.open_local(tenant=tenant, role="user_channel", home=stack.home) as memory:
             return memory.write(Session(tenant, "helper", "ana", "s-1"), content).result(30).event_id
 
-    with workers(home):
+    with working(home):
         done = call(home, "policy", "activate", str(trial), "--tenant", shade, *named, "--yes", "--wait", "120")
         assert done.returncode == 0, done.stdout + done.stderr
         shadowed, good, bad = written(shade, BAD), written(firm, BAD), written(firm, WORSE)

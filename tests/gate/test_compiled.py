@@ -1,6 +1,7 @@
 """Compiled arithmetic: the same with and without a place for its machine code."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -33,22 +34,33 @@ def test_a_function_without_a_place_for_its_machine_code_is_compiled_all_the_sam
     assert total()(np.array([1.0, 2.0, 4.0])) == 7.0
 
 
+def run(folder: Path, kept: Path) -> subprocess.CompletedProcess[str]:
+    """Call a compiled function in a process of its own, whose machine code lies in ``kept``."""
+    said = "import numpy, some; print(some.total(numpy.ones(3)))"
+    places = os.environ | {"NUMBA_CACHE_DIR": str(kept), "PYTHONPATH": f"{folder}:{PIPELINE}"}
+    return subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True, env=places)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two compiled functions in a file, and in ``kept`` their machine code, as the first process left it."""
+    folder = tmp_path_factory.mktemp("compiled")
+    mark = f"from memsluice.gate.detectors.numeric.compiled import compiled\n@compiled({SIGNATURE!r})\n"
+    (folder / "some.py").write_text(mark + SOURCE + mark + SOURCE.replace("total", "another"))
+    assert run(folder, folder / "kept").stderr == ""
+    return folder
+
+
 @pytest.mark.parametrize("left", [0, 100])
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
-def test_machine_code_that_cannot_be_read_is_made_again(left: int, ending: str, tmp_path: Path) -> None:
+def test_machine_code_that_cannot_be_read_is_made_again(left: int, ending: str, folder: Path, tmp_path: Path) -> None:
     """A machine that stopped in the middle of writing it, or a full disk: *screen* starts all the same, and warns."""
-    mark = f"from memsluice.gate.detectors.numeric.compiled import compiled\n@compiled({SIGNATURE!r})\n"
-    (tmp_path / "some.py").write_text(mark + SOURCE + mark + SOURCE.replace("total", "another"))
-    said = "import numpy, some; print(some.total(numpy.ones(3)))"
-    places = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": f"{tmp_path}:{PIPELINE}"}
-
-    def run() -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True, env=places)
-
-    assert run().stderr == ""
-    for kept in (tmp_path / "kept").rglob(f"*.{ending}"):
-        os.truncate(kept, left)
-    broken = run()
+    kept = shutil.copytree(folder / "kept", tmp_path / "kept")
+    files = list(kept.rglob(f"*.{ending}"))
+    assert len(files) == 2
+    for file in files:
+        os.truncate(file, left)
+    broken = run(folder, kept)
     assert broken.stdout == "3.0\n"
     assert "no code can be kept" in broken.stderr
     assert broken.stderr.count("UserWarning") == 1

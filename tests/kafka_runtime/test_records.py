@@ -124,7 +124,7 @@ def test_a_header_name_that_is_no_text_does_not_end_the_worker(lab: Lab) -> None
     """Such a record from any producer would end every worker for ever; it passes like any other, its name escaped."""
     lab.prepare(1)
     lab.connection.save(lab.folder / "connection.json")
-    script = HERE.parent / "producer" / "odd_header.py"
+    script = HERE.parent / "client" / "odd_header.py"
     command = [sys.executable, str(script), str(lab.folder / "connection.json"), lab.source, "0", "zstd"]
     subprocess.run(command, check=True, env={**os.environ, "AIOKAFKA_NO_EXTENSIONS": "1"}, timeout=HANG_S)
     worker = lab.start(lab.stage("Stamp", "batch"))

@@ -12,21 +12,25 @@ from memsluice_lab.model.transition import step
 
 ANA = Actor("s0", "planner", "ana")
 BOB = Actor("s1", "clerk", "bob")
+SEQUENCES = 1_200
+"""More than twice the seed at which the last of the rules that are left out shows (519); a figure plays 100,000."""
 
 
 def test_the_core_and_the_model_agree_on_every_step_of_random_sequences() -> None:
-    """Decision, zone, taint, tier, visibility, expiry and what each session is given: 3,000 sequences, 600 through
+    """Decision, zone, taint, tier, visibility, expiry and what each session is given: a fifth of the sequences through
     the whole stage with crashes and re-deliveries; Theorem 1 holds throughout."""
-    tally = played(range(3_000))
+    tally = played(range(SEQUENCES))
     assert tally.disagreements == []
-    assert tally.staged == 600
+    assert tally.staged == SEQUENCES // 5
     assert min(tally.decisions[name] for name in ("accept", "contain", "quarantine", "reject", "duplicate")) > 300
 
 
 @pytest.mark.parametrize("rule", BREAKABLE)
 def test_a_model_without_one_of_the_rules_is_told_from_the_core(rule: str) -> None:
     """The comparison can fail: leave one rule out of the oracle, and random sequences find it."""
-    assert first_difference(rule) is not None
+    found = first_difference(rule)
+    assert found is not None
+    assert found < SEQUENCES / 2
 
 
 def kept_key(*orders: Order) -> str:

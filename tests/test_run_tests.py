@@ -17,6 +17,12 @@ DIES = "import os\ndef test_d(): ...\ndef test_e(): os._exit(0)\n"
 SKIPS = "import pytest\n@pytest.mark.skipif(True, reason='no such tool')\ndef test_f(): ...\n"
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The halves here need none of the installed plugins, which cost a second a half."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 def told(folder: Path, *contents: str, more: tuple[Part, ...] = ()) -> tuple[int, str]:
     """Run each content as one half; return the exit code and all output."""
     halves = []

@@ -1,13 +1,15 @@
-"""Figures of the calibration: what it keeps of a tenant, and MEMSAD beside a plain transcription of the paper."""
+"""Figures of the calibration: what it keeps of a tenant, and MEMSAD beside the paper's algorithm in NumPy."""
 
 import time
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from memsluice.envelope.codec import DIMENSIONS
 from memsluice.envelope.seals import Sealed, sealed_from_bytes
 from memsluice.envelope.verdict import Decision, Score
 from memsluice.errors import StateError
@@ -26,7 +28,7 @@ DETECT = "detect"
 ROUNDS = 3
 SAME = 1e-5
 """Largest difference between the scores of the two: ours are rounded to six digits."""
-Vector = NDArray[np.floating]
+Vector = NDArray[np.float32]
 
 
 def calibration_kib(setting: Setting) -> Measured:
@@ -74,79 +76,117 @@ def _counted(found: dict[str, dict[str, int]], tenant: str) -> dict[str, int]:
     return found.setdefault(tenant, {DETECT: 0, MEMSAD: 0})
 
 
-@dataclass
-class Plain:
-    """Algorithm 1 and Definition 6 of seed 000, written down as they stand; the yardstick, and used for nothing else.
+class Vectorised:
+    """Algorithm 1 and Definition 6 of seed 000 written well with NumPy; the yardstick, used for nothing else.
 
-    mu and sigma are those of the present history: computed for every candidate, as the definition reads, or (``lazy``)
-    only where a question or a reference entry came since.
+    Questions and reference entries are unit vectors in matrices, each put in once; scores are one product of matrices;
+    mu and sigma are worked out again where a question or a reference entry came since, as Algorithm 1 is given them.
     """
 
-    policy: MemsadPolicy
-    lazy: bool = False
-    history: deque[Vector] = field(default_factory=deque)
-    reference: list[Vector] = field(default_factory=list)
-    threshold: float | None = None
+    def __init__(self, policy: MemsadPolicy) -> None:
+        self.policy = policy
+        self.asked_total = 0
+        self.learned_total = 0
+        self._history = np.zeros((policy.history_size, DIMENSIONS), np.float32)
+        self._reference = np.zeros((policy.reference_size, DIMENSIONS), np.float32)
+        self._threshold: float | None = None
 
     def asked(self, question: Vector) -> None:
-        """Append to the FIFO history."""
-        if len(self.history) >= self.policy.history_size:
-            self.history.popleft()
-        self.history.append(question)
-        self.threshold = None
-
-    def score(self, candidate: Vector) -> float:
-        """Return s_comb (Equation 7)."""
-        questions = np.array(self.history)
-        cosines = questions @ candidate / (np.linalg.norm(questions, axis=1) * np.linalg.norm(candidate))
-        return float(0.5 * np.max(cosines) + 0.5 * np.mean(cosines))
+        """Take the oldest question's place in the FIFO history."""
+        self._history[self.asked_total % len(self._history)] = question / np.linalg.norm(question)
+        self.asked_total += 1
+        self._threshold = None
 
     def learned(self, entry: Vector) -> None:
         """Take an entry into the reference set, up to N of them."""
-        if len(self.reference) < self.policy.reference_size:
-            self.reference.append(entry)
-            self.threshold = None
+        if self.learned_total < len(self._reference):
+            self._reference[self.learned_total] = entry / np.linalg.norm(entry)
+            self.learned_total += 1
+            self._threshold = None
 
-    def check(self, candidate: Vector) -> tuple[float, bool]:
-        """Return the score, and whether it is above mu + kappa sigma."""
-        score = self.score(candidate)
-        if len(self.reference) < self.policy.reference_size:
-            return score, score > self.policy.cold_threshold
-        if self.threshold is None or not self.lazy:
-            scores = np.array([self.score(entry) for entry in self.reference])
-            self.threshold = float(np.mean(scores) + self.policy.kappa * np.std(scores, ddof=1))
-        return score, score > self.threshold
+    def scores(self, candidates: Vector) -> Vector:
+        """Return s_comb (Equation 7) of each row, or of one vector."""
+        cosines = candidates @ self._history[: self.asked_total].T
+        return np.asarray(0.5 * cosines.max(axis=-1) + 0.5 * cosines.mean(axis=-1), np.float32)
+
+    def threshold(self) -> float:
+        """Return mu + kappa sigma of the present history, or the prior while the reference set is not full."""
+        if self.learned_total < len(self._reference):
+            return self.policy.cold_threshold
+        if self._threshold is None:
+            scores = self.scores(self._reference)
+            self._threshold = float(scores.mean() + self.policy.kappa * scores.std(ddof=1))
+        return self._threshold
+
+
+Event = tuple[bool, Vector]
+"""Whether it is a write (else a recall), and its vector."""
+
+
+def one_by_one(events: Sequence[Event], held: Sequence[bool], policy: MemsadPolicy) -> list[tuple[float, bool]]:
+    """Score each write when it comes, as a gate must."""
+    state, said = Vectorised(policy), list[tuple[float, bool]]()
+    for is_write, vector in events:
+        if not is_write:
+            state.asked(vector)
+        elif state.asked_total:
+            score = float(state.scores(vector / np.linalg.norm(vector)))
+            said.append((score, score > state.threshold()))
+            if not held[len(said) - 1]:
+                state.learned(vector)
+    return said
+
+
+def in_batches(events: Sequence[Event], held: Sequence[bool], policy: MemsadPolicy) -> list[tuple[float, bool]]:
+    """Score all writes between two questions at once, as only one who knows them all beforehand can."""
+    state, said = Vectorised(policy), list[tuple[float, bool]]()
+    for is_write, some in groupby(events, key=itemgetter(0)):
+        vectors = [vector for _, vector in some]
+        if not is_write:
+            for vector in vectors:
+                state.asked(vector)
+        elif state.asked_total:
+            candidates = np.array(vectors)
+            candidates /= np.linalg.norm(candidates, axis=1, keepdims=True)
+            for vector, score in zip(vectors, state.scores(candidates).tolist(), strict=True):
+                said.append((score, score > state.threshold()))
+                if not held[len(said) - 1]:
+                    state.learned(vector)
+    return said
 
 
 def memsad_speedup(setting: Setting) -> Measured:
-    """CPU time of the plain transcription over ours, on the vectors of the real streams, questions included.
-
-    Algorithm 1 is given mu and sigma: so the transcription works them out where they changed, not for each candidate.
-    """
+    """CPU time of MEMSAD in vectorised NumPy, the faster of two ways, over ours, on the vectors of the real streams."""
     policy = policies.default().default.memsad
     spent, writes = np.zeros((ROUNDS, 3)), 0
     with streams(setting) as paths:
         for screen, keyring in screened(paths, setting):
             events = [sealed_from_bytes(keyring, (r.key or b"").decode(), r.value or b"") for r in screen.given]
             for number in range(ROUNDS):
-                seconds, scored = side_by_side(events, policy)
+                with threadpool_limits(1):
+                    seconds, scored = side_by_side(events, policy)
                 spent[number] += seconds
             writes += scored
     if not writes:
         raise StateError("no write of the streams was scored")
     each = 1e6 * np.median(spent, axis=0) / writes
-    eager = spent[:, 0] / spent[:, 2]
     table = (
         ("writes scored", f"{writes:,} in each of {ROUNDS} rounds"),
-        ("plain transcription, calibrating where the history or the reference changed", f"{each[1]:.0f} µs a write"),
-        ("plain, calibrating for every candidate", f"{each[0]:.0f} µs, {np.median(eager):.1f} times ours"),
-        ("ours, state rows included", f"{each[2]:.0f} µs"),
+        ("NumPy, each write when it comes", f"{each[0]:.1f} µs a write"),
+        ("NumPy, all writes between two questions at once", f"{each[1]:.1f} µs a write"),
+        ("ours, state rows, nearest question and guarantees included", f"{each[2]:.1f} µs a write"),
     )
-    return Measured(float(np.median(spent[:, 1] / spent[:, 2])), table)
+    return Measured(float(np.median(spent[:, :2].min(axis=1) / spent[:, 2])), table, (_SPEEDUP_NOTE,))
+
+
+_SPEEDUP_NOTE = (
+    "All on one thread. Both NumPy ways keep unit vectors in matrices and calibrate where the history or the reference "
+    "changed; neither writes state rows, names the nearest question or says what Theorem 11 and Lemma 8 guarantee."
+)
 
 
 def side_by_side(events: Sequence[Sealed], policy: MemsadPolicy) -> tuple[list[float], int]:
-    """Let each decide a stream as a whole, one after the other. Return CPU seconds of plain, lazy, ours; writes scored.
+    """Let each decide a stream as a whole, one after the other. Return CPU seconds: both NumPy ways, ours; and writes.
 
     Event by event in turn, each would find its own arrays pushed out of the processor's cache by the others'. All learn
     from what ours lets through. Raises StateError where they disagree on a score or on what is held.
@@ -163,19 +203,18 @@ def side_by_side(events: Sequence[Sealed], policy: MemsadPolicy) -> tuple[list[f
                 state = learned(state, rows, payload.id, payload.content, vector, policy)
         rows.changes.clear()
     spent = [time.process_time() - began]
-    for one in (Plain(policy, lazy=True), Plain(policy)):
-        began, said = time.process_time(), list[tuple[float, bool]]()
-        for payload, vector in given:
-            if isinstance(payload, Recall) and vector is not None:
-                one.asked(vector)
-            elif isinstance(payload, Write) and vector is not None and one.history:
-                held = told[len(said)][1]
-                said.append(one.check(vector))
-                if not held:
-                    one.learned(vector)
+    plain = [
+        (isinstance(payload, Write), vector)
+        for payload, vector in given
+        if isinstance(payload, Write | Recall) and vector is not None
+    ]
+    held = [said for _, said in told]
+    for way in (in_batches, one_by_one):
+        began = time.process_time()
+        said = way(plain, held, policy)
         spent.insert(0, time.process_time() - began)
-        for its, (score, held) in zip(said, told, strict=True):
-            _agree(its, score, held=held)
+        for its, (score, was_held) in zip(said, told, strict=True):
+            _agree(its, score, held=was_held)
     return spent, len(told)
 
 
@@ -184,4 +223,4 @@ def _agree(said: tuple[float, bool], score: Score, *, held: bool) -> None:
     assert score.threshold is not None
     near = abs(score.score - score.threshold) < SAME
     if abs(said[0] - score.score) > SAME or (said[1] != held and not near):
-        raise StateError(f"the transcription says {said}, the gate {score}")
+        raise StateError(f"NumPy says {said}, the gate {score}")

@@ -20,8 +20,10 @@ from memsluice.errors import StackError
 from memsluice.events.names import TRACEPARENT, EventType
 from memsluice.recall.freshness import verified
 from memsluice.topics import names
+from memsluice_lab.baselines import OWN_BATCHES
 from memsluice_lab.figures.accounted import interleaved, tenants_of, unhurried
 from memsluice_lab.figures.bed import STAGES, Bed, Sender, Worker, bed, messages, tail
+from memsluice_lab.figures.plain import OWN
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.streams import Published, signed
@@ -37,10 +39,10 @@ READY_S_MAX, THROUGH_S_MAX = 120, 420
 class Plain:
     """The plain script as a child process; ``landed``: when each event's insert was acknowledged (Unix ms)."""
 
-    def __init__(self, running: Bed) -> None:
+    def __init__(self, running: Bed, *options: str) -> None:
         self.landed: dict[str, int] = {}
         self._log = running.home / "logs" / "plain.log"
-        command = [sys.executable, "-m", "memsluice_lab.figures.plain", str(running.home)]
+        command = [sys.executable, "-m", "memsluice_lab.figures.plain", str(running.home), *options]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, env=dict(os.environ), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
@@ -151,6 +153,7 @@ class Burst:
     options: tuple[str, ...] = ()
     """Of ``memsluice work``."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    events: int = SATURATED_EVENTS
 
     def warm(self, name: str) -> list[Published]:
         """Publish a few events, so that the timed ones meet warm processes."""
@@ -162,7 +165,7 @@ class Burst:
         """Start the stages; what an earlier round left on the topic is decided before. Return them and the writes."""
         workers = [self.running.start(stage, options=self.options, environment=self.environment) for stage in STAGES]
         self.warm(f"w{name}")
-        before, writes = _apart(_events(self.paths, name, SATURATED_EVENTS))
+        before, writes = _apart(_events(self.paths, name, self.events))
         _burst(self.running, before, self.signers)
         self.running.drain(THROUGH_S_MAX)
         return workers, writes
@@ -181,12 +184,12 @@ class Burst:
         self.running.stop(*workers)
         return Rate(len(landed), (max(landed) - began) / 1_000)
 
-    def plain(self, name: str) -> Rate:
+    def plain(self, name: str, *options: str) -> Rate:
         """Time the plain script."""
-        script = Plain(self.running)
+        script = Plain(self.running, *options)
         try:
             script.wait(_writes(self.warm(f"v{name}")))
-            _, writes = _apart(_events(self.paths, name, SATURATED_EVENTS))
+            _, writes = _apart(_events(self.paths, name, self.events))
             began = _burst(self.running, writes, self.signers)
             ids = _writes(writes)
             script.wait(ids)
@@ -200,24 +203,39 @@ def ingest_ratio(setting: Setting) -> Measured:
 
     Both sides take turns on one machine; the figure is the median of the rounds' ratios.
     """
+    return _in_turn(setting, (), _NOTE)
+
+
+def gate_price(setting: Setting) -> Measured:
+    """Landed writes a second, guarded over the same plain script with our encoder: what the gate itself costs."""
+    return _in_turn(setting, (OWN,), _PRICE_NOTE)
+
+
+def _in_turn(setting: Setting, options: tuple[str, ...], note: str) -> Measured:
     rounds = []
     with _both(setting) as (running, paths, signers):
         burst = Burst(running, paths, signers)
         for number in range(ROUNDS):
-            rounds.append((burst.guarded(f"g{number}"), burst.plain(f"p{number}")))
+            rounds.append((burst.guarded(f"g{number}"), burst.plain(f"p{number}", *options)))
             guarded, plain = rounds[-1]
             setting.say(f"round {number + 1}: guarded {guarded}, plain {plain}: {guarded.per_s / plain.per_s:.2f}")
     ratios = [guarded.per_s / plain.per_s for guarded, plain in rounds]
     rows = [("rounds, guarded and plain in turn, the same texts each time", str(ROUNDS))]
     for number, (guarded, plain) in enumerate(rounds, 1):
         rows.append((f"round {number}: guarded; plain; ratio", f"{guarded}; {plain}; {ratios[number - 1]:.2f}"))
-    return Measured(median(ratios), tuple(rows), (_NOTE,))
+    return Measured(median(ratios), tuple(rows), (note,))
 
 
-_NOTE = (
+_GUARDED = (
     "Guarded: three workers (seal, screen, land), every write authenticated, embedded, decided on the recalls, "
-    "observations and sessions that went before, audited and landed. Plain: one process, no gate, "
-    "SentenceTransformer.encode(batch_size=64) on full batches of 64, insert_many."
+    "observations and sessions that went before, audited and landed. "
+)
+_NOTE = (
+    f"{_GUARDED}Plain: one process, no gate, SentenceTransformer.encode(batch_size=64) on full batches of 64, "
+    "insert_many. Most of the ratio is our encoder's: gate_price has it on both sides."
+)
+_PRICE_NOTE = (
+    f"{_GUARDED}Plain: one process, no gate, the gate's own encoder on full batches of {max(OWN_BATCHES)}, insert_many."
 )
 
 

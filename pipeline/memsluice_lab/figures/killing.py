@@ -2,7 +2,6 @@
 
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from memsluice.envelope.dsse import Signer
 from memsluice.errors import StackError
-from memsluice.runtimes.kafka.faults import AFTER_CHANGELOG, AFTER_OUTPUT, VARIABLE
+from memsluice.runtimes.kafka.faults import AFTER_CHANGELOG, AFTER_OUTPUT, AFTER_PROCESS, BEFORE_CHANGELOG, VARIABLE
 from memsluice_lab.figures.accounted import interleaved, tenants_of, unhurried
 from memsluice_lab.figures.bed import STAGES, Bed, Sender, Worker, bed, tail
 from memsluice_lab.figures.ledger import Ledger, read
@@ -30,6 +29,17 @@ AGAIN_S_MAX = 120
 DRAIN_S_MAX = 400
 PLANTED_PASS = 137
 VICTIMS: tuple[tuple[str, ...], ...] = (("seal",), ("screen",), ("land",), STAGES)
+PLANTED = (
+    ("seal", AFTER_PROCESS),
+    ("seal", AFTER_OUTPUT),
+    ("screen", BEFORE_CHANGELOG),
+    ("screen", AFTER_CHANGELOG),
+    ("screen", AFTER_PROCESS),
+    ("screen", AFTER_OUTPUT),
+    ("land", AFTER_PROCESS),
+    ("land", AFTER_OUTPUT),
+)
+"""Every named point that a stage passes; those about the changelog are *screen*'s alone."""
 
 
 @dataclass(slots=True)
@@ -65,7 +75,7 @@ class Killing:
     events: int
     missing: list[str]
     in_flight: list[int] = field(default_factory=list)
-    victims: list[str] = field(default_factory=list)
+    victims: list[tuple[str, ...]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -77,10 +87,10 @@ class Crew:
     workers: dict[str, Worker] = field(default_factory=dict)
     since: dict[str, int] = field(default_factory=dict)
 
-    def hire(self, stage: str, worker: Worker | None = None) -> None:
-        """Start a stage's worker (or take one that was just started)."""
+    def hire(self, stage: str) -> None:
+        """Start a stage's worker."""
         self.since[stage] = self.bed.committed(stage)
-        self.workers[stage] = worker or self.bed.start(stage)
+        self.workers[stage] = self.bed.start(stage)
 
     def at_work(self, stages: Sequence[str]) -> None:
         """Wait, under load, until each of these workers has committed something itself: only then is a kill a test."""
@@ -101,22 +111,36 @@ class Crew:
             self.hire(stage)
 
 
-def _planted(running: Bed, stage: str, point: str) -> Worker:
-    """Run a stage into a planted kill -9, then start it again. Returns the new worker."""
+def _planted(crew: Crew, stage: str, point: str) -> None:
+    """Run a stage into a planted kill -9 under load, then start it again."""
+    running = crew.bed
+    if stage in crew.workers:
+        running.kill(crew.workers[stage])
     armed = running.start(stage, environment={VARIABLE: f"{point}:{PLANTED_PASS}"})
-    try:
-        code = armed.process.wait(AGAIN_S_MAX)
-    except subprocess.TimeoutExpired:
-        raise StackError(f"{stage}: {point} was not reached:\n{tail(armed.log)}") from None
+    began = time.monotonic()
+    while armed.process.poll() is None:
+        if running.lag() < BACKLOG:
+            crew.feed.more(CHUNK)
+        if time.monotonic() - began > AGAIN_S_MAX:
+            raise StackError(f"{stage}: {point} was not reached within {AGAIN_S_MAX} s:\n{tail(armed.log)}")
+        time.sleep(0.1)
     running.workers.remove(armed)
+    code = armed.process.returncode
     if code != -signal.SIGKILL:
         raise StackError(f"{stage} ended with {code} instead of dying at {point}:\n{tail(armed.log)}")
-    return running.start(stage)
+    crew.hire(stage)
+
+
+def _deck(chance: random.Random) -> list[tuple[str, ...]]:
+    """Return whom each random kill strikes: every stage alone and all at once equally often, in random order."""
+    deck = [VICTIMS[number % len(VICTIMS)] for number in range(KILLS)]
+    chance.shuffle(deck)
+    return deck
 
 
 @lru_cache(maxsize=1)
 def kill_all(setting: Setting, *, seed: int = 9) -> Killing:
-    """Kill workers at random moments, and at the planted point; then let everything through, and read the books.
+    """Kill workers at every planted point, and at random moments; then let everything through, and read the books.
 
     Both figures come from the same run where they are measured together.
     """
@@ -125,43 +149,49 @@ def kill_all(setting: Setting, *, seed: int = 9) -> Killing:
         feed = Feed(running, paths, running.signers(tenants_of(paths)), Sender(running))
         feed.more(BACKLOG)
         crew = Crew(running, feed)
-        crew.hire("seal", _planted(running, "seal", AFTER_OUTPUT))
-        crew.hire("land")
-        crew.hire("screen", _planted(running, "screen", AFTER_CHANGELOG))
-        setting.say("seal died before its commit, screen between changelog and output; both were started again")
-        in_flight, victims = [], []
-        for number in range(KILLS):
-            chosen = VICTIMS[number % len(VICTIMS)] if number < len(VICTIMS) else chance.choice(VICTIMS)
+        for stage in STAGES:
+            crew.hire(stage)
+        for stage, point in PLANTED:
+            crew.at_work([stage])
+            _planted(crew, stage, point)
+            setting.say(f"{stage} died {point}, and was started again")
+        in_flight = []
+        deck = _deck(chance)
+        for number, chosen in enumerate(deck):
             crew.at_work(chosen)
             time.sleep(chance.uniform(0, PAUSE_S_MAX))
             while running.lag() < BACKLOG:
                 feed.more(CHUNK)
             in_flight.append(running.lag())
             crew.kill(chosen)
-            victims.append("+".join(chosen))
-            setting.say(f"kill {number + 1} of {KILLS}: {victims[-1]}, {in_flight[-1]} records under way")
+            setting.say(f"kill {number + 1} of {KILLS}: {'+'.join(chosen)}, {in_flight[-1]} records under way")
         whole = sum(isinstance(item, Published) for item in interleaved(paths, ""))
         feed.more(max(0, whole - len(feed.sender.places)))
         setting.say(f"{len(feed.sender.places):,} events published: every stream whole, at least once")
         running.drain(DRAIN_S_MAX)
         ledger = read(running)
         places = feed.sender.places
-        result = Killing(ledger, len(places), ledger.lost(places.values()), in_flight, victims)
+        result = Killing(ledger, len(places), ledger.lost(places.values()), in_flight, deck)
         running.stop(*running.workers)
     return result
 
 
 def _table(result: Killing) -> tuple[tuple[str, str], ...]:
     again = sum(count - 1 for count in result.ledger.sealed.values())
-    kinds = ", ".join(f"{result.victims.count(name)} × {name}" for name in sorted(set(result.victims)))
+    kinds = ", ".join(f"{result.victims.count(name)} × {'+'.join(name)}" for name in VICTIMS)
+    struck = ((stage, sum(stage in some for some in result.victims)) for stage in STAGES)
+    points = {stage: [point for one, point in PLANTED if one == stage] for stage in STAGES}
     return (
         ("events published", f"{result.events:,}"),
-        ("kill -9", f"{len(result.victims)}: {kinds}"),
+        ("kill -9 at random moments", f"{len(result.victims)}: {kinds}"),
         (
             "… with records under way",
             f"at least {min(result.in_flight)}, median {sorted(result.in_flight)[KILLS // 2]}",
         ),
-        ("killed at planted points", "seal between output and commit, screen between changelog and output"),
+        *(
+            (f"{stage} killed", f"{count} at random, {len(points[stage])} {', '.join(points[stage])}")
+            for stage, count in struck
+        ),
         ("intake records sealed again", f"{again:,}"),
         ("verdicts emitted again, byte for byte", f"{result.ledger.repeated:,}"),
         ("verdicts contradicting another", str(len(result.ledger.contradictions))),

@@ -19,8 +19,6 @@ from memsluice_lab.streams import events_of, read_stream
 
 CONVERSATIONS = "conversation-"
 SCOPES = ("session", "turn", "influence", "parents")
-VALUE = "influence"
-"""The scope whose share is the figure."""
 HONEST = ("user", "agent")
 DECLARED = ("parent", "unknown", "not_landed")
 """What begins a cause that comes from a write's own parents."""
@@ -28,9 +26,9 @@ Counts = Counter[tuple[str, str]]
 
 
 def overtaint_rate(setting: Setting) -> Measured:
-    """Percent of the honest writes in the conversation streams that are over-tainted under influence taint.
+    """Percent of the honest writes in the conversation streams that taint keeps out of guidance, by default.
 
-    The rows say the same of every other scope, the default's first.
+    The rows tell what their session did from what they declare, and say the same of every other scope.
     """
     encoder = MemoEncoder(load_encoder())
     with streams(setting) as paths:
@@ -39,14 +37,15 @@ def overtaint_rate(setting: Setting) -> Measured:
             raise ConfigError(f"there is no stream whose name begins with {CONVERSATIONS}")
         by_scope = {name: _over(chosen, setting, encoder, policy) for name, policy in scopes().items()}
     rows = [row for name, counts in by_scope.items() for row in _rows(name, counts)]
-    return Measured(100 * _share(by_scope[VALUE], "session"), tuple(rows), (_NOTE,))
+    default = by_scope[policies.default().default.taint]
+    return Measured(100 * _share(default, "session", "declared"), tuple(rows), (_NOTE,))
 
 
 _NOTE = (
-    "Over-tainted is an honest write that only its session's past taints: nothing that it says it was made of came "
-    "from outside, and honest writers of these streams tell the truth. What declares outside content, or a parent that "
-    "is held, is counted apart. The first scope is the default, for which at most 3 % are asked; the figure is that of "
-    "influence taint."
+    "The first scope is the default, and the figure is all that it taints of what honest users and their agents wrote, "
+    "whatever the reason. Tainted by their session alone are writes of which nothing says that they were made of "
+    "something from outside; honest writers of these streams tell the truth. What declares outside content, or a "
+    "parent that is held, is counted apart."
 )
 
 

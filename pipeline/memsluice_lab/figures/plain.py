@@ -1,7 +1,8 @@
 """The plain script that guarded ingestion is compared with: consume, encode, insert. No gate, no seal, no order.
 
-Run as ``python -m memsluice_lab.figures.plain HOME``. Prints ``ready``, then a JSON line for every insert that the
-store has acknowledged: the event ids, and the time (Unix ms).
+Run as ``python -m memsluice_lab.figures.plain HOME [own]``: with the encoder that people write first, or with the
+gate's own. Prints ``ready``, then a JSON line for every insert that the store has acknowledged: the event ids, and the
+time (Unix ms).
 """
 
 import json
@@ -17,12 +18,14 @@ from weaviate.classes.config import Configure, DataType, Property
 from weaviate.classes.data import DataObject
 
 from memsluice.deployment.connection import Connection
+from memsluice.encoder import load_encoder
 from memsluice.envelope import dsse
 from memsluice.stores.weaviate.admin import client
 from memsluice.stores.weaviate.store import address_of
 from memsluice.topics import names
-from memsluice_lab.baselines import PLAIN_BATCH, plain_encode
+from memsluice_lab.baselines import OWN_BATCHES, PLAIN_BATCH, plain_encode
 
+OWN = "own"
 COLLECTION = "PlainMemories"
 WAIT_S = 0.01
 WRITE = b"memory.write.v1"
@@ -32,18 +35,19 @@ def main() -> None:
     """Consume from the present end of the topic until killed."""
     connection = Connection.load(Path(sys.argv[1]))
     consumer = _consumer(connection)
-    plain_encode(["warm"])
+    encode, batch = (load_encoder().encode, max(OWN_BATCHES)) if sys.argv[2:] == [OWN] else (plain_encode, PLAIN_BATCH)
+    encode(["warm"])
     with client(address_of(connection, names.WEAVIATE_ADMIN)) as store:
         collection = _collection(store)
         print("ready", flush=True)
         waiting: list[dict[str, Any]] = []
         while True:
-            messages = [m for m in consumer.consume(PLAIN_BATCH, WAIT_S) if m.error() is None]
+            messages = [m for m in consumer.consume(batch, WAIT_S) if m.error() is None]
             waiting += [orjson.loads(dsse.parse(orjson.loads(m.value())).payload) for m in messages if _is_write(m)]
-            if not waiting or (messages and len(waiting) < PLAIN_BATCH):
-                continue  # full batches under load: what the plain call is best at; at once where nothing more comes
-            writes, waiting = waiting[:PLAIN_BATCH], waiting[PLAIN_BATCH:]
-            vectors = plain_encode([write["content"] for write in writes])
+            if not waiting or (messages and len(waiting) < batch):
+                continue  # full batches under load, which either encoder is best at; at once where nothing more comes
+            writes, waiting = waiting[:batch], waiting[batch:]
+            vectors = encode([write["content"] for write in writes])
             objects = [
                 DataObject(properties={"content": w["content"], "tenant": w["tenant"]}, vector=v.tolist())
                 for w, v in zip(writes, vectors, strict=True)

@@ -14,9 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import cycle
-from statistics import fmean
+from statistics import fmean, median
 from threading import Event, Thread
 
+import numpy as np
 import psutil
 
 from memsluice.devstack import control
@@ -27,8 +28,12 @@ from memsluice_lab.figures.ingest import Burst
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting
 
-ROUNDS, ROUNDS_DOWN = 2, 1
+ROUNDS, ROUNDS_DOWN = 5, 1
 """With a backend, and with one that is down; each both ways round."""
+EVENTS = 4_000
+"""Of a round: many short ones say more of how far they differ than few long ones."""
+SHARE = 0.9
+RESAMPLES = 10_000
 CHANGE_S = 2.0
 """How long a stack stays on the same cores."""
 NOBODY = "http://127.0.0.1:9"
@@ -71,7 +76,7 @@ def _told(process: "subprocess.Popen[str]") -> int:
 
 
 def telemetry_cost(setting: Setting) -> Measured:
-    """Share of throughput, in percent, that spans and metrics cost: mean over the rounds, each both ways round."""
+    """Share of throughput, in percent, that spans and metrics cost at most: the upper end of the interval."""
     with ExitStack() as closing:
         paths = closing.enter_context(streams(setting))
         stacks = [closing.enter_context(bed(setting, policy=unhurried())) for _ in range(2)]
@@ -79,7 +84,7 @@ def telemetry_cost(setting: Setting) -> Measured:
         signers = [running.signers(tenants_of(paths)) for running in stacks]
 
         def variant(at: int, options: tuple[str, ...], environment: Mapping[str, str]) -> Burst:
-            return Burst(stacks[at], paths, signers[at], options, environment)
+            return Burst(stacks[at], paths, signers[at], options, environment, EVENTS)
 
         def round_of(name: str, to: str) -> list[tuple[Side, Side]]:
             both = []
@@ -93,16 +98,27 @@ def telemetry_cost(setting: Setting) -> Measured:
         on = [pair for number in range(ROUNDS) for pair in round_of(f"on{number}-", endpoint)]
         down = [pair for number in range(ROUNDS_DOWN) for pair in round_of(f"down{number}-", NOBODY)]
         spans = _told(sink)
+    costs = [_cost(pair) for pair in on]
+    low, high = interval(costs)
     rows = (
         ("landed writes a second while both work, processor time a write: without; with", ""),
         *((f"round {number}", f"{off}; {with_}") for number, (off, with_) in enumerate(on, 1)),
         *((f"round {number}, backend down", f"{off}; {with_}") for number, (off, with_) in enumerate(down, 1)),
-        ("cost in throughput, by round", ", ".join(f"{_cost(pair):.1f} %" for pair in on)),
+        ("cost in throughput, by round", ", ".join(f"{cost:.1f} %" for cost in costs)),
+        ("median of the rounds, 90 % interval", f"{median(costs):.1f} %, {low:.1f} to {high:.1f} %"),
         ("cost in throughput with the backend down", f"{fmean(map(_cost, down)):.1f} %"),
         ("more processor time a write: telemetry; backend down", f"{_cpu(on):.1f} %; {_cpu(down):.1f} %"),
         ("spans exported", f"{spans:,}"),
     )
-    return Measured(fmean(map(_cost, on)), rows, (_NOTE,))
+    return Measured(high, rows, (_NOTE,))
+
+
+def interval(costs: Sequence[float], seed: int = 1) -> tuple[float, float]:
+    """Return the ends of the 90 % interval of the rounds' median: the rounds drawn again, with repetitions."""
+    chance = np.random.default_rng(seed)
+    medians = np.median(chance.choice(np.array(costs), (RESAMPLES, len(costs))), axis=1)
+    low, high = np.quantile(medians, ((1 - SHARE) / 2, (1 + SHARE) / 2))
+    return float(low), float(high)
 
 
 def _at_once(off: Burst, on: Burst, name: str) -> tuple[Side, Side]:
@@ -175,6 +191,7 @@ def _cpu(pairs: Sequence[tuple[Side, Side]]) -> float:
 
 
 _NOTE = (
+    "The figure, which the goal is held against, is the upper end of the interval, by drawing the rounds again. "
     "Two stacks at once, the same texts, each on half of the cores, which change every two seconds: what slows the "
     "machine slows both. Every event is sampled: a span of each "
     "stage and one of each batch, exported over OTLP/HTTP to a process that counts them; metrics are kept and served. "

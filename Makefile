@@ -44,6 +44,7 @@ lint: install ## Check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	@$(BIN)/python -m memsluice_lab.figures --check .
 
 .PHONY: test
 test: install ## Run everything that CI runs, the real stack included where it can run; with ARGS, only pytest
@@ -55,12 +56,13 @@ figure: install ## Measure one figure: make figure NAME=core_decisions_per_s
 	@$(BIN)/python -m memsluice_lab.figures "$(NAME)" $(ARGS)
 
 .PHONY: figures
-figures: install ## Measure all figures and write docs/figures.md
+figures: install ## Measure all figures and write docs/figures.md; ARGS=--stale: those whose code changed, and goes on
 	@$(BIN)/python -m memsluice_lab.figures --all --record . $(ARGS)
 
 .PHONY: docs
 docs: install ## Write the generated pages of docs/
 	@$(BIN)/python scripts/generate_docs.py
+	@$(BIN)/python -m memsluice_lab.figures --page .
 
 .PHONY: site
 site: install ## Write the documentation as a site to site/

@@ -29,7 +29,7 @@ from memsluice.stages.screen import ScreenStage
 from memsluice.stages.seal import SealStage
 from memsluice.topics.names import AUDIT, DEAD_LETTER, EVENTS, PARTITIONS
 from memsluice_lab import cast
-from memsluice_lab.streams import Published, Unsendable, events_of, read_stream, signed
+from memsluice_lab.streams import Published, Unsendable, events_of, read_stream, signed, streams_in
 
 JOBS_MAX = 32
 REFUSED = "reject"
@@ -50,14 +50,6 @@ class StreamResult:
 def policy_set(path: Path | None) -> PolicySet:
     """Return the policies of a file, or those that ship with the package. Raises PolicyError."""
     return policies.default() if path is None else policies.load(path)
-
-
-def streams_in(folder: Path) -> list[Path]:
-    """Return the streams of a folder, by name. Raises ConfigError where there are none."""
-    found = sorted(folder.glob("*.jsonl"))
-    if not found:
-        raise ConfigError(f"there is no <stream>.jsonl in {folder}")
-    return found
 
 
 def run_stream(

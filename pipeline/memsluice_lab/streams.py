@@ -65,6 +65,14 @@ class Restamp:
     now_ms: Callable[[], int]
 
 
+def streams_in(folder: Path) -> list[Path]:
+    """Return the streams of a folder, by name. Raises ConfigError where there are none."""
+    found = sorted(folder.glob("*.jsonl"))
+    if not found:
+        raise ConfigError(f"there is no <stream>.jsonl in {folder}")
+    return found
+
+
 def read_stream(path: Path) -> Iterator[dict[str, Any]]:
     """Yield a stream's lines without the hidden fields. Raises ConfigError naming the line."""
     known = set[int]()

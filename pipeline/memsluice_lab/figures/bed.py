@@ -32,6 +32,8 @@ from memsluice_lab import cast
 from memsluice_lab.figures.registry import Setting
 from memsluice_lab.streams import Published, signed
 
+DEPENDS = ("memsluice.cli.work",)
+"""For the figures' digests: of the command line only the command that starts a worker is used."""
 GROUPS = (
     (names.APP_SEAL, (names.EVENTS, names.COMMANDS)),
     (names.APP_SCREEN, (names.SEALED,)),

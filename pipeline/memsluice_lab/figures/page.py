@@ -1,17 +1,17 @@
-"""The figures that were measured last, kept in ``docs/figures.json``, and the page made from them."""
+"""The page made from the kept measurements: every figure, for every class of machine, with its commit and its age."""
 
-import json
-import os
-import platform
-import subprocess
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 
-from memsluice_lab.figures.registry import FIGURES, Figure, Measured, number
+from memsluice_lab.figures import measurements, provenance_page
+from memsluice_lab.figures.dependencies import here
+from memsluice_lab.figures.machines import AMX, AVX2, AVX512, CLASSES
+from memsluice_lab.figures.measurements import Measurement, Record
+from memsluice_lab.figures.registry import FIGURES, Figure, number
 
-RECORD = Path("docs/figures.json")
 PAGE = Path("docs/figures.md")
+SHOWN = (AMX, AVX512, AVX2)
+"""Classes of machine that have a column even while nothing was measured on them."""
 _HEAD = """\
 # Figures
 
@@ -19,95 +19,107 @@ Measured by the commands shown, on the real thing: a real broker, real stream pr
 encoder, real records. Written by `make figures`; not edited by hand. A figure that misses its goal stands here like any
 other.
 
+A figure holds for the class of machine that it was measured on, by the widest arithmetic of its processor: AMX,
+AVX-512, AVX2. Each class has a column, and a measurement replaces only that of its own class. A measurement is
+**stale** where the code, the data or the locked libraries that it reaches differ from those that it was made on;
+comments and docstrings do not count. `make figure NAME=stale_figures` counts the figures that have no measurement of
+today's code on any class; `make figures ARGS=--stale` measures these again, and goes on where it was stopped.
+
 `--data FOLDER` (or `MEMSLUICE_DATA`) names the folder with the real records: `data/` and `bench/build_streams.py`.
 
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One measurement: when (ISO date, UTC), of which commit, on what."""
-
-    name: str
-    value: float
-    rows: tuple[tuple[str, str], ...]
-    notes: tuple[str, ...]
-    date: str
-    commit: str
-    machine: str
+def write(record: Record, folder: Path) -> None:
+    """Write the record and the pages made from it into the repository ``folder``."""
+    measurements.save(record, folder)
+    (folder / PAGE).write_text(render(record), encoding="utf-8")
+    provenance_page.write(folder, record.newest(provenance_page.NAME))
 
 
-def machine() -> str:
-    """Describe this machine in a few words, without naming it."""
-    cores = len(os.sched_getaffinity(0))
-    flags = ""
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        words = set(cpuinfo.read_text(encoding="utf-8").split())
-        flags = "".join(f", {label}" for flag, label in (("amx_bf16", "AMX"), ("avx512f", "AVX-512")) if flag in words)
-    return f"{cores} cores, {platform.machine()}{flags}, Python {platform.python_version()}"
+def keep(folder: Path, *new: Measurement) -> None:
+    """Keep measurements in the repository ``folder``, and write its pages anew, with today's staleness and ages."""
+    record = measurements.with_(measurements.read(folder), new)
+    write(measurements.looked_up(record, folder, here()), folder)
 
 
-def commit_of(folder: Path) -> str:
-    """Return the short commit that a folder is at, with a plus where the tree differs from it; or ``unknown``."""
-    command = ["git", "-C", str(folder), "describe", "--always", "--dirty=+", "--exclude=*"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
-    except OSError:  # no git here
-        return "unknown"
+def untrue(folder: Path) -> list[str]:
+    """Return the measurements that the page calls current though their code changed since, and the other way round."""
+    record = measurements.read(folder)
+    now = measurements.looked_up(record, folder, here())
+    return [
+        f"{said.name} on {said.machine_class} is {'stale' if true.stale else 'current'}, and the page says otherwise"
+        for said, true in zip(record.measurements, now.measurements, strict=True)
+        if said.stale != true.stale
+    ]
 
 
-def entry(name: str, measured: Measured, *, date: str, commit: str) -> Entry:
-    """Return the record of a measurement made on this machine."""
-    return Entry(name, measured.value, measured.rows, measured.notes, date, commit, machine())
-
-
-def read(path: Path) -> dict[str, Entry]:
-    """Return the kept measurements by name; none where the file is not there yet."""
-    if not path.exists():
-        return {}
-    loaded = json.loads(path.read_text(encoding="utf-8"))
-    entries = (
-        Entry(**{**item, "rows": tuple(map(tuple, item["rows"])), "notes": tuple(item["notes"])}) for item in loaded
-    )
-    return {item.name: item for item in entries if item.name in FIGURES}
-
-
-def write(folder: Path, new: Entry) -> None:
-    """Keep a measurement in the repository ``folder``, replacing an older one of its name; write the page anew."""
-    entries = {**read(folder / RECORD), new.name: new}
-    ordered = [asdict(entries[name]) for name in FIGURES if name in entries]
-    (folder / RECORD).write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    (folder / PAGE).write_text(render(entries), encoding="utf-8")
-
-
-def render(entries: Mapping[str, Entry]) -> str:
+def render(record: Record) -> str:
     """Return the page: a table of all figures, then how each came about."""
-    lines = ["| figure | goal | measured | |", "|---|---|---|---|"]
-    lines += [_table_row(figure, entries.get(figure.name)) for figure in FIGURES.values()]
+    classes = [
+        name for name in CLASSES if name in SHOWN or any(one.machine_class == name for one in record.measurements)
+    ]
+    lines = [f"| figure | goal | {' | '.join(classes)} |", "|---|---|" + "---|" * len(classes)]
+    lines += [_table_row(figure, record, classes) for figure in FIGURES.values()]
     for figure in FIGURES.values():
-        lines += _section(figure, entries.get(figure.name))
-    return _HEAD + "\n".join(lines) + "\n"
+        lines += _section(figure, record)
+    return _HEAD + _told(record) + "\n".join(lines) + "\n"
 
 
 def goal(figure: Figure) -> str:
     """Return what must hold, for people."""
     sign = {">=": "at least", "<=": "at most", "==": "exactly"}[figure.relation]
-    return f"{sign} {number(figure.goal)} {figure.unit}".rstrip()
+    return f"{sign} {_amount(figure, figure.goal)}"
 
 
-def _table_row(figure: Figure, kept: Entry | None) -> str:
-    if kept is None:
-        return f"| [`{figure.name}`](#{figure.name}) | {goal(figure)} | not measured yet | |"
-    verdict = "holds" if figure.holds(kept.value) else "**missed**"
-    return f"| [`{figure.name}`](#{figure.name}) | {goal(figure)} | {number(kept.value)} {figure.unit} | {verdict} |"
+def _amount(figure: Figure, value: float) -> str:
+    return f"{number(value)} {figure.unit}".rstrip()
 
 
-def _section(figure: Figure, kept: Entry | None) -> list[str]:
+def _told(record: Record) -> str:
+    stale, of_all = len(record.stale()), sum(figure.recorded for figure in FIGURES.values())
+    when = f"Written on {record.date} at commit {record.commit}: " if record.date else ""
+    return f"{when}{stale} of {of_all} figures are stale or were never measured.\n\n"
+
+
+def _table_row(figure: Figure, record: Record, classes: list[str]) -> str:
+    head = f"| [`{figure.name}`](#{figure.name}) | {goal(figure)} |"
+    if not figure.recorded:
+        return f"{head} {' | '.join([_cell(figure, len(record.stale())), *('' for _ in classes[1:])])} |"
+    by_class = {one.machine_class: one for one in record.of(figure.name)}
+    cells = [_cell(figure, by_class[name].value, by_class[name].stale) if name in by_class else "" for name in classes]
+    return f"{head} {' | '.join(cells if any(cells) else ['not measured yet', *cells[1:]])} |"
+
+
+def _cell(figure: Figure, value: float, stale: bool = False) -> str:
+    return f"{_amount(figure, value)}, {'holds' if figure.holds(value) else '**missed**'}{', stale' if stale else ''}"
+
+
+def _section(figure: Figure, record: Record) -> list[str]:
     lines = ["", f"## {figure.name}", "", figure.meaning, "", f"`make figure NAME={figure.name}`"]
-    if kept is None:
-        return lines
-    lines += ["", f"{kept.date}, commit {kept.commit}, {kept.machine}:", "", "| | |", "|---|---|"]
-    lines += [f"| {what} | {how_much} |" for what, how_much in kept.rows]
-    lines += [f"| **{figure.name}** | **{number(kept.value)} {figure.unit}** |"]
-    return lines + [line for note in kept.notes for line in ("", note)]
+    for one in record.of(figure.name):
+        lines += ["", f"On {one.machine_class}: {origin(one, record)}", "", "| | |", "|---|---|"]
+        lines += [f"| {what} | {how_much} |" for what, how_much in one.rows]
+        lines += [f"| **{figure.name}** | **{_amount(figure, one.value)}** |"]
+        lines += [line for note in one.notes for line in ("", note)]
+    return lines
+
+
+def origin(one: Measurement, record: Record) -> str:
+    """Say when and of what a measurement is, how old, and whether it is stale."""
+    parts = [
+        f"{one.date}, commit {one.commit}{_age(one, record)}" if one.commit else "reported at an unrecorded commit"
+    ]
+    parts += [one.machine] if one.machine else []
+    parts += [f"{one.took_s:.0f} s"] if one.took_s is not None else []
+    state = ["**stale**: it is not known which code was measured"] if not one.digest else []
+    state += ["**stale**: its code changed since"] if one.digest and one.stale else []
+    return "; ".join([", ".join(parts), *state]) + "."
+
+
+def _age(one: Measurement, record: Record) -> str:
+    if not record.date or not one.date:
+        return ""
+    days = (date.fromisoformat(record.date) - date.fromisoformat(one.date)).days
+    commits = "of another history" if one.commits_since is None else f"{one.commits_since} commits"
+    return f" ({commits}, {days} days old)"

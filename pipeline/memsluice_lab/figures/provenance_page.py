@@ -1,9 +1,8 @@
 """docs/provenance-results.md: what provenance stops, beside what the paper says of its own verifier (seed 001, 6.4)."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
-from memsluice_lab.figures.page import Entry
+from memsluice_lab.figures.measurements import Measurement
 from memsluice_lab.figures.registry import number
 from memsluice_lab.vectors import PAPER
 
@@ -25,13 +24,18 @@ NAME=provenance_through`; not edited by hand.
 """
 
 
-def render(entries: Mapping[str, Entry]) -> str:
-    """Return the page from the kept measurements."""
-    kept = entries.get(NAME)
+def render(kept: Measurement | None) -> str:
+    """Return the page from the latest measurement that is kept."""
     if kept is None:
         return f"{_HEAD}\nNot measured yet.\n"
     rows = dict(kept.rows)
-    lines = [_HEAD, f"{kept.date}, commit {kept.commit}, {kept.machine}.", "", "## Table 6 of the paper", ""]
+    lines = [
+        _HEAD,
+        f"{kept.date}, commit {kept.commit}, {kept.machine}{_stale(kept)}.",
+        "",
+        "## Table 6 of the paper",
+        "",
+    ]
     lines += ["| test | the paper's verifier | the whole product |", "|---|---|---|"]
     lines += [f"| {name} | {paper} | {rows.get(row, 'not measured')} |" for row, name, paper in TABLE_6]
     lines += [
@@ -51,6 +55,10 @@ def render(entries: Mapping[str, Entry]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def write(folder: Path, entries: Mapping[str, Entry]) -> None:
+def _stale(kept: Measurement) -> str:
+    return "; stale: the code that it was measured on changed since, or is not known" if kept.stale else ""
+
+
+def write(folder: Path, kept: Measurement | None) -> None:
     """Write the page into the repository ``folder``."""
-    (folder / PAGE).write_text(render(entries), encoding="utf-8")
+    (folder / PAGE).write_text(render(kept), encoding="utf-8")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memsluice.errors import ConfigError
 from memsluice_lab.figures.registry import Setting
-from memsluice_lab.run import streams_in
+from memsluice_lab.streams import streams_in
 
 BUILD_S_MAX = 300
 

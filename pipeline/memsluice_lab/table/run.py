@@ -25,11 +25,11 @@ from memsluice.encoder import load_encoder
 from memsluice.envelope.codec import canonical
 from memsluice.errors import ConfigError
 from memsluice.gate.policy.model import Policy, PolicySet
-from memsluice_lab.figures.page import commit_of
+from memsluice_lab.figures.measurements import commit_of
 from memsluice_lab.figures.records import build
 from memsluice_lab.figures.registry import Setting
-from memsluice_lab.run import JOBS_MAX, decide, share_cores, streams_in
-from memsluice_lab.streams import HIDDEN, events_of
+from memsluice_lab.run import JOBS_MAX, decide, share_cores
+from memsluice_lab.streams import HIDDEN, events_of, streams_in
 from memsluice_lab.table import changes
 from memsluice_lab.table.changes import Line
 from memsluice_lab.table.counting import Counts, count, landed

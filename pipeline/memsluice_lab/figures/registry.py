@@ -201,7 +201,7 @@ _ALL = (
         "tenants_memory_mib",
         "tenants:tenants_memory_mib",
         "<=",
-        512,
+        256,
         "MiB",
         "Growth of a *screen* worker's resident memory over the whole of such a day, from before its first event, in "
         "the default configuration (no tenant has a label of its own), RocksDB included.",

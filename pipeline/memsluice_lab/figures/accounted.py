@@ -92,7 +92,7 @@ def books(sent: Sent, ledger: Ledger, asked_for: int) -> list[tuple[str, int, in
     writes = [event for event in sent.events if event.type is EventType.WRITE]
     write_places = {sent.places[event.payload.tenant, event.payload.id] for event in writes}
     decided = ledger.decisions()
-    expected = ledger.expected()
+    expected, asked = ledger.expected(), len(ledger.asked_for())
     judged = sum(decided[name] for name in ("accept", "contain", "quarantine", "reject", "duplicate"))
     quarantined = {place for place, verdict in ledger.verdicts.items() if verdict["decision"] == "quarantine"}
     unsendable = sum(line.kind == "write" for line in sent.unsendable)
@@ -102,8 +102,9 @@ def books(sent: Sent, ledger: Ledger, asked_for: int) -> list[tuple[str, int, in
         ("events published = verdicts + dead letters", len(intake), len(set(ledger.verdicts) | set(ledger.dead))),
         ("events published, each its own place", len(sent.events), len(intake)),
         ("writes published = writes decided + dead", len(writes), judged + len(write_places & set(ledger.dead))),
-        ("writes accepted or contained = objects asked for", decided["accept"] + decided["contain"], len(expected)),
-        ("objects asked for = objects in the store", len(expected), ledger.stored_count),
+        ("writes accepted or contained = objects asked for", decided["accept"] + decided["contain"], asked),
+        ("objects asked for = objects that stay + taken out by look back", asked, len(expected) + ledger.taken_out()),
+        ("objects that stay = objects in the store", len(expected), ledger.stored_count),
         ("… in the version asked for", len(expected), sum(ledger.stored.get(k) == v for k, v in expected.items())),
         ("… and on memory.store.v1", len(expected), sum(ledger.published.get(k) == v for k, v in expected.items())),
         ("verdicts that hold = records in quarantine", len(quarantined), len(quarantined & ledger.held)),

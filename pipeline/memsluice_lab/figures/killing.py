@@ -196,7 +196,11 @@ def _table(result: Killing) -> tuple[tuple[str, str], ...]:
         ("verdicts emitted again, byte for byte", f"{result.ledger.repeated:,}"),
         ("verdicts contradicting another", str(len(result.ledger.contradictions))),
         ("events without a verdict, objects missing", str(len(result.missing))),
-        ("objects in the store, asked for", f"{result.ledger.stored_count:,}, {len(result.ledger.expected()):,}"),
+        ("objects taken out by look back", f"{result.ledger.taken_out():,}"),
+        (
+            "objects in the store, asked for and not taken out",
+            f"{result.ledger.stored_count:,}, {len(result.ledger.expected()):,}",
+        ),
     )
 
 

@@ -44,13 +44,32 @@ class Ledger:
     """Objects in the store, whoever put them there."""
 
     def expected(self) -> dict[Object, int]:
-        """Return objects and versions that the verdicts ask for."""
+        """Return objects and versions that the verdicts ask for, without those that a later verdict takes out again."""
+        wanted = self.asked_for()
+        gone = self.withdrawn()
+        return {name: version for name, version in wanted.items() if version > gone.get(name, -1)}
+
+    def asked_for(self) -> dict[Object, int]:
+        """Return objects and versions that some verdict asked for."""
         wanted: dict[Object, int] = {}
         for verdict in self.verdicts.values():
             if verdict["object_id"] is not None:
                 name = (verdict["tenant"], Zone(verdict["zone"]), verdict["object_id"])
                 wanted[name] = max(wanted.get(name, -1), verdict["sealed_offset"])
         return wanted
+
+    def withdrawn(self) -> dict[Object, int]:
+        """Return objects that a verdict takes out (look back, at a recall), and the version that this makes."""
+        gone: dict[Object, int] = {}
+        for verdict in self.verdicts.values():
+            for one in verdict["withdraws"] or ():
+                name = (verdict["tenant"], Zone(one["zone"]), one["object_id"])
+                gone[name] = max(gone.get(name, -1), verdict["sealed_offset"])
+        return gone
+
+    def taken_out(self) -> int:
+        """Return how many objects were asked for, and taken out by a later verdict."""
+        return len(self.asked_for()) - len(self.expected())
 
     def decisions(self, *, event_type: str = "memory.write.v1") -> Counter[str]:
         """Count verdicts on one type of event by decision."""

@@ -8,6 +8,8 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.gate.build import MemoryRows
 from tests.gate.looking import stems_of, values_of
 
@@ -435,3 +437,15 @@ def test_values_of_plain_statements_are_no_evidence() -> None:
     memory, _ = filled(100, w=0.3)
     found = screen.weigh(told(w=0.3), memory, DetectPolicy())
     assert (found.total, values_of(memory)[0][C], values_of(memory)[0][W]) == (0, -3.0, 0.3)
+
+
+@given(st.lists(st.sampled_from(["", "ana", "ben", "cem", "dan"]), min_size=1, max_size=40))
+def test_who_has_more_than_a_quarter_counts_as_vouched_for(who: list[str]) -> None:
+    """A quarter is allowed, one thing more is not; principals with less stay told apart."""
+    standing = Standing.of(who)
+    for tag_of, seen, code in zip(who, standing.small, standing.owners, strict=True):
+        much = who.count(tag_of) * 4 > len(who)
+        assert seen == (evidence.VOUCHED if much else code)
+        assert standing.much(tag_of) == much
+    some = min((name for name in dict.fromkeys(who)), key=lambda name: (-who.count(name), who.index(name)))
+    assert standing.oldest_of_most() == who.index(some)

@@ -12,6 +12,7 @@ from memsluice.envelope.seals import Admission, Identity
 from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Action, Tier, Zone
 from memsluice.gate.checks.monitor import check_promotion
+from memsluice.gate.checks.sessions import CAUSES_MAX
 from memsluice.gate.commands.dispatch import COMMANDS
 from memsluice.gate.policy.model import default
 from memsluice.gate.state.rows import LATE_MS
@@ -518,3 +519,17 @@ def test_rows_of_the_commands_keep_no_content() -> None:
     shop.order("declassify", event_id)
     assert b"blue binder" not in b"".join(shop.rows.values())
     assert entry_row(shop, event_id)["lifted"] == f"e{shop.offset}"
+
+
+def test_of_many_causes_the_revocation_is_the_first_and_the_last_to_go() -> None:
+    """An entry keeps a bounded number of reasons; that it was revoked is told however many there were before."""
+    shop = Shop()
+    shop.observe("open")
+    for _ in range(CAUSES_MAX + 1):
+        shop.observe("web")
+    event_id = contained(shop, "agent")
+    before = entry_row(shop, event_id)["causes"]
+    assert len(before) == CAUSES_MAX
+    verdict = shop.order("withdraw", event_id, carried=None).verdict
+    assert verdict.taint_causes == (f"revoked:{verdict.event_id}", *before[:-1])
+    assert entry_row(shop, event_id)["causes"] == list(verdict.taint_causes)

@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
-from tests.gate.build import RING, TENANT, Core
+from tests.gate.build import RING, TENANT, Core, axis
 
 from memsluice.envelope import codec
 from memsluice.events.names import EventType
 from memsluice.gate.checks.influence import OBSERVATIONS_MAX
 from memsluice.gate.checks.sessions import CAUSES_MAX
+from memsluice.gate.detectors.rarity.memory import Memory
 from memsluice.gate.policy.lint import lint
 from memsluice.gate.policy.model import PolicySet, default
 
@@ -161,3 +162,24 @@ def test_nobody_takes_the_place_of_an_entry_in_anothers_session(mode: str) -> No
     other = made.write("user", "Ana wires the deposit.", principal="mallory", **kept).verdict
     assert (own.zone, other.decision, other.object_id) == ("guidance", "quarantine", None)
     assert other.held_until_ms is not None
+
+
+def test_who_names_anothers_session_still_writes_in_a_scope_of_his_own_in_shadow_mode() -> None:
+    """What the mismatch keeps out of shadow mode is the other's session alone: elsewhere nobody's entry gives way."""
+    made = core("session")
+    made.policy = made.policy.model_copy(update={"mode": "shadow"})
+    other = made.write("user", "Mallory likes tea.", principal="mallory", visibility="principal").verdict
+    assert "sessions.mismatch" in other.reasons
+    assert (other.zone, other.visibility) == ("guidance", "principal")
+
+
+@pytest.mark.parametrize("fields", [{"principal": "mallory"}, {"agent": "another"}, {"id": "e1"}, {"problem": "late"}])
+def test_a_recall_that_is_refused_feeds_no_memory(fields: dict[str, Any]) -> None:
+    """A question in another's session, under a known id, or of a producer that nobody vouches for is no history."""
+    made = Core(memory=Memory.empty(10, 10))
+    made.observe("open")
+    asked = made.recall("Which train does Ana take?")
+    assert (len(asked.memsad.history), len(asked.memory.questions)) == (1, 1)
+    refused = made.recall("Where does the deposit go?", **{"vector": axis(1)} | fields)
+    assert refused.verdict.decision == "reject"
+    assert (len(refused.memsad.history), len(refused.memory.questions)) == (1, 1)

@@ -484,3 +484,29 @@ def test_a_spec_takes_a_stage_or_its_factory() -> None:
     common: dict[str, Any] = {"name": "x", "app_id": "x", "user": "x", "inputs": ("a",), "outputs": ("c",)}
     assert StageSpec(**common, kind="batch", stage=stage).make() is stage
     assert isinstance(StageSpec(**common, kind="batch", stage=lambda: Stamp("c")).make(), Stamp)
+
+
+@pytest.mark.parametrize("late", ["failure", "success"])
+def test_a_send_of_an_older_generation_says_nothing_about_the_next(late: str) -> None:
+    """A partition that was given up may come back at once: what its old sends come to ends and releases nothing."""
+
+    async def scene() -> None:
+        released: list[Message] = []
+        failures: list[BaseException] = []
+        acker = Acker(released.append, failures.append)
+        old, new = asyncio.get_running_loop().create_future(), asyncio.get_running_loop().create_future()
+        acker.add(_messages(0, 1)[0], [old])
+        acker.clear()
+        if late == "failure":
+            old.set_exception(OSError("fenced"))
+        else:
+            old.set_result(None)
+        await asyncio.sleep(0)
+        acker.add(Message(("in", 0), 7), [new])
+        new.set_result(None)
+        await asyncio.sleep(0)
+        assert failures == []
+        assert [message.offset for message in released] == [7]
+        assert acker.outstanding == 0
+
+    _run(scene())

@@ -353,3 +353,22 @@ def test_a_bad_object_in_a_batch_lands_63_on_the_real_store(stack) -> None:
     assert [n for n, outputs in enumerate(results) if outputs[0].topic == DEAD_LETTER] == [9]
     assert store.count(tenant, Zone.GUIDANCE) == 63
     store.close()
+
+
+@pytest.mark.parametrize(("ahead_ms", "withdrawn"), [(1, False), (0, True), (-1, True)])
+def test_an_entry_holds_until_the_millisecond_that_it_names(store, ahead_ms: int, withdrawn: bool) -> None:
+    """At that moment it is over, as for readers and the sweep: record and store say the same on either side of it."""
+    late = accepted("acme", 2, "late", key="k", expires_ms=T0 + ahead_ms)
+    ((output,),) = stage(store).process([late])
+    assert stored_from_bytes(RING, "acme", output.value).withdrawn is withdrawn
+    assert store.count("acme", Zone.GUIDANCE) == (0 if withdrawn else 1)
+    assert found(store, "acme") == (set() if withdrawn else {"late"})
+
+
+def test_an_expired_entry_withdraws_its_own_version_that_landed_before(store) -> None:
+    """Delivered again once its time is over, it is withdrawn: what lies there is no newer than itself."""
+    record = accepted("acme", 2, "mine", key="k", expires_ms=T0 + 100)
+    stage(store).process([record])
+    ((output,),) = stage(store, now_ms=T0 + 100).process([record])
+    assert stored_from_bytes(RING, "acme", output.value).withdrawn
+    assert store.count("acme", Zone.GUIDANCE) == 0

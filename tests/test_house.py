@@ -44,7 +44,7 @@ IMPURE_MODULES = {
     "weaviate",
 }
 IMPURE_CALLS = {"open", "input", "print", "now", "utcnow", "today", "urandom", "read_text", "read_bytes", "write_text"}
-READS_FILES = ("policy.py", "shipped.py", "proactive.py")
+READS_FILES = ("model.py", "shipped.py", "proactive.py")
 """The gate's doors to the disk: an operator's policy file is read, checked and frozen before anything is decided.
 
 So are the model and the probes that ship with the package."""
@@ -291,11 +291,3 @@ def test_compiled_arithmetic_rests_on_its_own_file() -> None:
     assert sum(len(compiled_functions(ast.parse(source))) for source in sources) > 15
     assert set().union(*map(borrowed, sources)) == set()
     assert borrowed("from a import B\n@compiled('f')\ndef f(x):\n    return x + B\n") == {"B"}
-
-
-def test_records_of_the_core_are_made_by_its_own_decorator() -> None:
-    """One class with a lock on its fields, made once an event, costs what ten without it do."""
-    locked = re.compile(r"^from dataclasses import .*\bdataclass\b|^import dataclasses", re.MULTILINE)
-    core = [path for path in (PACKAGE / "gate").rglob("*.py") if path.name != "records.py"]
-    assert [_name(path) for path in core if locked.search(path.read_text())] == []
-    assert locked.search("from dataclasses import dataclass, field")

@@ -12,7 +12,8 @@ from memsluice.envelope.seals import Identity, Position, Sealed, payload_digest
 from memsluice.events.models import MODELS, Tier
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
-from memsluice.gate.decide import Context, Outcome, TenantState, decide
+from memsluice.gate.decide import Context, Outcome, decide
+from memsluice.gate.decision import TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.memory import Memory
 from memsluice.gate.policy.model import Policy, default

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memsluice.gate.detectors.calibration.base import Phase, Settings
-from memsluice.gate.detectors.calibration.chosen import strategy
 from memsluice.gate.detectors.calibration.conformal import credited, p_value
 from memsluice.gate.detectors.calibration.drift import adwin, hinkley
 from memsluice.gate.detectors.calibration.moments import M_STAR_MIN, weighted, window_by_drift
 from memsluice.gate.detectors.calibration.state import EMPTY, HELD_MAX, State
+from memsluice.gate.detectors.calibration.strategies import strategy
 from memsluice.gate.policy.model import Strategy
 
 NAMES: tuple[str, ...] = Strategy.__args__

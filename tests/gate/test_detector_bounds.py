@@ -15,7 +15,6 @@ from tests.gate.looking import Looking, stems_of, values_of
 from tests.gate.test_detector import NOBODY, TENANT, filled, question, told, unit
 
 from memsluice.envelope.verdict import Decision
-from memsluice.gate.checks.duplicates import ENTRY
 from memsluice.gate.decide import Outcome
 from memsluice.gate.detectors.numeric.vector_set import Kept
 from memsluice.gate.detectors.rarity import candidate_quota, covering, habit, screen
@@ -27,6 +26,7 @@ from memsluice.gate.detectors.rarity.principal_shares import Standing
 from memsluice.gate.detectors.rarity.stored import DELETED_MAX
 from memsluice.gate.detectors.wording import text
 from memsluice.gate.policy.model import DetectPolicy
+from memsluice.gate.state.lineage import ENTRY
 from memsluice.gate.state.rows import TenantRows, encode_changes, row_key
 
 POLICY = DetectPolicy()

@@ -11,11 +11,12 @@ from tests.stages.test_screen_review import by_topic, hold, release
 
 from memsluice.envelope.seals import open_
 from memsluice.events.names import VERDICT, EventType
-from memsluice.gate.checks.duplicates import ENTRY
-from memsluice.gate.decision import Draft
+from memsluice.gate.decision import Draft, TenantState
 from memsluice.gate.detectors import detect
+from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.memory import Entry, Memory
 from memsluice.gate.policy.model import default
+from memsluice.gate.state.lineage import ENTRY
 from memsluice.topics.names import AUDIT
 
 POLICY = default().default
@@ -63,11 +64,12 @@ def test_look_back_in_shadow_mode_tells_and_takes_nothing(mode: str, code: str, 
     rows.put(ENTRY, "poison", {"landed": True, "object": "o", "version": 1, "zone": "guidance", "content": "d" * 64,
                                "taint": False, "decision": "accept"})  # fmt: skip
     asked = sealed("reader", EventType.RECALL, 0, question="what colour has the new boat", vector=unit(0.9))
-    draft = Draft(memory=memory, vector=unit(0.9), about=asked)
     policy = POLICY.model_copy(update={"mode": mode})
-    detect.asked(draft, rows, asked.payload, policy, T0)  # type: ignore[arg-type]
+    state = TenantState(MemoryRows(), MemsadState.empty(policy.memsad), memory)
+    draft = Draft.begun(state, policy, unit(0.9), asked)
+    draft.asked(rows, asked.payload, unit(0.9), T0)  # type: ignore[arg-type]
     assert [finding.code for finding in draft.findings] == [code]
     assert draft.findings[0].detail["entries"][0]["event"] == "poison"
-    assert draft.memory is not None
-    assert any(entry.event_id == "poison" for entry in draft.memory.entries) is stays
+    assert draft.default.memory is not None
+    assert any(entry.event_id == "poison" for entry in draft.default.memory.entries) is stays
     assert any(kind == detect.BUDGET for kind, _ in rows.changes) is not stays

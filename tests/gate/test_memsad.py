@@ -8,10 +8,10 @@ import pytest
 
 from memsluice.errors import StateError
 from memsluice.gate.detectors.calibration.base import Judged, Settings
-from memsluice.gate.detectors.calibration.chosen import strategy
 from memsluice.gate.detectors.calibration.state import State
+from memsluice.gate.detectors.calibration.strategies import strategy
 from memsluice.gate.detectors.memsad import scores as memsad
-from memsluice.gate.policy.modes import Mode
+from memsluice.gate.policy.model import Mode
 
 Q1, Q2 = (1.0, 0.0), (0.0, 1.0)
 HISTORY = np.array([Q1, Q2])

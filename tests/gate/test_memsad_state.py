@@ -18,8 +18,7 @@ from memsluice.envelope.verdict import Decision
 from memsluice.gate.detectors.memsad import scores
 from memsluice.gate.detectors.memsad.check import check, judge
 from memsluice.gate.detectors.memsad.state import MemsadState
-from memsluice.gate.policy.model import MemsadPolicy
-from memsluice.gate.policy.modes import Mode
+from memsluice.gate.policy.model import MemsadPolicy, Mode
 from memsluice.gate.state.rows import TenantRows, encode_changes
 
 

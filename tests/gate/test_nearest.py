@@ -7,7 +7,7 @@ import pytest
 from tests.gate.test_detector import cosines
 
 from memsluice.envelope.codec import DIMENSIONS
-from memsluice.gate.detectors.numeric.digits import FOUR, rounded
+from memsluice.gate.detectors.numeric.compiled import FOUR, rounded
 from memsluice.gate.detectors.numeric.vector_set import WHOLE_MAX, Kept
 from memsluice.gate.detectors.numeric.versions import Table
 from memsluice.gate.detectors.rarity import covering, evidence

@@ -9,7 +9,7 @@ from tests.gate.looking import Looking
 from tests.gate.test_landed import BAD, DAY_MS, accepted, contained, entry_row, refused
 
 from memsluice.envelope.verdict import Decision
-from memsluice.gate.state import lineage
+from memsluice.gate.checks import monitor
 
 
 def held(shop: Shop, *parents: str) -> str:
@@ -112,12 +112,12 @@ def test_a_parent_that_look_back_took_out_counts() -> None:
 
 def test_more_ancestors_than_can_be_asked_count_as_tainted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The look is bounded: beyond, nobody vouches for what was not looked at."""
-    monkeypatch.setattr(lineage, "ANCESTORS_MAX", 3)
+    monkeypatch.setattr(monitor, "ANCESTORS_MAX", 3)
     shop = Shop()
     chain = [accepted(shop)]
     for _ in range(4):
         chain.append(accepted(shop, parents=(chain[-1],)))
-    assert causes(shop.order("promote", chain[4])) == [lineage.TOO_MANY]
+    assert causes(shop.order("promote", chain[4])) == [monitor.TOO_MANY]
     assert shop.order("promote", chain[3]).verdict.decision is Decision.ACCEPT
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from tests.gate.test_memsad import judged
 
 from memsluice.gate.detectors.memsad import scores as memsad
-from memsluice.gate.policy.modes import Mode
+from memsluice.gate.policy.model import Mode
 from memsluice_lab.triggered import triggered
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import memsluice_lab.model
 from memsluice.events.models import Tier, Visibility
-from memsluice.gate.commands import protection
+from memsluice.gate.state import placement
 from memsluice_lab.model.actions import Action, Actor, Order, Scope, Wait, Write
 from memsluice_lab.model.compare import Pair
 from memsluice_lab.model.state import DAY_MS
@@ -48,7 +48,7 @@ PROTECT = order(0, "protect", "k", "operator", scope=OWN)
 
 def test_part_i_fails_where_a_reviewer_takes_out_what_is_protected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both sides without that rule agree with each other; the theorem does not."""
-    monkeypatch.setattr(protection, "guards", lambda _rows, _name: False)
+    monkeypatch.setattr(placement, "guards", lambda _rows, _name: False)
     pair = Pair(broken=frozenset({"rule_3"}))
     assert [pair.step(one) for one in (note("n1", key="k"), PROTECT)] == ["", ""]
     assert "Part I" in pair.step(order(1, "withdraw", "n1"))

@@ -3,13 +3,13 @@
 What has many fields here has no slots: every decision makes one of each, and reads it back for the record.
 """
 
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
 import orjson
 
 from memsluice.events.models import Tier, Visibility, Zone
-from memsluice.gate.records import dataclass, field, fields
 
 
 class Decision(StrEnum):

@@ -1,37 +1,20 @@
 """One decision: runs every check, records every finding, and takes the strongest. Pure: see the package's docstring."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding, Verdict
 from memsluice.events.models import Command, Observation, Origin, Recall, Visibility, Write
-from memsluice.gate.checks import duplicates, holding, limits, monitor, rates, sessions
+from memsluice.gate.checks import duplicates, holding, limits, monitor, placing, rates, sessions
 from memsluice.gate.commands import dispatch, review
-from memsluice.gate.commands.review import At, Carried
-from memsluice.gate.decision import Draft
-from memsluice.gate.detectors import detect
-from memsluice.gate.detectors.memsad import state as memsad_state
+from memsluice.gate.commands.ruling import At, Carried
+from memsluice.gate.decision import Draft, TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.memory import Memory
-from memsluice.gate.detectors.wording.classifier import Classifier
 from memsluice.gate.policy.model import DAY_MS, Policy
-from memsluice.gate.records import dataclass
-from memsluice.gate.state import placement
-from memsluice.gate.state.rows import Getter, TenantRows
-
-
-@dataclass(frozen=True, slots=True)
-class TenantState:
-    """What earlier events of a tenant left: its rows, and the detectors' parts of them decoded into matrices.
-
-    Without ``memory`` MEMSAD and the patterns decide, whatever the policy's ``detector``. ``model`` is the wording
-    classifier, None the one that ships.
-    """
-
-    rows: Getter
-    memsad: MemsadState
-    memory: Memory | None = None
-    model: Classifier | None = None
+from memsluice.gate.state import lineage
+from memsluice.gate.state.rows import TenantRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,48 +44,48 @@ def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context,
     Nothing is changed in ``state``; applying ``changes`` and ``memsad`` gives the state after the event.
     """
     rows = TenantRows(state.rows, sealed.tenant, context.now_ms)
-    draft = Draft(memsad=state.memsad, vector=sealed.vector(), about=sealed, memory=state.memory, model=state.model)
+    draft = Draft.begun(state, policy, sealed.vector(), sealed)
     repeated = duplicates.check(rows, sealed)
     if repeated is not None and repeated.decision is Decision.DUPLICATE:
         if not sealed.problem:
             draft.add(repeated)
-            return _finish(sealed, policy, context, draft, Decision.DUPLICATE, rows)
+            return _finish(sealed, context, draft, Decision.DUPLICATE, rows)
         repeated = None  # what could not be read of it is not in what was compared: it taints all the same
     draft.add(repeated)
     payload = sealed.payload
     if isinstance(payload, Write):
-        decision = _write(rows, sealed, payload, policy, context, draft)
-        _place(rows, sealed, payload, policy, context, draft, decision)
+        decision = _write(rows, sealed, payload, context, draft)
+        _place(rows, sealed, payload, context, draft, decision)
     elif isinstance(payload, Command):
-        decision = Decision.REJECT if repeated else _command(rows, sealed, carried, policy, context, draft)
+        decision = Decision.REJECT if repeated else _command(rows, sealed, carried, context, draft, state)
     else:
-        decision = _seen(rows, sealed, policy, context, draft)
-    return _finish(sealed, policy, context, draft, decision, rows)
+        decision = _seen(rows, sealed, context, draft)
+    return _finish(sealed, context, draft, decision, rows)
 
 
 def _command(
-    rows: TenantRows, sealed: Sealed, carried: Carried, policy: Policy, context: Context, draft: Draft
+    rows: TenantRows, sealed: Sealed, carried: Carried, context: Context, draft: Draft, state: TenantState
 ) -> Decision:
     """Commands: a released write lands as if it were accepted now, and MEMSAD learns from it all the same."""
     at = At(context.now_ms, context.sealed_offset)
     assert isinstance(sealed.payload, Command)
     draft.target_offset = review.offset_of(rows, sealed.payload)
-    ruling = dispatch.decide(rows, sealed, carried, policy, at, draft.memsad, draft.memory)
-    draft.score, draft.withdraws, draft.tau = ruling.score, ruling.withdraws, ruling.tau
+    ruling = dispatch.decide(rows, sealed, carried, draft.policy, at, state)
+    draft.published.score, draft.withdraws, draft.tau = ruling.score, ruling.withdraws, ruling.tau
     if ruling.about is not None:  # it landed before, and was learned from then
         draft.place, draft.about = ruling.place, ruling.about
     if ruling.entry is not None:
         draft.place, draft.about = ruling.place, ruling.entry
-        draft.vector, draft.seen = ruling.entry.vector(), ruling.seen
-        learned, remembered = draft.memsad, draft.memory
-        draft.learn(rows, ruling.entry, ruling.decision, policy)
-        draft.add(detect.fed(remembered, draft.memory), memsad_state.fed(learned, draft.memsad))
+        draft.vector, draft.default.seen = ruling.entry.vector(), ruling.seen
+        draft.learn(rows, ruling.entry, ruling.decision)
+        draft.add(draft.default.fed(), draft.published.fed())
     draft.add(*ruling.findings)  # last: what was done is the last thing that its verdict says
     return ruling.decision
 
 
-def _seen(rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, draft: Draft) -> Decision:
+def _seen(rows: TenantRows, sealed: Sealed, context: Context, draft: Draft) -> Decision:
     """Recalls and observations: they are recorded, taint their session, and a recall joins MEMSAD's history."""
+    policy = draft.policy
     session, mismatch = sessions.enter(rows, sealed, policy, context.now_ms)
     draft.add(mismatch)  # what was seen still taints the session it names: fail closed
     payload = sealed.payload
@@ -113,36 +96,34 @@ def _seen(rows: TenantRows, sealed: Sealed, policy: Policy, context: Context, dr
     elif isinstance(payload, Observation):
         sessions.observe(rows, payload, sealed.sketch, session, policy, context.now_ms)
     elif isinstance(payload, Recall):
-        if draft.vector is not None and not draft.findings and draft.memsad is not None:
-            draft.memsad = draft.memsad.asked(rows, draft.vector, payload.id)
-            detect.asked(draft, rows, payload, policy, context.now_ms)
+        if draft.vector is not None and not draft.findings:
+            draft.asked(rows, payload, draft.vector, context.now_ms)
         # After look back: what just left taints the session that it was given to.
         sessions.recalled(rows, payload, session, policy, context.now_ms)
         draft.add(sessions.read(rows, payload))
     return Decision.REJECT if draft.decision() is not Decision.ACCEPT else Decision.RECORD
 
 
-def _write(rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, context: Context, draft: Draft) -> Decision:
+def _write(rows: TenantRows, sealed: Sealed, write: Write, context: Context, draft: Draft) -> Decision:
     assert sealed.identity is not None
+    policy = draft.policy
     session, mismatch = sessions.enter(rows, sealed, policy, context.now_ms)
     draft.add(mismatch)
     draft.tau = monitor.label(rows, write, sealed.identity, session, policy, sealed.sketch)
     draft.add(*monitor.check_write(rows, write, sealed.identity, draft.tau, policy))
     draft.add(*limits.check(write, policy))
     if draft.decision() is not Decision.REJECT:  # what is refused for good is not worth screening
-        draft.screen(write, policy)
-        draft.screened(rows, write, policy)
+        draft.screen(write)
+        draft.screened(rows, write)
         draft.add(rates.check(rows, write.principal, sealed.identity, policy, context.now_ms))
     if draft.decision() is Decision.QUARANTINE:
         draft.add(holding.check(rows, write.principal, policy, context.now_ms))
     decision = draft.decision()
-    draft.learn(rows, sealed, decision, policy)
+    draft.learn(rows, sealed, decision)
     return decision
 
 
-def _finish(
-    sealed: Sealed, policy: Policy, context: Context, draft: Draft, decision: Decision, rows: TenantRows
-) -> Outcome:
+def _finish(sealed: Sealed, context: Context, draft: Draft, decision: Decision, rows: TenantRows) -> Outcome:
     payload, identity, position, about, place = (
         sealed.payload,
         sealed.identity,
@@ -153,7 +134,6 @@ def _finish(
     assert payload is not None
     assert identity is not None
     assert about is not None
-    assert draft.memsad is not None
     tier = draft.tau.tier if draft.tau is not None else identity.tier
     command = payload if isinstance(payload, Command) else None
     verdict = Verdict(
@@ -178,12 +158,12 @@ def _finish(
         agent=getattr(payload, "agent", ""),
         principal=getattr(payload, "principal", ""),
         session=getattr(payload, "session", ""),
-        policy=policy.digest,
+        policy=draft.policy.digest,
         model=about.model,
         content_digest=about.content_digest or (command.digest or "" if command is not None else ""),
         vector_digest=about.vector_digest,
-        mode=policy.mode,
-        score=draft.score,
+        mode=draft.policy.mode,
+        score=draft.published.score,
         object_id=place.object_id,
         zone=place.zone,
         visibility=place.visibility,
@@ -201,9 +181,9 @@ def _finish(
         withdraws=draft.withdraws,
         held_until_ms=draft.held_until_ms,
         target_offset=draft.target_offset,
-        usual=draft.usual,
+        usual=draft.default.usual,
     )
-    return Outcome(verdict, verdict.to_json(), rows.changes, draft.memsad, draft.memory)
+    return Outcome(verdict, verdict.to_json(), rows.changes, draft.published.state, draft.default.memory)
 
 
 def _returned(recall: Recall) -> tuple[str, ...]:
@@ -225,17 +205,15 @@ def _foreign(write: Write, draft: Draft) -> bool:
     return mismatch and write.visibility is Visibility.SESSION
 
 
-def _place(
-    rows: TenantRows, sealed: Sealed, write: Write, policy: Policy, context: Context, draft: Draft, decision: Decision
-) -> None:
+def _place(rows: TenantRows, sealed: Sealed, write: Write, context: Context, draft: Draft, decision: Decision) -> None:
     """Say where a write lands, if it does, or that it is held; and keep its lineage."""
     assert draft.tau is not None
-    now_ms = context.now_ms
-    landed = draft.lands(policy) and not _foreign(write, draft)
+    policy, now_ms = draft.policy, context.now_ms
+    landed = draft.lands() and not _foreign(write, draft)
     if landed:
-        draft.place = placement.place(write, draft.tau, draft.landing(), policy, now_ms)
-    if rows.get(duplicates.ENTRY, write.id) is None:  # another content under a known id takes over no lineage
+        draft.place = placing.place(write, draft.tau, draft.landing(), policy, now_ms)
+    if rows.get(lineage.ENTRY, write.id) is None:  # another content under a known id takes over no lineage
         expires_ms = draft.place.expires_ms if landed else now_ms + policy.quarantine.age_days * DAY_MS
-        placement.keep_lineage(rows, sealed, draft.tau, decision, draft.place, context.sealed_offset, expires_ms)
+        lineage.keep_lineage(rows, sealed, draft.tau, decision, draft.place, context.sealed_offset, expires_ms)
     if decision is Decision.QUARANTINE and not landed:
         draft.held_until_ms = review.hold(rows, sealed, draft.tau, draft.findings, policy, now_ms)

@@ -27,7 +27,8 @@ from memsluice.events.headers import passed_on
 from memsluice.events.records import Output, Record, RowChange, Rows, Step
 from memsluice.gate.checks import duplicates
 from memsluice.gate.commands import activation
-from memsluice.gate.decide import Context, Outcome, TenantState, decide
+from memsluice.gate.decide import Context, Outcome, decide
+from memsluice.gate.decision import TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.memory import Memory
 from memsluice.gate.detectors.wording.classifier import Classifier

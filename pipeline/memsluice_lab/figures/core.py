@@ -14,7 +14,8 @@ from memsluice.envelope.seals import Sealed, sealed_from_bytes
 from memsluice.errors import StateError
 from memsluice.events.models import Write
 from memsluice.events.records import Record, Rows, StatefulStage, Step
-from memsluice.gate.decide import Context, TenantState, decide
+from memsluice.gate.decide import Context, decide
+from memsluice.gate.decision import TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.memory import Memory
 from memsluice.gate.policy import model as policies

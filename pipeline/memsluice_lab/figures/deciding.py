@@ -13,8 +13,9 @@ from memsluice.envelope.seals import Sealed, sealed_from_bytes
 from memsluice.envelope.verdict import Decision
 from memsluice.errors import StateError
 from memsluice.events.models import Recall, Tier, Write
-from memsluice.gate.checks.monitor import Label
-from memsluice.gate.decide import Context, TenantState, decide
+from memsluice.gate.checks import placing
+from memsluice.gate.decide import Context, decide
+from memsluice.gate.decision import TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.evidence import G
 from memsluice.gate.detectors.rarity.memory import Entry, Memory, Question, tag
@@ -24,7 +25,7 @@ from memsluice.gate.detectors.wording.shipped import shipped
 from memsluice.gate.detectors.wording.text import stems, words
 from memsluice.gate.policy import model as policies
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.state import placement
+from memsluice.gate.state.lineage import Label, keep_lineage
 from memsluice.gate.state.rows import TenantRows, encode_changes
 from memsluice_lab.figures.core import Dictionary, screened
 from memsluice_lab.figures.records import streams
@@ -175,8 +176,8 @@ def _filled(others: Sequence[Sealed], policy: Policy, kept: Dictionary, tenant: 
         seen.values[G] = weigh(seen.values, memory, policy.detect).total
         memory = memory.landed(rows, Entry(0, write.id, seen.stems, False, tag(write.principal)), vector, seen.values)
         memsad = memsad.learned(rows, vector)
-        where = placement.place(write, clean, Decision.ACCEPT, policy, sealed.position.append_ms)
-        placement.keep_lineage(rows, sealed, clean, Decision.ACCEPT, where, 0, None)
+        where = placing.place(write, clean, Decision.ACCEPT, policy, sealed.position.append_ms)
+        keep_lineage(rows, sealed, clean, Decision.ACCEPT, where, 0, None)
     _apply(kept, tenant, rows.changes)
     return memsad, memory
 

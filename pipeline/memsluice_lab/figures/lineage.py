@@ -26,7 +26,7 @@ from memsluice.errors import StateError
 from memsluice.events.limits import ID_CHARS_MAX, PARENTS_MAX
 from memsluice.events.models import Origin, Tier, Write
 from memsluice.gate.checks import monitor, sessions
-from memsluice.gate.checks.duplicates import ENTRY
+from memsluice.gate.state.lineage import ENTRY
 from memsluice.gate.state.rows import TenantRows, row_key
 from memsluice.runtimes.kafka.apps import TABLE_OPTIONS
 from memsluice.runtimes.kafka.tracked_table import PartitionRows

@@ -23,8 +23,9 @@ from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.gate.checks import duplicates
 from memsluice.gate.commands.declassification import DESPITE_PARAMETER, DETECTION
-from memsluice.gate.commands.review import Carried
-from memsluice.gate.decide import Context, TenantState, decide
+from memsluice.gate.commands.ruling import Carried
+from memsluice.gate.decide import Context, decide
+from memsluice.gate.decision import TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.policy.model import CommandsPolicy, MemsadPolicy, PerTier, Policy, QuarantinePolicy, default
 from memsluice.gate.state.rows import encode_changes, row_key

@@ -11,7 +11,7 @@ from memsluice.envelope.seals import Admission, Sealed, open_, sealed_to_bytes
 from memsluice.errors import StateError
 from memsluice.events.names import VERDICT
 from memsluice.events.records import Output, Record
-from memsluice.gate.commands.review import Carried
+from memsluice.gate.commands.ruling import Carried
 from memsluice.gate.policy.model import Policy
 from memsluice.stages.screen import ScreenStage
 from memsluice.topics import names

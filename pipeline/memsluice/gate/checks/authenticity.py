@@ -4,6 +4,7 @@ What fails here becomes a dead letter and never reaches a tenant's rows, so nobo
 fill a quarantine.
 """
 
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 
@@ -27,7 +28,6 @@ from memsluice.events import cloudevent
 from memsluice.events.models import Action, AnyPayload, Command, parse_payload, read_seen
 from memsluice.events.names import EVERYBODY, EventType, payload_type
 from memsluice.events.partition import partition_of
-from memsluice.gate.records import dataclass, replace
 
 EVENT_WINDOW_MS = 7 * 86_400_000
 """Event ids are remembered this long after the broker appended them; older events are refused, so it is complete."""

@@ -5,11 +5,10 @@ from typing import Any
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.gate.checks.authenticity import EVENT_WINDOW_MS, FUTURE_SKEW_MS
+from memsluice.gate.state.lineage import ENTRY
 from memsluice.gate.state.rows import SEPARATOR, TenantRows
 
 KIND = "event"
-ENTRY = "entry"
-"""Kind of the rows that keep the lineage of what was written (see :mod:`memsluice.gate.checks.monitor`)."""
 
 
 def event_row_id(sealed: Sealed, *, first: bool) -> str:

@@ -8,8 +8,8 @@ requests ("from now on ...") match, and a paraphrase does not. They are one sign
 """
 
 import re
+from dataclasses import dataclass
 
-from memsluice.gate.records import dataclass
 from memsluice.gate.unicode import hidden, normalise
 
 LONG_CHARACTERS = 500

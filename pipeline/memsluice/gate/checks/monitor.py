@@ -2,32 +2,29 @@
 
 Rule 1 (read) and 8 (propagation) are the session's low-watermark in :mod:`memsluice.gate.checks.sessions` plus the
 declared parents here; Rule 9 (visibility) is the scope in an object's id and the store's query. Where this file says
-``deps``, ``pi``, ``tau`` and ``iota`` it means the paper's symbols. Profile *strict* rejects what Rules 3 to 5
-reject; profile *tiered* contains it in the external zone, which no search for guidance touches.
+``deps``, ``pi``, ``tau`` and ``iota`` it means the paper's symbols. Profile *strict* rejects what Rules 3 to 5 reject;
+profile *tiered* contains it in the external zone, which no search for guidance touches.
 """
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
 
 from memsluice.envelope.seals import Identity
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.ids import scope_owner
 from memsluice.events.models import Tier, Visibility, Write
 from memsluice.gate.checks import sessions
-from memsluice.gate.checks.duplicates import ENTRY
-from memsluice.gate.checks.sessions import CAUSES_MAX, Session
+from memsluice.gate.checks.sessions import Session
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.records import dataclass
-from memsluice.gate.state.rows import SEPARATOR, TenantRows
+from memsluice.gate.state.lineage import CAUSES_MAX, ENTRY, Label
+from memsluice.gate.state.placement import PROTECTED, protected_id
+from memsluice.gate.state.rows import TenantRows
 
-PROTECTED = "protected"
 UNOPENED = "session:unopened"
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """tau of a write, why, and its tier: the credential's, or that of the least trusted among what taints it."""
-
-    taint: bool
-    causes: tuple[str, ...]
-    tier: Tier
+ANCESTORS_MAX = 256
+"""Ancestors that are asked: one row each. What descends from more than can be asked counts as tainted."""
+TOO_MANY = "ancestors:too_many"
 
 
 def label(
@@ -68,9 +65,38 @@ def of_parent(rows: TenantRows, parent: str) -> tuple[str, int] | None:
     return (f"parent:{parent}", entry["tier"]) if entry["taint"] else None
 
 
-def protected_id(visibility: Visibility, owner: str, namespace: str, key: str) -> str:
-    """Return the id of the row that marks a key as immutable (iota = 1)."""
-    return SEPARATOR.join((visibility.value, owner, namespace, key))
+def fallen(rows: TenantRows, row: Any, parents: Sequence[str]) -> list[str]:
+    """Return why a write of these parents would be tainted now, at most CAUSES_MAX reasons; none: nothing fell.
+
+    A label says what was known when it was given: this is Rule 8 asked anew, by whoever lets something in, shares it,
+    brings it back or prolongs it. Farther up, an ancestor counts that is tainted or out of memory by now; one whose
+    time was simply up does not, as it would not for a write. No ancestor is asked beyond a label that two reviewers
+    lifted: where that content came from counts no more.
+
+    ``row`` is the review row or the lineage row of the write: its ``offset`` in the intake (what has an ancestor's id
+    and came later is another entry), and whether its label was ``lifted``.
+    """
+    if row.get("lifted"):
+        return []
+    causes: list[str] = []
+    asked = set(parents)
+    waiting = deque((parent, row["offset"], True) for parent in parents)
+    while waiting:
+        name, before, declared = waiting.popleft()
+        known = rows.get(ENTRY, name)
+        if known is None or known["offset"] >= before:
+            causes += [f"unknown:{name}"] if declared else []
+            continue
+        found = of_parent(rows, name)
+        if found is not None:
+            causes.append(found[0])
+        elif not known.get("lifted"):
+            above = [one for one in known.get("parents", ()) if one not in asked]
+            if len(asked) + len(above) > ANCESTORS_MAX:
+                return [TOO_MANY, *causes][:CAUSES_MAX]
+            asked.update(above)
+            waiting.extend((one, known["offset"], False) for one in above)
+    return causes[:CAUSES_MAX]
 
 
 def effective_visibility(write: Write, tier: Tier) -> Visibility:

@@ -5,21 +5,20 @@ observed and never falls; a session that no runtime credential opened counts as 
 """
 
 from collections import Counter
+from dataclasses import dataclass, replace
 
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Observation, Origin, Recall, Returned, SessionPayload, Tier, Zone
 from memsluice.gate.checks import influence
-from memsluice.gate.checks.duplicates import ENTRY
 from memsluice.gate.policy.model import DAY_MS, Policy
-from memsluice.gate.records import dataclass, replace
+from memsluice.gate.state.lineage import CAUSES_MAX, ENTRY
 from memsluice.gate.state.rows import LATE_MS, TenantRows
 
 KIND = "session"
 RETURNED = "sessions.returned"
 MISMATCH = "sessions.mismatch"
-CAUSES_MAX = 8
 NARROW = ("turn", "turn_worst", "hard", "seen", "revoked")
 ORIGIN_TIER = {
     Origin.WEB: Tier.EXTERNAL_WEB,

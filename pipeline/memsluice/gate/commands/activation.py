@@ -16,7 +16,7 @@ from memsluice.envelope.verdict import Decision, Finding
 from memsluice.errors import PolicyError
 from memsluice.events.models import Command
 from memsluice.events.names import EVERYBODY
-from memsluice.gate.commands.review import Ruling, refused
+from memsluice.gate.commands.ruling import Ruling, refused
 from memsluice.gate.policy.model import Policy, PolicySet, parse
 from memsluice.gate.state.rows import Getter, TenantRows, row_key
 

@@ -6,22 +6,19 @@ override detection, as in a release: DESIGN, section 3). What is held stays held
 Descendants that were labelled before stay so, and so does every session that saw it.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from memsluice.envelope.records import Accepted
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Command, Tier, Write, Zone
-from memsluice.gate.checks import rates
-from memsluice.gate.checks.duplicates import ENTRY
-from memsluice.gate.checks.monitor import Label
+from memsluice.gate.checks import placing, rates
 from memsluice.gate.commands import landed, review
-from memsluice.gate.commands.review import At, Carried, Held, Ruling, refused
-from memsluice.gate.decision import Draft
-from memsluice.gate.detectors.memsad.state import MemsadState
-from memsluice.gate.detectors.rarity.memory import Memory
+from memsluice.gate.commands.review import Held
+from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
+from memsluice.gate.decision import Draft, TenantState
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.records import replace
-from memsluice.gate.state import placement, ttl
+from memsluice.gate.state.lineage import ENTRY, Label
 from memsluice.gate.state.rows import TenantRows
 
 DESPITE_PARAMETER = "despite"
@@ -37,8 +34,7 @@ def decide(
     carried: Carried,
     policy: Policy,
     at: At,
-    memsad: MemsadState | None,
-    memory: Memory | None = None,
+    state: TenantState,
 ) -> Ruling:
     """Lift a label, or say why not. ``carried`` is a contained entry's accepted record; a held one needs none."""
     despite = command.parameters.get(DESPITE_PARAMETER)
@@ -56,13 +52,13 @@ def decide(
     if isinstance(entry, Finding):
         return refused(entry)
     where = landed.destination(
-        entry.admission, Zone.GUIDANCE, entry.admission.visibility, ttl.expires_ms(TIER, policy, at.now_ms)
+        entry.admission, Zone.GUIDANCE, entry.admission.visibility, policy.expires_ms(TIER, at.now_ms)
     )
-    codes = _detected(entry, policy, memsad, memory)
+    codes = _detected(entry, policy, state)
     against = (
         landed.immutable(rows, entry.admission, entry.admission.visibility)
-        or placement.newer(rows, where, command.target, row["offset"])
-        or placement.better(rows, where, command.target, TIER)
+        or placing.newer(rows, where, command.target, row["offset"])
+        or placing.better(rows, where, command.target, TIER)
         or (None if despite else _refusal(codes))
         or _limited(rows, command, policy, at)
     )
@@ -100,12 +96,12 @@ def _held(rows: TenantRows, held: Held, command: Command, policy: Policy, at: At
     )
 
 
-def _detected(entry: Accepted, policy: Policy, memsad: MemsadState | None, memory: Memory | None) -> list[str]:
+def _detected(entry: Accepted, policy: Policy, state: TenantState) -> list[str]:
     """Return why detection would hold the content in guidance; contained, it was only reported."""
     admission = entry.admission
     write = Write.model_construct(content=entry.content, key=admission.key, session=admission.session)
-    draft = Draft(memsad=memsad, memory=memory, vector=entry.vector())
-    draft.screen(write, policy)
+    draft = Draft.begun(state, policy, entry.vector())
+    draft.screen(write)
     return sorted(found.code for found in draft.findings if found.decision is not Decision.ACCEPT)
 
 

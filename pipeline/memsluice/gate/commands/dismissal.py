@@ -9,7 +9,7 @@ counts it for that letter and those bytes alone.
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Command
 from memsluice.events.names import EVERYBODY
-from memsluice.gate.commands.review import Ruling, refused
+from memsluice.gate.commands.ruling import Ruling, refused
 
 
 def decide(command: Command) -> Ruling:

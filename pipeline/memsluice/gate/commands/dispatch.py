@@ -1,5 +1,7 @@
 """Commands, as the ordered stream meets them. What is not carried out is refused with a reason, audited."""
 
+from dataclasses import dataclass
+
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding
@@ -17,11 +19,9 @@ from memsluice.gate.commands import (
     review,
     revocation,
 )
-from memsluice.gate.commands.review import At, Carried, Ruling, refused
-from memsluice.gate.detectors.memsad.state import MemsadState
-from memsluice.gate.detectors.rarity.memory import Memory
+from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
+from memsluice.gate.decision import TenantState
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.records import dataclass
 from memsluice.gate.state.rows import TenantRows
 
 
@@ -58,10 +58,9 @@ def decide(
     carried: Carried,
     policy: Policy,
     at: At,
-    memsad: MemsadState | None,
-    memory: Memory | None = None,
+    state: TenantState,
 ) -> Ruling:
-    """Carry out a command on the rows, or say why not; arguments: :func:`memsluice.gate.commands.review.decide`."""
+    """Carry out a command on the rows, or say why not. ``carried`` is what it brings along (:mod:`.ruling`)."""
     command = sealed.payload
     assert isinstance(command, Command)
     assert sealed.identity is not None
@@ -74,7 +73,7 @@ def decide(
         case Action.DISMISS:
             return dismissal.decide(command)
         case Action.REPLAY:
-            return replay.decide(rows, command, carried, policy, at, memsad, memory)
+            return replay.decide(rows, command, carried, policy, at, state)
         case Action.APPEAL:
             return review.appeal(rows, command, sealed.identity)
         case Action.RELEASE if restoring.is_taken_back(rows, command):
@@ -84,7 +83,7 @@ def decide(
         case Action.PROMOTE:
             return promotion.decide(rows, command, sealed.identity, carried, policy, at)
         case Action.DECLASSIFY:
-            return declassification.decide(rows, command, carried, policy, at, memsad, memory)
+            return declassification.decide(rows, command, carried, policy, at, state)
         case Action.REVOKE | Action.WITHDRAW:
             return revocation.decide(rows, command, sealed.identity, carried, policy, at)
         case Action.RENEW:

@@ -13,10 +13,9 @@ from memsluice.envelope.verdict import Decision, Finding, Withdrawal
 from memsluice.events.ids import object_id, scope_owner
 from memsluice.events.models import Command, Tier, Visibility, Zone
 from memsluice.gate.checks import monitor
-from memsluice.gate.checks.duplicates import ENTRY
-from memsluice.gate.checks.monitor import Label
-from memsluice.gate.commands.review import At, Carried, Ruling
+from memsluice.gate.commands.ruling import At, Carried, Ruling
 from memsluice.gate.state import placement
+from memsluice.gate.state.lineage import ENTRY, Label
 from memsluice.gate.state.placement import Place
 from memsluice.gate.state.rows import TenantRows
 
@@ -51,19 +50,10 @@ def same(command: Command, row: Any, carried: Carried) -> Accepted | Finding:
 
 def replaced(rows: TenantRows, command: Command, row: Any) -> Finding | None:
     """Return a finding where a later write took the object of this entry's key: then there is nothing to move."""
-    if not overtaken(rows, command.target, row):
+    if not placement.overtaken(rows, command.target, row):
         return None
     held = placement.holder(rows, row["object"])
     return Finding("landed.replaced", Decision.REJECT, {"by": held["event"] if held is not None else ""})
-
-
-def overtaken(rows: TenantRows, event_id: str, row: Any) -> bool:
-    """Whether a later write took the object of this entry's key.
-
-    A keyed entry that lies there is its object's holder; where nobody is, what replaced it has gone as well.
-    """
-    held = placement.holder(rows, row["object"])
-    return bool(held["event"] != event_id if held is not None else row.get("keyed", False))
 
 
 def destination(admission: Admission, zone: Zone, visibility: Visibility, expires_ms: int | None) -> Place:

@@ -7,11 +7,10 @@ has one place to reach, and nobody loses sight of it, since everybody sees what 
 from memsluice.envelope.seals import Identity
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Command, Visibility, Zone
-from memsluice.gate.checks import monitor, rates
+from memsluice.gate.checks import monitor, placing, rates
 from memsluice.gate.commands import landed
-from memsluice.gate.commands.review import At, Carried, Ruling, refused
+from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.state import lineage, placement
 from memsluice.gate.state.rows import TenantRows
 
 
@@ -28,7 +27,7 @@ def decide(
     entry = landed.current(rows, command, row, carried)
     if isinstance(entry, Finding):
         return refused(entry)
-    fell = lineage.fallen(rows, row, entry.admission.parents)
+    fell = monitor.fallen(rows, row, entry.admission.parents)
     if fell:
         return refused(Finding("monitor.rule_7_tainted", Decision.REJECT, {"rule": 7, "causes": fell}))
     if entry.admission.visibility is Visibility.SHARED:
@@ -36,8 +35,8 @@ def decide(
     where = landed.destination(entry.admission, Zone.GUIDANCE, Visibility.SHARED, row["x"])
     against = (
         landed.immutable(rows, entry.admission, entry.admission.visibility, Visibility.SHARED)
-        or placement.newer(rows, where, command.target, row["offset"])
-        or placement.better(rows, where, command.target, row["tier"])
+        or placing.newer(rows, where, command.target, row["offset"])
+        or placing.better(rows, where, command.target, row["tier"])
         or rates.check_command(rows, command.action, policy.commands.promotions_per_day, at.now_ms)
     )
     if against is not None:

@@ -11,10 +11,9 @@ from typing import Any
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.ids import object_id
 from memsluice.events.models import Command, Visibility, Zone
-from memsluice.gate.checks.duplicates import ENTRY
-from memsluice.gate.checks.monitor import PROTECTED, protected_id
-from memsluice.gate.commands.review import Ruling, refused
-from memsluice.gate.state import placement
+from memsluice.gate.commands.ruling import Ruling, refused
+from memsluice.gate.state.lineage import ENTRY
+from memsluice.gate.state.placement import PROTECTED, holder, protected_id
 from memsluice.gate.state.rows import TenantRows
 
 SCOPES = {scope.value: scope for scope in Visibility}
@@ -39,7 +38,7 @@ def decide(rows: TenantRows, command: Command) -> Ruling:
     )  # fmt: skip
     if rows.get(PROTECTED, name) is not None:
         return refused(Finding("commands.already_protected", Decision.REJECT))
-    there = placement.holder(rows, name)
+    there = holder(rows, name)
     if command.digest is not None and command.digest != _content(rows, there):
         return refused(Finding("protection.other_content", Decision.REJECT))
     rows.put(PROTECTED, row_id, {"by": command.id})
@@ -55,14 +54,3 @@ def _content(rows: TenantRows, there: Any) -> str | None:
     """Return the digest of what lies in a keyed object now, by its holder's row."""
     entry = None if there is None else rows.get(ENTRY, there["event"])
     return None if entry is None else entry["content"]
-
-
-def guards(rows: TenantRows, name: str | None) -> bool:
-    """Whether an object, by its id, is what agents follow under a protected key."""
-    return name is not None and rows.get(PROTECTED, name) is not None
-
-
-def end(rows: TenantRows, name: str) -> None:
-    """Set iota(k) = 0 for the key of a guarded object."""
-    rows.delete(PROTECTED, rows.get(PROTECTED, name)["key"])
-    rows.delete(PROTECTED, name)

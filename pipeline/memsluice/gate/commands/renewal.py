@@ -2,10 +2,10 @@
 
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Command, Tier, Zone
+from memsluice.gate.checks import monitor
 from memsluice.gate.commands import landed
-from memsluice.gate.commands.review import At, Carried, Ruling, refused
+from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.state import lineage, ttl
 from memsluice.gate.state.rows import TenantRows
 
 
@@ -21,10 +21,10 @@ def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy,
     entry = landed.current(rows, command, row, carried)
     if isinstance(entry, Finding):
         return refused(entry)
-    fell = [] if row["taint"] else lineage.fallen(rows, row, entry.admission.parents)  # what is tainted is data anyway
+    fell = [] if row["taint"] else monitor.fallen(rows, row, entry.admission.parents)  # what is tainted is data anyway
     if fell:
         return refused(Finding("renewal.tainted", Decision.REJECT, {"causes": fell}))
-    expires_ms = ttl.expires_ms(Tier(row["tier"]), policy, at.now_ms)
+    expires_ms = policy.expires_ms(Tier(row["tier"]), at.now_ms)
     if expires_ms is not None and expires_ms <= row["x"]:
         return refused(Finding("renewal.no_later", Decision.REJECT))
     where = landed.destination(entry.admission, Zone(row["zone"]), entry.admission.visibility, expires_ms)

@@ -11,15 +11,14 @@ from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Command, Tier, Write
 from memsluice.gate.checks import limits, monitor, rates, sessions
-from memsluice.gate.checks.monitor import Label
+from memsluice.gate.checks.placing import gives_way, place
 from memsluice.gate.commands import review
-from memsluice.gate.commands.review import At, Carried, Held, Ruling, refused
-from memsluice.gate.decision import Draft
-from memsluice.gate.detectors.memsad.state import MemsadState
-from memsluice.gate.detectors.rarity.memory import Memory
+from memsluice.gate.commands.review import Held
+from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
+from memsluice.gate.decision import Draft, TenantState
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.state import lineage
-from memsluice.gate.state.placement import NOWHERE, gives_way, keep_lineage, place
+from memsluice.gate.state.lineage import CAUSES_MAX, Label, keep_lineage
+from memsluice.gate.state.placement import NOWHERE
 from memsluice.gate.state.rows import TenantRows
 
 DRY_PARAMETER = "dry"
@@ -32,8 +31,7 @@ def decide(
     carried: Carried,
     policy: Policy,
     at: At,
-    memsad: MemsadState | None,
-    memory: Memory | None = None,
+    state: TenantState,
 ) -> Ruling:
     """Decide a held write again, or say why not; see :func:`memsluice.gate.commands.review.decide` for the arguments.
 
@@ -47,7 +45,7 @@ def decide(
     assert isinstance(carried, Sealed)
     dry = DRY_PARAMETER in command.parameters
     view = rows.fork()
-    again = _judged(view, held, carried, policy, at, Draft(memsad=memsad, memory=memory, about=carried))
+    again = _judged(view, held, carried, at, Draft.begun(state, policy, carried.vector(), carried))
     decision = again.decision()
     later = _overtaken(view, held, carried, policy, at, again)
     if later is not None:
@@ -56,7 +54,7 @@ def decide(
     code = Finding("replay.dry_run", Decision.ACCEPT, detail) if dry else _told(detail)
     findings = (*again.findings, code)
     if dry:
-        return Ruling(findings, Decision.RECORD, NOWHERE, carried, again.tau, again.score)
+        return Ruling(findings, Decision.RECORD, NOWHERE, carried, again.tau, again.published.score)
     rows.adopt(view)
     return _carried_out(rows, held, command, carried, policy, at, again, findings)
 
@@ -65,7 +63,7 @@ def _overtaken(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at
     """Return a finding where it would land in the place of what does not give way: then it stays held as it is."""
     assert isinstance(carried.payload, Write)
     assert again.tau is not None
-    if not again.lands(policy):
+    if not again.lands():
         return None
     where = place(carried.payload, again.tau, again.landing(), policy, at.now_ms)
     return gives_way(rows, where, carried.payload.id, held.row, again.tau.tier)
@@ -75,22 +73,21 @@ def _told(detail: dict[str, object]) -> Finding:
     return Finding("replay.decided", Decision.ACCEPT, detail)
 
 
-def _judged(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at: At, draft: Draft) -> Draft:
+def _judged(rows: TenantRows, held: Held, carried: Sealed, at: At, draft: Draft) -> Draft:
     """Return the findings of every check that still applies."""
-    write, identity, row = carried.payload, carried.identity, held.row
+    write, identity, row, policy = carried.payload, carried.identity, held.row, draft.policy
     assert isinstance(write, Write)
     assert identity is not None
-    draft.vector = carried.vector()
     for code in review.standing(row):
         draft.add(Finding("replay.standing", Decision.QUARANTINE, {"code": code}))
     session = sessions.load(rows, write.session) or sessions.Session(write.agent, write.principal)
     lifted = row.get("lifted") is not None  # by two reviewers, of this very content: that outlasts a replay
     now = monitor.label(rows, write, identity, session, policy, carried.sketch)
-    draft.tau = _held_with(row) if lifted else _never_less(row, now, lineage.fallen(rows, row, write.parents))
+    draft.tau = _held_with(row) if lifted else _never_less(row, now, monitor.fallen(rows, row, write.parents))
     draft.add(*monitor.check_write(rows, write, identity, draft.tau, policy, lifted=lifted))
     draft.add(*limits.check(write, policy))
     if draft.decision() is not Decision.REJECT:
-        draft.screen(write, policy)
+        draft.screen(write)
         if "rates.exceeded" in row["codes"]:
             draft.add(rates.check(rows, write.principal, identity, policy, at.now_ms))
     return draft
@@ -106,7 +103,7 @@ def _never_less(row: object, now: Label, fell: list[str]) -> Label:
     assert isinstance(row, dict)
     causes = dict.fromkeys((*row["causes"], *now.causes, *fell))
     tier = Tier(max(row["tier"], now.tier, Tier.EXTERNAL_TOOL if fell else Tier.OPERATOR))
-    return Label(row["taint"] or now.taint or bool(fell), tuple(causes)[: sessions.CAUSES_MAX], tier)
+    return Label(row["taint"] or now.taint or bool(fell), tuple(causes)[:CAUSES_MAX], tier)
 
 
 def _carried_out(
@@ -123,7 +120,7 @@ def _carried_out(
     assert tau is not None
     assert isinstance(carried.payload, Write)
     label = {"taint": tau.taint, "causes": list(tau.causes), "tier": int(tau.tier)}
-    if again.lands(policy):
+    if again.lands():
         where = place(carried.payload, tau, again.landing(), policy, at.now_ms)
         keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms, held.row.get("lifted"))
         review.close(rows, held, "released", command, policy, at.now_ms)
@@ -133,4 +130,4 @@ def _carried_out(
         codes = {f.code for f in again.findings if f.decision is not Decision.ACCEPT} - {"replay.standing"}
         kept = sorted({*codes, *review.standing(held.row)})
         rows.put(review.KIND, held.row_id, {**held.row, **label, "codes": kept})
-    return Ruling(findings, decision, where, carried, tau, again.score, seen=again.seen)
+    return Ruling(findings, decision, where, carried, tau, again.published.score, seen=again.default.seen)

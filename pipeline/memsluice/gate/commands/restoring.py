@@ -8,10 +8,11 @@ recall looks back on it again. What was made from it meanwhile keeps its label.
 
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Command, Zone
-from memsluice.gate.checks.duplicates import ENTRY
+from memsluice.gate.checks import monitor, placing
 from memsluice.gate.commands import landed
-from memsluice.gate.commands.review import OFFSET_PARAMETER, At, Carried, Ruling, refused
-from memsluice.gate.state import lineage, placement
+from memsluice.gate.commands.review import OFFSET_PARAMETER
+from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
+from memsluice.gate.state.lineage import ENTRY
 from memsluice.gate.state.placement import Place
 from memsluice.gate.state.rows import TenantRows
 
@@ -32,12 +33,12 @@ def decide(rows: TenantRows, command: Command, carried: Carried, at: At) -> Ruli
     entry = landed.same(command, was, carried)
     if isinstance(entry, Finding):
         return refused(entry)
-    causes = row["causes"] if row.get("revoked") else lineage.fallen(rows, row, entry.admission.parents)
+    causes = row["causes"] if row.get("revoked") else monitor.fallen(rows, row, entry.admission.parents)
     if causes:
         return refused(Finding("review.tainted", Decision.REJECT, {"causes": causes}))
     where = Place(name, Zone(row["zone"]), entry.admission.visibility, row["x"])
     fixed = landed.immutable(rows, entry.admission, entry.admission.visibility)
-    against = fixed or placement.newer(rows, where, command.target, row["offset"])
+    against = fixed or placing.newer(rows, where, command.target, row["offset"])
     if against is not None:
         return refused(against)
     changes = {name: row["looked"][name] for name in ("taint", "decision")}

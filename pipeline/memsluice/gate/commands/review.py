@@ -6,20 +6,17 @@ held write, never its content: a release carries the sealed write itself, and co
 digests, the one that is held.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
-from memsluice.envelope.records import Accepted
-from memsluice.envelope.seals import Admission, Identity, Sealed
-from memsluice.envelope.verdict import SEVERITY, Decision, Finding, Score, Withdrawal
+from memsluice.envelope.seals import Identity, Sealed
+from memsluice.envelope.verdict import SEVERITY, Decision, Finding
 from memsluice.events.models import Action, Command, Tier, Write
 from memsluice.gate.checks import holding, monitor
-from memsluice.gate.checks.duplicates import ENTRY
-from memsluice.gate.checks.monitor import Label
-from memsluice.gate.detectors.rarity.screen import Seen
+from memsluice.gate.checks.placing import gives_way, place
+from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
 from memsluice.gate.policy.model import DAY_MS, Policy
-from memsluice.gate.records import dataclass
-from memsluice.gate.state import lineage
-from memsluice.gate.state.placement import NOWHERE, Place, gives_way, keep_lineage, place
+from memsluice.gate.state.lineage import ENTRY, Label, keep_lineage
 from memsluice.gate.state.rows import SEPARATOR, TenantRows
 
 KIND = "review"
@@ -33,48 +30,12 @@ ABOUT_HELD = frozenset({
 """Commands that may be about a held write."""
 
 
-Carried = Sealed | Accepted | None
-"""What a command brings along, opened and verified: a held write, a landed entry, or nothing that the gate sealed."""
-
-
-@dataclass(frozen=True, slots=True)
-class At:
-    """When a command is decided (Unix ms), and the version that it gives to what it lets in: its sealed offset."""
-
-    now_ms: int
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """What a command came to. ``entry`` is the held write it decided, with its label, its place if it lands, its score.
-
-    ``about`` is the admission of the landed entry it moved, ``withdraws`` the object it takes from the store.
-    ``seen`` is what the default detector saw in a write that was screened again: nobody vouched for that one.
-    """
-
-    findings: tuple[Finding, ...]
-    decision: Decision
-    place: Place = NOWHERE
-    entry: Sealed | None = None
-    tau: Label | None = None
-    score: Score | None = None
-    about: Admission | None = None
-    withdraws: tuple[Withdrawal, ...] = ()
-    seen: Seen | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Held:
     """The row of a held write, and its id."""
 
     row_id: str
     row: Any
-
-
-def refused(code: Finding) -> Ruling:
-    """Return the ruling of a command that is not carried out."""
-    return Ruling((code,), Decision.REJECT)
 
 
 def _row_id(event_id: str, offset: int | None) -> str:
@@ -186,7 +147,7 @@ def _release(rows: TenantRows, row: Any, command: Command, carried: Carried, pol
     assert isinstance(carried, Sealed)
     assert isinstance(carried.payload, Write)
     assert carried.identity is not None
-    fell = lineage.fallen(rows, row, carried.payload.parents)  # since it was held: its label does not know of that
+    fell = monitor.fallen(rows, row, carried.payload.parents)  # since it was held: its label does not know of that
     if fell:
         return refused(Finding("review.tainted", Decision.REJECT, {"causes": fell}))
     tau = Label(row["taint"], tuple(row["causes"]), Tier(row["tier"]))

@@ -5,21 +5,20 @@ carries nothing and finds its object by the row alone: it works when the content
 guidance under a protected key, an operator alone takes out, and that ends the protection (:mod:`.protection`).
 """
 
+from dataclasses import replace
 from typing import Any
 
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Identity
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Action, Command, Tier, Zone
-from memsluice.gate.checks import sessions
-from memsluice.gate.checks.duplicates import ENTRY
-from memsluice.gate.checks.monitor import Label
-from memsluice.gate.checks.sessions import CAUSES_MAX
-from memsluice.gate.commands import landed, protection, restoring, review
-from memsluice.gate.commands.review import At, Carried, Held, Ruling, refused
+from memsluice.gate.checks import placing, sessions
+from memsluice.gate.commands import landed, restoring, review
+from memsluice.gate.commands.review import Held
+from memsluice.gate.commands.ruling import At, Carried, Ruling, recorded, refused
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.records import replace
-from memsluice.gate.state import placement, ttl
+from memsluice.gate.state import placement
+from memsluice.gate.state.lineage import CAUSES_MAX, ENTRY, Label
 from memsluice.gate.state.rows import TenantRows
 
 OF_PARAMETER = "of"
@@ -42,14 +41,14 @@ def decide(rows: TenantRows, command: Command, by: Identity, carried: Carried, p
     row = landed.find(rows, command)
     if isinstance(row, Finding):
         return refused(row)
-    guarded = protection.guards(rows, row["object"]) and not landed.overtaken(rows, command.target, row)
+    guarded = placement.guards(rows, row["object"]) and not placement.overtaken(rows, command.target, row)
     if guarded and by.role is not Role.OPERATOR:
         return refused(Finding("revocation.protected", Decision.REJECT, {"rule": 3}))
     out = command.action is Action.WITHDRAW
     ruling = _removed(rows, command, row) if out else _contained(rows, command, row, carried, policy, at)
     if not guarded or ruling.decision is Decision.REJECT:
         return ruling
-    protection.end(rows, row["object"])
+    placement.unprotect(rows, row["object"])
     freed = Finding("revocation.unprotected", Decision.ACCEPT)
     return replace(ruling, findings=(freed, *ruling.findings))
 
@@ -59,7 +58,7 @@ def _session(rows: TenantRows, command: Command, policy: Policy, at: At) -> Ruli
         return refused(Finding("revocation.unknown_session", Decision.REJECT))
     if not sessions.revoked(rows, command.target, _cause(command), policy, at.now_ms):
         return refused(Finding("revocation.nothing_to_do", Decision.REJECT))
-    return _recorded(Finding("revocation.session", Decision.ACCEPT, {"after": {"taint": True}}))
+    return recorded(Finding("revocation.session", Decision.ACCEPT, {"after": {"taint": True}}))
 
 
 def _held(rows: TenantRows, held: Held, command: Command) -> Ruling:
@@ -72,7 +71,7 @@ def _held(rows: TenantRows, held: Held, command: Command) -> Ruling:
     if entry is not None and not entry["landed"]:
         rows.put(ENTRY, command.target, _tainted(entry, command))
     detail = {"before": {"taint": row["taint"]}, "after": {"taint": True}}
-    return _recorded(Finding("revocation.held", Decision.ACCEPT, detail), _label(_tainted(row, command)))
+    return recorded(Finding("revocation.held", Decision.ACCEPT, detail), _label(_tainted(row, command)))
 
 
 def _out_already(rows: TenantRows, command: Command) -> Ruling:
@@ -96,11 +95,11 @@ def _contained(rows: TenantRows, command: Command, row: Any, carried: Carried, p
     entry = landed.current(rows, command, row, carried)
     if isinstance(entry, Finding):
         return refused(entry)
-    short = ttl.expires_ms(Tier(after["tier"]), policy, at.now_ms)
+    short = policy.expires_ms(Tier(after["tier"]), at.now_ms)
     ends = [moment for moment in (row["x"], short) if moment is not None]
     where = landed.destination(entry.admission, Zone.EXTERNAL, entry.admission.visibility, min(ends, default=None))
     if (
-        placement.newer(rows, where, command.target, row["offset"]) is not None
+        placing.newer(rows, where, command.target, row["offset"]) is not None
     ):  # no room there, and it must not stay here
         return _removed(rows, command, row)
     changes = {name: after[name] for name in ("tier", "taint", "causes", "revoked")}
@@ -123,7 +122,7 @@ def _removed(rows: TenantRows, command: Command, row: Any) -> Ruling:
 
 def _labelled(rows: TenantRows, command: Command, row: Any, after: Any) -> Ruling:
     rows.put(ENTRY, command.target, after)
-    return _recorded(landed.told("revocation.labelled", row, after), _label(after))
+    return recorded(landed.told("revocation.labelled", row, after), _label(after))
 
 
 def _tainted(row: Any, command: Command) -> Any:
@@ -138,7 +137,3 @@ def _cause(command: Command) -> str:
 
 def _label(row: Any) -> Label:
     return Label(row["taint"], tuple(row["causes"]), Tier(row["tier"]))
-
-
-def _recorded(finding: Finding, tau: Label | None = None) -> Ruling:
-    return Ruling((finding,), Decision.RECORD, tau=tau)

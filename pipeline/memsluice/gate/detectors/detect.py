@@ -1,119 +1,139 @@
-"""Where the default detector meets a decision: a draft is screened, learned from, and looked back upon."""
+"""The default detector in one decision: a write is screened, learned from, and looked back upon."""
 
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
-from memsluice.envelope.seals import Admission, Sealed
-from memsluice.envelope.verdict import Decision, Finding, Withdrawal
+from memsluice.envelope.codec import Vector
+from memsluice.envelope.seals import Sealed
+from memsluice.envelope.verdict import Decision, Finding, Usual, Withdrawal
 from memsluice.events.models import Recall, Tier, Write, Zone
-from memsluice.gate.checks.duplicates import ENTRY
-from memsluice.gate.commands import landed, protection
 from memsluice.gate.detectors.calibration.conformal import count_at_least
 from memsluice.gate.detectors.rarity import screen
 from memsluice.gate.detectors.rarity.evidence import COLD_WRITES, G, Q
 from memsluice.gate.detectors.rarity.lookback import Fate, Moved, look_back
 from memsluice.gate.detectors.rarity.memory import Entry, Memory, Question, tag
+from memsluice.gate.detectors.rarity.screen import Seen
 from memsluice.gate.detectors.wording.classifier import Classifier
 from memsluice.gate.detectors.wording.shipped import shipped
 from memsluice.gate.detectors.wording.text import stems
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.state import placement, windows
+from memsluice.gate.state.lineage import ENTRY
 from memsluice.gate.state.rows import TenantRows
-
-if TYPE_CHECKING:
-    from memsluice.gate.decision import Draft
 
 BUDGET = "looked"
 """Kind of the rows that count what each principal's recalls moved within a day."""
 BUCKETS = 24
 
 
-def on(draft: "Draft", policy: Policy) -> bool:
-    """Whether the default detector decides this draft."""
-    return policy.detector == "default" and draft.memory is not None and draft.vector is not None
+@dataclass(slots=True)
+class DefaultDetector:
+    """See :class:`memsluice.gate.detectors.base.Detector`. Without a ``memory`` it finds and learns nothing.
 
+    ``model`` is the wording classifier, None the one that ships. ``seen`` is what a screened write showed, ``usual``
+    what the verdict says of the calibration.
+    """
 
-def known(draft: "Draft") -> bool:
-    """Whether enough landed to know the tenant by: until then the published patterns hold what they find."""
-    return draft.memory is not None and len(draft.memory.entries) >= COLD_WRITES
+    memory: Memory | None
+    model: Classifier | None
+    policy: Policy
+    seen: Seen | None = None
+    usual: Usual | None = None
+    _before: Memory | None = field(init=False)
 
+    def __post_init__(self) -> None:
+        self._before = self.memory
 
-def check(draft: "Draft", write: Write, policy: Policy) -> None:
-    """Screen a write that would go to guidance; see :func:`memsluice.gate.detectors.rarity.screen.check`."""
-    assert draft.memory is not None
-    assert draft.vector is not None
-    draft.seen, said, finding = screen.check(
-        draft.memory,
-        _model(draft),
-        write,
-        draft.vector,
-        policy.detect,
-        agent=_agent(draft.about),
-        least=Decision.QUARANTINE,
-    )
-    draft.usual = said.usual(policy.detect)
-    draft.add(finding)
+    @property
+    def on(self) -> bool:
+        """Whether the policy lets this detector decide."""
+        return self.policy.detector == "default" and self.memory is not None
 
+    @property
+    def knows_the_tenant(self) -> bool:
+        """Whether enough landed to know the tenant by: until then the published patterns hold what they find."""
+        return self.memory is not None and len(self.memory.entries) >= COLD_WRITES
 
-def learn(draft: "Draft", rows: TenantRows, entry: Sealed, policy: Policy) -> None:
-    """Remember what landed as guidance: to know what is usual, and to look back on. Released writes count too."""
-    if draft.memory is None or draft.vector is None:
-        return
-    write, identity = entry.payload, entry.identity
-    assert isinstance(write, Write)
-    assert identity is not None
-    reviewed, seen = draft.seen is None, draft.seen
-    if seen is None:  # a reviewer let it in
-        seen = screen.look(
-            draft.memory, _model(draft), write.content, draft.vector, session=write.session, agent=_agent(entry)
+    def check(self, write: Write, vector: Vector, *, agent: bool, least: Decision) -> list[Finding]:
+        """Screen a write that would go to guidance; see :func:`memsluice.gate.detectors.rarity.screen.check`."""
+        assert self.memory is not None
+        detect = self.policy.detect
+        self.seen, said, finding = screen.check(
+            self.memory, self._model(), write, vector, detect, agent=agent, least=least
         )
-        every = len(draft.memory.entries)
-        seen.values[G] = screen.weigh(seen.values, draft.memory, policy.detect, window=every).total
-    vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
-    owner = "" if reviewed or vouched else tag(write.principal)
-    new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched, owner)
-    draft.memory = draft.memory.landed(rows, new, draft.vector, seen.values)
+        self.usual = said.usual(detect)
+        return [] if finding is None else [finding]
 
+    def screened(self, rows: TenantRows, write: Write, codes: Collection[str]) -> None:
+        """Remember whether a screened write carried a question and whether it was held, whatever became of it."""
+        if self.memory is None or self.seen is None:
+            return
+        settings, score = screen.settings(self.policy.detect), float(self.seen.values[G])
+        state = self.memory.calibration.screened(settings, write.id, score, held="detect.held" in codes)
+        asking = bool(self.seen.values[Q])
+        self.memory = self.memory.screened(rows, asking, tag(write.principal)).calibrated(rows, state)
 
-def fed(before: Memory | None, after: Memory | None) -> Finding | None:
-    """Say what an order taught: the score, and the reference before and after, in all and as high; None: nothing."""
-    if before is None or after is None:
-        return None
-    last = [memory.entries[-1].number if memory.entries else None for memory in (before, after)]
-    if last[0] == last[1]:
-        return None
-    score = float(after.table[-1][G])
-    sizes = [len(memory.entries) for memory in (before, after)]
-    as_high = [count_at_least(memory.table.column(G), score) for memory in (before, after)]
-    detail = {"score": score, "reference": sizes, "reference_max": after.entries_max, "at_least_as_high": as_high}
-    return Finding("detect.fed", Decision.ACCEPT, detail)
+    def learn(self, rows: TenantRows, entry: Sealed, vector: Vector) -> None:
+        """Remember what landed as guidance: to know what is usual, and to look back on. Released writes count too."""
+        if self.memory is None:
+            return
+        write, identity = entry.payload, entry.identity
+        assert isinstance(write, Write)
+        assert identity is not None
+        reviewed, seen = self.seen is None, self.seen
+        if seen is None:  # a reviewer let it in
+            agent = identity.channel == "agent"
+            seen = screen.look(self.memory, self._model(), write.content, vector, session=write.session, agent=agent)
+            every = len(self.memory.entries)
+            seen.values[G] = screen.weigh(seen.values, self.memory, self.policy.detect, window=every).total
+        vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
+        owner = "" if reviewed or vouched else tag(write.principal)
+        new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched, owner)
+        self.memory = self.memory.landed(rows, new, vector, seen.values)
 
+    def fed(self) -> Finding | None:
+        """Say what the decision taught: the score, and the reference before and after, in all and as high."""
+        before, after = self._before, self.memory
+        if before is None or after is None:
+            return None
+        last = [memory.entries[-1].number if memory.entries else None for memory in (before, after)]
+        if last[0] == last[1]:
+            return None
+        score = float(after.table[-1][G])
+        sizes = [len(memory.entries) for memory in (before, after)]
+        as_high = [count_at_least(memory.table.column(G), score) for memory in (before, after)]
+        detail = {"score": score, "reference": sizes, "reference_max": after.entries_max, "at_least_as_high": as_high}
+        return Finding("detect.fed", Decision.ACCEPT, detail)
 
-def asked(draft: "Draft", rows: TenantRows, recall: Recall, policy: Policy, now_ms: int) -> None:
-    """Remember a question, and look back on what had landed; the findings and ``withdraws`` say what leaves."""
-    if not on(draft, policy) or recall.zone is not Zone.GUIDANCE:
-        return
-    assert draft.memory is not None
-    assert draft.vector is not None
-    who = tag(recall.principal)
-    question = Question(0, recall.id, who, (tag(recall.session),), stems(recall.question))
-    taken: list[Withdrawal] = []
-    if policy.detect.look_back:
-        used, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
-        shadow = policy.mode == "shadow"
-        allowed = 0 if shadow else max(policy.detect.look_back_per_day - used, 0)
-        draft.memory, moved, flagged = look_back(
-            draft.memory, rows, question, draft.vector, policy.detect, allowed, partial(_fate, rows)
-        )
-        taken = [_taken_back(rows, one.entry.event_id, recall.id) for one in moved]
-        for _ in taken:
-            windows.add(rows, BUDGET, who, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
-            _, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
-        for code, some in _by_code(moved, flagged, shadow=shadow).items():
-            entries = [{"event": one.entry.event_id, **one.evidence.told()} for one in some]
-            draft.add(Finding(code, Decision.ACCEPT, {"entries": entries}))
-    draft.withdraws = tuple(taken)
-    draft.memory = draft.memory.asked(rows, question, draft.vector)
+    def asked(
+        self, rows: TenantRows, recall: Recall, vector: Vector, now_ms: int
+    ) -> tuple[list[Finding], tuple[Withdrawal, ...]]:
+        """Remember a question, and look back on what had landed."""
+        if not self.on or recall.zone is not Zone.GUIDANCE:
+            return [], ()
+        assert self.memory is not None
+        detect, who = self.policy.detect, tag(recall.principal)
+        question = Question(0, recall.id, who, (tag(recall.session),), stems(recall.question))
+        findings, taken = list[Finding](), list[Withdrawal]()
+        if detect.look_back:
+            used, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+            shadow = self.policy.mode == "shadow"
+            allowed = 0 if shadow else max(detect.look_back_per_day - used, 0)
+            fate = partial(_fate, rows)
+            self.memory, moved, flagged = look_back(self.memory, rows, question, vector, detect, allowed, fate)
+            taken = [_taken_back(rows, one.entry.event_id, recall.id) for one in moved]
+            for _ in taken:
+                windows.add(rows, BUDGET, who, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+                _, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+            for code, some in _by_code(moved, flagged, shadow=shadow).items():
+                entries = [{"event": one.entry.event_id, **one.evidence.told()} for one in some]
+                findings.append(Finding(code, Decision.ACCEPT, {"entries": entries}))
+        self.memory = self.memory.asked(rows, question, vector)
+        return findings, tuple(taken)
+
+    def _model(self) -> Classifier:
+        return shipped() if self.model is None else self.model
 
 
 def _by_code(moved: list[Moved], flagged: list[Moved], *, shadow: bool) -> dict[str, list[Moved]]:
@@ -137,9 +157,9 @@ def _fate(rows: TenantRows, event_id: str) -> Fate:
         return Fate.VOUCHED
     if not row.get("keyed", True):  # nobody protects or replaces what has no key
         return Fate.LIES
-    if protection.guards(rows, row["object"]):
+    if placement.guards(rows, row["object"]):
         return Fate.PROTECTED
-    return Fate.OVER if landed.overtaken(rows, event_id, row) else Fate.LIES
+    return Fate.OVER if placement.overtaken(rows, event_id, row) else Fate.LIES
 
 
 def _taken_back(rows: TenantRows, event_id: str, recall_id: str) -> Withdrawal:
@@ -155,22 +175,3 @@ def _taken_back(rows: TenantRows, event_id: str, recall_id: str) -> Withdrawal:
     rows.put(ENTRY, event_id, {**after, "gone": gone, "looked": looked})
     rows.delete(placement.HOLDER, row["object"])
     return Withdrawal(row["object"], Zone(row["zone"]), event_id, row["content"])
-
-
-def screened(draft: "Draft", rows: TenantRows, write: Write, policy: Policy, *, held: bool) -> None:
-    """Remember whether a screened write carried a question and whether it was held, whatever became of it."""
-    if draft.memory is None or draft.seen is None:
-        return
-    state = draft.memory.calibration.screened(
-        screen.settings(policy.detect), write.id, float(draft.seen.values[G]), held=held
-    )
-    asking = bool(draft.seen.values[Q])
-    draft.memory = draft.memory.screened(rows, asking, tag(write.principal)).calibrated(rows, state)
-
-
-def _model(draft: "Draft") -> Classifier:
-    return shipped() if draft.model is None else draft.model
-
-
-def _agent(entry: Sealed | Admission | None) -> bool:
-    return isinstance(entry, Sealed) and entry.identity is not None and entry.identity.channel == "agent"

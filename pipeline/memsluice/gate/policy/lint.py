@@ -1,10 +1,10 @@
 """What is legal in a policy but unwise: said before it decides anything."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from memsluice.events.models import Tier
 from memsluice.gate.policy.model import Policy, PolicySet
-from memsluice.gate.records import dataclass
 
 
 class Severity(StrEnum):

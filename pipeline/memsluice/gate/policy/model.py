@@ -1,6 +1,7 @@
 """Policies: what may land, as data. Read from YAML, named by the digest of what is in force for a tenant."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from functools import cached_property
 from hashlib import sha256
 from importlib import resources
@@ -16,7 +17,6 @@ from memsluice.escaping import visible
 from memsluice.events.limits import CONTENT_BYTES_DEFAULT, CONTENT_BYTES_MAX, TENANT_CHARS_MAX
 from memsluice.events.models import TENANT_PATTERN, Tier, is_tenant
 from memsluice.gate.policy import strictyaml
-from memsluice.gate.policy.modes import Mode
 
 POLICY_BYTES_MAX = 1_000_000
 REASON_CHARS_MAX = 4_000
@@ -105,6 +105,14 @@ class CalibrationPolicy(_Part):
     credit: bool = Field(
         default=False, description="Whether the lowest-scored held writes, as many as alpha allows, count as honest."
     )
+
+
+class Mode(StrEnum):
+    """Which score is compared with the threshold."""
+
+    MAX = "max"
+    MEAN = "mean"
+    COMBINED = "combined"
 
 
 class MemsadPolicy(_Part):
@@ -228,6 +236,11 @@ class Policy(_Part):
     def digest(self) -> str:
         """``<name>@<64 hex digits>`` (SHA-256 of the canonical JSON): what a verdict names and a command binds."""
         return f"{self.name}@{sha256(canonical(self.model_dump(mode='json'))).hexdigest()}"
+
+    def expires_ms(self, tier: Tier, now_ms: int) -> int | None:
+        """Return when an entry of this tier expires (Unix ms), or None where it never does (seed 002, pattern 5)."""
+        seconds = self.ttl_seconds.of(tier)
+        return None if seconds is None else now_ms + seconds * 1000
 
 
 def schema() -> dict[str, Any]:

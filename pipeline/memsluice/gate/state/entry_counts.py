@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from memsluice.events.models import Tier
-from memsluice.gate.checks.duplicates import ENTRY
 from memsluice.gate.policy.model import DAY_MS
 from memsluice.gate.state import placement
+from memsluice.gate.state.lineage import ENTRY
 from memsluice.gate.state.rows import SEPARATOR, Getter, TenantRows
 
 KIND = "lying"

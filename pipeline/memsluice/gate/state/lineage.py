@@ -1,49 +1,63 @@
-"""What became of an entry's ancestors since it was labelled: Rule 8, asked anew.
+"""The lineage row of an entry: what later writes and recalls go by, for as long as it lives."""
 
-A label says what was known when it was given. Whoever lets something in, shares it, brings it back or prolongs it asks
-again, by the same rule as for a write that would name these parents now. Farther up, an ancestor counts that is tainted
-or out of memory by now; one whose time was simply up does not, as it would not for a write. No ancestor is asked beyond
-a label that two reviewers lifted: where that content came from counts no more.
-"""
+from dataclasses import dataclass
 
-from collections import deque
-from collections.abc import Sequence
-from typing import Any
-
-from memsluice.gate.checks import monitor
-from memsluice.gate.checks.duplicates import ENTRY
-from memsluice.gate.checks.sessions import CAUSES_MAX
+from memsluice.envelope.seals import Sealed
+from memsluice.envelope.verdict import Decision
+from memsluice.events.models import Tier, Write
+from memsluice.gate.state.placement import Place, hold_object
 from memsluice.gate.state.rows import TenantRows
 
-ANCESTORS_MAX = 256
-"""Ancestors that are asked: one row each. What descends from more than can be asked counts as tainted."""
-TOO_MANY = "ancestors:too_many"
+ENTRY = "entry"
+"""Kind of the rows that keep the lineage of what was written."""
+CAUSES_MAX = 8
+"""Causes of taint that a row names: the first ones. Beyond, the taint stays."""
 
 
-def fallen(rows: TenantRows, row: Any, parents: Sequence[str]) -> list[str]:
-    """Return why a write of these parents would be tainted now, at most CAUSES_MAX reasons; none: nothing fell.
+@dataclass(frozen=True, slots=True)
+class Label:
+    """tau of a write, why, and its tier: the credential's, or that of the least trusted among what taints it."""
 
-    ``row`` is the review row or the lineage row of the write: its ``offset`` in the intake (what has an ancestor's id
-    and came later is another entry), and whether its label was ``lifted``.
+    taint: bool
+    causes: tuple[str, ...]
+    tier: Tier
+
+
+def keep_lineage(
+    rows: TenantRows,
+    sealed: Sealed,
+    tau: Label,
+    decision: Decision,
+    where: Place,
+    version: int,
+    expires_ms: int | None,
+    lifted: str | None = None,
+) -> None:
+    """Put the row that tells later writes and recalls what an entry is: its tier, its taint, and whether it landed.
+
+    ``lifted`` is the command by which two reviewers lifted its label before it landed.
     """
-    if row.get("lifted"):
-        return []
-    causes: list[str] = []
-    asked = set(parents)
-    waiting = deque((parent, row["offset"], True) for parent in parents)
-    while waiting:
-        name, before, declared = waiting.popleft()
-        known = rows.get(ENTRY, name)
-        if known is None or known["offset"] >= before:
-            causes += [f"unknown:{name}"] if declared else []
-            continue
-        found = monitor.of_parent(rows, name)
-        if found is not None:
-            causes.append(found[0])
-        elif not known.get("lifted"):
-            above = [one for one in known.get("parents", ()) if one not in asked]
-            if len(asked) + len(above) > ANCESTORS_MAX:
-                return [TOO_MANY, *causes][:CAUSES_MAX]
-            asked.update(above)
-            waiting.extend((one, known["offset"], False) for one in above)
-    return causes[:CAUSES_MAX]
+    assert isinstance(sealed.payload, Write)
+    lineage = {
+        "tier": int(tau.tier),
+        "taint": tau.taint or not tau.tier.trusted,
+        "landed": where.object_id is not None,
+        "decision": decision.value,
+        "object": where.object_id,
+        "zone": where.zone,
+        "version": version,
+        "topic": sealed.position.topic,
+        "offset": sealed.position.offset,
+        "digest": sealed.payload_digest,
+        "content": sealed.content_digest,
+        "keyed": sealed.payload.key is not None,
+        "causes": list(tau.causes),
+        "x": expires_ms,
+    }
+    if sealed.payload.parents:
+        lineage["parents"] = list(sealed.payload.parents)
+    if lifted:
+        lineage["lifted"] = lifted
+    rows.put(ENTRY, sealed.payload.id, lineage)
+    if sealed.payload.key is not None:
+        hold_object(rows, where, sealed.payload.id, sealed.position.offset)

@@ -11,7 +11,7 @@ from typing import Any
 from memsluice.envelope.keys import Keyring
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
-from memsluice.gate.checks.sessions import CAUSES_MAX
+from memsluice.gate.state.lineage import CAUSES_MAX
 from memsluice.operations.provenance.reading import Entry, is_new_write
 from memsluice.operations.provenance.sources import ENTRY, Source
 from memsluice.operations.trace.life import taken_back, target_of

@@ -1,16 +1,12 @@
-"""The interface: what a strategy is given and what it says."""
+"""What a strategy is given and what it says."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-
-from memsluice.gate.records import dataclass
-
-if TYPE_CHECKING:
-    from memsluice.gate.detectors.calibration.state import State
 
 Values = NDArray[np.float64]
 Name = Literal["fixed", "rolling", "ewma", "page_hinkley", "adwin", "m_star", "conformal"]
@@ -68,17 +64,6 @@ class Judged:
     sigma: float | None = None
     p: float | None = None
     level: float | None = None
-
-
-class Strategy(Protocol):
-    """One rule. Pure: it changes no state; :meth:`State.landed` and :meth:`State.screened` do."""
-
-    @property
-    def settings(self) -> Settings:
-        """What the policy says."""
-
-    def judge(self, value: float, state: "State") -> Judged:
-        """Judge one score against what landed before it."""
 
 
 def phase_of(settings: Settings, size: int, *, drifting: bool = False) -> Phase:

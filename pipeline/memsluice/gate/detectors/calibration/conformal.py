@@ -14,13 +14,13 @@ Two cures for calibrating on what was let through alone (which is a ratchet: wha
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from memsluice.gate.detectors.calibration.base import Judged, Settings, Values, phase_of
 from memsluice.gate.detectors.calibration.state import State
 from memsluice.gate.detectors.numeric.compiled import compiled
-from memsluice.gate.records import dataclass
 
 PRIOR_GONE = 300
 """Reference scores at which the prior has faded to a tenth."""

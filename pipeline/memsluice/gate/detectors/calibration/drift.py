@@ -7,10 +7,11 @@ of them. The row is the window of scores itself, and the detector is run over it
 The tenant is ``drifting`` from a change until ``full`` scores have come after it.
 """
 
+from dataclasses import dataclass
+
 from memsluice.gate.detectors.calibration.base import Judged, Settings, Values
 from memsluice.gate.detectors.calibration.moments import M_STAR_MIN, by_moments
 from memsluice.gate.detectors.calibration.state import State
-from memsluice.gate.records import dataclass
 
 KEPT = 30
 """Scores that are kept when Page-Hinkley finds a change: it says that there was one, not where; river's least."""

@@ -10,13 +10,13 @@ more than a deviation in a heavy tail (docs/detection.md). Ranks do not; see :mo
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from memsluice.gate.detectors.calibration.base import Judged, Settings, Values, phase_of
 from memsluice.gate.detectors.calibration.state import State
 from memsluice.gate.detectors.memsad import scores
-from memsluice.gate.records import dataclass
 
 M_STAR_MIN = 20
 """Least window of m*: below it a deviation says little (see ``calibration_size_min`` of MEMSAD, 18 at delta .05)."""

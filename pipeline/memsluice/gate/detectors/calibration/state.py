@@ -4,17 +4,17 @@ Bounded: ``window`` pairs of an 8-digit tag and a score of six digits (about 25 
 Idempotent: an event that is in the window, or among the last screened ones, changes nothing the second time; what is
 older the gate's own duplicate check refuses. Immutable: each change returns the next state. One JSON object is one row.
 
-Only what landed over a trusted channel is given to :meth:`State.landed`; see
+Only what landed over a trusted channel is given to :meth:`State.landed`: see
 :meth:`memsluice.gate.decision.Draft.learn`.
 """
 
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from memsluice.gate.detectors.calibration.base import Settings, Values
-from memsluice.gate.records import dataclass, replace
 
 TAG_DIGITS = 8
 HELD_MAX = 32

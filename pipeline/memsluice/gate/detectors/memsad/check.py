@@ -8,21 +8,21 @@
 Every term is a finding of its own; the composite's watermark is absent where the policy names no seed.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.verdict import Decision, Finding, Score
 from memsluice.gate.checks import instructions
 from memsluice.gate.detectors.calibration.base import Judged, Phase, Settings
-from memsluice.gate.detectors.calibration.chosen import strategy
 from memsluice.gate.detectors.calibration.conformal import declared_tail
 from memsluice.gate.detectors.calibration.state import State
+from memsluice.gate.detectors.calibration.strategies import strategy
 from memsluice.gate.detectors.memsad import composite, proactive, watermark
 from memsluice.gate.detectors.memsad import scores as memsad
 from memsluice.gate.detectors.memsad.state import MemsadState
-from memsluice.gate.detectors.numeric.digits import FOUR, SIX, rounded
+from memsluice.gate.detectors.numeric.compiled import FOUR, SIX, rounded
 from memsluice.gate.policy.model import MemsadPolicy
-from memsluice.gate.records import dataclass
 from memsluice.gate.state.rows import TenantRows
 
 PRIOR_SHARE, PRIOR_WIDTH = 0.01, 0.05

@@ -8,6 +8,7 @@ entry that is part of the baseline lies too near to it.
 """
 
 import base64
+from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
@@ -15,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.gate.detectors.memsad import scores
-from memsluice.gate.records import dataclass, replace
 
 GRAM = 3
 BUCKETS = 1_024
@@ -55,7 +55,7 @@ class Lexical:
     def loaded(row: Any) -> "Lexical":
         """Return what a row holds; nothing learned for None."""
         if row is None:
-            return Lexical(np.zeros(BUCKETS))
+            return NOTHING
         baseline = np.frombuffer(base64.b64decode(row["b"]), "<u4").astype(np.float64)
         return Lexical(baseline, row["n"], tuple(row["d"]))
 
@@ -80,3 +80,7 @@ class Lexical:
             return None
         mu, sigma = scores.moments(np.array(self.divergences))
         return round(divergence(counted(text), self.baseline), DIGITS), round(mu + kappa * sigma, DIGITS)
+
+
+NOTHING = Lexical(np.zeros(BUCKETS))
+"""The baseline of a tenant of which nothing was learned."""

@@ -17,6 +17,7 @@ Vectors are L2-normalised (Assumption 5 iii), so a cosine is a dot product; noth
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,7 @@ from numpy.typing import NDArray
 
 from memsluice.errors import StateError
 from memsluice.gate.detectors.numeric.compiled import compiled
-from memsluice.gate.policy.modes import Mode
-from memsluice.gate.records import dataclass
+from memsluice.gate.policy.model import Mode
 
 ALPHA = 0.5
 """Weight of s_max in s_comb; Equation 7 uses one half."""

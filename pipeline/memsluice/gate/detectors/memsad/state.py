@@ -9,6 +9,7 @@ compared with, are as they travelled.
 """
 
 import math
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 from typing import Any
@@ -20,12 +21,10 @@ from memsluice.envelope.codec import DIMENSIONS, Vector, coarse_from_text, coars
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.gate.detectors.calibration.state import EMPTY, State
 from memsluice.gate.detectors.memsad import scores as memsad
-from memsluice.gate.detectors.memsad.lexical import Lexical
+from memsluice.gate.detectors.memsad.lexical import NOTHING, Lexical
 from memsluice.gate.detectors.numeric.compiled import compiled
 from memsluice.gate.detectors.numeric.versions import Table
-from memsluice.gate.policy.model import MemsadPolicy
-from memsluice.gate.policy.modes import Mode
-from memsluice.gate.records import dataclass, replace
+from memsluice.gate.policy.model import MemsadPolicy, Mode
 from memsluice.gate.state.rows import TenantRows, row_key
 
 KIND = "memsad"
@@ -75,7 +74,7 @@ class MemsadState:
     reference_max: int
     askers: tuple[str, ...] = ()
     scores: State = EMPTY
-    lexical: Lexical = Lexical.loaded(None)  # immutable
+    lexical: Lexical = NOTHING
 
     @property
     def history(self) -> Rows:

@@ -1,5 +1,7 @@
 """Arithmetic that is compiled: on a few hundred numbers NumPy's calls cost several times what the numbers do.
 
+Rounding is the same in compiled code and outside of it: to whole steps, of halves to the even one.
+
 A compiled function is still a pure function of its arguments, and its source is the only one: nothing is written twice.
 """
 
@@ -10,6 +12,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+FOUR, SIX = 1e4, 1e6
+"""Steps of one to which a number is rounded before it is compared, shown or kept: four and six digits."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -39,3 +43,11 @@ def compiled(signature: str | list[str], *, reassociate: bool = False) -> Callab
 def say_alone(why: str) -> None:
     """Warn once, not of each function: the warnings' own memory of what was said is emptied while Numba compiles."""
     warnings.warn(f"screening is compiled for this process alone: no code can be kept ({why})", stacklevel=1)
+
+
+def rounded(value: float, steps: float) -> float:
+    """Return a finite value in whole steps, as ``np.rint(value * steps) / steps`` does in compiled code.
+
+    ``round(value, 4)`` goes by way of text, in three times the time.
+    """
+    return round(value * steps) / steps

@@ -1,6 +1,7 @@
 """Things with their vectors, oldest first, in versions, and who of them is nearest to a vector."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -11,7 +12,6 @@ from memsluice.errors import StateError
 from memsluice.gate.detectors.numeric import nearest
 from memsluice.gate.detectors.numeric.nearest import HEAD, STEPS, Bounds
 from memsluice.gate.detectors.numeric.versions import Numbers, Places, Versions, room
-from memsluice.gate.records import dataclass
 
 WHOLE_MAX = 512
 """Up to so many vectors no copy of eight bits is kept: it takes a quarter of the room again, and saves little."""

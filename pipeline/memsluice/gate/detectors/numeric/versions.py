@@ -5,12 +5,11 @@ the buffer only where another version got there first or it is full; so a change
 buffer has room for half as many again, within bounds: a worker knows hundreds of tenants, most of them small.
 """
 
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-from memsluice.gate.records import dataclass
 
 ROOM_MIN, SLACK_MAX = 32, 256
 """Rows of the smallest buffer; free rows of the largest one."""

@@ -6,10 +6,10 @@ switch the signal off for everybody. So it must be the habit of those whose writ
 """
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 from memsluice.gate.detectors.rarity.principal_shares import Standing
-from memsluice.gate.records import dataclass
 
 WRITES = 100
 

@@ -16,10 +16,11 @@ only where the asker is one of the tenant's main ones (more than a quarter of th
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 
 from memsluice.envelope.codec import Vector
-from memsluice.gate.detectors.numeric.digits import FOUR, rounded
+from memsluice.gate.detectors.numeric.compiled import FOUR, rounded
 from memsluice.gate.detectors.numeric.versions import Numbers
 from memsluice.gate.detectors.rarity.candidate_quota import CANDIDATES, Near, fill
 from memsluice.gate.detectors.rarity.covering import longest_run, one_behind_another, tells
@@ -27,7 +28,6 @@ from memsluice.gate.detectors.rarity.evidence import G, U, W
 from memsluice.gate.detectors.rarity.memory import EXEMPT, Entry, Memory, Question
 from memsluice.gate.detectors.rarity.screen import Asked, Evidence, Seen, holds, nearer, weigh
 from memsluice.gate.policy.model import DetectPolicy
-from memsluice.gate.records import dataclass
 from memsluice.gate.state.rows import TenantRows
 
 QUOTE_WORDS = 12

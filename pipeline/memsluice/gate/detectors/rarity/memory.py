@@ -15,6 +15,7 @@ Immutable: each change returns the next memory and puts the rows it changes.
 
 import base64
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -31,7 +32,6 @@ from memsluice.gate.detectors.rarity.habit import Habit
 from memsluice.gate.detectors.rarity.principal_shares import Standing
 from memsluice.gate.detectors.rarity.stored import KIND, Surplus, read
 from memsluice.gate.detectors.wording.tokens import Stems
-from memsluice.gate.records import dataclass, field, replace
 from memsluice.gate.state.rows import TenantRows
 
 SAME_COSINE = 0.97

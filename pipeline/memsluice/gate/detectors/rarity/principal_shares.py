@@ -4,6 +4,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from memsluice.gate.detectors.numeric.compiled import compiled
 from memsluice.gate.detectors.numeric.versions import with_last
 from memsluice.gate.detectors.rarity.evidence import QUARTER, VOUCHED, Owners
-from memsluice.gate.records import dataclass
 
 CODES_SPARE = 256
 """Codes of principals of whom nothing is left that are kept until all are given anew."""

@@ -9,6 +9,7 @@ Good lineage: where an agent's session itself asked the question that its write 
 say nothing.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
@@ -19,9 +20,9 @@ from memsluice.envelope.codec import Vector
 from memsluice.envelope.verdict import Decision, Finding, Usual
 from memsluice.events.models import Write
 from memsluice.gate.detectors.calibration.base import Settings
-from memsluice.gate.detectors.calibration.chosen import strategy
 from memsluice.gate.detectors.calibration.conformal import declared_tail
-from memsluice.gate.detectors.numeric.digits import FOUR, SIX, rounded
+from memsluice.gate.detectors.calibration.strategies import strategy
+from memsluice.gate.detectors.numeric.compiled import FOUR, SIX, rounded
 from memsluice.gate.detectors.numeric.versions import Numbers, Places
 from memsluice.gate.detectors.rarity.candidate_quota import fill
 from memsluice.gate.detectors.rarity.covering import held_against, longest_run, one_behind_another
@@ -31,7 +32,6 @@ from memsluice.gate.detectors.wording.classifier import Classifier
 from memsluice.gate.detectors.wording.text import carries_question, read
 from memsluice.gate.detectors.wording.tokens import Stems
 from memsluice.gate.policy.model import SIGNALS, DetectPolicy
-from memsluice.gate.records import dataclass
 
 COVERED = 0.8
 HABITUAL = 0.5

@@ -5,10 +5,10 @@ says from which number on questions (``q``) and entries (``e``) do, and numbers 
 at a time with the events that follow, so that no event has to write thousands of rows.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from memsluice.envelope.codec import row_load
-from memsluice.gate.records import dataclass
 from memsluice.gate.state.rows import TenantRows, row_key
 
 KIND = "detect"

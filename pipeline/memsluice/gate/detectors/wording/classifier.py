@@ -5,14 +5,15 @@ is ``bias + sum of the buckets' weights / sqrt(number of n-grams)``, a log-odds.
 in ``memsluice_lab/training`` and in the model card beside the weights.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from memsluice.gate.detectors.numeric.digits import FOUR, rounded
+from memsluice.gate.detectors.numeric.compiled import FOUR, rounded
 from memsluice.gate.detectors.wording import tokens
 from memsluice.gate.detectors.wording.text import letters_of, units
 from memsluice.gate.detectors.wording.tokens import Indices
-from memsluice.gate.records import dataclass
 
 LOGIT_MAX = 8.0
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from hashlib import sha256
 
-from memsluice.events.records import Output, Record, RowChange, Rows, Step
+from memsluice.events.records import Output, Record, RowChange, Rows
+from memsluice.stages.base import Step
 from memsluice.topics.names import ACCEPTED, AUDIT, SEALED, STORE
 
 PARTITIONS = 3

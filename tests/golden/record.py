@@ -19,7 +19,8 @@ from unittest.mock import patch
 from tests.golden import schedule
 from tests.golden.town import DIGITS, Sent, State, Taped, Town, restored, short
 
-from memsluice.events.records import Record, Rows, Step
+from memsluice.events.records import Record, Rows
+from memsluice.stages.base import Step
 from memsluice.stages.screen import ScreenStage
 from memsluice_lab.model.compare import Pair
 from memsluice_lab.model.walk import Walk

@@ -19,9 +19,10 @@ from tests.golden import ring
 from memsluice.client.build import Message, build, topic_of
 from memsluice.events.models import MODELS, Action, Origin
 from memsluice.events.names import EventType
-from memsluice.events.records import Headers, Output, Record, RowChange, Rows, StatefulStage, Step
+from memsluice.events.records import Headers, Output, Record, RowChange, Rows
 from memsluice.gate.policy.model import PolicySet
 from memsluice.runtimes.embedded import Embedded, LocalLog, StepReport
+from memsluice.stages.base import StatefulStage, Step
 from memsluice.stages.land import LandStage
 from memsluice.stages.screen import ScreenStage
 from memsluice.stages.seal import SealStage

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from memsluice.errors import MalformedEvent
-from memsluice.events.records import Output, Record, RowChange, Rows, Step
+from memsluice.events.records import Output, Record, RowChange, Rows
+from memsluice.stages.base import Step
 from memsluice.stages.dead_letter import dead_letters
 
 

@@ -9,9 +9,10 @@ from tests.gate.landed import Shop
 
 from memsluice.envelope.codec import row_dump, row_load
 from memsluice.events.models import Tier, Zone
-from memsluice.events.records import RowChange, Step
+from memsluice.events.records import RowChange
 from memsluice.gate.policy.model import DAY_MS
 from memsluice.gate.state import entry_counts
+from memsluice.stages.base import Step
 from memsluice.telemetry.entry_counts import PREFIX, Lying
 from memsluice_lab.model.compare import Pair
 from memsluice_lab.model.walk import Walk

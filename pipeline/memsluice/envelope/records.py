@@ -10,6 +10,7 @@ import orjson
 from memsluice.envelope.codec import Vector, canonical, content_digest, vector_digest, vector_from_text
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.seals import Admission, admission_verify_inside, close, open_
+from memsluice.envelope.verdict import Verdict
 from memsluice.errors import MalformedEvent, SealError
 from memsluice.events.models import Zone
 from memsluice.events.names import HELD, STORED, WITHDRAWAL
@@ -116,15 +117,15 @@ def landing_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Accepted |
     return stored
 
 
-def held_to_bytes(keyring: Keyring, kid: str, tenant: str, *, sealed: bytes, verdict: dict[str, Any]) -> bytes:
+def held_to_bytes(keyring: Keyring, kid: str, tenant: str, *, sealed: bytes, verdict: Verdict) -> bytes:
     """Return the value of a record of memory.quarantine.v1: the sealed event as it was, and why it is held."""
-    return close(keyring, kid, tenant, HELD, {"sealed": orjson.loads(sealed), "verdict": verdict})
+    return close(keyring, kid, tenant, HELD, {"sealed": orjson.loads(sealed), "verdict": verdict.to_json()})
 
 
-def held_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> tuple[bytes, dict[str, Any]]:
+def held_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> tuple[bytes, Verdict]:
     """Return (sealed event's record value, verdict). Raises SealError."""
     value = open_(keyring, tenant, HELD, data)
     try:
-        return canonical(value["sealed"]), value["verdict"]
+        return canonical(value["sealed"]), Verdict.from_json(value["verdict"])
     except (KeyError, TypeError) as error:
         raise SealError(f"held record is not of this version ({type(error).__name__})") from None

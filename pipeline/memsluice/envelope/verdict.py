@@ -3,12 +3,15 @@
 What has many fields here has no slots: every decision makes one of each, and reads it back for the record.
 """
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import orjson
 
+from memsluice.errors import SealError
 from memsluice.events.models import Tier, Visibility, Zone
 
 
@@ -144,7 +147,7 @@ class Verdict:
     policy: str
     model: str
     content_digest: str
-    vector_digest: str
+    vector_digest: str = ""
     mode: str = "enforce"
     score: Score | None = None
     object_id: str | None = None
@@ -168,12 +171,83 @@ class Verdict:
     target_offset: int | None = None
     usual: Usual | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the verdict as JSON values, as the audit topic carries it."""
-        record = dict(vars(self))
+    @cached_property
+    def _sent(self) -> dict[str, Any]:
+        record = {name: getattr(self, name) for name in _NAMES}
         record |= orjson.loads(orjson.dumps({name: record[name] for name in _NESTED}))
         return record
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the verdict as JSON values, as the audit topic and the state carry it: the one writer.
 
+        What was read is written as it was, with the fields that the gate's version of then knew and no others: so a
+        verdict that is sent again is the same bytes. Nobody changes what is returned.
+        """
+        return self._sent
+
+    @staticmethod
+    def from_json(record: Any) -> "Verdict":
+        """Return the verdict that a record carries: the one reader. What was added since stands at its default.
+
+        Raises SealError where the record lacks what verdicts of every version have, or has it in another form.
+        """
+        try:
+            read = {name: reader(record[name]) for name, reader in _READERS.items() if name in record}
+            verdict = Verdict(**{name: record[name] for name in _PLAIN if name in record}, **read)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise SealError(f"verdict is not of this version ({type(error).__name__})") from None
+        if not record.keys() >= NEEDED:
+            raise SealError("verdict is not of this version (it lacks fields)")
+        verdict.__dict__["_sent"] = record
+        return verdict
+
+    def has(self, code: str) -> bool:
+        """Whether a check found this."""
+        return any(finding.code == code for finding in self.findings)
+
+
+NEEDED = frozenset(one.name for one in fields(Verdict) if one.default is MISSING) | {
+    "mode", "score", "object_id", "zone", "visibility", "expires_ms", "seal_kid", "admission_kid", "approvers",
+    "chain_seq",
+}  # fmt: skip
+"""What a verdict of any version has. Whatever was added since is looked up as absent in old records."""
+_NAMES = tuple(one.name for one in fields(Verdict))
 _NESTED = tuple(one.name for one in fields(Verdict) if one.type not in (str, int, bool, str | None, int | None))
 """Fields that are no JSON values yet. The others, which are most, need no way there and back."""
+_PLAIN = tuple(name for name in _NAMES if name not in _NESTED)
+
+
+def _of(kind: type[Any]) -> Callable[[Any], Any]:
+    names = tuple(one.name for one in fields(kind))
+    return lambda value: None if value is None else kind(**{name: value[name] for name in names if name in value})
+
+
+def _finding(value: Any) -> Finding:
+    return Finding(value["code"], Decision(value["decision"]), value["detail"])
+
+
+def _withdrawal(value: Any) -> Withdrawal:
+    return Withdrawal(value["object_id"], Zone(value["zone"]), value["event_id"], value["content_digest"])
+
+
+def _maybe(kind: type[Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else kind(value)
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "decision": Decision,
+    "reasons": tuple,
+    "findings": lambda values: tuple(_finding(value) for value in values),
+    "credential_tier": Tier,
+    "tier": Tier,
+    "taint_causes": tuple,
+    "score": _of(Score),
+    "zone": _maybe(Zone),
+    "visibility": _maybe(Visibility),
+    "approvers": tuple,
+    "parents": tuple,
+    "returned": tuple,
+    "withdraws": lambda values: tuple(_withdrawal(value) for value in values or ()),
+    "usual": _of(Usual),
+}
+"""How each nested field is read; a test holds it to the fields there are."""

@@ -19,20 +19,22 @@ from memsluice.gate.state.rows import TenantRows
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The clock (Unix ms: the broker's append time), the sealed record's offset, and the keys that will sign."""
+    """The clock (Unix ms: the broker's append time), the sealed record's offset, the keys that will sign, and the
+    verdict's place in the tenant's chain: its number, and the digest of the verdict before it as it was sent."""
 
     now_ms: int
     sealed_offset: int
     seal_kid: str = ""
     admission_kid: str = ""
+    chain_seq: int = 0
+    chain_previous: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A verdict, the same as JSON values, the rows it changes by (kind, id), and the detectors' next states."""
+    """A verdict, the rows it changes by (kind, id), and the detectors' next states."""
 
     verdict: Verdict
-    record: dict[str, Any]
     changes: dict[tuple[str, str], Any]
     memsad: MemsadState
     memory: Memory | None = None
@@ -179,11 +181,13 @@ def _finish(sealed: Sealed, context: Context, draft: Draft, decision: Decision, 
         returned=_returned(payload) if isinstance(payload, Recall) else (),
         origin=payload.origin.value if isinstance(payload, Observation) else "",
         withdraws=draft.withdraws,
+        chain_seq=context.chain_seq,
+        chain_previous=context.chain_previous,
         held_until_ms=draft.held_until_ms,
         target_offset=draft.target_offset,
         usual=draft.default.usual,
     )
-    return Outcome(verdict, verdict.to_json(), rows.changes, draft.published.state, draft.default.memory)
+    return Outcome(verdict, rows.changes, draft.published.state, draft.default.memory)
 
 
 def _returned(recall: Recall) -> tuple[str, ...]:

@@ -9,9 +9,11 @@ from typing import Any
 
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.seals import Sealed
-from memsluice.events.records import Output, Record, RowChange, Rows, Step
+from memsluice.envelope.verdict import Verdict
+from memsluice.events.records import Output, Record, RowChange, Rows
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.state.rows import row_key
+from memsluice.stages.base import Step
 from memsluice.stages.emit import Opened
 from memsluice.stages.screen import POSITION, ScreenStage, position_change
 from memsluice.topics.names import COMMANDS, EVENTS
@@ -44,9 +46,7 @@ class RehearsalStage(ScreenStage):
     def _signers(self, keyring: Keyring) -> tuple[str, str]:
         return "", ""
 
-    def _sent(
-        self, keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], record: Record, opened: Opened
-    ) -> list[Output]:
+    def _sent(self, keyring: Keyring, sealed: Sealed, verdict: Verdict, record: Record, opened: Opened) -> list[Output]:
         return []
 
     def _kept(self, row: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """What *screen* sends for a verdict. A function of stored values alone, so a re-delivery gives the same bytes."""
 
 from dataclasses import replace
-from typing import Any
 
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import (
@@ -22,10 +21,10 @@ from memsluice.envelope.seals import (
     sealed_from_bytes,
     sealed_to_bytes,
 )
-from memsluice.envelope.verdict import Decision
+from memsluice.envelope.verdict import Decision, Verdict, Withdrawal
 from memsluice.errors import SealError, StateError
 from memsluice.events.headers import EVENT_ID
-from memsluice.events.models import Command, Tier, Visibility, Write, Zone
+from memsluice.events.models import Command, Tier, Write, Zone
 from memsluice.events.names import DECISION_HEADER, TARGET_HEADER, VERDICT, WITHDRAWS
 from memsluice.events.records import Headers, Output
 from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE
@@ -48,7 +47,7 @@ def carried(keyring: Keyring, sealed: Sealed) -> Sealed | Accepted | None:
     return None
 
 
-def _admission(entry: Sealed, verdict: dict[str, Any]) -> Admission:
+def _admission(entry: Sealed, verdict: Verdict) -> Admission:
     """Return what is admitted of a write, in its own words; :func:`_placed` says the rest."""
     write, identity = entry.payload, entry.identity
     assert isinstance(write, Write)
@@ -68,10 +67,10 @@ def _admission(entry: Sealed, verdict: dict[str, Any]) -> Admission:
         tier=Tier.EXTERNAL_WEB,
         taint=True,
         parents=write.parents,
-        content_digest=verdict["content_digest"],
-        vector_digest=verdict["vector_digest"],
-        model=verdict["model"],
-        written_ms=verdict["decided_ms"],
+        content_digest=verdict.content_digest,
+        vector_digest=verdict.vector_digest,
+        model=verdict.model,
+        written_ms=verdict.decided_ms,
         expires_ms=0,
         decision="",
         policy="",
@@ -80,30 +79,33 @@ def _admission(entry: Sealed, verdict: dict[str, Any]) -> Admission:
     )
 
 
-def _placed(admission: Admission, verdict: dict[str, Any]) -> Admission:
+def _placed(admission: Admission, verdict: Verdict) -> Admission:
     """Return an admission as a verdict places it."""
+    assert verdict.object_id is not None
+    assert verdict.visibility is not None
+    assert verdict.zone is not None
     return replace(
         admission,
-        object_id=verdict["object_id"],
-        version=verdict["sealed_offset"],
-        visibility=Visibility(verdict["visibility"]),
-        zone=Zone(verdict["zone"]),
-        tier=Tier(verdict["tier"]),
-        taint=verdict["taint"],
-        expires_ms=verdict["expires_ms"],
-        decision=verdict["decision"],
-        policy=verdict["policy"],
+        object_id=verdict.object_id,
+        version=verdict.sealed_offset,
+        visibility=verdict.visibility,
+        zone=verdict.zone,
+        tier=verdict.tier,
+        taint=verdict.taint,
+        expires_ms=verdict.expires_ms,
+        decision=verdict.decision,
+        policy=verdict.policy,
     )
 
 
-def _sealed_again(keyring: Keyring, sealed: Sealed, verdict: dict[str, Any]) -> bytes:
+def _sealed_again(keyring: Keyring, sealed: Sealed, verdict: Verdict) -> bytes:
     """Return the sealed event as it was when it was decided, whatever a second sealing of it said."""
-    identity = Identity(verdict["kid"], Role(verdict["role"]), verdict["channel"], Tier(verdict["credential_tier"]))
-    return sealed_to_bytes(keyring, verdict["seal_kid"], replace(sealed, identity=identity, model=verdict["model"]))
+    identity = Identity(verdict.kid, Role(verdict.role), CHANNELS[verdict.channel], verdict.credential_tier)
+    return sealed_to_bytes(keyring, verdict.seal_kid, replace(sealed, identity=identity, model=verdict.model))
 
 
 def _accepted(
-    keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], partition: int, common: Headers, opened: Opened
+    keyring: Keyring, sealed: Sealed, verdict: Verdict, partition: int, common: Headers, opened: Opened
 ) -> Output:
     """Return the record of what lands: the event itself, or what a command carries."""
     entry: Opened = sealed if isinstance(sealed.payload, Write) else opened or carried(keyring, sealed)
@@ -114,39 +116,35 @@ def _accepted(
     else:  # it was there when it was decided
         raise StateError("the command that lets an entry land carries none")
     if entry is sealed:  # a second sealing may name another credential's state; the verdict has the one that counted
-        admission = replace(admission, kid=verdict["kid"], channel=verdict["channel"])
+        admission = replace(admission, kid=verdict.kid, channel=verdict.channel)
     admission = _placed(admission, verdict)
-    envelope = admission_sign(keyring, verdict["seal_kid"], verdict["admission_kid"], admission)
-    headers = (*common, (EVENT_ID, admission.event_id.encode()), (DECISION_HEADER, verdict["decision"].encode()))
+    envelope = admission_sign(keyring, verdict.seal_kid, verdict.admission_kid, admission)
+    headers = (*common, (EVENT_ID, admission.event_id.encode()), (DECISION_HEADER, verdict.decision.encode()))
     value = accepted_to_bytes(envelope, content, vector_text)
     return Output(ACCEPTED, partition, admission.tenant.encode(), value, headers)
 
 
-def _withdrawn(
-    keyring: Keyring, verdict: dict[str, Any], gone: dict[str, Any], partition: int, common: Headers
-) -> Output:
+def _withdrawn(keyring: Keyring, verdict: Verdict, gone: Withdrawal, partition: int, common: Headers) -> Output:
     """Return the record of an object that a command, or look back, takes out of the store."""
-    tenant = verdict["tenant"]
+    tenant = verdict.tenant
     stored = Stored(
-        object_id=gone["object_id"],
+        object_id=gone.object_id,
         tenant=tenant,
-        version=verdict["sealed_offset"],
-        zone=Zone(gone["zone"]),
-        event_id=gone["event_id"],
-        content_digest=gone["content_digest"],
+        version=verdict.sealed_offset,
+        zone=gone.zone,
+        event_id=gone.event_id,
+        content_digest=gone.content_digest,
         expires_ms=None,
         withdrawn=True,
     )
     headers = (*common, (EVENT_ID, stored.event_id.encode()), (DECISION_HEADER, WITHDRAWS))
-    return Output(
-        ACCEPTED, partition, tenant.encode(), withdrawal_to_bytes(keyring, verdict["seal_kid"], stored), headers
-    )
+    return Output(ACCEPTED, partition, tenant.encode(), withdrawal_to_bytes(keyring, verdict.seal_kid, stored), headers)
 
 
 def emit(
     keyring: Keyring,
     sealed: Sealed,
-    verdict: dict[str, Any],
+    verdict: Verdict,
     partition: int,
     headers: Headers,
     opened: Opened = None,
@@ -159,21 +157,20 @@ def emit(
 
     Raises StateError where a release no longer carries what it released.
     """
-    tenant, kid = sealed.tenant, verdict["seal_kid"]
+    tenant, kid = sealed.tenant, verdict.seal_kid
     key = tenant.encode()
     common: Headers = (
         *headers,
-        (EVENT_ID, verdict["event_id"].encode()),
-        (DECISION_HEADER, verdict["decision"].encode()),
+        (EVENT_ID, verdict.event_id.encode()),
+        (DECISION_HEADER, verdict.decision.encode()),
     )
-    withdrawn = verdict.get("withdraws") or ()
-    about = dict.fromkeys([verdict.get("target"), *(gone["event_id"] for gone in withdrawn)])
+    about = dict.fromkeys([verdict.target, *(gone.event_id for gone in verdict.withdraws)])
     told = tuple((TARGET_HEADER, name.encode()) for name in about if name)
-    outputs = [Output(AUDIT, partition, key, close(keyring, kid, tenant, VERDICT, verdict), (*common, *told))]
-    outputs += [_withdrawn(keyring, verdict, gone, partition, headers) for gone in withdrawn]
-    if verdict["object_id"] is not None:
+    outputs = [Output(AUDIT, partition, key, close(keyring, kid, tenant, VERDICT, verdict.to_json()), (*common, *told))]
+    outputs += [_withdrawn(keyring, verdict, gone, partition, headers) for gone in verdict.withdraws]
+    if verdict.object_id is not None:
         outputs.append(_accepted(keyring, sealed, verdict, partition, headers, opened))
-    elif verdict["decision"] == Decision.QUARANTINE and isinstance(sealed.payload, Write):  # a replayed one lies there
+    elif verdict.decision is Decision.QUARANTINE and isinstance(sealed.payload, Write):  # a replayed one lies there
         held = held_to_bytes(keyring, kid, tenant, sealed=_sealed_again(keyring, sealed, verdict), verdict=verdict)
         outputs.append(Output(QUARANTINE, partition, key, held, common))
     return outputs

@@ -21,10 +21,10 @@ from memsluice.clock import Clock, wall_ms
 from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.seals import Sealed, sealed_from_bytes
-from memsluice.envelope.verdict import Decision
+from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.errors import GapError, StateError
 from memsluice.events.headers import passed_on
-from memsluice.events.records import Output, Record, RowChange, Rows, Step
+from memsluice.events.records import Output, Record, RowChange, Rows
 from memsluice.gate.checks import duplicates
 from memsluice.gate.commands import activation
 from memsluice.gate.decide import Context, Outcome, decide
@@ -35,6 +35,7 @@ from memsluice.gate.detectors.wording.classifier import Classifier
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.state import entry_counts
 from memsluice.gate.state.rows import TenantRows, encode_changes, row_key
+from memsluice.stages.base import Step
 from memsluice.stages.emit import Opened, carried, emit
 from memsluice.stages.sweep import Sweeper
 from memsluice.topics.names import COMMANDS, EVENTS
@@ -120,27 +121,27 @@ class ScreenStage:
         row = None if sealed.type == "marker" else self._event_row(sealed, rows)
         if row is None:
             return []
-        same = replace(sealed, vector_text=row["vector"], vector_digest=row["verdict"]["vector_digest"])
-        return emit(keyring, same, row["verdict"], record.partition, passed_on(record.headers))
+        verdict = Verdict.from_json(row["verdict"])
+        same = replace(sealed, vector_text=row["vector"], vector_digest=verdict.vector_digest)
+        return emit(keyring, same, verdict, record.partition, passed_on(record.headers))
 
     def _decided(
         self, sealed: Sealed, rows: Rows, keyring: Keyring, record: Record, position: RowChange, now_ms: int
     ) -> Step:
         policy = self._policy(sealed, rows)
         seal_kid, admission_kid = self._signers(keyring)
-        context = Context(now_ms, record.offset, seal_kid, admission_kid)
+        chain = TenantRows(rows, sealed.tenant, now_ms).get(CHAIN, "") or {"seq": 0, "digest": ""}
+        context = Context(now_ms, record.offset, seal_kid, admission_kid, chain["seq"] + 1, chain["digest"])
         memory = self._remembered(record.partition, sealed.tenant, rows, policy)
         state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy), memory, self._model)
         opened = carried(keyring, sealed)
         outcome = decide(state, sealed, policy, context, opened)
-        chain = TenantRows(rows, sealed.tenant, now_ms).get(CHAIN, "") or {"seq": 0, "digest": ""}
-        verdict = outcome.record | {"chain_seq": chain["seq"] + 1, "chain_previous": chain["digest"]}
-        outputs = self._sent(keyring, sealed, verdict, record, opened)
+        outputs = self._sent(keyring, sealed, outcome.verdict, record, opened)
         audited = outputs[0].value if outputs else None
-        link = {"seq": verdict["chain_seq"], "digest": sha256(audited or b"").hexdigest()}
+        link = {"seq": outcome.verdict.chain_seq, "digest": sha256(audited or b"").hexdigest()}
         outcome.changes[(CHAIN, "")] = link
         lying = entry_counts.counted(rows, sealed.tenant, now_ms, outcome.changes)
-        changes = [self._event_change(sealed, outcome, verdict, rows, now_ms, lying)]
+        changes = [self._event_change(sealed, outcome, rows, now_ms, lying)]
         changes += [RowChange(key, value) for key, value in encode_changes(sealed.tenant, outcome.changes)]
         changes += [*_counts(lying), position]
         touched = {change.key for change in changes}
@@ -151,7 +152,7 @@ class ScreenStage:
         self._memsad[(record.partition, sealed.tenant)] = outcome.memsad
         if outcome.memory is not None:
             self._memory[(record.partition, sealed.tenant)] = outcome.memory
-        return Step(outputs, changes, verdict)
+        return Step(outputs, changes, outcome.verdict)
 
     def _policy(self, sealed: Sealed, rows: Rows) -> Policy:
         return activation.in_force(rows, sealed.tenant, self._policies)
@@ -161,16 +162,13 @@ class ScreenStage:
         now_ms = self._now_ms()
         return keyring.signing(Purpose.SEAL, now_ms).kid, keyring.signing(Purpose.ADMISSION, now_ms).kid
 
-    def _sent(
-        self, keyring: Keyring, sealed: Sealed, verdict: dict[str, Any], record: Record, opened: Opened
-    ) -> list[Output]:
+    def _sent(self, keyring: Keyring, sealed: Sealed, verdict: Verdict, record: Record, opened: Opened) -> list[Output]:
         return emit(keyring, sealed, verdict, record.partition, passed_on(record.headers), opened)
 
     def _event_change(
         self,
         sealed: Sealed,
         outcome: Outcome,
-        verdict: dict[str, Any],
         rows: Rows,
         now_ms: int,
         lying: list[tuple[str, Any]],
@@ -183,7 +181,7 @@ class ScreenStage:
             "topic": sealed.position.topic,
             "offset": sealed.position.offset,
             "digest": sealed.payload_digest,
-            "verdict": verdict,
+            "verdict": said.to_json(),
             "vector": sealed.vector_text if lands else None,
             "redo": [[kind, row_id, value] for (kind, row_id), value in outcome.changes.items()],
             **({"lying": lying} if lying else {}),

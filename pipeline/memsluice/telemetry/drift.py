@@ -1,9 +1,10 @@
 """Drift of tenants' calibration, by the scores of their verdicts. Pure."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from time import monotonic
-from typing import Any
+
+from memsluice.envelope.verdict import Score
 
 DRIFT_TENANTS_MAX = 1_024
 """Tenants whose calibration is followed for the drift gauge; those scored last."""
@@ -21,9 +22,9 @@ class Drift:
         self._now_s = now_s
         self._seen: OrderedDict[str, tuple[int, float, float, float]] = OrderedDict()
 
-    def see(self, tenant: str, score: Mapping[str, Any]) -> None:
+    def see(self, tenant: str, score: Score) -> None:
         """Take in one score of a verdict; one without mean or spread says nothing."""
-        mu, sigma, window, size = score["mu"], score["sigma"], score["window_id"], score["window_size"]
+        mu, sigma, window, size = score.mu, score.sigma, score.window_id, score.window_size
         if mu is None or not sigma or not size:
             return
         since, reference, shift, found_s = self._seen.get(tenant, (window, mu, 0.0, 0.0))

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from memsluice.clock import Clock
 from memsluice.envelope.codec import row_load
 from memsluice.events.models import Tier
-from memsluice.events.records import RowChange, Rows, Step
+from memsluice.events.records import RowChange, Rows
 from memsluice.gate.state import entry_counts
 from memsluice.gate.state.rows import row_key
+from memsluice.stages.base import Step
 
 PREFIX = row_key(entry_counts.EVERYBODY, entry_counts.KIND)
 ROWS_MAX = 20_000

@@ -7,7 +7,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from memsluice.clock import Clock, wall_ms
-from memsluice.envelope.verdict import Decision
+from memsluice.envelope.verdict import Decision, Score, Verdict
 from memsluice.events.models import Tier
 from memsluice.events.names import EventType
 from memsluice.events.records import Output, Record
@@ -93,53 +93,53 @@ class Meters:
                 known = reason in registry.DEAD_LETTER_REASONS
                 self.add(registry.DEAD_LETTERS, stage, reason if known else registry.OTHER)
 
-    def verdict(self, stage: str, verdict: Mapping[str, Any] | None) -> None:
+    def verdict(self, stage: str, verdict: Verdict | None) -> None:
         """Count a verdict by everything that is asked of it; None: nothing was decided, the record being a
         repetition or a dead letter's marker."""
-        self.add(registry.RECORDS, stage, registry.UNDECIDED if verdict is None else verdict["decision"])
+        self.add(registry.RECORDS, stage, registry.UNDECIDED if verdict is None else verdict.decision)
         if verdict is None:
             return
-        self.add(registry.VERDICTS, verdict["type"], verdict["decision"])
-        for reason in verdict["reasons"]:
+        self.add(registry.VERDICTS, verdict.type, verdict.decision)
+        for reason in verdict.reasons:
             self.add(registry.REASONS, reason)
         if self._tenants_max:
-            self.add(registry.TENANT_VERDICTS, self._tenant(verdict["tenant"]), verdict["decision"])
-        if verdict["type"] == EventType.WRITE:
+            self.add(registry.TENANT_VERDICTS, self._tenant(verdict.tenant), verdict.decision)
+        if verdict.type == EventType.WRITE:
             self._write(verdict)
-        for finding in verdict["findings"]:
-            if finding["code"] == RETURNED:
-                self._read(finding["detail"])
+        for finding in verdict.findings:
+            if finding.code == RETURNED:
+                self._read(finding.detail)
 
     def _read(self, detail: Mapping[str, Any]) -> None:
         for tier, count in detail["tiers"].items():
             self.add(registry.READS, tier, amount=count)
         self.add(registry.UNVERIFIED_READS, amount=detail["unknown"])
 
-    def _write(self, verdict: Mapping[str, Any]) -> None:
-        trust = Tier(verdict["tier"]).name
+    def _write(self, verdict: Verdict) -> None:
+        trust = verdict.tier.name
         self.add(registry.WRITES, trust)
-        landed, decision = verdict["object_id"] is not None, verdict["decision"]
+        landed, decision = verdict.object_id is not None, verdict.decision
         if landed:
             self.add(registry.ENTRIES, trust)
         if decision in (Decision.QUARANTINE, Decision.REJECT):
             if landed:
                 self.add(registry.SHADOWED, decision)
-            for reason in () if landed else verdict["reasons"]:
+            for reason in () if landed else verdict.reasons:
                 self.add(registry.WRITES_REJECTED, reason)
         if decision == Decision.QUARANTINE and not landed:
             self.add(registry.HELD)
-        for finding in verdict["findings"]:
-            for pattern in finding["detail"].get("patterns", ()):
+        for finding in verdict.findings:
+            for pattern in finding.detail.get("patterns", ()):
                 self.add(registry.SIGNALS, pattern)
-        score, usual = verdict["score"], verdict.get("usual")
+        score, usual = verdict.score, verdict.usual
         if told := usual or score:
-            self.add(registry.PHASES, told["phase"])
+            self.add(registry.PHASES, told.phase)
         if score:
-            self._score(verdict["tenant"], score)
+            self._score(verdict.tenant, score)
 
-    def _score(self, tenant: str, score: Mapping[str, Any]) -> None:
-        if score["score"] is not None and score["threshold"] is not None:
-            self.observe(registry.MARGIN, score["score"] - score["threshold"])
+    def _score(self, tenant: str, score: Score) -> None:
+        if score.score is not None and score.threshold is not None:
+            self.observe(registry.MARGIN, score.score - score.threshold)
         self._drift.see(tenant, score)
 
     def _tenant(self, tenant: str) -> str:

@@ -6,12 +6,12 @@ producer chose (agent, principal, session) is written by :func:`~memsluice.escap
 browser or a terminal.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
-from memsluice.envelope.verdict import Decision
+from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.escaping import visible
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.names import DEAD_LETTER_HEADER
@@ -111,26 +111,26 @@ def outcome(outputs: Sequence[Output]) -> str:
     return PASSED if outputs else NOTHING
 
 
-def of_verdict(verdict: Mapping[str, Any]) -> dict[str, Attribute]:
+def of_verdict(verdict: Verdict) -> dict[str, Attribute]:
     """Return what a verdict says, without what is unset.
 
     Of what was stopped: decision, rules, score on its scale, window, keys, policy. Of what passed only where it went:
     each attribute costs microseconds of every event, and the audit has the rest (``memsluice trace``).
     """
-    passed = verdict["decision"] in _PASSED
+    passed = verdict.decision in _PASSED
     found: dict[str, Attribute] = {}
     for name, field in (_ALWAYS if passed else _STOPPED).items():
-        value = verdict.get(field)
+        value = getattr(verdict, field)
         if value not in _UNSET:
             found[name] = _shown(value)
-    if not passed:
-        score = verdict.get("score") or {}
-        found |= {name: score[field] for name, field in _SCORE.items() if score.get(field) not in _UNSET}
-    operation = GEN_AI_OPERATIONS.get(verdict["type"])
+    if not passed and verdict.score is not None:
+        scores = ((name, getattr(verdict.score, field)) for name, field in _SCORE.items())
+        found |= {name: value for name, value in scores if value not in _UNSET}
+    operation = GEN_AI_OPERATIONS.get(verdict.type)
     if operation is not None:
         found["gen_ai.operation.name"] = operation
-    if verdict.get("zone"):
-        found["gen_ai.memory.store.id"] = f"{verdict['tenant']}/{verdict['zone']}"
+    if verdict.zone:
+        found["gen_ai.memory.store.id"] = f"{verdict.tenant}/{verdict.zone}"
     return found
 
 

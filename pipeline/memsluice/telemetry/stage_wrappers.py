@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from time import time_ns
 
-from memsluice.events.records import BatchStage, Output, Record, Rows, StatefulStage, Step, Waits
+from memsluice.events.records import Output, Record, Rows
+from memsluice.stages.base import BatchStage, StatefulStage, Step, Waits
 from memsluice.telemetry import registry
 from memsluice.telemetry.deferred import Later
 from memsluice.telemetry.meters import Meters

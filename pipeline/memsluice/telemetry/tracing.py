@@ -7,12 +7,13 @@ again carries the very same header.
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
+from memsluice.envelope.verdict import Verdict
 from memsluice.errors import ConfigError
 from memsluice.events.headers import passed_on
 from memsluice.events.records import Output, Record
@@ -84,7 +85,7 @@ class StageTracer:
         }
         self._provider.over(f"{self._stage} batch", None, started_ns, ended_ns, lambda: attributes, links[:LINKS_MAX])
 
-    def record(self, record: Record, verdict: Mapping[str, Any] | None, started_ns: int, ended_ns: int) -> None:
+    def record(self, record: Record, verdict: Verdict | None, started_ns: int, ended_ns: int) -> None:
         """Tell of one record, decided from ``started_ns`` until ``ended_ns`` (Unix ns); no verdict: nothing was."""
         said = _undecided if verdict is None else partial(spans.of_verdict, verdict)
         self._tell(record, parent_of(record), started_ns, ended_ns, said)

@@ -13,7 +13,7 @@ from memsluice.envelope.keys import Keyring
 from memsluice.envelope.seals import Sealed, sealed_from_bytes
 from memsluice.errors import StateError
 from memsluice.events.models import Write
-from memsluice.events.records import Record, Rows, StatefulStage, Step
+from memsluice.events.records import Record, Rows
 from memsluice.gate.decide import Context, decide
 from memsluice.gate.decision import TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
@@ -22,6 +22,7 @@ from memsluice.gate.policy import model as policies
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.state.rows import encode_changes
 from memsluice.runtimes.embedded import Embedded
+from memsluice.stages.base import StatefulStage, Step
 from memsluice.stages.screen import ScreenStage
 from memsluice.stages.seal import SealStage
 from memsluice.topics.names import EVENTS, PARTITIONS

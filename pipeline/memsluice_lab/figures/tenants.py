@@ -20,7 +20,8 @@ from memsluice.envelope.seals import Identity, Position, Sealed, payload_digest,
 from memsluice.events.models import Origin, Tier, Write
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
-from memsluice.events.records import Record, Step
+from memsluice.events.records import Record
+from memsluice.stages.base import Step
 from memsluice.gate.detectors.wording.shipped import shipped
 from memsluice.gate.policy import model as policies
 from memsluice.stages.screen import TENANTS_CACHED_MAX, ScreenStage

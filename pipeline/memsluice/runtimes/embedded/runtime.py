@@ -15,7 +15,8 @@ from typing import Protocol
 
 from memsluice.deployment.local_log import LocalLog
 from memsluice.errors import StateError
-from memsluice.events.records import BatchStage, Headers, Output, Record, StatefulStage
+from memsluice.events.records import Headers, Output, Record
+from memsluice.stages.base import BatchStage, StatefulStage
 from memsluice.topics.names import ACCEPTED, COMMANDS, EVENTS, PARTITIONS, SEALED, STORE
 
 SEAL, SCREEN, LAND = "seal", "screen", "land"

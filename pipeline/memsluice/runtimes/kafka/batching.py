@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from memsluice.errors import StateError
-from memsluice.events.records import Waits
 from memsluice.runtimes.kafka.faults import Faults
 from memsluice.runtimes.kafka.runner import LOG, Result, StageRunner, to_record
 from memsluice.runtimes.kafka.spec import Stage, StageSpec
 from memsluice.runtimes.kafka.thread import StageThreads
+from memsluice.stages.base import Waits
 
 _Item = tuple[int, Any]
 """Generation and message."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from memsluice.errors import ConfigError
-from memsluice.events.records import BatchStage, StatefulStage
+from memsluice.stages.base import BatchStage, StatefulStage
 
 Stage = BatchStage | StatefulStage
 Kind = Literal["batch", "stateful"]

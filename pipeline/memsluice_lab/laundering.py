@@ -252,12 +252,12 @@ def policy_file(base: Policy, tenants: Mapping[str, str]) -> dict[str, Any]:
 def violations(world: World, tenant: str, outcome: Outcome) -> Iterator[str]:
     """Yield what went wrong: poison in guidance, honest entries that are not, refusals that did not happen."""
     for event_id in outcome.poison:
-        if world.said(tenant, event_id)["zone"] == Zone.GUIDANCE:
+        if world.said(tenant, event_id).zone == Zone.GUIDANCE:
             yield f"{event_id} landed in guidance"
     for event_id, reason in outcome.refused:
         verdict = world.said(tenant, event_id)
-        if verdict["decision"] != "reject" or not any(code.startswith(reason) for code in verdict["reasons"]):
-            yield f"{event_id} was to be refused for {reason!r}, but {verdict['decision']} {verdict['reasons']}"
+        if verdict.decision != "reject" or not any(code.startswith(reason) for code in verdict.reasons):
+            yield f"{event_id} was to be refused for {reason!r}, but {verdict.decision} {list(verdict.reasons)}"
     for viewer in outcome.viewers:
         found: dict[str, str] = {}
         for namespace in outcome.namespaces:

@@ -17,9 +17,10 @@ import orjson
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.envelope.codec import canonical
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.seals import open_
+from memsluice.envelope.records import verdict_from_bytes
+from memsluice.envelope.verdict import Verdict
 from memsluice.errors import ConfigError, StateError
-from memsluice.events.names import VERDICT, EventType
+from memsluice.events.names import EventType
 from memsluice.events.records import Output
 from memsluice.gate.detectors.wording.classifier import Classifier
 from memsluice.gate.policy import model as policies
@@ -131,8 +132,8 @@ class _Collector:
 
     def _collect(self, output: Output) -> None:
         if output.topic == AUDIT:
-            verdict = open_(self._keyring, (output.key or b"").decode(), VERDICT, output.value or b"")
-            seq = self.seqs.get((verdict["partition"], verdict["offset"]))
+            verdict = verdict_from_bytes(self._keyring, (output.key or b"").decode(), output.value or b"")
+            seq = self.seqs.get((verdict.partition, verdict.offset))
             if seq is not None:
                 self.lines[seq] = _line(seq, verdict)
             self._looked_back(verdict)
@@ -142,43 +143,43 @@ class _Collector:
             if seq is not None:
                 self.lines[seq] = _refused(seq, why["reason"])
 
-    def _looked_back(self, verdict: dict[str, Any]) -> None:
+    def _looked_back(self, verdict: Verdict) -> None:
         """A recall that moved entries changes what stands of them in the end, and nothing that was decided at first."""
-        for finding in verdict["findings"]:
-            if finding["code"] == "detect.looked_back":
-                for entry in finding["detail"]["entries"]:
-                    seq = self.named[verdict["tenant"], entry["event"]]
-                    self.lines[seq] |= {"final": "quarantine", "moved_by": verdict["event_id"]}
+        for finding in verdict.findings:
+            if finding.code == "detect.looked_back":
+                for entry in finding.detail["entries"]:
+                    seq = self.named[verdict.tenant, entry["event"]]
+                    self.lines[seq] |= {"final": "quarantine", "moved_by": verdict.event_id}
 
 
 def _refused(seq: int, reason: str) -> dict[str, Any]:
     return {"seq": seq, "decision": REFUSED, "scope": "shared", "reasons": [reason]}
 
 
-def _line(seq: int, verdict: dict[str, Any]) -> dict[str, Any]:
+def _line(seq: int, verdict: Verdict) -> dict[str, Any]:
     """Return what a verdict says, in the words of the streams' scorer: a duplicate is refused for good."""
-    decision = REFUSED if verdict["decision"] == "duplicate" else verdict["decision"]
-    score = verdict["score"] or {}
+    decision = REFUSED if verdict.decision == "duplicate" else verdict.decision
+    score = verdict.score
     return {
         "seq": seq,
         "decision": decision,
-        "scope": verdict["visibility"] or "shared",
-        "reasons": verdict["reasons"],
-        "findings": sorted({finding["code"] for finding in verdict["findings"]}),
-        "tier": verdict["tier"],
-        "taint": verdict["taint"],
-        "causes": verdict["taint_causes"],
-        "zone": verdict["zone"],
-        "score": score.get("score"),
-        "threshold": score.get("threshold"),
-        "phase": score.get("phase"),
+        "scope": verdict.visibility or "shared",
+        "reasons": verdict.reasons,
+        "findings": sorted({finding.code for finding in verdict.findings}),
+        "tier": verdict.tier,
+        "taint": verdict.taint,
+        "causes": verdict.taint_causes,
+        "zone": verdict.zone,
+        "score": None if score is None else score.score,
+        "threshold": None if score is None else score.threshold,
+        "phase": None if score is None else score.phase,
         "evidence": _evidence(verdict),
     }
 
 
-def _evidence(verdict: dict[str, Any]) -> dict[str, Any] | None:
+def _evidence(verdict: Verdict) -> dict[str, Any] | None:
     """Return what the default detector found of a write."""
-    found = (f["detail"] for f in verdict["findings"] if f["code"] in ("detect.held", "detect.scored"))
+    found = (f.detail for f in verdict.findings if f.code in ("detect.held", "detect.scored"))
     return next(found, None)
 
 

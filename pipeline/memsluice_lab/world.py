@@ -10,19 +10,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Unpack
+from typing import Unpack
 
 from memsluice.client import requests
 from memsluice.client.build import Message, build, make, topic_of
 from memsluice.client.requests import Session, WriteOptions
 from memsluice.envelope.dsse import Signer
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.records import held_from_bytes
-from memsluice.envelope.seals import open_
+from memsluice.envelope.records import held_from_bytes, verdict_from_bytes
+from memsluice.envelope.verdict import Verdict
 from memsluice.errors import StateError
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.models import Action, AnyPayload, Observation, Origin, Zone
-from memsluice.events.names import DECISION_HEADER, VERDICT, WITHDRAWS
+from memsluice.events.names import DECISION_HEADER, WITHDRAWS
 from memsluice.events.records import Headers
 from memsluice.recall.recaller import Question, Recalled, Recaller
 from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE
@@ -35,7 +35,7 @@ VALID = timedelta(minutes=15)
 class Heard:
     """What the gate said, by tenant and event id: first verdicts, held records, and the last accepted record."""
 
-    verdicts: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    verdicts: dict[tuple[str, str], Verdict] = field(default_factory=dict)
     held: dict[tuple[str, str], str] = field(default_factory=dict)
     accepted: dict[tuple[str, str], str] = field(default_factory=dict)
 
@@ -43,12 +43,12 @@ class Heard:
         """Take one record. Raises SealError where its seal does not hold."""
         tenant = (key or b"").decode()
         if topic == AUDIT:
-            verdict = open_(keyring, tenant, VERDICT, value or b"")
-            if verdict["decision"] != "duplicate":
-                self.verdicts.setdefault((tenant, verdict["event_id"]), verdict)
+            verdict = verdict_from_bytes(keyring, tenant, value or b"")
+            if verdict.decision != "duplicate":
+                self.verdicts.setdefault((tenant, verdict.event_id), verdict)
         elif topic == QUARANTINE:
             sealed, verdict = held_from_bytes(keyring, tenant, value or b"")
-            self.held.setdefault((tenant, verdict["event_id"]), sealed.decode())
+            self.held.setdefault((tenant, verdict.event_id), sealed.decode())
         elif topic == ACCEPTED and dict(headers).get(DECISION_HEADER) != WITHDRAWS:
             event_id = dict(headers).get(EVENT_ID) or b""
             self.accepted[tenant, event_id.decode()] = (value or b"").decode()
@@ -129,7 +129,7 @@ class World(ABC):
             self.settle()
         held, accepted = self.heard.held.get((tenant, target)), self.heard.accepted.get((tenant, target))
         known = self.heard.verdicts.get((tenant, target))
-        digest = known["content_digest"] if known is not None and action is not Action.PROTECT else None
+        digest = known.content_digest if known is not None and action is not Action.PROTECT else None
         now = self._time()
         command = requests.command(
             self.name(), now, tenant, action, target, now + VALID, digest=digest, parameters=parameters,
@@ -137,7 +137,7 @@ class World(ABC):
         )  # fmt: skip
         return self.publish(by[0], command, *by[1:])
 
-    def said(self, tenant: str, event_id: str) -> dict[str, Any]:
+    def said(self, tenant: str, event_id: str) -> Verdict:
         """Return the verdict on an event. Raises StateError where there is none."""
         if (tenant, event_id) not in self.heard.verdicts:
             self.settle()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -24,6 +24,7 @@ from memsluice.gate.policy.lint import Remark, Severity, lint
 from memsluice.gate.policy.model import Policy
 
 if TYPE_CHECKING:
+    from memsluice.envelope.verdict import Verdict
     from memsluice.events.models import Command
     from memsluice.operations.policies.desk import PolicyDesk
 
@@ -222,18 +223,18 @@ def _ask(console: Console, command: "Command", file: Path | None, kids: list[str
         raise typer.Abort
 
 
-def _tell(console: Console, verdicts: dict[int, dict[str, Any]], wanted: int) -> None:
-    refused = [verdict for verdict in verdicts.values() if verdict["decision"] != "record"]
+def _tell(console: Console, verdicts: "dict[int, Verdict]", wanted: int) -> None:
+    refused = [verdict for verdict in verdicts.values() if verdict.decision != "record"]
     for verdict in refused[:1]:
-        details = {f["code"]: f["detail"] for f in verdict["findings"]}
-        console.print(Text("refused", "red"), _shown(", ".join(verdict["reasons"])))
+        details = {f.code: f.detail for f in verdict.findings}
+        console.print(Text("refused", "red"), _shown(", ".join(verdict.reasons)))
         console.print(json.dumps(details))
     if refused:
         raise typer.Exit(EXIT_REFUSED)
     if len(verdicts) < wanted:
         console.print(f"{len(verdicts)} of {wanted} partitions have answered; the others will when *screen* runs there")
         raise typer.Exit(EXIT_NO_ANSWER)
-    said = next(iter(verdicts.values()))["findings"][-1]["detail"]
+    said = next(iter(verdicts.values())).findings[-1].detail
     console.print(Text("done", "green"), f"in {wanted} partition{'s' if wanted > 1 else ''}")
     console.print(_shown(f"was {said['was']}"))
     console.print(_shown(f"now {said.get('policy', 'that of every tenant')}"))

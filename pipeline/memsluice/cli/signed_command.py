@@ -15,6 +15,7 @@ from memsluice.clock import wall_ms
 
 if TYPE_CHECKING:
     from memsluice.envelope.registry import Role
+    from memsluice.envelope.verdict import Verdict
     from memsluice.events.models import Action, Command
     from memsluice.operations.commands.desk import Desk
     from memsluice.operations.commands.signing import Signed
@@ -161,7 +162,7 @@ def publish(console: Console, desk: "Desk", signed: "Signed", wait_s: float, *, 
         raise typer.Exit(EXIT_REFUSED)
 
 
-def ordered(desk: "Desk", signed: "Sequence[Signed]", wait_s: float) -> dict[str, dict[str, Any]]:
+def ordered(desk: "Desk", signed: "Sequence[Signed]", wait_s: float) -> "dict[str, Verdict]":
     """Publish commands and return the verdicts on them by their ids, those that came in time."""
     from memsluice.events.names import EVERYBODY
     from memsluice.operations.commands.answers import Bookmark, heard
@@ -179,14 +180,14 @@ def ordered(desk: "Desk", signed: "Sequence[Signed]", wait_s: float) -> dict[str
     return {name: verdict for name, verdict in read_all.items() if verdict is not None}
 
 
-def refused(verdict: Mapping[str, Any]) -> bool:
+def refused(verdict: "Verdict") -> bool:
     """Whether a command was not carried out."""
     from memsluice.envelope.verdict import Decision
 
-    return verdict["decision"] in (Decision.REJECT, Decision.DUPLICATE)
+    return verdict.decision in (Decision.REJECT, Decision.DUPLICATE)
 
 
-def answered(command: "Command", verdict: Mapping[str, Any] | None, wait_s: float) -> Text:
+def answered(command: "Command", verdict: "Verdict | None", wait_s: float) -> Text:
     """Return the gate's answer in words."""
     from memsluice.escaping import visible
     from memsluice.gate.reasons import words
@@ -198,22 +199,23 @@ def answered(command: "Command", verdict: Mapping[str, Any] | None, wait_s: floa
             style="yellow",
         )
     if refused(verdict):
-        why = "; ".join(f"{code}: {words(code)}" for code in verdict["reasons"])
+        why = "; ".join(f"{code}: {words(code)}" for code in verdict.reasons)
         return Text(f"refused: {visible(why)}", style="red")
-    code = verdict["findings"][-1]["code"] if verdict["findings"] else "done"
+    code = verdict.findings[-1].code if verdict.findings else "done"
     return Text(f"done: {visible(words(code))}", style="green")
 
 
-def answer_as_data(command: "Command", verdict: Mapping[str, Any] | None) -> dict[str, Any]:
+def answer_as_data(command: "Command", verdict: "Verdict | None") -> dict[str, Any]:
     """Return a command and its answer as JSON values."""
+    said: dict[str, Any] = {"decision": None, "reasons": [], "findings": [], "object_id": None}
+    if verdict is not None:
+        whole = verdict.to_json()
+        said = {name: whole[name] for name in said}
     return {
         "command_id": command.id,
         "action": command.action.value,
         "tenant": command.tenant,
         "target": command.target,
         "digest": command.digest,
-        "decision": None if verdict is None else verdict["decision"],
-        "reasons": [] if verdict is None else verdict["reasons"],
-        "findings": [] if verdict is None else verdict["findings"],
-        "object_id": None if verdict is None else verdict["object_id"],
+        **said,
     }

@@ -13,7 +13,7 @@ from memsluice.envelope.seals import Admission, admission_verify_inside, close, 
 from memsluice.envelope.verdict import Verdict
 from memsluice.errors import MalformedEvent, SealError
 from memsluice.events.models import Zone
-from memsluice.events.names import HELD, STORED, WITHDRAWAL
+from memsluice.events.names import HELD, STORED, VERDICT, WITHDRAWAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +115,19 @@ def landing_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Accepted |
     if stored.tenant != tenant or not stored.withdrawn:
         raise SealError("withdrawal is of another tenant, or none")
     return stored
+
+
+def verdict_to_bytes(keyring: Keyring, tenant: str, verdict: Verdict) -> bytes:
+    """Return the value of a record of memory.audit.v1: the verdict, sealed by the key that it names."""
+    return close(keyring, verdict.seal_kid, tenant, VERDICT, verdict.to_json())
+
+
+def verdict_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Verdict:
+    """Return the verdict of :func:`verdict_to_bytes`. Raises SealError."""
+    verdict = Verdict.from_json(open_(keyring, tenant, VERDICT, data))
+    if verdict.tenant != tenant:
+        raise SealError("verdict is about another tenant")
+    return verdict
 
 
 def held_to_bytes(keyring: Keyring, kid: str, tenant: str, *, sealed: bytes, verdict: Verdict) -> bytes:

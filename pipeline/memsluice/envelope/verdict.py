@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from memsluice.errors import SealError
-from memsluice.events.models import Tier, Visibility, Zone
+from memsluice.events.models import Channel, Tier, Visibility, Zone
 
 
 class Decision(StrEnum):
@@ -137,7 +137,7 @@ class Verdict:
     kid: str
     role: str
     credential_tier: Tier
-    channel: str
+    channel: Channel
     tier: Tier
     taint: bool
     taint_causes: tuple[str, ...]
@@ -201,6 +201,11 @@ class Verdict:
         verdict.__dict__["_sent"] = record
         return verdict
 
+    @property
+    def intake(self) -> tuple[str, int, int]:
+        """Topic, partition and offset of the intake record that was decided."""
+        return self.topic, self.partition, self.offset
+
     def has(self, code: str) -> bool:
         """Whether a check found this."""
         return any(finding.code == code for finding in self.findings)
@@ -212,7 +217,8 @@ NEEDED = frozenset(one.name for one in fields(Verdict) if one.default is MISSING
 }  # fmt: skip
 """What a verdict of any version has. Whatever was added since is looked up as absent in old records."""
 _NAMES = tuple(one.name for one in fields(Verdict))
-_NESTED = tuple(one.name for one in fields(Verdict) if one.type not in (str, int, bool, str | None, int | None))
+_AS_IT_IS = (str, int, bool, str | None, int | None, Channel)
+_NESTED = tuple(one.name for one in fields(Verdict) if one.type not in _AS_IT_IS)
 """Fields that are no JSON values yet. The others, which are most, need no way there and back."""
 _PLAIN = tuple(name for name in _NAMES if name not in _NESTED)
 

@@ -1,6 +1,6 @@
 """Reason codes in words. The rule behind a code is the module of the gate that the code names."""
 
-from typing import Any
+from memsluice.envelope.verdict import Score
 
 WORDS = {
     "activation.activated": "the policy is in force",
@@ -115,9 +115,8 @@ def words(code: str) -> str:
     return WORDS.get(code) or WORDS.get(code.removeprefix("authenticity."), code)
 
 
-def score_note(verdict: dict[str, Any]) -> str:
+def score_note(score: Score | None) -> str:
     """Return the numbers behind a MEMSAD verdict, or ""."""
-    score = verdict.get("score")
-    if not score or score["score"] is None or score["threshold"] is None:
+    if score is None or score.score is None or score.threshold is None:
         return ""
-    return f"{score['score']:.2f} against {score['threshold']:.2f}, {score['phase']}"
+    return f"{score.score:.2f} against {score.threshold:.2f}, {score.phase}"

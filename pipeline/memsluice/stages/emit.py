@@ -9,6 +9,7 @@ from memsluice.envelope.records import (
     accepted_from_bytes,
     accepted_to_bytes,
     held_to_bytes,
+    verdict_to_bytes,
     withdrawal_to_bytes,
 )
 from memsluice.envelope.registry import Role
@@ -17,7 +18,6 @@ from memsluice.envelope.seals import (
     Identity,
     Sealed,
     admission_sign,
-    close,
     sealed_from_bytes,
     sealed_to_bytes,
 )
@@ -25,7 +25,7 @@ from memsluice.envelope.verdict import Decision, Verdict, Withdrawal
 from memsluice.errors import SealError, StateError
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.models import Command, Tier, Write, Zone
-from memsluice.events.names import DECISION_HEADER, TARGET_HEADER, VERDICT, WITHDRAWS
+from memsluice.events.names import DECISION_HEADER, TARGET_HEADER, WITHDRAWS
 from memsluice.events.records import Headers, Output
 from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE
 
@@ -100,7 +100,7 @@ def _placed(admission: Admission, verdict: Verdict) -> Admission:
 
 def _sealed_again(keyring: Keyring, sealed: Sealed, verdict: Verdict) -> bytes:
     """Return the sealed event as it was when it was decided, whatever a second sealing of it said."""
-    identity = Identity(verdict.kid, Role(verdict.role), CHANNELS[verdict.channel], verdict.credential_tier)
+    identity = Identity(verdict.kid, Role(verdict.role), verdict.channel, verdict.credential_tier)
     return sealed_to_bytes(keyring, verdict.seal_kid, replace(sealed, identity=identity, model=verdict.model))
 
 
@@ -166,7 +166,7 @@ def emit(
     )
     about = dict.fromkeys([verdict.target, *(gone.event_id for gone in verdict.withdraws)])
     told = tuple((TARGET_HEADER, name.encode()) for name in about if name)
-    outputs = [Output(AUDIT, partition, key, close(keyring, kid, tenant, VERDICT, verdict.to_json()), (*common, *told))]
+    outputs = [Output(AUDIT, partition, key, verdict_to_bytes(keyring, tenant, verdict), (*common, *told))]
     outputs += [_withdrawn(keyring, verdict, gone, partition, headers) for gone in verdict.withdraws]
     if verdict.object_id is not None:
         outputs.append(_accepted(keyring, sealed, verdict, partition, headers, opened))

@@ -7,13 +7,13 @@ name that place. Bounded by the number of events played.
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import orjson
 
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.seals import open_
-from memsluice.events.names import DEAD_LETTER_HEADER, VERDICT
+from memsluice.envelope.records import verdict_from_bytes
+from memsluice.envelope.verdict import Verdict
+from memsluice.events.names import DEAD_LETTER_HEADER
 from memsluice.events.records import Headers
 from memsluice.recall.freshness import verified
 from memsluice.topics.names import AUDIT, DEAD_LETTER, STORE
@@ -44,7 +44,7 @@ class Sent:
 class Fate:
     """What became of a message: a verdict, or the reason of a dead letter; ``done_s`` when that was known."""
 
-    verdict: dict[str, Any] | None = None
+    verdict: Verdict | None = None
     dead_reason: str = ""
     dead_detail: str = ""
     done_s: float = 0.0
@@ -53,27 +53,27 @@ class Fate:
     @property
     def decision(self) -> str:
         """accept, contain, quarantine, reject, duplicate, record, or dead_letter."""
-        return "dead_letter" if self.verdict is None else str(self.verdict["decision"])
+        return "dead_letter" if self.verdict is None else str(self.verdict.decision)
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Reason codes."""
-        return (self.dead_reason,) if self.verdict is None else tuple(self.verdict["reasons"])
+        return (self.dead_reason,) if self.verdict is None else self.verdict.reasons
 
     @property
     def zone(self) -> str:
         """Where it landed: guidance, external or ""."""
-        return "" if self.verdict is None else str(self.verdict["zone"] or "")
+        return "" if self.verdict is None else str(self.verdict.zone or "")
 
     @property
     def scope(self) -> str:
         """Who can be given it: session, principal, shared or ""."""
-        return "" if self.verdict is None else str(self.verdict["visibility"] or "")
+        return "" if self.verdict is None else str(self.verdict.visibility or "")
 
     @property
     def settled(self) -> bool:
         """Whether nothing more will be known: a write with an object has landed."""
-        return self.verdict is None or self.verdict["object_id"] is None or self.landed_s is not None
+        return self.verdict is None or self.verdict.object_id is None or self.landed_s is not None
 
 
 @dataclass(slots=True)
@@ -98,13 +98,13 @@ class Ledger:
     def take(self, topic: str, key: bytes | None, value: bytes | None, headers: Headers) -> None:
         """Learn from one output record of the gate. Records of other topics say nothing."""
         if topic == AUDIT:
-            verdict = open_(self.keyring(), (key or b"").decode(), VERDICT, value or b"")
-            place = (verdict["topic"], verdict["partition"], verdict["offset"])
+            verdict = verdict_from_bytes(self.keyring(), (key or b"").decode(), value or b"")
+            place = verdict.intake
             with self._lock:
                 fate = self.fates.setdefault(place, Fate())
                 fate.verdict, fate.done_s = verdict, fate.done_s or self.clock_s()
-                event = (verdict["tenant"], verdict["event_id"])
-                if verdict["object_id"] is not None:
+                event = (verdict.tenant, verdict.event_id)
+                if verdict.object_id is not None:
                     self.landing[event] = fate
                     fate.landed_s = self.landed.get(event)
         elif topic == DEAD_LETTER:

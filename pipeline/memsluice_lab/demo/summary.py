@@ -99,7 +99,8 @@ def honest(console: Console, found: outcome.Honest) -> None:
 
 
 def _misplaced(sent: Sent, fate: Fate) -> str:
-    note = score_note(fate.verdict or {}) if "memsad.above_threshold" in fate.reasons else ""
+    score = None if fate.verdict is None else fate.verdict.score
+    note = score_note(score) if "memsad.above_threshold" in fate.reasons else ""
     because = "; ".join(words(code) for code in fate.reasons) + (f" ({note})" if note else "")
     label = LABELS.get(fate.decision, fate.decision)
     return f"[yellow]{label}[/]  [dim]{escape(because)}[/]  {escape(shortened(sent.text))}"

@@ -94,7 +94,7 @@ def books(sent: Sent, ledger: Ledger, asked_for: int) -> list[tuple[str, int, in
     decided = ledger.decisions()
     expected, asked = ledger.expected(), len(ledger.asked_for())
     judged = sum(decided[name] for name in ("accept", "contain", "quarantine", "reject", "duplicate"))
-    quarantined = {place for place, verdict in ledger.verdicts.items() if verdict["decision"] == "quarantine"}
+    quarantined = {place for place, verdict in ledger.verdicts.items() if verdict.decision == "quarantine"}
     unsendable = sum(line.kind == "write" for line in sent.unsendable)
     return [
         ("writes in the streams = published + over a limit", asked_for, len(writes) + unsendable),

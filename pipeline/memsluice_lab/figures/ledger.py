@@ -8,10 +8,11 @@ from typing import Any
 import orjson
 
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.records import held_from_bytes
-from memsluice.envelope.seals import open_, sealed_from_bytes
+from memsluice.envelope.records import held_from_bytes, verdict_from_bytes
+from memsluice.envelope.seals import sealed_from_bytes
+from memsluice.envelope.verdict import Verdict
 from memsluice.events.models import Zone
-from memsluice.events.names import DEAD_LETTER_HEADER, VERDICT
+from memsluice.events.names import DEAD_LETTER_HEADER
 from memsluice.recall.freshness import verified
 from memsluice.stores.base import UPSERT_MAX
 from memsluice.stores.weaviate.store import WeaviateStore
@@ -28,7 +29,7 @@ class Ledger:
 
     sealed: Counter[Place] = field(default_factory=Counter)
     """How often each intake record was sealed (more than once after a re-delivery)."""
-    verdicts: dict[Place, dict[str, Any]] = field(default_factory=dict)
+    verdicts: dict[Place, Verdict] = field(default_factory=dict)
     contradictions: list[Place] = field(default_factory=list)
     """Intake places with two different verdicts."""
     repeated: int = 0
@@ -53,9 +54,9 @@ class Ledger:
         """Return objects and versions that some verdict asked for."""
         wanted: dict[Object, int] = {}
         for verdict in self.verdicts.values():
-            if verdict["object_id"] is not None:
-                name = (verdict["tenant"], Zone(verdict["zone"]), verdict["object_id"])
-                wanted[name] = max(wanted.get(name, -1), verdict["sealed_offset"])
+            if verdict.object_id is not None and verdict.zone is not None:
+                name = (verdict.tenant, verdict.zone, verdict.object_id)
+                wanted[name] = max(wanted.get(name, -1), verdict.sealed_offset)
         return wanted
 
     def withdrawn(self) -> dict[Object, int]:
@@ -73,7 +74,7 @@ class Ledger:
 
     def decisions(self, *, event_type: str = "memory.write.v1") -> Counter[str]:
         """Count verdicts on one type of event by decision."""
-        return Counter(v["decision"] for v in self.verdicts.values() if v["type"] == event_type)
+        return Counter(v.decision for v in self.verdicts.values() if v.type == event_type)
 
     def lost(self, intake: Iterable[Place]) -> list[str]:
         """Name every intake record without a verdict or dead letter, and every object asked for and not there."""
@@ -105,7 +106,7 @@ def read(bed: Bed) -> Ledger:
             ledger.dead.setdefault(_place(orjson.loads(why)), []).append(message)
     for message in messages(bed, names.QUARANTINE):
         _sealed, verdict = held_from_bytes(keyring, message.key().decode(), message.value())
-        ledger.held.add(_place(verdict))
+        ledger.held.add(verdict.intake)
     for message in messages(bed, names.STORE):
         stored = verified(keyring, message.value())
         if stored is not None and not stored.withdrawn:
@@ -123,8 +124,8 @@ def _verdicts(bed: Bed, keyring: Keyring, ledger: Ledger) -> None:
     raw: dict[Place, bytes] = {}
     for message in messages(bed, names.AUDIT):
         value = message.value()
-        verdict = open_(keyring, message.key().decode(), VERDICT, value)
-        place = _place(verdict)
+        verdict = verdict_from_bytes(keyring, message.key().decode(), value)
+        place = verdict.intake
         if place not in raw:
             raw[place], ledger.verdicts[place] = value, verdict
         elif raw[place] == value:

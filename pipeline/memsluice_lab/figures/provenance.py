@@ -89,7 +89,7 @@ def _vectors(world: World, found: Through, name: str, texts: Sequence[str]) -> b
     tried = [VECTORS[name](at, text) for at, text in zip(stages, texts, strict=False)]
     for at, text, ids in zip(stages, texts, tried, strict=False):
         shown = {id for viewer in ("asks", "a5-victim") for id in _shown(at, viewer, text)}
-        reached = [id for id in ids if world.said(tenant, id)["zone"] == Zone.GUIDANCE or id in shown]
+        reached = [id for id in ids if world.said(tenant, id).zone == Zone.GUIDANCE or id in shown]
         found.add(f"{name} from {len(SOURCES)} sources", len(ids), reached)
     return set(before) == {_soul(at) for at in stages} == {sha256(IDENTITY.encode()).hexdigest()}
 
@@ -119,7 +119,7 @@ def _payloads(world: World, found: Through, texts: Sequence[str]) -> None:
     for text in texts:
         shown |= {entry.admission.event_id for entry in world.ask(victim, text[:QUESTION_CHARS]).entries}
     assert clean in shown, "the victim's own entry is not recalled: the check would be worth nothing"
-    reached = [id for id in ids if world.said(PAYLOADS, id)["zone"] == Zone.GUIDANCE or id in shown]
+    reached = [id for id in ids if world.said(PAYLOADS, id).zone == Zone.GUIDANCE or id in shown]
     found.add(f"{COUNT} payloads as writes of {len(SOURCES)} origins", len(ids), reached)
 
 
@@ -153,7 +153,7 @@ def _declared(world: World, found: Through, texts: Sequence[str]) -> None:
         ids.append(world.write("user", typed, f"Point {number} of what I put together today.", parents=both))
     world.settle()
     shown = {entry.admission.event_id for entry in world.ask(typed, "What did I put together today?").entries}
-    reached = [id for id in ids if world.said(DECLARES, id)["zone"] == Zone.GUIDANCE or id in shown]
+    reached = [id for id in ids if world.said(DECLARES, id).zone == Zone.GUIDANCE or id in shown]
     found.add("user's writes that declare a tainted parent", DECLARED, reached)
 
 

@@ -17,10 +17,10 @@ import yaml
 
 from memsluice.clock import wall_ms
 from memsluice.deployment.home import Home
-from memsluice.envelope.seals import open_
+from memsluice.envelope.records import verdict_from_bytes
 from memsluice.errors import StackError
 from memsluice.events.models import Recall, Write
-from memsluice.events.names import DECISION_HEADER, VERDICT, EventType
+from memsluice.events.names import DECISION_HEADER, EventType
 from memsluice.operations.held import desk as desks
 from memsluice.operations.held.collect import look, look_whole
 from memsluice.operations.held.entries import State
@@ -188,9 +188,9 @@ def _accepted(running: Bed, replays: int) -> int:
     """Return how many of the last replays landed. Raises StackError where one was refused or not decided."""
     keyring, told = running.store.load_keyring(), dict[str, bool]()
     for message in messages(running, names.AUDIT):
-        verdict = open_(keyring, message.key().decode(), VERDICT, message.value())
-        if verdict["policy"].startswith("open@") and replayed(verdict):
-            told[verdict["event_id"]] = verdict["object_id"] is not None
+        verdict = verdict_from_bytes(keyring, message.key().decode(), message.value())
+        if verdict.policy.startswith("open@") and replayed(verdict):
+            told[verdict.event_id] = verdict.object_id is not None
     if len(told) != replays:
         raise StackError(f"{len(told)} of {replays} replays were decided")
     return sum(told.values())
@@ -245,14 +245,14 @@ def _effects(running: Bed) -> tuple[int, bool, int]:
         tenant = message.key().decode()
         if (DECISION_HEADER, b"duplicate") in (message.headers() or []):
             continue
-        verdict = open_(keyring, tenant, VERDICT, message.value())
-        place = (verdict["topic"], verdict["partition"], verdict["offset"])
+        verdict = verdict_from_bytes(keyring, tenant, message.value())
+        place = verdict.intake
         if place in seen:
             continue
         seen.add(place)
-        if verdict["action"] == "replay":
-            again[tenant].append(verdict["target"])
-        elif verdict["decision"] == "quarantine":
-            held[tenant].append(verdict["event_id"])
+        if verdict.action == "replay":
+            again[tenant].append(verdict.target)
+        elif verdict.decision == "quarantine":
+            held[tenant].append(verdict.event_id)
     once = sum(len(again[tenant]) == len(set(again[tenant])) and len(again[tenant]) for tenant in held)
     return once, held == again, sum(map(len, held.values()))

@@ -4,8 +4,7 @@ What is compared of a write: decision, zone, taint, tier, visibility, expiry, an
 session may be given: exactly the same items. The theorem is checked of what production landed.
 """
 
-from typing import Any
-
+from memsluice.envelope.verdict import Verdict
 from memsluice.events.models import Tier, Visibility, Zone
 from memsluice_lab.model import rules
 from memsluice_lab.model.actions import Action, Actor, Crash, Event, Order, Read, Redeliver, Scope, Wait, Write
@@ -32,7 +31,7 @@ class Pair:
         self.model = State(T0, strict, hold_contained, broken)
         in_force = policy(strict=strict, hold_contained=hold_contained)
         self.production = Staged(in_force) if staged else Decided(in_force)
-        self.verdict: dict[str, Any] = {}
+        self.verdict: Verdict | None = None
         self._cut: float | None = None
         self._frozen: dict[tuple[Zone, Scope, str], tuple[str, str] | None] = {}
         self._promoted: set[str] = set()
@@ -55,27 +54,27 @@ class Pair:
         said = self.verdict = self.production.decide(event, self.model.now, self._cut)
         self._cut = None
         expected = step(self.model, event)
-        if isinstance(event, Order) and said["decision"] not in (rules.REJECT, rules.DUPLICATE):
+        if isinstance(event, Order) and said.decision not in (rules.REJECT, rules.DUPLICATE):
             self._ordered(event)
-        differs = self._verdicts(expected, said) or self._theorem(event, expected, before)
+        differs = self._verdicts(expected, said) or self._theorem(event, said, expected, before)
         if not differs and isinstance(event, Read):
             differs = self.visible(event.actor, event.namespace, event.zone)
         return f"{event}: {differs}" if differs else ""
 
-    def _verdicts(self, expected: rules.Verdict, said: dict[str, Any]) -> str:
-        pairs: list[tuple[str, object, object]] = [("decision", expected.decision, said["decision"])]
+    def _verdicts(self, expected: rules.Verdict, said: Verdict) -> str:
+        pairs: list[tuple[str, object, object]] = [("decision", expected.decision, said.decision)]
         if expected.decision != rules.DUPLICATE:
             pairs += [
-                ("zone", expected.zone, said["zone"]),
-                ("visibility", expected.visibility, said["visibility"]),
-                ("until", expected.until, said["expires_ms"]),
-                ("landed", expected.zone is not None, said["object_id"] is not None),
+                ("zone", expected.zone, said.zone),
+                ("visibility", expected.visibility, said.visibility),
+                ("until", expected.until, said.expires_ms),
+                ("landed", expected.zone is not None, said.object_id is not None),
             ]
         if expected.tier is not None:
-            pairs += [("tier", expected.tier, said["tier"]), ("taint", expected.taint, said["taint"])]
+            pairs += [("tier", expected.tier, said.tier), ("taint", expected.taint, said.taint)]
         return "; ".join(f"{what}: model {one!r}, gate {other!r}" for what, one, other in pairs if one != other)
 
-    def _theorem(self, event: Event, expected: rules.Verdict, before: int) -> str:
+    def _theorem(self, event: Event, said: Verdict, expected: rules.Verdict, before: int) -> str:
         """Theorem 1 of what production did. Part III at large is :meth:`visible`; here: what just landed."""
         for (zone, scope, key), lay in self._frozen.items():
             if self._lies(zone, scope, key) != lay:
@@ -83,8 +82,8 @@ class Pair:
         tainted = isinstance(event, Write) and (expected.taint or not event.tier.trusted)
         if tainted and self.production.guidance_changes != before:
             return "Part II: a tainted write changed what agents follow"
-        if self.production.guidance_changes != before and self.verdict["object_id"] is not None:
-            landed = self.production.shelf[self.verdict["object_id"]]
+        if self.production.guidance_changes != before and said.object_id is not None:
+            landed = self.production.shelf[said.object_id]
             if landed.zone is Zone.GUIDANCE and (landed.taint or not landed.tier.trusted):
                 return f"Part II: {landed.writer.id} lies in guidance and is tainted"
             if not self._stays(landed):

@@ -15,6 +15,7 @@ from memsluice.envelope import codec
 from memsluice.envelope.records import Accepted
 from memsluice.envelope.registry import DEFAULT_TIER
 from memsluice.envelope.seals import Admission, Identity, Position, Sealed, payload_digest
+from memsluice.envelope.verdict import Verdict
 from memsluice.errors import StateError
 from memsluice.events.ids import scope_owner
 from memsluice.events.models import MODELS, Command, Tier, Visibility, Zone
@@ -117,7 +118,7 @@ class Decided:
         self._orders: dict[Order, Command] = {}
         self._memsad = MemsadState.empty(in_force.memsad)
 
-    def decide(self, event: Event, now_ms: int, cut: float | None = None) -> dict[str, Any]:
+    def decide(self, event: Event, now_ms: int, cut: float | None = None) -> Verdict:
         """Return the verdict on an event that is appended at ``now_ms``; ``cut``: with a crash on the way.
 
         Raises StateError where what was decided before the crash and after it differ.
@@ -125,13 +126,13 @@ class Decided:
         sealed = self._seal(event, now_ms)
         self._offset += 1
         verdict = self._decided(sealed, self._carried(event), cut)
-        if isinstance(event, Write) and all(f["code"].split(".")[0] != "duplicates" for f in verdict["findings"]):
+        if isinstance(event, Write) and all(f.code.split(".")[0] != "duplicates" for f in verdict.findings):
             self._writes[event.id] = (event, sealed)
             self._landed[event.id] = []
-        for gone in verdict["withdraws"]:
-            self.guidance_changes += gone["zone"] == Zone.GUIDANCE
-            self.shelf.pop(gone["object_id"], None)
-        if verdict["object_id"] is not None:
+        for gone in verdict.withdraws:
+            self.guidance_changes += gone.zone == Zone.GUIDANCE
+            self.shelf.pop(gone.object_id, None)
+        if verdict.object_id is not None:
             self._shelve(event, verdict)
         return verdict
 
@@ -139,14 +140,14 @@ class Decided:
         """Have a record decided again that was; return what was wrong about it. Without a stage there is no record."""
         return ""
 
-    def _decided(self, sealed: Sealed, carried: Carried, cut: float | None) -> dict[str, Any]:
+    def _decided(self, sealed: Sealed, carried: Carried, cut: float | None) -> Verdict:
         """Decide, and keep the event's own row as *screen* does. A crash before any change leaves nothing behind."""
         now_ms = sealed.position.append_ms
         context = Context(now_ms, sealed.position.offset, SEAL_KID, ADMISSION_KID)
         outcome = decide(TenantState(self.rows, self._memsad), sealed, self.policy, context, carried)
         if cut is not None:
             again = decide(TenantState(self.rows, self._memsad), sealed, self.policy, context, carried)
-            if again.record != outcome.record:
+            if again.verdict != outcome.verdict:
                 raise StateError("decided anew after a crash, the verdict differs")
         self.rows.change(encode_changes(TENANT, outcome.changes))
         assert sealed.payload is not None
@@ -156,16 +157,18 @@ class Decided:
             place = {"topic": sealed.position.topic, "offset": sealed.position.offset}
             row = {**place, "digest": sealed.payload_digest, "x": duplicates.expires_ms(now_ms)}
             self.rows[key] = codec.row_dump(row)
-        return outcome.record
+        return outcome.verdict
 
-    def _shelve(self, event: Event, verdict: dict[str, Any]) -> None:
+    def _shelve(self, event: Event, verdict: Verdict) -> None:
         """Keep what landed, unless a higher version lies there."""
-        writer, _ = self._writes[verdict["target"] or verdict["event_id"]]
-        visibility, zone = Visibility(verdict["visibility"]), Zone(verdict["zone"])
+        writer, _ = self._writes[verdict.target or verdict.event_id]
+        name, visibility, zone = verdict.object_id, verdict.visibility, verdict.zone
+        assert name is not None
+        assert visibility is not None
+        assert zone is not None
         owner = scope_owner(visibility, writer.actor.principal, writer.actor.session)
-        tier, taint, until = Tier(verdict["tier"]), verdict["taint"], verdict["expires_ms"]
-        item = Shelved(verdict["sealed_offset"], writer, event, zone, visibility, owner, tier, taint, until)
-        name = verdict["object_id"]
+        tier, taint, until = verdict.tier, verdict.taint, verdict.expires_ms
+        item = Shelved(verdict.sealed_offset, writer, event, zone, visibility, owner, tier, taint, until)
         self.admitted[writer.id] = (name, item.version)
         self._landed[writer.id].append(self._accepted(name, item))
         if name not in self.shelf or self.shelf[name].version < item.version:

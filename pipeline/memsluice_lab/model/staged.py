@@ -4,12 +4,10 @@ It checks seals, changes rows in order and sends outputs; it can be cut in the m
 again.
 """
 
-from typing import Any
-
-from memsluice.envelope.records import Accepted, landing_from_bytes
-from memsluice.envelope.seals import Admission, Sealed, open_, sealed_to_bytes
+from memsluice.envelope.records import Accepted, landing_from_bytes, verdict_from_bytes
+from memsluice.envelope.seals import Admission, Sealed, sealed_to_bytes
+from memsluice.envelope.verdict import Verdict
 from memsluice.errors import StateError
-from memsluice.events.names import VERDICT
 from memsluice.events.records import Output, Record
 from memsluice.gate.commands.ruling import Carried
 from memsluice.gate.policy.model import Policy
@@ -34,7 +32,7 @@ class Staged(Decided):
     def _vector(self) -> str | None:
         return VECTOR
 
-    def _decided(self, sealed: Sealed, carried: Carried, cut: float | None) -> dict[str, Any]:
+    def _decided(self, sealed: Sealed, carried: Carried, cut: float | None) -> Verdict:
         value = sealed_to_bytes(KEYRING, SEAL_KID, sealed)
         place, at = sealed.position.offset, sealed.position.append_ms
         record = Record(names.SEALED, PARTITION, place, TENANT.encode(), value, (), at)
@@ -49,7 +47,7 @@ class Staged(Decided):
             changes = [(change.key, change.value) for change in again.changes]
         self.rows.change(changes)
         self._done.append((record, list(step.outputs)))
-        verdict: dict[str, Any] = open_(KEYRING, TENANT, VERDICT, step.outputs[0].value or b"")
+        verdict = verdict_from_bytes(KEYRING, TENANT, step.outputs[0].value or b"")
         self._last = None
         for output in step.outputs[1:]:
             landing = (
@@ -84,11 +82,11 @@ class Staged(Decided):
         return ""
 
 
-def _check(admission: Admission, verdict: dict[str, Any]) -> None:
+def _check(admission: Admission, verdict: Verdict) -> None:
     """Raise StateError where what is landed says something else than the verdict."""
     place = ("object_id", "zone", "visibility", "expires_ms", "tier", "taint", "tenant", "decision")
     if (
-        any(getattr(admission, name) != verdict[name] for name in place)
-        or admission.version != verdict["sealed_offset"]
+        any(getattr(admission, name) != getattr(verdict, name) for name in place)
+        or admission.version != verdict.sealed_offset
     ):
         raise StateError("the admission is not what the verdict says")

@@ -226,7 +226,8 @@ def play(seed: int, *, staged: bool = False, broken: frozenset[str] = frozenset(
         actions.append(drawn.opening() if number < OPENINGS else drawn.draw())
         differs = pair.step(actions[-1])
         if isinstance(actions[-1], Event):
-            decisions[pair.verdict["decision"]] += 1
+            assert pair.verdict is not None
+            decisions[pair.verdict.decision] += 1
         if differs:
             return Played(seed, tuple(actions), decisions, differs)
     return Played(seed, tuple(actions), decisions, _shown_differently(pair))

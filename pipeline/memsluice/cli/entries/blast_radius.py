@@ -70,11 +70,11 @@ def show(console: Console, spread: "Spread", limit: int, now_ms: int) -> None:
         style = {"guidance": "red", "held": "yellow", "external": "yellow"}.get(entry.standing(now_ms).value, "dim")
         line = Text(f"  {one.depth:>2}  ")
         line.append(f"{entry.standing(now_ms).value:<9}", style)
-        line.append(f" tier {entry.placed['tier']}  {'tainted' if entry.tainted else 'clean  '}  ")
+        line.append(f" tier {entry.placed.tier}  {'tainted' if entry.tainted else 'clean  '}  ")
         line.append(visible(entry.event_id, 160), "bold")
         line.append(f"  {visible(one.why, 160)}", "dim")
         if entry.looked_back:
-            line.append(f"  look back by {visible(str(entry.placed['by']), 160)}", "dim")
+            line.append(f"  look back by {visible(entry.placed.by, 160)}", "dim")
         console.print(line)
     if len(rows) > limit:
         console.print(Text(f"  {len(rows) - limit} more: --limit", "yellow"))

@@ -109,7 +109,7 @@ def _line(node: "Node", now_ms: int) -> Text:
     line.append(visible(node.name, 160), "bold " + style)
     if node.entry is not None:
         where = node.entry.standing(now_ms).value
-        line.append(f"  {where}, tier {node.entry.placed['tier']}, {_label(node)}")
+        line.append(f"  {where}, tier {node.entry.placed.tier}, {_label(node)}")
         line.append(f"  {visible(node.entry.channel, 40)} {visible(node.entry.agent, 80)}", "dim")
     elif not node.outside:
         line.append("  the audit knows no such entry: tainted", "red")
@@ -126,8 +126,8 @@ def _label(node: "Node") -> str:
     assert node.entry is not None
     if not node.tainted:
         return "not tainted"
-    causes = ", ".join(visible(cause, 160) for cause in node.entry.causes[:3]) if node.entry.placed["taint"] else ""
-    looked = f"look back by {visible(str(node.entry.placed['by']), 160)}" if node.entry.looked_back else ""
+    causes = ", ".join(visible(cause, 160) for cause in node.entry.causes[:3]) if node.entry.placed.taint else ""
+    looked = f"look back by {visible(node.entry.placed.by, 160)}" if node.entry.looked_back else ""
     why = "revoked" if node.entry.revoked else causes or looked or "an untrusted channel"
     return f"tainted ({why})"
 

@@ -166,7 +166,7 @@ def _run(
         verdicts = ordered(desk, [sign(command, [signer], wall_ms()) for command in commands], wait_s)
         for command in commands:
             verdict = verdicts.get(command.id)
-            real = verdict is not None and refused(verdict) and not done_before & set(verdict["reasons"])
+            real = verdict is not None and refused(verdict) and not done_before & set(verdict.reasons)
             missing, failed = missing + (verdict is None), failed + real
             done += verdict is not None and not refused(verdict)
             if as_json:
@@ -188,8 +188,8 @@ def _commands(desk: "Desk", batch: "Sequence[Step]", why: str) -> "list[Command]
 
     now, made = datetime.now(UTC), []
     carrying = {s.target: s.reached.entry.placed for s in batch if s.reached is not None and s.carries}
-    since_ms = min((placed["decided_ms"] for placed in carrying.values()), default=0)
-    wanted = {name: placed["sealed_offset"] for name, placed in carrying.items()}
+    since_ms = min((placed.decided_ms for placed in carrying.values()), default=0)
+    wanted = {name: placed.sealed_offset for name, placed in carrying.items()}
     topic, keyring = desk.topic(ACCEPTED), desk.keys.keyring()
     found = accepted_records(topic, keyring, batch[0].tenant, wanted, since_ms, PARTITIONS) if wanted else {}
     for step in batch:

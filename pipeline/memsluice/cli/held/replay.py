@@ -129,7 +129,7 @@ def _tell(console: Console, result: "Result", as_json: bool) -> None:
 def _as_data(result: "Result") -> dict[str, Any]:
     entry, ruled = result.seen.entry, result.ruled
     old = {"decision": "quarantine", "reasons": list(entry.reasons), "score": entry.score,
-           "policy": entry.verdict["policy"]}  # fmt: skip
+           "policy": entry.held.policy}  # fmt: skip
     new = None if ruled is None else {"decision": ruled.decision, "reasons": list(ruled.reasons), "score": ruled.score,
                                       "policy": ruled.policy, "outcome": ruled.outcome.value}  # fmt: skip
     return {"tenant": entry.tenant, "event_id": entry.event_id, "offset": entry.offset, "old": old, "new": new,

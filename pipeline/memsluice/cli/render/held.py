@@ -11,7 +11,7 @@ from rich.text import Text
 
 from memsluice.envelope.verdict import Decision
 from memsluice.escaping import visible
-from memsluice.events.models import Action, Command, Tier
+from memsluice.events.models import Action, Command
 from memsluice.gate.reasons import words
 from memsluice.operations.held.collect import Listing, Seen, Stats
 from memsluice.operations.held.entries import Outcome, Ruled, State
@@ -37,7 +37,7 @@ def entries(seen: list[Seen], now_ms: int) -> RenderableType:
         shown.append(
             Text.assemble(
                 (name(entry.event_id), "bold"),
-                f"  {name(entry.tenant)}  {name(entry.verdict['channel'])}  ",
+                f"  {name(entry.tenant)}  {name(entry.held.channel)}  ",
                 (one.state.value, STYLES[one.state]),
                 told,
                 (asked, "bold"),
@@ -116,15 +116,15 @@ def to_be_signed(seen: Seen, command: Command, signer: str) -> RenderableType:
 
 def _landing(seen: Seen) -> str:
     """Return what the gate will make of a release, as far as the verdict tells."""
-    verdict, write = seen.entry.verdict, seen.entry.write
+    held, write = seen.entry.held, seen.entry.write
     if seen.tainted:
         return "nothing: it is tainted, and stays held"
-    trusted = Tier(verdict["tier"]).trusted
-    labelled = bool(verdict["taint"]) or not trusted
+    trusted = held.tier.trusted
+    labelled = held.taint or not trusted
     lifted = labelled and any(one.outcome is Outcome.DECLASSIFIED for one in seen.others)
     zone = "guidance" if trusted or lifted else "outside content, as data"
     key = getattr(write, "key", None)
-    return f"{zone}, tier {3 if lifted else verdict['tier']}" + (
+    return f"{zone}, tier {3 if lifted else held.tier}" + (
         "" if key is None else f"; replaces what stands under key {key}, if that is older"
     )
 
@@ -159,15 +159,15 @@ def one_as_data(seen: Seen, now_ms: int, *, whole: bool) -> dict[str, Any]:
         "reasons": list(entry.reasons),
         "score": entry.score,
         "evidence": entry.evidence,
-        "channel": entry.verdict["channel"],
+        "channel": entry.held.channel,
         "digest": entry.digest,
         "preview": entry.preview,
         "decided": None if seen.ruled is None else _ruled(seen.ruled),
         "appealed_ms": None if seen.appeal is None else seen.appeal.at_ms,
         "others": [_ruled(one) for one in seen.others],
     }
-    if whole and entry.write is not None:
-        value |= {"write": entry.write.model_dump(mode="json"), "verdict": entry.verdict}
+    if whole and entry.write is not None and entry.verdict is not None:
+        value |= {"write": entry.write.model_dump(mode="json"), "verdict": entry.verdict.to_json()}
     return value
 
 

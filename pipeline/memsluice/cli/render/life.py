@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memsluice.cli.render.scale import scale
-from memsluice.envelope.verdict import Decision
+from memsluice.envelope.verdict import Decision, Score, Usual, Verdict
 from memsluice.escaping import visible
 from memsluice.events.models import Tier
 from memsluice.events.names import EventType
@@ -97,7 +97,7 @@ def render(life: Life, now_ms: int, words: Words, ancestors: Ancestors) -> Rende
 
 
 def _title(life: Life, one: Attempt) -> Text:
-    kind = str(one.verdict["type"])
+    kind = one.verdict.type
     what = WHAT[EventType(kind)] if kind in set(EventType) else visible(kind, NAME_CHARS_MAX)
     return Text.assemble((f"{what} ", "bold"), (visible(life.event_id, NAME_CHARS_MAX), "bold cyan"))
 
@@ -107,27 +107,27 @@ def _rows(
 ) -> Iterator[tuple[str, RenderableType]]:
     verdict = one.verdict
     yield "now", Text(_standing_words(life, now_ms), style=STANDING_STYLES[life.standing(now_ms)])
-    for code in verdict["reasons"]:
+    for code in verdict.reasons:
         yield (
             "because" if life.placing is one else "at first",
             _text(code if words(code) == code else f"{code}: {words(code)}"),
         )
-    if verdict.get("action"):
-        yield "orders", _text(f"{verdict['action']} {verdict.get('target', '')}")
+    if verdict.action:
+        yield "orders", _text(f"{verdict.action} {verdict.target}")
     yield "tenant", _text(life.tenant)
-    for name in ("principal", "agent", "session"):
-        if verdict[name]:
-            yield name, _text(verdict[name])
+    for name, value in (("principal", verdict.principal), ("agent", verdict.agent), ("session", verdict.session)):
+        if value:
+            yield name, _text(value)
     yield from _signed(verdict)
     yield from _when(one)
     yield from _way(life, one)
     yield from _checks(verdict, words)
-    yield from _usual(verdict.get("usual"))
-    yield from _score(verdict.get("score"))
+    yield from _usual(verdict.usual)
+    yield from _score(verdict.score)
     yield from _taint(life, verdict, ancestors)
-    yield "policy", _text(f"{verdict['policy']}, {verdict['mode']}")
-    if verdict["model"]:
-        yield "model", _text(verdict["model"])
+    yield "policy", _text(f"{verdict.policy}, {verdict.mode}")
+    if verdict.model:
+        yield "model", _text(verdict.model)
     yield from _attempts(life)
 
 
@@ -141,19 +141,20 @@ def _tier(number: int) -> str:
 
 def _standing_words(life: Life, now_ms: int) -> str:
     verdict = life.placing.verdict
-    expires_ms = verdict["expires_ms"]
+    expires_ms = verdict.expires_ms
     ordered = ""
     if life.placing.kind is Kind.ORDER:
-        ordered = f", by order {visible(verdict['event_id'], NAME_CHARS_MAX)}"
+        ordered = f", by order {visible(verdict.event_id, NAME_CHARS_MAX)}"
     match life.standing(now_ms):
         case Standing.REPLACED:
             assert life.replaced is not None
             later = visible(life.replaced.event_id, NAME_CHARS_MAX)
             return f"replaced at {moment(life.replaced.decided_ms)} by the later write {later}"
         case Standing.EXPIRED:
-            return f"expired at {moment(expires_ms)}, was in {verdict['zone']}"
+            assert expires_ms is not None
+            return f"expired at {moment(expires_ms)}, was in {verdict.zone}"
         case Standing.WITHDRAWN:
-            return f"taken out of memory at {moment(verdict['decided_ms'])}{ordered}{_by_look_back(life)}"
+            return f"taken out of memory at {moment(verdict.decided_ms)}{ordered}{_by_look_back(life)}"
         case Standing.HELD:
             return f"held for review, in {QUARANTINE}"
         case Standing.LAPSED:
@@ -164,34 +165,34 @@ def _standing_words(life: Life, now_ms: int) -> str:
             return "recorded; this kind of event leaves no entry"
         case zone:
             left = "for good" if expires_ms is None else f"for another {duration(expires_ms - now_ms)}"
-            shadow = f", though {verdict['decision']} was decided: shadow mode" if life.landed_anyway() else ""
+            shadow = f", though {verdict.decision} was decided: shadow mode" if life.landed_anyway() else ""
             what = "what agents may follow" if zone is Standing.GUIDANCE else "kept as data, never as guidance"
-            return f"admitted to {zone.value} ({what}), seen by {verdict['visibility']}, holds {left}{ordered}{shadow}"
+            return f"admitted to {zone.value} ({what}), seen by {verdict.visibility}, holds {left}{ordered}{shadow}"
 
 
 def _by_look_back(life: Life) -> str:
     """Say which recall took an entry out, and how one gets it back; "" where none did."""
     if life.placing.kind is not Kind.LOOK_BACK:
         return ""
-    asked, name = (visible(str(one), NAME_CHARS_MAX) for one in (life.placing.verdict["event_id"], life.event_id))
+    asked, name = (visible(str(one), NAME_CHARS_MAX) for one in (life.placing.verdict.event_id, life.event_id))
     return f" by look back: recall {asked} showed it in a new light; memsluice quarantine release --withdrawn {name}"
 
 
-def _signed(verdict: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:
-    yield "signed by", _text(verdict["kid"])
-    speaks = f"a {verdict['role']} on channel {verdict['channel']}, tier {_tier(verdict['credential_tier'])} at best"
+def _signed(verdict: Verdict) -> Iterator[tuple[str, RenderableType]]:
+    yield "signed by", _text(verdict.kid)
+    speaks = f"a {verdict.role} on channel {verdict.channel}, tier {_tier(verdict.credential_tier)} at best"
     yield "", _text(speaks)
-    for kid in verdict["approvers"]:
+    for kid in verdict.approvers:
         yield "approved by", _text(kid)
-    yield "tier", _text(f"{_tier(verdict['tier'])}, as it counted")
+    yield "tier", _text(f"{_tier(verdict.tier)}, as it counted")
 
 
 def _when(one: Attempt) -> Iterator[tuple[str, RenderableType]]:
-    occurred, append, decided = (one.verdict.get(name) for name in ("occurred_ms", "append_ms", "decided_ms"))
+    occurred, append = one.verdict.occurred_ms, one.verdict.append_ms
     if occurred and append:
         yield "occurred", _text(f"{moment(occurred)}, as its producer says")
         yield "appended", _text(f"{moment(append)} {_later(append - occurred)}, by the broker's clock")
-    yield "decided", _text(f"{moment(decided or 0)}, screen's clock: the latest append time it had seen")
+    yield "decided", _text(f"{moment(one.verdict.decided_ms)}, screen's clock: the latest append time it had seen")
     yield "audited", _text(moment(one.audit_ms))
 
 
@@ -205,30 +206,30 @@ def _way(life: Life, one: Attempt) -> Iterator[tuple[str, RenderableType]]:
     verdict = one.verdict
     topic, partition, offset = one.intake
     yield "intake", _text(f"{topic}[{partition}] at offset {offset}")
-    yield "seal", _text(f"authenticated and sealed as {SEALED}[{partition}] at offset {verdict['sealed_offset']}")
-    chain = f"number {verdict['chain_seq']} of its tenant's chain, sealed by {verdict['seal_kid']}"
+    yield "seal", _text(f"authenticated and sealed as {SEALED}[{partition}] at offset {verdict.sealed_offset}")
+    chain = f"number {verdict.chain_seq} of its tenant's chain, sealed by {verdict.seal_kid}"
     place = f"{AUDIT}[{one.audit_partition}] at offset {one.audit_offset}"
-    yield "screen", _text(f"decided {verdict['decision']}: {place}, {chain}", DETAIL_CHARS_MAX)
+    yield "screen", _text(f"decided {verdict.decision}: {place}, {chain}", DETAIL_CHARS_MAX)
     placed = life.placing.verdict
-    if placed["object_id"] is not None:
-        what = f"version {placed['sealed_offset']} of object {placed['object_id']}"
+    if placed.object_id is not None:
+        what = f"version {placed.sealed_offset} of object {placed.object_id}"
         yield "land", _text(f"given to {ACCEPTED}[{partition}] as {what}")
-        yield "", _text(f"admission signed by {placed['admission_kid']}; that it landed is not on the audit topic")
-    elif verdict["decision"] == Decision.QUARANTINE:
+        yield "", _text(f"admission signed by {placed.admission_kid}; that it landed is not on the audit topic")
+    elif verdict.decision == Decision.QUARANTINE:
         yield "land", _text(f"nothing; kept in {QUARANTINE}[{partition}] for a reviewer")
     else:
         yield "land", _text("nothing to land")
 
 
-def _checks(verdict: Mapping[str, Any], words: Words) -> Iterator[tuple[str, RenderableType]]:
-    if not verdict["findings"]:
+def _checks(verdict: Verdict, words: Words) -> Iterator[tuple[str, RenderableType]]:
+    if not verdict.findings:
         yield "checks", _text("nothing was found")
-    for number, found in enumerate(verdict["findings"]):
-        told = sorted(found["detail"].items(), key=lambda one: FIRST.index(one[0]) if one[0] in FIRST else len(FIRST))
+    for number, found in enumerate(verdict.findings):
+        told = sorted(found.detail.items(), key=lambda one: FIRST.index(one[0]) if one[0] in FIRST else len(FIRST))
         detail = ", ".join(f"{name} {_plain(value)}" for name, value in told)
-        line = Text(visible(f"{found['code']} asks for {found['decision']}", NAME_CHARS_MAX))
-        if words(found["code"]) != found["code"]:
-            line.append(f": {words(found['code'])}", "dim")
+        line = Text(visible(f"{found.code} asks for {found.decision}", NAME_CHARS_MAX))
+        if words(found.code) != found.code:
+            line.append(f": {words(found.code)}", "dim")
         if detail:
             line.append(f" ({visible(detail, FOUND_CHARS_MAX)})", "dim")
         yield ("checks" if number == 0 else "", line)
@@ -238,79 +239,78 @@ def _plain(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _score(score: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableType]]:
+def _score(score: Score | None) -> Iterator[tuple[str, RenderableType]]:
     if score is None:
         return
-    phase = score["phase"]
-    if score["score"] is None:
+    phase = score.phase
+    if score.score is None:
         yield "score", _text(f"none, {phase} window: nothing was asked before it")
         return
-    if score["threshold"] is None:
-        yield "score", _text(f"{score['score']:.4f}{_ranked(score)} ({score['mode']} score, {phase} window)")
+    if score.threshold is None:
+        yield "score", _text(f"{score.score:.4f}{_ranked(score)} ({score.mode} score, {phase} window)")
         yield from _window(score)
         return
-    value, limit = score["score"], score["threshold"]
+    value, limit = score.score, score.threshold
     side = "above" if value > limit else "not above"
-    yield "score", _text(f"{value:.4f}, {side} the threshold {limit:.4f} ({score['mode']} score, {phase} window)")
-    drawn = scale(value, limit, score["mu"], score["sigma"])
+    yield "score", _text(f"{value:.4f}, {side} the threshold {limit:.4f} ({score.mode} score, {phase} window)")
+    drawn = scale(value, limit, score.mu, score.sigma)
     yield "", Text(f"{drawn.low:6.3f} {drawn.cells} {drawn.high:.3f}")
-    if score["mu"] is None:
+    if score.mu is None:
         yield "", _text("● score  │ threshold, declared: the window is not full yet")
     else:
-        of = f"μ {score['mu']:.4f}  σ {score['sigma']:.4f}  κ {score['kappa']:g}"
+        of = f"μ {score.mu:.4f}  σ {score.sigma:.4f}  κ {score.kappa:g}"
         yield "", _text(f"● score  │ threshold μ + κ σ  [ ] μ ± σ;  {of}")
     yield from _window(score)
     yield from _guarantee(score)
 
 
-def _ranked(score: Mapping[str, Any]) -> str:
+def _ranked(score: Score) -> str:
     """Say how rare a score is that is judged by ranks and has no threshold; "" of one that is not."""
-    return "" if score.get("p") is None else f", p {_small(score['p'])}: so much of what is usual scores as high"
+    return "" if score.p is None else f", p {_small(score.p)}: so much of what is usual scores as high"
 
 
 def _small(p: float) -> str:
     return f"{p:.4f}" if p >= 0.0001 else "below 0.0001"
 
 
-def _window(score: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:
-    of = f"{score['window_size']} reference entries against the last {score['history_size']} questions"
-    yield "window", _text(f"number {score['window_id']}: {of}, calibration {score.get('strategy', 'fixed')}")
+def _window(score: Score) -> Iterator[tuple[str, RenderableType]]:
+    of = f"{score.window_size} reference entries against the last {score.history_size} questions"
+    yield "window", _text(f"number {score.window_id}: {of}, calibration {score.strategy}")
 
 
-def _guarantee(score: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:
+def _guarantee(score: Score) -> Iterator[tuple[str, RenderableType]]:
     """What the decision guarantees by the paper, and what holds whatever the paper's proof is worth."""
-    if score["bound"] is not None:
-        within = f"the threshold is within {score['bound']:.4f} of the population's, with the policy's confidence"
+    if score.bound is not None:
+        within = f"the threshold is within {score.bound:.4f} of the population's, with the policy's confidence"
         yield "guarantee", _text(f"{within} (Theorem 11)")
-    if score.get("radius") is not None:
-        side = "above" if score["certified"] else "not above"
-        said = f"gap to the reference {score['gap']:.4f}, {side} the certified radius {score['radius']:.4f} (Lemma 8)"
+    if score.radius is not None:
+        side = "above" if score.certified else "not above"
+        said = f"gap to the reference {score.gap:.4f}, {side} the certified radius {score.radius:.4f} (Lemma 8)"
         yield "", _text(f"{said}; no decision rests on that")
-    if score["threshold"] is not None:
-        far = abs(score["score"] - score["threshold"])
+    if score.score is not None and score.threshold is not None:
+        far = abs(score.score - score.threshold)
         yield "", _text(f"a rewording that moves the embedding by less than {far:.4f} is decided alike (Prop. 13)")
 
 
-def _usual(told: Mapping[str, Any] | None) -> Iterator[tuple[str, RenderableType]]:
+def _usual(told: Usual | None) -> Iterator[tuple[str, RenderableType]]:
     """How the default detector's evidence compares with what is usual for the tenant."""
     if not told:
         return
-    ranked = told["p"] is not None
-    line = f"p {_small(told['p'])}, level {told['level']:g}" if ranked else f"threshold {told['threshold']:.4f}"
-    of = f"{told['phase']}, {told['strategy']} over {told['size']} landed writes"
-    yield "usual", _text(f"evidence {told['score']:.4f}, {line} ({of})")
+    line = f"threshold {told.threshold:.4f}" if told.p is None else f"p {_small(told.p)}, level {told.level:g}"
+    of = f"{told.phase}, {told.strategy} over {told.size} landed writes"
+    yield "usual", _text(f"evidence {told.score:.4f}, {line} ({of})")
 
 
-def _taint(life: Life, verdict: Mapping[str, Any], ancestors: Ancestors) -> Iterator[tuple[str, RenderableType]]:
-    if not verdict["taint"]:
-        yield "taint", _text("none" if verdict["type"] == EventType.WRITE else "not its own; see its session's writes")
+def _taint(life: Life, verdict: Verdict, ancestors: Ancestors) -> Iterator[tuple[str, RenderableType]]:
+    if not verdict.taint:
+        yield "taint", _text("none" if verdict.type == EventType.WRITE else "not its own; see its session's writes")
     lines = list(_lineage(life, ancestors, set()))
     yield from zip(["taint", *[""] * len(lines)], lines, strict=False)
 
 
 def _lineage(life: Life, ancestors: Ancestors, told: set[str]) -> Iterator[RenderableType]:
     """What tainted an entry, and indented below each, where the audit has it, what that was and what tainted that."""
-    for cause in map(str, life.governing.verdict["taint_causes"]):
+    for cause in life.governing.verdict.taint_causes:
         kind, _, name = cause.partition(":")
         if cause == "session:unopened":
             yield Text("no runtime credential opened its session: what it saw is unknown")
@@ -328,11 +328,11 @@ def _lineage(life: Life, ancestors: Ancestors, told: set[str]) -> Iterator[Rende
                 yield Padding(line, (0, 0, 0, 2))
 
 
-def _ancestor(verdict: Mapping[str, Any]) -> Text:
-    what = WHAT.get(verdict["type"], "event")
-    said = f"that {what} was decided {verdict['decision']} at {moment(verdict['decided_ms'])}"
-    tier = f", tier {_tier(verdict['tier'])}" if verdict["type"] == EventType.WRITE else ""
-    return Text(visible(f"{said}{tier}, signed by {verdict['kid']}", DETAIL_CHARS_MAX), style="dim")
+def _ancestor(verdict: Verdict) -> Text:
+    what = WHAT[EventType(verdict.type)] if verdict.type in set(EventType) else "event"
+    said = f"that {what} was decided {verdict.decision} at {moment(verdict.decided_ms)}"
+    tier = f", tier {_tier(verdict.tier)}" if verdict.type == EventType.WRITE else ""
+    return Text(visible(f"{said}{tier}, signed by {verdict.kid}", DETAIL_CHARS_MAX), style="dim")
 
 
 def _attempts(life: Life) -> Iterator[tuple[str, RenderableType]]:
@@ -341,7 +341,7 @@ def _attempts(life: Life) -> Iterator[tuple[str, RenderableType]]:
         return
     for number, one in enumerate(life.attempts, 1):
         topic, partition, offset = one.intake
-        line = Text(f"{moment(one.verdict['decided_ms'])}, {topic}[{partition}] at offset {offset}: ")
+        line = Text(f"{moment(one.verdict.decided_ms)}, {topic}[{partition}] at offset {offset}: ")
         line.append(visible(_said(one, life.event_id), DETAIL_CHARS_MAX))
         if one.redelivered:
             line.append(f"; delivered {one.redelivered + 1} times, the same bytes")
@@ -354,17 +354,17 @@ def _attempts(life: Life) -> Iterator[tuple[str, RenderableType]]:
 
 
 def _said(one: Attempt, event_id: str) -> str:
-    reasons = ", ".join((one.verdict["decision"], *one.verdict["reasons"]))
+    reasons = ", ".join((one.verdict.decision, *one.verdict.reasons))
     if one.kind is Kind.LOOK_BACK:
-        return f"{KIND_WORDS[one.kind]}: recall {one.verdict['event_id']} took it out; {_evidence(one, event_id)}"
+        return f"{KIND_WORDS[one.kind]}: recall {one.verdict.event_id} took it out; {_evidence(one, event_id)}"
     if one.kind is not Kind.ORDER:
         return f"{KIND_WORDS[one.kind]}; {reasons}"
-    keys = ", ".join(one.verdict["approvers"]) or one.verdict["kid"]
-    return f"{KIND_WORDS[one.kind]}, {one.verdict['action']} ({one.verdict['event_id']}), by {keys}; {reasons}"
+    keys = ", ".join(one.verdict.approvers) or one.verdict.kid
+    return f"{KIND_WORDS[one.kind]}, {one.verdict.action} ({one.verdict.event_id}), by {keys}; {reasons}"
 
 
 def _evidence(one: Attempt, event_id: str) -> str:
     """Return the numbers by which look back judged an entry."""
-    found = (finding["detail"].get("entries", ()) for finding in one.verdict["findings"])
+    found = (finding.detail.get("entries", ()) for finding in one.verdict.findings)
     told: dict[str, Any] = next((entry for entries in found for entry in entries if entry["event"] == event_id), {})
     return ", ".join(f"{name} {_plain(value)}" for name, value in told.items() if name != "event")

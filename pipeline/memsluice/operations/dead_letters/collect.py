@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 import orjson
 
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.seals import open_
+from memsluice.envelope.records import verdict_from_bytes
 from memsluice.errors import MalformedEvent, SealError
 from memsluice.events.headers import EVENT_ID
-from memsluice.events.names import EVERYBODY, TARGET_HEADER, VERDICT
+from memsluice.events.names import EVERYBODY, TARGET_HEADER
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
 from memsluice.operations.dead_letters.filters import Filter
@@ -210,7 +210,7 @@ def _judged(found: list[DeadLetter], audit: TopicReader, keyring: Keyring, parti
                     if ruled is not None and ruled.outcome is Outcome.DISMISSED and ruled.digest == target.digest:
                         dismissed.setdefault(target.letter_id, ruled)
                 for letter in claiming.get((key, headers.get(EVENT_ID) or b""), ()):
-                    verdict = same_event(letter, open_(keyring, key.decode(), VERDICT, record.value or b""))
+                    verdict = same_event(letter, verdict_from_bytes(keyring, key.decode(), record.value or b""))
                     if verdict is not None:
                         decided.setdefault(letter.letter_id, verdict)
             except (SealError, KeyError):  # not the gate's word

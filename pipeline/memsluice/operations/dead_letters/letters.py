@@ -13,6 +13,7 @@ import orjson
 
 from memsluice.envelope import codec, dsse
 from memsluice.envelope.keys import Keyring
+from memsluice.envelope.verdict import Verdict
 from memsluice.errors import InputError
 from memsluice.events import cloudevent
 from memsluice.events.models import AnyPayload, Write, parse_payload
@@ -196,23 +197,20 @@ def _event(payload: AnyPayload, event_type: EventType, kid: str, keyring: Keyrin
     }
 
 
-def same_event(letter: DeadLetter, verdict: dict[str, Any]) -> Decided | None:
+def same_event(letter: DeadLetter, verdict: Verdict) -> Decided | None:
     """Return the verdict, if it is on the very event that the letter claims to be and was appended after it.
 
     Compared is what a verdict says: id, tenant, type, key, content or question, time, agent, principal and session.
     """
     event = letter.claims.event
-    if event is None or any(verdict.get(name) != value for name, value in event.items()):
+    if event is None or any(getattr(verdict, name) != value for name, value in event.items()):
         return None
     decided = decided_of(verdict)
-    if verdict["append_ms"] < letter.why.append_ms or decided.place == letter.why.place:
+    if verdict.append_ms < letter.why.append_ms or decided.place == letter.why.place:
         return None
     return decided
 
 
-def decided_of(verdict: dict[str, Any]) -> Decided:
-    """Return what matters here of a verdict. Raises KeyError where it is none of this version."""
-    return Decided(
-        verdict["decision"], tuple(verdict["reasons"]), (verdict["topic"], verdict["partition"], verdict["offset"]),
-        verdict["decided_ms"],
-    )  # fmt: skip
+def decided_of(verdict: Verdict) -> Decided:
+    """Return what matters here of a verdict."""
+    return Decided(verdict.decision, verdict.reasons, verdict.intake, verdict.decided_ms)

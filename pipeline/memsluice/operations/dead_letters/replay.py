@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from memsluice.clock import Clock
-from memsluice.envelope.seals import open_
+from memsluice.envelope.records import verdict_from_bytes
 from memsluice.errors import InputError
 from memsluice.events.headers import EVENT_ID
-from memsluice.events.names import EVERYBODY, VERDICT
+from memsluice.events.names import EVERYBODY
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Output, Record
 from memsluice.operations.commands.answers import Bookmark, follow
@@ -171,7 +171,7 @@ def _published(
 
     def decided(record: Record) -> None:
         if dict(record.headers).get(EVENT_ID) in ids:
-            verdict = decided_of(open_(keyring, (record.key or b"").decode(), VERDICT, record.value or b""))
+            verdict = decided_of(verdict_from_bytes(keyring, (record.key or b"").decode(), record.value or b""))
             if verdict.place in places:
                 found.setdefault(verdict.place, verdict)
 

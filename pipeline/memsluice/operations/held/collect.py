@@ -45,7 +45,7 @@ class Seen:
     def tainted(self) -> bool:
         """Whether it is tainted now: as it was held, or as the last command about its label left it."""
         labels = [one.outcome for one in self.others if one.outcome in (Outcome.DECLASSIFIED, Outcome.REVOKED)]
-        return labels[-1] is Outcome.REVOKED if labels else bool(self.entry.verdict["taint"])
+        return labels[-1] is Outcome.REVOKED if labels else self.entry.held.taint
 
 
 @dataclass(slots=True)
@@ -200,6 +200,6 @@ def stats(listing: Listing) -> Stats:
         Counter(one.state.value for one in listing.seen),
         Counter(entry.tenant for entry in pending),
         Counter(code for entry in pending for code in entry.reasons),
-        Counter(str(entry.verdict["channel"]) for entry in pending),
+        Counter(entry.held.channel for entry in pending),
         min((entry.held_ms for entry in pending), default=None),
     )

@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.records import held_from_bytes
-from memsluice.envelope.seals import open_, sealed_from_bytes
-from memsluice.envelope.verdict import Decision
+from memsluice.envelope.records import held_from_bytes, verdict_from_bytes
+from memsluice.envelope.seals import sealed_from_bytes
+from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.errors import SealError
-from memsluice.events.models import Action, Write
-from memsluice.events.names import VERDICT
+from memsluice.events.models import Action, Tier, Write
 from memsluice.events.records import Record
 
 PREVIEW_CHARS = 120
@@ -19,9 +17,6 @@ REVIEWS = frozenset({
     Action.RELEASE.value, Action.REJECT.value, Action.REPLAY.value, Action.APPEAL.value, Action.DECLASSIFY.value,
     Action.REVOKE.value, Action.DISMISS.value,
 })  # fmt: skip
-LISTED = ("decided_ms", "content_digest", "reasons", "score", "channel", "agent", "principal", "session", "kid",
-          "policy", "tier", "taint", "held_until_ms")  # fmt: skip
-"""Fields of a verdict that an entry of a list keeps."""
 DISMISSED = "dismissal.noted"
 RESTORED = "restoring.restored"
 CARRIED_OUT = {"review.released", "review.rejected", "review.appealed", "replay.decided", DISMISSED, RESTORED}
@@ -59,11 +54,58 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class HeldVerdict:
+    """What a list needs of the verdict that held a write: tens of thousands of them are in memory at once.
+
+    ``score`` is MEMSAD's anomaly score, ``evidence`` what the default detector holds it by; None where it does not.
+    ``repeated_id`` says that its event id was used before: such an entry is named by id and intake offset.
+    """
+
+    decided_ms: int
+    content_digest: str
+    reasons: tuple[str, ...]
+    channel: str
+    agent: str
+    principal: str
+    session: str
+    kid: str
+    policy: str
+    tier: Tier
+    taint: bool
+    held_until_ms: int | None
+    score: float | None
+    evidence: float | None
+    repeated_id: bool
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> "HeldVerdict":
+        """Return what is kept of a verdict."""
+        score, usual = verdict.score, verdict.usual
+        return cls(
+            decided_ms=verdict.decided_ms,
+            content_digest=verdict.content_digest,
+            reasons=verdict.reasons,
+            channel=verdict.channel,
+            agent=verdict.agent,
+            principal=verdict.principal,
+            session=verdict.session,
+            kid=verdict.kid,
+            policy=verdict.policy,
+            tier=verdict.tier,
+            taint=verdict.taint,
+            held_until_ms=verdict.held_until_ms,
+            score=None if score is None else score.score,
+            evidence=usual.score if usual is not None and "detect.held" in verdict.reasons else None,
+            repeated_id=verdict.has("duplicates.other_content"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One held write. ``offset`` is its intake offset, ``record_offset`` that of its quarantine record.
 
-    ``write`` and ``sealed`` (the sealed write as JSON text, which a release carries) are None and "" in a list, where
-    ``preview`` alone is kept, at most PREVIEW_CHARS characters of the content, and LISTED of the verdict.
+    ``write``, ``verdict`` and ``sealed`` (the sealed write as JSON text, which a release carries) are None and "" in a
+    list, where ``preview`` alone is kept, at most PREVIEW_CHARS characters of the content.
     """
 
     tenant: str
@@ -71,42 +113,41 @@ class Entry:
     partition: int
     offset: int
     record_offset: int
-    verdict: dict[str, Any]
+    held: HeldVerdict
     preview: str
     write: Write | None = None
+    verdict: Verdict | None = None
     sealed: str = ""
 
     @property
     def held_ms(self) -> int:
         """When it was held (Unix ms)."""
-        return int(self.verdict["decided_ms"])
+        return self.held.decided_ms
 
     @property
     def digest(self) -> str:
         """Digest of the content, to which commands are bound."""
-        return str(self.verdict["content_digest"])
+        return self.held.content_digest
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Reason codes, as the verdict has them."""
-        return tuple(self.verdict["reasons"])
+        return self.held.reasons
 
     @property
     def score(self) -> float | None:
         """MEMSAD's anomaly score, or None where nothing was scored."""
-        score = self.verdict.get("score")
-        return None if score is None else score["score"]
+        return self.held.score
 
     @property
     def evidence(self) -> float | None:
         """What the default detector holds it by, or None where it does not hold it."""
-        usual = self.verdict.get("usual")
-        return float(usual["score"]) if usual and "detect.held" in self.reasons else None
+        return self.held.evidence
 
     @property
     def repeated_id(self) -> bool:
         """Whether its event id was used before: such an entry is named by id and intake offset."""
-        return any(finding["code"] == "duplicates.other_content" for finding in self.verdict["findings"])
+        return self.held.repeated_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,55 +201,47 @@ def read_entry(keyring: Keyring, record: Record, *, whole: bool) -> Entry:
         partition=record.partition,
         offset=sealed.position.offset,
         record_offset=record.offset,
-        verdict=verdict if whole else _slim(verdict),
+        held=HeldVerdict.of(verdict),
         preview=write.content[:PREVIEW_CHARS],
         write=write if whole else None,
+        verdict=verdict if whole else None,
         sealed=value.decode() if whole else "",
     )
-
-
-def _slim(verdict: dict[str, Any]) -> dict[str, Any]:
-    """Return what a list needs of a verdict: tens of thousands of them are held at once."""
-    slim = {name: verdict[name] for name in LISTED if name in verdict}
-    score = slim.get("score")
-    findings = [{"code": f["code"]} for f in verdict["findings"] if f["code"] in verdict["reasons"]]
-    usual = verdict.get("usual")
-    numbers = {"score": score and {"score": score["score"]}, "usual": usual and {"score": usual["score"]}}
-    return {**slim, **numbers, "findings": findings}
 
 
 def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
     """Return what an audit record says of a release or a rejection; None for any other verdict. Raises SealError."""
     tenant = (record.key or b"").decode(errors="replace")
-    verdict = open_(keyring, tenant, VERDICT, record.value or b"")
+    verdict = verdict_from_bytes(keyring, tenant, record.value or b"")
+    if verdict.action not in REVIEWS or verdict.decision is Decision.DUPLICATE:
+        return None
     try:
-        if verdict.get("action") not in REVIEWS or verdict["decision"] == Decision.DUPLICATE:
-            return None
         outcome, decision = _outcome(verdict)
-        return Ruled(
-            outcome=outcome,
-            tenant=tenant,
-            target=verdict["target"],
-            digest=verdict["content_digest"],
-            action=verdict["action"],
-            command_id=verdict["event_id"],
-            decision=decision,
-            reasons=tuple(verdict["reasons"]),
-            score=None if verdict["score"] is None else verdict["score"]["score"],
-            policy=verdict["policy"],
-            kid=verdict["kid"],
-            at_ms=verdict["decided_ms"],
-            object_id=verdict["object_id"],
-            note=next((str(f["detail"]["why"]) for f in verdict["findings"] if f["code"] == DISMISSED), ""),
-            offset=verdict.get("target_offset"),
-        )
-    except (KeyError, TypeError, ValueError) as error:
+        note = next((str(one.detail["why"]) for one in verdict.findings if one.code == DISMISSED), "")
+    except (KeyError, ValueError) as error:
         raise SealError(f"verdict is not of this version ({type(error).__name__})") from None
+    return Ruled(
+        outcome=outcome,
+        tenant=tenant,
+        target=verdict.target,
+        digest=verdict.content_digest,
+        action=verdict.action,
+        command_id=verdict.event_id,
+        decision=decision,
+        reasons=verdict.reasons,
+        score=None if verdict.score is None else verdict.score.score,
+        policy=verdict.policy,
+        kid=verdict.kid,
+        at_ms=verdict.decided_ms,
+        object_id=verdict.object_id,
+        note=note,
+        offset=verdict.target_offset,
+    )
 
 
-def _outcome(verdict: dict[str, Any]) -> tuple[Outcome, Decision | None]:
+def _outcome(verdict: Verdict) -> tuple[Outcome, Decision | None]:
     """Return what a command came to, and the decision about the write. Raises KeyError, ValueError."""
-    told = {finding["code"]: finding["detail"] for finding in verdict["findings"]}
+    told = {finding.code: finding.detail for finding in verdict.findings}
     if DRY in told:
         return Outcome.DRY, Decision(told[DRY]["would"])
     labelled = next((LABELS[code] for code in told if code in LABELS), None)
@@ -216,14 +249,14 @@ def _outcome(verdict: dict[str, Any]) -> tuple[Outcome, Decision | None]:
         return Outcome(labelled), None
     if not told.keys() & CARRIED_OUT:
         return Outcome.REFUSED, None
-    if verdict["action"] == Action.APPEAL.value:
+    if verdict.action == Action.APPEAL.value:
         return Outcome.APPEALED, None
-    if verdict["action"] == Action.DISMISS.value:
+    if verdict.action == Action.DISMISS.value:
         return Outcome.DISMISSED, None
-    decision = Decision(verdict["decision"])
-    if verdict["action"] == Action.REJECT.value:
+    decision = verdict.decision
+    if verdict.action == Action.REJECT.value:
         return Outcome.REJECTED, Decision.REJECT
-    if verdict["object_id"] is not None:
+    if verdict.object_id is not None:
         return Outcome.RELEASED, decision
     return (Outcome.REJECTED if decision is Decision.REJECT else Outcome.HELD), decision
 
@@ -235,5 +268,5 @@ def state_of(entry: Entry, ruled: Ruled | None, now_ms: int, age_days: int) -> S
     """
     if ruled is not None:
         return State.RELEASED if ruled.outcome is Outcome.RELEASED else State.REJECTED
-    until_ms = entry.verdict.get("held_until_ms") or entry.held_ms + age_days * DAY_MS
+    until_ms = entry.held.held_until_ms or entry.held_ms + age_days * DAY_MS
     return State.LAPSED if now_ms >= until_ms else State.PENDING

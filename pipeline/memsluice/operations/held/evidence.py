@@ -6,6 +6,7 @@ A verdict names and counts, it holds no content; the words are found again in th
 from collections.abc import Mapping
 from typing import Any
 
+from memsluice.envelope.verdict import Usual, Verdict
 from memsluice.escaping import visible
 from memsluice.gate.detectors.wording.shipped import shipped
 from memsluice.gate.detectors.wording.text import units, words
@@ -25,16 +26,16 @@ Told = tuple[str, str, str]
 """A label, what is said, and the words of the content that it is said of ("" for none)."""
 
 
-def evidence(verdict: Mapping[str, Any], content: str) -> list[Told]:
+def evidence(verdict: Verdict, content: str) -> list[Told]:
     """Return why the default detector holds a write; nothing where it does not."""
-    found = next((one["detail"] for one in verdict["findings"] if one["code"] == HELD), None)
+    found = next((one.detail for one in verdict.findings if one.code == HELD), None)
     if found is None:
         return []
     told: list[Told] = [("evidence", f"{found['score']:.3f}, held from {found['threshold']:g} on", "")]
     for name, value in found["parts"].items():
         about = _worst(found, content) if name == "wording" else ""
         told.append((_name(name), f"{value:.3f}  {SIGNALS.get(name, '')}", about))
-    told.append(("rarity", _rarity(found, verdict.get("usual")), ""))
+    told.append(("rarity", _rarity(found, verdict.usual), ""))
     return [*told, *_questions(found, content)]
 
 
@@ -42,11 +43,11 @@ def _name(text: object) -> str:
     return visible(str(text), NAME_CHARS_MAX)
 
 
-def _rarity(found: Mapping[str, Any], usual: Mapping[str, Any] | None) -> str:
-    over = f" {usual['size']}" if usual else ""
+def _rarity(found: Mapping[str, Any], usual: Usual | None) -> str:
+    over = f" {usual.size}" if usual else ""
     if "p" not in found:
         return f"beyond {found['usual_max']:.3f}, the most that is usual by its{over} landed writes ({found['phase']})"
-    level = f", held below {usual['level']:.2%}" if usual and usual.get("level") is not None else ""
+    level = f", held below {usual.level:.2%}" if usual and usual.level is not None else ""
     share = f"{found['p']:.2%}" if found["p"] >= SHARE_TOLD_MIN else "less than 0.01%"
     return f"{share} of its writes are expected to have as much{level} ({found['phase']},{over} landed writes)"
 

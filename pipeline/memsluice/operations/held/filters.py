@@ -38,7 +38,7 @@ class Filter:
             and (self.since_ms is None or entry.held_ms >= self.since_ms)
             and (self.until_ms is None or entry.held_ms < self.until_ms)
             and (self.reason is None or any(self.reason in (c, c.split(".")[0]) for c in entry.reasons))
-            and (self.source is None or any(entry.verdict.get(name) == self.source for name in SOURCES))
+            and (self.source is None or any(getattr(entry.held, name) == self.source for name in SOURCES))
             and (self.min_score is None or (entry.score is not None and entry.score >= self.min_score))
         )
 

@@ -8,8 +8,8 @@ written from right to left reorder nothing else.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from memsluice.envelope.verdict import Verdict
 from memsluice.escaping import visible
 from memsluice.gate.checks import instructions
 from memsluice.gate.unicode import hidden, normalise
@@ -96,6 +96,7 @@ def lines(seen: Seen, now_ms: int, words: Callable[[str], str]) -> list[Line]:
     entry, verdict = seen.entry, seen.entry.verdict
     write = entry.write
     assert write is not None
+    assert verdict is not None
     shown = [
         _line("entry", f"{name(entry.event_id)}  tenant {name(entry.tenant)}"),
         _line("state", _state(seen, now_ms)),
@@ -104,12 +105,12 @@ def lines(seen: Seen, now_ms: int, words: Callable[[str], str]) -> list[Line]:
         *(_told(*one) for one in evidence(verdict, write.content)),
         *_findings(verdict),
         *_score(verdict),
-        _line("source", f"channel {verdict['channel']}, tier {verdict['tier']}, key {name(verdict['kid'])}"),
-        *(_line(part, name(verdict[part])) for part in ("agent", "principal", "session")),
+        _line("source", f"channel {verdict.channel}, tier {verdict.tier}, key {name(verdict.kid)}"),
+        *(_line(part, name(getattr(verdict, part))) for part in ("agent", "principal", "session")),
         *(_line(part, name(getattr(write, part))) for part in PLACE if getattr(write, part) is not None),
-        *_lineage(seen, write.parents),
+        *_lineage(seen, verdict, write.parents),
         _line("digest", entry.digest),
-        _line("policy", name(verdict["policy"])),
+        _line("policy", name(verdict.policy)),
         Line("content", marked(write.content)),
         *triggers(write.content),
     ]
@@ -142,20 +143,20 @@ def _about(one: Ruled) -> str:
     return f"by {one.action} {name(one.command_id)}{decided}{why}"
 
 
-def _findings(verdict: dict[str, Any]) -> list[Line]:
-    told = [finding for finding in verdict["findings"] if finding["code"] not in verdict["reasons"]]
-    return [_line("also found", name(f"{finding['code']} {finding['detail'] or ''}".strip())) for finding in told]
+def _findings(verdict: Verdict) -> list[Line]:
+    told = [finding for finding in verdict.findings if finding.code not in verdict.reasons]
+    return [_line("also found", name(f"{finding.code} {finding.detail or ''}".strip())) for finding in told]
 
 
-def _score(verdict: dict[str, Any]) -> list[Line]:
-    score = verdict.get("score")
-    if score is None or score["score"] is None:
+def _score(verdict: Verdict) -> list[Line]:
+    score = verdict.score
+    if score is None or score.score is None:
         return []
-    ranked = "no threshold" if score.get("p") is None else f"what is usual, p {score['p']:.4f}"
-    against = ranked if score["threshold"] is None else f"threshold {score['threshold']:.3f}"
-    near = f"{score['score']:.3f} against {against} (MEMSAD, {score['phase']}, {score['mode']})"
-    told = f"cosine {score['s_max']:.3f} to the nearest of {score['history_size']} past recalls"
-    asked = score.get("nearest")
+    ranked = "no threshold" if score.p is None else f"what is usual, p {score.p:.4f}"
+    against = ranked if score.threshold is None else f"threshold {score.threshold:.3f}"
+    near = f"{score.score:.3f} against {against} (MEMSAD, {score.phase}, {score.mode})"
+    told = f"cosine {score.s_max:.3f} to the nearest of {score.history_size} past recalls"
+    asked = score.nearest
     return [
         _line("score", near),
         _line("nearest", told),
@@ -163,12 +164,11 @@ def _score(verdict: dict[str, Any]) -> list[Line]:
     ]
 
 
-def _lineage(seen: Seen, parents: tuple[str, ...]) -> list[Line]:
-    verdict = seen.entry.verdict
+def _lineage(seen: Seen, verdict: Verdict, parents: tuple[str, ...]) -> list[Line]:
     taint = "tainted: no release overrides that" if seen.tainted else "not tainted"
-    if bool(verdict["taint"]) != seen.tainted:
-        taint += "; it was tainted when it was held" if verdict["taint"] else "; it was not when it was held"
-    found = [_line("taint", taint), *(_line("cause", name(cause)) for cause in verdict["taint_causes"])]
+    if verdict.taint != seen.tainted:
+        taint += "; it was tainted when it was held" if verdict.taint else "; it was not when it was held"
+    found = [_line("taint", taint), *(_line("cause", name(cause)) for cause in verdict.taint_causes)]
     found += [_line("parent", name(parent)) for parent in parents[:PARENTS_SHOWN_MAX]]
     rest = len(parents) - PARENTS_SHOWN_MAX
     return [*found, *([_line("parent", f"and {rest} more")] if rest > 0 else [])]

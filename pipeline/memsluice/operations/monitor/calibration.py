@@ -7,11 +7,11 @@ way what lies above the line is beyond what is usual. Bounded: the last POINTS_M
 
 import math
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from memsluice.envelope.keys import Keyring
+from memsluice.envelope.verdict import Score, Usual, Verdict
 from memsluice.events.records import Record
 from memsluice.operations.trace.verdicts import read
 
@@ -81,10 +81,10 @@ class History:
         if verdict is None:
             self.unverified += 1
             return
-        place = (verdict["topic"], verdict["partition"])
-        if verdict["offset"] <= self._last.get(place, -1):
+        place = (verdict.topic, verdict.partition)
+        if verdict.offset <= self._last.get(place, -1):
             return
-        self._last[place] = verdict["offset"]
+        self._last[place] = verdict.offset
         for name, point in (("default", _by_default(verdict)), ("memsad", _by_memsad(verdict))):
             if point is not None:
                 self._add("default" if name == "default" else "memsad", point)
@@ -106,29 +106,28 @@ class History:
         return "default" if last.get("default", -1) >= last.get("memsad", -1) else "memsad"
 
 
-def _by_default(verdict: Mapping[str, Any]) -> Point | None:
-    told = verdict.get("usual")
+def _by_default(verdict: Verdict) -> Point | None:
+    told = verdict.usual
     if not told:
         return None
-    value, line = told["score"], told["threshold"]
-    if told["p"] is not None:
-        value, line = _rarity(told["p"]), _rarity(told["level"])
-    return _point(verdict, told, value, line, told["size"])
+    value, line = told.score, told.threshold
+    if told.p is not None and told.level is not None:
+        value, line = _rarity(told.p), _rarity(told.level)
+    return _point(verdict, told, value, line, told.size)
 
 
-def _by_memsad(verdict: Mapping[str, Any]) -> Point | None:
-    told = verdict.get("score")
-    if not told or told["score"] is None:
+def _by_memsad(verdict: Verdict) -> Point | None:
+    told = verdict.score
+    if not told or told.score is None:
         return None
-    if told.get("p") is None:
-        return _point(verdict, told, told["score"], told["threshold"], told["window_size"])
-    flagged = any(finding["code"] == "memsad.above_threshold" for finding in verdict["findings"])
-    return replace(_point(verdict, told, _rarity(told["p"]), None, told["window_size"]), flagged=flagged)
+    if told.p is None:
+        return _point(verdict, told, told.score, told.threshold, told.window_size)
+    flagged = verdict.has("memsad.above_threshold")
+    return replace(_point(verdict, told, _rarity(told.p), None, told.window_size), flagged=flagged)
 
 
-def _point(verdict: Mapping[str, Any], told: Mapping[str, Any], value: float, line: float | None, size: int) -> Point:
-    name, decision = str(verdict["event_id"]), str(verdict["decision"])
-    return Point(verdict["decided_ms"], name, decision, value, line, told["phase"], told.get("strategy", "fixed"), size)
+def _point(verdict: Verdict, told: Score | Usual, value: float, line: float | None, size: int) -> Point:
+    return Point(verdict.decided_ms, verdict.event_id, verdict.decision, value, line, told.phase, told.strategy, size)
 
 
 def _rarity(p: float) -> float:

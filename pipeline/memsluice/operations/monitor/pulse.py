@@ -6,10 +6,9 @@ Times are Unix ms and the broker's: a record counts when it was appended to the 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.verdict import Decision
+from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.events.models import Action, Tier
 from memsluice.events.names import EventType
 from memsluice.events.records import Record
@@ -143,7 +142,7 @@ class Pulse:
         if verdict is None:
             self.unverified += 1
             return
-        place, at = (verdict["topic"], verdict["partition"]), (verdict["offset"], verdict["decided_ms"])
+        place, at = (verdict.topic, verdict.partition), (verdict.offset, verdict.decided_ms)
         last = self._last.get(place)
         if last is not None and at[0] <= last[0] and at[1] <= last[1]:
             self.redelivered += 1
@@ -162,46 +161,46 @@ class Pulse:
         self._tenants.move_to_end(name)
         return tenant
 
-    def _count(self, tenant: Tenant, verdict: dict[str, Any], at_ms: int) -> None:
-        decision = str(verdict["decision"])
-        if verdict.get("action") and decision == Decision.QUARANTINE:  # a replay that holds again holds no more
+    def _count(self, tenant: Tenant, verdict: Verdict, at_ms: int) -> None:
+        decision = str(verdict.decision)
+        if verdict.action and decision == Decision.QUARANTINE:  # a replay that holds again holds no more
             decision = str(Decision.RECORD)
         tenant.recent.add(at_ms)
         tenant.decisions[decision] += 1
         tenant.last_ms = at_ms
         self._recent.setdefault(decision, Recent()).add(at_ms)
         self._decisions[decision] += 1
-        for code in verdict["reasons"]:
+        for code in verdict.reasons:
             if code in self._reasons or len(self._reasons) < REASONS_MAX:
                 self._reasons[code] += 1
-        if verdict.get("append_ms"):
-            self._waits.append(max(0, at_ms - verdict["append_ms"]))
-        score = verdict["score"]
+        if verdict.append_ms:
+            self._waits.append(max(0, at_ms - verdict.append_ms))
+        score = verdict.score
         if score is not None:
-            tenant.phase = score["phase"]
-            tenant.window_size, tenant.history_size = score["window_size"], score["history_size"]
+            tenant.phase = score.phase
+            tenant.window_size, tenant.history_size = score.window_size, score.history_size
             self._drift.see(tenant.name, score)
-        if usual := verdict.get("usual"):  # the detector that decides
-            tenant.phase, tenant.window_size = usual["phase"], usual["size"]
-        if verdict["type"] == EventType.WRITE and verdict["tier"] == Tier.OPERATOR:
-            _add(self._operator_writes, verdict["kid"], 1)
-        for finding in verdict["findings"]:
-            if finding["code"] == RETURNED and finding["detail"]["unknown"]:
-                _add(self._unverified_reads, verdict["kid"], finding["detail"]["unknown"])
+        if usual := verdict.usual:  # the detector that decides
+            tenant.phase, tenant.window_size = usual.phase, usual.size
+        if verdict.type == EventType.WRITE and verdict.tier == Tier.OPERATOR:
+            _add(self._operator_writes, verdict.kid, 1)
+        for finding in verdict.findings:
+            if finding.code == RETURNED and finding.detail["unknown"]:
+                _add(self._unverified_reads, verdict.kid, finding.detail["unknown"])
         self._hold(tenant, verdict)
 
-    def _hold(self, tenant: Tenant, verdict: dict[str, Any]) -> None:
-        decision, digest = verdict["decision"], verdict["content_digest"]
-        if decision == Decision.QUARANTINE and verdict["object_id"] is None and not verdict.get("action"):
+    def _hold(self, tenant: Tenant, verdict: Verdict) -> None:
+        decision, digest = verdict.decision, verdict.content_digest
+        if decision == Decision.QUARANTINE and verdict.object_id is None and not verdict.action:
             if len(tenant.held) < HELD_MAX:
-                tenant.held.setdefault((verdict["event_id"], digest, verdict["offset"]), verdict["decided_ms"])
+                tenant.held.setdefault((verdict.event_id, digest, verdict.offset), verdict.decided_ms)
             else:
                 tenant.held_more += 1
-        ordered = verdict.get("action") in (Action.RELEASE, Action.REJECT)
-        again = verdict.get("action") == Action.REPLAY and replayed(verdict)
-        closed = again and (decision != Decision.QUARANTINE or verdict["object_id"] is not None)
+        ordered = verdict.action in (Action.RELEASE, Action.REJECT)
+        again = verdict.action == Action.REPLAY and replayed(verdict)
+        closed = again and (decision != Decision.QUARANTINE or verdict.object_id is not None)
         if closed or (ordered and decision not in (Decision.REJECT, Decision.DUPLICATE)):
-            target, offset = verdict["target"], verdict.get("target_offset")
+            target, offset = verdict.target, verdict.target_offset
             if offset is None:  # a verdict of an older version: the first of that id and content
                 offset = next((one[2] for one in tenant.held if one[:2] == (target, digest)), -1)
             known = tenant.held.pop((target, digest, offset), None)

@@ -5,16 +5,16 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from memsluice.clock import wall_ms
 from memsluice.deployment.home import Home
+from memsluice.envelope.records import verdict_from_bytes
 from memsluice.envelope.registry import Role
-from memsluice.envelope.seals import open_
+from memsluice.envelope.verdict import Verdict
 from memsluice.errors import SealError
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.models import Command
-from memsluice.events.names import EVERYBODY, VERDICT
+from memsluice.events.names import EVERYBODY
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
 from memsluice.gate.commands.activation import APPROVALS
@@ -57,19 +57,19 @@ class PolicyDesk:
         *,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
-    ) -> dict[int, dict[str, Any]]:
+    ) -> dict[int, Verdict]:
         """Return the verdicts on a command by partition, those that came within ``wait_s`` seconds.
 
         A record that does not verify is no answer. Raises StoreUnavailable.
         """
-        keyring, found = self.keys.keyring(), dict[int, dict[str, Any]]()
+        keyring, found = self.keys.keyring(), dict[int, Verdict]()
 
         def take(record: Record) -> None:
             if (EVENT_ID, command.id.encode()) not in record.headers or record.key != command.tenant.encode():
                 return
             with suppress(SealError):
-                verdict = open_(keyring, command.tenant, VERDICT, record.value or b"")
-                if verdict["event_id"] == command.id:
+                verdict = verdict_from_bytes(keyring, command.tenant, record.value or b"")
+                if verdict.event_id == command.id:
                     found.setdefault(record.partition, verdict)
 
         self.settle()

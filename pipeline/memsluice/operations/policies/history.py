@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.seals import open_
+from memsluice.envelope.records import verdict_from_bytes
 from memsluice.errors import SealError
-from memsluice.events.names import EVERYBODY, VERDICT, EventType
+from memsluice.events.names import EVERYBODY, EventType
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
 from memsluice.gate.policy.model import PolicySet, parse
@@ -31,18 +31,18 @@ class Activated:
 
 
 def read_activation(keyring: Keyring, record: Record) -> Activated | None:
-    """Return what an audit record says of an activation that was carried out; None for any other."""
+    """Return what an audit record says of an activation that was carried out; None for any other. Raises SealError."""
     tenant = (record.key or b"").decode(errors="replace")
-    verdict = open_(keyring, tenant, VERDICT, record.value or b"")
-    if verdict.get("type") != EventType.COMMAND:
+    verdict = verdict_from_bytes(keyring, tenant, record.value or b"")
+    if verdict.type != EventType.COMMAND:
         return None
-    done = {finding["code"]: finding["detail"] for finding in verdict["findings"]}
+    done = {finding.code: finding.detail for finding in verdict.findings}
     for code in (ACTIVATED, ENDED):
         if code in done:
             said = done[code]
-            who = tuple(verdict["approvers"])
+            who, at_ms = verdict.approvers, verdict.decided_ms
             digest = said.get("policy", said.get("was", ""))
-            return Activated(tenant, verdict["event_id"], who, verdict["decided_ms"], digest, said.get("text"))
+            return Activated(tenant, verdict.event_id, who, at_ms, digest, said.get("text"))
     return None
 
 

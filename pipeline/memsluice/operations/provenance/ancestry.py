@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memsluice.envelope.keys import Keyring
+from memsluice.envelope.verdict import Verdict
 from memsluice.events.models import Origin
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
@@ -95,33 +96,33 @@ class Index:
         self._cut: set[str] = set()  # sessions of which something had to make room
         self._objects: dict[str, Entry] = {}
 
-    def take(self, verdict: dict[str, Any]) -> None:
+    def take(self, verdict: Verdict) -> None:
         """Learn from one verdict, in the order of the audit."""
         if is_new_write(verdict):
-            name = verdict["event_id"]
+            name = verdict.event_id
             known = self.entries.get(name)
             anew = known is not None and name == self._about and known.followed_by(verdict)
             if anew or (known is None and self._fits(name, "")):
                 self.entries[name] = Entry.of(verdict)
             self._place(verdict, self.entries.get(name))
-        elif verdict["type"] in (EventType.RECALL, EventType.OBSERVATION):
+        elif verdict.type in (EventType.RECALL, EventType.OBSERVATION):
             for gone in taken_back(verdict):
-                if gone["event_id"] in self.entries:
-                    self.entries[gone["event_id"]].looked(verdict, gone)
-            origin = verdict.get("origin") or ""
-            if origin != Origin.OPEN and self._fits("", verdict["session"]):
-                seen = Seen(verdict["event_id"], verdict["offset"], origin, tuple(verdict.get("returned", ())))
-                self._sessions[verdict["session"]].append(seen)
-        elif verdict.get("action"):
+                if gone.event_id in self.entries:
+                    self.entries[gone.event_id].looked(verdict, gone)
+            origin = verdict.origin
+            if origin != Origin.OPEN and self._fits("", verdict.session):
+                seen = Seen(verdict.event_id, verdict.offset, origin, verdict.returned)
+                self._sessions[verdict.session].append(seen)
+        elif verdict.action:
             entry = self.entries.get(target_of(verdict) or "")
             if entry is not None:
                 entry.order(verdict)
             self._place(verdict, entry)
 
-    def _place(self, verdict: dict[str, Any], entry: Entry | None) -> None:
-        name = verdict["object_id"]
+    def _place(self, verdict: Verdict, entry: Entry | None) -> None:
+        name = verdict.object_id
         before = None if name is None else self._objects.get(name)
-        if before is not None and before is not entry and before.placed["object_id"] == name:
+        if before is not None and before is not entry and before.placed.object_id == name:
             before.replaced = True
         if entry is not None and name is not None:
             self._objects[name] = entry
@@ -137,8 +138,9 @@ class Index:
                 self._forget_first(of_session)
             else:
                 gone = self.entries.pop(oldest)
-                if self._objects.get(gone.placed["object_id"]) is gone:
-                    del self._objects[gone.placed["object_id"]]
+                place = gone.placed.object_id
+                if place is not None and self._objects.get(place) is gone:
+                    del self._objects[place]
         self._kept.append((event_id, session))
         return True
 

@@ -1,11 +1,10 @@
 """One entry that a command is about: where it is, what it says, what the command would change. Read, never guessed."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from memsluice.envelope.records import Accepted, landing_from_bytes
 from memsluice.envelope.seals import Admission
+from memsluice.envelope.verdict import Verdict
 from memsluice.errors import ConfigError, SealError
 from memsluice.escaping import visible
 from memsluice.events.models import Action, Command, Tier, Visibility, Zone
@@ -41,7 +40,7 @@ class Case:
     admission: Admission | None = None
 
     @property
-    def place(self) -> Mapping[str, Any]:
+    def place(self) -> Verdict:
         """The verdict that says where the entry is, or lay before look back."""
         return self.life.lay.verdict if self.standing is Standing.WITHDRAWN else self.life.placing.verdict
 
@@ -50,15 +49,15 @@ class Case:
         place = self.place
         return {
             "where": self.standing.value,
-            "seen by": "nobody" if self.standing is Standing.WITHDRAWN else str(place["visibility"] or "nobody"),
-            "tier": str(place["tier"]),
-            "tainted": "yes" if place["taint"] or not Tier(place["tier"]).trusted else "no",
-            "ends": "never" if place["expires_ms"] is None else f"{place['expires_ms']}",
+            "seen by": "nobody" if self.standing is Standing.WITHDRAWN else str(place.visibility or "nobody"),
+            "tier": str(place.tier),
+            "tainted": "yes" if place.taint or not place.tier.trusted else "no",
+            "ends": "never" if place.expires_ms is None else f"{place.expires_ms}",
         }
 
     def after(self, action: Action) -> dict[str, str]:
         """Return the same once the command is carried out."""
-        tier = int(self.place["tier"])
+        tier = int(self.place.tier)
         changes: dict[Action, dict[str, str]] = {
             Action.PROMOTE: {"seen by": "shared"},
             Action.DECLASSIFY: {"tier": str(int(Tier.USER_OBSERVED)), "tainted": "no"}
@@ -68,7 +67,7 @@ class Case:
                 "where": "external", "tier": str(max(tier, 4)), "tainted": "yes", "ends": "as outside content does",
             },
             Action.WITHDRAW: {"where": "nowhere", "seen by": "nobody", "tainted": "yes"},
-            Action.RELEASE: {"where": str(self.place["zone"]), "seen by": str(self.place["visibility"])},
+            Action.RELEASE: {"where": str(self.place.zone), "seen by": str(self.place.visibility)},
         }  # fmt: skip
         return {**self.before(), **changes.get(action, {})}
 
@@ -112,7 +111,7 @@ def of_command(desk: Desk, command: Command) -> Case:
     if not isinstance(landing, Accepted) or landing.admission.event_id != command.target:
         raise ConfigError("the command carries another entry than it names")
     admission = landing.admission
-    if admission.version != case.place["sealed_offset"] or admission.content_digest != command.digest:
+    if admission.version != case.place.sealed_offset or admission.content_digest != command.digest:
         raise ConfigError("the entry is not the one any more that was proposed: look at it again, and propose anew")
     return Case(
         case.life, case.standing, landing.content, admission.content_digest, admission.key, command.held, admission
@@ -138,9 +137,9 @@ def _withdrawn(desk: Desk, life: Life) -> Case:
 
 def _landed(desk: Desk, life: Life, standing: Standing) -> Case:
     place = life.lay.verdict
-    wanted = {life.event_id: int(place["sealed_offset"])}
+    wanted = {life.event_id: place.sealed_offset}
     found = accepted_records(
-        desk.topic(ACCEPTED), desk.keys.keyring(), life.tenant, wanted, int(place["decided_ms"]), PARTITIONS
+        desk.topic(ACCEPTED), desk.keys.keyring(), life.tenant, wanted, place.decided_ms, PARTITIONS
     )
     if not found:
         raise ConfigError(f"{ACCEPTED} has no record any more of {visible(life.event_id, ID_CHARS)}: it can be removed")
@@ -156,7 +155,7 @@ def _held(desk: Desk, life: Life) -> Case:
         desk.topic(QUARANTINE), desk.audit, desk.keys.keyring(), Filter(tenant=life.tenant, event_id=life.event_id),
         partitions=PARTITIONS, now_ms=wall_ms(), age_days=lambda tenant: 365, whole=True,
     )  # fmt: skip
-    digest = life.governing.verdict["content_digest"]
+    digest = life.governing.verdict.content_digest
     for seen in listing.seen:
         if seen.entry.digest == digest and seen.entry.write is not None:
             write = seen.entry.write

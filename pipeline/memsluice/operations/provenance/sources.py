@@ -1,9 +1,8 @@
 """What a blast radius starts from: an entry, or a source that wrote or was read. Pure."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from memsluice.envelope.verdict import Verdict
 from memsluice.events.names import EventType
 
 ENTRY = "entry"
@@ -24,19 +23,19 @@ class Source:
     def __str__(self) -> str:
         return self.name if self.kind == ENTRY else f"{self.kind}:{self.name}"
 
-    def wrote(self, verdict: Mapping[str, Any]) -> bool:
+    def wrote(self, verdict: Verdict) -> bool:
         """Whether the verdict on a write is about one of the source's own."""
         if self.kind == ENTRY:
-            return bool(verdict["event_id"] == self.name)
+            return verdict.event_id == self.name
         if self.kind == "origin":
-            return bool(verdict["channel"] == self.name)
-        return self.kind in FIELDS and bool(verdict[FIELDS[self.kind]] == self.name)
+            return verdict.channel == self.name
+        return self.kind in FIELDS and bool(getattr(verdict, FIELDS[self.kind]) == self.name)
 
-    def seen(self, verdict: Mapping[str, Any]) -> bool:
+    def seen(self, verdict: Verdict) -> bool:
         """Whether the verdict on an observation says that its session saw this source."""
-        if verdict["type"] != EventType.OBSERVATION:
+        if verdict.type != EventType.OBSERVATION:
             return False
-        names = {"observation": verdict["event_id"], "origin": verdict.get("origin")}
+        names = {"observation": verdict.event_id, "origin": verdict.origin}
         return self.kind in SEEN and bool(names[self.kind] == self.name)
 
 

@@ -4,11 +4,12 @@ A write descends from what it names as parents; an agent's also from what its se
 transitive. Nothing is guessed from contents: who omits a parent, and was given nothing, is not found here.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memsluice.envelope.keys import Keyring
+from memsluice.envelope.verdict import Verdict
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.gate.state.lineage import CAUSES_MAX
@@ -84,26 +85,26 @@ class Spread:
         """Begin another walk: what was found is known from its beginning."""
         self.again, self.left_out = False, 0
 
-    def take(self, verdict: Mapping[str, Any]) -> None:
+    def take(self, verdict: Verdict) -> None:
         """Learn from one verdict, in the order of the audit."""
         if is_new_write(verdict):
-            self.namesake |= self.source.kind != ENTRY and verdict["event_id"] == str(self.source)
+            self.namesake |= self.source.kind != ENTRY and verdict.event_id == str(self.source)
             self._write(verdict)
-        elif verdict["type"] == EventType.RECALL:
+        elif verdict.type == EventType.RECALL:
             for gone in taken_back(verdict):
-                reached = self.reached.get((gone["event_id"], gone["content_digest"]))
+                reached = self.reached.get((gone.event_id, gone.content_digest))
                 if reached is not None:
                     reached.entry.looked(verdict, gone)
-            given = [name for name in verdict.get("returned", ()) if name in self._ids]
+            given = [name for name in verdict.returned if name in self._ids]
             if given:
                 self._touch(verdict, f"recalled:{given[0]}", min(self._ids[name] for name in given))
         elif self.source.seen(verdict):
-            self._touch(verdict, f"{verdict['origin']}:{verdict['event_id']}", 0)
-        elif verdict.get("action"):
+            self._touch(verdict, f"{verdict.origin}:{verdict.event_id}", 0)
+        elif verdict.action:
             self._order(verdict)
 
-    def _write(self, verdict: Mapping[str, Any]) -> None:
-        key = (verdict["event_id"], verdict["content_digest"])
+    def _write(self, verdict: Verdict) -> None:
+        key = (verdict.event_id, verdict.content_digest)
         known = self.reached.get(key)
         if known is None or known.entry.followed_by(verdict):
             found = self._cause(verdict)
@@ -114,34 +115,34 @@ class Spread:
             else:
                 self.reached[key] = one = Reached(Entry.of(verdict), *found)
                 if not one.entry.repeated_id:  # another content under a known id takes over no lineage, nor children
-                    self._ids.setdefault(verdict["event_id"], found[1])
-                    self.again = self.again or verdict["event_id"] in self._early
+                    self._ids.setdefault(verdict.event_id, found[1])
+                    self.again = self.again or verdict.event_id in self._early
         self._place(verdict, self.reached[key].entry if key in self.reached else None)
 
-    def _cause(self, verdict: Mapping[str, Any]) -> tuple[str, int] | None:
+    def _cause(self, verdict: Verdict) -> tuple[str, int] | None:
         """Return why a write descends from the source, and in how many steps; the nearest of several."""
         if self.source.wrote(verdict):
             return "source", 0
-        found = [(f"parent:{name}", self._ids[name] + 1) for name in verdict.get("parents", ()) if name in self._ids]
-        touched = self.sessions.get(verdict["session"])
-        after = touched is not None and not touched.forgotten and touched.offset < verdict["sealed_offset"]
-        if touched is not None and after and verdict["channel"] == "agent":
-            found.append((f"session:{verdict['session']}", touched.depth + 1))
+        found = [(f"parent:{name}", self._ids[name] + 1) for name in verdict.parents if name in self._ids]
+        touched = self.sessions.get(verdict.session)
+        after = touched is not None and not touched.forgotten and touched.offset < verdict.sealed_offset
+        if touched is not None and after and verdict.channel == "agent":
+            found.append((f"session:{verdict.session}", touched.depth + 1))
         return min(found, key=lambda one: one[1], default=None)
 
-    def _named_early(self, verdict: Mapping[str, Any]) -> None:
+    def _named_early(self, verdict: Verdict) -> None:
         """Remember the parents that nobody knew when they were named; where causes were cut off, all parents."""
-        causes = [str(cause).partition(":") for cause in verdict["taint_causes"]]
+        causes = [cause.partition(":") for cause in verdict.taint_causes]
         names = {name for kind, _, name in causes if kind == "unknown"}
         if len(causes) >= CAUSES_MAX:
-            names.update(verdict.get("parents", ()))
+            names.update(verdict.parents)
         if len(self._early) < EARLY_MAX:
             self._early |= names
         else:
             self._cut = self._cut or bool(names - self._early)
 
-    def _touch(self, verdict: Mapping[str, Any], why: str, depth: int) -> None:
-        session, offset = verdict["session"], verdict["sealed_offset"]
+    def _touch(self, verdict: Verdict, why: str, depth: int) -> None:
+        session, offset = verdict.session, verdict.sealed_offset
         before = self.sessions.get(session)
         if before is None and len(self.sessions) >= REACHED_MAX:
             self._cut = True
@@ -150,30 +151,30 @@ class Spread:
         elif offset < before.offset:  # on another walk: it was given what was not known to be a descendant then
             self.sessions[session] = replace(before, why=why, depth=depth, offset=offset)
 
-    def _order(self, verdict: Mapping[str, Any]) -> None:
-        codes = {finding["code"] for finding in verdict["findings"]}
+    def _order(self, verdict: Verdict) -> None:
+        codes = {finding.code for finding in verdict.findings}
         if codes & {"revocation.session", "revocation.unknown_session"}:
-            touched = self.sessions.get(verdict["target"])
-            if touched is None and self.source == Source("session", verdict["target"]):
-                touched = self.sessions[verdict["target"]] = Touched("source", 0, verdict["sealed_offset"])
+            touched = self.sessions.get(verdict.target)
+            if touched is None and self.source == Source("session", verdict.target):
+                touched = self.sessions[verdict.target] = Touched("source", 0, verdict.sealed_offset)
             if touched is not None:
                 touched.revoked = "revocation.session" in codes
                 touched.forgotten = not touched.revoked
             return
-        found = self.reached.get((target_of(verdict) or "", verdict["content_digest"]))
+        found = self.reached.get((target_of(verdict) or "", verdict.content_digest))
         if found is not None:
             found.entry.order(verdict)
         self._place(verdict, None if found is None else found.entry)
 
-    def _place(self, verdict: Mapping[str, Any], entry: Entry | None) -> None:
+    def _place(self, verdict: Verdict, entry: Entry | None) -> None:
         """Notice whose object it is now: a later write of the key takes it."""
-        name = verdict["object_id"]
+        name = verdict.object_id
         if name is None:
             return
         before = self._objects.get(name)
-        if before is not None and before is not entry and verdict["sealed_offset"] > before.placed["sealed_offset"]:
-            before.replaced = before.placed["object_id"] == name
-        if entry is not None and entry.placed["object_id"] == name:
+        if before is not None and before is not entry and verdict.sealed_offset > before.placed.sealed_offset:
+            before.replaced = before.placed.object_id == name
+        if entry is not None and entry.placed.object_id == name:
             self._objects[name] = entry
 
 
@@ -221,7 +222,7 @@ def _take(found: Radius, keyring: Keyring, source: Source, record: Any, *, first
     if verdict is None:
         found.unverified += first
         return
-    name = verdict["tenant"]
+    name = verdict.tenant
     if name not in found.spreads:
         found.spreads[name] = Spread(name, source)
     found.spreads[name].take(verdict)

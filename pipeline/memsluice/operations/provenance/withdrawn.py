@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memsluice.envelope.keys import Keyring
+from memsluice.envelope.verdict import Verdict
 from memsluice.events.names import TARGET_HEADER
 from memsluice.events.partition import partition_of
 from memsluice.operations.held.entries import RESTORED
@@ -87,22 +88,22 @@ def look(audit: TopicReader, keyring: Keyring, tenant: str | None, since_ms: int
     return found
 
 
-def _learn(found: Taken, known: dict[tuple[str, str, str], Withdrawn], verdict: Mapping[str, Any]) -> None:
-    told = {one["event"]: one for finding in verdict["findings"] for one in finding["detail"].get("entries", ())}
+def _learn(found: Taken, known: dict[tuple[str, str, str], Withdrawn], verdict: Verdict) -> None:
+    told = {one["event"]: one for finding in verdict.findings for one in finding.detail.get("entries", ())}
     for gone in taken_back(verdict):
-        name = (verdict["tenant"], gone["event_id"], gone["content_digest"])
+        name = (verdict.tenant, gone.event_id, gone.content_digest)
         if name not in known and len(found.entries) + len(known) >= WITHDRAWN_MAX:
             found.left_out += 1
             continue
-        evidence = {part: value for part, value in told.get(gone["event_id"], {}).items() if part != "event"}
-        who = (verdict["event_id"], verdict["principal"], verdict["decided_ms"])
+        evidence = {part: value for part, value in told.get(gone.event_id, {}).items() if part != "event"}
+        who = (verdict.event_id, verdict.principal, verdict.decided_ms)
         known[name] = Withdrawn(*name, *who, evidence)
-    about = known.get((verdict["tenant"], verdict.get("target") or "", verdict["content_digest"]))
+    about = known.get((verdict.tenant, verdict.target, verdict.content_digest))
     if about is None:
         return
-    codes = {finding["code"] for finding in verdict["findings"]}
+    codes = {finding.code for finding in verdict.findings}
     name = (about.tenant, about.event_id, about.digest)
     if RESTORED in codes:
-        known[name] = replace(about, released_by=verdict["event_id"])
+        known[name] = replace(about, released_by=verdict.event_id)
     elif "revocation.labelled" in codes:
-        known[name] = replace(about, revoked_by=verdict["event_id"])
+        known[name] = replace(about, revoked_by=verdict.event_id)

@@ -6,10 +6,10 @@ score. Pure.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from memsluice.envelope.verdict import Verdict
 from memsluice.events.names import EventType
 from memsluice.gate.detectors.rarity.screen import exceeds
 from memsluice.gate.policy.model import Policy
@@ -41,21 +41,21 @@ class Scored:
         return exceeds(self.value, self.p < alpha, policy.detect) if self.scale == "evidence" else self.p < alpha
 
 
-def scored(verdict: Mapping[str, Any], policy: Policy) -> Scored | None:
+def scored(verdict: Verdict, policy: Policy) -> Scored | None:
     """Return a write's score by the policy's detector; None where it was not asked, or had nothing to compare with."""
-    codes = {finding["code"] for finding in verdict["findings"]}
+    codes = {finding.code for finding in verdict.findings}
     if policy.detector == "default":
-        usual = verdict.get("usual")
+        usual = verdict.usual
         if usual is None:
             return None
-        return Scored("evidence", usual["score"], usual["p"], "detect.held" in codes)
-    score = verdict["score"]
-    if not score or score["score"] is None:
+        return Scored("evidence", usual.score, usual.p, "detect.held" in codes)
+    score = verdict.score
+    if score is None or score.score is None:
         return None
     beyond = "memsad.above_threshold" in codes
-    if score.get("p") is not None:
-        return Scored("score", score["score"], score["p"], beyond)
-    return Scored("margin", score["score"] - score["threshold"], None, beyond)
+    if score.p is not None:
+        return Scored("score", score.score, score.p, beyond)
+    return None if score.threshold is None else Scored("margin", score.score - score.threshold, None, beyond)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Evaluation:
         """Learn from one event, decided by the candidate's policy for its tenant."""
         if one.now.type != EventType.WRITE:
             return
-        score, place = scored(one.verdict, policy), (one.now.tenant, int(one.verdict["offset"]))
+        score, place = scored(one.verdict, policy), (one.now.tenant, one.verdict.offset)
         bad = self.labels.bad.get(place)
         self._met += bad is not None
         if score is None:

@@ -1,14 +1,13 @@
 """What was decided when it happened: verdicts of the audit by intake record, and the policies that they name."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.seals import open_
-from memsluice.envelope.verdict import Decision
+from memsluice.envelope.records import verdict_from_bytes
+from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.errors import PolicyError, SealError
-from memsluice.events.names import TARGET_HEADER, VERDICT
+from memsluice.events.names import TARGET_HEADER
 from memsluice.gate.policy import model as policies
 from memsluice.gate.policy.model import Policy, PolicySet
 from memsluice.operations.policies.history import read_activation
@@ -37,23 +36,20 @@ class Told:
     at_ms: int
 
     @classmethod
-    def of(cls, verdict: Mapping[str, Any]) -> "Told":
-        """Return what a verdict, old or new, says. Raises SealError where it is none."""
-        try:
-            return cls(
-                tenant=str(verdict["tenant"]),
-                event_id=str(verdict["event_id"]),
-                type=str(verdict["type"]),
-                action=str(verdict.get("action", "")),
-                decision=str(verdict["decision"]),
-                zone=verdict["zone"],
-                reasons=tuple(sorted(verdict["reasons"])),
-                takes_back=tuple(sorted(gone["event_id"] for gone in taken_back(verdict))),
-                policy=str(verdict["policy"]),
-                at_ms=int(verdict["decided_ms"]),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise SealError(f"verdict is not of this version ({type(error).__name__})") from None
+    def of(cls, verdict: Verdict) -> "Told":
+        """Return what a verdict, old or new, says."""
+        return cls(
+            tenant=verdict.tenant,
+            event_id=verdict.event_id,
+            type=verdict.type,
+            action=verdict.action,
+            decision=verdict.decision.value,
+            zone=None if verdict.zone is None else verdict.zone.value,
+            reasons=tuple(sorted(verdict.reasons)),
+            takes_back=tuple(sorted(gone.event_id for gone in taken_back(verdict))),
+            policy=verdict.policy,
+            at_ms=verdict.decided_ms,
+        )
 
     @property
     def shadowed(self) -> bool:
@@ -90,10 +86,10 @@ def verdicts(
         if tenant is not None and owner != tenant:
             continue
         try:
-            verdict = open_(keyring, owner, VERDICT, record.value or b"")
-            if verdict["sealed_offset"] in offsets:
-                found.by_place.setdefault((verdict["topic"], verdict["offset"]), Told.of(verdict))
-        except (SealError, KeyError, TypeError):
+            verdict = verdict_from_bytes(keyring, owner, record.value or b"")
+            if verdict.sealed_offset in offsets:
+                found.by_place.setdefault((verdict.topic, verdict.offset), Told.of(verdict))
+        except SealError:
             found.unverified += 1
     return found
 

@@ -8,12 +8,12 @@ of the gate) that differs, and not the candidate.
 Bounded: at most ``events_max`` records of each partition; the state of one partition at a time, in memory.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
 
 from memsluice.envelope.keys import Keyring
+from memsluice.envelope.verdict import Verdict
 from memsluice.errors import SealError
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
@@ -24,7 +24,6 @@ from memsluice.runtimes.embedded import LocalLog
 from memsluice.stages.dry_screen import RehearsalStage
 
 EVENTS_MAX = 50_000
-Verdict = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,7 @@ class Rerun:
             for lane in lanes[1:]:
                 lane.skip(record)
             return None
-        was = known.get((verdict["topic"], verdict["offset"]))
+        was = known.get((verdict.topic, verdict.offset))
         control = None
         if len(lanes) > 1:
             assert self.book is not None

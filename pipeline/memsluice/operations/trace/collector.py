@@ -1,13 +1,13 @@
 """Puts lives together: takes records of the audit topic one by one and keeps what is of certain event ids. Pure."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from hashlib import sha256
-from typing import Any
 
 import orjson
 
 from memsluice.envelope import dsse
 from memsluice.envelope.keys import Keyring
+from memsluice.envelope.verdict import Verdict
 from memsluice.errors import InputError
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.names import TARGET_HEADER
@@ -58,7 +58,7 @@ class Collector:
         elif any(owner == tenant for owner, _ in self._objects):
             self._look_for_successor(tenant, record)
 
-    def _opened(self, record: Record) -> dict[str, Any] | None:
+    def _opened(self, record: Record) -> Verdict | None:
         verdict = read(self._keyring, record)
         if verdict is None:
             self.unverified += 1
@@ -71,18 +71,16 @@ class Collector:
             return
         wanted = self._event_ids.values()
         target = target_of(verdict)
-        if verdict["event_id"] in wanted:
-            self._add(verdict["event_id"], verdict, record, verdict["content_digest"])
-        if target in wanted:
-            self._add(str(target), verdict, record, verdict["content_digest"], Kind.ORDER)
+        if verdict.event_id in wanted:
+            self._add(verdict.event_id, verdict, record, verdict.content_digest)
+        if target is not None and target in wanted:
+            self._add(target, verdict, record, verdict.content_digest, Kind.ORDER)
         for gone in taken_back(verdict):
-            if gone["event_id"] in wanted:
-                self._add(gone["event_id"], verdict, record, gone["content_digest"], Kind.LOOK_BACK)
+            if gone.event_id in wanted:
+                self._add(gone.event_id, verdict, record, gone.content_digest, Kind.LOOK_BACK)
 
-    def _add(
-        self, event_id: str, verdict: Mapping[str, Any], record: Record, about: str, kind: Kind | None = None
-    ) -> None:
-        tenant = verdict["tenant"]
+    def _add(self, event_id: str, verdict: Verdict, record: Record, about: str, kind: Kind | None = None) -> None:
+        tenant = verdict.tenant
         if (tenant, event_id) not in self._lives and len(self._lives) >= LIVES_MAX:
             self.left_out += 1
             return
@@ -96,7 +94,7 @@ class Collector:
                 known.contradictions += known.digest != digest
                 return
         if kind is None:
-            codes = (*verdict["reasons"], *(finding["code"] for finding in verdict["findings"]))
+            codes = (*verdict.reasons, *(finding.code for finding in verdict.findings))
             again = [_BY_CODE[code] for code in codes if code in _BY_CODE]
             seen_before = any(one.kind not in ABOUT_IT for one in life.attempts)
             attempt.kind = again[0] if again else Kind.AGAIN if seen_before else Kind.DECIDED
@@ -104,8 +102,8 @@ class Collector:
         life.attempts.append(attempt)
         if attempt.places:
             life.replaced = None
-            if verdict["object_id"] is not None:
-                self._objects[tenant, str(verdict["object_id"])] = life
+            if verdict.object_id is not None:
+                self._objects[tenant, verdict.object_id] = life
         if len(life.attempts) > ATTEMPTS_MAX:
             changing_nothing = (n for n in range(1, ATTEMPTS_MAX) if not life.attempts[n].places)
             del life.attempts[next(changing_nothing, 1)]
@@ -120,9 +118,9 @@ class Collector:
         if not any(owner == tenant and name.encode() in payload for owner, name in self._objects):
             return
         verdict = self._opened(record)
-        life = None if verdict is None else self._objects.get((tenant, str(verdict["object_id"])))
-        if verdict is None or life is None or life.placing.verdict["object_id"] != verdict["object_id"]:
+        life = None if verdict is None else self._objects.get((tenant, str(verdict.object_id)))
+        if verdict is None or life is None or life.placing.verdict.object_id != verdict.object_id:
             return
-        if verdict["sealed_offset"] > life.placing.verdict["sealed_offset"]:
-            later = verdict.get("target") or verdict["event_id"]  # a release places the write that it is about
-            life.replaced = Successor(later, verdict["sealed_offset"], verdict["decided_ms"])
+        if verdict.sealed_offset > life.placing.verdict.sealed_offset:
+            later = verdict.target or verdict.event_id  # a release places the write that it is about
+            life.replaced = Successor(later, verdict.sealed_offset, verdict.decided_ms)

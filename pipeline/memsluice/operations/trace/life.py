@@ -5,22 +5,15 @@ dead letters and never reach a tenant's audit), and whether *land* has written b
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from memsluice.envelope.verdict import Decision
-from memsluice.events.models import Action
+from memsluice.envelope.verdict import Decision, Verdict, Withdrawal
+from memsluice.events.models import Action, Tier, Visibility, Zone
 from memsluice.events.names import EventType
 
-NEEDED = frozenset({
-    "tenant", "event_id", "type", "decision", "reasons", "findings", "decided_ms", "topic", "partition", "offset",
-    "sealed_offset", "kid", "role", "credential_tier", "channel", "tier", "taint", "taint_causes", "agent", "principal",
-    "session", "policy", "model", "content_digest", "mode", "score", "object_id", "zone", "visibility", "expires_ms",
-    "seal_kid", "admission_kid", "approvers", "chain_seq",
-})  # fmt: skip
-"""What a verdict of any version has. Whatever was added since is looked up as absent in old records."""
 ORDERS = frozenset({
     Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL, Action.DECLASSIFY, Action.PROMOTE, Action.WITHDRAW,
     Action.REVOKE, Action.RENEW,
@@ -72,7 +65,7 @@ class Attempt:
     """
 
     kind: Kind
-    verdict: Mapping[str, Any]
+    verdict: Verdict
     about: str
     digest: str
     audit_partition: int
@@ -84,7 +77,7 @@ class Attempt:
     @property
     def intake(self) -> tuple[str, int, int]:
         """Topic, partition and offset of the intake record."""
-        return str(self.verdict["topic"]), int(self.verdict["partition"]), int(self.verdict["offset"])
+        return self.verdict.intake
 
     @property
     def places(self) -> bool:
@@ -94,49 +87,87 @@ class Attempt:
         return self.kind in (*GOVERNING, Kind.LOOK_BACK)
 
 
-def standing(verdict: Mapping[str, Any], now_ms: int, *, replaced: bool) -> Standing:
-    """Return where an entry is now (Unix ms), by the verdict that placed it last."""
-    if verdict["object_id"] is not None:
-        if replaced:
-            return Standing.REPLACED
-        if verdict["expires_ms"] is not None and verdict["expires_ms"] <= now_ms:
-            return Standing.EXPIRED
-        return Standing(verdict["zone"])
-    if verdict.get("withdraws") and verdict.get("action"):
-        return Standing.WITHDRAWN
-    if verdict["decision"] == Decision.QUARANTINE:
-        until_ms = verdict.get("held_until_ms")
-        return Standing.LAPSED if until_ms is not None and until_ms <= now_ms else Standing.HELD
-    if verdict["decision"] in (Decision.REJECT, Decision.DUPLICATE) or verdict.get("action") == Action.REJECT:
-        return Standing.REFUSED
-    return Standing.RECORDED
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What the verdict that placed an entry last says of its place. ``by`` is the recall whose look back took it out.
+
+    ``withdraws`` is whether the verdict took something out of the store.
+    """
+
+    decision: Decision
+    action: str
+    object_id: str | None
+    zone: Zone | None
+    visibility: Visibility | None
+    tier: Tier
+    taint: bool
+    expires_ms: int | None
+    held_until_ms: int | None
+    sealed_offset: int
+    decided_ms: int
+    withdraws: bool
+    by: str = ""
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> "Placed":
+        """Return what a verdict says."""
+        return cls(
+            decision=verdict.decision,
+            action=verdict.action,
+            object_id=verdict.object_id,
+            zone=verdict.zone,
+            visibility=verdict.visibility,
+            tier=verdict.tier,
+            taint=verdict.taint,
+            expires_ms=verdict.expires_ms,
+            held_until_ms=verdict.held_until_ms,
+            sealed_offset=verdict.sealed_offset,
+            decided_ms=verdict.decided_ms,
+            withdraws=bool(verdict.withdraws),
+        )
+
+    def standing(self, now_ms: int, *, replaced: bool) -> Standing:
+        """Return where the entry is now (Unix ms)."""
+        if self.object_id is not None:
+            if replaced:
+                return Standing.REPLACED
+            if self.expires_ms is not None and self.expires_ms <= now_ms:
+                return Standing.EXPIRED
+            return Standing.GUIDANCE if self.zone is Zone.GUIDANCE else Standing.EXTERNAL
+        if self.withdraws and self.action:
+            return Standing.WITHDRAWN
+        if self.decision is Decision.QUARANTINE:
+            until_ms = self.held_until_ms
+            return Standing.LAPSED if until_ms is not None and until_ms <= now_ms else Standing.HELD
+        if self.decision in (Decision.REJECT, Decision.DUPLICATE) or self.action == Action.REJECT:
+            return Standing.REFUSED
+        return Standing.RECORDED
 
 
-def moves(verdict: Mapping[str, Any]) -> bool:
+def moves(verdict: Verdict) -> bool:
     """Whether the verdict on a command says where its entry is from then on."""
-    if verdict["action"] == Action.REPLAY:
+    if verdict.action == Action.REPLAY:
         return replayed(verdict)
-    if verdict["decision"] in (Decision.REJECT, Decision.DUPLICATE):
+    if verdict.decision in (Decision.REJECT, Decision.DUPLICATE):
         return False
-    placed = verdict["object_id"] is not None or bool(verdict.get("withdraws"))
-    return verdict["action"] == Action.REJECT or (verdict["action"] in ORDERS and placed)
+    places = verdict.object_id is not None or bool(verdict.withdraws)
+    return verdict.action == Action.REJECT or (verdict.action in ORDERS and places)
 
 
-def target_of(verdict: Mapping[str, Any]) -> str | None:
+def target_of(verdict: Verdict) -> str | None:
     """Return the event id that a command is about; None where it is about something else, or it is no command."""
-    of_a_session = any(finding["code"] in OF_A_SESSION for finding in verdict["findings"])
-    return str(verdict["target"]) if verdict.get("action") in ORDERS and not of_a_session else None
+    of_a_session = any(finding.code in OF_A_SESSION for finding in verdict.findings)
+    return verdict.target if verdict.action in ORDERS and not of_a_session else None
 
 
-def taken_back(verdict: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def taken_back(verdict: Verdict) -> tuple[Withdrawal, ...]:
     """Return what a recall's look back took out of the store; empty for any other verdict."""
-    gone: Sequence[Mapping[str, Any]] = verdict.get("withdraws") or () if verdict["type"] == EventType.RECALL else ()
-    return gone
+    return verdict.withdraws if verdict.type == EventType.RECALL else ()
 
 
-def replayed(verdict: Mapping[str, Any]) -> bool:
+def replayed(verdict: Verdict) -> bool:
     """Whether a replay's verdict is the entry's new one, whatever it decided; a refused or dry one decides nothing."""
-    return any(finding["code"] == "replay.decided" for finding in verdict["findings"])
+    return verdict.has("replay.decided")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +211,10 @@ class Life:
 
     def _placing(self, kinds: Iterable[Kind]) -> Attempt:
         governing, counted = self.governing, set(kinds)
-        offsets = (None, governing.verdict["offset"])
+        offsets = (None, governing.verdict.offset)
         same = [
             one for one in self.attempts
-            if one.about == governing.about and one.verdict.get("target_offset") in offsets and one.kind in counted
+            if one.about == governing.about and one.verdict.target_offset in offsets and one.kind in counted
         ]  # fmt: skip
         return next((one for one in reversed(same) if one.places), governing)
 
@@ -191,15 +222,15 @@ class Life:
         """Return where the entry is now (Unix ms)."""
         if self.placing.kind is Kind.LOOK_BACK:
             return Standing.WITHDRAWN
-        verdict = self.placing.verdict
-        if verdict.get("held_until_ms") is None:  # a replay that held it again gave it no more time
-            verdict = {**verdict, "held_until_ms": self.governing.verdict.get("held_until_ms")}
-        return standing(verdict, now_ms, replaced=self.replaced is not None)
+        placed = Placed.of(self.placing.verdict)
+        if placed.held_until_ms is None:  # a replay that held it again gave it no more time
+            placed = replace(placed, held_until_ms=self.governing.verdict.held_until_ms)
+        return placed.standing(now_ms, replaced=self.replaced is not None)
 
     def landed_anyway(self) -> bool:
         """Whether shadow mode landed what would have been held or refused."""
         verdict = self.placing.verdict
-        return verdict["object_id"] is not None and verdict["decision"] in (Decision.QUARANTINE, Decision.REJECT)
+        return verdict.object_id is not None and verdict.decision in (Decision.QUARANTINE, Decision.REJECT)
 
     def as_data(self, now_ms: int) -> dict[str, Any]:
         """Return the life as JSON values, the verdicts as they were signed."""
@@ -217,7 +248,7 @@ class Life:
                     "audit": {"partition": one.audit_partition, "offset": one.audit_offset, "append_ms": one.audit_ms},
                     "redelivered": one.redelivered,
                     "contradictions": one.contradictions,
-                    "verdict": dict(one.verdict),
+                    "verdict": one.verdict.to_json(),
                 }
                 for one in self.attempts
             ],
@@ -226,5 +257,5 @@ class Life:
 
 def ancestors_of(life: Life) -> set[str]:
     """Return the ids of the events that tainted an entry (at most as many as a verdict names)."""
-    causes = (str(cause).partition(":") for cause in life.governing.verdict["taint_causes"])
+    causes = (cause.partition(":") for cause in life.governing.verdict.taint_causes)
     return {ancestor for kind, _, ancestor in causes if kind != "session" and ancestor}

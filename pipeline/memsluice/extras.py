@@ -4,6 +4,7 @@ The base installs what a producer needs. Every other part begins with :func:`req
 :func:`needed`, so that whoever lacks its packages reads what to install and not the name of a package.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -50,7 +51,7 @@ def needed(what: str, extra: str | None = None) -> Iterator[None]:
 
 def _found(package: str) -> bool:
     try:
-        return find_spec(package) is not None
+        return package in sys.modules or find_spec(package) is not None
     except ModuleNotFoundError:  # of the package that it lies in
         return False
 

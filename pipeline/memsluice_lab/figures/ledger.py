@@ -63,9 +63,9 @@ class Ledger:
         """Return objects that a verdict takes out (look back, at a recall), and the version that this makes."""
         gone: dict[Object, int] = {}
         for verdict in self.verdicts.values():
-            for one in verdict["withdraws"] or ():
-                name = (verdict["tenant"], Zone(one["zone"]), one["object_id"])
-                gone[name] = max(gone.get(name, -1), verdict["sealed_offset"])
+            for one in verdict.withdraws:
+                name = (verdict.tenant, one.zone, one.object_id)
+                gone[name] = max(gone.get(name, -1), verdict.sealed_offset)
         return gone
 
     def taken_out(self) -> int:

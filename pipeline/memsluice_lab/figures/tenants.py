@@ -21,9 +21,9 @@ from memsluice.events.models import Origin, Tier, Write
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
-from memsluice.stages.base import Step
 from memsluice.gate.detectors.wording.shipped import shipped
 from memsluice.gate.policy import model as policies
+from memsluice.stages.base import Step
 from memsluice.stages.screen import TENANTS_CACHED_MAX, ScreenStage
 from memsluice.telemetry.meters import Meters
 from memsluice.telemetry.stage_wrappers import ObservedStateful, Watch

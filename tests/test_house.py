@@ -291,3 +291,51 @@ def test_compiled_arithmetic_rests_on_its_own_file() -> None:
     assert sum(len(compiled_functions(ast.parse(source))) for source in sources) > 15
     assert set().union(*map(borrowed, sources)) == set()
     assert borrowed("from a import B\n@compiled('f')\ndef f(x):\n    return x + B\n") == {"B"}
+
+
+def _is_verdict(node: ast.expr) -> bool:
+    """Whether an expression is named like a verdict, or like what is nested in one."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name in ("verdict", "finding", "usual", "withdrawal")
+        case ast.Subscript(slice=ast.Constant(value="verdict")):
+            return True
+        case ast.Subscript(value=ast.Attribute(attr=name)):
+            return name in ("findings", "withdraws", "verdicts")
+    return False
+
+
+def _subscripted(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines that look a verdict's field up by its name as a string."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Subscript(value=value, slice=ast.Constant(value=str())) if _is_verdict(value):
+                yield node.lineno
+            case ast.Call(func=ast.Attribute(value=value, attr="get"), args=[ast.Constant(value=str()), *_]):
+                if _is_verdict(value):
+                    yield node.lineno
+
+
+def test_a_verdict_is_read_and_written_in_one_place() -> None:
+    """A verdict is a type: only its reader and its writer look a field up by a string, which no type checker sees."""
+    found = [
+        f"{_name(path)}:{line}"
+        for path in _sources(PACKAGE.parent)
+        if path != PACKAGE / "envelope" / "verdict.py"
+        for line in _subscripted(_tree(path))
+    ]
+    assert found == []
+
+
+def test_a_subscripted_verdict_is_found() -> None:
+    """The check sees subscripts and ``get``, of the verdict and of what is nested in it."""
+    text = """
+verdict["tenant"]
+self.verdict.get("tenant")
+row["verdict"]["tenant"]
+one.verdict.findings[0]["code"]
+finding["code"]
+finding.detail["words"]
+verdicts["name"]
+"""
+    assert list(_subscripted(ast.parse(text))) == [2, 3, 4, 5, 6]

@@ -9,6 +9,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.envelope.made import made
 from tests.envelope.ring import RING
 
 from memsluice.envelope import codec, dsse, records, seals
@@ -94,8 +95,8 @@ def test_no_record_is_read_as_another_tenant_s() -> None:
 
 def test_no_record_is_read_as_another_kind() -> None:
     """A seal for one purpose does not open as another."""
-    held = records.held_to_bytes(RING, "seal-1", "acme", sealed=SEALED_BYTES, verdict={"a": 1})
-    assert records.held_from_bytes(RING, "acme", held) == (SEALED_BYTES, {"a": 1})
+    held = records.held_to_bytes(RING, "seal-1", "acme", sealed=SEALED_BYTES, verdict=made())
+    assert records.held_from_bytes(RING, "acme", held) == (SEALED_BYTES, made())
     with pytest.raises(SealError):
         records.stored_from_bytes(RING, "acme", held)
     with pytest.raises(SealError):

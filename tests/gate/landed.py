@@ -1,5 +1,6 @@
 """A core whose outputs are kept as *land* reads them, so that commands can carry what landed."""
 
+from dataclasses import replace
 from typing import Any
 
 from tests.gate.build import PARTITION, RING, TENANT, Core
@@ -32,7 +33,7 @@ class Shop(Core):
         assert self.last is not None
         if kind is EventType.WRITE:
             self.written.setdefault(f"e{self.offset}", self.last)
-        for output in emit(RING, self.last, outcome.record | KEYS, PARTITION, (), carried):
+        for output in emit(RING, self.last, replace(outcome.verdict, **KEYS), PARTITION, (), carried):
             if output.topic == ACCEPTED:
                 self._land(output)
         return outcome

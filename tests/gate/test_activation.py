@@ -114,7 +114,7 @@ def test_a_write_is_decided_by_the_policy_in_force_at_its_place_in_the_log() -> 
     for event in day:
         step = screen.process(record(event, event.position.offset), rows)
         apply(rows, step)
-        policies.append(step.verdict["policy"].split("@")[0])
+        policies.append(step.verdict.policy.split("@")[0])
     assert policies == ["default", "default", "strict"]
     assert stage().process(record(day[0], 7), rows).outputs[0].topic == AUDIT  # decided once, and by the old one
 

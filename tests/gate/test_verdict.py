@@ -23,4 +23,4 @@ def _decided() -> list[Outcome]:
 def test_a_record_is_what_json_makes_of_the_verdict() -> None:
     """Whatever is decided, the record has the verdict's fields in order, as plain JSON values, nested ones as well."""
     for outcome in _decided():
-        assert repr(outcome.record) == repr(orjson.loads(orjson.dumps(outcome.verdict)))
+        assert repr(outcome.verdict.to_json()) == repr(orjson.loads(orjson.dumps(outcome.verdict)))

@@ -88,6 +88,6 @@ def test_what_is_let_in_again_is_recalled_and_stays() -> None:
     given = [len(world.ask(ana, ASKED).entries) for _ in range(2)]
     assert given == [2, 1]
     released = world.said("acme", world.order("acme", Action.RELEASE, note))
-    assert (released["decision"], released["zone"]) == ("accept", Zone.GUIDANCE)
+    assert (released.decision, released.zone) == ("accept", Zone.GUIDANCE)
     assert [len(world.ask(ana, ASKED).entries) for _ in range(3)] == [2, 2, 2]
     world.close()

@@ -27,7 +27,7 @@ def test_no_vector_reaches_guidance_from_any_source(name: str, source: str, enco
         (at,) = prepared(world, "home", source)
         ids = VECTORS[name](at, PAYLOAD)
         assert ids
-        assert [id for id in ids if world.said("home", id)["zone"] == Zone.GUIDANCE] == []
+        assert [id for id in ids if world.said("home", id).zone == Zone.GUIDANCE] == []
         shown = [entry for text in (PAYLOAD, CLEAN) for entry in world.ask(at.session("asks"), text).entries]
         assert {entry.content for entry in shown} == {IDENTITY, CLEAN}
         assert {entry.content for entry in shown if entry.admission.key == SOUL} == {IDENTITY}

@@ -87,7 +87,7 @@ def decided(*actions: Action) -> list[str]:
     for one in actions:
         assert not pair.step(one)
         if not isinstance(one, Wait):
-            found.append(pair.verdict["decision"])
+            found.append(pair.verdict.decision)
     return found
 
 
@@ -106,7 +106,7 @@ def test_both_sides_replay_what_fell_into_the_other_zone() -> None:
     for one in (note("a"), note("b", "a"), note("c", "b", suspect=True), order(1, "revoke", "a"),
                 order(2, "replay", "c")):  # fmt: skip
         assert not pair.step(one)
-    assert (pair.verdict["decision"], pair.verdict["taint"]) == ("contain", True)
+    assert (pair.verdict.decision, pair.verdict.taint) == ("contain", True)
 
 
 def test_both_sides_take_a_forgotten_parent_for_a_tainted_one() -> None:
@@ -138,4 +138,4 @@ def test_both_sides_leave_a_better_item_in_its_place_when_a_held_page_is_let_in(
     page = Write("page", ANA, "web", Tier.EXTERNAL_WEB, "page", key="k", suspect=True)
     for one in (words, page, order(1, "declassify", "page"), order(2, "release", "page")):
         assert not pair.step(one)
-    assert pair.verdict["decision"] == "reject"
+    assert pair.verdict.decision == "reject"

@@ -94,7 +94,7 @@ def test_an_answer_is_heard_beside_records_that_do_not_verify(tmp_path: Path) ->
     keys.save_keyring(RING)
     desk = PolicyDesk("memory", audit, keys, lambda command, signers: None, lambda: None)
     told = desk.answered(command, {good.partition: 0}, 0)
-    assert [told[good.partition]["event_id"], len(told)] == [command.id, 1]
+    assert [told[good.partition].event_id, len(told)] == [command.id, 1]
     assert desk.answered(command, {good.partition: 3}, 0) == {}
 
 

@@ -53,7 +53,7 @@ class Shop(Office):
 
     def trace(self, event_id: str) -> Any:
         """Return the verdict that placed an entry."""
-        return dict(self._life(event_id).placing.verdict)
+        return self._life(event_id).placing.verdict.to_json()
 
     def now(self, event_id: str) -> str:
         """Return where an entry is."""

@@ -12,7 +12,9 @@ def learned(gate: Gate, about: str, events_max: int) -> Index:
     """Return the index of an audit, around one entry."""
     index = Index(events_max, about)
     for record in gate.audit:
-        index.take(read(RING, record) or {})
+        verdict = read(RING, record)
+        assert verdict is not None
+        index.take(verdict)
     return index
 
 

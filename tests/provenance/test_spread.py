@@ -166,7 +166,9 @@ def test_an_order_about_a_second_write_of_id_and_content_moves_nothing_of_the_fi
     assert plan(gate, "note", REMOVE) == [("withdraw", "note")]
     index = Index(about="note")
     for record in gate.audit:
-        index.take(read(RING, record) or {})
+        verdict = read(RING, record)
+        assert verdict is not None
+        index.take(verdict)
     assert (index.entries["note"].standing(SOON_MS).value, index.entries["note"].tainted) == ("guidance", False)
 
 
@@ -181,7 +183,9 @@ def test_an_id_that_was_free_again_is_followed_to_where_its_entry_lies_now(sourc
     assert plan(gate, source, REMOVE, late + 1) == [("withdraw", "note")]
     index = Index(about="note")
     for record in gate.audit:
-        index.take(read(RING, record) or {})
+        verdict = read(RING, record)
+        assert verdict is not None
+        index.take(verdict)
     root = index.tree("note")
     assert root.entry is not None
     assert (root.entry.channel, root.entry.standing(late + 1).value) == ("user", "guidance")

@@ -4,12 +4,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.envelope.made import finding, made, score, usual
 from tests.gate.build import PARTITION, RING, TENANT, sealed
 from tests.rescreen.build import History
 from tests.stages.test_screen import write
 from tests.stages.test_screen_review import BAD
 
 from memsluice.envelope.seals import sealed_to_bytes
+from memsluice.envelope.verdict import Decision, Finding, Verdict
 from memsluice.events.names import EventType
 from memsluice.gate.policy.model import Policy, default, parse
 from memsluice.operations.rescreen.evaluation import Cost, Evaluation, Scored, scored
@@ -72,35 +74,25 @@ def test_a_label_whose_write_is_gone_is_counted_as_lost() -> None:
     assert found.as_data()["curve"] is None
 
 
-def verdict(*findings: dict[str, Any], decision: str = "accept", **fields: Any) -> dict[str, Any]:
-    """Return the part of a verdict that a score is read from."""
-    return {"decision": decision, "findings": list(findings), "score": None, **fields}
+HELD = finding("detect.held", Decision.QUARANTINE)
 
 
-def finding(code: str, decision: str = "accept", **detail: Any) -> dict[str, Any]:
-    """Return a finding as JSON has it."""
-    return {"code": code, "decision": decision, "detail": detail}
-
-
-def usual(score: float, p: float | None) -> dict[str, Any]:
-    """Return what the default detector's calibration says in a verdict."""
-    return {"score": score, "p": p}
-
-
-HELD = finding("detect.held", "quarantine")
+def verdict(*findings: Finding, **fields: Any) -> Verdict:
+    """Return a verdict with findings."""
+    return made(findings=findings, **fields)
 
 
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        (verdict(usual=usual(0.0, 1.0)), Scored("evidence", 0.0, 1.0, False)),
-        (verdict(HELD, usual=usual(2.0, 0.001)), Scored("evidence", 2.0, 0.001, True)),
-        (verdict(HELD, usual=usual(2.0, None)), Scored("evidence", 2.0, None, True)),
+        (verdict(usual=usual(score=0.0, p=1.0)), Scored("evidence", 0.0, 1.0, False)),
+        (verdict(HELD, usual=usual(score=2.0, p=0.001)), Scored("evidence", 2.0, 0.001, True)),
+        (verdict(HELD, usual=usual(score=2.0, p=None)), Scored("evidence", 2.0, None, True)),
         (verdict(usual=None), None),
-        (verdict(finding("monitor.rule_4_tainted", "contain"), decision="contain"), None),
+        (verdict(finding("monitor.rule_4_tainted", Decision.CONTAIN), decision=Decision.CONTAIN), None),
     ],
 )
-def test_a_score_is_read_where_the_detector_was_asked(said: dict[str, Any], expected: Scored | None) -> None:
+def test_a_score_is_read_where_the_detector_was_asked(said: Verdict, expected: Scored | None) -> None:
     """No evidence is a score of 0; what was contained or refused before has none."""
     assert scored(said, POLICY) == expected
 
@@ -114,28 +106,27 @@ def test_a_line_of_mean_and_deviation_moves_with_no_budget() -> None:
 def test_memsad_is_judged_by_the_distance_to_its_own_threshold() -> None:
     """Its threshold moves with its window, so scores are compared from there; by ranks they have a budget."""
     policy = Policy(name="x", detector="memsad")
-    found = scored(verdict(finding("memsad.above_threshold"), score={"score": 0.9, "threshold": 0.7}), policy)
+    found = scored(verdict(finding("memsad.above_threshold"), score=score(score=0.9, threshold=0.7)), policy)
     assert found is not None
     assert (found.scale, found.beyond, found.held(policy, 0.002)) == ("margin", True, True)
     assert found.value == pytest.approx(0.2)
-    ranks = scored(verdict(score={"score": 0.9, "threshold": None, "p": 0.004}), policy)
+    ranks = scored(verdict(score=score(score=0.9, threshold=None, p=0.004)), policy)
     assert ranks == Scored("score", 0.9, 0.004, False)
     assert (ranks.held(policy, 0.002), ranks.held(policy, 0.005)) == (False, True)
-    assert scored(verdict(score={"score": None, "threshold": None}), policy) is None
+    assert scored(verdict(score=score(score=None, threshold=None)), policy) is None
 
 
-def one(offset: int, score: float, p: float) -> Decided:
+def one(offset: int, evidence: float, p: float) -> Decided:
     """Return a decided write with a score by the default detector."""
-    whole = verdict(usual=usual(score, p), tenant=TENANT, event_id="e", type="memory.write.v1",
-                    reasons=[], zone=None, policy="x@", decided_ms=0, offset=offset)  # fmt: skip
+    whole = made(usual=usual(score=evidence, p=p), tenant=TENANT, offset=offset)
     return Decided(None, Told.of(whole), None, whole)
 
 
 def test_a_budget_costs_good_held_and_bad_passed() -> None:
     """By hand: p = .004 is held from alpha .005 on, whatever its label; too little evidence is never held."""
     found = Evaluation(Labels({(TENANT, 0): False, (TENANT, 1): True, (TENANT, 2): True}))
-    for offset, score, p in ((0, 2.0, 0.004), (1, 2.0, 0.004), (2, 1.0, 0.0001), (3, 3.0, 0.0001)):
-        found.take(one(offset, score, p), POLICY)
+    for offset, evidence, p in ((0, 2.0, 0.004), (1, 2.0, 0.004), (2, 1.0, 0.0001), (3, 3.0, 0.0001)):
+        found.take(one(offset, evidence, p), POLICY)
     assert found.costs()[:2] == [Cost(0.002, 0, 2, 1), Cost(0.005, 1, 1, 3)]
 
 
@@ -144,7 +135,7 @@ def test_scores_of_two_detectors_make_no_curve() -> None:
     found = Evaluation(Labels({(TENANT, 0): False, (TENANT, 1): True}))
     found.take(one(0, 0.5, 0.5), POLICY)
     other = one(1, 0.5, 0.5)
-    scored_by_memsad = {**other.verdict, "score": {"score": 0.9, "threshold": 0.7}}
+    scored_by_memsad = replace(other.verdict, score=score(score=0.9, threshold=0.7))
     found.take(replace(other, verdict=scored_by_memsad), Policy(name="x", detector="memsad"))
     assert (found.scales, found.as_data()["curve"], found.budgeted) == ({"evidence", "margin"}, None, False)
     assert (len(found.good), len(found.bad)) == (1, 1)

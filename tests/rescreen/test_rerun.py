@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import orjson
+from tests.envelope.made import made
 from tests.gate.build import PARTITION, RING, T0, TENANT, axis, sealed
 from tests.gate.test_activation import STRICT, order
 from tests.rescreen.build import History, Topic
@@ -11,6 +12,8 @@ from tests.stages.test_screen_review import BAD
 
 from memsluice.envelope import codec
 from memsluice.envelope.seals import Position, Sealed
+from memsluice.envelope.verdict import Decision, Withdrawal
+from memsluice.events.models import Zone
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.operations.rescreen.history import Told
@@ -47,7 +50,7 @@ def test_the_policy_of_then_reproduces_every_verdict_and_nothing_is_sent() -> No
     assert [(part.partition, part.whole, part.read, part.beyond) for part in run.parts] == [
         (PARTITION, True, 11, False)
     ]
-    assert {one.verdict["seal_kid"] + one.verdict["admission_kid"] for one in decided} == {""}
+    assert {one.verdict.seal_kid + one.verdict.admission_kid for one in decided} == {""}
     assert dict(history.rows) == rows
 
 
@@ -81,7 +84,7 @@ def test_shadow_is_seen_as_what_lands_all_the_same() -> None:
     shadow = f"name: x\ntenants: {{{TENANT}: {{mode: shadow}}}}\n"
     report, _, decided = History([write(0, content=BAD)]).rerun(shadow)
     assert dict(report.pairs) == {(TENANT, "memory.write.v1", "quarantine", "quarantine (landed: shadow)"): 1}
-    assert (report.shadowed, decided[0].verdict["mode"]) == ([0, 1], "shadow")
+    assert (report.shadowed, decided[0].verdict.mode) == ([0, 1], "shadow")
 
 
 def test_a_beginning_that_retention_took_is_told_apart_from_the_candidate() -> None:
@@ -163,12 +166,11 @@ def test_commands_and_events_come_in_the_order_of_the_sealed_log() -> None:
 
 def test_what_look_back_took_is_part_of_what_was_done() -> None:
     """A recall's own decision never changes; that it would take an entry out is a change all the same."""
-    said = {"tenant": TENANT, "event_id": "r", "type": "memory.recall.v1", "decision": "record", "zone": None,
-            "reasons": [], "policy": "p@", "decided_ms": 0}  # fmt: skip
-    was, now = Told.of({**said, "withdraws": []}), Told.of({**said, "withdraws": [{"event_id": "note"}]})
+    recall = made(type="memory.recall.v1", decision=Decision.RECORD)
+    took = replace(recall, withdraws=(Withdrawal("o", Zone.GUIDANCE, "note", ""),))
+    was, now = Told.of(recall), Told.of(took)
     assert (was.effect == now.effect, now.fate) == (False, "record, took 1 back")
-    command = Told.of({**said, "type": "memory.command.v1", "withdraws": {"event_id": "note"}})  # as once written
-    assert command.takes_back == ()
+    assert Told.of(replace(took, type="memory.command.v1")).takes_back == ()
     report = Report()
-    report.take(Decided(was, now, None, {}))
+    report.take(Decided(was, now, None, took))
     assert (report.changed, report.taken_back) == (1, [0, 1])

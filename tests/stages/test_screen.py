@@ -86,7 +86,7 @@ def test_a_held_write_travels_with_the_sealed_event_it_was_decided_on() -> None:
             if output.topic == QUARANTINE:
                 value, verdict = held_from_bytes(RING, TENANT, output.value)
                 assert sealed_from_bytes(RING, TENANT, value) == event
-                assert verdict["reasons"] == ["duplicates.other_content"]
+                assert verdict.reasons == ("duplicates.other_content",)
                 return
     pytest.fail("nothing was held")
 

@@ -84,5 +84,5 @@ def test_lineage_is_in_the_verdicts() -> None:
     for event in events:
         step = screen.process(record(event, event.position.offset), rows)
         apply(rows, step)
-        told.append((step.verdict["parents"], step.verdict["returned"], step.verdict["origin"]))
-    assert told == [([], [], ""), (["e0", "ghost"], [], ""), ([], [], "tool"), ([], ["e0"], "")]
+        told.append((step.verdict.parents, step.verdict.returned, step.verdict.origin))
+    assert told == [((), (), ""), (("e0", "ghost"), (), ""), ((), (), "tool"), ((), ("e0",), "")]

@@ -13,7 +13,7 @@ def test_what_look_back_takes_back_is_withdrawn_by_a_higher_version() -> None:
     core = Core()
     landed = core.write(id="e1", content="The tower is green.").verdict
     asked = sealed("reader", EventType.RECALL, 9, vector=axis(2), question="What colour is the tower?")
-    verdict = core.recall("What colour is the tower?", vector=axis(2)).record
+    verdict = core.recall("What colour is the tower?", vector=axis(2)).verdict
     gone = {
         "object_id": landed.object_id,
         "zone": "guidance",

@@ -6,10 +6,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from itertools import product
 
 import pytest
 from prometheus_client import generate_latest
+from tests.envelope.made import finding, made, score
 from tests.gate.build import RING, MemoryRows
 from tests.stages.test_screen import apply, mixed_day, stage, write
 from tests.stages.test_screen import record as sealed_record
@@ -80,9 +82,8 @@ def test_the_metrics_of_seed_002_count_a_mixed_day() -> None:
 def test_a_read_of_what_was_never_admitted_is_counted() -> None:
     """Unverified reads must stay 0, so one that names an unknown entry has to show."""
     meters = Meters()
-    verdict = {"type": "memory.recall.v1", "decision": Decision.RECORD, "reasons": (), "tenant": "acme"}
-    finding = {"code": "sessions.returned", "detail": {"tiers": {"USER_OBSERVED": 2}, "unknown": 1}}
-    meters.verdict("screen", verdict | {"findings": [finding]})
+    returned = finding("sessions.returned", tiers={"USER_OBSERVED": 2}, unknown=1)
+    meters.verdict("screen", made(type="memory.recall.v1", decision=Decision.RECORD, findings=(returned,)))
     assert sample(meters, "memsluice_unverified_reads_total") == 1
     assert sample(meters, "memsluice_memory_reads_total", trust_tier="USER_OBSERVED") == 2
 
@@ -91,7 +92,7 @@ def test_a_tenant_is_a_label_only_where_asked_for_and_never_of_more_than_that_ma
     """A thousand tenants do not become a thousand series."""
     without, some = Meters(), Meters(tenants_max=10)
     for number in range(1_000):
-        verdict = {"type": "x", "decision": "record", "reasons": (), "tenant": f"tenant-{number}", "findings": []}
+        verdict = made(type="x", decision=Decision.RECORD, tenant=f"tenant-{number}")
         without.verdict("screen", verdict)
         some.verdict("screen", verdict)
     assert b'tenant="' not in generate_latest(without.collectors)
@@ -112,11 +113,11 @@ def test_every_metric_of_the_registry_is_exported_with_its_help() -> None:
 def test_drift_is_the_shift_of_the_mean_over_one_whole_window() -> None:
     """mu 0.2 to 0.5 at sigma 0.1, a window later: three standard deviations, and not before it is whole."""
     drift = Drift()
-    score = {"mu": 0.2, "sigma": 0.1, "window_id": 50, "window_size": 50}
-    drift.see("acme", score)
-    drift.see("acme", score | {"mu": 0.4, "window_id": 99})
+    before = score(mu=0.2, sigma=0.1, window_id=50, window_size=50)
+    drift.see("acme", before)
+    drift.see("acme", replace(before, mu=0.4, window_id=99))
     assert drift.largest() == 0.0
-    drift.see("acme", score | {"mu": 0.5, "window_id": 100})
+    drift.see("acme", replace(before, mu=0.5, window_id=100))
     assert drift.largest() == pytest.approx(3.0)
 
 
@@ -124,9 +125,9 @@ def test_a_shift_is_forgotten_when_its_tenant_has_written_nothing_for_long() -> 
     """A tenant that left must not hold the drift alert up for ever."""
     now = [100.0]
     drift = Drift(lambda: now[0])
-    score = {"mu": 0.2, "sigma": 0.1, "window_id": 50, "window_size": 50}
-    drift.see("acme", score)
-    drift.see("acme", score | {"mu": 0.7, "window_id": 100})
+    before = score(mu=0.2, sigma=0.1, window_id=50, window_size=50)
+    drift.see("acme", before)
+    drift.see("acme", replace(before, mu=0.7, window_id=100))
     now[0] += DRIFT_KEPT_S - 1
     assert drift.largest() == pytest.approx(5.0)
     now[0] += 2
@@ -141,14 +142,13 @@ def filled() -> Meters:
         for stage_name in ("seal", "land"):
             meters.outputs(stage_name, [letter, [], [Output(SEALED, 0, b"", b"")]])
         for kind, decision, tier, phase in product(EventType, Decision, Tier, ("cold", "warming", "calibrated")):
-            score = {"phase": phase, "score": 0.5, "threshold": 0.4, "mu": 0.1, "sigma": 0.1}
-            detail = {"tiers": {tier.name: 1}, "unknown": 1, "patterns": [*INSTRUCTION_MARKERS, *INSTRUCTION_PATTERNS]}
-            verdict = {
-                "type": kind, "decision": decision, "reasons": (code,), "tenant": code, "tier": tier,
-                "object_id": None if phase == "cold" else "x",
-                "findings": [{"code": "sessions.returned", "detail": detail}],
-                "score": score | {"window_id": 1, "window_size": 1},
-            }  # fmt: skip
+            patterns = [*INSTRUCTION_MARKERS, *INSTRUCTION_PATTERNS]
+            verdict = made(
+                type=kind, decision=decision, reasons=(code,), tenant=code, tier=tier,
+                object_id=None if phase == "cold" else "x",
+                findings=(finding("sessions.returned", tiers={tier.name: 1}, unknown=1, patterns=patterns),),
+                score=score(phase=phase, window_size=1),
+            )  # fmt: skip
             meters.verdict("screen", verdict)
     meters.verdict("screen", None)
     rows = {

@@ -34,7 +34,7 @@ def test_a_trace_says_which_recall_took_it_out_and_how_one_gets_it_back() -> Non
     gate = asked()
     life = life_of(gate, "note")
     assert life.standing(SOON_MS) is Standing.WITHDRAWN
-    assert (life.placing.kind, life.placing.verdict["event_id"]) == (Kind.LOOK_BACK, "asks")
+    assert (life.placing.kind, life.placing.verdict.event_id) == (Kind.LOOK_BACK, "asks")
     assert life.lay is life.governing
     shown = io.StringIO()
     Console(file=shown, width=300, highlight=False).print(render(life, SOON_MS, words, {}))
@@ -71,6 +71,7 @@ def test_lineage_and_blast_radius_know_it_is_out_and_taints() -> None:
     index, spread = Index(), Spread("acme", parse("entry:note"))
     for record in gate.audit:
         verdict = read(RING, record)
+        assert verdict is not None
         index.take(verdict)
         spread.take(verdict)
     for entry in (index.entries["note"], spread.reached[("note", index.entries["note"].digest)].entry):

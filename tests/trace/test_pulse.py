@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from rich.live import Live
+from tests.envelope.made import made, score
 from tests.gate.build import RING, T0, axis
 from tests.stores.build import STRANGER
 from tests.trace.audit import Gate
@@ -94,12 +95,9 @@ def test_what_an_alert_is_about_has_its_key_and_its_tenant() -> None:
 def test_a_tenant_whose_scores_moved_is_named() -> None:
     """The pulse goes by the same rule as the metric."""
     pulse = pulse_of(a_day())
-    score = {"mu": 0.2, "sigma": 0.1, "window_id": 50, "window_size": 50}
-    verdict = {"type": "x", "decision": "accept", "reasons": (), "findings": [], "tier": 3, "content_digest": ""}
-    verdict |= {"object_id": "x", "event_id": "y"}
-    for moved in (score, score | {"mu": 0.5, "window_id": 100}):
-        told = verdict | {"score": moved | {"phase": "calibrated", "history_size": 1}}
-        pulse._count(pulse._tenant("moved"), told, 1)
+    before = score(mu=0.2, sigma=0.1, window_id=50, window_size=50)
+    for moved in (before, replace(before, mu=0.5, window_id=100)):
+        pulse._count(pulse._tenant("moved"), made(type="x", object_id="x", score=moved), 1)
     ((name, shift),) = pulse.snapshot(0).drifts
     assert (name, round(shift, 6)) == ("moved", 3.0)
 
@@ -264,8 +262,8 @@ def test_nothing_that_is_counted_acts_on_the_terminal() -> None:
     """Reasons, phases and tenants with escape sequences are spelled out."""
     gate = Gate()
     gate.write()
-    score = gate.verdict(0)["score"] | {"phase": "\x1b[2Jcold\u202e"}
-    gate.forged(0, offset=1, reasons=["\x1b]0;x\x07", "[bold]x[/]"], score=score, decision="\x1b[31m", tenant="a\u202e")
+    phase = gate.verdict(0)["score"] | {"phase": "\x1b[2Jcold\u202e"}
+    gate.forged(0, offset=1, reasons=["\x1b]0;x\x07", "[bold]x[/]"], score=phase, tenant="a\u202e")
     text = drawn(pulse_of(gate).snapshot(T0))
     hidden = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
     assert {unicodedata.category(character) for character in text if character != "\n"}.isdisjoint(hidden)

@@ -14,11 +14,12 @@ from tests.trace.audit import SOON_MS, Gate, collect, life_of
 
 from memsluice.cli.render.life import moment, render
 from memsluice.envelope.seals import close
+from memsluice.envelope.verdict import NEEDED
 from memsluice.events.names import VERDICT, EventType
 from memsluice.gate.policy.model import CalibrationPolicy, default
 from memsluice.gate.reasons import words
 from memsluice.operations.trace.collector import Collector
-from memsluice.operations.trace.life import NEEDED, Life
+from memsluice.operations.trace.life import Life
 
 HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
 ATTACKS = {

@@ -232,8 +232,12 @@ def _finding(value: Any) -> Finding:
     return Finding(value["code"], Decision(value["decision"]), value["detail"])
 
 
-def _withdrawal(value: Any) -> Withdrawal:
-    return Withdrawal(value["object_id"], Zone(value["zone"]), value["event_id"], value["content_digest"])
+def _withdrawals(values: Any) -> tuple[Withdrawal, ...]:
+    """Return what is withdrawn; of a command there was once one object, or null, in the place of a list."""
+    several = values or () if isinstance(values, list | None) else (values,)
+    return tuple(
+        Withdrawal(one["object_id"], Zone(one["zone"]), one["event_id"], one["content_digest"]) for one in several
+    )
 
 
 def _maybe(kind: type[Any]) -> Callable[[Any], Any]:
@@ -253,7 +257,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "approvers": tuple,
     "parents": tuple,
     "returned": tuple,
-    "withdraws": lambda values: tuple(_withdrawal(value) for value in values or ()),
+    "withdraws": _withdrawals,
     "usual": _of(Usual),
 }
 """How each nested field is read; a test holds it to the fields there are."""

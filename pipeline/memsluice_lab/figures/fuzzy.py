@@ -69,8 +69,8 @@ def _add(shares: dict[str, list[float]], path: Path, verdicts: Mapping[int, Any]
     for event in events:
         if event["kind"] != "write" or event["source"] not in PEOPLE:
             continue
-        verdict, said = verdicts[event["seq"]], words(event["text"])
-        if verdict.get("final", verdict["decision"]) == "accept":
+        told, said = verdicts[event["seq"]], words(event["text"])
+        if told.get("final", told["decision"]) == "accept":
             nearest = np.argsort(-(vectors @ encoder.encode([event["text"]])[0]))[:CANDIDATES]
             share = max((covered(questions[at], said) for at in nearest.tolist()), default=0.0)
             shares["honest" if event["label"] == "benign" else "landed"].append(share)

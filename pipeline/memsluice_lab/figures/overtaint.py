@@ -89,12 +89,12 @@ def _count(counts: Counts, path: Path, verdicts: Mapping[int, Any]) -> None:
     for event in map(orjson.loads, path.read_bytes().splitlines()):
         if event["kind"] != "write":
             continue
-        verdict = verdicts[event["seq"]]
+        told = verdicts[event["seq"]]
         if event["label"] == "benign" and event["source"] in HONEST:
             counts[event["source"], "all"] += 1
-            if verdict["taint"]:
-                declared = any(cause.split(":")[0] in DECLARED for cause in verdict["causes"])
+            if told["taint"]:
+                declared = any(cause.split(":")[0] in DECLARED for cause in told["causes"])
                 counts[event["source"], "declared" if declared else "session"] += 1
         elif event["channel"] in ("direct", "laundered"):
             counts["attack", "all"] += 1
-            counts["attack", "accept"] += verdict["decision"] == "accept"
+            counts["attack", "accept"] += told["decision"] == "accept"

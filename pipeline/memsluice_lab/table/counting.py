@@ -45,11 +45,11 @@ def count(lines: Sequence[Mapping[str, Any]], verdicts: Mapping[int, Mapping[str
         written += 1
         if line["seq"] not in verdicts:
             raise StateError(f"write {line['seq']} has no verdict")
-        verdict = verdicts[line["seq"]]
-        decision = verdict.get("final", verdict["decision"]) if final else verdict["decision"]
-        _tally(tally, line, decision, verdict.get("scope", "shared"), written)
+        told = verdicts[line["seq"]]
+        decision = told.get("final", told["decision"]) if final else told["decision"]
+        _tally(tally, line, decision, told.get("scope", "shared"), written)
         if line["label"] != "attack":
-            tally("MOVED", ("all",), verdict.get("final", verdict["decision"]) != verdict["decision"])
+            tally("MOVED", ("all",), told.get("final", told["decision"]) != told["decision"])
     parts = _parts(lines, verdicts, final=final)
     found["WHOLE all"] = [sum(parts.values()), len(parts)]
     return {name: (k, n) for name, (k, n) in sorted(found.items()) if n}
@@ -67,8 +67,8 @@ def _parts(
     found: dict[int, bool] = {}
     for line in lines:
         if line["kind"] == "write" and line["label"] == "attack" and not line.get("prepares"):
-            verdict, attack = verdicts[line["seq"]], line.get("of", line["seq"])
-            stands = (verdict.get("final", verdict["decision"]) if final else verdict["decision"]) == "accept"
+            told, attack = verdicts[line["seq"]], line.get("of", line["seq"])
+            stands = (told.get("final", told["decision"]) if final else told["decision"]) == "accept"
             found[attack] = found.get(attack, True) and stands
     return found
 

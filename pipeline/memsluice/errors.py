@@ -27,8 +27,10 @@ MemsluiceError
 │   ├── NotDelivered           the broker did not acknowledge in time, or refused
 │   ├── EarlierFailed          an earlier event of the same session was not published, so this one was held back
 │   └── WriterClosed           the writer was closed before, or while, the event was on its way
+├── BrokerError                the broker, or the embedded log in its place, refused or failed
+│   └── BrokerUnavailable      it did not answer, or not this user; the same request may succeed later
 └── StoreError                 the vector store refused or failed
-    └── StoreUnavailable       worth a retry
+    └── StoreUnavailable       it did not answer; the same request may succeed later
 """
 
 
@@ -185,6 +187,14 @@ class EarlierFailed(ProducerError):
 
 class WriterClosed(ProducerError):
     """The writer was closed."""
+
+
+class BrokerError(MemsluiceError):
+    """The broker, or the embedded log that stands in its place, refused a request or failed."""
+
+
+class BrokerUnavailable(BrokerError):
+    """The broker did not answer, or does not let this user in; the same request may succeed later."""
 
 
 class StoreError(MemsluiceError):

@@ -19,7 +19,7 @@ from memsluice.clock import wall_ms
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.home import Home
 from memsluice.envelope.keys import Keyring, Purpose
-from memsluice.errors import ConfigError, StoreUnavailable
+from memsluice.errors import BrokerUnavailable, ConfigError
 from memsluice.keystore.store import KeyStore
 from memsluice.operations.doctor import checks, remote
 from memsluice.operations.doctor.checks import Finding, State
@@ -79,7 +79,7 @@ def test_what_could_not_be_asked_says_what_to_do_all_the_same() -> None:
     """A store that is down, a broker that does not answer: the line that fails names the next command."""
 
     def broken() -> Iterator[Finding]:
-        raise StoreUnavailable("no answer")
+        raise BrokerUnavailable("no answer")
         yield
 
     found = list(checks.run(dict.fromkeys(("workers", "broker clock", "store"), broken)))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memsluice.errors import ConfigError, StateError, StoreError
+from memsluice.errors import BrokerError, ConfigError, StateError
 from memsluice.events.records import Output, Record
 from memsluice.runtimes.embedded import Embedded, LocalLog, SeededScheduler, StepLimits
 from memsluice.topics.names import ACCEPTED, AUDIT, COMMANDS, EVENTS, SEALED, STORE
@@ -258,7 +258,7 @@ def test_another_partition_count_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    """A file that is no database raises StoreError, not a bare sqlite3 error."""
+    """A file that is no database raises BrokerError, not a bare sqlite3 error."""
     (tmp_path / "log.db").write_bytes(b"no database" * 1_000)
-    with pytest.raises(StoreError):
+    with pytest.raises(BrokerError):
         LocalLog(tmp_path / "log.db")

@@ -15,7 +15,7 @@ from memsluice.cli.entries.trace import app as trace
 from memsluice.cli.top import app as top
 from memsluice.clock import wall_ms
 from memsluice.envelope.seals import open_
-from memsluice.errors import ConfigError, StoreUnavailable
+from memsluice.errors import BrokerUnavailable, ConfigError
 from memsluice.events.models import Command
 from memsluice.events.names import VERDICT
 from memsluice.operations.held import desk as desks
@@ -244,7 +244,7 @@ def test_the_rate_is_kept(office: Office) -> None:
     assert (sizes, slept) == ([2, 2, 2], [1.0, 1.0, 1.0])
 
 
-@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (StoreUnavailable("no broker"), 1)])
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (BrokerUnavailable("no broker"), 1)])
 def test_who_interrupts_a_run_reads_how_it_goes_on(
     office: Office, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
 ) -> None:

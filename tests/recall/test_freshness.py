@@ -7,7 +7,7 @@ from confluent_kafka import Producer
 from tests.stores.build import PARTITIONS, RING, STRANGER
 
 from memsluice.envelope.records import Stored, stored_to_bytes
-from memsluice.errors import StoreError, StoreUnavailable
+from memsluice.errors import BrokerUnavailable, StoreError
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
 from memsluice.readers.kafka import KafkaTopic
@@ -186,6 +186,6 @@ def test_the_broker_is_read_to_its_end_at_each_question(stack) -> None:
 def test_a_broker_that_does_not_answer_is_an_error_and_no_answer() -> None:
     """Without the log nobody can say what is current: the reader is told so, in time."""
     log = KafkaTopic({"bootstrap.servers": "127.0.0.1:1", "socket.timeout.ms": 1_000})
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(BrokerUnavailable):
         FreshnessIndex(log, lambda: RING, PARTITIONS).current("acme", ["a"])
     log.close()

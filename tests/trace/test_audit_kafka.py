@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from memsluice.errors import StoreUnavailable
+from memsluice.errors import BrokerUnavailable
 from memsluice.readers import kafka
 from memsluice.readers.kafka import KafkaTopic
 
@@ -48,5 +48,5 @@ def test_a_broker_that_fails_while_it_is_followed_is_unavailable(
 ) -> None:
     """Whoever waits for an answer gets the error of the house, in words, not a defect of ours."""
     monkeypatch.setattr(kafka, "Consumer", lambda settings: Failing(on_message))
-    with pytest.raises(StoreUnavailable, match="broker went away"):
+    with pytest.raises(BrokerUnavailable, match="broker went away"):
         KafkaTopic({}).follow({0: 0}, 0.2)

@@ -21,7 +21,7 @@ from memsluice.cli import top
 from memsluice.clock import wall_ms
 from memsluice.deployment.connection import FILE_VARIABLE
 from memsluice.deployment.home import Home
-from memsluice.errors import StoreUnavailable
+from memsluice.errors import BrokerUnavailable
 from memsluice.keystore.store import KeyStore
 from memsluice.operations.monitor.lag import KafkaLag, LocalLag
 from memsluice.operations.monitor.pulse import Pulse
@@ -81,7 +81,7 @@ def test_a_broker_that_is_away_is_said_and_asked_again(
     def picture() -> Text:
         drawn.append(pulse.read)
         if len(drawn) == 2:
-            raise StoreUnavailable("the broker is away")
+            raise BrokerUnavailable("the broker is away")
         return Text(f"picture {len(drawn)}")
 
     def pause(seconds: float) -> None:
@@ -132,5 +132,5 @@ def test_the_lag_on_the_broker_grows_with_what_nobody_takes(stack: Any) -> None:
     assert producer.flush(30) == 0
     after = {lag.stage: lag.behind for lag in asked()}
     assert after["seal"] - before["seal"] == 5
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(BrokerUnavailable):
         KafkaLag(stack.connection, USER_READER)()

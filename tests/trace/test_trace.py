@@ -16,7 +16,7 @@ from tests.trace.test_show import shown_lives
 
 from memsluice.deployment.connection import FILE_VARIABLE
 from memsluice.deployment.home import Home
-from memsluice.errors import StoreUnavailable
+from memsluice.errors import BrokerUnavailable
 from memsluice.keystore.store import KeyStore
 from memsluice.operations.trace.collect import trace
 from memsluice.readers.kafka import KafkaTopic
@@ -124,11 +124,11 @@ def test_the_running_stack_is_read_as_an_operator(stack: Any, tmp_path: Path) ->
 def test_who_may_not_read_the_audit_is_told_so(stack: Any) -> None:
     """A user without the grant, and a wrong password, are one clear error and no endless wait."""
     log = KafkaTopic.of(stack.connection, USER_READER)
-    with pytest.raises(StoreUnavailable, match="this user may not see it"):
+    with pytest.raises(BrokerUnavailable, match="this user may not see it"):
         list(log.read(PARTITION))
     log.close()
     wrong = stack.connection.model_copy(update={"users": {USER_OPERATOR: SecretStr("wrong")}})
     log = KafkaTopic.of(wrong)
-    with pytest.raises(StoreUnavailable, match="or not this password"):
+    with pytest.raises(BrokerUnavailable, match="or not this password"):
         list(log.read(PARTITION))
     log.close()

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from memsluice.clock import wall_ms
-from memsluice.errors import StoreUnavailable
+from memsluice.errors import BrokerUnavailable
 
 if TYPE_CHECKING:
     from memsluice.operations.monitor.lag import Lag
@@ -32,7 +32,7 @@ class Follower:
         self._next = [topic.at(partition, since_ms) for partition in range(partitions)]
 
     def catch_up(self) -> None:
-        """Take what was appended since. Raises StoreUnavailable; what was taken until then stays taken."""
+        """Take what was appended since. Raises BrokerUnavailable; what was taken until then stays taken."""
         for partition in range(len(self._next)):
             for record in self._topic.read(partition, self._next[partition]):
                 self._pulse.take(record)
@@ -103,7 +103,7 @@ def _watch(console: Console, follower: Follower, picture: Callable[[], Renderabl
                 try:
                     follower.catch_up()
                     live.update(picture(), refresh=True)
-                except StoreUnavailable as error:
+                except BrokerUnavailable as error:
                     live.update(Text(f"{error}\nasking again every {every_s:g} s", style="red"), refresh=True)
                 time.sleep(every_s)
     except KeyboardInterrupt:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import orjson
 
-from memsluice.errors import ConfigError, StateError, StoreError, StoreUnavailable
+from memsluice.errors import BrokerError, BrokerUnavailable, ConfigError, StateError
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Headers, Output, Record, RowChange
 from memsluice.topics.names import PARTITIONS
@@ -54,9 +54,9 @@ def _translated() -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         busy = "locked" in str(error) or "busy" in str(error)
-        raise (StoreUnavailable if busy else StoreError)(f"local log: {error}") from error
+        raise (BrokerUnavailable if busy else BrokerError)(f"local log: {error}") from error
     except sqlite3.DatabaseError as error:
-        raise StoreError(f"local log: {error}") from error
+        raise BrokerError(f"local log: {error}") from error
 
 
 def _after(prefix: bytes) -> bytes | None:
@@ -108,7 +108,7 @@ class LocalLog:
 
     ``durable`` waits for the disk at every commit (an acknowledged append survives power loss); without it only a
     process crash is survived. Several processes may append at once; SQLite serialises them.
-    Raises StoreError, StoreUnavailable (locked for longer than 10 s), ConfigError (another partition count).
+    Raises BrokerError, BrokerUnavailable (locked for longer than 10 s), ConfigError (another partition count).
     """
 
     def __init__(self, path: Path | str, *, partitions: int = PARTITIONS, durable: bool = True) -> None:

@@ -16,8 +16,8 @@ from memsluice.topics.spec import load
 def bring_up(home: Path | None = None, cache: Path | None = None, reporter: Reporter = SILENT) -> Connection:
     """Start both servers and make them as the files say. Safe to call on a running stack.
 
-    Raises StackError or TopicsError. When only the topics fail, the servers stay up, so that ``topics plan`` can
-    show why.
+    Raises StackError, BrokerUnavailable or TopicsError. When only the topics fail, the servers stay up, so that
+    ``topics plan`` can show why.
     """
     connection = control.up(home, cache, reporter)
     reporter.doing("applying topics and access rules")

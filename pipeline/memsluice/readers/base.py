@@ -13,13 +13,13 @@ class TopicReader(Protocol):
     """The place, in words."""
 
     def end(self, partition: int) -> int:
-        """Return the offset that the next record will get. Raises StoreUnavailable."""
+        """Return the offset that the next record will get. Raises BrokerUnavailable."""
 
     def at(self, partition: int, since_ms: int) -> int:
-        """Return an offset before which nothing was appended at or after a time (Unix ms). Raises StoreUnavailable."""
+        """Return an offset before which nothing was appended at or after a time (Unix ms). Raises BrokerUnavailable."""
 
     def read(self, partition: int, from_offset: int = 0) -> Iterator[Record]:
-        """Yield what the partition holds from an offset to its present end. Raises StoreUnavailable."""
+        """Yield what the partition holds from an offset to its present end. Raises BrokerUnavailable."""
 
     def follow(self, offsets: Mapping[int, int], timeout_s: float) -> list[Record]:
-        """Return what partitions hold from these offsets on, waiting at most so long. Raises StoreUnavailable."""
+        """Return what partitions hold from these offsets on, waiting at most so long. Raises BrokerUnavailable."""

@@ -8,7 +8,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from memsluice.deployment.connection import Connection
-from memsluice.errors import StoreUnavailable
+from memsluice.errors import BrokerUnavailable
 from memsluice.events.records import Headers, Record
 from memsluice.topics.names import AUDIT, USER_OPERATOR
 
@@ -75,11 +75,11 @@ class KafkaTopic:
         self._consumer.close()
 
     def end(self, partition: int) -> int:
-        """Return the offset that the next record will get. Raises StoreUnavailable."""
+        """Return the offset that the next record will get. Raises BrokerUnavailable."""
         return self._bounds(partition)[1]
 
     def at(self, partition: int, since_ms: int) -> int:
-        """Return the offset of the first record appended at or after a time (Unix ms). Raises StoreUnavailable."""
+        """Return the offset of the first record appended at or after a time (Unix ms). Raises BrokerUnavailable."""
         try:
             (found,) = self._consumer.offsets_for_times(
                 [TopicPartition(self._topic, partition, since_ms)], timeout=ASK_TIMEOUT_S
@@ -98,7 +98,7 @@ class KafkaTopic:
         return low, end
 
     def read(self, partition: int, from_offset: int = 0) -> Iterator[Record]:
-        """Yield the records from an offset to the end that the broker reports now. Raises StoreUnavailable."""
+        """Yield the records from an offset to the end that the broker reports now. Raises BrokerUnavailable."""
         low, end = self._bounds(partition)
         position = max(from_offset, low)
         if position >= end:
@@ -135,7 +135,7 @@ class KafkaTopic:
     def follow(self, offsets: Mapping[int, int], timeout_s: float) -> list[Record]:
         """Return what partitions hold from these offsets on, waiting at most so long for the first record.
 
-        Asked again with the offsets after what it returned, it goes on where it stands. Raises StoreUnavailable.
+        Asked again with the offsets after what it returned, it goes on where it stands. Raises BrokerUnavailable.
         """
         self._stands = None
         if self._followed != offsets:
@@ -156,7 +156,7 @@ class KafkaTopic:
                 records.append(_record(message))
         return records
 
-    def _unavailable(self, error: Any) -> StoreUnavailable:
+    def _unavailable(self, error: Any) -> BrokerUnavailable:
         self._consumer.poll(0)  # lets the client say what it heard
         if (
             error.code() == KafkaError._UNKNOWN_PARTITION
@@ -164,8 +164,8 @@ class KafkaTopic:
             return self._failed("there is no such partition, or this user may not see it")
         return self._failed(str(error.str()))
 
-    def _failed(self, why: str) -> StoreUnavailable:
-        return StoreUnavailable(f"{self._topic} cannot be read from {self.name}: {self._refused or why}")
+    def _failed(self, why: str) -> BrokerUnavailable:
+        return BrokerUnavailable(f"{self._topic} cannot be read from {self.name}: {self._refused or why}")
 
 
 _ASK_HEADERS = operator.methodcaller("headers")

@@ -55,7 +55,7 @@ class FreshnessIndex:
     def current(self, tenant: str, object_ids: Sequence[str]) -> Mapping[str, Current]:
         """Return what the log, read to its end, says of these objects of the tenant; what ended counts as withdrawn.
 
-        Raises StoreUnavailable, and StoreError where this tenant has more live objects than the index holds.
+        Raises BrokerUnavailable, and StoreError where this tenant has more live objects than the index holds.
         """
         with self._lock:
             now_ms = self._now_ms()

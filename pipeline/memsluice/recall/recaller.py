@@ -155,7 +155,8 @@ class Recaller:
         outside content, as data. ``tier_max`` leaves out what is less trusted than that.
 
         Raises MalformedEvent or LimitExceeded for bad arguments, NotPermitted before anything is searched for somebody
-        whom the reader may not speak for, StoreUnavailable, and whatever ``publish`` raises: then nothing was shown.
+        whom the reader may not speak for, StoreUnavailable, BrokerUnavailable, and whatever ``publish`` raises: then
+        nothing was shown.
         """
         return self.ask(Question(tenant, question, agent, principal, session, namespace, zone, k, tier_max))
 

@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from memsluice.errors import TopicsError
+from memsluice.errors import BrokerUnavailable, TopicsError
 from memsluice.topics.spec import Desired, TopicSpec
 
 REQUEST_TIMEOUT_S = 30.0
@@ -78,7 +78,7 @@ class Plan:
 
 
 def plan(admin: AdminClient, desired: Desired) -> Plan:
-    """Compare. Reads only. Raises TopicsError when the broker can't be asked."""
+    """Compare. Reads only. Raises BrokerUnavailable where the broker does not answer."""
     try:
         metadata = admin.list_topics(timeout=REQUEST_TIMEOUT_S)
         present = {spec.name: metadata.topics[spec.name] for spec in desired.topics if spec.name in metadata.topics}
@@ -87,7 +87,7 @@ def plan(admin: AdminClient, desired: Desired) -> Plan:
         broker_settings = _settings(admin, ConfigResource.Type.BROKER, broker_ids[:1])
         existing_acls = _existing_acls(admin)
     except KafkaException as error:
-        raise TopicsError(f"The broker could not be asked about its topics: {_words(error)}") from error
+        raise BrokerUnavailable(f"the broker did not say which topics it has: {_words(error)}") from error
     changes: list[Change] = []
     for entries in broker_settings.values():
         if AUTO_CREATE in entries and entries[AUTO_CREATE].value != "false":

@@ -20,7 +20,7 @@ HOW = "memsluice quarantine release --withdrawn ENTRY"
 
 
 def look_back(desk: "Desk", tenant: str | None, since: str | None) -> "Taken":
-    """Read the audit for what look back took out. Raises ConfigError for a time that is none, StoreUnavailable."""
+    """Read the audit for what look back took out. Raises ConfigError for a time that is none, BrokerUnavailable."""
     from memsluice.operations.held.filters import moment_ms
     from memsluice.operations.provenance.withdrawn import look
     from memsluice.topics.names import PARTITIONS

@@ -22,7 +22,7 @@ class Bookmark:
 
     @classmethod
     def at(cls, audit: TopicReader, tenant: str, partitions: int) -> "Bookmark":
-        """Return the present end. Raises StoreUnavailable."""
+        """Return the present end. Raises BrokerUnavailable."""
         partition = partition_of(tenant, partitions)
         return cls(partition, audit.end(partition))
 
@@ -38,7 +38,7 @@ def heard(
 ) -> dict[str, Record]:
     """Return the first audit record of each command by its id: of all, or of those that come within ``wait_s`` seconds.
 
-    ``since`` are bookmarks of the commands' partitions. Nothing is verified here. Raises StoreUnavailable.
+    ``since`` are bookmarks of the commands' partitions. Nothing is verified here. Raises BrokerUnavailable.
     """
     waiting = {command.id.encode(): command for command in commands}
     found = dict[str, Record]()

@@ -117,7 +117,7 @@ def look(
     whole: bool = False,
     letters_max: int = LETTERS_MAX,
 ) -> Listing:
-    """Return the letters that a filter asks for, ``whole`` with all their bytes. Raises StoreUnavailable.
+    """Return the letters that a filter asks for, ``whole`` with all their bytes. Raises BrokerUnavailable.
 
     A letter lies on its input's partition, which need not be that of the tenant it claims. Letters of the very same
     bytes (a replay that failed again makes one) are one, the newest, unless they are asked for by name.
@@ -167,7 +167,7 @@ def _keep(
 
 
 def look_whole(letters: TopicReader, keyring: Keyring, seen: Iterable[Seen]) -> Iterator[Seen]:
-    """Yield letters of a listing once more, with all their bytes, one at a time. Raises StoreUnavailable."""
+    """Yield letters of a listing once more, with all their bytes, one at a time. Raises BrokerUnavailable."""
     of_partition: dict[int, dict[str, Seen]] = {}
     for one in seen:
         of_partition.setdefault(one.letter.why.partition, {})[one.letter.letter_id] = one

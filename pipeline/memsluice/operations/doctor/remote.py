@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from memsluice.deployment.connection import Connection, quiet
-from memsluice.errors import ConfigError, StoreUnavailable
+from memsluice.errors import BrokerUnavailable, ConfigError
 from memsluice.operations.doctor.checks import Finding, State
 from memsluice.topics import plan as plans
 from memsluice.topics.names import AUDIT, KAFKA_USERS, PARTITIONS, USER_ADMIN, USER_OPERATOR, WEAVIATE_USERS
@@ -84,7 +84,7 @@ def _members(admin: AdminClient, group: str) -> int:
         if problem.code() == KafkaError.GROUP_ID_NOT_FOUND:  # nobody ever joined
             return 0
         time.sleep(ASK_AGAIN_S)  # a broker that has just started elects its coordinators
-    raise StoreUnavailable(f"the broker does not tell who works: {problem.str()}")
+    raise BrokerUnavailable(f"the broker does not tell who works: {problem.str()}")
 
 
 def broker_clock(connection: Connection, now_s: float) -> Iterator[Finding]:
@@ -98,7 +98,7 @@ def broker_clock(connection: Connection, now_s: float) -> Iterator[Finding]:
         asked = admin.list_offsets(dict.fromkeys(places, OffsetSpec.max_timestamp()), request_timeout=ANSWER_S)
         latest_ms = max(answer.result().timestamp for answer in asked.values())
     except KafkaException as error:
-        raise StoreUnavailable(f"the broker does not tell when it appended last: {error.args[0].str()}") from None
+        raise BrokerUnavailable(f"the broker does not tell when it appended last: {error.args[0].str()}") from None
     yield clock_of_broker(latest_ms, now_s)
 
 

@@ -76,7 +76,7 @@ def look(
 ) -> Listing:
     """Return the entries that a filter asks for. ``age_days`` gives a tenant's age limit, ``whole`` reads contents.
 
-    Records of one tenant are all on its partition, so that a filter with a tenant reads one. Raises StoreUnavailable.
+    Records of one tenant are all on its partition, so that a filter with a tenant reads one. Raises BrokerUnavailable.
     """
     found = Listing()
     room, page_max = (min(entries_max, WHOLE_MAX), WHOLE_PAGE) if whole else (entries_max, entries_max)
@@ -169,7 +169,7 @@ def _rulings(
 
 
 def look_whole(held: TopicReader, keyring: Keyring, seen: Iterable[Seen]) -> Iterator[Seen]:
-    """Yield the entries of a listing once more, with their contents, one at a time. Raises StoreUnavailable."""
+    """Yield the entries of a listing once more, with their contents, one at a time. Raises BrokerUnavailable."""
     wanted: dict[int, dict[int, Seen]] = {}
     for one in seen:
         wanted.setdefault(one.entry.partition, {})[one.entry.record_offset] = one

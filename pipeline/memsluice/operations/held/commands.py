@@ -75,7 +75,7 @@ def answers(
 ) -> dict[str, Answer]:
     """Return the answers to commands by their ids: of all, or of those that the audit has within ``wait_s`` seconds.
 
-    ``since`` are bookmarks of the commands' partitions. Raises StoreUnavailable where the audit cannot be read,
+    ``since`` are bookmarks of the commands' partitions. Raises BrokerUnavailable where the audit cannot be read,
     SealError where an answer does not verify.
     """
     told = heard(audit, commands, since, wait_s, monotonic=monotonic, sleep=sleep)

@@ -8,7 +8,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicP
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from memsluice.deployment.connection import Connection
-from memsluice.errors import StoreUnavailable
+from memsluice.errors import BrokerUnavailable
 from memsluice.runtimes.embedded import LocalLog
 from memsluice.runtimes.embedded.runtime import INPUTS
 from memsluice.topics.names import APP_LAND, APP_SCREEN, APP_SEAL, PARTITIONS, USER_OPERATOR
@@ -46,11 +46,11 @@ class KafkaLag:
         self._partitions = partitions
 
     def __call__(self) -> list[Lag]:
-        """Return the lag of every stage. Raises StoreUnavailable."""
+        """Return the lag of every stage. Raises BrokerUnavailable."""
         try:
             return [self._of(stage, group) for stage, group in GROUPS.items()]
         except KafkaException as error:
-            raise StoreUnavailable(f"the broker does not tell how far the stages are: {error.args[0].str()}") from None
+            raise BrokerUnavailable(f"the broker does not tell how far the stages are: {error.args[0].str()}") from None
 
     def _of(self, stage: str, group: str) -> Lag:
         places = [TopicPartition(topic, number) for topic in INPUTS[stage] for number in range(self._partitions)]

@@ -60,7 +60,7 @@ class PolicyDesk:
     ) -> dict[int, Verdict]:
         """Return the verdicts on a command by partition, those that came within ``wait_s`` seconds.
 
-        A record that does not verify is no answer. Raises StoreUnavailable.
+        A record that does not verify is no answer. Raises BrokerUnavailable.
         """
         keyring, found = self.keys.keyring(), dict[int, Verdict]()
 

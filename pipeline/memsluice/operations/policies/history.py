@@ -49,7 +49,7 @@ def read_activation(keyring: Keyring, record: Record) -> Activated | None:
 def in_force(audit: TopicReader, keyring: Keyring, tenant: str, partitions: int) -> Activated | None:
     """Return the activation that holds for a tenant, its own before everybody's; None where only files hold.
 
-    Reads the tenant's partition to its end. Raises StoreUnavailable.
+    Reads the tenant's partition to its end. Raises BrokerUnavailable.
     """
     own: Activated | None = None
     everybodys: Activated | None = None
@@ -68,7 +68,7 @@ def in_force(audit: TopicReader, keyring: Keyring, tenant: str, partitions: int)
 def reaches_back(audit: TopicReader, tenant: str, partitions: int) -> bool:
     """Whether a tenant's partition of the audit still has its beginning: where retention took it, silence says nothing.
 
-    Raises StoreUnavailable.
+    Raises BrokerUnavailable.
     """
     first = next(iter(audit.read(partition_of(tenant, partitions))), None)
     return audit.end(partition_of(tenant, partitions)) == 0 if first is None else first.offset == 0

@@ -207,7 +207,7 @@ class Index:
 
 
 def index(audit: TopicReader, keyring: Keyring, tenant: str, partitions: int, about: str) -> Index:
-    """Return what a tenant's audit says around one entry (its event id). Raises StoreUnavailable."""
+    """Return what a tenant's audit says around one entry (its event id). Raises BrokerUnavailable."""
     found = Index(about=about)
     for record in audit.read(partition_of(tenant, partitions)):
         if record.key == tenant.encode():

@@ -18,7 +18,7 @@ def accepted_records(
 ) -> dict[str, tuple[str, Accepted]]:
     """Return, by event id, the record (as text, and read) of each wanted version that the topic still has.
 
-    ``since_ms`` (Unix ms) is when the first of them was decided. Raises StoreUnavailable.
+    ``since_ms`` (Unix ms) is when the first of them was decided. Raises BrokerUnavailable.
     """
     assert len(wanted) <= WANTED_MAX
     partition, found = partition_of(tenant, partitions), dict[str, tuple[str, Accepted]]()

@@ -12,7 +12,7 @@ def occupant(
 ) -> tuple[str, int] | None:
     """Return event id and tier of what an object holds now (Unix ms), None where nothing lies there.
 
-    Raises StoreUnavailable.
+    Raises BrokerUnavailable.
     """
     there: Verdict | None = None
     for record in audit.read(partition_of(tenant, partitions)):

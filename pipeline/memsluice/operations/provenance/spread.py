@@ -198,7 +198,7 @@ class Radius:
 
 
 def radius(audit: TopicReader, keyring: Keyring, source: Source, tenant: str | None, partitions: int) -> Radius:
-    """Return what was made from a source, in one tenant or (None) in all. Raises StoreUnavailable."""
+    """Return what was made from a source, in one tenant or (None) in all. Raises BrokerUnavailable."""
     found = Radius({})
     looked_in: Iterable[int] = range(partitions) if tenant is None else (partition_of(tenant, partitions),)
     for partition in looked_in:

@@ -68,7 +68,7 @@ class Taken:
 
 
 def look(audit: TopicReader, keyring: Keyring, tenant: str | None, since_ms: int | None, partitions: int) -> Taken:
-    """Return what look back took out since (Unix ms, None: ever). Raises StoreUnavailable."""
+    """Return what look back took out since (Unix ms, None: ever). Raises BrokerUnavailable."""
     found = Taken()
     for partition in range(partitions) if tenant is None else (partition_of(tenant, partitions),):
         known: dict[tuple[str, str, str], Withdrawn] = {}

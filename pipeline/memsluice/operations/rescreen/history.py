@@ -79,7 +79,7 @@ class Verdicts:
 def verdicts(
     audit: TopicReader, keyring: Keyring, partition: int, since_ms: int, offsets: range, tenant: str | None
 ) -> Verdicts:
-    """Read what the audit says of sealed records in ``offsets``, appended since (Unix ms). Raises StoreUnavailable."""
+    """Read what the audit says of sealed records in ``offsets``, appended since (Unix ms). Raises BrokerUnavailable."""
     found = Verdicts({})
     for record in audit.read(partition, audit.at(partition, since_ms - EARLY_MS)):
         owner = (record.key or b"").decode(errors="replace")
@@ -110,9 +110,9 @@ class PolicyBook:
         return self._known.get(digest)
 
     def learn(self, audit: TopicReader, keyring: Keyring, partition: int, digests: Iterable[str]) -> None:
-        """Read the audit from its beginning for what was activated, where a digest is unknown. Raises StoreUnavailable.
+        """Read the audit from its beginning for what was activated, where a digest is unknown. Raises BrokerUnavailable.
 
-        Only commands are opened; a policy that this version cannot read stays unknown.
+        Only commands are opened; a policy that this version cannot read stays unknown. Raises BrokerUnavailable.
         """
         if all(digest in self._known for digest in digests):
             return

@@ -35,7 +35,7 @@ class Labels:
 
 
 def labels(audit: TopicReader, keyring: Keyring, partitions: Iterable[int], tenant: str | None = None) -> Labels:
-    """Read every release and rejection that was carried out, and every appeal. Raises StoreUnavailable."""
+    """Read every release and rejection that was carried out, and every appeal. Raises BrokerUnavailable."""
     found = Labels()
     for partition in partitions:
         for record in audit.read(partition):

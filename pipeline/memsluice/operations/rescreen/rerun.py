@@ -95,7 +95,7 @@ class Rerun:
     def events(self, wanted: Wanted, heard: Callable[[int], None] = lambda read: None) -> Iterator[Decided]:
         """Yield every decision; ``heard`` is told how many records were read. With ``book`` there is a control.
 
-        Raises StoreUnavailable, StateError (the sealed log has a gap).
+        Raises BrokerUnavailable, StateError (the sealed log has a gap).
         """
         only = None if wanted.tenant is None else partition_of(wanted.tenant, self.log.partitions)
         for partition in range(self.log.partitions) if only is None else (only,):

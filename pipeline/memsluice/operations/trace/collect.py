@@ -31,7 +31,7 @@ class Traced:
 
 
 def trace(topic: TopicReader, keyring: Keyring, event_id: str, tenant: str | None, partitions: int) -> Traced:
-    """Return all that the audit says of an event id, in one tenant or (None) in all. Raises StoreUnavailable."""
+    """Return all that the audit says of an event id, in one tenant or (None) in all. Raises BrokerUnavailable."""
     looked_in = tuple(range(partitions)) if tenant is None else (partition_of(tenant, partitions),)
     found = Collector({event_id}, keyring, tenant)
     for partition in looked_in:

@@ -4,7 +4,6 @@ What agent platforms use is exported here; everything is imported when it is fir
 """
 
 import importlib
-from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 from memsluice.extras import needed
@@ -123,7 +122,9 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return _version("memsluice")
+        from importlib.metadata import version
+
+        return version("memsluice")
     if name in _RENAMED:
         from memsluice import deprecations
 

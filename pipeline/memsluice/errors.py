@@ -19,7 +19,9 @@ MemsluiceError
 │   └── GapError               an offset was skipped
 ├── PolicyError                a policy file is not valid; names the field and the reason
 ├── ConfigError                configuration is missing or not valid
-│   └── MissingExtra           a package is not installed that an extra brings; names the extra
+│   ├── MissingExtra           a package is not installed that an extra brings; names the extra
+│   ├── InvalidArgument        an argument of a command is not valid, or does not go with another
+│   └── NotFound               what a command names does not exist, or several have the name
 ├── StackError                 the local stack could not be brought up; says what to do
 ├── TopicsError                topics on the broker differ from the files in a way that is refused
 ├── ProducerError              an event was not published; saying it again with the same event id is safe
@@ -149,6 +151,14 @@ class ConfigError(MemsluiceError):
 
 class MissingExtra(ConfigError, ImportError):
     """A part was asked for whose packages are not installed: an extra of the distribution brings them."""
+
+
+class InvalidArgument(ConfigError):
+    """An argument of a command is not valid, or does not go with another."""
+
+
+class NotFound(ConfigError):
+    """What a command names does not exist, or several have the name."""
 
 
 class StackError(MemsluiceError):

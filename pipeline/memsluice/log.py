@@ -10,11 +10,11 @@ from collections.abc import MutableMapping
 from types import TracebackType
 from typing import Any
 
-import structlog
-
 from memsluice.errors import MemsluiceError
 from memsluice.escaping import lines, visible
 
+_deferred = False
+"""Whether structlog is still to be configured, once it is imported."""
 VALUE_CHARS_MAX = 2_000
 """Longest message or value of a log line, and longest line of a traceback."""
 
@@ -58,8 +58,34 @@ def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackT
     print("Traceback (most recent call last):\n" + _traceback((kind, error, trace)), file=sys.stderr)
 
 
-def configure() -> None:
-    """Log to standard error from now on; called once, by the command line."""
+class _Logger:
+    """A logger whose library is imported with the first line: most commands log nothing, and it imports slowly."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, method: str) -> Any:
+        return getattr(_library().get_logger(self._name), method)
+
+
+def get_logger(name: str) -> Any:
+    """Return the structlog logger of a module."""
+    return _Logger(name)
+
+
+def _library() -> Any:
+    global _deferred
+    import structlog
+
+    if _deferred:
+        _deferred = False
+        _configure()
+    return structlog
+
+
+def _configure() -> None:
+    import structlog
+
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -72,6 +98,14 @@ def configure() -> None:
         ],
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+
+
+def configure() -> None:
+    """Log to standard error from now on; called once, by the command line."""
+    global _deferred
+    _deferred = "structlog" not in sys.modules
+    if not _deferred:
+        _configure()
     handler = logging.StreamHandler()
     handler.setFormatter(_Spelled("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

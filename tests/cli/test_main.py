@@ -23,17 +23,10 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120)
 
 
-def test_help_lists_every_part_without_importing_any() -> None:
-    """``--help`` answers at once: no encoder, broker client or store client is imported for it."""
-    heavy = "torch,confluent_kafka,weaviate,faust,faiss"
-    code = (
-        "import sys; from memsluice.cli import main\n"
-        "try: main.cli(['--help'], prog_name='memsluice')\n"
-        f"except SystemExit: pass\nprint([m for m in '{heavy}'.split(',') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.stdout.rstrip().endswith("[]")
-    assert all(part in done.stdout for part in main.parts())
+def test_help_lists_every_part() -> None:
+    """``--help`` names every command, those of other installed distributions among them."""
+    shown = run("--help").stdout
+    assert all(f"  {part} " in shown for part in main.parts())
 
 
 @pytest.mark.parametrize("part", sorted(main.parts()))
@@ -84,8 +77,8 @@ def test_the_help_on_the_screen_ends_with_the_example() -> None:
 def test_an_error_is_one_line_and_debug_shows_the_rest() -> None:
     """Whoever types a command reads what is wrong and not a traceback; who asks for it gets the traceback."""
     done = run("work", "polish")
-    assert done.returncode == 1
-    assert "there is no stage 'polish'" in done.stderr
+    assert done.returncode == 2
+    assert "'polish' is not a stage" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Traceback" in run("--debug", "work", "polish").stderr
 

@@ -119,7 +119,7 @@ def test_filters_show_what_was_asked_for(morgue: Morgue) -> None:
     (told,) = morgue.listed("--tenant", "globex")
     assert told["claimed"] == {"tenant": "globex", "type": "memory.write.v1", "event_id": "w-1", "kid": "user"}
     assert "claims tenant globex, memory.write.v1, id w-1, key user" in morgue.call("list").stdout
-    assert "no partition 9" in str(morgue.call("list", "--partition", "9").exception)
+    assert "9 does not exist" in str(morgue.call("list", "--partition", "9").exception)
 
 
 def test_show_and_export_have_the_input_byte_for_byte(morgue: Morgue, tmp_path: Path) -> None:
@@ -265,13 +265,13 @@ def test_what_would_fail_again_is_not_published_and_stops_the_run(morgue: Morgue
     morgue.append(message)
     second = morgue.misplaced("w-2")
     stopped = morgue.call("replay", "--yes", "--batch", "1")
-    assert stopped.exit_code == 2, stopped.output
+    assert stopped.exit_code == 3, stopped.output
     assert "unknown_key → unknown_key still, not published" in stopped.stdout
     assert len(morgue.records(DEAD_LETTER)) == 2
     assert f"{second}" not in stopped.stdout
     run = stopped.stdout.split("--resume ")[1].split()[0]
     went_on = morgue.call("replay", "--yes", "--batch", "1", "--go-on")
-    assert (went_on.exit_code, f"{second}  claims acme  wrong_partition → accept" in went_on.stdout) == (2, True)
+    assert (went_on.exit_code, f"{second}  claims acme  wrong_partition → accept" in went_on.stdout) == (3, True)
     morgue.keys.save_keyring(ring)
     morgue.keys.save_registry(registry)
     resumed = morgue.call("replay", "--yes", "--resume", run)
@@ -304,7 +304,7 @@ def test_what_came_from_the_gate_itself_is_never_published(morgue: Morgue) -> No
     assert (letter["topic"], letter["reason"]) == (ACCEPTED, "seal")
     before = len(morgue.records(ACCEPTED))
     done = morgue.call("replay", "--yes")
-    assert (done.exit_code, "seal → not_intake still, not published" in done.stdout) == (2, True)
+    assert (done.exit_code, "seal → still not_intake, not published" in done.stdout) == (3, True)
     assert len(morgue.records(ACCEPTED)) == before
 
 

@@ -9,9 +9,9 @@ from memsluice.cli.stack import app
 
 
 def test_status_without_a_stack_says_how_to_start_one(tmp_path: Path):
-    """Exit code 3, as service managers use for "not running", and the next command."""
+    """Exit code 6, unavailable, and the next command."""
     result = CliRunner().invoke(app, ["status", "--home", str(tmp_path / "none")])
-    assert result.exit_code == 3
+    assert result.exit_code == 6
     assert "memsluice stack up" in result.stdout
     assert not (tmp_path / "none").exists()
 
@@ -25,13 +25,17 @@ def test_down_without_a_stack_does_nothing(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
-    [(["logs", "zookeeper"], "kafka, weaviate"), (["logs"], "has not been started"), (["logs", "-f"], "needs one")],
+    ("arguments", "told", "code"),
+    [
+        (["logs", "zookeeper"], "kafka, weaviate", 2),
+        (["logs"], "no stack was started there", 1),
+        (["logs", "-f"], "needs one", 2),
+    ],
 )
-def test_logs_explains_itself(tmp_path: Path, arguments: list[str], told: str):
+def test_logs_explains_itself(tmp_path: Path, arguments: list[str], told: str, code: int):
     """A wrong or early question gets an answer that names the right one."""
     result = CliRunner().invoke(app, [*arguments, "--home", str(tmp_path)])
-    assert result.exit_code == 1
+    assert result.exit_code == code
     assert told in result.stderr
     assert "Traceback" not in result.stderr
 

@@ -166,7 +166,7 @@ def test_a_stack_that_died_is_a_failure_and_one_that_was_never_up_is_none(home: 
     assert CliRunner().invoke(app, ["--home", str(home)]).exit_code == 0
     Home.at(home).layout.run_file.write_text("{}")
     told = CliRunner().invoke(app, ["--home", str(home)])
-    assert (told.exit_code, "memsluice stack up" in told.output, "No stack runs" in told.output) == (1, True, False)
+    assert (told.exit_code, "memsluice stack up" in told.output, "No stack runs" in told.output) == (9, True, False)
 
 
 @pytest.mark.parametrize("named", [True, False])

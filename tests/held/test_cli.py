@@ -81,7 +81,7 @@ def test_release_lands_the_write_and_says_so(office: Office) -> None:
     seen = json.loads(office.run("show", event_id, "--json").stdout)
     assert (seen["state"], seen["decided"]["by"], seen["decided"]["decision"]) == ("released", "reviewer", "accept")
     again = office.run("release", event_id, "--yes")
-    assert again.exit_code == 2
+    assert again.exit_code == 3
     assert "review.decided" in again.stdout
     assert "refused" in office.run("show", event_id).stdout
 
@@ -91,7 +91,7 @@ def test_reject_closes_for_good(office: Office) -> None:
     event_id = office.write(BAD)
     done = office.run("reject", event_id, "--yes")
     assert (done.exit_code, "closed for good" in done.stdout) == (0, True)
-    assert office.run("release", event_id, "--yes").exit_code == 2
+    assert office.run("release", event_id, "--yes").exit_code == 3
     store = FaissStore(office.home.store_file)
     assert store.count("acme", Zone.GUIDANCE) == 0
     store.close()
@@ -106,7 +106,7 @@ def test_what_is_tainted_stays_held(office: Office) -> None:
     office.observe(Origin.WEB)
     event_id = office.write(BAD, source="agent")
     done = office.run("release", event_id, "--yes")
-    assert done.exit_code == 2
+    assert done.exit_code == 3
     assert "it is tainted, and stays held" in done.stdout
     assert "refused: review.tainted" in done.stdout
     assert listed(office) == [event_id]
@@ -136,7 +136,7 @@ def test_two_writes_of_one_id_are_told_apart(office: Office) -> None:
     office.write("Another note.", event_id="twice")
     offsets = [entry["offset"] for entry in json.loads(office.run("list", "--json").stdout)["entries"]]
     assert "say which" in str(office.run("show", event_id).exception)
-    assert office.run("release", event_id, "--offset", str(offsets[1]), "--yes").exit_code == 2
+    assert office.run("release", event_id, "--offset", str(offsets[1]), "--yes").exit_code == 3
     assert office.run("reject", event_id, "--offset", str(offsets[1]), "--yes").exit_code == 0
     assert listed(office) == ["twice"]
     assert office.run("release", event_id, "--offset", str(offsets[0]), "--yes").exit_code == 0

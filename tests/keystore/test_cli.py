@@ -10,8 +10,9 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from memsluice.cli.keys import app, duration_ms
-from memsluice.errors import ConfigError
+from memsluice.cli.keys import app
+from memsluice.cli.options import duration_ms
+from memsluice.errors import InvalidArgument
 from memsluice.keystore.store import KeyStore
 
 
@@ -80,29 +81,29 @@ def test_what_is_listed_cannot_act_on_the_terminal(keys: Any, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "named"),
+    ("words", "named", "code"),
     [
-        (["new", "banana"], "producer, reader, runtime, user-channel, operator"),
-        (["new", "producer"], "--tenant"),
-        (["new", "producer", "--tenant", "a", "--channel", "fax"], "no channel"),
-        (["new", "producer", "--tenant", "a", "--channel", "user"], "may not use channel user"),
-        (["new", "producer", "--tenant", "a", "--tier", "1"], "error: tier: channel agent gives tier"),
-        (["new", "operator", "--tenant", "a", "--algorithm", "hmac-sha256"], "Ed25519 only"),
-        (["new", "digest"], "never changes"),
-        (["new", "producer", "--tenant", "Bad Tenant"], "tenants.0"),
-        (["new", "producer", "--tenant", "acme", "--tenant", ""], "tenants.1"),
-        (["new", "producer", "--tenant", "a\x1b[2J"], "tenants.0"),
-        (["new", "producer", "--tenant", "a", "--agent", ""], "agents.0"),
-        (["new", "producer", "--tenant", "a", "--agent", "a\x1b]0;x"], "agents.0"),
-        (["new", "producer", "--tenant", "a", "--principal", "p" * 129], "principals.0"),
-        (["rotate", "nobody"], "keys list"),
-        (["rotate", "nobody", "--overlap", "soon"], "no duration"),
+        (["new", "banana"], "producer, reader, runtime, user-channel, operator", 2),
+        (["new", "producer"], "--tenant", 2),
+        (["new", "producer", "--tenant", "a", "--channel", "fax"], "not a channel", 2),
+        (["new", "producer", "--tenant", "a", "--channel", "user"], "may not use channel user", 1),
+        (["new", "producer", "--tenant", "a", "--tier", "1"], "error: tier: channel agent gives tier", 1),
+        (["new", "operator", "--tenant", "a", "--algorithm", "hmac-sha256"], "Ed25519 only", 1),
+        (["new", "digest"], "never changes", 1),
+        (["new", "producer", "--tenant", "Bad Tenant"], "tenants.0", 1),
+        (["new", "producer", "--tenant", "acme", "--tenant", ""], "tenants.1", 1),
+        (["new", "producer", "--tenant", "a\x1b[2J"], "tenants.0", 1),
+        (["new", "producer", "--tenant", "a", "--agent", ""], "agents.0", 1),
+        (["new", "producer", "--tenant", "a", "--agent", "a\x1b]0;x"], "agents.0", 1),
+        (["new", "producer", "--tenant", "a", "--principal", "p" * 129], "principals.0", 1),
+        (["rotate", "nobody"], "keys list", 1),
+        (["rotate", "nobody", "--overlap", "soon"], "not a duration", 2),
     ],
 )
-def test_a_mistake_is_one_line_that_says_what_to_do(keys: Any, words: list[str], named: str) -> None:
-    """Exit code 1 and a message, no traceback."""
-    code, output = keys(*words)
-    assert code == 1
+def test_a_mistake_is_one_line_that_says_what_to_do(keys: Any, words: list[str], named: str, code: int) -> None:
+    """A message, no traceback, and exit code 2 where the command line itself is not valid."""
+    given, output = keys(*words)
+    assert given == code
     assert named in output.replace("\n", " ")
     assert "Traceback" not in output
     assert "\x1b" not in output
@@ -137,8 +138,8 @@ def test_the_file_of_one_tenants_readers(keys: Any, tmp_path: Path) -> None:
     assert {row["purpose"]: row.get("tenant") for row in rows} == {"admission": None, "digest": "acme"}
     assert file.stat().st_mode & 0o777 == 0o600
     code, output = keys("public", str(file), "--tenant", "*")
-    assert code == 1
-    assert "no tenant's name" in output
+    assert code == 2
+    assert "not a valid tenant name" in output
 
 
 def test_a_gate_key_in_use_is_not_revoked(keys: Any, tmp_path: Path) -> None:
@@ -162,7 +163,7 @@ def test_a_keyring_that_others_can_read_stops_every_command(keys: Any, tmp_path:
     ("text", "expected"), [("90s", 90_000), ("30m", 1_800_000), ("24h", 86_400_000), ("7d", 604_800_000)]
 )
 def test_durations(text: str, expected: int) -> None:
-    """Seconds, minutes, hours, days; nothing else."""
-    assert duration_ms(text) == expected
-    with pytest.raises(ConfigError):
-        duration_ms(text[:-1])
+    """Seconds, minutes, hours, days; nothing else, and the option is named."""
+    assert duration_ms(text, "--overlap") == expected
+    with pytest.raises(InvalidArgument, match="--overlap"):
+        duration_ms(text[:-1], "--overlap")

@@ -8,6 +8,7 @@ from typing import Any
 from tests.held.desk import PEOPLE, Office
 from typer.testing import CliRunner, Result
 
+from memsluice.cli.main import PARTS
 from memsluice.client import requests
 from memsluice.client.requests import Session
 from memsluice.clock import wall_ms
@@ -68,5 +69,5 @@ class Shop(Office):
     def command(self, *arguments: str, input: str = "") -> Result:
         """Run ``memsluice`` on this home."""
         variables = {"COLUMNS": "160", "NO_COLOR": "1"}
-        app = import_module(f"memsluice.cli.{arguments[0].replace('-', '_')}").app
+        app = import_module(PARTS[arguments[0]][0]).app
         return CliRunner().invoke(app, [*arguments[1:], "--home", str(self.home.path)], input=input, env=variables)

@@ -16,7 +16,8 @@ from memsluice.events.models import Tier, Visibility, Zone
 from memsluice.gate.checks.instructions import risk
 from memsluice.keystore.files import keyring_from_bytes, keyring_to_bytes
 from memsluice.keystore.store import public_keyring
-from memsluice.recall.reader import Asked, Current, Entry, Withheld, judge, select
+from memsluice.recall.reader import Asked, Current, Entry, judge, select
+from memsluice.recall.withheld import Withheld
 from memsluice.stores.base import Hit, Scope, StoredObject
 
 ASKED = Asked("acme", Zone.GUIDANCE, Scope("ana", "s-1"), "default", axis(0), T0)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memsluice.escaping import visible
-from memsluice.recall.reader import Withheld
 from memsluice.recall.show import WITHHELD_WORDS, duration, left
+from memsluice.recall.withheld import Withheld
 
 
 @pytest.mark.parametrize(

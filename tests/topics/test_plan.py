@@ -144,7 +144,7 @@ def test_check_is_an_exit_code(stack, admin: AdminClient, tmp_path: Path):
     _desired(tmp_path)
     arguments = ["--home", str(stack.home), "--files", str(tmp_path)]
     before = CliRunner().invoke(app, ["check", *arguments])
-    assert before.exit_code == 2
+    assert before.exit_code == 4
     assert NAME in before.stdout
     assert CliRunner().invoke(app, ["plan", *arguments]).exit_code == 0
     assert CliRunner().invoke(app, ["apply", *arguments]).exit_code == 0

@@ -60,19 +60,19 @@ def test_every_event_of_the_day_can_be_traced(played: Played) -> None:
 def test_what_is_not_there_says_where_was_looked(played: Played) -> None:
     """Exit code 1 and one line, with the place and where else it may be; a hostile id does not act on the terminal."""
     code, out, said = run("trace", "no\u202e\x1b[2Jsuch", "--home", str(played.home))
-    assert (code, out) == (1, "")
+    assert (code, out) == (5, "")
     for part in ("not found", "<U+202E><U+001B>[2J", f"the {len(played.verdicts)} records of {AUDIT}", "dead-letter"):
         assert part in said
     assert str(played.home) in said
     code, out, said = run("trace", "nothing", "--tenant", "acme", "--json", "--home", str(played.home))
-    assert (code, json.loads(out)["lives"]) == (1, [])
+    assert (code, json.loads(out)["lives"]) == (5, [])
     assert "partition 4" in said
 
 
 def test_an_empty_home_says_what_to_do(tmp_path: Path) -> None:
     """No stack and no log: one sentence, no traceback."""
     code, out, said = run("trace", "e1", "--home", str(tmp_path))
-    assert (code, out) == (1, "")
+    assert (code, out) == (5, "")
     assert "`memsluice stack up`" in said
     assert "Traceback" not in said
 
@@ -116,7 +116,7 @@ def test_the_running_stack_is_read_as_an_operator(stack: Any, tmp_path: Path) ->
     assert [one["redelivered"] for one in found["lives"][0]["attempts"]] == [1]
     assert found["lives"][0]["attempts"][0]["audit"]["append_ms"] > 1_790_000_000_000
     code, _, said = run("trace", "nobody", environment=environment)
-    assert code == 1
+    assert code == 5
     assert stack.connection.bootstrap in said
 
 

@@ -1,4 +1,4 @@
-"""``memsluice approve``: the other signature under a command that somebody proposed, perhaps on another machine."""
+"""``memsluice approve``: the second signature of a command that somebody proposed."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from memsluice.cli.signed_command import Home, Json, Kids, Wait, Yes, changes, confirm, publish, show
+from memsluice.cli.options import Home, Json, Kids, Wait, Yes
+from memsluice.cli.signed_command import changes, confirm, publish, show
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
+from memsluice.escaping import visible
 
 if TYPE_CHECKING:
     from memsluice.keystore.files import SigningCredential
@@ -24,11 +26,10 @@ def approve(
     file: Annotated[Path, typer.Argument(help="The proposed command, as --propose wrote it.")],
     kids: Kids = None, yes: Yes = False, wait: Wait = 30.0, as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
-    """Read what somebody proposed, see what it changes, sign the same bytes, and have it carried out.
+    """Show what a proposed command changes, add a second signature to the same bytes, and publish it.
 
-    Every signature in the file is verified, and the entry looked up anew. Where the key that proposed it lies as well,
-    the one that signs now must be named. Exit code 2 where the gate refuses, 3 where
-    no answer came in time.
+    Every signature in the file is verified, and the entry is looked up again. If the key that signed the proposal is
+    also on this machine, name the key that signs now with --kid.
     """
     from memsluice.gate.commands.dispatch import COMMANDS
     from memsluice.operations.commands.desk import open_desk
@@ -39,7 +40,10 @@ def approve(
         proposed = load(file, desk.keys.keyring)
         command = proposed.command
         if int(command.expires_at.timestamp() * 1_000) <= wall_ms():
-            raise ConfigError("its time is over: propose it anew")
+            raise ConfigError(
+                f"The approval of this command expired at {command.expires_at.isoformat(timespec='seconds')}: "
+                "propose it again with --propose"
+            )
         approvals = COMMANDS[command.action].approvals if command.action in COMMANDS else 1
         signed = proposed
         for credential in _missing(desk, proposed, kids or (), approvals):
@@ -62,13 +66,17 @@ def _missing(desk: "Desk", proposed: "Signed", kids: Sequence[str], approvals: i
         for kid in proposed.kids:
             if desk.keys.credential_path(kid).exists():
                 raise ConfigError(
-                    f"{kid}, which signed this, is here as well, and an approval is another person's: on that person's "
-                    "machine; or, where both keys are here on purpose, name the other: --kid KID"
+                    f"The key {kid}, which signed the proposal, is on this machine too, and an approval must come from "
+                    "another person: run `memsluice approve` on that person's machine. Where both keys are here on "
+                    "purpose, name the other one with --kid KID"
                 )
         role = desk.keys.registry().get(proposed.kids[0]).role
         found = desk.keys.find_credentials(role, wall_ms(), tenant=tenant)[: min(wanted, 1)]
     if len(found) < wanted:
-        raise ConfigError(f"this needs {approvals} signatures, has {len(proposed.kids)}, and nobody else may sign here")
+        raise ConfigError(
+            f"This command needs {approvals} signatures and has {len(proposed.kids)}, and this home has no other "
+            f"credential that may sign it for {visible(tenant, 80)}: run `memsluice approve` where one is"
+        )
     return found
 
 

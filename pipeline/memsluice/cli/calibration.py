@@ -1,4 +1,4 @@
-"""``memsluice calibration``: what is usual for a tenant, and how that moved."""
+"""``memsluice calibration``: a tenant's detector calibration over time."""
 
 import json
 from pathlib import Path
@@ -8,36 +8,36 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from memsluice.cli.exit_codes import ExitCode
+from memsluice.cli.options import Home, Json
+from memsluice.cli.terminal import waiting
 from memsluice.escaping import visible
 
-app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="What is usual for a tenant, and how that moved over time."
-)
-EXIT_NOT_FOUND = 1
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="A tenant's detector calibration over time.")
 SHOWN_CHARS_MAX = 160
 
 
 @app.callback()
 def _calibration() -> None:
-    """What is usual for a tenant, and how that moved over time."""
+    """A tenant's detector calibration over time."""
 
 
 @app.command()
 def show(
     tenant: Annotated[str, typer.Argument(help="The tenant to look at.")],
     detector: Annotated[
-        Literal["default", "memsad"] | None, typer.Option(help="Whose calibration. Default: the one that decides.")
+        Literal["default", "memsad"] | None, typer.Option(help="The detector. Default: the one whose score decides.")
     ] = None,
-    last: Annotated[int, typer.Option(min=1, max=10_000, help="Scored writes shown, the latest.")] = 1_000,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    last: Annotated[int, typer.Option(min=1, max=10_000, help="Scored writes to show; the latest.")] = 1_000,
+    as_json: Json = False,
     svg: Annotated[Path | None, typer.Option(help="Write the chart to this new file as SVG.", dir_okay=False)] = None,
     png: Annotated[Path | None, typer.Option(help="Write the chart to this new file as PNG.", dir_okay=False)] = None,
-    home: Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice")] = None,
+    home: Home = None,
 ) -> None:
-    """Show how unusual each scored write was, where the line lay, and the phases of the calibration.
+    """Show the score of each screened write, the threshold at that time, and the phases of the calibration.
 
-    Phases: cold, warming, calibrated, drifting, frozen. Of the conformal strategy the chart is -log10 of p-values.
-    Made from memory.audit.v1 alone, every record verified. Exit code 1 where no write of the tenant was scored.
+    Phases: cold, warming, calibrated, drifting, frozen. With the conformal strategy the chart shows -log10 of p-values.
+    Read from memory.audit.v1 alone; every record's seal is verified.
     """
     from memsluice.cli.entries.trace import audit_topic
     from memsluice.cli.render.calibration import as_data, picture, render
@@ -48,18 +48,18 @@ def show(
 
     history = History(tenant, KeyStore(home).keyring())
     with audit_topic(home) as topic:
-        with Console(stderr=True).status("reading the audit"):
+        with waiting("reading the audit"):
             for record in topic.read(partition_of(tenant, PARTITIONS)):
                 history.take(record)
         where = topic.name
     chosen = detector or history.deciding
     if chosen is None or chosen not in history.points:
         line = (
-            f"not found: no scored write of tenant {visible(tenant, SHOWN_CHARS_MAX)} among the {history.read} records "
-            f"of its partition in {visible(where)}; {history.unverified} did not verify under this home's keys"
+            f"not found: no write of tenant {visible(tenant, SHOWN_CHARS_MAX)} was scored, among the {history.read} "
+            f"records of its partition in {visible(where)}; {history.unverified} did not verify under this home's keys"
         )
         Console(stderr=True, soft_wrap=True, highlight=False).print(Text(line))
-        raise typer.Exit(EXIT_NOT_FOUND)
+        raise typer.Exit(ExitCode.NOT_FOUND)
     if svg is not None:
         _keep(svg, picture(history, chosen, last).svg().encode())
     if png is not None:

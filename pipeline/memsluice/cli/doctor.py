@@ -1,41 +1,37 @@
-"""``memsluice doctor``: look at everything that a deployment needs, and say what to do."""
+"""``memsluice doctor``: check everything that a deployment needs, and say what to do."""
 
 import json
 import time
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from memsluice.cli.exit_codes import ExitCode
+from memsluice.cli.options import Home, Json
 from memsluice.clock import wall_ms
 from memsluice.escaping import visible
 
-app = typer.Typer(add_completion=False, help="Look at everything that a deployment needs, and say what to do.")
-EXIT_FAIL = 1
+app = typer.Typer(add_completion=False, help="Check everything that a deployment needs, and say what to do.")
 _SIGNS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
 
 
 @app.command()
 def doctor(
-    home: Annotated[
-        Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice", show_default=False)
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+    home: Home = None, as_json: Json = False,
+) -> None:  # fmt: skip
     """Check home, disk, keys, policies, model, broker, topics, access rules, workers, store and clocks.
 
-    Exit code 0 where nothing fails, 1 where something does. Reads only.
+    Reads only. A failed check has a line that says what to do about it.
     """
     from memsluice.deployment.connection import Connection
-    from memsluice.deployment.home import Home
+    from memsluice.deployment.home import Home as Place
     from memsluice.keystore.store import KeyStore
     from memsluice.operations.doctor import checks, remote
     from memsluice.operations.target import on_broker
 
-    place = Home.at(home)
+    place = Place.at(home)
     todo: dict[str, checks.Check] = {
         "home": lambda: checks.disk(place),
         "keys": lambda: checks.keys(KeyStore(place.path), wall_ms()),
@@ -65,6 +61,6 @@ def doctor(
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in found]))
     elif "stack" not in todo and not stack:
-        console.print("No stack runs here: `memsluice stack up` starts one; `memsluice demo` needs none.")
+        console.print("No local stack runs here, so no broker and store were checked: `memsluice stack up` starts one.")
     if any(finding.state is checks.State.FAIL for finding in found):
-        raise typer.Exit(EXIT_FAIL)
+        raise typer.Exit(ExitCode.PROBLEM)

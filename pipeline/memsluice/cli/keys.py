@@ -1,8 +1,6 @@
 """``memsluice keys``: credentials and the gate's own keys. No command ever prints a secret."""
 
 import json
-import re
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import wraps
@@ -15,10 +13,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from memsluice.cli.options import Home, Json, duration_ms
 from memsluice.cli.terminal import friendly
+from memsluice.clock import wall_ms
 from memsluice.envelope.keys import Algorithm, Keyring, Purpose, fingerprint
 from memsluice.envelope.registry import ANY, Credential, Role
-from memsluice.errors import ConfigError
+from memsluice.errors import InvalidArgument
 from memsluice.escaping import visible
 from memsluice.events.models import Channel, Tier, is_tenant
 from memsluice.keystore import files, rotation
@@ -32,7 +32,6 @@ app = typer.Typer(
 )
 _P = ParamSpec("_P")
 CELL_CHARS_MAX = 2_000
-_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NEW = {role.value.replace("_", "-"): role for role in Role}
 _CHANNELS = (
     f"One of {', '.join(get_args(Channel))}. Default: user for a user-channel, operator for operators and reviewers, "
@@ -42,7 +41,6 @@ _DEFAULT_CHANNEL: dict[Role, Channel] = {
     Role.USER_CHANNEL: "user", Role.OPERATOR: "operator", Role.REVIEWER: "operator",
 }  # fmt: skip
 
-Home = Annotated[Path | None, typer.Option("--home", help="Home directory; default MEMSLUICE_HOME or ~/.memsluice.")]
 Kid = Annotated[str, typer.Argument(help="Key id, as `memsluice keys list` shows it.")]
 
 
@@ -53,19 +51,6 @@ def _friendly(command: Callable[_P, None]) -> Callable[_P, None]:
             command(*args, **kwargs)
 
     return run
-
-
-def now_ms() -> int:
-    """Return the time in Unix milliseconds."""
-    return time.time_ns() // 1_000_000
-
-
-def duration_ms(text: str) -> int:
-    """Return the milliseconds of ``90s``, ``30m``, ``24h`` or ``7d``. Raises ConfigError."""
-    found = re.fullmatch(r"(\d{1,6})([smhd])", text.strip())
-    if found is None:
-        raise ConfigError(f"{text!r} is no duration; write it like 90s, 30m, 24h or 7d")
-    return int(found[1]) * _UNITS_MS[found[2]]
 
 
 def _console() -> Console:
@@ -84,7 +69,7 @@ def _when(at_ms: int | None) -> str:
 @_friendly
 def init(home: Home = None) -> None:
     """Create the gate's seal, digest and admission keys. Running it again changes nothing."""
-    store = KeyStore.init(home, now_ms())
+    store = KeyStore.init(home, wall_ms())
     _say(f"Keys of the gate are in {store.keyring_file} (mode 0600), the registry in {store.registry_file}")
 
 
@@ -92,14 +77,18 @@ def init(home: Home = None) -> None:
 @_friendly
 def new(
     what: Annotated[str, typer.Argument(help=f"Credential ({', '.join(_NEW)}) or gate key (seal, admission, digest).")],
-    tenant: Annotated[list[str] | None, typer.Option(help="Tenant it may speak for; repeat, or * for all.")] = None,
+    tenant: Annotated[
+        list[str] | None, typer.Option(help="Tenant that the credential is for; repeat, or * for all.")
+    ] = None,
     channel: Annotated[str | None, typer.Option(help=_CHANNELS)] = None,
     tier: Annotated[
         int | None, typer.Option(min=1, max=5, help="Best trust tier; default: the channel's usual.")
     ] = None,
-    agent: Annotated[list[str] | None, typer.Option(help="Agent it may speak for; repeat. Default: all.")] = None,
+    agent: Annotated[
+        list[str] | None, typer.Option(help="Agent that the credential is for; repeat. Default: all.")
+    ] = None,
     principal: Annotated[
-        list[str] | None, typer.Option(help="Principal it may speak for; repeat. Default: all.")
+        list[str] | None, typer.Option(help="Principal that the credential is for; repeat. Default: all.")
     ] = None,
     algorithm: Annotated[
         Algorithm | None, typer.Option(help="Default: Ed25519 for operators and reviewers, else HMAC.")
@@ -111,22 +100,24 @@ def new(
     """Issue a credential, or add a key of the gate."""
     store, name = KeyStore(home), what.lower().replace("_", "-")
     if name in {purpose.value for purpose in GATE_PURPOSES}:
-        key = rotation.new_key(store, Purpose(name), now_ms())
+        key = rotation.new_key(store, Purpose(name), wall_ms())
         _say(f"New {name} key {key.kid}, signing from {_when(key.not_before_ms)}")
         return
     if name not in _NEW:
-        raise ConfigError(
+        raise InvalidArgument(
             f"{what!r} is neither a credential ({', '.join(_NEW)}) nor a gate key (seal, admission, digest)"
         )
     if not tenant:
-        raise ConfigError("which tenant may it speak for? --tenant NAME (repeat), or --tenant '*' for all")
+        raise InvalidArgument("a credential needs at least one tenant: --tenant NAME (repeat), or --tenant '*' for all")
     role = _NEW[name]
     chosen = channel or _DEFAULT_CHANNEL.get(role, "agent")
     if chosen not in get_args(Channel):
-        raise ConfigError(f"{chosen!r} is no channel; there are: {', '.join(get_args(Channel))}")
+        raise InvalidArgument(
+            f"--channel: {chosen!r} is not a channel; the channels are {', '.join(get_args(Channel))}"
+        )
     credential, path = issue_credential(
         store, role, cast(Channel, chosen), tenant, None if tier is None else Tier(tier), algorithm, agent or [ANY],
-        principal or [ANY], now_ms(), days, note=note,
+        principal or [ANY], wall_ms(), days, note=note,
     )  # fmt: skip
     _say(f"New {name} credential {credential.kid}; give {path} to the process that uses it")
 
@@ -135,22 +126,26 @@ def new(
 @_friendly
 def rotate(
     kid: Kid,
-    overlap: Annotated[str, typer.Option(help="How long old and new both sign: 90s, 30m, 24h, 7d.")] = "24h",
+    overlap: Annotated[str, typer.Option(help="How long both keys may sign: 90s, 30m, 24h, 7d.")] = "24h",
     home: Home = None,
 ) -> None:
-    """Make a successor with the same grants; the old key signs until the overlap is over."""
-    done = rotation.rotate(KeyStore(home), kid, now_ms(), duration_ms(overlap))
+    """Make a successor with the same grants. Both keys may sign until the overlap ends."""
+    done = rotation.rotate(KeyStore(home), kid, wall_ms(), duration_ms(overlap, "--overlap"))
     _say(f"{done.new_kid} signs from {_when(done.signs_from_ms)}; {kid} signs until {_when(done.old_ends_ms)}")
     if done.path is not None:
-        follow = "processes that read the old file change over by themselves" if done.followed else "hand it out"
+        follow = (
+            "processes that read the old file switch to it by themselves"
+            if done.followed
+            else "give it to the process that uses it"
+        )
         _say(f"Its file is {done.path}: {follow}")
 
 
 @app.command()
 @_friendly
 def retire(kid: Kid, home: Home = None) -> None:
-    """End a key's signing now. What it signed before still verifies."""
-    rotation.retire(KeyStore(home), kid, now_ms())
+    """Stop a key from signing, now. What it signed before still verifies."""
+    rotation.retire(KeyStore(home), kid, wall_ms())
     _say(f"{kid} no longer signs; it still verifies what it signed")
 
 
@@ -159,13 +154,20 @@ def retire(kid: Kid, home: Home = None) -> None:
 def revoke(
     kid: Kid,
     drained: Annotated[
-        bool, typer.Option("--drained", help="Gate keys: nothing signed by it is on its way; every stage has no lag.")
+        bool,
+        typer.Option(
+            "--drained",
+            help="For a gate key: confirm that no stage has lag, so that no record signed by it is still to be read.",
+        ),
     ] = False,
     home: Home = None,
 ) -> None:
-    """End a key's signing and verifying now, for good. A seal or admission key: rotated, retired and drained first."""
-    rotation.revoke(KeyStore(home), kid, now_ms(), drained=drained)
-    _say(f"{kid} neither signs nor verifies any more")
+    """Stop a key from signing and verifying, now and for good.
+
+    A seal or admission key must be rotated, retired and drained (--drained) first.
+    """
+    rotation.revoke(KeyStore(home), kid, wall_ms(), drained=drained)
+    _say(f"{kid} no longer signs, and nothing that it signed verifies any more")
 
 
 @app.command()
@@ -179,31 +181,30 @@ def public(
 ) -> None:
     """Write a reader's keyring: the public admission keys, and the digest key of each tenant that it reads.
 
-    The digest keys are secrets of their tenants: they verify content, and cannot sign an admission.
+    A digest key is a secret of its tenant: it verifies content, and cannot sign an admission.
     """
     tenants = tenant or []
     for name in tenants:
         if not is_tenant(name):
-            raise ConfigError(f"{name!r} is no tenant's name")
+            raise InvalidArgument(f"--tenant: {name!r} is not a valid tenant name")
     files.write_atomic(file, files.keyring_to_bytes(public_keyring(KeyStore(home).load_keyring(), tenants)))
     _say(f"Public admission keys are in {file}")
     if tenants:
-        _say(f"So are the digest keys of {', '.join(tenants)}: keep the file from others")
+        _say(f"The file also has the digest keys of {', '.join(tenants)}, which are secret")
     else:
-        _say("Without a digest key no content can be verified; add one by --tenant NAME")
+        _say("Without a digest key a reader can verify no content: add a tenant's with --tenant NAME")
 
 
 @app.command("list")
 @_friendly
 def list_(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of a table.")] = False,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Show every key and credential, and what each can do now; secrets are never shown."""
-
+    """List every key and credential, and what each may do now. Secrets are never shown."""
     store = KeyStore(home)
     registry = {credential.kid: credential for credential in store.load_registry().all()}
-    rows = describe(store.load_keyring(), registry, now_ms())
+    rows = describe(store.load_keyring(), registry, wall_ms())
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return

@@ -10,67 +10,67 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib import metadata
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
 from memsluice import log
-from memsluice.cli import examples
-from memsluice.cli.terminal import complain
+from memsluice.cli import examples, exit_codes
+from memsluice.cli.exit_codes import ExitCode
 from memsluice.errors import ConfigError, MemsluiceError, MissingExtra
 from memsluice.escaping import visible
 from memsluice.extras import needed
 
 Part = tuple[str, str]
 PARTS: dict[str, Part] = {
-    "recall": ("memsluice.cli.recall", "Ask a tenant's memory; only verified entries are shown."),
+    "recall": ("memsluice.cli.recall", "Search a tenant's memory; only verified entries are shown."),
     "trace": (
         "memsluice.cli.entries.trace",
-        "The whole life of an event id: who, when, which rule, which numbers, where it is now.",
+        "Everything about one event id: who, when, which rule decided, where it is.",
     ),
     "lineage": ("memsluice.cli.entries.lineage", "What an entry was made from, and why it is tainted."),
     "blast-radius": ("memsluice.cli.entries.blast_radius", "Everything that was made from an entry or a source."),
-    "revoke": ("memsluice.cli.entries.revoke", "Contain or remove an entry, or all that a source led to."),
+    "revoke": ("memsluice.cli.entries.revoke", "Contain or remove an entry, or everything from a source."),
     "promote": ("memsluice.cli.entries.promote", "Share an untainted entry with everybody of its tenant."),
-    "declassify": ("memsluice.cli.entries.declassify", "Lift the label of one content; two reviewers sign."),
-    "renew": ("memsluice.cli.entries.renew", "Let a reviewed entry hold for its time once more."),
+    "declassify": ("memsluice.cli.entries.declassify", "Remove the taint label of one content; two reviewers sign."),
+    "renew": ("memsluice.cli.entries.renew", "Extend an entry's time in memory; a reviewer signs."),
     "protect": (
         "memsluice.cli.entries.protect",
-        "Let nothing replace what lies under an entry's key; an operator signs.",
+        "Protect an entry from being replaced; an operator signs.",
     ),
     "approve": ("memsluice.cli.approve", "Add the other signature to a proposed command."),
-    "quarantine": ("memsluice.cli.held.quarantine", "Held writes: see why, release or reject them."),
+    "quarantine": ("memsluice.cli.held.quarantine", "Held writes: list, show, release, reject, replay."),
     "dead-letters": (
         "memsluice.cli.dead_letters.dead_letters",
-        "What nobody could authenticate: see why, replay it once the cause is mended, dismiss it.",
+        "Input that could not be authenticated: list, show, replay, dismiss.",
     ),
-    "top": ("memsluice.cli.top", "The stream as it runs: rates, lag, verdicts, what waits, calibration."),
-    "calibration": ("memsluice.cli.calibration", "What is usual for a tenant, and how that moved over time."),
+    "top": ("memsluice.cli.top", "Live view: rates, lag, verdicts, held writes, calibration."),
+    "calibration": ("memsluice.cli.calibration", "A tenant's detector calibration over time."),
     "stack": ("memsluice.cli.stack", "A real Kafka and Weaviate on this machine, without containers."),
     "topics": ("memsluice.cli.topics", "Topics and access rules as code."),
     "keys": ("memsluice.cli.keys", "Credentials of producers, readers and operators, and the gate's keys."),
-    "policy": ("memsluice.cli.policy", "Policies that decide what lands: check, compare, evaluate, put in force."),
+    "policy": ("memsluice.cli.policy", "Policies: check, compare, evaluate, activate."),
     "rescreen": (
         "memsluice.cli.rescreen",
-        "Decide history again under another policy: what would change. Nothing is touched.",
+        "Decide past events again under another policy, without changing anything.",
     ),
     "work": ("memsluice.cli.work", "Run stages of the pipeline as a worker on Kafka."),
-    "doctor": ("memsluice.cli.doctor", "Look at everything that a deployment needs, and say what to do."),
+    "doctor": ("memsluice.cli.doctor", "Check everything that a deployment needs, and say what to do."),
 }
 """The product's commands: the module of each, which has an ``app``, and its line in ``memsluice --help``."""
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+"""Looking for plugins of pydantic reads the metadata of every installed package, at every start."""
 PLUGINS = "memsluice.commands"
 """Group of entry points by which another distribution attaches commands: each names a mapping like :data:`PARTS`."""
-
-EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
 
 
 @cache
 def parts() -> dict[str, Part]:
     """Return the product's commands and those that other installed distributions attach, by name."""
+    from importlib import metadata
+
     attached: dict[str, Part] = {}
     for point in metadata.entry_points(group=PLUGINS):
         attached |= point.load()
@@ -118,9 +118,10 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a part's command. Raises ConfigError where the part cannot be imported."""
-        if cmd_name not in parts():
+        found = PARTS.get(cmd_name) or parts().get(cmd_name)
+        if found is None:
             return None
-        where, told = parts()[cmd_name]
+        where, told = found
         if self._listing:
             return TyperCommand(cmd_name, help=told)
         try:
@@ -130,8 +131,10 @@ class LazyGroup(TyperGroup):
             raise
         except ImportError as error:
             raise ConfigError(f"`memsluice {cmd_name}` cannot be loaded: {error}") from error
+        module.app.rich_markup_mode = None
         command = typer.main.get_command(module.app)
         _only_text(command)
+        exit_codes.attach(cmd_name, command)
         examples.attach(cmd_name, command)
         return command
 
@@ -156,11 +159,17 @@ class LazyGroup(TyperGroup):
 
 def _version(shown: bool) -> None:
     if shown:
+        from importlib import metadata
+
         typer.echo(f"memsluice {metadata.version('memsluice')}")
-        raise typer.Exit
+        raise typer.Exit(ExitCode.DONE)
 
 
-_root = typer.Typer(cls=LazyGroup, no_args_is_help=True, add_completion=False, rich_markup_mode="rich")
+_EXITS = f"Exit codes: {exit_codes.listed(ExitCode)}. What each means is in docs/commands.md."
+
+_root = typer.Typer(
+    cls=LazyGroup, no_args_is_help=True, add_completion=False, rich_markup_mode=None, epilog=_EXITS
+)  # fmt: skip
 
 
 @_root.callback()
@@ -173,9 +182,6 @@ def _options(
     """A write gate for the long-term memory of LLM agents.
 
     Signed, taint-tracked, screened, replayable. Start with: memsluice demo
-
-    Exit codes: 0 done; 1 an error, said in one line on standard error; 2 a command line that is none; 130 interrupted.
-    What else a command exits with, its own help says.
     """
 
 
@@ -207,7 +213,7 @@ def _traced() -> Iterator[None]:
 
 
 def app() -> None:
-    """Run the command line: an error of its own or the system's is one line and exit code 1, an interruption 130."""
+    """Run the command line: an error is one line and an exit code of :mod:`memsluice.cli.exit_codes`."""
     log.configure()
     try:
         with needed("This command"), _traced():
@@ -215,10 +221,14 @@ def app() -> None:
     except (MemsluiceError, OSError) as error:
         if "--debug" in sys.argv:
             raise
+        from rich.console import Console
+
+        from memsluice.cli.terminal import complain
+
         complain(Console(stderr=True), error)
-        sys.exit(EXIT_ERROR)
+        sys.exit(exit_codes.of_error(error))
     except KeyboardInterrupt:
-        sys.exit(EXIT_INTERRUPTED)
+        sys.exit(ExitCode.INTERRUPTED)
 
 
 if __name__ == "__main__":

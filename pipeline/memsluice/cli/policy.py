@@ -1,4 +1,4 @@
-"""``memsluice policy``: look at a policy before it decides anything, and put it in force."""
+"""``memsluice policy``: check, compare and activate policies."""
 
 import json
 import uuid
@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from memsluice.cli.exit_codes import ExitCode
+from memsluice.cli.options import Home, Json, Propose, Wait, Why, Yes
 from memsluice.cli.policy_evaluate import evaluate
-from memsluice.cli.signed_command import Propose
 from memsluice.clock import wall_ms
-from memsluice.errors import ConfigError
+from memsluice.errors import InvalidArgument, NotFound
 from memsluice.escaping import visible
 from memsluice.gate.commands.activation import APPROVALS
 from memsluice.gate.policy import model as policies
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
     from memsluice.operations.policies.desk import PolicyDesk
 
 DIGEST_SHOWN = 16
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Policies: check, compare, put in force.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Policies: check, compare, evaluate, activate.")
 
 
 @app.callback()
 def _policy() -> None:
-    """Policies: check, compare, put in force."""
+    """Policies: check, compare, evaluate, activate."""
 
 
 app.command()(evaluate)
@@ -46,9 +47,9 @@ def check(
         Path | None, typer.Argument(help="Policy file; the one that ships with memsluice if left out.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the resolved policies as JSON.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Fail on warnings too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Count warnings as problems too.")] = False,
 ) -> None:
-    """Validate a policy file, name what is in force by its digest, and warn of what is legal but unwise."""
+    """Validate a policy file, print each policy with its digest, and warn of settings that are valid but risky."""
     found = policies.load(file) if file is not None else policies.default()
     remarks = lint(found)
     if as_json:
@@ -59,7 +60,7 @@ def check(
     else:
         _show(found, remarks)
     if any(strict or remark.severity is Severity.ERROR for remark in remarks):
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.PROBLEM)
 
 
 def _show(found: policies.PolicySet, remarks: list[Remark]) -> None:
@@ -92,9 +93,7 @@ def _memsad(policy: Policy) -> str:
     return f"{memsad.mode.value}, κ {memsad.kappa:g}, N {memsad.reference_size}, m {memsad.history_size}"
 
 
-Home = Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice", show_default=False)]
 File = Annotated[Path, typer.Argument(help="Policy file.")]
-EXIT_DIFFERENT, EXIT_REFUSED, EXIT_NO_ANSWER = 1, 2, 3
 
 
 @app.command()
@@ -104,12 +103,13 @@ def diff(
         Path | None, typer.Argument(help="Another policy file; the one that ships with memsluice if left out.")
     ] = None,
     in_force: Annotated[
-        str | None, typer.Option("--in-force", help="Compare with what is in force for this tenant.", metavar="TENANT")
+        str | None,
+        typer.Option("--in-force", help="Compare with the policy in force for this tenant.", metavar="TENANT"),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Show field by field how a policy file differs from another, or from what is in force. Exit code 1 if it does."""
+    """Show field by field how a policy file differs from another, or from the policy in force."""
     from memsluice.gate.policy.diff import between
 
     after = policies.load(file)
@@ -130,7 +130,7 @@ def diff(
             table.add_row(*map(_shown, (change.who, change.field, _value(change.before), _value(change.after))))
         console.print(table if changes else _shown(f"no difference to {name}"))
     if changes:
-        raise typer.Exit(EXIT_DIFFERENT)
+        raise typer.Exit(ExitCode.DIFFERENT)
 
 
 def _value(value: object) -> str:
@@ -138,8 +138,8 @@ def _value(value: object) -> str:
 
 
 CUT = (
-    "The audit no longer reaches back to its beginning: what was activated before is still in force. Which "
-    "policy decided an event, its verdict names: memsluice trace."
+    "The beginning of the audit is past its retention, and a policy that was activated then is still in force. The "
+    "verdict of an event names the policy that decided it: memsluice trace."
 )
 
 
@@ -155,44 +155,46 @@ def show(tenant: Annotated[str, typer.Argument(help="Whose policy.")], home: Hom
         whole = reaches_back(desk.audit, tenant, PARTITIONS)
         if found is None:
             if whole:
-                console.print(f"Nothing was activated for {visible(tenant, 80)}: each worker goes by its own file.")
+                console.print(
+                    f"Nothing was activated for {visible(tenant, 80)}: each worker uses the policy file of its home."
+                )
             else:
                 console.print(f"The audit has no activation for {visible(tenant, 80)}. {CUT}")
-            console.print(f"The file of this home: {_home_set(home).of(tenant).digest}")
+            console.print(f"The policy file of this home: {_home_set(home).of(tenant).digest}")
             return
         scope = "every tenant" if found.tenant == "*" else "this tenant alone"
         console.print(f"{found.policies().of(tenant).digest}")
         console.print(f"for {scope}, since {_moment(found.at_ms)}, by command {visible(found.command_id)}")
         console.print(f"signed by {', '.join(visible(kid) for kid in found.approvers)}")
         if found.tenant == "*" and not whole:
-            console.print(f"Whether the tenant has a policy of its own beside is not known. {CUT}")
+            console.print(f"It is not known whether the tenant has a policy of its own besides. {CUT}")
 
 
 @app.command()
 def activate(
     file: Annotated[Path | None, typer.Argument(help="Policy file; leave it out with --end.")] = None,
-    tenant: Annotated[str, typer.Option(help="For this tenant alone; * is everybody.")] = "*",
+    tenant: Annotated[str, typer.Option(help="For this tenant only; * is every tenant.")] = "*",
     kids: Annotated[
-        list[str] | None, typer.Option("--kid", help="Operator's key that signs: name two, or --propose.")
+        list[str] | None, typer.Option("--kid", help="Key id of an operator: name two, or --propose.")
     ] = None,
     end: Annotated[
-        bool, typer.Option("--end", help="End the tenant's own policy: it goes by everybody's again.")
+        bool, typer.Option("--end", help="End the tenant's own policy: the one for every tenant applies again.")
     ] = False,
-    why: Annotated[str, typer.Option("--why", help="For those who read the audit later; part of what is signed.")] = "",
+    why: Why = "",
     propose: Propose = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Sign without asking.")] = False,
-    wait_s: Annotated[
-        float, typer.Option("--wait", min=0, max=600, help="Seconds to wait for the gate's answer.")
-    ] = 30,
+    yes: Yes = False,
+    wait: Wait = 30.0,
     home: Home = None,
 ) -> None:
-    """Put a policy in force on all running workers, without a restart: a command that two operators sign, audited."""
+    """Activate a policy on all running workers, without a restart. Two operators sign."""
     from memsluice.operations.commands.signing import sign
     from memsluice.operations.policies.commands import VALID, activation, ending
     from memsluice.operations.provenance.commands import PROPOSED_VALID
 
     if (file is None) != end or (end and propose is not None):
-        raise ConfigError("name a policy file, or --end with --tenant, and not both; an end is signed here at once")
+        raise InvalidArgument(
+            "policy activate needs either a policy file, or --end with --tenant; --end does not go with --propose"
+        )
     console = _console()
     with _desk(home) as desk:
         if file is not None:
@@ -204,15 +206,18 @@ def activate(
         _ask(console, command, file, [held.kid for held in signers], yes=yes)
         if propose is not None:
             sign(command, signers[:1], wall_ms()).save(propose)
-            console.print(f"written to {propose}, with 1 of {APPROVALS} signatures; the old policy stays until then")
+            console.print(
+                f"The command was written to {propose} with 1 of {APPROVALS} signatures. The old policy stays in force "
+                f"until another operator signs it with `memsluice approve {propose}`"
+            )
             return
         since = desk.ends(tenant)
         desk.publish(command, signers)
-        _tell(console, desk.answered(command, since, wait_s), len(since))
+        _tell(console, desk.answered(command, since, wait), len(since))
 
 
 def _ask(console: Console, command: "Command", file: Path | None, kids: list[str], *, yes: bool) -> None:
-    what = f"put {file} in force" if file else "end the own policy"
+    what = f"activate {file}" if file else "end the tenant's own policy"
     who = "every tenant" if command.tenant == "*" else command.tenant
     console.print(_shown(f"To be signed: {what} for {who}; digest {command.digest}"))
     if command.policy is not None:
@@ -230,10 +235,12 @@ def _tell(console: Console, verdicts: "dict[int, Verdict]", wanted: int) -> None
         console.print(Text("refused", "red"), _shown(", ".join(verdict.reasons)))
         console.print(json.dumps(details))
     if refused:
-        raise typer.Exit(EXIT_REFUSED)
+        raise typer.Exit(ExitCode.REFUSED)
     if len(verdicts) < wanted:
-        console.print(f"{len(verdicts)} of {wanted} partitions have answered; the others will when *screen* runs there")
-        raise typer.Exit(EXIT_NO_ANSWER)
+        console.print(
+            f"{len(verdicts)} of {wanted} partitions have answered; the others will once a screen worker has them"
+        )
+        raise typer.Exit(ExitCode.NO_ANSWER)
     said = next(iter(verdicts.values())).findings[-1].detail
     console.print(Text("done", "green"), f"in {wanted} partition{'s' if wanted > 1 else ''}")
     console.print(_shown(f"was {said['was']}"))
@@ -256,7 +263,7 @@ def _in_force(home: Path | None, tenant: str) -> tuple[policies.PolicySet, str]:
     with _desk(home) as desk:
         found = in_force(desk.audit, desk.keys.keyring(), tenant, PARTITIONS)
         if found is None and not reaches_back(desk.audit, tenant, PARTITIONS):
-            raise ConfigError(f"the audit has no activation for {visible(tenant, 80)}. {CUT}")
+            raise NotFound(f"The audit has no activation for {visible(tenant, 80)}. {CUT}")
     if found is None:
         return policies.PolicySet(_home_set(home).of(tenant), {}), "the file of this home"
     policy = found.policies().of(tenant)

@@ -1,4 +1,4 @@
-"""``memsluice policy evaluate``: what reviewers' decisions say of a candidate policy's detector."""
+"""``memsluice policy evaluate``: compare a candidate policy's detector with reviewers' decisions."""
 
 import json
 import math
@@ -10,7 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from memsluice.cli.rescreen import Home, Json, MaxEvents, Since, Tenant, Until, history_told, log_of, wanted
+from memsluice.cli.options import Home, Json, Since, Tenant, Until
+from memsluice.cli.rescreen import MaxEvents, history_told, log_of, wanted
+from memsluice.cli.terminal import waiting
 
 if TYPE_CHECKING:
     from memsluice.operations.rescreen.curve import Point
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 
 POINTS_SHOWN = 10
 BIASED = (
-    "Labels are of held writes alone: what no detector held, nobody judged. The curve says how well the candidate "
-    "tells apart what was held, not how much it misses."
+    "Only held writes have labels: nobody reviewed what was never held. The curve shows how well the candidate "
+    "separates held writes, not how many attacks it misses."
 )
 
 
@@ -28,10 +30,10 @@ def evaluate(
     tenant: Tenant = None, since: Since = None, until: Until = None, max_events: MaxEvents = 50_000,
     as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
-    """Hold a candidate policy against what reviewers released (good) and rejected (bad). Reads; changes nothing.
+    """Compare a candidate policy's detector with what reviewers released (good) and rejected (bad). Reads only.
 
-    History runs through the candidate as in `memsluice rescreen`; its detector's scores of the labelled writes give the
-    receiver-operating curve, and what each false-positive budget costs.
+    Past events are decided under the candidate as in `memsluice rescreen`; its detector's scores of the labelled writes
+    give the receiver operating characteristic (ROC), and the cost of each false-positive budget.
     """
     from memsluice.events.partition import partition_of
     from memsluice.gate.policy import model as policies
@@ -42,7 +44,7 @@ def evaluate(
     from memsluice.topics.names import PARTITIONS
 
     candidate, want = policies.load(file), wanted(tenant, since, until, max_events)
-    with open_desk(home) as desk, Console(stderr=True).status("reading the audit") as status:
+    with open_desk(home) as desk, waiting("reading the audit") as status:
         log = log_of(desk)
         partitions = range(PARTITIONS) if tenant is None else [partition_of(tenant, PARTITIONS)]
         found = Evaluation(labels(log.audit, log.keyring, partitions, tenant))
@@ -71,11 +73,17 @@ def _labels(console: Console, found: "Evaluation") -> None:
             sum(found.appealed),
             f"of them after their writer's appeal: {found.appealed[0]} good, {found.appealed[1]} bad",
         ),
-        (found.lost, "more are of writes that the sealed log no longer holds (or outside of the time asked for)"),
-        (found.unscreened, "more have no score under the candidate: contained, refused, or nothing to compare with"),
-        (found.labels.unplaced, "more name no held write: what look back took out, or verdicts too old to tell"),
-        (found.labels.left_out, "more were too many for one look"),
-        (found.labels.unverified, "records of the audit do not verify under this home's keys"),
+        (found.lost, "more are of writes that the sealed log no longer holds, or that are outside of the period"),
+        (
+            found.unscreened,
+            "more have no score under the candidate: it contains or refuses them, or has no reference yet",
+        ),
+        (
+            found.labels.unplaced,
+            "more name no held write: they are of withdrawn entries, or of verdicts that are too old",
+        ),
+        (found.labels.left_out, "more did not fit in memory"),
+        (found.labels.unverified, "audit records do not verify under this home's keys and are left out"),
     ):
         if count:
             console.print(f"  {count} {what}")
@@ -88,16 +96,18 @@ def _curve(console: Console, found: "Evaluation") -> None:
 
     good, bad = found.values()
     if not good or not bad:
-        console.print("No curve: it takes at least one release and one rejection.")
+        console.print("No curve: it needs at least one released and one rejected write.")
         return
     if len(found.scales) > 1:
-        console.print("No curve: these tenants' detectors have no common scale; choose one by --tenant.")
+        console.print("No curve: the scores of these tenants are not on one scale; choose one with --tenant.")
         return
     estimate = area(good, bad)
     low, high = interval(estimate, len(good), len(bad))
-    console.print(f"AUROC {estimate:.3f}, 95 % interval {low:.3f} to {high:.3f} (Newcombe's method 5)")
+    console.print(f"AUROC {estimate:.3f}, 95 % interval {low:.3f} to {high:.3f}")
     if min(len(good), len(bad)) < FEW:
-        console.print(Text(f"fewer than {FEW} of a kind: read the interval, not the number", style="yellow"))
+        console.print(
+            Text(f"fewer than {FEW} labels of one kind: rely on the interval, not on the number", style="yellow")
+        )
     curve = points(good, bad)
     for line in chart(curve):
         console.print(line)
@@ -117,7 +127,9 @@ def _some(curve: "list[Point]") -> "list[Point]":
 
 def _budgets(console: Console, found: "Evaluation") -> None:
     if not found.budgeted:
-        console.print("By mean and deviation there is no budget: the line is mu + kappa x sigma in every row below.")
+        console.print(
+            "This policy's calibration has no false-positive budget: the threshold is mu + kappa * sigma in every row."
+        )
     table = Table("alpha", "good held", "bad passed", "the detector holds", box=None, pad_edge=False)
     for cost in found.costs():
         table.add_row(

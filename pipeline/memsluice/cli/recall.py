@@ -1,4 +1,4 @@
-"""``memsluice recall``: ask a tenant's memory, on the running stack or on the embedded log."""
+"""``memsluice recall``: search a tenant's memory, on the running stack or the embedded log."""
 
 import json
 import time
@@ -16,8 +16,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from memsluice.cli.options import Home, Json
 from memsluice.clock import wall_ms
-from memsluice.errors import ConfigError, NotDelivered
+from memsluice.errors import ConfigError, NotDelivered, NotFound
 from memsluice.escaping import visible
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from memsluice.recall.recaller import Freshness, Recalled
     from memsluice.stores.base import VectorStore
 
-app = typer.Typer(add_completion=False, help="Ask a tenant's memory; only verified entries are shown.")
+app = typer.Typer(add_completion=False, help="Search a tenant's memory; only verified entries are shown.")
 ACKNOWLEDGED_SECONDS = 15.0
 NAMES_SHOWN_MAX = 8
 _TIER_STYLES = {1: "bold green", 2: "green", 3: "cyan", 4: "yellow", 5: "red"}
@@ -48,23 +49,27 @@ class Place:
 
 @app.command()
 def recall(
-    tenant: Annotated[str, typer.Argument(help="Whose memory.")],
-    question: Annotated[str, typer.Argument(help="What to ask, in plain words.")],
-    principal: Annotated[str, typer.Option(help="The person on whose behalf; sees shared entries and theirs.")] = "cli",
+    tenant: Annotated[str, typer.Argument(help="Tenant whose memory is searched.")],
+    question: Annotated[str, typer.Argument(help="What to search for, in plain words.")],
+    principal: Annotated[
+        str, typer.Option(help="The person on whose behalf: shared entries and their own are seen.")
+    ] = "cli",
     session: Annotated[
         str | None, typer.Option(help="The session, whose own entries are seen too. Default: a new one.")
     ] = None,
     agent: Annotated[str, typer.Option(help="The agent that asks.")] = "memsluice-recall",
     namespace: Annotated[str, typer.Option(help="The namespace of the entries.")] = "default",
-    tier_max: Annotated[int, typer.Option("--tier-max", min=1, max=5, help="Leave out less trusted tiers.")] = 5,
+    tier_max: Annotated[
+        int, typer.Option("--tier-max", min=1, max=5, help="Leave out less trusted tiers than this.")
+    ] = 5,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Entries at most.")] = 5,
     research: Annotated[
-        bool, typer.Option("--research", help="Ask the external zone: outside content, as data.")
+        bool, typer.Option("--research", help="Search the external zone: outside content, as data.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    home: Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice")] = None,
+    as_json: Json = False,
+    home: Home = None,
 ) -> None:
-    """Show the entries nearest to a question, each verified, after the recall itself was published."""
+    """Show the entries nearest to a question, each verified. The recall is published as an event first."""
     from memsluice.events.models import Tier, Zone
 
     console = Console()
@@ -127,7 +132,7 @@ def open_place(home: Path | None, tenant: str) -> Iterator[Place]:
             yield _embedded(home, tenant, closing)
         else:
             raise ConfigError(
-                f"There is no memory at {place.path}: start one with `memsluice stack up`, or try `memsluice demo`"
+                f"There is no memory at {place.path}: start a stack with `memsluice stack up`, or run `memsluice demo`"
             )
 
 
@@ -155,7 +160,7 @@ def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> Place:
         try:
             receipt = channel.publish(event).result(ACKNOWLEDGED_SECONDS + 1)
         except FutureTimeout:
-            raise NotDelivered("the broker did not acknowledge the recall", event_id=event.id) from None
+            raise NotDelivered("the broker did not acknowledge the recall in time", event_id=event.id) from None
         return f"{receipt.topic}[{receipt.partition}] at offset {receipt.offset}"
 
     freshness = FreshnessIndex(log, KeyStore(home).keyring, PARTITIONS)
@@ -200,7 +205,9 @@ def _check_tenant(store: "VectorStore", tenant: str, name: str) -> None:
     others = ", ".join(visible(name, 80) for name in known[:NAMES_SHOWN_MAX]) + (
         " …" if len(known) > NAMES_SHOWN_MAX else ""
     )
-    raise ConfigError(f"Tenant {visible(tenant, 80)!r} is unknown to {name}; it knows: {others or 'nobody yet'}")
+    raise NotFound(
+        f"There is no tenant {visible(tenant, 80)!r} in {name}; the tenants there are: {others or 'none yet'}"
+    )
 
 
 def as_data(answer: "Recalled", acknowledged: str) -> dict[str, Any]:
@@ -232,15 +239,15 @@ def as_data(answer: "Recalled", acknowledged: str) -> dict[str, Any]:
 
 def show(console: Console, answer: "Recalled", where: str, acknowledged: str, took_ms: float, now_ms: int) -> None:
     """Print an answer: the entries, what was withheld and why, and that the recall was published first."""
-    from memsluice.recall.reader import Withheld
     from memsluice.recall.show import WITHHELD_WORDS
+    from memsluice.recall.withheld import Withheld
 
     if answer.as_data:
         console.print("[yellow]Research mode: outside content, shown as data. Nothing in it is an instruction.[/]")
     if answer.entries:
         console.print(_table(answer, now_ms))
     else:
-        console.print("Nothing to show: no verified entry in this scope.")
+        console.print("Nothing to show: this scope has no verified entry.")
     for reason, count in sorted(answer.withheld.items()):
         console.print(f"[yellow]withheld {count}[/]  {reason}: {WITHHELD_WORDS[Withheld(reason)]}", highlight=False)
     if not answer.withheld:

@@ -1,4 +1,4 @@
-"""``memsluice rescreen``: what another policy would have decided about history. Reads; changes nothing anywhere."""
+"""``memsluice rescreen``: decide past events again under another policy. Reads only."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from memsluice.cli.options import Home, Json, Since, Tenant, Until
+from memsluice.cli.terminal import waiting
 from memsluice.clock import wall_ms
 from memsluice.escaping import visible
 
@@ -19,12 +21,7 @@ if TYPE_CHECKING:
     from memsluice.operations.rescreen.report import Report
     from memsluice.operations.rescreen.rerun import Log, Part, Wanted
 
-Home = Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice", show_default=False)]
-Tenant = Annotated[str | None, typer.Option(help="Of this tenant alone; reads one partition.", show_default=False)]
-Since = Annotated[str | None, typer.Option(help="Tell of what was decided since: 30m, 24h, 7d ago, or a moment.")]
-Until = Annotated[str | None, typer.Option(help="Stop before: 30m, 24h, 7d ago, or a moment.")]
-MaxEvents = Annotated[int, typer.Option(min=1, max=500_000, help="Records of each partition at most, oldest first.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+MaxEvents = Annotated[int, typer.Option(min=1, max=500_000, help="Records of each partition at most; the oldest.")]
 LISTED = 20
 ID_CHARS_MAX = 64
 app = typer.Typer(add_completion=False)
@@ -35,15 +32,15 @@ def rescreen(
     policy: Annotated[Path, typer.Option("--policy", help="The candidate: a policy file.")],
     tenant: Tenant = None, since: Since = None, until: Until = None, max_events: MaxEvents = 50_000,
     control: Annotated[
-        bool, typer.Option("--control/--no-control", help="Also decide under the policies of then, to compare with.")
+        bool, typer.Option("--control/--no-control", help="Also decide under the policies of that time, to compare.")
     ] = True,
     limit: Annotated[int, typer.Option(min=0, max=10_000, help="Changed events to list at most.")] = LISTED,
     as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
-    """Decide history again under a candidate policy and tell what would change. Nothing is published or committed.
+    """Decide past events again under a candidate policy and report what would change. Nothing is published.
 
     Everything that the sealed log still holds is decided in order, from an empty state, by the gate's own code; --since
-    and --until only choose what is told. Exit code 0, whatever would change.
+    and --until only choose what is reported.
     """
     from memsluice.deployment.home import Home as Place
     from memsluice.gate.policy import model as policies
@@ -56,7 +53,7 @@ def rescreen(
     book = PolicyBook([policies.load_or_default(Place.at(home).policy_file)]) if control else None
     with open_desk(home) as desk:
         run, report = Rerun(log_of(desk), candidate, book), Report()
-        with Console(stderr=True).status("reading the sealed log") as status:
+        with waiting("reading the sealed log") as status:
             for one in run.events(want, lambda read: status.update(f"{read} records decided again")):
                 report.take(one)
     if as_json:
@@ -69,14 +66,14 @@ def rescreen(
 
 
 def wanted(tenant: str | None, since: str | None, until: str | None, max_events: int) -> "Wanted":
-    """Return what a command line asks for. Raises ConfigError for times that are none, or hold none."""
-    from memsluice.errors import ConfigError
+    """Return what a command line asks for. Raises InvalidArgument."""
+    from memsluice.errors import InvalidArgument
     from memsluice.operations.held.filters import moment_ms
     from memsluice.operations.rescreen.rerun import Wanted
 
     since_ms, until_ms = (None if text is None else moment_ms(text, wall_ms()) for text in (since, until))
     if since_ms is not None and until_ms is not None and until_ms <= since_ms:
-        raise ConfigError("--until lies before --since: nothing is between them")
+        raise InvalidArgument("--until is not later than --since, so nothing can match: swap or widen them")
     return Wanted(tenant, since_ms, until_ms, max_events)
 
 
@@ -91,31 +88,33 @@ def log_of(desk: "Desk") -> "Log":
 def history_told(parts: Sequence["Part"], tenant: str | None, events: int) -> Iterator[Text]:
     """Say how far back the history goes, what of it could not be used, and whether no event was of the tenant."""
     if not parts and tenant is None:
-        yield Text("The sealed log holds nothing.")
+        yield Text("The sealed log is empty.")
     if tenant is not None and not events:
         yield Text(
-            f"no event of tenant {visible(tenant, ID_CHARS_MAX)} in the sealed log, or in the time asked for", "yellow"
+            f"the sealed log has no event of tenant {visible(tenant, ID_CHARS_MAX)}, or none in this period", "yellow"
         )
     for part in parts:
         begins = datetime.fromtimestamp(part.first_ms / 1000, UTC).isoformat(timespec="seconds")
         told = f"partition {part.partition}: history begins at offset {part.first_offset}, {begins}; "
         told += f"{part.read} records"
         if not part.whole:
-            told += ". What was before is deleted: the state begins empty there."
+            told += ". Older records are past retention, so the state begins empty there."
         yield Text(told, style="dim" if part.whole else "yellow")
         if part.unverified:
-            yield Text(f"  {part.unverified} records do not verify under this home's keys: left out", style="red")
+            yield Text(
+                f"  {part.unverified} records do not verify under this home's keys and are left out", style="red"
+            )
         if part.beyond:
-            yield Text("  more was left: raise --max-events", style="yellow")
+            yield Text("  more records were not read: raise --max-events", style="yellow")
 
 
 def _show(console: Console, report: "Report", limit: int, *, control: bool) -> None:
-    told = f"{report.changed} of {report.compared} events would be decided otherwise"
+    told = f"{report.changed} of {report.compared} events would be decided differently"
     if report.same_other_reasons:
         told += f"; {report.same_other_reasons} the same for other reasons"
     console.print(Text(told, style="bold"))
     if report.unknown:
-        console.print(f"{report.unknown} have no verdict in the audit, and nothing to compare with")
+        console.print(f"{report.unknown} events have no verdict in the audit, so there is nothing to compare them with")
     if report.pairs:
         table = Table("events", "tenant", "type", "before", "after", box=None, pad_edge=False)
         for (tenant, type_, before, after), count in report.pairs.most_common(limit or None):
@@ -136,16 +135,23 @@ def _show(console: Console, report: "Report", limit: int, *, control: bool) -> N
 
 
 def _control(console: Console, report: "Report") -> None:
-    """Say how much of the audit the run reproduces under the policies of then, which is what it is worth."""
+    """Say how much of the audit the run reproduces under the policies of that time: how far it can be relied on."""
     checked = report.reproduced + report.not_reproduced
-    told = [(f"control: {report.reproduced} of {checked} come out as the audit has them under their own policy", "dim")]
+    told = [
+        (f"control: {report.reproduced} of {checked} are decided as in the audit under the policy of that time", "dim")
+    ]
     if report.not_reproduced:
         told.append((
-            f"  the others differ without the candidate, {report.own_changes} of the changes above among them "
-            "(marked *): their beginning was deleted, or another version decided them", "yellow",
+            f"  the others differ even without the candidate, {report.own_changes} of the changes above among them "
+            "(marked *): older records are past retention, or another version decided them", "yellow",
         ))  # fmt: skip
     if report.no_control:
-        told.append((f"  {report.no_control} were decided by a policy that no file and no activation has", "yellow"))
+        told.append(
+            (
+                f"  {report.no_control} were decided by a policy that is neither in a file here nor in the audit",
+                "yellow",
+            )
+        )
     for text, style in told:
         console.print(Text(text, style=style), soft_wrap=True)
 
@@ -157,4 +163,4 @@ def _list(console: Console, report: "Report", limit: int) -> None:
         before, after = (f"{told.fate} {' '.join(map(visible, told.reasons))}".strip() for told in (one.was, one.now))
         console.print(Text(f"{mark} {ids}  {before} → {after}"), soft_wrap=True)
     if (rest := report.changed - min(limit, len(report.listed))) > 0 and limit:
-        console.print(Text(f"{rest} more: raise --limit, or --json", style="yellow"))
+        console.print(Text(f"{rest} more are not listed: raise --limit", style="yellow"))

@@ -1,16 +1,17 @@
-"""What the commands share that operators sign: their options, the view before signing, proposals, the gate's answer."""
+"""What the signed commands share: the view before signing, proposals, and the gate's answer."""
 
 import json
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from memsluice.cli import exit_codes
 from memsluice.clock import wall_ms
 
 if TYPE_CHECKING:
@@ -21,33 +22,14 @@ if TYPE_CHECKING:
     from memsluice.operations.commands.signing import Signed
     from memsluice.operations.provenance.case import Case
 
-Entry = Annotated[str, typer.Argument(help="Event id of the entry.")]
-Tenant = Annotated[
-    str | None, typer.Option(help="Of this tenant; needed where several have the id.", show_default=False)
-]
-Kids = Annotated[
-    list[str] | None,
-    typer.Option("--kid", help="Key that signs. Default: the newest here; where two sign, name both, or --propose."),
-]
-Why = Annotated[str, typer.Option("--why", help="For those who read the audit later; part of what is signed.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Sign without asking.")]
-Wait = Annotated[float, typer.Option(min=0, max=600, help="Seconds to wait for the gate's answer.")]
-Propose = Annotated[
-    Path | None,
-    typer.Option(help="Sign once and write the command to this file, for `memsluice approve`.", show_default=False),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Home = Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice", show_default=False)]
-EXIT_REFUSED, EXIT_NO_ANSWER = 2, 3
-
 
 def give(
     action: "Action", entry: str, tenant: str | None, kids: Sequence[str], why: str, propose: Path | None,
     home: Path | None, *, yes: bool, wait_s: float, as_json: bool, parameters: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
-    """Look at one entry, show what a command would change, sign it, and tell the gate's answer; or write a proposal.
+    """Look up one entry, show what a command would change, sign it, and print the gate's answer; or write a proposal.
 
-    A release is one of what look back took out; what is held is :mod:`memsluice.cli.held.quarantine`'s.
+    A release here is one of an entry that look back withdrew; held writes: :mod:`memsluice.cli.held.quarantine`.
     """
     from memsluice.events.models import Action
     from memsluice.gate.commands.dispatch import COMMANDS
@@ -71,7 +53,10 @@ def give(
         confirm(console, action, yes=yes)
         if propose is not None:
             signed.save(propose)
-            told = f"written to {propose}, with 1 of {may.approvals} signatures; nothing is ordered yet"
+            told = (
+                f"The command was written to {propose} with 1 of {may.approvals} signatures. Nothing is published yet: "
+                f"another person signs it with `memsluice approve {propose}`"
+            )
             console.print(Text(told), soft_wrap=True)
             return
         publish(console, desk, signed, wait_s, as_json=as_json)
@@ -149,17 +134,15 @@ def confirm(console: Console, action: "Action", *, yes: bool) -> None:
 
 
 def publish(console: Console, desk: "Desk", signed: "Signed", wait_s: float, *, as_json: bool) -> None:
-    """Publish a command and tell the gate's answer; exit code 2 where it refuses, 3 where none came in time."""
+    """Publish a command and print the gate's answer; exit with REFUSED, or NO_ANSWER where none came in time."""
     verdicts = ordered(desk, [signed], wait_s)
     verdict = verdicts.get(signed.command.id)
     if as_json:
         print(json.dumps(answer_as_data(signed.command, verdict)))
     else:
         console.print(answered(signed.command, verdict, wait_s), soft_wrap=True)
-    if verdict is None:
-        raise typer.Exit(EXIT_NO_ANSWER)
-    if refused(verdict):
-        raise typer.Exit(EXIT_REFUSED)
+    if verdict is None or refused(verdict):
+        raise typer.Exit(exit_codes.of_answers(missing=verdict is None, refused=True))
 
 
 def ordered(desk: "Desk", signed: "Sequence[Signed]", wait_s: float) -> "dict[str, Verdict]":
@@ -194,8 +177,8 @@ def answered(command: "Command", verdict: "Verdict | None", wait_s: float) -> Te
 
     if verdict is None:
         return Text(
-            f"no answer within {wait_s:g} s: the command is in the log and will be decided in its order. Look later "
-            f"with: memsluice trace {command.id}",
+            f"no answer within {wait_s:g} s: the command was published, and the gate will decide it in its order. See "
+            f"the decision with: memsluice trace {command.id}",
             style="yellow",
         )
     if refused(verdict):

@@ -13,14 +13,16 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from memsluice.cli.exit_codes import ExitCode
+from memsluice.cli.options import Home, Json
 from memsluice.cli.terminal import friendly, progress
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.layout import Layout
-from memsluice.deployment.paths import CACHE_VARIABLE, HOME_VARIABLE, cache_dir, home_dir
+from memsluice.deployment.paths import CACHE_VARIABLE, cache_dir, home_dir
 from memsluice.devstack import control, install, tools
 from memsluice.devstack.bringup import bring_up
 from memsluice.devstack.roles import apply_roles
-from memsluice.errors import StackError
+from memsluice.errors import InvalidArgument, StackError
 from memsluice.escaping import lines as spelled
 from memsluice.escaping import visible
 
@@ -28,16 +30,11 @@ app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="A real Kafka and Weaviate on this machine, without containers."
 )
 
-EXIT_NOT_RUNNING = 3
 FOLLOW_POLL_S = 0.3
 LOG_CHARS_MAX = 8_000
 """Longest line of a log that is shown; anybody who may connect can make a server log what he chooses."""
 LOG_NAMES = (*control.SERVICES, "supervisor")
 
-Home = Annotated[
-    Path | None,
-    typer.Option(envvar=HOME_VARIABLE, help="Data, credentials and logs. Default: ~/.memsluice", show_default=False),
-]
 Cache = Annotated[
     Path | None,
     typer.Option(envvar=CACHE_VARIABLE, help="Downloads and builds. Default: ~/.cache/memsluice", show_default=False),
@@ -46,7 +43,7 @@ Cache = Annotated[
 
 @app.command()
 def up(home: Home = None, cache: Cache = None) -> None:
-    """Start the broker and the store, with topics, access rules and roles in force. Safe to repeat."""
+    """Start the broker and the store, and apply topics, access rules and roles. Safe to repeat."""
     console, errors = Console(), Console(stderr=True)
     with friendly(errors):
         with progress(console) as reporter:
@@ -61,10 +58,8 @@ def up(home: Home = None, cache: Cache = None) -> None:
 
 
 @app.command()
-def status(
-    home: Home = None, as_json: Annotated[bool, typer.Option("--json", help="For programs; holds no secrets.")] = False
-) -> None:
-    """Show how each server is. Exit code 0 if all are running, 3 if not."""
+def status(home: Home = None, as_json: Json = False) -> None:
+    """Show the state of each server. Exit code 6 if one is not running."""
     console = Console()
     with friendly(Console(stderr=True)):
         rows = control.status(home)
@@ -73,9 +68,9 @@ def status(
         else:
             console.print(_table(rows))
             if not any(row.pid for row in rows):
-                console.print("Start it with: memsluice stack up", highlight=False)
+                console.print("Start the stack with: memsluice stack up", highlight=False)
     if any(row.state != "running" for row in rows):
-        raise typer.Exit(EXIT_NOT_RUNNING)
+        raise typer.Exit(ExitCode.UNAVAILABLE)
 
 
 def _table(rows: list[control.ServiceStatus]) -> Table:
@@ -109,18 +104,22 @@ def _measure(pid: int | None) -> tuple[str, str]:
 def logs(
     service: Annotated[str, typer.Argument(help=f"One of {', '.join(LOG_NAMES)}; all when left out.")] = "",
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=1000, help="Lines of each log.")] = 20,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C; names one server.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Print new lines until Ctrl-C; needs one server.")
+    ] = False,
     home: Home = None,
 ) -> None:
     """Show the last lines of the servers' logs."""
     with friendly(Console(stderr=True)):
         if service and service not in LOG_NAMES:
-            raise StackError(f"There is no log of {service!r}; there are: {', '.join(LOG_NAMES)}")
+            raise InvalidArgument(f"{service!r} has no log; the logs are of {', '.join(LOG_NAMES)}")
         if follow and not service:
-            raise StackError(f"Following needs one server: memsluice stack logs --follow {control.SERVICES[0]}")
+            raise InvalidArgument(f"--follow needs one server: memsluice stack logs --follow {control.SERVICES[0]}")
         layout = Layout(home_dir(home))
         if not layout.logs.exists():
-            raise StackError(f"There are no logs at {layout.home}: the stack has not been started there")
+            raise StackError(
+                f"There are no logs at {layout.home}: no stack was started there. Start one with `memsluice stack up`"
+            )
         for name in (service,) if service else LOG_NAMES:
             typer.echo(spelled(f"{name}  ({layout.log(name)})"))
             typer.echo(spelled(control.tail(layout, name, lines), LOG_CHARS_MAX))
@@ -161,7 +160,7 @@ def down(
 
 @app.command()
 def doctor(cache: Cache = None) -> None:
-    """Say whether this machine has what the stack needs, and how to install what it has not."""
+    """Check whether this machine has what the stack needs, and say how to install what is missing."""
     console = Console()
     with friendly(Console(stderr=True)):
         folder = cache_dir(cache)
@@ -175,9 +174,9 @@ def doctor(cache: Cache = None) -> None:
 
 
 @app.command()
-def roles(home: Annotated[Path | None, typer.Option(help="A local stack's home.", show_default=False)] = None) -> None:
-    """Put the store's roles in force on a store of your own; `memsluice stack up` does it for the local one."""
+def roles(home: Home = None) -> None:
+    """Apply the store's roles to a store of your own; `memsluice stack up` does it for the local one."""
     console = Console()
     with friendly(Console(stderr=True)):
         apply_roles(Connection.load(home))
-        console.print("the store's roles are in force", highlight=False)
+        console.print("the store's roles are applied", highlight=False)

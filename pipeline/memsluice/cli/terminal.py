@@ -1,21 +1,23 @@
 """What the stack's and the topics' commands share in a terminal: progress, and errors without a traceback."""
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.status import Status
 
+from memsluice.cli import exit_codes
 from memsluice.errors import MemsluiceError
 from memsluice.escaping import lines, visible
 
-EXIT_ERROR = 1
-EXIT_INTERRUPTED = 130
+if TYPE_CHECKING:
+    from rich.status import Status
+
 ERROR_CHARS_MAX = 2_000
 """Longest line of a message."""
 
@@ -23,7 +25,7 @@ ERROR_CHARS_MAX = 2_000
 class TerminalReporter:
     """A spinner on a terminal; elsewhere one line for each new thing that is being done."""
 
-    def __init__(self, console: Console, status: Status) -> None:
+    def __init__(self, console: Console, status: "Status") -> None:
         self._console = console
         self._status = status
         self._told = ""
@@ -41,6 +43,28 @@ class TerminalReporter:
     def done(self, line: str) -> None:
         """Print the line with a check mark."""
         self._console.print(f"  [green]✓[/] {escape(visible(line))}", highlight=False, soft_wrap=True)
+
+
+class Waiting(Protocol):
+    """Something that tells a person what is awaited."""
+
+    def update(self, line: str) -> None:
+        """Show another line."""
+
+
+class _Silent:
+    def update(self, line: str) -> None:
+        """Show nothing: there is no terminal."""
+
+
+@contextmanager
+def waiting(line: str) -> Iterator[Waiting]:
+    """Show a spinner with a line on standard error while a command works; nothing where that is no terminal."""
+    if not sys.stderr.isatty():  # and nothing is imported for it
+        yield _Silent()
+        return
+    with Console(stderr=True).status(line) as status:
+        yield status
 
 
 @contextmanager
@@ -61,16 +85,16 @@ def complain(console: Console, error: Exception) -> None:
 
 @contextmanager
 def friendly(console: Console) -> Iterator[None]:
-    """Turn an expected error into one message and exit code 1, an interruption (also SIGTERM, SIGHUP) into 130."""
+    """Turn an expected error into one message and its exit code, an interruption (SIGTERM, SIGHUP) likewise."""
     previous = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     except (MemsluiceError, OSError) as error:  # a full disk, a missing permission: the sentence is enough
         complain(console, error)
-        raise typer.Exit(EXIT_ERROR) from None
+        raise typer.Exit(exit_codes.of_error(error)) from None
     except KeyboardInterrupt:
         console.print("interrupted", highlight=False)
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+        raise typer.Exit(exit_codes.ExitCode.INTERRUPTED) from None
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""``memsluice top``: the stream as it runs, from the audit topic and the stages' offsets."""
+"""``memsluice top``: a live view, from the audit topic and the stages' offsets."""
 
 import json
 import time
@@ -11,6 +11,8 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from memsluice.cli.options import Home, Json, duration_ms
+from memsluice.cli.terminal import waiting
 from memsluice.clock import wall_ms
 from memsluice.errors import BrokerUnavailable
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from memsluice.readers.kafka import KafkaTopic
     from memsluice.readers.local import LocalTopic
 
-app = typer.Typer(add_completion=False, help="The stream as it runs: rates, lag, verdicts, what waits.")
+app = typer.Typer(add_completion=False, help="Live view: rates, lag, verdicts, held writes, calibration.")
 
 
 class Follower:
@@ -42,22 +44,21 @@ class Follower:
 @app.command()
 def top(
     once: Annotated[
-        bool, typer.Option("--once", help="Print one picture and end; so it is without a terminal.")
+        bool, typer.Option("--once", help="Print one snapshot and end; the default where there is no terminal.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one picture as JSON and end.")] = False,
+    as_json: Json = False,
     since: Annotated[
-        str, typer.Option(help="How far back to begin on a broker: 30m, 12h, 7d. Held writes before it are not seen.")
+        str, typer.Option(help="How far back to begin on a broker: 30m, 12h, 7d. Older held writes are not counted.")
     ] = "1d",
-    tenants: Annotated[int, typer.Option(min=1, max=1_000, help="Tenants shown, the busiest first.")] = 20,
-    every: Annotated[float, typer.Option(min=0.5, max=3_600, help="Seconds between two pictures.")] = 2.0,
-    home: Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice")] = None,
+    tenants: Annotated[int, typer.Option(min=1, max=1_000, help="Tenants to show; the busiest.")] = 20,
+    every: Annotated[float, typer.Option(min=0.5, max=3_600, help="Seconds between two refreshes.")] = 2.0,
+    home: Home = None,
 ) -> None:
-    """Show how far each stage is behind, what is decided and why, what waits for a reviewer, and the busiest tenants.
+    """Show the lag of each stage, what is decided and why, how many writes wait for review, and the busiest tenants.
 
-    Made from memory.audit.v1, every record verified, and from the stages' committed offsets.
+    Read from memory.audit.v1, every record's seal verified, and from the stages' committed offsets.
     """
     from memsluice.cli.entries.trace import audit_topic
-    from memsluice.cli.keys import duration_ms
     from memsluice.cli.render.pulse import as_data, render
     from memsluice.gate.reasons import words
     from memsluice.keystore.store import KeyStore
@@ -65,11 +66,11 @@ def top(
     from memsluice.readers.local import LocalTopic
     from memsluice.topics.names import PARTITIONS
 
-    console, since_ms = Console(highlight=False), wall_ms() - duration_ms(since)
+    console, since_ms = Console(highlight=False), wall_ms() - duration_ms(since, "--since")
     with audit_topic(home) as topic:
         local = isinstance(topic, LocalTopic)
         lags, pulse = _lags(topic, home), Pulse(KeyStore(home).keyring)
-        with Console(stderr=True).status(f"reading the audit of the last {since}"):
+        with waiting(f"reading the audit of the last {since}"):
             follower = Follower(topic, pulse, PARTITIONS, since_ms)
             follower.catch_up()
 
@@ -104,7 +105,7 @@ def _watch(console: Console, follower: Follower, picture: Callable[[], Renderabl
                     follower.catch_up()
                     live.update(picture(), refresh=True)
                 except BrokerUnavailable as error:
-                    live.update(Text(f"{error}\nasking again every {every_s:g} s", style="red"), refresh=True)
+                    live.update(Text(f"{error}\ntrying again every {every_s:g} s", style="red"), refresh=True)
                 time.sleep(every_s)
     except KeyboardInterrupt:
         return

@@ -1,4 +1,4 @@
-"""``memsluice topics``: what the files in ``topics/`` say, what the broker has, and how one becomes the other."""
+"""``memsluice topics``: compare the topic files with the broker, and apply them."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from memsluice.cli.exit_codes import ExitCode
+from memsluice.cli.options import Home
 from memsluice.cli.terminal import friendly
 from memsluice.deployment.connection import Connection, quiet
 from memsluice.escaping import visible
@@ -18,7 +20,6 @@ from memsluice.topics.spec import load
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Topics and access rules as code.")
 
-EXIT_DIFFERENT = 2
 _SIGNS = {
     "create": "[green]+ create[/]",
     "grant": "[green]+ grant[/]",
@@ -29,9 +30,6 @@ _SIGNS = {
     "manual": "[bold red]! by hand[/]",
 }
 
-Home = Annotated[
-    Path | None, typer.Option(help="A local stack's home. Default: as the environment says.", show_default=False)
-]
 Files = Annotated[
     Path | None,
     typer.Option("--files", help="Folder of the topic files. Default: the project's own.", show_default=False),
@@ -59,47 +57,50 @@ def plan(home: Home = None, files: Files = None) -> None:
     with friendly(Console(stderr=True)):
         found = plans.plan(_open(home), load(files))
         if found.empty:
-            console.print("nothing to do: the broker is as the files say", highlight=False)
+            console.print("nothing to do: the broker matches the files", highlight=False)
             return
         _show(console, found)
         if found.refused:
-            console.print("apply would refuse this plan as a whole", highlight=False)
-        else:
             console.print(
-                f"{len(found.changes)} differences; carry them out with: memsluice topics apply", highlight=False
+                "`memsluice topics apply` would refuse this plan and change nothing: a partition count differs",
+                highlight=False,
             )
+        else:
+            console.print(f"{len(found.changes)} differences; apply them with: memsluice topics apply", highlight=False)
 
 
 @app.command()
 def apply(home: Home = None, files: Files = None) -> None:
-    """Make the broker as the files say. A changed partition count is refused, and then nothing is changed."""
+    """Change the broker to match the files. If a partition count differs, nothing is changed."""
     console = Console()
     with friendly(Console(stderr=True)):
         done = plans.apply(_open(home), load(files))
         if done.empty:
-            console.print("nothing to do: the broker is as the files say", highlight=False)
+            console.print("nothing to do: the broker matches the files", highlight=False)
             return
         _show(console, done)
         by_hand = sum(change.kind == "manual" for change in done.changes)
         console.print(f"{len(done.changes) - by_hand} changes applied", highlight=False)
         if by_hand:
-            console.print(f"{by_hand} differences can't be applied from here and are left", highlight=False)
+            console.print(
+                f"{by_hand} differences must be changed in the broker's own configuration and are left", highlight=False
+            )
     if by_hand:
-        raise typer.Exit(EXIT_DIFFERENT)
+        raise typer.Exit(ExitCode.DIFFERENT)
 
 
 @app.command()
 def check(home: Home = None, files: Files = None) -> None:
-    """Exit with 0 if the broker is as the files say, else show the differences and exit with 2."""
+    """Compare the broker with the files, and exit with code 4 where they differ."""
     console = Console()
     with friendly(Console(stderr=True)):
         desired = load(files)
         found = plans.plan(_open(home), desired)
         if found.empty:
             console.print(
-                f"{len(desired.topics)} topics and {len(plans.wanted_acls(desired))} access rules are as the files say",
+                f"{len(desired.topics)} topics and {len(plans.wanted_acls(desired))} access rules match the files",
                 highlight=False,
             )
             return
         _show(console, found)
-    raise typer.Exit(EXIT_DIFFERENT)
+    raise typer.Exit(ExitCode.DIFFERENT)

@@ -3,13 +3,14 @@
 import os
 import signal
 import sys
-from pathlib import Path
 from threading import Thread
 from typing import Annotated
 
 import typer
 
-from memsluice.errors import ConfigError
+from memsluice.cli.exit_codes import ExitCode
+from memsluice.cli.options import Home
+from memsluice.errors import InvalidArgument
 
 app = typer.Typer(add_completion=False, help="Run stages of the pipeline as a worker on Kafka.")
 STAGES = ("seal", "screen", "land")
@@ -18,15 +19,17 @@ STAGES = ("seal", "screen", "land")
 @app.command()
 def work(
     stages: Annotated[list[str], typer.Argument(help=f"Any of {', '.join(STAGES)}.")],
-    replica: Annotated[str, typer.Option(help="Name of this worker among those that run the same stages.")] = "0",
-    home: Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice")] = None,
+    replica: Annotated[
+        str, typer.Option(help="Name of this worker; another for each worker that runs the same stages.")
+    ] = "0",
+    home: Home = None,
     port: Annotated[
         int | None,
         typer.Option(
             "--metrics-port",
             min=0,
             max=65535,
-            help="Serve /metrics, /livez and /readyz there; 0: a free port. Default: not.",
+            help="Serve /metrics, /livez and /readyz on this port; 0 is any free one. Default: not served.",
         ),
     ] = None,
     host: Annotated[str, typer.Option("--metrics-host", help="Interface of the endpoint.")] = "127.0.0.1",
@@ -36,21 +39,23 @@ def work(
             "--tenant-metrics",
             min=0,
             max=1000,
-            help="So many tenants get a metric label of their own; the others share one.",
+            help="Tenants that get a metric label of their own; the others share one.",
         ),
     ] = 0,
     while_stdin: Annotated[
-        bool, typer.Option("--while-stdin", help="Die as soon as standard input ends: for a parent that may be killed.")
+        bool,
+        typer.Option(
+            "--while-stdin", help="Exit at once when standard input ends: for a parent process that may be killed."
+        ),
     ] = False,
 ) -> None:
-    """Run stages until SIGTERM; more workers with other replica names share the partitions.
+    """Run stages until SIGTERM. More workers, with other replica names, share the partitions.
 
-    Spans are exported over OTLP/HTTP where OTEL_EXPORTER_OTLP_ENDPOINT names a backend; OpenTelemetry's own variables
-    set the rest.
+    Spans are exported over OTLP/HTTP where OTEL_EXPORTER_OTLP_ENDPOINT is set; OpenTelemetry's other variables apply.
     """
     unknown = [stage for stage in stages if stage not in STAGES]
     if unknown:
-        raise ConfigError(f"there is no stage {unknown[0]!r}; there are: {', '.join(STAGES)}")
+        raise InvalidArgument(f"{unknown[0]!r} is not a stage; the stages are {', '.join(STAGES)}")
     if while_stdin:
         Thread(target=_die_with_stdin, name="work-stdin", daemon=True).start()
     from memsluice.deployment.connection import Connection
@@ -72,7 +77,7 @@ def work(
         )
     finally:
         telemetry.close()
-    raise typer.Exit(code)
+    raise typer.Exit(ExitCode(code))
 
 
 def _die_with_stdin() -> None:

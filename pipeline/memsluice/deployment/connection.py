@@ -14,17 +14,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
-from memsluice.deployment.paths import home_dir, stack_file, write_private
+from memsluice.deployment.paths import BOOTSTRAP_VARIABLE, FILE_VARIABLE, home_dir, stack_file, write_private
 from memsluice.errors import ConfigError
 
-FILE_VARIABLE = "MEMSLUICE_CONNECTION"
-BOOTSTRAP_VARIABLE = "MEMSLUICE_BOOTSTRAP"
 FILE_BYTES_MAX = 1024 * 1024
-
-
-def deployment_named() -> bool:
-    """Tell whether the environment names a broker and a store."""
-    return bool(os.environ.get(FILE_VARIABLE) or os.environ.get(BOOTSTRAP_VARIABLE))
 
 
 class Connection(BaseModel):
@@ -64,8 +57,8 @@ class Connection(BaseModel):
         path = stack_file(home_dir(home))
         if not path.exists():
             raise ConfigError(
-                f"No stack at {path.parent}: start one with `memsluice stack up`, or name your own broker and store in "
-                f"a file with {FILE_VARIABLE}=FILE"
+                f"There is no stack at {path.parent}: start one with `memsluice stack up`, or name a file with the "
+                f"addresses of your own broker and store by {FILE_VARIABLE}=FILE"
             )
         return _validate(read_mapping(path).get("connection"), str(path))
 
@@ -103,11 +96,11 @@ class Connection(BaseModel):
 
     def password(self, user: str) -> str:
         """Return a Kafka user's password. Raises ConfigError for a user that is not listed."""
-        return _secret(self.users, user, "Kafka user")
+        return _secret(self.users, user, "Kafka")
 
     def weaviate_key(self, user: str) -> str:
         """Return a Weaviate user's API key. Raises ConfigError for a user that is not listed."""
-        return _secret(self.weaviate_keys, user, "Weaviate user")
+        return _secret(self.weaviate_keys, user, "Weaviate")
 
     def confluent(self, user: str) -> dict[str, Any]:
         """Return the librdkafka settings to connect as ``user``."""
@@ -155,7 +148,11 @@ class Connection(BaseModel):
 def _secret(secrets: Mapping[str, SecretStr], user: str, what: str) -> str:
     if user not in secrets:
         known = ", ".join(sorted(secrets)) or "none"
-        raise ConfigError(f"No credentials for {what} {user!r}; there are: {known}")
+        field, variable = ("users", "KAFKA_PASSWORD") if what == "Kafka" else ("weaviate_keys", "WEAVIATE_KEY")
+        raise ConfigError(
+            f"The connection has no credentials of {what} user {user!r} (it has those of: {known}): add them under "
+            f"{field} in the connection file, or set MEMSLUICE_{variable}_{user.upper()}"
+        )
     return secrets[user].get_secret_value()
 
 
@@ -166,14 +163,14 @@ def read_mapping(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
         if len(text) > FILE_BYTES_MAX:
-            raise ConfigError(f"{path} is larger than {FILE_BYTES_MAX} bytes: not a connection file")
+            raise ConfigError(f"{path} is larger than {FILE_BYTES_MAX} bytes, so it is not a connection file")
         raw = yaml.safe_load(text)  # JSON is a subset
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is neither YAML nor JSON") from error
     if not isinstance(raw, dict):
-        raise ConfigError(f"{path} does not hold a mapping of settings")
+        raise ConfigError(f"{path} is not a connection file: it must hold a mapping of settings")
     return raw
 
 

@@ -2,9 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memsluice.deployment.layout import Layout
 from memsluice.deployment.paths import home_dir, prepare_home
+from memsluice.errors import ConfigError
+
+if TYPE_CHECKING:
+    from memsluice.deployment.local_log import LocalLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +51,11 @@ class Home:
     def prepare(self) -> None:
         """Create the directory, mode 0700. Raises ConfigError where other things lie there."""
         prepare_home(self.path)
+
+    def local_log(self) -> "LocalLog":
+        """Open the embedded log, without stages. Raises ConfigError where there is none yet."""
+        from memsluice.deployment.local_log import LocalLog
+
+        if not self.log_file.exists():
+            raise ConfigError(f"There is no embedded log in {self.path}: `memsluice demo` makes one")
+        return LocalLog(self.log_file)

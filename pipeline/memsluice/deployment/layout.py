@@ -62,5 +62,5 @@ class Layout:
                 path.chmod(0o700)
         except OSError as error:
             raise StackError(
-                f"{self.home} can't be the stack's home ({error.strerror}): choose another with {HOME_VARIABLE}=DIR"
+                f"{self.home} cannot be the stack's home ({error.strerror}): choose another with {HOME_VARIABLE}=DIR"
             ) from error

@@ -54,9 +54,9 @@ def _translated() -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         busy = "locked" in str(error) or "busy" in str(error)
-        raise (BrokerUnavailable if busy else BrokerError)(f"local log: {error}") from error
+        raise (BrokerUnavailable if busy else BrokerError)(f"the embedded log failed: {error}") from error
     except sqlite3.DatabaseError as error:
-        raise BrokerError(f"local log: {error}") from error
+        raise BrokerError(f"the embedded log failed: {error}") from error
 
 
 def _after(prefix: bytes) -> bytes | None:
@@ -125,7 +125,9 @@ class LocalLog:
                 execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
             stored = dict(execute("SELECT name, value FROM meta").fetchall())
         if stored != {"format": FORMAT, "partitions": partitions}:
-            raise ConfigError(f"{path} was written with {stored}, not with {partitions} partitions and format {FORMAT}")
+            raise ConfigError(
+                f"{path} was written with {stored}; this memsluice expects {partitions} partitions and format {FORMAT}"
+            )
 
     def close(self) -> None:
         """Close the file; a transaction that was open is lost, as it would be in a crash."""

@@ -17,6 +17,8 @@ HOME_NAMES = (
     "stack.lock", "store.db", "workers",
 )  # fmt: skip
 """Files and folders by which a home is known: one of them comes first, whatever is done there first."""
+FILE_VARIABLE = "MEMSLUICE_CONNECTION"
+BOOTSTRAP_VARIABLE = "MEMSLUICE_BOOTSTRAP"
 
 
 def home_dir(home: Path | None = None) -> Path:
@@ -51,6 +53,11 @@ def prepare_home(home: Path) -> None:
             )
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     home.chmod(0o700)
+
+
+def deployment_named() -> bool:
+    """Tell whether the environment names a broker and a store."""
+    return bool(os.environ.get(FILE_VARIABLE) or os.environ.get(BOOTSTRAP_VARIABLE))
 
 
 def stack_file(home: Path) -> Path:

@@ -23,10 +23,8 @@ def bring_up(home: Path | None = None, cache: Path | None = None, reporter: Repo
     reporter.doing("applying topics and access rules")
     desired = load()
     done = apply(AdminClient(quiet(connection.confluent(USER_ADMIN))), desired)
-    reporter.done(
-        f"{len(desired.topics)} topics and their access rules are as the files say ({len(done.changes)} changes)"
-    )
+    reporter.done(f"{len(desired.topics)} topics and their access rules match the files ({len(done.changes)} changes)")
     reporter.doing("applying the store's roles")
     apply_roles(connection)
-    reporter.done("the store's roles are in force")
+    reporter.done("the store's roles are applied")
     return connection

@@ -58,7 +58,9 @@ def locked(layout: Layout) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StackError(f"Another `memsluice stack` command is at work on {layout.home}; wait for it") from None
+            raise StackError(
+                f"Another `memsluice stack` command is running on {layout.home}: wait until it ends"
+            ) from None
         yield
 
 
@@ -172,7 +174,9 @@ def _start(layout: Layout, connection: Connection, services: tuple[Service, ...]
         except subprocess.TimeoutExpired:
             _sweep(layout)
         if isinstance(error, BrokenPipeError):
-            raise StackError(f"The supervisor died at once:\n{tail(layout, 'supervisor', 10)}") from None
+            raise StackError(
+                f"The supervisor ended at once. The end of its log:\n{tail(layout, 'supervisor', 10)}"
+            ) from None
         raise
     supervisor.returncode = 0  # it stays, on purpose: no ResourceWarning about a process left running
 
@@ -187,19 +191,21 @@ def _wait_ready(
         elapsed = time.monotonic() - begun
         reporter.doing(f"waiting for {' and '.join(waiting)}: {elapsed:.0f} s")
         if supervisor is not None and supervisor.poll() is not None:
-            raise StackError(f"The supervisor died:\n{tail(layout, 'supervisor', 10)}")
+            raise StackError(f"The supervisor ended. The end of its log:\n{tail(layout, 'supervisor', 10)}")
         report = read_report(layout)
         for name in list(waiting):
             told = report.services.get(name) if report else None
             if told is not None and told.state == "failed":
-                raise StackError(f"{name} stopped (exit {told.exit_code}). Its last words:\n{tail(layout, name, 12)}")
+                raise StackError(
+                    f"{name} stopped (exit {told.exit_code}). The end of its log:\n{tail(layout, name, 12)}"
+                )
             if told is not None and told.state == "running" and waiting[name](connection):
                 reporter.done(f"{name} answers")
                 del waiting[name]
         if waiting and elapsed > READY_TIMEOUT_S:
             name = next(iter(waiting))
             raise StackError(
-                f"{name} did not answer within {READY_TIMEOUT_S:.0f} s. Its last words:\n{tail(layout, name, 12)}"
+                f"{name} did not answer within {READY_TIMEOUT_S:.0f} s. The end of its log:\n{tail(layout, name, 12)}"
             )
         if waiting:
             time.sleep(POLL_S)

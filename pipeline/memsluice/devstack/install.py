@@ -63,7 +63,7 @@ def _scratch(cache: Path) -> Iterator[Path]:
         cache.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StackError(
-            f"{cache} can't be the cache ({error.strerror}): choose another with {CACHE_VARIABLE}=DIR"
+            f"{cache} cannot be used as the cache ({error.strerror}): choose another with {CACHE_VARIABLE}=DIR"
         ) from error
     with (cache / "install.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -154,4 +154,4 @@ def _run(command: list[str], environment: Mapping[str, str], failure: str, what:
             raise
     if process.returncode != 0:
         told = "\n".join(f"  | {line}" for line in last)
-        raise StackError(f"{failure} (exit {process.returncode}). Its last words:\n{told}")
+        raise StackError(f"{failure} (exit {process.returncode}). The end of its output:\n{told}")

@@ -19,7 +19,7 @@ def pick(names: Sequence[str], previous: Mapping[str, int]) -> dict[str, int]:
             wanted = previous.get(name, 0)
             probe = _bind(wanted) or _bind(0)
             if probe is None:
-                raise OSError("no free loopback port")
+                raise OSError("there is no free port on 127.0.0.1")
             held.enter_context(probe)
             chosen[name] = int(probe.getsockname()[1])
     return chosen

@@ -94,4 +94,4 @@ def _call(connection: Connection, method: str, path: str, body: dict[str, Any] |
         except ValueError:
             return error.code, {"error": text.decode("utf-8", "replace")}
     except (urllib.error.URLError, OSError) as error:
-        raise StackError(f"Weaviate could not be asked about its roles: {error}") from error
+        raise StackError(f"Weaviate did not answer a request about its roles: {error}") from error

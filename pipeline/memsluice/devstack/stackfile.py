@@ -47,7 +47,7 @@ class StackFile(BaseModel):
             fields = ", ".join(sorted({str(item["loc"][0]) for item in error.errors() if item["loc"]}))
             trouble = f"{layout.stack_file} is damaged or of another version: {fields}"
         raise StackError(
-            f"{trouble}. It holds the passwords that the stack's data was made with: put a copy back, or start over "
+            f"{trouble}. It holds the passwords that the stack's data was made with: restore a copy, or start over "
             "with `memsluice stack down --wipe`"
         )
 
@@ -69,9 +69,9 @@ def next_start(previous: StackFile | None, token: Callable[[int], str] = secrets
         versions.WEAVIATE,
     ):
         raise StackError(
-            f"This stack's data is of Kafka {previous.kafka_version} and Weaviate {previous.weaviate_version}, this "
-            f"memsluice runs {versions.KAFKA} and {versions.WEAVIATE}. Start over with `memsluice stack down --wipe`, "
-            "or use another home with MEMSLUICE_HOME=DIR"
+            f"This stack's data is of Kafka {previous.kafka_version} and Weaviate {previous.weaviate_version}, but "
+            f"this memsluice runs {versions.KAFKA} and {versions.WEAVIATE}. Start over with "
+            "`memsluice stack down --wipe`, or use another home with MEMSLUICE_HOME=DIR"
         )
     free = ports.pick([*kafka.PORTS, *weaviate.PORTS], previous.ports if previous else {})
     if previous is not None:

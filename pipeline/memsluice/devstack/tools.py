@@ -41,7 +41,7 @@ def find(names: Sequence[str], path: str | None = None) -> Tools:
     missing = [name for name, where in found.items() if not where]
     if missing:
         lines = "\n".join(f"  - {_HOW[name]}" for name in missing)
-        raise StackError(f"The stack needs what this machine does not have:\n{lines}")
+        raise StackError(f"The stack needs programs that this machine does not have:\n{lines}")
     return Tools(**found)
 
 

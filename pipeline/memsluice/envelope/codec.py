@@ -10,19 +10,23 @@ import unicodedata
 from binascii import a2b_base64
 from hashlib import blake2b
 from math import inf, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from memsluice.envelope.keys import Keyring
 from memsluice.errors import MalformedEvent, StateError
 
+if TYPE_CHECKING:  # numpy takes longer to import than a command that shows a verdict takes to run
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+else:
+    Vector = Any
+
 DIMENSIONS = 384
 VECTOR_DTYPE = "float16"
-_WIRE = np.dtype("<f2")
-Vector = NDArray[np.float32]
 COARSE_STEPS = 2_047
 """Steps of a coarse component on either side of zero: 12 bits."""
 SKETCH_WORDS_MAX = 1_024
@@ -43,9 +47,11 @@ def vector_to_bytes(vector: Vector) -> bytes:
 
 def vector_from_bytes(data: bytes) -> Vector:
     """Return the unit vector, shape (384,), float32, of 768 bytes. Raises MalformedEvent."""
+    import numpy as np
+
     if len(data) != 2 * DIMENSIONS:
         raise MalformedEvent(f"{len(data)} bytes, {2 * DIMENSIONS} expected", field="vector")
-    vector = np.frombuffer(data, _WIRE).astype(np.float64)  # 64 bit: the same vector on every machine
+    vector = np.frombuffer(data, "<f2").astype(np.float64)  # 64 bit: the same vector on every machine
     norm = sqrt(vector.dot(vector))
     if not 0.5 <= norm < inf:  # NaN is not either
         raise MalformedEvent("is no unit vector", field="vector")
@@ -71,6 +77,8 @@ def coarse_to_text(vector: Vector) -> str:
 
     Cosines with what :func:`coarse_from_text` returns are off by some 3e-5. For state that is kept by the dozen.
     """
+    import numpy as np
+
     steps = np.rint(vector.astype(np.float64) * (COARSE_STEPS / np.abs(vector).max())).astype(np.int32) + COARSE_STEPS
     first, second = steps[::2], steps[1::2]
     packed = np.stack((first >> 4, (first & 15) << 4 | second >> 8, second & 255), axis=1).astype(np.uint8)
@@ -79,6 +87,8 @@ def coarse_to_text(vector: Vector) -> str:
 
 def coarse_from_text(text: str) -> Vector:
     """Return the unit vector of :func:`coarse_to_text`."""
+    import numpy as np
+
     one, two, three = np.frombuffer(base64.b64decode(text), np.uint8).astype(np.int32).reshape(-1, 3).T
     steps = np.stack((one << 4 | two >> 4, (two & 15) << 8 | three), axis=1).reshape(-1) - COARSE_STEPS
     exact = steps.astype(np.float64)
@@ -107,6 +117,8 @@ def sketch(keyring: Keyring, tenant: str, text: str) -> str:
     no blanks between words counts by pairs of letters. The key is the tenant's, so that a state row that keeps a sketch
     gives no word away to whoever guesses one.
     """
+    import numpy as np
+
     plain = unicodedata.normalize("NFKC", text).casefold()
     if not plain.isascii():
         plain = "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
@@ -122,6 +134,8 @@ def sketch(keyring: Keyring, tenant: str, text: str) -> str:
 
 def sketch_words(text: str) -> frozenset[int]:
     """Return the hashes of a sketch. Raises StateError."""
+    import numpy as np
+
     try:
         return frozenset(np.frombuffer(base64.b64decode(text, validate=True), dtype=">u4").tolist())
     except ValueError:

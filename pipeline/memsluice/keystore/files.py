@@ -81,9 +81,9 @@ def _data(text: Any, what: str) -> bytes | None:
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError, TypeError):
-        raise ConfigError(f"{what} is no base64 text") from None
+        raise ConfigError(f"{what} is not base64 text") from None
     if len(data) != HMAC_KEY_BYTES:
-        raise ConfigError(f"{what} has {len(data)} bytes, {HMAC_KEY_BYTES} expected")
+        raise ConfigError(f"{what} has {len(data)} bytes, and must have {HMAC_KEY_BYTES}")
     return data
 
 
@@ -111,14 +111,14 @@ def keyring_from_bytes(data: bytes, source: str) -> Keyring:
     try:
         raw = orjson.loads(data)
     except orjson.JSONDecodeError:
-        raise ConfigError(f"{source} is no JSON") from None
+        raise ConfigError(f"{source} is not JSON") from None
     if not isinstance(raw, dict) or raw.get("format") != FORMAT or not isinstance(raw.get("keys"), list):
-        raise ConfigError(f"{source} is no keyring of format {FORMAT}")
+        raise ConfigError(f"{source} is not a keyring of format {FORMAT}")
     keys: dict[str, Key] = {}
     for number, row in enumerate(raw["keys"]):
         key = _key(row, f"{source}: keys.{number}")
         if key.kid in keys:
-            raise ConfigError(f"{source}: key id {key.kid} is there twice")
+            raise ConfigError(f"{source}: key id {key.kid} is listed twice")
         keys[key.kid] = key
     return Keyring(keys.values())
 
@@ -150,6 +150,7 @@ def registry_to_bytes(credentials: Iterable[Credential]) -> bytes:
         for credential in sorted(credentials, key=lambda credential: credential.kid)
     ]
     head = "# Which credential may publish what. Edit by `memsluice keys`; processes re-read it within a second.\n"
+
     body: str = yaml.safe_dump({"format": FORMAT, "credentials": rows}, sort_keys=False)
     return (head + body).encode()
 
@@ -161,9 +162,9 @@ def registry_from_bytes(data: bytes, source: str) -> Registry:
     try:
         raw = yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe, in C
     except yaml.YAMLError:
-        raise ConfigError(f"{source} is no YAML") from None
+        raise ConfigError(f"{source} is not YAML") from None
     if not isinstance(raw, dict) or raw.get("format") != FORMAT or not isinstance(raw.get("credentials"), list):
-        raise ConfigError(f"{source} is no registry of format {FORMAT}")
+        raise ConfigError(f"{source} is not a registry of format {FORMAT}")
     credentials: dict[str, Credential] = {}
     for number, row in enumerate(raw["credentials"]):
         try:
@@ -171,7 +172,7 @@ def registry_from_bytes(data: bytes, source: str) -> Registry:
         except ValidationError as error:
             raise ConfigError(f"{source}: credentials.{number}: {problems(error)}") from None
         if credential.kid in credentials:
-            raise ConfigError(f"{source}: key id {credential.kid} is there twice")
+            raise ConfigError(f"{source}: key id {credential.kid} is listed twice")
         credentials[credential.kid] = credential
     return Registry(list(credentials.values()))
 
@@ -188,9 +189,9 @@ def credential_from_bytes(data: bytes, source: str) -> SigningCredential:
     try:
         raw = orjson.loads(data)
     except orjson.JSONDecodeError:
-        raise ConfigError(f"{source} is no JSON") from None
+        raise ConfigError(f"{source} is not JSON") from None
     if not isinstance(raw, dict):
-        raise ConfigError(f"{source} is no credential")
+        raise ConfigError(f"{source} is not a credential")
     try:
         return SigningCredential.model_validate({**raw, "secret": _data(raw.get("secret"), f"{source}: secret")})
     except ValidationError as error:
@@ -216,9 +217,9 @@ def read_guarded(path: Path, *, secret: bool, remedy: str) -> bytes:
         with path.open("rb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             if secret and mode & 0o077:
-                raise ConfigError(f"{path} can be read by others (mode {mode:04o}); run: chmod 600 {path}")
+                raise ConfigError(f"{path} can be read by other users (mode {mode:04o}); run: chmod 600 {path}")
             if mode & 0o022:
-                raise ConfigError(f"{path} can be changed by others (mode {mode:04o}); run: chmod go-w {path}")
+                raise ConfigError(f"{path} can be changed by other users (mode {mode:04o}); run: chmod go-w {path}")
             data = file.read(FILE_BYTES_MAX + 1)
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; {remedy}") from None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from memsluice.envelope.keys import Key, Keyring, KeyState, Purpose
 from memsluice.envelope.registry import Credential, Registry
-from memsluice.errors import ConfigError, UnknownKey
+from memsluice.errors import ConfigError, NotFound, UnknownKey
 from memsluice.keystore.store import DAY_MS, GATE_PURPOSES, KeyStore, issue_credential, new_gate_key
 from memsluice.topics.names import APP_LAND, APP_SCREEN, APP_SEAL
 
@@ -68,7 +68,9 @@ def new_key(store: KeyStore, purpose: Purpose, now_ms: int) -> Key:
     with store.locked():
         keyring = store.load_keyring()
         if purpose is Purpose.DIGEST and any(key.purpose is purpose for key in keyring):
-            raise ConfigError("there is a digest key, and it never changes: stored digests would no longer be equal")
+            raise ConfigError(
+                "there is a digest key already, and it never changes: digests that are stored would no longer match"
+            )
         first = not any(key.purpose is purpose for key in keyring)
         key = new_gate_key(purpose, now_ms if first else now_ms + ACTIVATION_MS, store.entropy)
         store.save_keyring(keyring.with_key(key))
@@ -83,7 +85,9 @@ def rotate(store: KeyStore, kid: str, now_ms: int, overlap_ms: int = OVERLAP_MS)
     overlap_ms = max(overlap_ms, ACTIVATION_MS)
     key = _changeable(store.load_keyring(), kid)
     if standing(key, now_ms) not in (Standing.ACTIVE, Standing.PENDING):
-        raise ConfigError(f"key {kid} is {standing(key, now_ms).value}: issue a new one by memsluice keys new")
+        raise ConfigError(
+            f"key {kid} is {standing(key, now_ms).value} and cannot be rotated: make a new one with memsluice keys new"
+        )
     ends_ms = min(now_ms + overlap_ms, key.not_after_ms or now_ms + overlap_ms)
     if key.purpose is not Purpose.CREDENTIAL:
         successor = new_key(store, key.purpose, now_ms)
@@ -123,7 +127,7 @@ def _check_drained(key: Key, now_ms: int, *, drained: bool) -> None:
         )
     if not drained:
         raise ConfigError(
-            f"records signed by {key.kid} may be on their way, and screen would stop at them for good; {_DRAIN} "
+            f"records signed by {key.kid} may not be read yet, and screen would stop at them for good; {_DRAIN} "
             f"memsluice keys revoke {key.kid} --drained"
         )
 
@@ -133,12 +137,14 @@ def _stop(store: KeyStore, kid: str, state: KeyState, now_ms: int, *, drained: b
         keyring, registry = store.load_keyring(), store.load_registry()
         key = _changeable(keyring, kid)
         if key.state is KeyState.REVOKED:
-            raise ConfigError(f"key {kid} was revoked, which is for good")
+            raise ConfigError(f"key {kid} is revoked, and a revocation cannot be undone")
         if state is KeyState.REVOKED and key.purpose in GATE_PURPOSES:
             _check_drained(key, now_ms, drained=drained)
         others = (other for other in keyring if other.kid != kid and other.purpose is key.purpose)
         if key.purpose in GATE_PURPOSES and not _any_signs(others, now_ms):
-            raise ConfigError(f"{kid} is the last {key.purpose.value} key that signs; run: memsluice keys rotate {kid}")
+            raise ConfigError(
+                f"{kid} is the last {key.purpose.value} key that signs: rotate it first: memsluice keys rotate {kid}"
+            )
         ends_ms = now_ms if key.not_after_ms is None else min(now_ms, key.not_after_ms)
         store.save_keyring(keyring.with_key(replace(key, state=state, not_after_ms=ends_ms)))
         if key.purpose is Purpose.CREDENTIAL:
@@ -176,9 +182,9 @@ def _changeable(keyring: Keyring, kid: str) -> Key:
     try:
         key = keyring.get(kid)
     except UnknownKey:
-        raise ConfigError(f"no key {kid} in the keyring; see: memsluice keys list") from None
+        raise NotFound(f"there is no key {kid} in the keyring: see memsluice keys list") from None
     if key.purpose is Purpose.DIGEST:
-        raise ConfigError("the digest key never changes: stored digests would no longer be equal")
+        raise ConfigError("the digest key never changes: digests that are stored would no longer match")
     return key
 
 

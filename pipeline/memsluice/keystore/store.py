@@ -135,7 +135,7 @@ class KeyStore:
             what = f"{role.value} credential" + (f" for tenant {tenant}" if tenant else "")
             name = role.value.replace("_", "-")
             raise ConfigError(
-                f"no {what} that may sign now in {self.credentials_dir}; run: memsluice keys new {name} --tenant NAME"
+                f"{self.credentials_dir} has no {what} that may sign now: run memsluice keys new {name} --tenant NAME"
             )
         return fit[0]
 
@@ -186,7 +186,7 @@ def public_half(seed: bytes) -> bytes:
 def new_gate_key(purpose: Purpose, not_before_ms: int, entropy: Entropy) -> Key:
     """Return a new seal, digest or admission key. Raises ConfigError for another purpose."""
     if purpose not in GATE_PURPOSES:
-        raise ConfigError(f"{purpose.value} is no purpose of the gate's own keys")
+        raise ConfigError(f"{purpose.value} is not a purpose of the gate's own keys")
     algorithm, secret = GATE_PURPOSES[purpose], entropy(HMAC_KEY_BYTES)
     public = public_half(secret) if algorithm is Algorithm.ED25519 else None
     return Key(new_kid(purpose.value, entropy), purpose, algorithm, secret, public, not_before_ms)
@@ -208,7 +208,7 @@ def _tenant_digest_key(keyring: Keyring, tenant: str) -> Key:
     if key.tenant == tenant:
         return key
     if key.secret is None:
-        raise ConfigError(f"key {key.kid} has no secret here")
+        raise ConfigError(f"the secret of key {key.kid} is not on this machine")
     derived = derive(key.secret, purpose=key.purpose.value, tenant=tenant)
     return replace(key, kid=f"{key.kid}.{tenant}", secret=derived, tenant=tenant)
 
@@ -237,7 +237,9 @@ def issue_credential(
     """
     algorithm = algorithm or (Algorithm.ED25519 if role in COMMANDERS else Algorithm.HMAC_SHA256)
     if role in COMMANDERS and algorithm is not Algorithm.ED25519:
-        raise ConfigError("commands and approvals are Ed25519 only: whoever verifies an HMAC could forge it")
+        raise ConfigError(
+            "commands and approvals must be signed with Ed25519: whoever can verify an HMAC can also forge it"
+        )
     kid = kid or new_kid(role.value, store.entropy)
     seed = store.entropy(HMAC_KEY_BYTES)
     not_after_ms = None if days is None else now_ms + days * DAY_MS
@@ -262,7 +264,7 @@ def issue_credential(
     with store.locked():
         keyring, registry = store.load_keyring(), store.load_registry()
         if kid in keyring:
-            raise ConfigError(f"key id {kid} is taken")
+            raise ConfigError(f"key id {kid} is in use already")
         path = store.save_credential(held)
         store.save_keyring(keyring.with_key(key))
         store.save_registry(registry.with_credential(credential))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import orjson
 
 from memsluice.deployment.paths import write_private
-from memsluice.errors import ConfigError
+from memsluice.errors import InvalidArgument, NotFound
 
 VALID_S = 86_400
 """A run can be resumed for a day from its start: its commands, where it has any, hold so long."""
@@ -26,9 +26,9 @@ def begin(folder: Path, run: "BaseRun[Any]", now_ms: int) -> None:
 
 
 def file_of(folder: Path, run_id: str) -> Path:
-    """Return the file of a run. Raises ConfigError for what is no run's name."""
+    """Return the file of a run. Raises InvalidArgument for what cannot be a run's name."""
     if not run_id.isalnum():
-        raise ConfigError("a run's name is letters and digits, as `replay` prints it")
+        raise InvalidArgument("--resume: the name of a run is letters and digits, as `replay` prints it")
     return folder / f"{run_id}.json"
 
 
@@ -51,14 +51,16 @@ class BaseRun(Generic[_F]):
 
     @classmethod
     def load(cls, file: Path, now_ms: int) -> Self:
-        """Read a run. Raises ConfigError where there is none, it is damaged, or it is older than a day."""
+        """Read a run. Raises NotFound where there is none, it is damaged, or it is older than a day."""
         try:
             value: Any = orjson.loads(file.read_bytes())
             run = cls(**{**value, "wanted": cls.FILTER(**value["wanted"])})
         except (OSError, orjson.JSONDecodeError, TypeError, KeyError):
-            raise ConfigError(f"there is no run to resume in {file}") from None
+            raise NotFound(
+                f"there is no run to resume in {file}: it was never begun here, is older than a day, or is damaged"
+            ) from None
         if now_ms >= run.started_ms + VALID_S * 1000:
-            raise ConfigError(f"run {run.run_id} is older than a day: begin a new one")
+            raise NotFound(f"run {run.run_id} began more than a day ago and cannot be resumed: begin a new one")
         return run
 
 

@@ -5,8 +5,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from memsluice.deployment.connection import deployment_named
 from memsluice.deployment.home import Home
+from memsluice.deployment.paths import deployment_named
 from memsluice.errors import ConfigError
 
 _D = TypeVar("_D")
@@ -17,9 +17,15 @@ def on_broker(place: Home, home: Path | None) -> bool:
 
     ``home`` is what the command line named; a home that is named is meant, whatever the environment says.
     """
+    return _stack_runs(place) or (home is None and deployment_named())
+
+
+def _stack_runs(place: Home) -> bool:
+    if not place.layout.run_file.exists():  # without it nothing runs, and nobody waits for the import
+        return False
     from memsluice.devstack.control import is_running
 
-    return is_running(place.layout) or (home is None and deployment_named())
+    return is_running(place.layout)
 
 
 @contextmanager
@@ -41,5 +47,5 @@ def opened(
             yield embedded(place, closing)
         else:
             raise ConfigError(
-                f"There is no {what} at {place.path}: start a stack with `memsluice stack up`, or try `memsluice demo`"
+                f"There is no {what} at {place.path}: start a stack with `memsluice stack up`, or run `memsluice demo`"
             )

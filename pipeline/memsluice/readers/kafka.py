@@ -68,7 +68,7 @@ class KafkaTopic:
 
     def _heard(self, error: Any) -> None:
         if error.code() == KafkaError._AUTHENTICATION:  # otherwise it would look like a broker that is slow
-            self._refused = "the broker does not know this user, or not this password"
+            self._refused = "the broker does not accept this user or this password"
 
     def close(self) -> None:
         """Leave the broker."""
@@ -116,7 +116,7 @@ class KafkaTopic:
             if messages:
                 deadline = self._monotonic() + self._stalled_s
             elif self._monotonic() > deadline:
-                raise self._failed(f"nothing came for {self._stalled_s:g} s at offset {position} of {end}")
+                raise self._failed(f"no record arrived for {self._stalled_s:g} s at offset {position} of {end}")
             for message in messages:
                 problem = message.error()
                 if problem is not None and problem.code() != KafkaError._PARTITION_EOF:
@@ -161,7 +161,7 @@ class KafkaTopic:
         if (
             error.code() == KafkaError._UNKNOWN_PARTITION
         ):  # all that a client is told of a topic that is not shown to it
-            return self._failed("there is no such partition, or this user may not see it")
+            return self._failed("there is no such partition, or this user may not read it")
         return self._failed(str(error.str()))
 
     def _failed(self, why: str) -> BrokerUnavailable:

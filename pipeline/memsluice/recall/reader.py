@@ -8,9 +8,7 @@ or put back with access to the store fails one of the checks and is withheld.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
-import numpy as np
 import orjson
 
 from memsluice.envelope import dsse
@@ -21,37 +19,11 @@ from memsluice.envelope.seals import Admission, admission_verify_outside
 from memsluice.errors import InputError, SealError
 from memsluice.events.ids import scope_owner
 from memsluice.events.models import Tier, Visibility, Zone
+from memsluice.recall.withheld import Withheld
 from memsluice.stores.base import Hit, Scope, StoredObject, expected_id
 
 INSTRUCTIONS_TOLERATED_MAX = 2
 """Instruction patterns that an entry of tier 1 or 2 may match: a user's own words may (seed 002, pattern 6)."""
-
-
-class Withheld(StrEnum):
-    """Why an entry was not returned. One reason each: the first check that fails."""
-
-    FORGED = "forged"
-    """No admission, or none that the gate signed: written behind its back."""
-    MOVED = "moved"
-    """Admitted for another tenant, zone or object than where it was found."""
-    PROPERTY = "property"
-    """A stored property (tier, owner, version, …) is not what was admitted."""
-    CONTENT = "content"
-    """The content is not what was admitted."""
-    VECTOR = "vector"
-    """The vector is not what was admitted: it would be found for other questions."""
-    SCOPE = "scope"
-    """It belongs to another principal, session or namespace."""
-    EXPIRED = "expired"
-    UNRECORDED = "unrecorded"
-    """The log of landed objects does not know it (yet)."""
-    STALE = "stale"
-    """An older version than the current one: validly sealed, and put back."""
-    WITHDRAWN = "withdrawn"
-    TIER = "tier"
-    """Less trusted than who asked allows (seed 002, pattern 2)."""
-    INSTRUCTION = "instruction"
-    """Reads like an instruction to the agent (seed 002, pattern 6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,4 +189,6 @@ def _outdated(admission: Admission, current: Current | None) -> Withheld | None:
 
 
 def _cosine(vector: Vector, question: Vector) -> float:
+    import numpy as np
+
     return float(vector @ question / np.sqrt((vector @ vector) * (question @ question)))

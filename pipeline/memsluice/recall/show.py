@@ -1,7 +1,7 @@
 """Recalled entries for a person at a terminal: nothing that an entry contains acts on the terminal or hides in it."""
 
 from memsluice.events.models import Tier
-from memsluice.recall.reader import Withheld
+from memsluice.recall.withheld import Withheld
 
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
@@ -13,17 +13,17 @@ TIER_WORDS: dict[Tier, str] = {
     Tier.EXTERNAL_WEB: "web",
 }
 WITHHELD_WORDS: dict[Withheld, str] = {
-    Withheld.FORGED: "written behind the gate's back: no admission that the gate signed",
+    Withheld.FORGED: "written past the gate: it has no admission that the gate signed",
     Withheld.MOVED: "admitted for another tenant, zone or object than where it was found",
     Withheld.PROPERTY: "a property was changed in the store",
     Withheld.CONTENT: "the content was changed in the store",
     Withheld.VECTOR: "the vector was changed in the store",
-    Withheld.SCOPE: "belongs to somebody else",
-    Withheld.EXPIRED: "its time is over",
-    Withheld.UNRECORDED: "the log of landed entries does not know it (yet)",
-    Withheld.STALE: "an old version, put back",
+    Withheld.SCOPE: "belongs to another principal or session",
+    Withheld.EXPIRED: "expired",
+    Withheld.UNRECORDED: "not in the log of landed entries (yet)",
+    Withheld.STALE: "an old version that was put back",
     Withheld.WITHDRAWN: "was withdrawn",
-    Withheld.TIER: "less trusted than was asked for",
+    Withheld.TIER: "less trusted than --tier-max allows",
     Withheld.INSTRUCTION: "reads like an instruction to the agent",
 }
 

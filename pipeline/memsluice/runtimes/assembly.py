@@ -9,7 +9,6 @@ from memsluice.deployment.connection import Connection
 from memsluice.deployment.home import Home
 from memsluice.deployment.paths import private_file
 from memsluice.encoder import Encoder, load_encoder
-from memsluice.errors import ConfigError
 from memsluice.gate.policy import model as policies
 from memsluice.keystore.store import KeyStore
 from memsluice.readers.local import LocalTopic
@@ -84,9 +83,7 @@ class Assembly:
 
     def local_log(self) -> LocalLog:
         """Return the home's log without stages, for readers. Raises ConfigError where there is none yet."""
-        if not self.home.log_file.exists():
-            raise ConfigError(f"there is no embedded log in {self.home.path}; `memsluice demo` makes one")
-        return LocalLog(self.home.log_file)
+        return self.home.local_log()
 
     def local_freshness(self, log: LocalLog) -> FreshnessIndex:
         """Return the freshness index over a local log."""

@@ -20,7 +20,6 @@ from functools import partial
 from typing import TypeVar
 
 import orjson
-import structlog
 
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.records import Stored, landing_from_bytes, stored_to_bytes
@@ -29,6 +28,7 @@ from memsluice.errors import InputError, MalformedEvent, SealError, StoreError, 
 from memsluice.events.headers import EVENT_ID, passed_on
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Output, Record
+from memsluice.log import get_logger
 from memsluice.stages.dead_letter import dead_letters
 from memsluice.stores.base import (
     UPSERT_MAX,
@@ -51,7 +51,7 @@ RETRY_MAX_S = 5.0
 WARN_EVERY = 10
 """A store that stays down is reported at the first attempt and at every tenth."""
 
-_LOG = structlog.get_logger(__name__)
+_LOG = get_logger(__name__)
 _PLANTED = "the store held higher versions that the gate never admitted; they are overwritten"
 _T = TypeVar("_T")
 _Landing = tuple[Stored, StoredObject]

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from threading import Event, Lock, Thread
 from typing import Final
 
-import structlog
+from memsluice.log import get_logger
 
-LOG = structlog.get_logger(__name__)
+LOG = get_logger(__name__)
 
 MANY: Final = 64
 """Records of which something waits; with that of one more batch of theirs, they are all that is kept in memory."""

@@ -186,7 +186,7 @@ def _existing_acls(admin: AdminClient) -> set[Acl]:
 
 
 def apply(admin: AdminClient, desired: Desired) -> Plan:
-    """Make the broker as the files say, and return what was done. Doing it again does nothing.
+    """Change the broker to match the files, and return what was done. Doing it again does nothing.
 
     Raises TopicsError, with nothing changed, when a difference is of a kind that is refused; ``manual`` differences
     are left as they are, and stay in a later plan.
@@ -197,8 +197,8 @@ def apply(admin: AdminClient, desired: Desired) -> Plan:
             f"{change.subject} has {change.have} {change.what}, the file says {change.want}" for change in todo.refused
         )
         raise TopicsError(
-            f"Refused: {told}. A tenant's events are found by murmur2 over the partition count, so it stays as it is "
-            "for the life of a topic; put the old number back, or write a new topic version (….v2)"
+            f"Refused: {told}. A tenant's events are found by murmur2 over the partition count, so a topic's count "
+            "never changes: restore the old number, or write a new topic version (….v2)"
         )
     try:
         _create(admin, todo)
@@ -218,7 +218,7 @@ def _settle(admin: AdminClient, desired: Desired) -> None:
         if time.monotonic() > deadline:
             first = left[0]
             raise TopicsError(
-                f"{len(left)} differences are still there {SETTLE_TIMEOUT_S:.0f} s after they were applied, the first: "
+                f"The broker still shows {len(left)} differences {SETTLE_TIMEOUT_S:.0f} s after they were applied: "
                 f"{first.subject}, {first.what}: {first.have}, not {first.want}"
             )
         time.sleep(SETTLE_POLL_S)

@@ -13,13 +13,13 @@ from typing import Annotated, Any, Literal, TypeVar
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from memsluice.clock import UNITS_MS, duration_ms
 from memsluice.errors import TopicsError
 
 FILES_MAX = 256
 FILE_BYTES_MAX = 64 * 1024
 FOREVER_MS = -1
 _ACCESS_FILE = "access.yaml"
-_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _UNITS_BYTES = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -27,22 +27,24 @@ Model = TypeVar("Model", bound=BaseModel)
 Operation = Literal["ALL", "READ", "WRITE", "DESCRIBE", "DESCRIBE_CONFIGS", "DELETE"]
 
 
-def _scaled(text: object, units: dict[str, int], example: str) -> object:
-    """Return ``2.5 MiB`` or ``14d`` as a whole number of the base unit; anything but a string unchanged."""
+def _duration(text: object) -> object:
+    """Return ``14d`` in milliseconds; anything but a string unchanged."""
     if not isinstance(text, str):
         return text
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)", text.strip())
-    if match is None or match[2] not in units:
-        raise ValueError(f"expected a number with a unit of {', '.join(units)}, such as {example}")
-    return round(float(match[1]) * units[match[2]])
-
-
-def _duration(text: object) -> object:
-    return FOREVER_MS if text == "forever" else _scaled(text, _UNITS_MS, "14d")
+    found = FOREVER_MS if text == "forever" else duration_ms(text)
+    if found is None:
+        raise ValueError(f"expected forever, or a number with a unit of {', '.join(UNITS_MS)}, such as 14d")
+    return found
 
 
 def _size(text: object) -> object:
-    return _scaled(text, _UNITS_BYTES, "2.5 MiB")
+    """Return ``2.5 MiB`` in bytes; anything but a string unchanged."""
+    if not isinstance(text, str):
+        return text
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)", text.strip())
+    if match is None or match[2] not in _UNITS_BYTES:
+        raise ValueError(f"expected a number with a unit of {', '.join(_UNITS_BYTES)}, such as 2.5 MiB")
+    return round(float(match[1]) * _UNITS_BYTES[match[2]])
 
 
 DurationMs = Annotated[int, BeforeValidator(_duration), Field(ge=FOREVER_MS)]
@@ -103,7 +105,7 @@ class Spec(_Model):
         if self.cleanup == "compact" and self.retention != FOREVER_MS:
             raise ValueError("a compacted topic keeps each key's last record: retention must be forever")
         if self.cleanup == "compact" and self.retention_size is not None:
-            raise ValueError("a compacted topic keeps each key's last record: no retention_size")
+            raise ValueError("a compacted topic keeps each key's last record: it can have no retention_size")
         return self
 
 
@@ -163,7 +165,9 @@ def default_directory() -> Path:
     installed = Path(str(resources.files("memsluice"))) / "_data" / "topics"
     if installed.is_dir():
         return installed
-    raise TopicsError(f"No topic files: neither {checkout} nor {installed} exists. Name them with --files DIR")
+    raise TopicsError(
+        f"There are no topic files: neither {checkout} nor {installed} exists. Name their folder with --files DIR"
+    )
 
 
 def load(directory: Path | None = None) -> Desired:
@@ -171,9 +175,9 @@ def load(directory: Path | None = None) -> Desired:
     directory = directory or default_directory()
     files = sorted(directory.glob("*.yaml"))
     if not files:
-        raise TopicsError(f"No topic files (*.yaml) in {directory}")
+        raise TopicsError(f"There are no topic files (*.yaml) in {directory}")
     if len(files) > FILES_MAX:
-        raise TopicsError(f"More than {FILES_MAX} files in {directory}")
+        raise TopicsError(f"{directory} has more than {FILES_MAX} topic files")
     topics: list[TopicSpec] = []
     grants: tuple[Grant, ...] = ()
     for file in files:
@@ -182,7 +186,7 @@ def load(directory: Path | None = None) -> Desired:
             continue
         topic = _parse(TopicSpec, file)
         if file.stem != topic.name:
-            raise TopicsError(f"{file}: is about topic {topic.name}, so it must be called {topic.name}.yaml")
+            raise TopicsError(f"{file} describes topic {topic.name}, so it must be named {topic.name}.yaml")
         topics.append(topic)
     return Desired(topics=tuple(topics), grants=grants)
 
@@ -196,15 +200,15 @@ def _parse(model: type[Model], file: Path) -> Model:
     try:
         text = file.read_text(encoding="utf-8")
         if len(text) > FILE_BYTES_MAX:
-            raise TopicsError(f"{file}: larger than {FILE_BYTES_MAX} bytes")
+            raise TopicsError(f"{file} is larger than {FILE_BYTES_MAX} bytes")
         raw: Any = yaml.safe_load(text)
         return model.model_validate(raw)
     except yaml.YAMLError as error:
-        raise TopicsError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
+        raise TopicsError(f"{file} is not YAML: {' '.join(str(error).split())}") from error
     except ValidationError as error:
         raise TopicsError(f"{file}: {'; '.join(_problems(error))}") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise TopicsError(f"{file}: cannot be read: {error}") from error
+        raise TopicsError(f"{file} cannot be read: {error}") from error
 
 
 def _problems(error: ValidationError) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""``memsluice dead-letters``: what nobody could authenticate."""
+"""``memsluice dead-letters``: input that could not be authenticated."""

@@ -1,4 +1,4 @@
-"""``memsluice dead-letters``: what nobody could authenticate, why, and the ways out of there."""
+"""``memsluice dead-letters``: input that could not be authenticated: list, show, replay, dismiss."""
 
 import json
 import uuid
@@ -9,16 +9,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from memsluice.cli import exit_codes
 from memsluice.cli.dead_letters.desk import (
     All,
+    ClaimedTenant,
     LetterId,
     Letters,
     Partition,
-    Reason,
-    Since,
-    Tenant,
     Topic,
-    Until,
     build_filter,
     find,
     look_at,
@@ -26,31 +24,30 @@ from memsluice.cli.dead_letters.desk import (
     sum_up,
 )
 from memsluice.cli.dead_letters.replay import replay
-from memsluice.cli.held.desk import Home, Json, Wait, Yes
+from memsluice.cli.options import Home, Json, Limit, Reason, Since, Until, Wait, Yes
 from memsluice.clock import wall_ms
-from memsluice.errors import ConfigError
+from memsluice.errors import InvalidArgument
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False,
-    help="Dead letters: see why, replay them once the cause is mended, or dismiss them.",
+    help="Input that could not be authenticated: list, show, replay, dismiss.",
 )  # fmt: skip
-EXIT_REFUSED, EXIT_NO_ANSWER = 2, 3
 LISTED_MAX = 100
 DISMISSED_MAX = 500
 NO_RELEASE = (
-    "a dead letter is never released: nothing in it is authenticated. Mend the cause, then replay it: "
-    "memsluice dead-letters replay"
+    "A dead letter cannot be released, because nothing in it is authenticated: remove the cause, then publish it again "
+    "with `memsluice dead-letters replay`"
 )
 
 
 @app.command("list")
 def list_(
     reason: Reason = None, topic: Topic = None, partition: Partition = None, since: Since = None, until: Until = None,
-    tenant: Tenant = None, everything: All = False,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Rows at most; the oldest.")] = LISTED_MAX,
+    tenant: ClaimedTenant = None, everything: All = False,
+    limit: Limit = LISTED_MAX,
     as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
-    """Show dead letters, oldest first: why, since when, and what they claim, which nobody verified."""
+    """List dead letters, oldest first: the reason, the age, and what they claim, which is not verified."""
     from memsluice.cli.render.dead_letters import as_data, entries
 
     wanted = build_filter(reason, topic, partition, since, until, tenant, everything=everything)
@@ -67,9 +64,9 @@ def list_(
 
 @app.command()
 def show(letter: LetterId, as_json: Json = False, home: Home = None) -> None:
-    """Show one dead letter whole: why, what it claims, its key, headers and value as far as a person can read them.
+    """Show one dead letter: the reason, what it claims, and its key, headers and value.
 
-    Control, zero-width and bidi characters are spelled out: <U+202E>. Bytes that are no text are shown in hex.
+    Control, zero-width and bidirectional characters are written out: <U+202E>. Bytes that are not text are in hex.
     """
     from memsluice.cli.render.dead_letters import one_as_data, review
 
@@ -101,11 +98,11 @@ def stats(since: Since = None, as_json: Json = False, home: Home = None) -> None
 
 @app.command()
 def export(
-    file: Annotated[Path, typer.Argument(help="Where to write; must not exist. It will hold content: mode 0600.")],
+    file: Annotated[Path, typer.Argument(help="New file to write, mode 0600: it will hold content.")],
     reason: Reason = None, topic: Topic = None, partition: Partition = None, since: Since = None, until: Until = None,
-    tenant: Tenant = None, everything: All = False, home: Home = None,
+    tenant: ClaimedTenant = None, everything: All = False, home: Home = None,
 ) -> None:  # fmt: skip
-    """Write dead letters with their bytes (base64) to a file, one JSON object a line, ASCII alone."""
+    """Write dead letters with their bytes (base64) to a file: one JSON object per line, in ASCII."""
     from memsluice.cli.render.dead_letters import one_as_data
     from memsluice.operations.dead_letters.collect import look_whole
 
@@ -121,19 +118,19 @@ def export(
 
 @app.command()
 def release(letter: LetterId, home: Home = None) -> None:
-    """Refused, always: nothing in a dead letter is authenticated. Mend the cause, then replay it."""
-    raise ConfigError(NO_RELEASE)
+    """Always refused, because nothing in a dead letter is authenticated: remove the cause, then replay it."""
+    raise InvalidArgument(NO_RELEASE)
 
 
 @app.command()
 def reject(
     letters: Letters,
-    why: Annotated[str, typer.Option("--why", help="Why it is dismissed: signed, and kept in the audit.")],
+    why: Annotated[str, typer.Option("--why", help="The reason, for those who read the audit later; it is signed.")],
     yes: Yes = False, wait: Wait = 30.0, home: Home = None,
 ) -> None:  # fmt: skip
-    """Dismiss dead letters, for a reason: `list` shows them no longer. Signed by a reviewer of all tenants, audited.
+    """Dismiss dead letters with a reason: `list` no longer shows them. A reviewer of all tenants signs.
 
-    Nothing is deleted. Exit code 2 where the gate refuses, 3 where no answer came in time.
+    Nothing is deleted, and the command is in the audit.
     """
     from memsluice.cli.render.dead_letters import answered, to_be_signed
     from memsluice.events.names import EVERYBODY
@@ -146,7 +143,9 @@ def reject(
     console = Console(highlight=False)
     named = list(dict.fromkeys(letters))
     if len(named) > DISMISSED_MAX:
-        raise ConfigError(f"{len(named)} letters at once, at most {DISMISSED_MAX}")
+        raise InvalidArgument(
+            f"{len(named)} dead letters were named, and at most {DISMISSED_MAX} are dismissed at once"
+        )
     with open_letters(home) as desk:
         seen = find(desk, named)
         commands = [dismissal(one.letter, str(uuid.uuid4()), datetime.now(UTC), why) for one in seen]
@@ -161,10 +160,9 @@ def reject(
             answer = told.get(command.id)
             ruled = None if answer is None else answer.ruled
             console.print(answered(one.letter.letter_id, ruled, answer is not None, wait), soft_wrap=True)
-        if any(a.ruled is not None and a.ruled.outcome is not Outcome.DISMISSED for a in told.values()):
-            raise typer.Exit(EXIT_REFUSED)
-        if len(told) < len(commands):
-            raise typer.Exit(EXIT_NO_ANSWER)
+        refused = any(a.ruled is not None and a.ruled.outcome is not Outcome.DISMISSED for a in told.values())
+        if code := exit_codes.of_answers(missing=len(told) < len(commands), refused=refused):
+            raise typer.Exit(code)
 
 
 app.command()(replay)

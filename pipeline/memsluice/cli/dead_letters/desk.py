@@ -1,4 +1,4 @@
-"""What the commands of ``memsluice dead-letters`` share: options, filters, and the place they work at."""
+"""What the commands of ``memsluice dead-letters`` share: options, filters, and where they read."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,8 +9,9 @@ import typer
 from rich.console import Console
 
 from memsluice.cli.held.desk import tell_found
+from memsluice.cli.terminal import waiting
 from memsluice.clock import wall_ms
-from memsluice.errors import ConfigError
+from memsluice.errors import InvalidArgument, NotFound
 from memsluice.escaping import visible
 from memsluice.operations.target import opened
 
@@ -20,15 +21,14 @@ if TYPE_CHECKING:
     from memsluice.operations.dead_letters.filters import Filter
     from memsluice.operations.dead_letters.letters import Seen
 
-Letters = Annotated[list[str], typer.Argument(help="One or more, as `list` names them: memory.events.v1/3/17")]
-LetterId = Annotated[str, typer.Argument(help="As `list` names it: memory.events.v1/3/17")]
-Reason = Annotated[str | None, typer.Option(help="A reason code.", show_default=False)]
-Topic = Annotated[str | None, typer.Option(help="Where the input came from: memory.events.v1", show_default=False)]
-Partition = Annotated[int | None, typer.Option(min=0, help="Of this partition alone.", show_default=False)]
-Since = Annotated[str | None, typer.Option(help="Appended since: 30m, 24h, 7d ago, or a date and time.")]
-Until = Annotated[str | None, typer.Option(help="Appended before: 30m, 24h, 7d ago, or a date and time.")]
-Tenant = Annotated[str | None, typer.Option(help="That claim this tenant: nobody verified it.", show_default=False)]
-All = Annotated[bool, typer.Option("--all", help="Also what was dismissed, or has a verdict since.")]
+Letters = Annotated[list[str], typer.Argument(help="One or more names, as `list` prints them: memory.events.v1/3/17")]
+LetterId = Annotated[str, typer.Argument(help="Its name, as `list` prints it: memory.events.v1/3/17")]
+Topic = Annotated[str | None, typer.Option(help="Only from this intake topic: memory.events.v1", show_default=False)]
+Partition = Annotated[int | None, typer.Option(min=0, help="Only from this partition.", show_default=False)]
+ClaimedTenant = Annotated[
+    str | None, typer.Option("--tenant", help="Only those that claim this tenant, unverified.", show_default=False)
+]
+All = Annotated[bool, typer.Option("--all", help="Also those that were dismissed, or have a verdict by now.")]
 
 
 @contextmanager
@@ -44,14 +44,14 @@ def build_filter(
     reason: str | None, topic: str | None, partition: int | None, since: str | None, until: str | None,
     tenant: str | None, *, everything: bool,
 ) -> "Filter":  # fmt: skip
-    """Return the filter of a command line. Raises ConfigError for a time that is none, a partition there is not."""
+    """Return the filter of a command line. Raises InvalidArgument."""
     from memsluice.operations.dead_letters.filters import Filter
     from memsluice.operations.dead_letters.letters import State
     from memsluice.operations.held.filters import moment_ms
     from memsluice.topics.names import PARTITIONS
 
     if partition is not None and partition >= PARTITIONS:
-        raise ConfigError(f"there is no partition {partition}: they are 0 to {PARTITIONS - 1}")
+        raise InvalidArgument(f"--partition: {partition} does not exist; the partitions are 0 to {PARTITIONS - 1}")
     return Filter(
         reason=reason,
         topic=topic,
@@ -68,12 +68,12 @@ def look_at(desk: "LetterDesk", wanted: "Filter", *, whole: bool = False) -> "Li
     from memsluice.operations.dead_letters.collect import look
     from memsluice.topics.names import PARTITIONS
 
-    with Console(stderr=True).status("reading the dead letters and the audit"):
+    with waiting("reading the dead letters and the audit"):
         return look(desk.letters, desk.desk.audit, desk.desk.keys.keyring(), wanted, partitions=PARTITIONS, whole=whole)
 
 
 def find(desk: "LetterDesk", letter_ids: list[str], *, whole: bool = False) -> "list[Seen]":
-    """Return letters in the order given. Raises ConfigError where there is none of a name."""
+    """Return letters in the order given. Raises NotFound."""
     from memsluice.operations.dead_letters.filters import Filter
 
     partitions = {_partition(letter_id) for letter_id in letter_ids}
@@ -81,7 +81,9 @@ def find(desk: "LetterDesk", letter_ids: list[str], *, whole: bool = False) -> "
     found = {one.letter.letter_id: one for one in look_at(desk, wanted, whole=whole).seen}
     missing = next((one for one in letter_ids if one not in found), None)
     if missing is not None:
-        raise ConfigError(f"no dead letter is named {visible(missing, 160)}; `memsluice dead-letters list` names them")
+        raise NotFound(
+            f"there is no dead letter {visible(missing, 160)}: `memsluice dead-letters list --all` names them"
+        )
     return [found[one] for one in letter_ids]
 
 
@@ -96,6 +98,6 @@ def _partition(letter_id: str) -> int | None:
 
 def sum_up(console: Console, found: "Listing", desk: "LetterDesk", shown: int) -> None:
     """Say how many were found where, and what is not shown and why."""
-    broken = f"{found.damaged} records are no whole dead letter: not shown" if found.damaged else ""
+    broken = f"{found.damaged} records are damaged and are not shown" if found.damaged else ""
     first = f"{len(found.seen)} dead letters of {found.read} records, from {desk.letters.name}"
     tell_found(console, found, shown, first, broken)

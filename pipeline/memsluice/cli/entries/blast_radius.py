@@ -8,7 +8,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from memsluice.cli.signed_command import Home, Json, Tenant
+from memsluice.cli.exit_codes import ExitCode
+from memsluice.cli.options import Home, Json, TenantOfEntry
+from memsluice.cli.terminal import waiting
 from memsluice.clock import wall_ms
 
 if TYPE_CHECKING:
@@ -22,20 +24,19 @@ SourceArgument = Annotated[
         help="An event id; or session:, agent:, principal:, key:, observation:, origin: or entry: and a name.",
     ),
 ]
-EXIT_NOTHING, EXIT_INCOMPLETE = 1, 4
 SHOWN_MAX = 100
-NOT_FOLLOWED = "not everything was followed to its end: this may not be all"
+NOT_FOLLOWED = "incomplete: not every descendant was followed to its end, so this may not be all"
 
 
 @app.command("blast-radius")
 def blast_radius(
-    source: SourceArgument, tenant: Tenant = None,
-    limit: Annotated[int, typer.Option(min=1, max=50_000, help="Rows at most; the nearest.")] = SHOWN_MAX,
+    source: SourceArgument, tenant: TenantOfEntry = None,
+    limit: Annotated[int, typer.Option(min=1, max=50_000, help="Rows at most; the nearest descendants.")] = SHOWN_MAX,
     as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
-    """List every descendant, landed or held: by parents, and by sessions that were given one or saw the source.
+    """List every descendant of an entry or source, landed or held: its children, and what sessions that saw it wrote.
 
-    Exit code 1 where nothing descends from it, 4 where there is more than can be held, or followed.
+    The result is incomplete where there are more descendants than fit in memory, or than were followed.
     """
     from memsluice.cli.entries.trace import audit_topic
     from memsluice.keystore.store import KeyStore
@@ -43,7 +44,7 @@ def blast_radius(
     from memsluice.operations.provenance.spread import radius
     from memsluice.topics.names import PARTITIONS
 
-    with audit_topic(home) as audit, Console(stderr=True).status("reading the audit"):
+    with audit_topic(home) as audit, waiting("reading the audit"):
         found = radius(audit, KeyStore(home).keyring(), parse(source), tenant, PARTITIONS)
     if as_json:
         print(json.dumps(as_data(found, source, limit, wall_ms())))
@@ -53,9 +54,9 @@ def blast_radius(
             show(console, spread, limit, wall_ms())
         sum_up(console, found)
     if not found.whole:
-        raise typer.Exit(EXIT_INCOMPLETE)
+        raise typer.Exit(ExitCode.INCOMPLETE)
     if not found.spreads:
-        raise typer.Exit(EXIT_NOTHING)
+        raise typer.Exit(ExitCode.NOT_FOUND)
 
 
 def show(console: Console, spread: "Spread", limit: int, now_ms: int) -> None:
@@ -77,7 +78,7 @@ def show(console: Console, spread: "Spread", limit: int, now_ms: int) -> None:
             line.append(f"  look back by {visible(entry.placed.by, 160)}", "dim")
         console.print(line)
     if len(rows) > limit:
-        console.print(Text(f"  {len(rows) - limit} more: --limit", "yellow"))
+        console.print(Text(f"  {len(rows) - limit} more are not shown: raise --limit", "yellow"))
     for session, touched in list(spread.sessions.items())[:limit]:
         after = ", revoked since" if touched.revoked else ""
         console.print(Text(f"  session {visible(session, 160)}  {visible(touched.why, 160)}{after}", "dim"))
@@ -89,7 +90,7 @@ def say_namesake(console: Console, spread: "Spread") -> None:
 
     if spread.namesake:
         name = visible(f"entry:{spread.source}", 160)
-        console.print(Text(f"an entry is called like this source; it is meant by {name}", "yellow"))
+        console.print(Text(f"an entry has the same id as this source; to ask about the entry, write {name}", "yellow"))
 
 
 def sum_up(console: Console, found: "Radius") -> None:
@@ -100,11 +101,13 @@ def sum_up(console: Console, found: "Radius") -> None:
     sessions = sum(len(spread.sessions) for spread in found.spreads.values())
     console.print(Text(f"{len(reached)} entries ({told}), {sessions} sessions, of {found.read} audit records", "dim"))
     if found.left_out:
-        console.print(Text(f"{found.left_out} further descendants are not held here: this is not all", "red"))
+        console.print(Text(f"incomplete: {found.left_out} further descendants did not fit in memory", "red"))
     elif not found.whole:
         console.print(Text(NOT_FOLLOWED, "red"))
     if found.unverified:
-        console.print(Text(f"{found.unverified} audit records do not verify under this home's keys", "red"))
+        console.print(
+            Text(f"{found.unverified} audit records do not verify under this home's keys and are not counted", "red")
+        )
 
 
 def as_data(found: "Radius", source: str, limit: int, now_ms: int) -> dict[str, object]:

@@ -1,10 +1,11 @@
-"""``memsluice declassify``: one signed command about one entry, with what it changes shown before."""
+"""``memsluice declassify``: a signed command about one entry; what it changes is shown first."""
 
 from typing import Annotated
 
 import typer
 
-from memsluice.cli.signed_command import Entry, Home, Json, Kids, Propose, Tenant, Wait, Why, Yes, give
+from memsluice.cli.options import Entry, Home, Json, Kids, Propose, TenantOfEntry, Wait, Why, Yes
+from memsluice.cli.signed_command import give
 from memsluice.events.models import Action
 from memsluice.gate.commands.declassification import DESPITE_PARAMETER, DETECTION
 
@@ -13,21 +14,20 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def declassify(
-    entry: Entry, tenant: Tenant = None, kids: Kids = None, why: Why = "", propose: Propose = None, yes: Yes = False,
-    wait: Wait = 30.0,
+    entry: Entry, tenant: TenantOfEntry = None, kids: Kids = None, why: Why = "", propose: Propose = None,
+    yes: Yes = False, wait: Wait = 30.0,
     despite_detection: Annotated[
-        bool, typer.Option("--despite-detection", help="Even if detection would hold it; both sign that.")
+        bool, typer.Option("--despite-detection", help="Even if the detector would hold it; both sign that.")
     ] = False,
     as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
-    """Lift the label of one content: two reviewers sign. What was made from it before keeps its own.
+    """Remove the taint label of one content: two reviewers sign. What was made from it before keeps its own label.
 
-    Each on their own machine (--propose, and `memsluice approve`); where both keys are here on purpose, name both.
+    Each reviewer signs on their own machine: one with --propose FILE, the other with `memsluice approve FILE`. Where
+    both keys are on this machine on purpose, name both with --kid.
 
-    A contained entry moves to guidance as an observed word (tier 3), unless detection would hold it and its signers do
-    not say that they set that aside. A held one stays held, without its label, until it is released.
-
-    Exit code 2 where the gate refuses, 3 where no answer came in time.
+    A contained entry moves to guidance as an observation (tier 3), unless the detector would hold it; with
+    --despite-detection both reviewers sign that it moves all the same. A held entry stays held until it is released.
     """
     despite = {DESPITE_PARAMETER: DETECTION} if despite_detection else None
     give(

@@ -1,4 +1,4 @@
-"""``memsluice lineage``: what an entry was made from, back to where it all came in, from the audit alone."""
+"""``memsluice lineage``: the ancestors of an entry, from the audit alone."""
 
 import json
 from collections.abc import Iterator
@@ -8,34 +8,34 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from memsluice.cli.signed_command import Entry, Home, Json, Tenant
+from memsluice.cli.exit_codes import ExitCode
+from memsluice.cli.options import Entry, Home, Json, TenantOfEntry
+from memsluice.cli.terminal import waiting
 from memsluice.clock import wall_ms
-from memsluice.errors import ConfigError
+from memsluice.errors import NotFound
 
 if TYPE_CHECKING:
     from memsluice.operations.provenance.ancestry import Node
     from memsluice.readers.base import TopicReader
 
 app = typer.Typer(add_completion=False)
-EXIT_NOT_FOUND, EXIT_INCOMPLETE = 1, 4
 LINKS = {
     "entry": "",
     "parent": "declared parent ",
-    "recalled": "given to its session ",
-    "unopened": "nobody opened its session ",
+    "recalled": "recalled in its session: ",
+    "unopened": "no runtime credential opened its session ",
 }
 
 
 @app.command()
 def lineage(
-    entry: Entry, tenant: Tenant = None,
+    entry: Entry, tenant: TenantOfEntry = None,
     depth: Annotated[int, typer.Option(min=1, max=32, help="Steps back at most.")] = 8,
     as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
-    """Draw an entry's ancestors: declared parents, what its session was given or saw, their tiers, and what taints.
+    """Draw an entry's ancestors: declared parents, what its session recalled or observed, their tiers and taint.
 
-    Red is what taints. Exit code 1 where the audit does not know the entry, 4 where part of the tree may lie too far
-    back to be held.
+    What is tainted is red. The result is incomplete where ancestors may be older than the events that fit in memory.
     """
     from memsluice.cli.entries.trace import audit_topic
     from memsluice.keystore.store import KeyStore
@@ -45,15 +45,15 @@ def lineage(
 
     keyring = KeyStore(home).keyring()
     with audit_topic(home) as audit:
-        with Console(stderr=True).status("reading the audit"):
+        with waiting("reading the audit"):
             owner = tenant or _owner(audit, home, entry)
             found = index(audit, keyring, owner, PARTITIONS, entry)
         root = found.tree(entry, depth)
     if found.unverified:
-        _say(f"{found.unverified} audit records do not verify under this home's keys: not shown")
+        _say(f"{found.unverified} audit records do not verify under this home's keys and are not shown")
     if root.entry is None:
-        _say(f"not found: {name(owner)} has no entry of this id among {found.read} audit records")
-        raise typer.Exit(EXIT_NOT_FOUND)
+        _say(f"not found: tenant {name(owner)} has no entry {name(entry)} among {found.read} audit records")
+        raise typer.Exit(ExitCode.NOT_FOUND)
     if as_json:
         told = {"left_out": found.left_out, "whole": found.whole(root), "unverified": found.unverified}
         told |= root.as_data(wall_ms())
@@ -63,12 +63,12 @@ def lineage(
         for line in draw(root, wall_ms()):
             console.print(line)
     if not found.whole(root):
-        _say(f"{found.left_out} events of the tenant are not looked at, and some of this tree may be among them")
-        raise typer.Exit(EXIT_INCOMPLETE)
+        _say(f"incomplete: {found.left_out} older events of the tenant did not fit in memory; some may be ancestors")
+        raise typer.Exit(ExitCode.INCOMPLETE)
 
 
 def _owner(audit: "TopicReader", home: object, event_id: str) -> str:
-    """Return the one tenant that has an entry of this id. Raises ConfigError for none or several."""
+    """Return the one tenant that has an entry of this id. Raises NotFound for none or several."""
     from pathlib import Path
 
     from memsluice.escaping import visible
@@ -82,8 +82,8 @@ def _owner(audit: "TopicReader", home: object, event_id: str) -> str:
         return lives[0].tenant
     shown = visible(event_id, 160)
     if lives:
-        raise ConfigError(f"{len(lives)} tenants have an entry {shown}; say which: --tenant")
-    raise ConfigError(f"no tenant has an entry {shown}")
+        raise NotFound(f"{len(lives)} tenants have an entry {shown}: choose one with --tenant")
+    raise NotFound(f"no tenant has an entry {shown} in the audit")
 
 
 def draw(root: "Node", now_ms: int) -> Iterator[Text]:
@@ -105,18 +105,18 @@ def _line(node: "Node", now_ms: int) -> Text:
     from memsluice.escaping import visible
 
     style = "red" if node.tainted else "green"
-    line = Text(LINKS.get(node.link, f"its session saw {visible(node.link, 40)}: "))
+    line = Text(LINKS.get(node.link, f"its session observed {visible(node.link, 40)}: "))
     line.append(visible(node.name, 160), "bold " + style)
     if node.entry is not None:
         where = node.entry.standing(now_ms).value
         line.append(f"  {where}, tier {node.entry.placed.tier}, {_label(node)}")
         line.append(f"  {visible(node.entry.channel, 40)} {visible(node.entry.agent, 80)}", "dim")
     elif not node.outside:
-        line.append("  the audit knows no such entry: tainted", "red")
+        line.append("  not in the audit, so tainted", "red")
     if node.by:
         line.append(f"  by recall {visible(node.by, 160)}", "dim")
     if node.told:
-        line.append("  (its ancestors: see above)", "dim")
+        line.append("  (its ancestors are shown above)", "dim")
     return line
 
 

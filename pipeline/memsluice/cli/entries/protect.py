@@ -1,4 +1,4 @@
-"""``memsluice protect``: what lies under an entry's key stays what agents follow, until an operator ends that."""
+"""``memsluice protect``: a signed command after which only an operator can replace an entry."""
 
 import uuid
 from datetime import UTC, datetime
@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import typer
 from rich.console import Console
 
-from memsluice.cli.signed_command import Entry, Home, Json, Kids, Tenant, Wait, Why, Yes, confirm, ends, publish, show
+from memsluice.cli.options import Entry, Home, Json, Kids, TenantOfEntry, Wait, Why, Yes
+from memsluice.cli.signed_command import confirm, ends, publish, show
 from memsluice.clock import wall_ms
 
 app = typer.Typer(add_completion=False)
@@ -14,14 +15,14 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def protect(
-    entry: Entry, tenant: Tenant = None, kids: Kids = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
+    entry: Entry, tenant: TenantOfEntry = None, kids: Kids = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
     as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
-    """Let nothing replace, move or take out what lies under an entry's key, but an operator. An operator signs.
+    """Protect the entry under a key: only an operator can replace, move or remove it. An operator signs.
 
-    The order is bound to the content: it is refused once another lies there. It keeps no entry from ending. An
-    operator's `memsluice revoke ENTRY --remove --kid KEY` takes the entry out, and ends the protection with it.
-    Exit code 2 where the gate refuses, 3 where no answer came in time.
+    The command is bound to the entry's content: the gate refuses it if another entry lies under the key by then. A
+    protected entry still expires. An operator removes it, and ends the protection, with
+    `memsluice revoke ENTRY --remove --kid KEY`.
     """
     from memsluice.envelope.registry import Role
     from memsluice.operations.commands.desk import open_desk

@@ -1,8 +1,9 @@
-"""``memsluice renew``: one signed command about one entry, with what it changes shown before."""
+"""``memsluice renew``: a signed command about one entry; what it changes is shown first."""
 
 import typer
 
-from memsluice.cli.signed_command import Entry, Home, Json, Kids, Propose, Tenant, Wait, Why, Yes, give
+from memsluice.cli.options import Entry, Home, Json, Kids, Propose, TenantOfEntry, Wait, Why, Yes
+from memsluice.cli.signed_command import give
 from memsluice.events.models import Action
 
 app = typer.Typer(add_completion=False)
@@ -10,11 +11,8 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def renew(
-    entry: Entry, tenant: Tenant = None, kids: Kids = None, why: Why = "", propose: Propose = None, yes: Yes = False,
-    wait: Wait = 30.0, as_json: Json = False, home: Home = None,
+    entry: Entry, tenant: TenantOfEntry = None, kids: Kids = None, why: Why = "", propose: Propose = None,
+    yes: Yes = False, wait: Wait = 30.0, as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
-    """Let a reviewed entry hold for its tier's whole time once more. A reviewer signs; its label stays.
-
-    Exit code 2 where the gate refuses, 3 where no answer came in time.
-    """
+    """Extend an entry's time in memory by its tier's whole time to live. A reviewer signs; the taint label stays."""
     give(Action.RENEW, entry, tenant, kids or (), why, propose, home, yes=yes, wait_s=wait, as_json=as_json)

@@ -1,4 +1,4 @@
-"""``memsluice revoke``: contain or remove an entry and all that came of it, or all that a source led to."""
+"""``memsluice revoke``: contain or remove an entry or a source, with all descendants."""
 
 import json
 import uuid
@@ -12,22 +12,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from memsluice.cli import exit_codes
 from memsluice.cli.entries.blast_radius import NOT_FOLLOWED, SourceArgument, say_namesake
-from memsluice.cli.signed_command import (
-    Home,
-    Json,
-    Kids,
-    Tenant,
-    Wait,
-    Why,
-    Yes,
-    answer_as_data,
-    answered,
-    ordered,
-    refused,
-)
+from memsluice.cli.options import Home, Json, Kids, TenantOfEntry, Wait, Why, Yes
+from memsluice.cli.signed_command import answer_as_data, answered, ordered, refused
 from memsluice.clock import wall_ms
-from memsluice.errors import ConfigError
+from memsluice.errors import ConfigError, InvalidArgument, NotFound
 
 if TYPE_CHECKING:
     from memsluice.events.models import Command
@@ -37,7 +27,6 @@ if TYPE_CHECKING:
     from memsluice.operations.provenance.spread import Spread
 
 app = typer.Typer(add_completion=False)
-EXIT_REFUSED, EXIT_NO_ANSWER, EXIT_INCOMPLETE = 2, 3, 4
 BATCH = 100
 SHOWN_MAX = 200
 DONE_BEFORE = frozenset({"revocation.nothing_to_do", "revocation.unknown_session", "landed.unknown"})
@@ -48,31 +37,32 @@ OF_A_SESSION = DONE_BEFORE - {"revocation.unknown_session"}
 
 @app.command()
 def revoke(
-    source: SourceArgument, tenant: Tenant = None,
+    source: SourceArgument, tenant: TenantOfEntry = None,
     contain: Annotated[bool, typer.Option("--contain", help="Move to the external zone, as data.")] = False,
-    remove: Annotated[bool, typer.Option("--remove", help="Take out of memory; held writes are refused.")] = False,
-    only: Annotated[bool, typer.Option("--only", help="Its own entries alone, not what came of them.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove from memory; reject held writes.")] = False,
+    only: Annotated[bool, typer.Option("--only", help="Only these entries, not their descendants.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change; sign nothing.")] = False,
     max_entries: Annotated[int, typer.Option(min=1, max=50_000, help="Commands at most; the nearest.")] = 1_000,
     kids: Kids = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0, as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
-    """Revoke an entry or a source with everything that descends from it: one signed command an entry.
+    """Revoke an entry or a source with everything that descends from it: one signed command for each entry.
 
-    What would change is shown before anything is signed. A run that was stopped goes on when the same order is given
-    again. What is protected, an operator alone takes out (--kid), and that ends the protection of its key. Exit code 2
-    where the gate refuses one, 3 where answers are missing, 4 where some are left: by --max-entries, or because there
-    are more than can be held or followed.
+    What would change is shown before anything is signed. To continue a run that was stopped, run the same command
+    again. A protected entry is removed only by an operator's key (--kid), which also ends the protection. The result is
+    incomplete where --max-entries left some, or there are more descendants than fit in memory.
     """
     from memsluice.envelope.registry import Role
     from memsluice.operations.commands.desk import open_desk
 
     if contain == remove:
-        raise ConfigError("say --contain or --remove")
+        raise InvalidArgument(
+            "revoke needs one of --contain (move to the external zone) and --remove (take out of memory)"
+        )
     console = Console(highlight=False, stderr=as_json, soft_wrap=True)
     with open_desk(home) as desk:
         spread = _one_tenant(desk, source, tenant)
         if spread is None:  # a name that was mistyped is not taken for one that did no harm
-            raise ConfigError("the audit knows no such entry or source")
+            raise NotFound("The audit has no such entry or source: check the name, and the tenant")
         every = list(_steps(spread, "contain" if contain else "remove", only=only))
         todo = every[:max_entries]
         say_namesake(console, spread)
@@ -84,7 +74,7 @@ def revoke(
                 told = {"steps": [_as_data(step) for step in todo], "left": len(every) - len(todo)}
                 print(json.dumps({**told, "whole": spread.whole}))
             if not spread.whole:
-                raise typer.Exit(EXIT_INCOMPLETE)
+                raise typer.Exit(exit_codes.ExitCode.INCOMPLETE)
             return
         (signer,) = desk.signers(Role.REVIEWER, spread.tenant, kids or (), 1)[:1]
         if not yes:
@@ -96,12 +86,12 @@ def revoke(
             after = _one_tenant(desk, source, tenant)
             left = 0 if after is None else len(list(_steps(after, "contain" if contain else "remove", only=only)))
             if left:
-                console.print(Text(f"{left} more came meanwhile", "yellow"))
+                console.print(Text(f"{left} more descendants were written meanwhile", "yellow"))
     if left or missing or failed:
-        console.print(Text("go on by giving the same order again", "yellow"))
-        raise typer.Exit(EXIT_NO_ANSWER if missing else EXIT_REFUSED if failed else EXIT_INCOMPLETE)
+        console.print(Text("to continue, run the same command again", "yellow"))
+        raise typer.Exit(exit_codes.of_answers(missing=missing > 0, refused=failed > 0, left=True))
     if not spread.whole:
-        raise typer.Exit(EXIT_INCOMPLETE)
+        raise typer.Exit(exit_codes.ExitCode.INCOMPLETE)
 
 
 def _one_tenant(desk: "Desk", text: str, tenant: str | None) -> "Spread | None":
@@ -115,7 +105,7 @@ def _one_tenant(desk: "Desk", text: str, tenant: str | None) -> "Spread | None":
     found = radius(desk.audit, desk.keys.keyring(), source, tenant, PARTITIONS)
     if len(found.spreads) > 1:
         named = ", ".join(visible(name, 63) for name in list(found.spreads)[:8])
-        raise ConfigError(f"several tenants have such: {named}; say which: --tenant")
+        raise NotFound(f"{len(found.spreads)} tenants have such an entry or source ({named}): choose one with --tenant")
     if found.spreads:
         return next(iter(found.spreads.values()))
     if source.kind == "session" and tenant is not None:  # nothing written yet; it can be distrusted all the same
@@ -136,7 +126,7 @@ def _show(console: Console, todo: "Sequence[Step]", found: int) -> None:
     from memsluice.escaping import visible
 
     if not todo:
-        console.print("Nothing to revoke: nothing that descends from it is in memory, or it is revoked already.")
+        console.print("Nothing to revoke: no descendant is in memory, or all are revoked already.")
         return
     for step in todo[:SHOWN_MAX]:
         why = f"  {visible(step.reached.why, 160)}" if step.reached is not None else "  session"
@@ -147,7 +137,7 @@ def _show(console: Console, todo: "Sequence[Step]", found: int) -> None:
         console.print(Text(f"  and {len(todo) - SHOWN_MAX} more"))
     counts = Counter(f"{step.now} → {step.then}" for step in todo)
     told = "; ".join(f"{count} × {change}" for change, count in counts.most_common())
-    left = f"; {found - len(todo)} more are left: --max-entries" if found > len(todo) else ""
+    left = f"; {found - len(todo)} more are left: raise --max-entries" if found > len(todo) else ""
     console.print(Text(f"{len(todo)} commands for {visible(todo[0].tenant, 80)}: {told}{left}"))
 
 
@@ -200,7 +190,10 @@ def _commands(desk: "Desk", batch: "Sequence[Step]", why: str) -> "list[Command]
         entry = step.reached.entry
         carried = found[step.target][0] if step.target in found else None
         if step.carries and carried is None:
-            _not_ordered(step.target, "its accepted record is gone, so it can't be contained; use --remove")
+            _not_ordered(
+                step.target,
+                "its accepted record is past the topic's retention, so it cannot be contained: use --remove",
+            )
             continue
         parameters = {OFFSET_PARAMETER: str(entry.offset)} if entry.repeated_id else None
         try:

@@ -1,4 +1,4 @@
-"""``memsluice trace``: the whole life of an entry, from the audit topic alone."""
+"""``memsluice trace``: everything about one event, from the audit topic alone."""
 
 import json
 from collections.abc import Iterator
@@ -10,6 +10,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from memsluice.cli.exit_codes import ExitCode
+from memsluice.cli.options import Home, Json, Tenant
+from memsluice.cli.terminal import waiting
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
 from memsluice.escaping import visible
@@ -19,30 +22,27 @@ if TYPE_CHECKING:
     from memsluice.readers.kafka import KafkaTopic
     from memsluice.readers.local import LocalTopic
 
-app = typer.Typer(add_completion=False, help="The whole life of an event id, from the audit topic alone.")
-EXIT_NOT_FOUND = 1
+app = typer.Typer(add_completion=False, help="Everything about one event id, from the audit topic alone.")
 SHOWN_CHARS_MAX = 160
 
 
 @app.command()
 def trace(
     event_id: Annotated[str, typer.Argument(help="Id of a write, recall, observation or command.")],
-    tenant: Annotated[
-        str | None, typer.Option(help="Look at this tenant only; an id may exist in several. Reads one partition.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    home: Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice")] = None,
+    tenant: Tenant = None,
+    as_json: Json = False,
+    home: Home = None,
 ) -> None:
-    """Show who wrote it and when, what every stage made of it, which rule and which numbers decided, and where it is.
+    """Show everything about an event: who wrote it and when, what each stage did, which rule decided, where it is now.
 
-    Made from memory.audit.v1 alone, every record verified. Exit code 1 where the audit does not know the id.
+    Read from memory.audit.v1 alone; every record's seal is verified.
     """
     from memsluice.keystore.store import KeyStore
     from memsluice.operations.trace import collect
     from memsluice.topics.names import PARTITIONS
 
     with audit_topic(home) as topic:
-        with Console(stderr=True).status("reading the audit"):
+        with waiting("reading the audit"):
             found = collect.trace(topic, KeyStore(home).keyring(), event_id, tenant, PARTITIONS)
         if as_json:
             print(json.dumps(as_data(found, event_id, topic.name, wall_ms())))
@@ -52,7 +52,7 @@ def trace(
             Console(stderr=True, soft_wrap=True, highlight=False).print(
                 Text(not_found(found, event_id, tenant, topic.name))
             )
-            raise typer.Exit(EXIT_NOT_FOUND)
+            raise typer.Exit(ExitCode.NOT_FOUND)
 
 
 @contextmanager
@@ -74,16 +74,16 @@ def audit_topic(home: Path | None) -> Iterator["KafkaTopic | LocalTopic"]:
             closing.callback(topic.close)
             yield topic
         elif place.log_file.exists():
+            from memsluice.deployment.local_log import LocalLog
             from memsluice.readers.local import LocalTopic
-            from memsluice.runtimes.embedded import LocalLog
 
             log = LocalLog(place.log_file)
             closing.callback(log.close)
             yield LocalTopic(log, name=f"the embedded log in {place.path}")
         else:
             raise ConfigError(
-                f"There is no audit at {place.path}: no stack runs there, and there is no embedded log. "
-                "`memsluice stack up` starts one, `memsluice demo` makes the other"
+                f"There is no audit topic at {place.path}: no stack runs there, and there is no embedded log. Start a "
+                "stack with `memsluice stack up`, or run `memsluice demo`"
             )
 
 
@@ -108,19 +108,25 @@ def show(console: Console, found: "Traced", now_ms: int) -> None:
     from memsluice.gate.reasons import words
 
     if len(found.lives) > 1:
-        console.print(f"[bold yellow]{len(found.lives)} tenants have an event of this id.[/] --tenant shows one.\n")
+        console.print(
+            f"[bold yellow]{len(found.lives)} tenants have an event of this id.[/] Choose one with --tenant.\n"
+        )
     for number, life in enumerate(found.lives):
         if number:
             console.print()
         console.print(render(life, now_ms, words, found.ancestors))
     if found.left_out:
-        console.print(f"[yellow]{found.left_out} records of further tenants are left out: use --tenant.[/]")
+        console.print(
+            f"[yellow]{found.left_out} records of further tenants are not shown: choose a tenant with --tenant.[/]"
+        )
     if found.unverified:
-        console.print(f"[red]{found.unverified} audit records do not verify under this home's keys: not shown.[/]")
+        console.print(
+            f"[red]{found.unverified} audit records do not verify under this home's keys and are not shown.[/]"
+        )
 
 
 def not_found(found: "Traced", event_id: str, tenant: str | None, where: str) -> str:
-    """Return one line that says where was looked, and where else it may be."""
+    """Return one line that says which records were searched, and where else the event may be."""
     from memsluice.topics.names import AUDIT, DEAD_LETTER
 
     of = "any tenant" if tenant is None else f"tenant {visible(tenant, SHOWN_CHARS_MAX)}"
@@ -128,6 +134,6 @@ def not_found(found: "Traced", event_id: str, tenant: str | None, where: str) ->
     broken = f" {found.unverified} records did not verify under this home's keys." if found.unverified else ""
     return (
         f"not found: no event {visible(event_id, SHOWN_CHARS_MAX)} of {of} among the {found.read} records of {AUDIT} "
-        f"({partitions}) in {visible(where)}.{broken} What nobody could read or authenticate has no verdict and is in "
-        f"{DEAD_LETTER}; what was sent a moment ago may not be decided yet."
+        f"({partitions}) in {visible(where)}.{broken} Input that could not be read or authenticated has no verdict: it "
+        f"is in {DEAD_LETTER} (memsluice dead-letters list). An event published a moment ago may not be decided yet."
     )

@@ -1,4 +1,4 @@
-"""What the commands of ``memsluice quarantine`` share: options, the place they work at, and what they look for."""
+"""What the commands of ``memsluice quarantine`` share: options, where they read, and what they look for."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,8 +10,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from memsluice.cli.terminal import waiting
 from memsluice.clock import wall_ms
-from memsluice.errors import ConfigError, MemsluiceError
+from memsluice.errors import NotFound
 from memsluice.escaping import visible
 from memsluice.operations.target import opened
 
@@ -19,21 +20,13 @@ if TYPE_CHECKING:
     from memsluice.operations.held.collect import Listing, Seen
     from memsluice.operations.held.desk import Desk
     from memsluice.operations.held.filters import Filter
-    from memsluice.operations.runs import Plan
 
-Home = Annotated[Path | None, typer.Option(help="Default: MEMSLUICE_HOME or ~/.memsluice", show_default=False)]
-Tenant = Annotated[str | None, typer.Option(help="Of this tenant alone; reads one partition.", show_default=False)]
-Reason = Annotated[str | None, typer.Option(help="A reason code, or its module: rates.", show_default=False)]
-Since = Annotated[str | None, typer.Option(help="Held since: 30m, 24h, 7d ago, or a date and time.")]
-Until = Annotated[str | None, typer.Option(help="Held before: 30m, 24h, 7d ago, or a date and time.")]
-Source = Annotated[str | None, typer.Option(help="A channel, agent, principal, session or key id.")]
-MinScore = Annotated[float | None, typer.Option(help="With a MEMSAD score of at least this.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Entry = Annotated[str, typer.Argument(help="Event id of the held write, as `list` shows it.")]
-Offset = Annotated[int | None, typer.Option(help="Its intake offset, where several have that id.", show_default=False)]
-Yes = Annotated[bool, typer.Option("--yes", help="Sign without asking.")]
-Why = Annotated[str, typer.Option("--why", help="For those who read the commands later; part of what is signed.")]
-Wait = Annotated[float, typer.Option(min=0, max=600, help="Seconds to wait for the gate's answer.")]
+Source = Annotated[str | None, typer.Option(help="Only from this channel, agent, principal, session or key id.")]
+MinScore = Annotated[float | None, typer.Option(help="Only with a MEMSAD score of at least this.", show_default=False)]
+HeldEntry = Annotated[str, typer.Argument(help="Event id of the held write, as `list` shows it.")]
+Offset = Annotated[
+    int | None, typer.Option(help="Its intake offset, where several held writes have the id.", show_default=False)
+]
 
 
 @contextmanager
@@ -52,7 +45,7 @@ def build_filter(
     tenant: str | None, reason: str | None, since: str | None, until: str | None, source: str | None,
     min_score: float | None, *, everything: bool,
 ) -> "Filter":  # fmt: skip
-    """Return the filter of a command line. Raises ConfigError for a time that is none."""
+    """Return the filter of a command line. Raises InvalidArgument."""
     from memsluice.operations.held.entries import State
     from memsluice.operations.held.filters import Filter, moment_ms
 
@@ -75,7 +68,7 @@ def look_at(desk: "Desk", home: Path | None, wanted: "Filter", *, whole: bool = 
     from memsluice.topics.names import PARTITIONS
 
     policies = load_or_default(Home.at(home).policy_file)
-    with Console(stderr=True).status("reading the quarantine and the audit"):
+    with waiting("reading the quarantine and the audit"):
         return look(
             desk.held, desk.audit, desk.keys.keyring(), wanted, partitions=PARTITIONS, now_ms=wall_ms(),
             age_days=lambda tenant: policies.of(tenant).quarantine.age_days, whole=whole,
@@ -83,23 +76,23 @@ def look_at(desk: "Desk", home: Path | None, wanted: "Filter", *, whole: bool = 
 
 
 def find_one(desk: "Desk", home: Path | None, event_id: str, tenant: str | None, offset: int | None) -> "Seen":
-    """Return one entry with its content. Raises ConfigError where none or several have the id."""
+    """Return one entry with its content. Raises NotFound where none or several have the id."""
     from memsluice.operations.held.filters import Filter
 
     found = look_at(desk, home, replace(Filter(tenant=tenant), event_id=event_id), whole=True)
     seen = [one for one in found.seen if offset is None or one.entry.offset == offset]
     if not seen:
         who = "any tenant" if tenant is None else f"tenant {visible(tenant, 80)}"
-        told = f"nothing held of {who} has the id {visible(event_id, 160)}; {desk.name} was read"
-        raise ConfigError(f"{told}{_taken_out(desk, event_id, tenant)}")
+        told = f"no held write of {who} has the id {visible(event_id, 160)} in {desk.name}"
+        raise NotFound(f"{told}{_taken_out(desk, event_id, tenant)}")
     if len(seen) > 1:
         those = ", ".join(f"--tenant {visible(one.entry.tenant, 80)} --offset {one.entry.offset}" for one in seen)
-        raise ConfigError(f"{len(seen)} held writes have the id {visible(event_id, 160)}; say which: {those}")
+        raise NotFound(f"{len(seen)} held writes have the id {visible(event_id, 160)}: choose one with {those}")
     return seen[0]
 
 
 def _taken_out(desk: "Desk", event_id: str, tenant: str | None) -> str:
-    """Say where to look for an entry that is not held, since look back took it out; "" where it did not."""
+    """Say where an entry is that look back withdrew; "" where it did not."""
     from memsluice.operations.provenance.withdrawn import look
     from memsluice.topics.names import PARTITIONS
 
@@ -108,14 +101,16 @@ def _taken_out(desk: "Desk", event_id: str, tenant: str | None) -> str:
         return ""
     name = visible(event_id, 160)
     return (
-        f". It had landed, and a recall's look back took it out: `memsluice trace {name}` says why, "
-        f"`memsluice quarantine release {name} --withdrawn` lets it in again"
+        f". The entry had landed, and look back withdrew it: `memsluice trace {name}` shows why, and "
+        f"`memsluice quarantine release {name} --withdrawn` returns it to memory"
     )
 
 
 def sum_up(console: Console, found: "Listing", desk: "Desk", shown: int) -> None:
     """Say how many were found where, and what is not shown and why."""
-    broken = f"{found.unverified} records do not verify under this home's keys: not shown" if found.unverified else ""
+    broken = (
+        f"{found.unverified} records do not verify under this home's keys and are not shown" if found.unverified else ""
+    )
     tell_found(console, found, shown, f"{len(found.seen)} of {found.read} held writes, from {desk.name}", broken)
 
 
@@ -135,41 +130,10 @@ def tell_found(console: Console, found: Found, shown: int, first: str, broken: s
     """Say what was found, what more there is, and what could not be read ("" where all could)."""
     told = [(first, "dim")]
     if len(found.seen) > shown:
-        told.append((f"{len(found.seen) - shown} more: narrow the filter, or raise --limit", "yellow"))
+        told.append((f"{len(found.seen) - shown} more are not shown: narrow the filter, or raise --limit", "yellow"))
     if found.left_out:
-        told.append((f"{found.left_out} left out: one look holds no more; narrow the filter", "yellow"))
+        told.append((f"{found.left_out} more did not fit in memory: narrow the filter", "yellow"))
     if broken:
         told.append((broken, "red"))
     for text, style in told:
         console.print(Text(visible(text), style=style), soft_wrap=True)
-
-
-def only_resumed(ctx: typer.Context, *options: str) -> None:
-    """Refuse options that a resumed run keeps from its beginning: left unheeded, --dry-run would sign.
-
-    ``options`` are parameters of the command by their names. Raises ConfigError.
-    """
-    sources = {name: ctx.get_parameter_source(name) for name in options}
-    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
-    if given:
-        told = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise ConfigError(f"--resume goes on with a run as it was begun: leave out {told}, or begin a new run")
-
-
-@contextmanager
-def resumable(console: Console, command: str) -> Iterator[None]:
-    """Say by which command a run goes on, where it is interrupted or the broker is away in the middle of it."""
-    try:
-        yield
-    except (KeyboardInterrupt, MemsluiceError):
-        console.print(Text(f"go on with: {command}", style="yellow"), soft_wrap=True)
-        raise
-
-
-def tell_planned(console: Console, first: str, todo: "Plan[Any]") -> None:
-    """Say what a replay is about to do, what it did before, and what it leaves."""
-    console.print(Text(first))
-    if todo.done:
-        console.print(Text(f"{todo.done} were replayed by this run before", style="dim"))
-    if todo.left:
-        console.print(Text(f"{todo.left} more are left for another run: --max-messages", style="yellow"))

@@ -1,4 +1,4 @@
-"""``memsluice quarantine``: what is held, why, and what a reviewer decides about it."""
+"""``memsluice quarantine``: list, show and decide held writes."""
 
 import json
 import uuid
@@ -9,20 +9,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from memsluice.cli import exit_codes
 from memsluice.cli.held.desk import (
-    Entry,
-    Home,
-    Json,
+    HeldEntry,
     MinScore,
     Offset,
-    Reason,
-    Since,
     Source,
-    Tenant,
-    Until,
-    Wait,
-    Why,
-    Yes,
     build_filter,
     find_one,
     look_at,
@@ -31,27 +23,27 @@ from memsluice.cli.held.desk import (
 )
 from memsluice.cli.held.replay import replay
 from memsluice.cli.held.withdrawn import list_withdrawn, look_back, tell_withdrawn
+from memsluice.cli.options import Home, Json, Limit, Reason, Since, Tenant, Until, Wait, Why, Yes
 from memsluice.clock import wall_ms
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Held writes: see why, release or reject them.")
-EXIT_REFUSED, EXIT_NO_ANSWER = 2, 3
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Held writes: list, show, release, reject, replay.")
 LISTED_MAX = 100
 RECENTLY = "24h"
-"""How far back a list looks for what look back took out, unless it is told: an audit is long, a list is quick."""
+"""How far back `list` counts withdrawn entries, unless --since says: reading the whole audit takes long."""
 
 
 @app.command("list")
 def list_(
     tenant: Tenant = None, reason: Reason = None, since: Since = None, until: Until = None, source: Source = None,
     min_score: MinScore = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also what was decided, or is too old to be.")] = False,
-    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="What look back took out, instead.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Rows at most; the oldest.")] = LISTED_MAX,
+    everything: Annotated[bool, typer.Option("--all", help="Also those that were decided, or lapsed.")] = False,
+    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Entries that look back withdrew.")] = False,
+    limit: Limit = LISTED_MAX,
     as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
-    """Show what is held, oldest first: why, from where, how long, and what it says.
+    """List held writes, oldest first: the reason, the source, the age, and the beginning of the content.
 
-    `--withdrawn` shows what had landed, until a later recall showed it in a new light (look back).
+    With --withdrawn, list entries that had landed and were withdrawn later, when a recall re-examined them (look back).
     """
     from memsluice.cli.render.held import as_data, entries
 
@@ -72,10 +64,12 @@ def list_(
 
 
 @app.command()
-def show(entry: Entry, tenant: Tenant = None, offset: Offset = None, as_json: Json = False, home: Home = None) -> None:
-    """Show one held write whole: content with what triggered marked, numbers, source, lineage, and what was decided.
+def show(
+    entry: HeldEntry, tenant: Tenant = None, offset: Offset = None, as_json: Json = False, home: Home = None
+) -> None:
+    """Show one held write: its content with the suspicious parts marked, scores, source, lineage, and decisions.
 
-    Control, zero-width and bidi characters are spelled out: <U+202E>.
+    Control, zero-width and bidirectional characters are written out: <U+202E>.
     """
     from memsluice.cli.render.held import one_as_data, review
 
@@ -89,9 +83,9 @@ def show(entry: Entry, tenant: Tenant = None, offset: Offset = None, as_json: Js
 
 @app.command()
 def stats(tenant: Tenant = None, since: Since = None, as_json: Json = False, home: Home = None) -> None:
-    """Count what is held: by state, and what waits by tenant, reason and channel; and how long the oldest waits.
+    """Count held writes by state; and those that wait by tenant, reason and channel, with the age of the oldest.
 
-    Below stands how many entries look back took out of memory: they had landed, and are not held.
+    The last line counts entries that look back withdrew from memory: they had landed, and are not held.
     """
     from memsluice.cli.render.held import counts
     from memsluice.operations.held.collect import stats as count
@@ -112,13 +106,13 @@ def stats(tenant: Tenant = None, since: Since = None, as_json: Json = False, hom
 
 @app.command()
 def export(
-    file: Annotated[Path, typer.Argument(help="Where to write; must not exist. It will hold content: mode 0600.")],
+    file: Annotated[Path, typer.Argument(help="New file to write, mode 0600: it will hold content.")],
     tenant: Tenant = None, reason: Reason = None, since: Since = None, until: Until = None, source: Source = None,
     min_score: MinScore = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also what was decided, or is too old to be.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also those that were decided, or lapsed.")] = False,
     home: Home = None,
 ) -> None:  # fmt: skip
-    """Write held writes with content and verdict to a file, one JSON object a line, ASCII alone."""
+    """Write held writes with content and verdict to a file: one JSON object per line, in ASCII."""
     from memsluice.cli.render.held import one_as_data
     from memsluice.operations.held.collect import look_whole
 
@@ -134,13 +128,13 @@ def export(
 
 @app.command()
 def release(
-    entry: Entry, tenant: Tenant = None, offset: Offset = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
-    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="It had landed, and look back took it out.")] = False,
+    entry: HeldEntry, tenant: Tenant = None, offset: Offset = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
+    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Return an entry that look back withdrew.")] = False,
     home: Home = None,
 ) -> None:  # fmt: skip
-    """Let a held write land, as if it had been accepted. Signed, bound to its content; never overrides taint.
+    """Release a held write: it lands as if it had been accepted. Signed, bound to its content; taint stays.
 
-    Refused while its key holds something newer. Exit code 2 where the gate refuses, 3 where no answer came in time.
+    The gate refuses it while a newer entry lies under the same key.
     """
     if withdrawn:
         from memsluice.cli.signed_command import give
@@ -153,13 +147,10 @@ def release(
 
 @app.command()
 def reject(
-    entry: Entry, tenant: Tenant = None, offset: Offset = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
+    entry: HeldEntry, tenant: Tenant = None, offset: Offset = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
     home: Home = None,
 ) -> None:  # fmt: skip
-    """Close a held write for good. Signed, bound to its content.
-
-    Exit code 2 where the gate refuses, 3 where no answer came in time.
-    """
+    """Reject a held write for good. Signed, bound to its content."""
     _decide("reject", entry, tenant, offset, why, yes, wait, home)
 
 
@@ -188,10 +179,8 @@ def _decide(
         told = answers(desk.audit, desk.keys.keyring(), [command], [since], wait_s).get(command.id)
         ruled = None if told is None else told.ruled
         console.print(answered(ruled, command, wait_s))
-        if ruled is None:
-            raise typer.Exit(EXIT_NO_ANSWER)
-        if ruled.outcome is Outcome.REFUSED:
-            raise typer.Exit(EXIT_REFUSED)
+        if ruled is None or ruled.outcome is Outcome.REFUSED:
+            raise typer.Exit(exit_codes.of_answers(missing=ruled is None, refused=True))
 
 
 app.command()(replay)

@@ -3,30 +3,16 @@
 import json
 import uuid
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from memsluice.cli.held.desk import (
-    Home,
-    Json,
-    MinScore,
-    Reason,
-    Since,
-    Source,
-    Tenant,
-    Until,
-    Wait,
-    Yes,
-    build_filter,
-    look_at,
-    only_resumed,
-    open_desk,
-    resumable,
-    tell_planned,
-)
+from memsluice.cli import exit_codes
+from memsluice.cli.held.desk import MinScore, Source, build_filter, look_at, open_desk
+from memsluice.cli.options import Reason, Since, Tenant, Until
+from memsluice.cli.replays import Options, announced, carried_out, folder_of, only_resumed, taking
 from memsluice.clock import wall_ms
 
 if TYPE_CHECKING:
@@ -34,60 +20,49 @@ if TYPE_CHECKING:
     from memsluice.operations.held.replay import Result, Run
     from memsluice.operations.runs import Plan
 
-EXIT_REFUSED, EXIT_NO_ANSWER = 2, 3
-BEGUN_WITH = ("tenant", "reason", "since", "until", "source", "min_score", "max_messages", "dry_run")
-"""Options that say what a run is: it keeps them when it is resumed."""
+FILTERS = ("tenant", "reason", "since", "until", "source", "min_score")
 
 
+@taking(Options(rate=500.0, batch=250))
 def replay(
     ctx: typer.Context,
     tenant: Tenant = None, reason: Reason = None, since: Since = None, until: Until = None, source: Source = None,
-    min_score: MinScore = None,
-    max_messages: Annotated[int, typer.Option(min=1, max=50_000, help="Entries at most.")] = 1_000,
-    rate: Annotated[float, typer.Option(min=0.1, max=10_000, help="Commands a second at most.")] = 500.0,
-    batch: Annotated[int, typer.Option(min=1, max=500, help="Commands published before answers are awaited.")] = 250,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="The gate says what it would decide; no change.")] = False,
-    go_on: Annotated[bool, typer.Option("--go-on", help="Go on after a refusal instead of stopping.")] = False,
-    resume: Annotated[str | None, typer.Option(help="Go on with this run, which was stopped.")] = None,
-    yes: Yes = False, wait: Wait = 30.0, as_json: Json = False, home: Home = None,
+    min_score: MinScore = None, *, options: Options,
 ) -> None:  # fmt: skip
-    """Decide held writes again, under the policy and the calibration in force now; old verdict beside new.
+    """Decide held writes again, under the policy and the calibration in force now; show the old verdict and the new.
 
-    Each entry by a signed command, once a run, tenants in order. A run that was stopped goes on with --resume RUN. It
-    stops after the first batch with an entry that is refused (exit code 2) or not answered (3).
+    Each entry takes one signed command a run; the entries of a tenant are decided in the order in which they were
+    held. A run stops after the first batch in which a replay is refused or not answered; --resume RUN continues it.
     """
-    from memsluice.deployment.home import Home as Place
     from memsluice.operations.held.replay import Run, plan
     from memsluice.operations.held.replay import replay as run_batches
-    from memsluice.operations.runs import begin, file_of
+    from memsluice.operations.runs import file_of
     from memsluice.topics.names import PARTITIONS
 
-    console, place = Console(highlight=False, stderr=as_json), Place.at(home)
-    folder = place.path / "replays"
-    if resume is None:
+    console, home = Console(highlight=False, stderr=options.as_json), options.home
+    if options.resume is None:
         wanted = build_filter(tenant, reason, since, until, source, min_score, everything=True)
-        run = Run(f"r{uuid.uuid4().hex[:12]}", wall_ms(), dry_run, max_messages, wanted)
+        run = Run(f"r{uuid.uuid4().hex[:12]}", wall_ms(), options.dry_run, options.max_messages, wanted)
     else:
-        only_resumed(ctx, *BEGUN_WITH)
-        run = Run.load(file_of(folder, resume), wall_ms())
+        only_resumed(ctx, *FILTERS)
+        run = Run.load(file_of(folder_of(home), options.resume), wall_ms())
     with open_desk(home) as desk:
         todo = plan(run, look_at(desk, home, run.wanted))
         signers = {desk.signer(one) for one in dict.fromkeys(seen.entry.tenant for seen in todo.todo)}
-        _announce(console, run, todo, signers)
-        if not todo.todo:
+        question = f"Sign {len(todo.todo)} replays?"
+        if not announced(console, _first(run, todo, signers), todo, question, ask=not (options.yes or run.dry)):
             return
-        if not (yes or run.dry):
-            typer.confirm(f"Sign {len(todo.todo)} replays?", abort=True)
-        begin(folder, run, wall_ms())
         done: list[Result] = []
-        batches = run_batches(desk, run, todo.todo, rate=rate, batch=batch, wait_s=wait, partitions=PARTITIONS)
-        with resumable(console, _resuming(run)):
-            for results in batches:
-                done += [_without_content(result) for result in results]
-                for result in results:
-                    _tell(console, result, as_json)
-                if not go_on and any(result.failed for result in results):
-                    break
+
+        def take(result: "Result") -> bool:
+            done.append(_without_content(result))
+            _tell(console, result, options.as_json)
+            return result.failed
+
+        batches = run_batches(
+            desk, run, todo.todo, rate=options.rate, batch=options.batch, wait_s=options.wait, partitions=PARTITIONS
+        )
+        carried_out(console, folder_of(home), run, batches, _resuming(run), take, go_on=options.go_on)
         _end(console, run, todo, done)
 
 
@@ -95,11 +70,10 @@ def _resuming(run: "Run") -> str:
     return f"memsluice quarantine replay --resume {run.run_id}"
 
 
-def _announce(console: Console, run: "Run", todo: "Plan[Seen]", signers: set[str]) -> None:
+def _first(run: "Run", todo: "Plan[Seen]", signers: set[str]) -> str:
     tenants = len({seen.entry.tenant for seen in todo.todo})
     what = "dry run, nothing changes" if run.dry else f"signed by {', '.join(sorted(signers)) or 'nobody'}"
-    first = f"run {run.run_id}: {len(todo.todo)} held writes of {tenants} tenant{'s' * (tenants != 1)}, {what}"
-    tell_planned(console, first, todo)
+    return f"run {run.run_id}: {len(todo.todo)} held writes of {tenants} tenant{'s' * (tenants != 1)}, {what}"
 
 
 def _without_content(result: "Result") -> "Result":
@@ -149,8 +123,7 @@ def _end(console: Console, run: "Run", todo: "Plan[Seen]", done: "list[Result]")
         soft_wrap=True,
     )
     if len(done) < len(todo.todo) or any(result.failed for result in done):
-        console.print(Text(f"go on with: {_resuming(run)}", style="yellow"), soft_wrap=True)
-    if any(result.ruled is None and not result.repeated for result in done):
-        raise typer.Exit(EXIT_NO_ANSWER)
-    if any(result.failed for result in done):
-        raise typer.Exit(EXIT_REFUSED)
+        console.print(Text(f"continue with: {_resuming(run)}", style="yellow"), soft_wrap=True)
+    missing = any(result.ruled is None and not result.repeated for result in done)
+    if code := exit_codes.of_answers(missing=missing, refused=any(result.failed for result in done)):
+        raise typer.Exit(code)

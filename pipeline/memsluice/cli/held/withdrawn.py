@@ -1,4 +1,4 @@
-"""What ``memsluice quarantine`` says of entries that had landed, and that a recall's look back took out."""
+"""What ``memsluice quarantine`` says of entries that had landed, and that look back withdrew."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ HOW = "memsluice quarantine release --withdrawn ENTRY"
 
 
 def look_back(desk: "Desk", tenant: str | None, since: str | None) -> "Taken":
-    """Read the audit for what look back took out. Raises ConfigError for a time that is none, BrokerUnavailable."""
+    """Read the audit for what look back took out. Raises InvalidArgument, BrokerUnavailable."""
     from memsluice.operations.held.filters import moment_ms
     from memsluice.operations.provenance.withdrawn import look
     from memsluice.topics.names import PARTITIONS
@@ -33,7 +33,7 @@ def tell_withdrawn(console: Console, taken: "Taken", since: str | None) -> None:
     """Say how many are out, and how one sees them; nothing where none are."""
     if taken.waiting:
         entries = "entry" if taken.waiting == 1 else "entries"
-        told = f"look back took out {taken.waiting} {entries} that had landed" + (f" (since {since})" if since else "")
+        told = f"look back withdrew {taken.waiting} {entries} that had landed" + (f" (since {since})" if since else "")
         console.print(Text(f"{visible(told)}: memsluice quarantine list --withdrawn", "yellow"), soft_wrap=True)
 
 
@@ -52,17 +52,22 @@ def list_withdrawn(tenant: str | None, since: str | None, limit: int, home: Path
     console = Console(highlight=False)
     for one in taken.entries[:limit]:
         line = Text.assemble((name(one.event_id), "bold"), f"  {name(one.tenant)}  ", (one.state, STYLES[one.state]))
-        console.print(line.append(f", taken out {duration(wall_ms() - one.at_ms)} ago"))
+        console.print(line.append(f", withdrawn {duration(wall_ms() - one.at_ms)} ago"))
         told = ", ".join(f"{part} {value}" for part, value in one.evidence.items())
         console.print(indented(f"by recall {name(one.recall)} of {name(one.principal)}"))
         console.print(indented(name(told), "dim"))
     rest = len(taken.entries) - limit
     console.print(
-        Text(f"{taken.waiting} of {len(taken.entries)} are out; to let one in again: {HOW}", "dim"), soft_wrap=True
+        Text(f"{taken.waiting} of {len(taken.entries)} are still withdrawn; to return one to memory: {HOW}", "dim"),
+        soft_wrap=True,
     )
     if rest > 0 or taken.left_out:
         console.print(
-            Text(f"{max(rest, 0) + taken.left_out} more: --tenant, --since, --limit", "yellow"), soft_wrap=True
+            Text(
+                f"{max(rest, 0) + taken.left_out} more are not shown: use --tenant or --since, or raise --limit",
+                "yellow",
+            ),
+            soft_wrap=True,
         )
     if taken.unverified:
-        console.print(Text(f"{taken.unverified} records do not verify under this home's keys: not shown", "red"))
+        console.print(Text(f"{taken.unverified} records do not verify under this home's keys and are not shown", "red"))

@@ -1,5 +1,4 @@
-"""A life as a person reads it in a terminal. Pure: rich renderables out of a
-:class:`~memsluice.operations.trace.life.Life`.
+"""The life of an event on a terminal. Pure: rich renderables of a :class:`~memsluice.operations.trace.life.Life`.
 
 Whatever a producer chose (names, ids, sessions) is written by :func:`~memsluice.escaping.visible`, stands last on
 its line, and is never markup: it can neither act on the terminal nor change how the line around it is read.
@@ -54,22 +53,22 @@ STANDING_STYLES = {
 KIND_WORDS = {
     Kind.DECIDED: "decided",
     Kind.AGAIN: "decided again",
-    Kind.REPLAYED: "the same event once more, changes nothing",
+    Kind.REPLAYED: "the same event again, changes nothing",
     Kind.OTHER_CONTENT: "another event under the same id",
-    Kind.ORDER: "an order about it",
-    Kind.LOOK_BACK: "a later recall looked back",
+    Kind.ORDER: "a command about it",
+    Kind.LOOK_BACK: "withdrawn by look back",
 }
 CAUSE_WORDS = {
     "parent": "declared parent, tainted itself:",
-    "unknown": "declared parent that nobody knows:",
+    "unknown": "declared parent that is not in the audit:",
     "not_landed": "declared parent that never landed:",
-    "recalled": "its session was given this entry:",
-    "revoked": "revoked by the order:",
-    "unverified": "its session published what was refused:",
-    "web": "its session saw a page:",
-    "tool": "its session saw a tool's answer:",
-    "skill": "its session saw a skill's text:",
-    "upload": "its session saw an upload:",
+    "recalled": "its session recalled this entry:",
+    "revoked": "revoked by command:",
+    "unverified": "its session published an event that was refused:",
+    "web": "its session observed a web page:",
+    "tool": "its session observed a tool's answer:",
+    "skill": "its session observed a skill's text:",
+    "upload": "its session observed an upload:",
 }
 
 
@@ -113,7 +112,7 @@ def _rows(
             _text(code if words(code) == code else f"{code}: {words(code)}"),
         )
     if verdict.action:
-        yield "orders", _text(f"{verdict.action} {verdict.target}")
+        yield "command", _text(f"{verdict.action} {verdict.target}")
     yield "tenant", _text(life.tenant)
     for name, value in (("principal", verdict.principal), ("agent", verdict.agent), ("session", verdict.session)):
         if value:
@@ -144,7 +143,7 @@ def _standing_words(life: Life, now_ms: int) -> str:
     expires_ms = verdict.expires_ms
     ordered = ""
     if life.placing.kind is Kind.ORDER:
-        ordered = f", by order {visible(verdict.event_id, NAME_CHARS_MAX)}"
+        ordered = f", by command {visible(verdict.event_id, NAME_CHARS_MAX)}"
     match life.standing(now_ms):
         case Standing.REPLACED:
             assert life.replaced is not None
@@ -154,11 +153,11 @@ def _standing_words(life: Life, now_ms: int) -> str:
             assert expires_ms is not None
             return f"expired at {moment(expires_ms)}, was in {verdict.zone}"
         case Standing.WITHDRAWN:
-            return f"taken out of memory at {moment(verdict.decided_ms)}{ordered}{_by_look_back(life)}"
+            return f"withdrawn from memory at {moment(verdict.decided_ms)}{ordered}{_by_look_back(life)}"
         case Standing.HELD:
             return f"held for review, in {QUARANTINE}"
         case Standing.LAPSED:
-            return "nobody decided while it was held: it is closed, and lies nowhere"
+            return "lapsed: nobody decided while it was held, and it can no longer land"
         case Standing.REFUSED:
             return f"refused for good{ordered}"
         case Standing.RECORDED:
@@ -175,7 +174,7 @@ def _by_look_back(life: Life) -> str:
     if life.placing.kind is not Kind.LOOK_BACK:
         return ""
     asked, name = (visible(str(one), NAME_CHARS_MAX) for one in (life.placing.verdict.event_id, life.event_id))
-    return f" by look back: recall {asked} showed it in a new light; memsluice quarantine release --withdrawn {name}"
+    return f" by look back (recall {asked}); to return it: memsluice quarantine release --withdrawn {name}"
 
 
 def _signed(verdict: Verdict) -> Iterator[tuple[str, RenderableType]]:
@@ -244,7 +243,7 @@ def _score(score: Score | None) -> Iterator[tuple[str, RenderableType]]:
         return
     phase = score.phase
     if score.score is None:
-        yield "score", _text(f"none, {phase} window: nothing was asked before it")
+        yield "score", _text(f"none, {phase} window: no recall was made before it")
         return
     if score.threshold is None:
         yield "score", _text(f"{score.score:.4f}{_ranked(score)} ({score.mode} score, {phase} window)")
@@ -256,7 +255,7 @@ def _score(score: Score | None) -> Iterator[tuple[str, RenderableType]]:
     drawn = scale(value, limit, score.mu, score.sigma)
     yield "", Text(f"{drawn.low:6.3f} {drawn.cells} {drawn.high:.3f}")
     if score.mu is None:
-        yield "", _text("● score  │ threshold, declared: the window is not full yet")
+        yield "", _text("● score  │ threshold, from the policy: the window is not full yet")
     else:
         of = f"μ {score.mu:.4f}  σ {score.sigma:.4f}  κ {score.kappa:g}"
         yield "", _text(f"● score  │ threshold μ + κ σ  [ ] μ ± σ;  {of}")
@@ -266,7 +265,7 @@ def _score(score: Score | None) -> Iterator[tuple[str, RenderableType]]:
 
 def _ranked(score: Score) -> str:
     """Say how rare a score is that is judged by ranks and has no threshold; "" of one that is not."""
-    return "" if score.p is None else f", p {_small(score.p)}: so much of what is usual scores as high"
+    return "" if score.p is None else f", p {_small(score.p)}: the share of usual writes that score as high"
 
 
 def _small(p: float) -> str:
@@ -279,17 +278,17 @@ def _window(score: Score) -> Iterator[tuple[str, RenderableType]]:
 
 
 def _guarantee(score: Score) -> Iterator[tuple[str, RenderableType]]:
-    """What the decision guarantees by the paper, and what holds whatever the paper's proof is worth."""
+    """What the threshold and the decision guarantee."""
     if score.bound is not None:
         within = f"the threshold is within {score.bound:.4f} of the population's, with the policy's confidence"
-        yield "guarantee", _text(f"{within} (Theorem 11)")
+        yield "guarantee", _text(within)
     if score.radius is not None:
         side = "above" if score.certified else "not above"
-        said = f"gap to the reference {score.gap:.4f}, {side} the certified radius {score.radius:.4f} (Lemma 8)"
-        yield "", _text(f"{said}; no decision rests on that")
+        said = f"gap to the reference {score.gap:.4f}, {side} the certified radius {score.radius:.4f}"
+        yield "", _text(f"{said}; reported only, nothing is decided by it")
     if score.score is not None and score.threshold is not None:
         far = abs(score.score - score.threshold)
-        yield "", _text(f"a rewording that moves the embedding by less than {far:.4f} is decided alike (Prop. 13)")
+        yield "", _text(f"a rewording that moves the embedding by less than {far:.4f} is decided alike")
 
 
 def _usual(told: Usual | None) -> Iterator[tuple[str, RenderableType]]:
@@ -303,7 +302,10 @@ def _usual(told: Usual | None) -> Iterator[tuple[str, RenderableType]]:
 
 def _taint(life: Life, verdict: Verdict, ancestors: Ancestors) -> Iterator[tuple[str, RenderableType]]:
     if not verdict.taint:
-        yield "taint", _text("none" if verdict.type == EventType.WRITE else "not its own; see its session's writes")
+        yield (
+            "taint",
+            _text("none" if verdict.type == EventType.WRITE else "not of the event itself; see its session's writes"),
+        )
     lines = list(_lineage(life, ancestors, set()))
     yield from zip(["taint", *[""] * len(lines)], lines, strict=False)
 
@@ -313,7 +315,7 @@ def _lineage(life: Life, ancestors: Ancestors, told: set[str]) -> Iterator[Rende
     for cause in life.governing.verdict.taint_causes:
         kind, _, name = cause.partition(":")
         if cause == "session:unopened":
-            yield Text("no runtime credential opened its session: what it saw is unknown")
+            yield Text("no runtime credential opened its session: what it observed is unknown")
             continue
         yield (
             _text(cause)
@@ -346,7 +348,7 @@ def _attempts(life: Life) -> Iterator[tuple[str, RenderableType]]:
         if one.redelivered:
             line.append(f"; delivered {one.redelivered + 1} times, the same bytes")
         if one.contradictions:
-            line.append(f"; {one.contradictions} OTHER VERDICTS for this very offset", "bold red")
+            line.append(f"; {one.contradictions} OTHER VERDICTS for the same offset", "bold red")
         yield f"record {number}", line
     left_out = sum(life.counts.values()) - len(life.attempts)
     if left_out:
@@ -356,7 +358,7 @@ def _attempts(life: Life) -> Iterator[tuple[str, RenderableType]]:
 def _said(one: Attempt, event_id: str) -> str:
     reasons = ", ".join((one.verdict.decision, *one.verdict.reasons))
     if one.kind is Kind.LOOK_BACK:
-        return f"{KIND_WORDS[one.kind]}: recall {one.verdict.event_id} took it out; {_evidence(one, event_id)}"
+        return f"{KIND_WORDS[one.kind]}: recall {one.verdict.event_id}; {_evidence(one, event_id)}"
     if one.kind is not Kind.ORDER:
         return f"{KIND_WORDS[one.kind]}; {reasons}"
     keys = ", ".join(one.verdict.approvers) or one.verdict.kid

@@ -1,4 +1,4 @@
-"""What is legal in a policy but unwise: said before it decides anything."""
+"""Settings of a policy that are valid but risky."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -35,10 +35,14 @@ def _one(policy: Policy, prefix: str) -> list[Remark]:
     warn = Severity.WARNING
     found = []
     if policy.mode == "shadow":
-        found.append(Remark(warn, "mode", "shadow lands everything, what would be held included"))
+        found.append(Remark(warn, "mode", "shadow mode lands everything, also what would be held"))
     if policy.taint != "session":
         found.append(
-            Remark(warn, "taint", f"{policy.taint}: what an agent read may come back in its words as guidance")
+            Remark(
+                warn,
+                "taint",
+                f"{policy.taint}: outside content that an agent read may return in its own words as guidance",
+            )
         )
     for tier in (Tier.EXTERNAL_TOOL, Tier.EXTERNAL_WEB):
         if policy.ttl_seconds.of(tier) is None:
@@ -49,15 +53,15 @@ def _one(policy: Policy, prefix: str) -> list[Remark]:
         found.append(Remark(warn, "ttl_seconds", "a less trusted tier lives longer than a more trusted one"))
     for name in ("ttl_seconds", "writes_per_day"):
         if dropped := _dropped(policy, name):
-            text = (
-                f"{', '.join(dropped)}: not listed, so without a limit; a map that is given replaces the whole default"
-            )
+            text = f"{', '.join(dropped)}: not listed, so without a limit: a map in the file replaces the whole default"
             found.append(Remark(warn, name, text))
     if policy.writes_per_day.user_observed is None:
         found.append(Remark(warn, "writes_per_day.user_observed", "without a limit one principal can flood its memory"))
     found += _screening(policy)
     if policy.memsad.enabled and policy.memsad.reference_size < 20:
-        found.append(Remark(warn, "memsad.reference_size", "fewer than 20 entries give an unstable sigma (Theorem 11)"))
+        found.append(
+            Remark(warn, "memsad.reference_size", "fewer than 20 reference entries give an unstable threshold")
+        )
     return [Remark(remark.severity, prefix + remark.where, remark.text) for remark in found]
 
 
@@ -65,9 +69,9 @@ def _screening(policy: Policy) -> list[Remark]:
     """Return what is missing where nothing, or next to nothing, screens what trusted channels write."""
     published = policy.instructions.enabled or policy.memsad.enabled
     if policy.detector == "memsad" and not published:
-        return [Remark(Severity.ERROR, "instructions, memsad", "nothing would screen what trusted channels write")]
+        return [Remark(Severity.ERROR, "instructions, memsad", "nothing would screen writes of trusted channels")]
     if policy.detector == "default" and not policy.detect.signals:
-        told = "the default detector would hold nothing: MEMSAD and the patterns only report beside it"
+        told = "the default detector has no signals, so nothing would be held: MEMSAD and the patterns only report"
         return [Remark(Severity.ERROR, "detect.signals", told)]
     return []
 

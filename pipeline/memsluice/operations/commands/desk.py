@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from memsluice.client.publisher import Publisher, Receipt
-    from memsluice.runtimes.assembly import Assembly
     from memsluice.runtimes.embedded import Embedded
 
 ACKNOWLEDGED_S = 15.0
@@ -65,14 +64,17 @@ def signers(keys: KeyStore, role: Role, tenant: str, kids: Sequence[str], wanted
     else:
         chosen = keys.find_credentials(role, wall_ms(), tenant=tenant)[:1]
     if not chosen:
-        raise ConfigError(f"nobody may sign here; run: memsluice keys new {role.value} --tenant '{tenant}'")
+        raise ConfigError(
+            f"this home has no {role.value} credential that may sign for {tenant}: run memsluice keys new {role.value} "
+            f"--tenant '{tenant}'"
+        )
     if len({one.role for one in chosen}) > 1:
         named = ", ".join(f"{one.kid} is a {one.role.value}'s" for one in chosen)
-        raise ConfigError(f"who signs one command has one role: {named}")
+        raise ConfigError(f"the keys that sign one command must be of one role: {named}")
     if len(chosen) < wanted:
         raise ConfigError(
-            f"this needs {wanted} people's signatures: --propose FILE, and the other one runs `memsluice approve "
-            "FILE`. Where both keys are here on purpose, name each of them: --kid KID --kid KID"
+            f"this command needs the signatures of {wanted} people: sign with --propose FILE, and let the other "
+            "person run `memsluice approve FILE`. Where both keys are here on purpose, name both: --kid KID --kid KID"
         )
     return chosen
 
@@ -127,7 +129,7 @@ def _place(pending: "list[Future[Receipt]]", signed: Signed) -> str:
     try:
         receipts = [future.result(ACKNOWLEDGED_S + 1) for future in pending]
     except FutureTimeout:
-        raise NotDelivered("the broker did not acknowledge the command", event_id=signed.command.id) from None
+        raise NotDelivered("the broker did not acknowledge the command in time", event_id=signed.command.id) from None
     if len(receipts) > 1:
         return f"{receipts[0].topic}, all {len(receipts)} partitions"
     return f"{receipts[0].topic}[{receipts[0].partition}] at offset {receipts[0].offset}"
@@ -137,14 +139,13 @@ def embedded(home: Home, closing: ExitStack) -> Desk:
     """Return the desk of a home's embedded log. Raises ConfigError where there is none."""
     from memsluice.client.build import wrap
     from memsluice.readers.local import LocalTopic
-    from memsluice.runtimes.assembly import Assembly
 
-    assembly = Assembly(home, KeyStore(home.path))
-    log = assembly.local_log()
+    keys, log = KeyStore(home.path), home.local_log()
     closing.callback(log.close)
     name = f"the embedded log in {home.path}"
 
     def publish(signed: Sequence[Signed]) -> list[str]:
+
         places = []
         for one in signed:
             message = wrap(one.command, one.envelope, source=SOURCE)
@@ -157,27 +158,28 @@ def embedded(home: Home, closing: ExitStack) -> Desk:
             places.append(COMMANDS + where)
         return places
 
-    return Desk(
-        name, lambda topic: LocalTopic(log, name=name, topic=topic), assembly.keys, publish, settling(assembly, closing)
-    )
+    settle = _settling(home, keys, closing)
+    return Desk(name, lambda topic: LocalTopic(log, name=name, topic=topic), keys, publish, settle)
 
 
-def settling(assembly: "Assembly", closing: ExitStack) -> Callable[[], None]:
+def _settling(home: Home, keys: KeyStore, closing: ExitStack) -> Callable[[], None]:
     """Return what lets the stages work over a home's log until nothing waits; they are opened when first needed."""
     stages: list[Embedded] = []
 
     def settle() -> None:
         if not stages:
-            stages.append(_stages(assembly, closing))
+            stages.append(_stages(home, keys, closing))
         stages[0].run_until_idle()
 
     return settle
 
 
-def _stages(assembly: "Assembly", closing: ExitStack) -> "Embedded":
+def _stages(home: Home, keys: KeyStore, closing: ExitStack) -> "Embedded":
     """Open the stages over the home's log."""
     from memsluice.encoder import load_encoder
+    from memsluice.runtimes.assembly import Assembly
 
+    assembly = Assembly(home, keys)
     store = assembly.local_store()
     closing.callback(store.close)
     runtime = assembly.embedded(load_encoder(), store)

@@ -11,7 +11,6 @@ from typing import Any
 
 import orjson
 
-from memsluice.client.build import envelope_of
 from memsluice.client.credentials import check
 from memsluice.deployment.paths import write_private
 from memsluice.envelope import dsse
@@ -40,7 +39,7 @@ class Signed:
     def save(self, file: Path) -> None:
         """Write the envelope to a new file, for its owner alone: it may carry content. Raises ConfigError."""
         if file.exists():
-            raise ConfigError(f"{file} is there already")
+            raise ConfigError(f"{file} exists already: choose another file for the proposal")
         write_private(file, orjson.dumps(self.envelope, option=orjson.OPT_INDENT_2).decode() + "\n")
 
 
@@ -48,6 +47,8 @@ def sign(command: Command, credentials: Sequence[SigningCredential], now_ms: int
     """Return a command signed by each credential. Raises ExpiredKey, NotPermitted or CrossTenant as the gate would."""
     for credential in credentials:
         check(credential, EventType.COMMAND, command, now_ms)
+    from memsluice.client.build import envelope_of
+
     return Signed(command, envelope_of(command, [credential.signer() for credential in credentials]))
 
 
@@ -57,7 +58,9 @@ def cosign(signed: Signed, credential: SigningCredential, now_ms: int) -> Signed
     Raises ConfigError for a second signature of one key, and what :func:`sign` raises.
     """
     if credential.kid in signed.kids:
-        raise ConfigError(f"{credential.kid} has signed it already; an approval is another person's")
+        raise ConfigError(
+            f"key {credential.kid} has signed this command already, and an approval must come from another person"
+        )
     check(credential, EventType.COMMAND, signed.command, now_ms)
     payload = dsse.parse(signed.envelope).payload
     added = dsse.sign(TYPE, payload, [credential.signer()])["signatures"]
@@ -69,14 +72,14 @@ def load(file: Path, keyring: Callable[[], Keyring]) -> Signed:
     try:
         data = file.read_bytes()
         if len(data) > 2 * RECORD_BYTES_MAX:
-            raise ConfigError(f"{file} is too large for a command")
+            raise ConfigError(f"{file} is too large to be a proposed command")
         envelope = orjson.loads(data)
         payload = dsse.verify(dsse.parse(envelope), TYPE, keyring().direct)
         command = parse_payload(EventType.COMMAND, payload)
     except (OSError, orjson.JSONDecodeError) as error:
-        raise ConfigError(f"{file} holds no proposed command: {type(error).__name__}") from None
+        raise ConfigError(f"{file} is not a proposed command ({type(error).__name__})") from None
     except InputError as error:
-        raise ConfigError(f"{file} holds no command that counts here: {error}") from None
+        raise ConfigError(f"{file} is not a valid command under this home's keys: {error}") from None
     assert isinstance(command, Command)
     kept = {name: envelope[name] for name in ("payload", "payloadType", "signatures")}
     return Signed(command, kept)

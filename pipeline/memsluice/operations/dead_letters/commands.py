@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from memsluice.client import requests
-from memsluice.errors import ConfigError
+from memsluice.errors import InvalidArgument
 from memsluice.events.models import Action, Command
 from memsluice.events.names import EVERYBODY
 from memsluice.operations.dead_letters.letters import DeadLetter
@@ -13,10 +13,10 @@ from memsluice.operations.held.commands import VALID_S
 def dismissal(letter: DeadLetter, command_id: str, now: datetime, why: str) -> Command:
     """Return the command: addressed to all tenants, since a letter is no tenant's, and bound to the letter's bytes.
 
-    Raises ConfigError without a reason, MalformedEvent or LimitExceeded for one that is no text or too long.
+    Raises InvalidArgument without a reason, MalformedEvent or LimitExceeded for one that is no text or too long.
     """
     if not why.strip():
-        raise ConfigError("say why it is dismissed: --why")
+        raise InvalidArgument("--why: a dismissal needs a reason")
     return requests.command(
         command_id, now, EVERYBODY, Action.DISMISS, letter.letter_id, now + timedelta(seconds=VALID_S),
         digest=letter.digest, reason=why,

@@ -9,7 +9,6 @@ from memsluice.clock import wall_ms
 from memsluice.deployment.home import Home
 from memsluice.errors import ConfigError
 from memsluice.events.records import Output
-from memsluice.keystore.store import KeyStore
 from memsluice.operations.commands.desk import ACKNOWLEDGED_S
 from memsluice.operations.held import desk
 from memsluice.operations.held.desk import Desk
@@ -31,7 +30,7 @@ class LetterDesk:
 
 def _checked(records: Sequence[Output]) -> None:
     if foreign := {one.topic for one in records} - USERS.keys():
-        raise ConfigError(f"a replay writes to intake topics alone, not to {', '.join(sorted(foreign))}")
+        raise ConfigError(f"a replay writes only to intake topics, not to {', '.join(sorted(foreign))}")
 
 
 def on_kafka(home: Path | None, closing: ExitStack) -> LetterDesk:
@@ -62,9 +61,8 @@ def on_kafka(home: Path | None, closing: ExitStack) -> LetterDesk:
 def embedded(home: Home, closing: ExitStack) -> LetterDesk:
     """Return the desk of a home's embedded log. Raises ConfigError where there is none."""
     from memsluice.readers.local import LocalTopic
-    from memsluice.runtimes.assembly import Assembly
 
-    log = Assembly(home, KeyStore(home.path)).local_log()
+    log = home.local_log()
     closing.callback(log.close)
 
     def republish(records: Sequence[Output]) -> list[int]:

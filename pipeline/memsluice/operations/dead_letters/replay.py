@@ -90,7 +90,7 @@ def refusal(desk: LetterDesk, record: Record, partitions: int) -> tuple[str, str
     can tell.
     """
     if record.topic not in USERS:
-        return NOT_INTAKE, f"{record.topic} is written by the gate alone"
+        return NOT_INTAKE, f"only the gate writes to {record.topic}"
     try:
         problem = establish(record, desk.desk.keys.keyring(), desk.desk.keys.registry(), partitions).problem
     except InputError as error:

@@ -52,8 +52,10 @@ def state(seen: Seen, now_ms: int) -> str:
     if seen.decided is not None:
         topic, partition, offset = seen.decided.place
         why = f" {' '.join(seen.decided.reasons)}".rstrip()
-        return f"the same event came again, to {topic}[{partition}] at offset {offset}: {seen.decided.decision}{why}"
-    again = "" if seen.attempts == 1 else f", dead {seen.attempts} times with these very bytes"
+        return (
+            f"the same event was decided later, at {topic}[{partition}] offset {offset}: {seen.decided.decision}{why}"
+        )
+    again = "" if seen.attempts == 1 else f", the same bytes were refused {seen.attempts} times"
     return f"open for {age}{again}"
 
 
@@ -67,7 +69,7 @@ def lines(seen: Seen, now_ms: int, words: Callable[[str], str]) -> list[Line]:
         ("letter", letter.letter_id),
         ("state", state(seen, now_ms)),
         ("because", f"{name(why.reason)}  {words(why.reason)}{field}"),
-        ("claimed", f"{claims(seen)}: nobody verified any of it"),
+        ("claimed", f"{claims(seen)}; none of it is verified"),
         ("digest", letter.digest),
         ("key", as_text(key, HEADER_BYTES_SHOWN)),
         *(("header", f"{name(one)}: {as_text(data, HEADER_BYTES_SHOWN)}") for one, data in headers[:HEADERS_SHOWN_MAX]),

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from memsluice.deployment.home import Home
 from memsluice.envelope.keys import KeyState, Purpose
-from memsluice.errors import MemsluiceError
+from memsluice.errors import BrokerUnavailable, MemsluiceError, PolicyError, StoreUnavailable
 from memsluice.gate.policy.lint import lint
 from memsluice.gate.policy.model import DAY_MS, load_or_default
 from memsluice.keystore.store import KeyStore
@@ -38,16 +38,16 @@ class Finding:
 Check = Callable[[], Iterator[Finding]]
 
 
-REMEDIES = {
-    "policy file": "memsluice policy check FILE; workers refuse it at their next start",
-    "workers": "memsluice stack status, or the broker's own log",
-    "broker clock": "memsluice stack status, or the broker's own log",
-    "store": "memsluice stack status, or the store's own log",
+UNANSWERED = {
+    "workers": "see memsluice stack status, or the broker's own log",
+    "broker clock": "see memsluice stack status, or the broker's own log",
+    "store": "see memsluice stack status, or the store's own log",
 }
-"""What to do where a check could not be made; the errors of the others say it themselves."""
+"""What to do where a check got no answer. Any other error says itself what to do: a missing password is in no log."""
+POLICY = "find the mistake with memsluice policy check FILE; workers refuse the file at their next start"
 
 NEEDS = {"workers": "broker", "broker clock": "broker"}
-"""Checks that a broker which does not answer would let wait for a minute, and tell nothing that is not known."""
+"""Checks that would wait a minute for a broker that does not answer, and find nothing new."""
 
 
 def run(checks: dict[str, Check]) -> Iterator[Finding]:
@@ -59,7 +59,7 @@ def run(checks: dict[str, Check]) -> Iterator[Finding]:
     for what, check in checks.items():
         needed = NEEDS.get(what)
         if needed in failed:
-            yield Finding(what, State.WARN, f"not looked at: the {needed} fails")
+            yield Finding(what, State.WARN, f"not checked, because the {needed} check failed")
             continue
         for finding in _found(what, check):
             if finding.state is State.FAIL:
@@ -70,26 +70,35 @@ def run(checks: dict[str, Check]) -> Iterator[Finding]:
 def _found(what: str, check: Check) -> Iterator[Finding]:
     try:
         yield from check()
+    except (BrokerUnavailable, StoreUnavailable) as error:
+        yield Finding(what, State.FAIL, str(error), UNANSWERED.get(what, ""))
+    except PolicyError as error:
+        yield Finding(what, State.FAIL, str(error), POLICY)
     except MemsluiceError as error:
-        yield Finding(what, State.FAIL, str(error), REMEDIES.get(what, ""))
+        yield Finding(what, State.FAIL, str(error))
     except OSError as error:
-        yield Finding(what, State.FAIL, error.strerror or type(error).__name__, REMEDIES.get(what, ""))
+        yield Finding(what, State.FAIL, error.strerror or type(error).__name__, UNANSWERED.get(what, ""))
 
 
 def disk(home: Home) -> Iterator[Finding]:
     """Whether the home is there, nobody else's to read, and has room."""
     if not home.path.is_dir():
-        yield Finding("home", State.FAIL, f"{home.path} is not there", "memsluice keys init")
+        yield Finding("home", State.FAIL, f"{home.path} does not exist", "memsluice keys init")
         return
     mode = home.path.stat().st_mode & 0o777
     if mode & 0o077:
-        yield Finding("home", State.FAIL, f"others may look into {home.path} (mode {mode:o})", f"chmod 700 {home.path}")
+        yield Finding("home", State.FAIL, f"other users can read {home.path} (mode {mode:o})", f"chmod 700 {home.path}")
     else:
         yield Finding("home", State.OK, str(home.path))
     free = shutil.disk_usage(home.path).free
     enough = free >= DISK_BYTES_MIN
     said = f"{free / MIB:,.0f} MiB free below {home.path}"
-    yield Finding("disk", State.OK if enough else State.FAIL, said, "" if enough else "make room: state is kept here")
+    yield Finding(
+        "disk",
+        State.OK if enough else State.FAIL,
+        said,
+        "" if enough else "free some space: state and logs are kept here",
+    )
 
 
 def keys(store: KeyStore, now_ms: int) -> Iterator[Finding]:
@@ -98,7 +107,7 @@ def keys(store: KeyStore, now_ms: int) -> Iterator[Finding]:
     for purpose in (Purpose.SEAL, Purpose.ADMISSION):
         key = keyring.signing(purpose, now_ms)
         if key.not_after_ms is not None and key.not_after_ms - now_ms < KEY_LEFT_MS_MIN:
-            said = f"{purpose.value} key {key.kid} signs for {(key.not_after_ms - now_ms) / DAY_MS:.1f} more days"
+            said = f"{purpose.value} key {key.kid} expires in {(key.not_after_ms - now_ms) / DAY_MS:.1f} days"
             yield Finding("keys", State.WARN, said, f"memsluice keys rotate {key.kid}")
         else:
             yield Finding("keys", State.OK, f"{purpose.value} key {key.kid} signs")
@@ -109,16 +118,14 @@ def keys(store: KeyStore, now_ms: int) -> Iterator[Finding]:
         if usable and end is not None and now_ms < end < now_ms + KEY_LEFT_MS_MIN:
             late.append(credential.kid)
     if late:
-        said = f"{len(late)} credentials run out within a week: {', '.join(late[:3])}{' …' if len(late) > 3 else ''}"
+        said = f"{len(late)} credentials expire within a week: {', '.join(late[:3])}{' …' if len(late) > 3 else ''}"
         yield Finding("credentials", State.WARN, said, f"memsluice keys rotate {late[0]}")
     else:
-        yield Finding(
-            "credentials", State.OK, f"{len(store.load_registry().all())} in the registry, none runs out soon"
-        )
+        yield Finding("credentials", State.OK, f"{len(store.load_registry().all())} in the registry, none expires soon")
 
 
 def policies(home: Home) -> Iterator[Finding]:
-    """Whether the home's policy file can be read, and what is unwise in it."""
+    """Whether the home's policy file can be read, and which of its settings are risky."""
     found = load_or_default(home.policy_file)
     yield Finding("policy file", State.OK, found.default.digest)
     for remark in lint(found):
@@ -128,7 +135,7 @@ def policies(home: Home) -> Iterator[Finding]:
 def crashed(home: Home) -> Iterator[Finding]:
     """Say of a home whose stack has left its report, and does not run, that it was not stopped by anybody."""
     yield Finding(
-        "stack", State.FAIL, f"the stack of {home.path} does not run, and was not stopped", "memsluice stack up"
+        "stack", State.FAIL, f"the stack of {home.path} does not run, and nobody stopped it", "memsluice stack up"
     )
 
 

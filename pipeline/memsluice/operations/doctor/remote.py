@@ -33,28 +33,30 @@ def broker(connection: Connection) -> Iterator[Finding]:
         try:
             AdminClient(quiet(connection.confluent(user))).list_topics(timeout=ANSWER_S)
         except KafkaException as error:
-            said = f"{connection.bootstrap} does not answer {user}: {error.args[0].str()}"
+            said = f"{connection.bootstrap} did not answer user {user}: {error.args[0].str()}"
             what = "broker users" if answered else "broker"
-            yield Finding(what, State.FAIL, said, "memsluice stack status, or the broker's own log")
+            yield Finding(
+                what, State.FAIL, said, f"see memsluice stack status, or the broker's log; check {user}'s password"
+            )
             return
         answered = True
     yield _known("broker", connection.bootstrap, len(connection.users))
     if USER_ADMIN not in connection.users:
-        yield Finding("topics", State.WARN, "not looked at: no password of the admin here")
+        yield Finding("topics", State.WARN, "not checked: the connection has no password of user admin")
         return
     found = plans.plan(AdminClient(quiet(connection.confluent(USER_ADMIN))), load(None))
     if found.empty:
-        yield Finding("topics", State.OK, "topics and access rules are as the files say")
+        yield Finding("topics", State.OK, "topics and access rules match the files")
     else:
         first = found.changes[0]
-        said = f"{len(found.changes)} differences to the files, the first: {first.kind} {first.subject} {first.what}"
+        said = f"{len(found.changes)} differences from the files, the first: {first.kind} {first.subject} {first.what}"
         yield Finding("topics", State.FAIL, said, "memsluice topics plan")
 
 
 def _known(what: str, address: str, users: int) -> Finding:
     if not users:
-        return Finding(what, State.WARN, f"{address} was not asked: no user's password is here")
-    return Finding(what, State.OK, f"{address} knows all {users} users")
+        return Finding(what, State.WARN, f"{address} was not asked: the connection has no user's credentials")
+    return Finding(what, State.OK, f"{address} accepts all {users} users")
 
 
 def workers(connection: Connection) -> Iterator[Finding]:
@@ -68,9 +70,9 @@ def workers(connection: Connection) -> Iterator[Finding]:
         said = f"{count} worker{'s' * (count != 1)}, {lag.behind:,} records behind"
         if not count:
             state = State.FAIL if lag.behind else State.WARN
-            yield Finding(lag.stage, state, said, f"memsluice work {lag.stage}")
+            yield Finding(lag.stage, state, said, f"start a worker: memsluice work {lag.stage}")
         elif lag.behind > LAG_MANY:
-            yield Finding(lag.stage, State.WARN, said, "memsluice top; then see the runbook MemsluiceLagGrows")
+            yield Finding(lag.stage, State.WARN, said, "watch memsluice top, and see the runbook MemsluiceLagGrows")
         else:
             yield Finding(lag.stage, State.OK, said)
 
@@ -84,7 +86,7 @@ def _members(admin: AdminClient, group: str) -> int:
         if problem.code() == KafkaError.GROUP_ID_NOT_FOUND:  # nobody ever joined
             return 0
         time.sleep(ASK_AGAIN_S)  # a broker that has just started elects its coordinators
-    raise BrokerUnavailable(f"the broker does not tell who works: {problem.str()}")
+    raise BrokerUnavailable(f"the broker did not list the members of consumer group {group}: {problem.str()}")
 
 
 def broker_clock(connection: Connection, now_s: float) -> Iterator[Finding]:
@@ -98,7 +100,9 @@ def broker_clock(connection: Connection, now_s: float) -> Iterator[Finding]:
         asked = admin.list_offsets(dict.fromkeys(places, OffsetSpec.max_timestamp()), request_timeout=ANSWER_S)
         latest_ms = max(answer.result().timestamp for answer in asked.values())
     except KafkaException as error:
-        raise BrokerUnavailable(f"the broker does not tell when it appended last: {error.args[0].str()}") from None
+        raise BrokerUnavailable(
+            f"the broker did not return the time of its latest record: {error.args[0].str()}"
+        ) from None
     yield clock_of_broker(latest_ms, now_s)
 
 
@@ -106,9 +110,14 @@ def clock_of_broker(latest_ms: int, now_s: float) -> Finding:
     """Judge the latest append time of the broker (Unix ms, negative where there is none)."""
     ahead = latest_ms / 1_000 - now_s
     if ahead > SKEW_S_MAX:
-        said = f"the broker's latest record was appended {ahead:.0f} s after this machine's now"
-        return Finding("broker clock", State.FAIL, said, "set both by NTP: signing periods go by the broker's clock")
-    return Finding("broker clock", State.OK, "nothing was appended later than this machine's now")
+        said = f"the broker's clock is {ahead:.0f} s ahead of this machine's, by its latest record"
+        return Finding(
+            "broker clock",
+            State.FAIL,
+            said,
+            "synchronise both clocks with NTP: signing periods go by the broker's clock",
+        )
+    return Finding("broker clock", State.OK, "the broker's latest record is not ahead of this machine's clock")
 
 
 def ready_url(connection: Connection) -> str:
@@ -134,10 +143,15 @@ def store(connection: Connection, now_s: float) -> Iterator[Finding]:
     with urlopen(ready_url(connection), timeout=ANSWER_S) as answer:  # noqa: S310 - http or https, nothing else
         told = answer.headers.get("Date")
     if told is None:
-        raise ConfigError("the store does not say what time it is")
+        raise ConfigError("the store's answer has no Date header, so its clock could not be checked")
     skew = now_s - parsedate_to_datetime(told).timestamp()
-    said = f"this machine and the store differ by {abs(skew):.0f} s"
+    said = f"the clocks of this machine and the store differ by {abs(skew):.0f} s"
     if abs(skew) > SKEW_S_MAX:
-        yield Finding("clock", State.FAIL, said, "set both by NTP: readers go by this machine's clock for expiry")
+        yield Finding(
+            "clock",
+            State.FAIL,
+            said,
+            "synchronise both clocks with NTP: readers expire entries by this machine's clock",
+        )
     else:
         yield Finding("clock", State.OK, said)

@@ -38,8 +38,8 @@ def order(
     carries = action in (Action.RELEASE, Action.REPLAY)
     if carries and len(entry.sealed) > HELD_CHARS_MAX:
         raise ConfigError(
-            f"a {action.value} carries the write, and this one has {len(entry.sealed)} characters once sealed, at most "
-            f"{HELD_CHARS_MAX} fit: it can only be rejected"
+            f"write too large for a {action.value}: the command carries it, {len(entry.sealed)} characters sealed, "
+            f"and at most {HELD_CHARS_MAX} fit. It can only be rejected"
         )
     return requests.command(
         command_id,

@@ -8,18 +8,16 @@ from typing import Any
 
 from memsluice.envelope.verdict import Usual, Verdict
 from memsluice.escaping import visible
-from memsluice.gate.detectors.wording.shipped import shipped
-from memsluice.gate.detectors.wording.text import units, words
 
 HELD = "detect.held"
 NAME_CHARS_MAX = 160
 UNIT_CHARS_MAX = 240
 SHARE_TOLD_MIN = 0.0001
 SIGNALS = {
-    "wording": "worded like an order or an injection, for this tenant",
-    "question": "carries a question, which this tenant's writes hardly do",
-    "coverage": "repeats a question that was asked before",
-    "nearness": "comes nearer to a question that was asked before than this tenant's writes do",
+    "wording": "worded like an instruction or an injection, compared with this tenant's writes",
+    "question": "contains a question, which this tenant's writes rarely do",
+    "coverage": "repeats a question of an earlier recall",
+    "nearness": "is closer to a question of an earlier recall than this tenant's writes are",
     "repetition": "repeats its own words",
 }
 Told = tuple[str, str, str]
@@ -46,7 +44,7 @@ def _name(text: object) -> str:
 def _rarity(found: Mapping[str, Any], usual: Usual | None) -> str:
     over = f" {usual.size}" if usual else ""
     if "p" not in found:
-        return f"beyond {found['usual_max']:.3f}, the most that is usual by its{over} landed writes ({found['phase']})"
+        return f"above {found['usual_max']:.3f}, the highest of its{over} landed writes ({found['phase']})"
     level = f", held below {usual.level:.2%}" if usual and usual.level is not None else ""
     share = f"{found['p']:.2%}" if found["p"] >= SHARE_TOLD_MIN else "less than 0.01%"
     return f"{share} of its writes are expected to have as much{level} ({found['phase']},{over} landed writes)"
@@ -59,6 +57,8 @@ def _questions(found: Mapping[str, Any], content: str) -> list[Told]:
         told.append(("nearest", f"cosine {near['cosine']:.3f} to what {_name(near['recall'])} asked", ""))
     covered = found.get("covered_by") if "coverage" in found["parts"] else None
     if covered:
+        from memsluice.gate.detectors.wording.text import words
+
         run = words(content)[covered["first_word"] : covered["first_word"] + covered["words"]]
         said = f"{covered['words']} words in a row, {covered['share']:.0%} of what {_name(covered['recall'])} asked:"
         told.append(("shared", said, visible(" ".join(run), UNIT_CHARS_MAX)))
@@ -68,6 +68,9 @@ def _questions(found: Mapping[str, Any], content: str) -> list[Told]:
 
 def _worst(found: Mapping[str, Any], content: str) -> str:
     """Return the sentence or line that the classifier judged worst; "" where another model judged it."""
+    from memsluice.gate.detectors.wording.shipped import shipped
+    from memsluice.gate.detectors.wording.text import units
+
     model = shipped()
     if found.get("model") != model.digest:
         return ""

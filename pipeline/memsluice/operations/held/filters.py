@@ -1,16 +1,14 @@
 """Which held writes are asked for: by tenant, reason, time, source, score and state. Pure."""
 
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from memsluice.errors import ConfigError
+from memsluice.clock import duration_ms
+from memsluice.errors import InvalidArgument
 from memsluice.operations.held.entries import Entry, State
 
 SOURCES = ("channel", "agent", "principal", "session", "kid")
 """Fields of a verdict that say where a write came from."""
-_AGO = re.compile(r"(\d{1,6})([smhd])")
-_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +48,16 @@ class Filter:
 def moment_ms(text: str, now_ms: int) -> int:
     """Return a time in Unix ms: ``30m``, ``24h`` or ``7d`` before ``now_ms``, or a date and time (UTC unless it says).
 
-    Raises ConfigError.
+    Raises InvalidArgument.
     """
-    ago = _AGO.fullmatch(text.strip())
-    if ago is not None:
-        return now_ms - int(ago[1]) * _UNITS_MS[ago[2]]
+    ago_ms = duration_ms(text)
+    if ago_ms is not None:
+        return now_ms - ago_ms
     try:
         moment = datetime.fromisoformat(text.strip())
         aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return int(aware.timestamp() * 1000)
     except (ValueError, OverflowError):
-        raise ConfigError(f"{text[:40]!r} is no time; write 30m, 24h, 7d, or 2026-11-21T14:00") from None
+        raise InvalidArgument(
+            f"{text[:40]!r} is not a time: write how long ago (30m, 24h, 7d), or a date and time (2026-11-21T14:00)"
+        ) from None

@@ -50,7 +50,7 @@ class KafkaLag:
         try:
             return [self._of(stage, group) for stage, group in GROUPS.items()]
         except KafkaException as error:
-            raise BrokerUnavailable(f"the broker does not tell how far the stages are: {error.args[0].str()}") from None
+            raise BrokerUnavailable(f"the broker did not return the stages' offsets: {error.args[0].str()}") from None
 
     def _of(self, stage: str, group: str) -> Lag:
         places = [TopicPartition(topic, number) for topic in INPUTS[stage] for number in range(self._partitions)]

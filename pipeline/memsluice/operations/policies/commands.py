@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from memsluice.client import requests
 from memsluice.envelope.keys import Keyring
-from memsluice.errors import ConfigError, PolicyError
+from memsluice.errors import NotFound, PolicyError
 from memsluice.events.limits import POLICY_CHARS_MAX
 from memsluice.events.models import Action, Command
 from memsluice.events.names import EVERYBODY
@@ -28,7 +28,7 @@ def activation(
     text = text_of({name: value for name, value in policies.document(file).items() if name != "tenants" or value})
     if len(text) > POLICY_CHARS_MAX:
         raise PolicyError(
-            f"is {len(text)} characters as JSON, at most {POLICY_CHARS_MAX} fit: leave out what is the default, or "
+            f"is {len(text)} characters as JSON, and at most {POLICY_CHARS_MAX} fit: leave out what is the default, or "
             "activate a tenant's own policy by --tenant"
         )
     return _command(command_id, now, tenant, chosen.of(tenant).name, digest_of(text), why, text, valid)
@@ -38,7 +38,7 @@ def ending(audit: TopicReader, keyring: Keyring, tenant: str, command_id: str, n
     """Return the command that ends a tenant's own policy. Raises ConfigError where the audit knows of none."""
     found = in_force(audit, keyring, tenant, PARTITIONS)
     if found is None or found.tenant == EVERYBODY or found.text is None:
-        raise ConfigError(f"tenant {tenant!r} has no policy of its own in force")
+        raise NotFound(f"tenant {tenant!r} has no policy of its own in force, so there is none to end")
     return _command(command_id, now, tenant, found.policies().default.name, digest_of(found.text), why, None)
 
 

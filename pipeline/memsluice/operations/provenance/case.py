@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from memsluice.envelope.records import Accepted, landing_from_bytes
 from memsluice.envelope.seals import Admission
 from memsluice.envelope.verdict import Verdict
-from memsluice.errors import ConfigError, SealError
+from memsluice.errors import ConfigError, NotFound, SealError
 from memsluice.escaping import visible
 from memsluice.events.models import Action, Command, Tier, Visibility, Zone
 from memsluice.gate.commands.landed import destination
@@ -90,9 +90,9 @@ def find(desk: Desk, event_id: str, tenant: str | None, *, withdrawn: bool = Fal
     found = collect.trace(desk.audit, keyring, event_id, tenant, PARTITIONS)
     shown = visible(event_id, ID_CHARS)
     if len(found.lives) > 1:
-        raise ConfigError(f"{len(found.lives)} tenants have an entry {shown}; say which: --tenant")
+        raise NotFound(f"{len(found.lives)} tenants have an entry {shown}: choose one with --tenant")
     if not found.lives:
-        raise ConfigError(f"the audit knows no entry {shown}; {desk.name} was read")
+        raise NotFound(f"the audit of {desk.name} has no entry {shown}")
     (life,) = found.lives
     return _withdrawn(desk, life) if withdrawn else _case(desk, life)
 
@@ -102,17 +102,19 @@ def of_command(desk: Desk, command: Command) -> Case:
     case = find(desk, command.target, command.tenant)
     if command.held is None:
         if command.digest != case.digest:  # of two writes of one id: the content that is shown is the one that counts
-            raise ConfigError("the command is bound to another content of that id than the entry's: nobody signs that")
+            raise ConfigError(
+                "The proposed command is bound to other content than the entry has now: propose a new command"
+            )
         return case
     try:
         landing = landing_from_bytes(desk.keys.keyring(), command.tenant, command.held.encode())
     except SealError as error:
-        raise ConfigError(f"what the command carries was not sealed by this gate: {error}") from None
+        raise ConfigError(f"The entry that the command carries was not sealed by this gate: {error}") from None
     if not isinstance(landing, Accepted) or landing.admission.event_id != command.target:
-        raise ConfigError("the command carries another entry than it names")
+        raise ConfigError("The command carries another entry than the one it names, so it must not be signed")
     admission = landing.admission
     if admission.version != case.place.sealed_offset or admission.content_digest != command.digest:
-        raise ConfigError("the entry is not the one any more that was proposed: look at it again, and propose anew")
+        raise ConfigError("The entry changed since the command was proposed: review it, and propose the command again")
     return Case(
         case.life, case.standing, landing.content, admission.content_digest, admission.key, command.held, admission
     )
@@ -126,12 +128,14 @@ def _case(desk: Desk, life: Life) -> Case:
         return _landed(desk, life, standing)
     if standing is Standing.HELD:
         return _held(desk, life)
-    raise ConfigError(f"{visible(life.event_id, ID_CHARS)} is {standing.value}: nothing lies there to order about")
+    raise ConfigError(
+        f"entry {visible(life.event_id, ID_CHARS)} is {standing.value}, not in memory: no command can apply"
+    )
 
 
 def _withdrawn(desk: Desk, life: Life) -> Case:
     if life.placing.kind is not Kind.LOOK_BACK:
-        raise ConfigError(f"no recall's look back took out {visible(life.event_id, ID_CHARS)}")
+        raise NotFound(f"look back did not withdraw entry {visible(life.event_id, ID_CHARS)}")
     return _landed(desk, life, Standing.WITHDRAWN)
 
 
@@ -142,7 +146,9 @@ def _landed(desk: Desk, life: Life, standing: Standing) -> Case:
         desk.topic(ACCEPTED), desk.keys.keyring(), life.tenant, wanted, place.decided_ms, PARTITIONS
     )
     if not found:
-        raise ConfigError(f"{ACCEPTED} has no record any more of {visible(life.event_id, ID_CHARS)}: it can be removed")
+        raise ConfigError(
+            f"the {ACCEPTED} record of {visible(life.event_id, ID_CHARS)} is past retention: it can only be removed"
+        )
     text, accepted = found[life.event_id]
     admission = accepted.admission
     return Case(life, standing, accepted.content, admission.content_digest, admission.key, text, admission)
@@ -160,4 +166,4 @@ def _held(desk: Desk, life: Life) -> Case:
         if seen.entry.digest == digest and seen.entry.write is not None:
             write = seen.entry.write
             return Case(life, Standing.HELD, write.content, digest, write.key)
-    raise ConfigError(f"{QUARANTINE} has no record any more of {visible(life.event_id, ID_CHARS)}")
+    raise ConfigError(f"the record of {visible(life.event_id, ID_CHARS)} in {QUARANTINE} is past retention")

@@ -36,8 +36,8 @@ def order(
     written = 0 if carried is None else len(orjson.dumps(carried))  # with its quotes escaped, as the command has it
     if written > HELD_CHARS_MAX:
         raise ConfigError(
-            f"a {action.value} carries the entry, and this one has {written} characters, at most {HELD_CHARS_MAX} "
-            "fit: it can only be removed"
+            f"this entry is too large: a {action.value} carries the entry, {written} characters, and at most "
+            f"{HELD_CHARS_MAX} fit. It can only be removed"
         )
     return requests.command(
         command_id, now, tenant, action, target, now + valid, digest=digest, reason=reason, held=carried,
@@ -49,9 +49,11 @@ def protection(case: Case, command_id: str, now: datetime, reason: str = "") -> 
     """Return the command that protects the key of what agents follow. Raises ConfigError: why there is none."""
     entry = case.admission
     if entry is None or entry.zone is not Zone.GUIDANCE:
-        raise ConfigError(f"agents do not follow {visible(case.life.event_id)}: there is nothing to protect")
+        raise ConfigError(f"entry {visible(case.life.event_id)} is not guidance, and only guidance can be protected")
     if entry.key is None:
-        raise ConfigError(f"{visible(case.life.event_id)} has no key: nothing can replace it")
+        raise ConfigError(
+            f"entry {visible(case.life.event_id)} has no key, so nothing can replace it and it needs no protection"
+        )
     owner = scope_owner(entry.visibility, entry.principal, entry.session)
     where = {"visibility": entry.visibility.value, "namespace": entry.namespace} | ({"owner": owner} if owner else {})
     return requests.command(

@@ -110,7 +110,7 @@ class PolicyBook:
         return self._known.get(digest)
 
     def learn(self, audit: TopicReader, keyring: Keyring, partition: int, digests: Iterable[str]) -> None:
-        """Read the audit from its beginning for what was activated, where a digest is unknown. Raises BrokerUnavailable.
+        """Read the audit from its beginning for what was activated, where a digest is unknown.
 
         Only commands are opened; a policy that this version cannot read stays unknown. Raises BrokerUnavailable.
         """

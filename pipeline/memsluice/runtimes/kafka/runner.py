@@ -11,18 +11,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import structlog
-
 from memsluice.errors import StateError
 from memsluice.events.records import Output, Record
-from memsluice.log import said
+from memsluice.log import get_logger, said
 from memsluice.runtimes.kafka.acker import Acker
 from memsluice.runtimes.kafka.faults import AFTER_CHANGELOG, AFTER_OUTPUT, AFTER_PROCESS, Faults
 from memsluice.runtimes.kafka.gaps import GapDetector
 from memsluice.runtimes.kafka.spec import Stage, StageSpec
 from memsluice.runtimes.kafka.tracked_table import TrackedTable, Write
 
-LOG = structlog.get_logger(__name__)
+LOG = get_logger(__name__)
 
 
 @dataclass(slots=True)

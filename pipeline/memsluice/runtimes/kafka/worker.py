@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import structlog
 from aiokafka.errors import KafkaConnectionError
 
 from memsluice.deployment.connection import Connection
 from memsluice.errors import ConfigError
-from memsluice.log import said
+from memsluice.log import get_logger, said
 from memsluice.runtimes.kafka.apps import build_app
 from memsluice.runtimes.kafka.faults import Faults
 from memsluice.runtimes.kafka.overrides import StageApp
@@ -24,7 +23,7 @@ from memsluice.runtimes.kafka.progress import StageProgress, stage_progress
 from memsluice.runtimes.kafka.replica import held
 from memsluice.runtimes.kafka.spec import StageSpec
 
-LOG = structlog.get_logger(__name__)
+LOG = get_logger(__name__)
 
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 70

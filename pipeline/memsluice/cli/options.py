@@ -1,0 +1,60 @@
+"""The arguments and options that several commands share, each declared once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memsluice.clock import duration_ms as parsed
+from memsluice.errors import InvalidArgument
+
+Home = Annotated[
+    Path | None,
+    typer.Option("--home", help="Home directory. Default: MEMSLUICE_HOME, else ~/.memsluice.", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Tenant = Annotated[
+    str | None, typer.Option(help="Look at this tenant only: one partition is read.", show_default=False)
+]
+TenantOfEntry = Annotated[
+    str | None,
+    typer.Option("--tenant", help="The entry's tenant; needed where several tenants have the id.", show_default=False),
+]
+Entry = Annotated[str, typer.Argument(help="Event id of the entry.")]
+Since = Annotated[
+    str | None, typer.Option(help="Only since then: 30m, 24h or 7d ago, or a date and time.", show_default=False)
+]
+Until = Annotated[
+    str | None, typer.Option(help="Only before then: 30m, 24h or 7d ago, or a date and time.", show_default=False)
+]
+Limit = Annotated[int, typer.Option(min=1, max=10_000, help="Rows at most; the oldest are shown.")]
+Reason = Annotated[
+    str | None, typer.Option(help="Only with this reason code, or one of this module: rates.", show_default=False)
+]
+
+Kids = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kid",
+        help="Key id that signs. Default: the newest here. Where two must sign, name both, or use --propose.",
+        show_default=False,
+    ),
+]
+Why = Annotated[str, typer.Option("--why", help="The reason, for those who read the audit later; it is signed.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Sign without asking.")]
+Wait = Annotated[float, typer.Option(min=0, max=600, help="Seconds to wait for the gate's answer.")]
+Propose = Annotated[
+    Path | None,
+    typer.Option(
+        help="Sign once and write the command to this file, for `memsluice approve` by another person.",
+        show_default=False,
+    ),
+]
+
+
+def duration_ms(text: str, option: str) -> int:
+    """Return the milliseconds of ``90s``, ``30m``, ``24h`` or ``7d``. Raises InvalidArgument, naming the option."""
+    found = parsed(text)
+    if found is None:
+        raise InvalidArgument(f"{option}: {text[:40]!r} is not a duration: write it like 90s, 30m, 24h or 7d")
+    return found

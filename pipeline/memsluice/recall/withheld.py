@@ -1,0 +1,30 @@
+"""Why an entry was not returned."""
+
+from enum import StrEnum
+
+
+class Withheld(StrEnum):
+    """Why an entry was not returned. One reason each: the first check that fails."""
+
+    FORGED = "forged"
+    """No admission, or none that the gate signed: written behind its back."""
+    MOVED = "moved"
+    """Admitted for another tenant, zone or object than where it was found."""
+    PROPERTY = "property"
+    """A stored property (tier, owner, version, …) is not what was admitted."""
+    CONTENT = "content"
+    """The content is not what was admitted."""
+    VECTOR = "vector"
+    """The vector is not what was admitted: it would be found for other questions."""
+    SCOPE = "scope"
+    """It belongs to another principal, session or namespace."""
+    EXPIRED = "expired"
+    UNRECORDED = "unrecorded"
+    """The log of landed objects does not know it (yet)."""
+    STALE = "stale"
+    """An older version than the current one: validly sealed, and put back."""
+    WITHDRAWN = "withdrawn"
+    TIER = "tier"
+    """Less trusted than who asked allows (seed 002, pattern 2)."""
+    INSTRUCTION = "instruction"
+    """Reads like an instruction to the agent (seed 002, pattern 6)."""

@@ -9,9 +9,19 @@ import pytest
 
 from memsluice_lab.figures.cli_start import COMMANDS, small_home
 
-HEAVY = ("numba", "scipy", "torch", "faust", "faiss", "weaviate", "sklearn", "transformers", "aiokafka", "numpy")
-"""Libraries that take long to import; numpy takes as long as the whole of typer."""
-NEEDED = {"quarantine list": {"aiokafka"}, "trace w-1": {"aiokafka"}}
+HEAVY = (
+    "numba",
+    "scipy",
+    "torch",
+    "faust",
+    "faiss",
+    "weaviate",
+    "sklearn",
+    "transformers",
+    "numpy",
+    "structlog",
+    "psutil",
+)
 PROBE = """
 import sys
 from memsluice.cli.main import app
@@ -33,7 +43,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_commands_that_list_and_show_load_no_heavy_library(home: Path, words: tuple[str, ...]) -> None:
-    """Neither the detectors' libraries nor the stores' or the stages' are imported to show what is in a log."""
+    """Neither the libraries of the detectors nor those of the stores or the stages are imported to show what is in a log."""
     environment = {**os.environ, "MEMSLUICE_HOME": str(home)}
     done = subprocess.run(
         [sys.executable, "-c", PROBE, *words], capture_output=True, text=True, timeout=120, env=environment

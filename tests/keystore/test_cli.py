@@ -88,7 +88,7 @@ def test_what_is_listed_cannot_act_on_the_terminal(keys: Any, tmp_path: Path) ->
         (["new", "producer", "--tenant", "a", "--channel", "fax"], "not a channel", 2),
         (["new", "producer", "--tenant", "a", "--channel", "user"], "may not use channel user", 1),
         (["new", "producer", "--tenant", "a", "--tier", "1"], "error: tier: channel agent gives tier", 1),
-        (["new", "operator", "--tenant", "a", "--algorithm", "hmac-sha256"], "Ed25519 only", 1),
+        (["new", "operator", "--tenant", "a", "--algorithm", "hmac-sha256"], "must be signed with Ed25519", 1),
         (["new", "digest"], "never changes", 1),
         (["new", "producer", "--tenant", "Bad Tenant"], "tenants.0", 1),
         (["new", "producer", "--tenant", "acme", "--tenant", ""], "tenants.1", 1),
@@ -96,12 +96,12 @@ def test_what_is_listed_cannot_act_on_the_terminal(keys: Any, tmp_path: Path) ->
         (["new", "producer", "--tenant", "a", "--agent", ""], "agents.0", 1),
         (["new", "producer", "--tenant", "a", "--agent", "a\x1b]0;x"], "agents.0", 1),
         (["new", "producer", "--tenant", "a", "--principal", "p" * 129], "principals.0", 1),
-        (["rotate", "nobody"], "keys list", 1),
+        (["rotate", "nobody"], "keys list", 5),
         (["rotate", "nobody", "--overlap", "soon"], "not a duration", 2),
     ],
 )
 def test_a_mistake_is_one_line_that_says_what_to_do(keys: Any, words: list[str], named: str, code: int) -> None:
-    """A message, no traceback, and exit code 2 where the command line itself is not valid."""
+    """A message, no traceback, and exit code 2 for a command line that is not valid, 5 for no such key."""
     given, output = keys(*words)
     assert given == code
     assert named in output.replace("\n", " ")

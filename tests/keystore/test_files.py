@@ -185,10 +185,10 @@ GOOD = f'{{"kid":"k","purpose":"seal","algorithm":"hmac-sha256","secret":{SECRET
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("{", "no JSON"),
-        ("[]", "no keyring of format 1"),
-        ('{"format":2,"keys":[]}', "no keyring of format 1"),
-        (f'{{"format":1,"keys":[{GOOD},{GOOD}]}}', "key id k is there twice"),
+        ("{", "is not JSON"),
+        ("[]", "is not a keyring of format 1"),
+        ('{"format":2,"keys":[]}', "is not a keyring of format 1"),
+        (f'{{"format":1,"keys":[{GOOD},{GOOD}]}}', "key id k is listed twice"),
         ('{"format":1,"keys":[7]}', r"keys\.0"),
         (f'{{"format":1,"keys":[{GOOD.replace("seal", "saddle")}]}}', r"keys\.0"),
         (f'{{"format":1,"keys":[{GOOD.replace("c2Vj", "")}]}}', r"keys\.0\.secret"),
@@ -207,8 +207,8 @@ def test_a_damaged_keyring_names_the_place_and_quotes_no_secret(store: KeyStore,
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("a: [", "no YAML"),
-        ("[]", "no registry of format 1"),
+        ("a: [", "is not YAML"),
+        ("[]", "is not a registry of format 1"),
         ("format: 1\ncredentials: [{kid: k, role: king, tenants: [a]}]", "role"),
         ("format: 1\ncredentials: [{kid: k, role: reader, tenants: []}]", "tenants"),
         ("format: 1\ncredentials: [{kid: k, role: reader, tenants: [a, Bad Tenant]}]", r"credentials\.0: tenants\.1"),
@@ -220,7 +220,7 @@ def test_a_damaged_keyring_names_the_place_and_quotes_no_secret(store: KeyStore,
             "format: 1\ncredentials: [{kid: k, role: reader, tenants: [a]}, {kid: k, role: reader, tenants: [b]}]",
             "twice",
         ),
-        ("!!python/object/apply:os.system [id]", "no YAML"),
+        ("!!python/object/apply:os.system [id]", "is not YAML"),
     ],
 )
 def test_a_registry_that_grants_nonsense_is_refused(store: KeyStore, text: str, named: str) -> None:
@@ -248,7 +248,7 @@ def test_operators_sign_with_ed25519_alone(store: KeyStore) -> None:
     key = store.load_keyring().get(credential.kid)
     assert (key.algorithm, key.secret) == (Algorithm.ED25519, None)
     assert store.load_keyring().direct(credential.kid).verify(b"m", load_credential(path).signer().sign(b"m"))
-    with pytest.raises(ConfigError, match="Ed25519 only"):
+    with pytest.raises(ConfigError, match="must be signed with Ed25519"):
         issue_credential(store, Role.OPERATOR, "operator", ["*"], algorithm=Algorithm.HMAC_SHA256)
 
 

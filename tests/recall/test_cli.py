@@ -102,18 +102,18 @@ def test_json_is_for_programs(reader, encoder) -> None:
 
 @pytest.mark.parametrize("missing", ["everything", "tenant", "credential"])
 def test_what_is_missing_is_one_clear_sentence(home, encoder, missing) -> None:
-    """No memory, no such tenant, no key: what is wrong, what to do, no traceback, exit code 1."""
+    """No memory, no such tenant, no key: what is wrong, what to do, no traceback, exit code 1 (5: no such tenant)."""
     if missing != "everything":
         embed(home, encoder)
     if missing == "tenant":
         issue_credential(KeyStore(home.path), Role.READER, "agent", ["*"])
     code, out, err = ask(home, "globex" if missing == "tenant" else "acme", QUESTION)
     said = {
-        "everything": "start one with `memsluice stack up`",
-        "tenant": "Tenant 'globex' is unknown to the embedded memory",
+        "everything": "start a stack with `memsluice stack up`",
+        "tenant": "There is no tenant 'globex' in the embedded memory",
         "credential": "memsluice keys new reader",
     }
-    assert (code, out) == (1, "")
+    assert (code, out) == (5 if missing == "tenant" else 1, "")
     assert said[missing] in err
     assert "Traceback" not in err
 

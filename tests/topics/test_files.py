@@ -96,7 +96,7 @@ def test_dead_letters_are_capped_by_bytes():
 def test_a_compacted_topic_has_no_cap(tmp_path: Path):
     """A cap would delete rows that are still current."""
     text = GOOD.replace("delete, retention: 1d", "compact, retention: forever, retention_size: 1 GiB")
-    with pytest.raises(TopicsError, match="no retention_size"):
+    with pytest.raises(TopicsError, match="can have no retention_size"):
         load_topics(_written(tmp_path, text))
 
 
@@ -129,7 +129,7 @@ def test_copies_follow_the_cluster(brokers: int, copies: int, in_sync: str):
         (GOOD.replace("retention: 1d", "retention: 1 fortnight"), "spec.retention"),
         (GOOD.replace("cleanup: delete", "cleanup: compact"), "retention must be forever"),
         (GOOD.replace("spec: {", "spec: {colour: red, "), "spec.colour"),
-        (GOOD.replace("demo.v1", "other.v1"), "must be called other.v1.yaml"),
+        (GOOD.replace("demo.v1", "other.v1"), "must be named other.v1.yaml"),
         ("a: [", "not YAML"),
         ("just text", "file"),
     ],
@@ -143,7 +143,7 @@ def test_a_wrong_file_is_named_with_its_field(tmp_path: Path, text: str, told: s
 
 def test_an_empty_folder_is_not_an_empty_wish(tmp_path: Path):
     """A mistyped --files must not plan the removal of every grant."""
-    with pytest.raises(TopicsError, match="No topic files"):
+    with pytest.raises(TopicsError, match="There are no topic files"):
         load(tmp_path)
 
 

@@ -62,5 +62,6 @@ class Layout:
                 path.chmod(0o700)
         except OSError as error:
             raise StackError(
-                f"{self.home} cannot be the stack's home ({error.strerror}): choose another with {HOME_VARIABLE}=DIR"
+                f"{self.home} cannot be used as the stack's home ({error.strerror}): choose another with "
+                f"{HOME_VARIABLE}=DIR"
             ) from error

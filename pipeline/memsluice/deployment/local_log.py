@@ -125,9 +125,7 @@ class LocalLog:
                 execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
             stored = dict(execute("SELECT name, value FROM meta").fetchall())
         if stored != {"format": FORMAT, "partitions": partitions}:
-            raise ConfigError(
-                f"{path} was written with {stored}; this memsluice expects {partitions} partitions and format {FORMAT}"
-            )
+            raise ConfigError(f"{path} was written with {stored}, not with {partitions} partitions and format {FORMAT}")
 
     def close(self) -> None:
         """Close the file; a transaction that was open is lost, as it would be in a crash."""

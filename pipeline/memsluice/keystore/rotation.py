@@ -143,7 +143,7 @@ def _stop(store: KeyStore, kid: str, state: KeyState, now_ms: int, *, drained: b
         others = (other for other in keyring if other.kid != kid and other.purpose is key.purpose)
         if key.purpose in GATE_PURPOSES and not _any_signs(others, now_ms):
             raise ConfigError(
-                f"{kid} is the last {key.purpose.value} key that signs: rotate it first: memsluice keys rotate {kid}"
+                f"{kid} is the last {key.purpose.value} key that signs: run memsluice keys rotate {kid} first"
             )
         ends_ms = now_ms if key.not_after_ms is None else min(now_ms, key.not_after_ms)
         store.save_keyring(keyring.with_key(replace(key, state=state, not_after_ms=ends_ms)))

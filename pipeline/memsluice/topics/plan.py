@@ -197,8 +197,8 @@ def apply(admin: AdminClient, desired: Desired) -> Plan:
             f"{change.subject} has {change.have} {change.what}, the file says {change.want}" for change in todo.refused
         )
         raise TopicsError(
-            f"Refused: {told}. A tenant's events are found by murmur2 over the partition count, so a topic's count "
-            "never changes: restore the old number, or write a new topic version (….v2)"
+            f"Refused: {told}. A tenant's events are found by murmur2 over the partition count, so the count "
+            "of a topic never changes: restore the old number, or write a new topic version (….v2)"
         )
     try:
         _create(admin, todo)
@@ -218,7 +218,7 @@ def _settle(admin: AdminClient, desired: Desired) -> None:
         if time.monotonic() > deadline:
             first = left[0]
             raise TopicsError(
-                f"The broker still shows {len(left)} differences {SETTLE_TIMEOUT_S:.0f} s after they were applied: "
+                f"The broker still shows {len(left)} differences {SETTLE_TIMEOUT_S:.0f} s after the change, the first: "
                 f"{first.subject}, {first.what}: {first.have}, not {first.want}"
             )
         time.sleep(SETTLE_POLL_S)

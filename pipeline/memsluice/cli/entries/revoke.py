@@ -89,7 +89,7 @@ def revoke(
                 console.print(Text(f"{left} more descendants were written meanwhile", "yellow"))
     if left or missing or failed:
         console.print(Text("to continue, run the same command again", "yellow"))
-        raise typer.Exit(exit_codes.of_answers(missing=missing > 0, refused=failed > 0, left=True))
+        raise typer.Exit(exit_codes.of_answers(missing=bool(missing), refused=bool(failed), left=True))
     if not spread.whole:
         raise typer.Exit(exit_codes.ExitCode.INCOMPLETE)
 

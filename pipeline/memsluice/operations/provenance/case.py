@@ -102,9 +102,7 @@ def of_command(desk: Desk, command: Command) -> Case:
     case = find(desk, command.target, command.tenant)
     if command.held is None:
         if command.digest != case.digest:  # of two writes of one id: the content that is shown is the one that counts
-            raise ConfigError(
-                "The proposed command is bound to other content than the entry has now: propose a new command"
-            )
+            raise ConfigError("The proposed command is bound to other content than the entry has now: propose it again")
         return case
     try:
         landing = landing_from_bytes(desk.keys.keyring(), command.tenant, command.held.encode())

@@ -43,7 +43,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_commands_that_list_and_show_load_no_heavy_library(home: Path, words: tuple[str, ...]) -> None:
-    """Neither the libraries of the detectors nor those of the stores or the stages are imported to show what is in a log."""
+    """What is in a log is shown without the libraries of the detectors, the stores or the stages."""
     environment = {**os.environ, "MEMSLUICE_HOME": str(home)}
     done = subprocess.run(
         [sys.executable, "-c", PROBE, *words], capture_output=True, text=True, timeout=120, env=environment

@@ -70,8 +70,8 @@ def next_start(previous: StackFile | None, token: Callable[[int], str] = secrets
     ):
         raise StackError(
             f"This stack's data is of Kafka {previous.kafka_version} and Weaviate {previous.weaviate_version}, but "
-            f"this version runs {versions.KAFKA} and {versions.WEAVIATE}. Start over with `memsluice stack down --wipe`, "
-            "or use another home with MEMSLUICE_HOME=DIR"
+            f"this version runs {versions.KAFKA} and {versions.WEAVIATE}. Start over with "
+            "`memsluice stack down --wipe`, or use another home with MEMSLUICE_HOME=DIR"
         )
     free = ports.pick([*kafka.PORTS, *weaviate.PORTS], previous.ports if previous else {})
     if previous is not None:

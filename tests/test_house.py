@@ -339,3 +339,43 @@ finding.detail["words"]
 verdicts["name"]
 """
     assert list(_subscripted(ast.parse(text))) == [2, 3, 4, 5, 6]
+
+
+NO_ROWS = {"changes", "detail", "parameters", "stored", "verdict"}
+"""What is subscripted by a name where rows are read, and is none: what a command
+changes, a finding's detail, a command's parameters, a file, a verdict."""
+READ_ROWS = ("gate/checks", "gate/commands", "gate/detectors", "gate/state", "gate/decide.py", "gate/decision.py",
+             "stages/screen.py", "stages/sweep.py", "stages/dry_screen.py", "telemetry/entry_counts.py")  # fmt: skip
+
+
+def by_name(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line and source of what takes a field by a string: ``some["field"]``, ``some.get("field")``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript):
+            some, key = node.value, node.slice
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            some, key = node.func.value, node.args[0]
+            if node.func.attr not in ("get", "pop", "setdefault"):
+                continue
+        else:
+            continue
+        name = getattr(some, "attr", getattr(some, "id", ""))
+        if isinstance(key, ast.Constant) and isinstance(key.value, str) and name not in NO_ROWS:
+            yield node.lineno, ast.unparse(node)
+
+
+def test_no_field_of_a_row_is_named_by_a_string() -> None:
+    """A row is what its type in gate/state/kinds.py says: whoever mistypes a field is told before anything runs."""
+    sources = [path for name in READ_ROWS for path in (_sources(PACKAGE / name) or [PACKAGE / name])]
+    assert [f"{_name(path)}:{line} {text}" for path in sources for line, text in by_name(_tree(path))] == []
+    assert len(list(by_name(ast.parse("row['x']; one.row.get('x', 1); detail['y'] = 1; row[0]; some[name]")))) == 2
+
+
+def test_rows_become_values_in_one_place() -> None:
+    """Bytes of rows are read and written by gate/state/rows.py alone, so that encrypting them is one switch."""
+    loaders = re.compile(r"orjson\.loads|json\.decode|json\.Decoder|json\.Encoder|orjson\.dumps")
+    sources = [path for name in READ_ROWS for path in (_sources(PACKAGE / name) or [PACKAGE / name])]
+    found = {path.name: loaders.findall(path.read_text(encoding="utf-8")) for path in sources}
+    assert {name: some for name, some in found.items() if some and name != "rows.py"} == {
+        "screen.py": ["orjson.loads"]  # of a verdict within an event's row
+    }

@@ -17,7 +17,8 @@ from memsluice.gate.decision import TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.memory import Memory
 from memsluice.gate.policy.model import Policy, default
-from memsluice.gate.state.rows import encode_changes
+from memsluice.gate.state.kinds import EVENT, EventRow
+from memsluice.gate.state.rows import dump, encode_changes
 from memsluice.topics.names import EVENTS
 
 T0 = 1_780_000_000_000
@@ -121,15 +122,10 @@ class Core:
         outcome = decide(state, event, self.policy, context, carried)
         for key, value in encode_changes(TENANT, outcome.changes):
             self.rows.put(key, value)
-        row = {
-            "topic": EVENTS,
-            "offset": self.offset,
-            "digest": event.payload_digest,
-            "x": event.position.append_ms + 7 * 86_400_000 + 300_000,
-        }
+        ends_ms = event.position.append_ms + 7 * 86_400_000 + 300_000
+        row = EventRow(topic=EVENTS, offset=self.offset, digest=event.payload_digest, redo=(), expires_ms=ends_ms)
         assert event.payload is not None
-        key = f"{TENANT}\0event\0{event.payload.id}".encode()
-        self.rows.setdefault(key, codec.row_dump(row))
+        self.rows.setdefault(EVENT.key(TENANT, event.payload.id), dump(row))
         self.memsad, self.memory = outcome.memsad, outcome.memory
         return outcome
 

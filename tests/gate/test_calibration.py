@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +15,8 @@ from memsluice.gate.detectors.calibration.moments import M_STAR_MIN, weighted, w
 from memsluice.gate.detectors.calibration.state import EMPTY, HELD_MAX, State
 from memsluice.gate.detectors.calibration.strategies import strategy
 from memsluice.gate.policy.model import Strategy
+from memsluice.gate.state.kinds import DETECT_CALIBRATION
+from memsluice.gate.state.rows import dump
 
 NAMES: tuple[str, ...] = Strategy.__args__
 SMALL = 64 * 1024
@@ -158,9 +159,9 @@ def test_a_state_is_bounded_and_the_same_from_its_row(name, events) -> None:
         state = state.screened(rules, f"e{number}", value, held=held)
         if not held:
             state = state.landed(rules, f"e{number}", value)
-    row = orjson.dumps(state.dumped())
-    again = State.loaded(orjson.loads(row))
-    assert orjson.dumps(again.dumped()) == row
+    row = dump(state.dumped())
+    again = State.loaded(DETECT_CALIBRATION.load(row))
+    assert dump(again.dumped()) == row
     assert len(row) < SMALL
     assert len(state.values) <= 40
     assert len(state.held) <= HELD_MAX

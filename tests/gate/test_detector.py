@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.gate.build import MemoryRows
 from tests.gate.looking import stems_of, values_of
 
-from memsluice.envelope.codec import DIMENSIONS, row_dump, vector_from_text, vector_to_text
+from memsluice.envelope.codec import DIMENSIONS, vector_from_text, vector_to_text
 from memsluice.gate.detectors.numeric.vector_set import WHOLE_MAX, Kept, Limits
 from memsluice.gate.detectors.rarity import covering, evidence, screen
 from memsluice.gate.detectors.rarity.evidence import COLUMNS, C, Q, U, W
@@ -25,7 +25,7 @@ from memsluice.gate.detectors.wording.classifier import Classifier, grams
 from memsluice.gate.detectors.wording.shipped import shipped
 from memsluice.gate.detectors.wording.tokens import BITS, BYTES_MAX
 from memsluice.gate.policy.model import SIGNALS, DetectPolicy
-from memsluice.gate.state.rows import TenantRows, encode_changes, row_key
+from memsluice.gate.state.rows import TenantRows, dump, encode_changes, row_key
 
 TENANT = "acme"
 NOBODY = Classifier(np.zeros(1 << BITS, np.float32), -3.0, "none")
@@ -414,7 +414,7 @@ def test_rows_rebuild_the_same_memory_in_stated_bounds() -> None:
     assert loaded.habit == memory.habit
     assert np.array_equal(values_of(loaded), values_of(memory))
     for number, values in enumerate(values_of(memory), memory.entries[0].number):  # as they were written once
-        rows.put(row_key(TENANT, "detect", f"v{number}"), row_dump(dict(zip(COLUMNS, values.tolist(), strict=True))))
+        rows.put(row_key(TENANT, "detect", f"v{number}"), dump(dict(zip(COLUMNS, values.tolist(), strict=True))))
     assert np.array_equal(values_of(Memory.load(rows, TENANT, 20, 50)), values_of(memory))
     probe = unit(0.4, 0.4)
     assert np.array_equal(cosines(loaded.questions, probe), cosines(memory.questions, probe))

@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 from tests.gate.build import MemoryRows, axis
 from tests.gate.looking import Looking, stems_of, values_of
@@ -26,8 +27,8 @@ from memsluice.gate.detectors.rarity.principal_shares import Standing
 from memsluice.gate.detectors.rarity.stored import DELETED_MAX
 from memsluice.gate.detectors.wording import text
 from memsluice.gate.policy.model import DetectPolicy
-from memsluice.gate.state.lineage import ENTRY
-from memsluice.gate.state.rows import TenantRows, encode_changes, row_key
+from memsluice.gate.state.kinds import ENTRY, HABIT
+from memsluice.gate.state.rows import TenantRows, encode_changes
 
 POLICY = DetectPolicy()
 
@@ -266,7 +267,7 @@ def test_a_habit_by_hand() -> None:
 
 def test_the_habit_of_an_older_row_counts_as_it_did() -> None:
     """A row without writers is of nobody in particular, and nobody of it is left out; writers go with their flags."""
-    old = habit.Habit.loaded({"f": "1" * 60 + "0" * 40})
+    old = habit.Habit.loaded(HABIT.load(orjson.dumps({"f": "1" * 60 + "0" * 40})))
     assert old.beyond(0.5, Standing.of([tag("ana")] * 40))
     for number in range(70):
         old = old.screened(number % 2 == 0, tag("mallory"))
@@ -347,7 +348,7 @@ def test_what_lies_nowhere_costs_no_budget_and_is_not_reported() -> None:
     shop.passage(key="harbour")
     shop.write(key="harbour", content="The harbour office moved.")
     late = shop.passage("Every mooring list is behind the green reading room door of a cabinet in the old office.")
-    del shop.rows[row_key(TENANT, ENTRY, late)]  # as expiry and the sweep leave it
+    del shop.rows[ENTRY.key(TENANT, late)]  # as expiry and the sweep leave it
     outcome = shop.ask()
     assert [gone.event_id for gone in outcome.verdict.withdraws] == [poison]
     assert codes(outcome) == ["detect.looked_back"]

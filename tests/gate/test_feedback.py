@@ -10,13 +10,14 @@ from tests.stages.test_screen import apply, record, stage
 from tests.stages.test_screen_review import by_topic, hold, release
 
 from memsluice.envelope.seals import open_
+from memsluice.envelope.verdict import Decision
+from memsluice.events.models import Tier, Zone
 from memsluice.events.names import VERDICT, EventType
 from memsluice.gate.decision import Draft, TenantState
-from memsluice.gate.detectors import detect
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.memory import Entry, Memory
 from memsluice.gate.policy.model import default
-from memsluice.gate.state.lineage import ENTRY
+from memsluice.gate.state.kinds import ENTRY, LOOKED, EntryRow
 from memsluice.topics.names import AUDIT
 
 POLICY = default().default
@@ -61,8 +62,9 @@ def test_look_back_in_shadow_mode_tells_and_takes_nothing(mode: str, code: str, 
     memory, rows = filled(200, w=0.3)
     memory = memory.landed(rows, Entry(0, "poison", stems_of([f"w{n}" for n in range(20)]), False), unit(0.9),
                            told(w=0.3))  # fmt: skip
-    rows.put(ENTRY, "poison", {"landed": True, "object": "o", "version": 1, "zone": "guidance", "content": "d" * 64,
-                               "taint": False, "decision": "accept"})  # fmt: skip
+    rows.put(ENTRY, "poison", EntryRow(tier=Tier.USER_OBSERVED, taint=False, landed=True, decision=Decision.ACCEPT,
+                                       object_id="o", zone=Zone.GUIDANCE, version=1, topic="t", offset=0, digest="",
+                                       content="d" * 64, causes=(), expires_ms=None))  # fmt: skip
     asked = sealed("reader", EventType.RECALL, 0, question="what colour has the new boat", vector=unit(0.9))
     policy = POLICY.model_copy(update={"mode": mode})
     state = TenantState(MemoryRows(), MemsadState.empty(policy.memsad), memory)
@@ -72,4 +74,4 @@ def test_look_back_in_shadow_mode_tells_and_takes_nothing(mode: str, code: str, 
     assert draft.findings[0].detail["entries"][0]["event"] == "poison"
     assert draft.default.memory is not None
     assert any(entry.event_id == "poison" for entry in draft.default.memory.entries) is stays
-    assert any(kind == detect.BUDGET for kind, _ in rows.changes) is not stays
+    assert any(kind == LOOKED.name for kind, _ in rows.changes) is not stays

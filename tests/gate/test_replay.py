@@ -2,11 +2,11 @@
 
 from typing import Any
 
+import orjson
 import pytest
 from tests.gate.build import T0, Core, axis
 from tests.gate.test_review import BAD, DAY_MS, LATE, contained_and_held, held, order
 
-from memsluice.envelope.codec import row_load
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Zone
@@ -28,7 +28,7 @@ def relaxed(core: Core, **policy: Any) -> None:
 
 def row(core: Core, event_id: str = "e0") -> Any:
     """Return what is kept of a held write."""
-    return row_load(core.rows[f"acme\0review\0{event_id}".encode()])
+    return orjson.loads(core.rows[f"acme\0review\0{event_id}".encode()])
 
 
 OFF = {"enabled": False}
@@ -43,7 +43,7 @@ def test_a_held_write_is_accepted_under_a_policy_that_would_accept_it() -> None:
     assert (verdict.decision, verdict.zone, verdict.action, verdict.target) == (
         Decision.ACCEPT, Zone.GUIDANCE, "replay", "e0",
     )  # fmt: skip
-    assert verdict.findings[-1].detail == {"was": ["instructions.found"], "now": "accept"}
+    assert verdict.findings[-1].detail == {"was": ("instructions.found",), "now": "accept"}
     assert verdict.policy == core.policy.digest
     assert len(core.memsad.reference) == 1
     assert replay(core, entry).verdict.reasons == ("review.decided",)
@@ -85,7 +85,7 @@ def test_a_dry_run_says_what_would_be_and_changes_nothing() -> None:
     before = dict(core.rows)
     dry = replay(core, entry, parameters={"dry": "yes"}).verdict
     assert (dry.decision, dry.object_id) == (Decision.RECORD, None)
-    assert dry.findings[-1].detail == {"was": ["instructions.found"], "would": "accept"}
+    assert dry.findings[-1].detail == {"was": ("instructions.found",), "would": "accept"}
     assert {key: value for key, value in core.rows.items() if key in before} == before
     assert len(core.memsad.reference) == 0
     assert replay(core, entry).verdict.decision is Decision.ACCEPT
@@ -127,7 +127,7 @@ def test_a_stricter_policy_refuses_for_good() -> None:
     verdict = replay(core, entry).verdict
     assert (verdict.decision, verdict.reasons) == (Decision.REJECT, ("monitor.rule_5_untrusted",))
     assert row(core)["state"] == "rejected"
-    assert sum(row_load(core.rows[b"acme\0held\0ana"])["n"].values()) == 0
+    assert sum(orjson.loads(core.rows[b"acme\0held\0ana"])["n"].values()) == 0
     assert order(core, "release", entry).verdict.reasons == ("review.decided",)
 
 

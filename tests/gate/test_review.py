@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 from tests.gate.build import T0, Core, axis, sealed
 from tests.gate.landed import Shop
 
-from memsluice.envelope.codec import row_load
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Zone
@@ -115,7 +115,7 @@ def test_a_place_given_back_late_takes_nothing_from_later_days() -> None:
     entry = held(core)
     held(core, append_ms=T0 + 2 * DAY_MS)
     order(core, "reject", entry, append_ms=T0 + 3 * DAY_MS)
-    counts = row_load(core.rows[b"acme\0held\0ana"])["n"]
+    counts = orjson.loads(core.rows[b"acme\0held\0ana"])["n"]
     assert sorted(counts.values()) == [0, 1]
 
 
@@ -277,7 +277,7 @@ def test_an_appeal_is_noted_once_and_decides_nothing() -> None:
     assert verdict.findings[0].code == "review.appealed"
     assert core.see("user", EventType.COMMAND, **ask).verdict.reasons == ("review.appealed_before",)
     assert core.rows[b"acme\0held\0ana"] == share
-    assert row_load(core.rows[b"acme\0review\0e0"])["state"] == "held"
+    assert orjson.loads(core.rows[b"acme\0review\0e0"])["state"] == "held"
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ from typing import Any
 from tests.gate.build import T0, MemoryRows
 from tests.gate.landed import Shop
 
-from memsluice.envelope.codec import row_dump, row_load
 from memsluice.events.models import Tier, Zone
 from memsluice.events.records import RowChange
 from memsluice.gate.policy.model import DAY_MS
 from memsluice.gate.state import entry_counts
+from memsluice.gate.state.kinds import ENTRY, LYING
+from memsluice.gate.state.rows import dump
 from memsluice.stages.base import Step
 from memsluice.telemetry.entry_counts import PREFIX, Lying
 from memsluice_lab.model.compare import Pair
@@ -22,9 +23,9 @@ def counts(rows: Any, now_ms: int) -> Counter[str]:
     """Return what the rows say of each zone."""
     found: Counter[str] = Counter()
     for key, value in rows.scan(PREFIX, 10_000):
-        row = row_load(value)
-        if row["x"] is None or row["x"] > now_ms:
-            found[entry_counts.read(key[len(PREFIX) :].decode())[1]] += row["n"]
+        row = LYING.load(value)
+        if row.expires_ms is None or row.expires_ms > now_ms:
+            found[entry_counts.read(key[len(PREFIX) :].decode())[1]] += row.number
     return found
 
 
@@ -65,11 +66,12 @@ def test_a_worker_that_starts_reads_what_the_rows_say() -> None:
     shop, rows = Shop(), MemoryRows()
     shop.write()
     before = MemoryRows(shop.rows)
-    changes = {("entry", "e0"): row_load(before.pop(b"acme\0entry\0e0"))}
+    changes = {("entry", "e0"): ENTRY.load(before.pop(b"acme\0entry\0e0"))}
     ((row_id, value),) = entry_counts.counted(before, "acme", T0, changes)
-    assert value["n"] == 1
+    assert value is not None
+    assert value.number == 1
     lying = Lying(lambda: T0)
-    change = RowChange(PREFIX + row_id.encode(), row_dump(value))
+    change = RowChange(PREFIX + row_id.encode(), dump(value))
     lying.see(3, rows, Step(changes=(change,)))
     assert lying.count(Tier.USER_OBSERVED, "guidance") == 1
     rows.put(change.key, change.value)

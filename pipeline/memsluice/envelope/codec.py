@@ -1,6 +1,7 @@
 """The one place where content, and everything computed from it, becomes bytes and comes back.
 
-Vectors, questions, digests and state rows pass through here and nowhere else, so that encryption under a tenant's data
+Vectors, questions and digests pass through here and nowhere else, as state rows do through the gate's
+:mod:`memsluice.gate.state.rows`, so that encryption under a tenant's data
 key is one switch (DESIGN, section 2). Digests are HMACs under a tenant key: a bare hash of a short fact can be guessed.
 """
 
@@ -140,16 +141,3 @@ def sketch_words(text: str) -> frozenset[int]:
         return frozenset(np.frombuffer(base64.b64decode(text, validate=True), dtype=">u4").tolist())
     except ValueError:
         raise StateError("sketch cannot be read") from None
-
-
-def row_dump(value: Any) -> bytes:
-    """Return a state row's bytes."""
-    return canonical(value)
-
-
-def row_load(data: bytes) -> Any:
-    """Return a state row's value. Raises StateError: a row that cannot be read must stop the worker."""
-    try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise StateError(f"state row cannot be read: {error}") from None

@@ -14,6 +14,7 @@ from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.memory import Memory
 from memsluice.gate.policy.model import DAY_MS, Policy
 from memsluice.gate.state import lineage
+from memsluice.gate.state.kinds import ENTRY
 from memsluice.gate.state.rows import TenantRows
 
 
@@ -216,7 +217,7 @@ def _place(rows: TenantRows, sealed: Sealed, write: Write, context: Context, dra
     landed = draft.lands() and not _foreign(write, draft)
     if landed:
         draft.place = placing.place(write, draft.tau, draft.landing(), policy, now_ms)
-    if rows.get(lineage.ENTRY, write.id) is None:  # another content under a known id takes over no lineage
+    if rows.get(ENTRY, write.id) is None:  # another content under a known id takes over no lineage
         expires_ms = draft.place.expires_ms if landed else now_ms + policy.quarantine.age_days * DAY_MS
         lineage.keep_lineage(rows, sealed, draft.tau, decision, draft.place, context.sealed_offset, expires_ms)
     if decision is Decision.QUARANTINE and not landed:

@@ -5,21 +5,19 @@ no admission exists that nobody ordered; policies are those it was given, whatev
 keeps no verdict, since nothing is ever sent again.
 """
 
-from typing import Any
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Verdict
 from memsluice.events.records import Output, Record, RowChange, Rows
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.state.rows import row_key
+from memsluice.gate.state.kinds import POSITION, EventRow
 from memsluice.stages.base import Step
 from memsluice.stages.emit import Opened
-from memsluice.stages.screen import POSITION, ScreenStage, position_change
+from memsluice.stages.screen import ScreenStage, position_change
 from memsluice.topics.names import COMMANDS, EVENTS
-
-KEPT = ("topic", "offset", "digest", "x")
-"""What of an event's own row later decisions look at: which record had the id, and until when that counts."""
 
 
 class RehearsalStage(ScreenStage):
@@ -35,7 +33,7 @@ class RehearsalStage(ScreenStage):
 
     def lost(self) -> Step:
         """Forget the place in the log, after a record that cannot be read: what comes next is no gap."""
-        return Step(changes=[RowChange(row_key("", POSITION, topic), None) for topic in (EVENTS, COMMANDS)])
+        return Step(changes=[RowChange(POSITION.key("", topic), None) for topic in (EVENTS, COMMANDS)])
 
     def _again(self, sealed: Sealed, rows: Rows, keyring: Keyring, record: Record) -> list[Output]:
         return []
@@ -49,5 +47,6 @@ class RehearsalStage(ScreenStage):
     def _sent(self, keyring: Keyring, sealed: Sealed, verdict: Verdict, record: Record, opened: Opened) -> list[Output]:
         return []
 
-    def _kept(self, row: dict[str, Any]) -> dict[str, Any]:
-        return {name: row[name] for name in KEPT} | {"redo": []}
+    def _kept(self, row: EventRow) -> EventRow:
+        """Return what of it later decisions look at: which record had the id, and until when that counts."""
+        return replace(row, verdict=UNSET, vector=UNSET, redo=(), lying=())

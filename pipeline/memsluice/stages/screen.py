@@ -12,10 +12,13 @@ An intake offset that is skipped stops the worker (GapError): every intake offse
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
+
+import orjson
+from msgspec import UNSET, Raw
 
 from memsluice.clock import Clock, wall_ms
 from memsluice.envelope import codec
@@ -34,16 +37,14 @@ from memsluice.gate.detectors.rarity.memory import Memory
 from memsluice.gate.detectors.wording.classifier import Classifier
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.state import entry_counts
-from memsluice.gate.state.rows import TenantRows, encode_changes, row_key
+from memsluice.gate.state.kinds import CHAIN, EVENT, LYING, POSITION, ChainRow, EventRow, PositionRow
+from memsluice.gate.state.rows import TenantRows, dump, encode_changes, expires_ms, row_key
 from memsluice.stages.base import Step
 from memsluice.stages.emit import Opened, carried, emit
 from memsluice.stages.sweep import Sweeper
 from memsluice.topics.names import COMMANDS, EVENTS
 
 TENANTS_CACHED_MAX = 512
-POSITION = "position"
-CHAIN = "chain"
-"""Kind of the row that holds the number and the digest of a tenant's last audit record, as it was sent."""
 
 
 class ScreenStage:
@@ -86,8 +87,10 @@ class ScreenStage:
         if cut_off is not None:
             self._memsad.pop((record.partition, tenant), None)
             self._memory.pop((record.partition, tenant), None)
-            redo = [RowChange(row_key(tenant, kind, row_id), _dump(value)) for kind, row_id, value in cut_off["redo"]]
-            redo += _counts(cut_off.get("lying", ()))
+            redo = [RowChange(row_key(tenant, kind, row_id), _data(value)) for kind, row_id, value in cut_off.redo]
+            redo += [
+                RowChange(LYING.key(entry_counts.EVERYBODY, row_id), _data(value)) for row_id, value in cut_off.lying
+            ]
             return Step(outputs=self._again(sealed, rows, keyring, record), changes=[*redo, position])
         return self._decided(sealed, rows, keyring, record, position, now_ms)
 
@@ -99,19 +102,19 @@ class ScreenStage:
         if sealed.position.partition != record.partition:
             raise StateError("sealed record lies on another partition than its intake record")
         seen = {topic: self._position(topic, rows) for topic in (EVENTS, COMMANDS)}
-        now_ms = max(sealed.position.append_ms, *(row["clock_ms"] for row in seen.values()))
+        now_ms = max(sealed.position.append_ms, *(row.clock_ms for row in seen.values()))
         return sealed, now_ms, _delivered(sealed, seen[sealed.position.topic])
 
-    def _position(self, topic: str, rows: Rows) -> Any:
-        data = rows.get(row_key("", POSITION, topic))
-        return {"offset": None, "clock_ms": 0} if data is None else codec.row_load(data)
+    def _position(self, topic: str, rows: Rows) -> PositionRow:
+        data = rows.get(POSITION.key("", topic))
+        return PositionRow(offset=None, clock_ms=0) if data is None else POSITION.load(data)
 
-    def _event_row(self, sealed: Sealed, rows: Rows) -> Any:
+    def _event_row(self, sealed: Sealed, rows: Rows) -> EventRow | None:
         for first in (True, False):
             row_id = duplicates.event_row_id(sealed, first=first)
-            data = rows.get(row_key(sealed.tenant, duplicates.KIND, row_id))
+            data = rows.get(EVENT.key(sealed.tenant, row_id))
             if data is not None:
-                row = codec.row_load(data)
+                row = EVENT.load(data)
                 if duplicates.is_of(row, sealed):
                     return row
         return None
@@ -119,10 +122,11 @@ class ScreenStage:
     def _again(self, sealed: Sealed, rows: Rows, keyring: Keyring, record: Record) -> list[Output]:
         """Send what was stored; nothing where the first delivery was a dead letter's marker, or is long forgotten."""
         row = None if sealed.type == "marker" else self._event_row(sealed, rows)
-        if row is None:
+        if row is None or row.verdict is UNSET:
             return []
-        verdict = Verdict.from_json(row["verdict"])
-        same = replace(sealed, vector_text=row["vector"], vector_digest=verdict.vector_digest)
+        verdict = Verdict.from_json(orjson.loads(bytes(row.verdict)))
+        vector_text = row.vector if isinstance(row.vector, str) else None
+        same = replace(sealed, vector_text=vector_text, vector_digest=verdict.vector_digest)
         return emit(keyring, same, verdict, record.partition, passed_on(record.headers))
 
     def _decided(
@@ -130,20 +134,23 @@ class ScreenStage:
     ) -> Step:
         policy = self._policy(sealed, rows)
         seal_kid, admission_kid = self._signers(keyring)
-        chain = TenantRows(rows, sealed.tenant, now_ms).get(CHAIN, "") or {"seq": 0, "digest": ""}
-        context = Context(now_ms, record.offset, seal_kid, admission_kid, chain["seq"] + 1, chain["digest"])
+        chain = TenantRows(rows, sealed.tenant, now_ms).get(CHAIN, "") or ChainRow(seq=0, digest="")
+        context = Context(now_ms, record.offset, seal_kid, admission_kid, chain.seq + 1, chain.digest)
         memory = self._remembered(record.partition, sealed.tenant, rows, policy)
         state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy), memory, self._model)
         opened = carried(keyring, sealed)
         outcome = decide(state, sealed, policy, context, opened)
         outputs = self._sent(keyring, sealed, outcome.verdict, record, opened)
         audited = outputs[0].value if outputs else None
-        link = {"seq": outcome.verdict.chain_seq, "digest": sha256(audited or b"").hexdigest()}
-        outcome.changes[(CHAIN, "")] = link
+        digest = sha256(audited or b"").hexdigest()
+        outcome.changes[(CHAIN.name, "")] = ChainRow(seq=outcome.verdict.chain_seq, digest=digest)
         lying = entry_counts.counted(rows, sealed.tenant, now_ms, outcome.changes)
-        changes = [self._event_change(sealed, outcome, rows, now_ms, lying)]
-        changes += [RowChange(key, value) for key, value in encode_changes(sealed.tenant, outcome.changes)]
-        changes += [*_counts(lying), position]
+        changed = encode_changes(sealed.tenant, outcome.changes)
+        counted = [(LYING.key(entry_counts.EVERYBODY, row_id), _dump(value)) for row_id, value in lying]
+        redo = tuple((*name, _raw(value)) for name, (_, value) in zip(outcome.changes, changed, strict=True))
+        again = tuple((row_id, _raw(value)) for (row_id, _), (_, value) in zip(lying, counted, strict=True))
+        event = self._event_change(sealed, outcome, rows, now_ms, redo, again)
+        changes = [event, *(RowChange(key, value) for key, value in (*changed, *counted)), position]
         touched = {change.key for change in changes}
         swept = self._sweeper.expired(record.partition, sealed.tenant, rows, now_ms)
         if lying:
@@ -171,26 +178,27 @@ class ScreenStage:
         outcome: Outcome,
         rows: Rows,
         now_ms: int,
-        lying: list[tuple[str, Any]],
+        redo: tuple[tuple[str, str, Raw], ...],
+        lying: tuple[tuple[str, Raw], ...],
     ) -> RowChange:
-        live = rows.get(row_key(sealed.tenant, duplicates.KIND, duplicates.event_row_id(sealed, first=True)))
-        known = live is not None and codec.row_load(live)["x"] > now_ms
+        live = rows.get(EVENT.key(sealed.tenant, duplicates.event_row_id(sealed, first=True)))
+        known = live is not None and (expires_ms(live) or 0) > now_ms
         said = outcome.verdict
         lands = said.object_id is not None or said.decision is Decision.QUARANTINE
-        row = {
-            "topic": sealed.position.topic,
-            "offset": sealed.position.offset,
-            "digest": sealed.payload_digest,
-            "verdict": said.to_json(),
-            "vector": sealed.vector_text if lands else None,
-            "redo": [[kind, row_id, value] for (kind, row_id), value in outcome.changes.items()],
-            **({"lying": lying} if lying else {}),
-            "x": duplicates.expires_ms(now_ms),
-        }
+        row = EventRow(
+            topic=sealed.position.topic,
+            offset=sealed.position.offset,
+            digest=sealed.payload_digest,
+            verdict=Raw(codec.canonical(said.to_json())),
+            vector=sealed.vector_text if lands else None,
+            redo=redo,
+            lying=lying,
+            expires_ms=duplicates.expires_ms(now_ms),
+        )
         row_id = duplicates.event_row_id(sealed, first=not known)
-        return RowChange(row_key(sealed.tenant, duplicates.KIND, row_id), codec.row_dump(self._kept(row)))
+        return RowChange(EVENT.key(sealed.tenant, row_id), dump(self._kept(row)))
 
-    def _kept(self, row: dict[str, Any]) -> dict[str, Any]:
+    def _kept(self, row: EventRow) -> EventRow:
         return row
 
     def _load(self, partition: int, tenant: str, rows: Rows, policy: Policy) -> MemsadState:
@@ -220,32 +228,36 @@ class ScreenStage:
 
 def position_change(sealed: Sealed, now_ms: int) -> RowChange:
     """Return the row that says how far an intake topic was decided, and the clock then: time never runs back."""
-    row = {"offset": sealed.position.offset, "clock_ms": now_ms}
-    return RowChange(row_key("", POSITION, sealed.position.topic), codec.row_dump(row))
+    row = PositionRow(offset=sealed.position.offset, clock_ms=now_ms)
+    return RowChange(POSITION.key("", sealed.position.topic), dump(row))
 
 
-def _counts(lying: Iterable[tuple[str, Any]]) -> list[RowChange]:
-    return [
-        RowChange(row_key(entry_counts.EVERYBODY, entry_counts.KIND, row_id), _dump(value)) for row_id, value in lying
-    ]
-
-
-def _delivered(sealed: Sealed, seen: Any) -> bool:
+def _delivered(sealed: Sealed, seen: PositionRow) -> bool:
     """Whether an intake offset was decided before.
 
     Raises GapError where one was skipped, StateError where an offset that was decided holds a record younger than
     every decision (the clock, not the last record: a broker's clock may step back): the intake log was cut or made
     anew, and to take its records for repetitions would lose them silently.
     """
-    position, last = sealed.position, seen["offset"]
+    position, last = sealed.position, seen.offset
     if last is None or position.offset == last + 1:
         return False
     if position.offset > last + 1:
         raise GapError(f"{position.topic}: offset {position.offset} after {last}: a record is missing")
-    if position.append_ms > seen["clock_ms"]:
+    if position.append_ms > seen.clock_ms:
         raise StateError(f"{position.topic}: offset {position.offset} was decided and now holds a younger record")
     return True
 
 
 def _dump(value: Any) -> bytes | None:
-    return None if value is None else codec.row_dump(value)
+    return None if value is None else dump(value)
+
+
+def _raw(data: bytes | None) -> Raw:
+    """Return a row's bytes as they stand within another row; null for one that is deleted."""
+    return Raw(b"null" if data is None else data)
+
+
+def _data(value: Raw) -> bytes | None:
+    data = bytes(value)
+    return None if data == b"null" else data

@@ -1,9 +1,8 @@
 """Sweeps expired rows, a few per event, so that state stays bounded. It never changes a decision: an expired row is
 absent to the core whether it was swept or not."""
 
-from memsluice.envelope.codec import row_load
 from memsluice.events.records import RowChange, Rows
-from memsluice.gate.state.rows import LATE_MS, row_prefix
+from memsluice.gate.state.rows import LATE_MS, expires_ms, row_prefix
 
 EVERY_EVENTS = 4
 TENANTS_MAX = 10_000
@@ -42,7 +41,7 @@ class Sweeper:
         self._cursors[key] = found[-1][0] if len(found) == SCANNED_MAX else prefix
         gone = []
         for row, value in found:
-            decoded = row_load(value)
-            if isinstance(decoded, dict) and decoded.get("x") is not None and decoded["x"] + LATE_MS <= now_ms:
+            ends_ms = expires_ms(value)
+            if ends_ms is not None and ends_ms + LATE_MS <= now_ms:
                 gone.append(RowChange(row, None))
         return gone

@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Mapping
 
 from memsluice.clock import Clock
-from memsluice.envelope.codec import row_load
 from memsluice.events.models import Tier
 from memsluice.events.records import RowChange, Rows
 from memsluice.gate.state import entry_counts
-from memsluice.gate.state.rows import row_key
+from memsluice.gate.state.kinds import LYING
 from memsluice.stages.base import Step
 
-PREFIX = row_key(entry_counts.EVERYBODY, entry_counts.KIND)
+PREFIX = LYING.key(entry_counts.EVERYBODY)
 ROWS_MAX = 20_000
 """Count rows of one partition that are read: some 250 are alive under the shipped lifetimes."""
 
@@ -45,8 +44,8 @@ class Lying:
         for key, value in rows:
             counts.pop(key, None)
             if value is not None:
-                row = row_load(value)
-                counts[key] = (*entry_counts.read(key[len(PREFIX) :].decode()), row["x"], row["n"])
+                row = LYING.load(value)
+                counts[key] = (*entry_counts.read(key[len(PREFIX) :].decode()), row.expires_ms, row.number)
         self._parts[partition] = counts
 
     def forget(self, partition: int) -> None:

@@ -15,16 +15,16 @@ from memsluice.envelope.verdict import Decision, Score
 from memsluice.errors import StateError
 from memsluice.events.models import Recall, Write
 from memsluice.gate.detectors.memsad.check import check, learned
-from memsluice.gate.detectors.memsad.state import KIND as MEMSAD
-from memsluice.gate.detectors.memsad.state import QUESTION, MemsadState
+from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.policy import model as policies
 from memsluice.gate.policy.model import MemsadPolicy
+from memsluice.gate.state.kinds import ASKED, LANDED
 from memsluice.gate.state.rows import TenantRows
 from memsluice_lab.figures.core import Dictionary, screened
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting
 
-DETECT = "detect"
+DETECT, MEMSAD = LANDED.name, ASKED.name
 ROUNDS = 3
 SAME = 1e-5
 """Largest difference between the scores of the two: ours are rounded to six digits."""
@@ -61,7 +61,7 @@ def _sizes(state: dict[bytes, bytes], window: int) -> dict[str, dict[str, int]]:
     for key, value in state.items():
         tenant, kind, name = key.decode("utf-8", "replace").split("\0", 2)
         size = len(key) + len(value)
-        if kind == MEMSAD and name[0] != QUESTION:
+        if kind == MEMSAD and name[0] != ASKED.prefix:
             _counted(found, tenant)[MEMSAD] += size
         elif kind == DETECT and name[0] in "hc":
             _counted(found, tenant)[DETECT] += size

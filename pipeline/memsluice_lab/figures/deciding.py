@@ -20,11 +20,11 @@ from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.evidence import G
 from memsluice.gate.detectors.rarity.memory import Entry, Memory, Question, tag
 from memsluice.gate.detectors.rarity.screen import look, weigh
-from memsluice.gate.detectors.rarity.stored import KIND
 from memsluice.gate.detectors.wording.shipped import shipped
 from memsluice.gate.detectors.wording.text import stems, words
 from memsluice.gate.policy import model as policies
 from memsluice.gate.policy.model import Policy
+from memsluice.gate.state.kinds import QUESTION
 from memsluice.gate.state.lineage import Label, keep_lineage
 from memsluice.gate.state.rows import TenantRows, encode_changes
 from memsluice_lab.figures.core import Dictionary, screened
@@ -85,7 +85,11 @@ def recall_row_bytes(setting: Setting) -> Measured:
         for offset, sealed in enumerate(events):
             outcome = decide(TenantState(rows, memsad, memory), sealed, policy, _context(sealed, offset))
             memory = outcome.memory or memory
-            some = {name: row for name, row in outcome.changes.items() if name[0] == KIND and name[1][0] == "q"}
+            some = {
+                name: row
+                for name, row in outcome.changes.items()
+                if name[0] == QUESTION.name and name[1].startswith(QUESTION.prefix)
+            }
             changed = encode_changes(sealed.tenant, some)
             sizes += [len(key) + len(value) for key, value in changed if value is not None]
             _apply(rows, sealed.tenant, outcome.changes)

@@ -19,15 +19,14 @@ from faust.stores.rocksdb import RocksDBOptions
 
 from memsluice.client import requests
 from memsluice.client.requests import Session
-from memsluice.envelope import codec
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Identity
 from memsluice.errors import StateError
 from memsluice.events.limits import ID_CHARS_MAX, PARENTS_MAX
 from memsluice.events.models import Origin, Tier, Write
 from memsluice.gate.checks import monitor, sessions
-from memsluice.gate.state.lineage import ENTRY
-from memsluice.gate.state.rows import TenantRows, row_key
+from memsluice.gate.state.kinds import ENTRY, SessionRow
+from memsluice.gate.state.rows import TenantRows, dump
 from memsluice.runtimes.kafka.apps import TABLE_OPTIONS
 from memsluice.runtimes.kafka.tracked_table import PartitionRows
 from memsluice_lab.figures.registry import Measured, Setting
@@ -95,7 +94,7 @@ def sampled() -> list[dict[str, Any]]:
             core.decide(Observe(name_of(chance), actor, origin), now_ms)
         names.append(name_of(chance))
         core.decide(Written(names[-1], actor, source, tier, f"note {number}", parents=parents), now_ms)
-    found = [json.loads(value) for key, value in core.rows.items() if key.startswith(row_key(TENANT, ENTRY))]
+    found = [json.loads(value) for key, value in core.rows.items() if key.startswith(ENTRY.key(TENANT))]
     return [{**row, "x": None} for row in found]
 
 
@@ -113,7 +112,7 @@ def entries(count: int, rows: list[dict[str, Any]], chance: random.Random) -> It
             if isinstance(value, str) and len(value) >= 32 and HEX.issuperset(value.replace("-", "")):
                 fresh = f"{chance.getrandbits(4 * len(value)):0{len(value)}x}"
                 row[field] = name_of(chance) if "-" in value else fresh
-        yield row_key(TENANT, ENTRY, entry_name(number)), codec.row_dump(row)
+        yield ENTRY.key(TENANT, entry_name(number)), dump(row)
 
 
 def entry_name(number: int) -> str:
@@ -162,7 +161,7 @@ def _microseconds(disk: OnDisk, count: int, parents: int) -> float:
         began = time.process_time()
         for write in writes:
             view = TenantRows(disk.rows(), TENANT, T0)
-            session = sessions.load(view, write.session) or sessions.Session(write.agent, write.principal)
+            session = sessions.load(view, write.session) or SessionRow(agent=write.agent, principal=write.principal)
             found = monitor.label(view, write, identity, session, in_force)
         rounds.append((time.process_time() - began) / WRITES * 1e6)
         if any(cause.startswith("unknown") for cause in found.causes):
@@ -210,5 +209,5 @@ def largest_row() -> int:
     actor = Actor("s", "a", "p")
     write = Written(longest[0], actor, "agent", Tier.USER_OBSERVED, "note", key="k", parents=tuple(longest[1:]))
     core.decide(write, T0)
-    key = row_key(TENANT, ENTRY, longest[0])
+    key = ENTRY.key(TENANT, longest[0])
     return len(key) + len(core.rows[key])

@@ -29,7 +29,8 @@ from memsluice.gate.decide import Context, decide
 from memsluice.gate.decision import TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.policy.model import CommandsPolicy, MemsadPolicy, PerTier, Policy, QuarantinePolicy, default
-from memsluice.gate.state.rows import encode_changes, row_key
+from memsluice.gate.state.kinds import EVENT, EventRow
+from memsluice.gate.state.rows import dump, encode_changes
 from memsluice.stores.base import Scope
 from memsluice.topics import names
 from memsluice_lab import cast
@@ -151,12 +152,14 @@ class Decided:
                 raise StateError("decided anew after a crash, the verdict differs")
         self.rows.change(encode_changes(TENANT, outcome.changes))
         assert sealed.payload is not None
-        key = row_key(TENANT, duplicates.KIND, sealed.payload.id)
+        key = EVENT.key(TENANT, sealed.payload.id)
         live = self.rows.get(key)
-        if live is None or codec.row_load(live)["x"] <= now_ms:
-            place = {"topic": sealed.position.topic, "offset": sealed.position.offset}
-            row = {**place, "digest": sealed.payload_digest, "x": duplicates.expires_ms(now_ms)}
-            self.rows[key] = codec.row_dump(row)
+        if live is None or EVENT.load(live).expires_ms <= now_ms:
+            place, ends_ms = sealed.position, duplicates.expires_ms(now_ms)
+            row = EventRow(
+                topic=place.topic, offset=place.offset, digest=sealed.payload_digest, redo=(), expires_ms=ends_ms
+            )
+            self.rows[key] = dump(row)
         return outcome.verdict
 
     def _shelve(self, event: Event, verdict: Verdict) -> None:

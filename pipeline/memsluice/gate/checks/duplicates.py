@@ -1,14 +1,10 @@
 """Event ids are unique within a window: a replayed event is a duplicate, another event under the same id is held."""
 
-from typing import Any
-
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.gate.checks.authenticity import EVENT_WINDOW_MS, FUTURE_SKEW_MS
-from memsluice.gate.state.lineage import ENTRY
+from memsluice.gate.state.kinds import ENTRY, EVENT, EventRow
 from memsluice.gate.state.rows import SEPARATOR, TenantRows
-
-KIND = "event"
 
 
 def event_row_id(sealed: Sealed, *, first: bool) -> str:
@@ -19,9 +15,9 @@ def event_row_id(sealed: Sealed, *, first: bool) -> str:
     return SEPARATOR.join((sealed.payload.id, sealed.position.topic, str(sealed.position.offset)))
 
 
-def is_of(row: Any, sealed: Sealed) -> bool:
+def is_of(row: EventRow, sealed: Sealed) -> bool:
     """Whether an event row was written for this very intake offset."""
-    return bool(row["topic"] == sealed.position.topic and row["offset"] == sealed.position.offset)
+    return (row.topic, row.offset) == (sealed.position.topic, sealed.position.offset)
 
 
 def check(rows: TenantRows, sealed: Sealed) -> Finding | None:
@@ -30,11 +26,11 @@ def check(rows: TenantRows, sealed: Sealed) -> Finding | None:
     Ids are remembered for the window, and as long as an entry of that id lives: nobody takes over its lineage or place.
     """
     assert sealed.payload is not None
-    row = rows.get(KIND, sealed.payload.id) or rows.get(ENTRY, sealed.payload.id)
+    row = rows.get(EVENT, sealed.payload.id) or rows.get(ENTRY, sealed.payload.id)
     if row is None:
         return None
-    detail = {"first_topic": row["topic"], "first_offset": row["offset"]}
-    if row["digest"] == sealed.payload_digest:
+    detail = {"first_topic": row.topic, "first_offset": row.offset}
+    if row.digest == sealed.payload_digest:
         return Finding("duplicates.replayed", Decision.DUPLICATE, detail)
     return Finding("duplicates.other_content", Decision.QUARANTINE, detail)
 

@@ -7,9 +7,9 @@ hardly a word of its own. A paraphrase shares few words: who needs the boundary 
 
 from memsluice.envelope.codec import sketch_words
 from memsluice.events.models import Tier
+from memsluice.gate.state.kinds import SEEN, SeenRow
 from memsluice.gate.state.rows import SEPARATOR, TenantRows
 
-KIND = "seen"
 OBSERVATIONS_MAX = 16
 """Of a session, with at most 1,024 words each (5.5 KiB a row)."""
 SHARE_MIN = 0.5
@@ -23,7 +23,8 @@ def keep(rows: TenantRows, session: str, seen: int, sketch: str, cause: str, tie
     """Remember an observation's words; return False where they can't be, so that it taints whatever follows."""
     if not sketch or seen >= OBSERVATIONS_MAX:
         return False
-    rows.put(KIND, _row_id(session, seen), {"words": sketch, "cause": cause, "tier": int(tier), "x": now_ms + LIVES_MS})
+    row = SeenRow(words=sketch, cause=cause, tier=int(tier), expires_ms=now_ms + LIVES_MS)
+    rows.put(SEEN, _row_id(session, seen), row)
     return True
 
 
@@ -31,12 +32,13 @@ def of(rows: TenantRows, session: str, seen: int, sketch: str) -> tuple[tuple[st
     """Return the causes of what influenced a write with these words, and the worst tier among them."""
     words, causes, worst = sketch_words(sketch), list[str](), 0
     for number in range(seen):
-        row = rows.get(KIND, _row_id(session, number))
-        known = row is not None and len(words) >= WORDS_MIN
-        if known and len(words & sketch_words(row["words"])) < SHARE_MIN * len(words):
-            continue
-        causes.append(row["cause"] if row is not None else "unknown:observation")
-        worst = max(worst, row["tier"] if row is not None else int(Tier.EXTERNAL_WEB))
+        row = rows.get(SEEN, _row_id(session, number))
+        if row is None:
+            causes.append("unknown:observation")
+            worst = max(worst, int(Tier.EXTERNAL_WEB))
+        elif len(words) < WORDS_MIN or len(words & sketch_words(row.words)) >= SHARE_MIN * len(words):
+            causes.append(row.cause)
+            worst = max(worst, row.tier)
     return tuple(causes), worst
 
 

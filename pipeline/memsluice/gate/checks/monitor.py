@@ -8,17 +8,16 @@ profile *tiered* contains it in the external zone, which no search for guidance 
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
 
 from memsluice.envelope.seals import Identity
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.ids import scope_owner
 from memsluice.events.models import Tier, Visibility, Write
 from memsluice.gate.checks import sessions
-from memsluice.gate.checks.sessions import Session
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.state.lineage import CAUSES_MAX, ENTRY, Label
-from memsluice.gate.state.placement import PROTECTED, protected_id
+from memsluice.gate.state.kinds import ENTRY, PROTECTED, Labelled, SessionRow
+from memsluice.gate.state.lineage import CAUSES_MAX, Label
+from memsluice.gate.state.placement import protected_id
 from memsluice.gate.state.rows import TenantRows
 
 UNOPENED = "session:unopened"
@@ -28,7 +27,7 @@ TOO_MANY = "ancestors:too_many"
 
 
 def label(
-    rows: TenantRows, write: Write, identity: Identity, session: Session, policy: Policy, sketch: str = ""
+    rows: TenantRows, write: Write, identity: Identity, session: SessionRow, policy: Policy, sketch: str = ""
 ) -> Label:
     """Return tau(b) = max over all ancestors (Rule 8).
 
@@ -60,12 +59,12 @@ def of_parent(rows: TenantRows, parent: str) -> tuple[str, int] | None:
     entry = rows.get(ENTRY, parent)
     if entry is None:
         return f"unknown:{parent}", 0
-    if not entry["landed"]:
-        return f"not_landed:{parent}", entry["tier"]
-    return (f"parent:{parent}", entry["tier"]) if entry["taint"] else None
+    if not entry.landed:
+        return f"not_landed:{parent}", entry.tier
+    return (f"parent:{parent}", entry.tier) if entry.taint else None
 
 
-def fallen(rows: TenantRows, row: Any, parents: Sequence[str]) -> list[str]:
+def fallen(rows: TenantRows, row: Labelled, parents: Sequence[str]) -> list[str]:
     """Return why a write of these parents would be tainted now, at most CAUSES_MAX reasons; none: nothing fell.
 
     A label says what was known when it was given: this is Rule 8 asked anew, by whoever lets something in, shares it,
@@ -76,26 +75,26 @@ def fallen(rows: TenantRows, row: Any, parents: Sequence[str]) -> list[str]:
     ``row`` is the review row or the lineage row of the write: its ``offset`` in the intake (what has an ancestor's id
     and came later is another entry), and whether its label was ``lifted``.
     """
-    if row.get("lifted"):
+    if row.lifted:
         return []
     causes: list[str] = []
     asked = set(parents)
-    waiting = deque((parent, row["offset"], True) for parent in parents)
+    waiting = deque((parent, row.offset, True) for parent in parents)
     while waiting:
         name, before, declared = waiting.popleft()
         known = rows.get(ENTRY, name)
-        if known is None or known["offset"] >= before:
+        if known is None or known.offset >= before:
             causes += [f"unknown:{name}"] if declared else []
             continue
         found = of_parent(rows, name)
         if found is not None:
             causes.append(found[0])
-        elif not known.get("lifted"):
-            above = [one for one in known.get("parents", ()) if one not in asked]
+        elif not known.lifted:
+            above = [one for one in known.parents if one not in asked]
             if len(asked) + len(above) > ANCESTORS_MAX:
                 return [TOO_MANY, *causes][:CAUSES_MAX]
             asked.update(above)
-            waiting.extend((one, known["offset"], False) for one in above)
+            waiting.extend((one, known.offset, False) for one in above)
     return causes[:CAUSES_MAX]
 
 

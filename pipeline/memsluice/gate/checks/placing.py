@@ -1,13 +1,12 @@
 """Where a write would land, and what lies there already that does not give way to it."""
 
-from typing import Any
-
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.ids import object_id, scope_owner
 from memsluice.events.models import Write, Zone
 from memsluice.gate.checks import monitor
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.state.lineage import ENTRY, Label
+from memsluice.gate.state.kinds import ENTRY, ReviewRow
+from memsluice.gate.state.lineage import Label
 from memsluice.gate.state.placement import Place, holder
 from memsluice.gate.state.rows import TenantRows
 
@@ -34,10 +33,10 @@ def newer(rows: TenantRows, where: Place, event_id: str, offset: int) -> Finding
     ``offset`` is the intake offset of its write. A key says what was written last: what waited for a reviewer, or is
     moved by one, never takes the place of what was written after it.
     """
-    held = None if where.object_id is None else holder(rows, where.object_id)
-    if held is None or held["event"] == event_id or held["offset"] < offset:
+    held = holder(rows, where.object_id)
+    if held is None or held.event == event_id or held.offset < offset:
         return None
-    return Finding("placing.newer", Decision.REJECT, {"by": held["event"]})
+    return Finding("placing.newer", Decision.REJECT, {"by": held.event})
 
 
 def better(rows: TenantRows, where: Place, event_id: str, tier: int) -> Finding | None:
@@ -46,19 +45,19 @@ def better(rows: TenantRows, where: Place, event_id: str, tier: int) -> Finding 
     A write replaces what its own writer may write. Who shares an entry or lifts its label is about that content, and is
     no word on the other one: an operator's does not give way to it.
     """
-    held = None if where.object_id is None else holder(rows, where.object_id)
-    if held is None or held["event"] == event_id:
+    held = holder(rows, where.object_id)
+    if held is None or held.event == event_id:
         return None
-    there = rows.get(ENTRY, held["event"])
-    if there is not None and there["tier"] >= tier:
+    there = rows.get(ENTRY, held.event)
+    if there is not None and there.tier >= tier:
         return None
-    return Finding("placing.better", Decision.REJECT, {"by": held["event"]})
+    return Finding("placing.better", Decision.REJECT, {"by": held.event})
 
 
-def gives_way(rows: TenantRows, where: Place, event_id: str, row: Any, tier: int) -> Finding | None:
+def gives_way(rows: TenantRows, where: Place, event_id: str, row: ReviewRow, tier: int) -> Finding | None:
     """Return a finding where a held write, let in, would take the place of what stays; ``row`` is its review row.
 
     Where its label was lifted (``lifted``), that is a word on this content alone, as with :func:`better`.
     """
-    later = newer(rows, where, event_id, row["offset"])
-    return later or (better(rows, where, event_id, tier) if row.get("lifted") else None)
+    later = newer(rows, where, event_id, row.offset)
+    return later or (better(rows, where, event_id, tier) if row.lifted else None)

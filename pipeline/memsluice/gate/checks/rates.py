@@ -6,9 +6,9 @@ from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Action
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.state import windows
+from memsluice.gate.state.kinds import RATE
 from memsluice.gate.state.rows import SEPARATOR, TenantRows
 
-KIND = "rate"
 COMMAND = "command"
 """First part of the ids that count commands; no principal's id has only one part more."""
 BUCKETS = 24
@@ -25,10 +25,10 @@ def check(rows: TenantRows, principal: str, identity: Identity, policy: Policy, 
     if limit is None:
         return None
     row_id = SEPARATOR.join((principal, identity.channel, str(tier.value)))
-    seen, live = windows.count(rows, KIND, row_id, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+    seen, live = windows.count(rows, RATE, row_id, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
     if seen >= limit:
         return Finding("rates.exceeded", Decision.QUARANTINE, {"writes": seen, "writes_per_day_max": limit})
-    windows.add(rows, KIND, row_id, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+    windows.add(rows, RATE, row_id, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
     return None
 
 
@@ -37,8 +37,8 @@ def check_command(rows: TenantRows, action: Action, per_day_max: int | None, now
     if per_day_max is None:
         return None
     row_id = SEPARATOR.join((COMMAND, action.value))
-    seen, live = windows.count(rows, KIND, row_id, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+    seen, live = windows.count(rows, RATE, row_id, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
     if seen >= per_day_max:
         return Finding("rates.commands", Decision.REJECT, {"carried_out": seen, "per_day_max": per_day_max})
-    windows.add(rows, KIND, row_id, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+    windows.add(rows, RATE, row_id, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
     return None

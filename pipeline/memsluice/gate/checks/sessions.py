@@ -5,7 +5,8 @@ observed and never falls; a session that no runtime credential opened counts as 
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
+
+from msgspec.structs import replace
 
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
@@ -13,13 +14,12 @@ from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Observation, Origin, Recall, Returned, SessionPayload, Tier, Zone
 from memsluice.gate.checks import influence
 from memsluice.gate.policy.model import DAY_MS, Policy
-from memsluice.gate.state.lineage import CAUSES_MAX, ENTRY
+from memsluice.gate.state.kinds import ENTRY, SESSION, Gone, Narrow, SessionRow
+from memsluice.gate.state.lineage import CAUSES_MAX
 from memsluice.gate.state.rows import LATE_MS, TenantRows
 
-KIND = "session"
 RETURNED = "sessions.returned"
 MISMATCH = "sessions.mismatch"
-NARROW = ("turn", "turn_worst", "hard", "seen", "revoked")
 ORIGIN_TIER = {
     Origin.WEB: Tier.EXTERNAL_WEB,
     Origin.UPLOAD: Tier.EXTERNAL_WEB,
@@ -28,70 +28,37 @@ ORIGIN_TIER = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    """One session. ``worst`` is the least trusted tier among what tainted it; ``causes`` the nearest, bounded.
-
-    For policies with a narrower watermark: ``turn`` and ``turn_worst`` are the same since the platform last opened it;
-    ``seen`` counts observations whose words are kept, ``hard`` says that something else tainted it; ``revoked`` is the
-    cause by which an order distrusts it, which no scope narrows.
-    """
-
-    agent: str
-    principal: str
-    opened: bool = False
-    taint: bool = False
-    worst: int = 0
-    causes: tuple[str, ...] = ()
-    expires_ms: int = 0
-    turn: tuple[str, ...] = ()
-    turn_worst: int = 0
-    hard: bool = False
-    seen: int = 0
-    revoked: str = ""
-
-
-def load(rows: TenantRows, session: str) -> Session | None:
+def load(rows: TenantRows, session: str) -> SessionRow | None:
     """Return a session, or None where none is known."""
-    row = rows.get(KIND, session)
-    if row is None:
-        return None
-    causes, taint, worst = tuple(row["causes"]), row["taint"], row["worst"]
-    known = (row["agent"], row["principal"], row["opened"], taint, worst, causes, row["x"])
-    narrow = row.get("narrow") or {"turn": causes, "turn_worst": worst, "hard": taint}
-    more = (narrow["hard"], narrow.get("seen", 0), narrow.get("revoked", ""))
-    return Session(*known, tuple(narrow["turn"]), narrow["turn_worst"], *more)
+    row = rows.get(SESSION, session)
+    if row is None or row.narrow is not None:
+        return row
+    return replace(row, narrow=row.narrower)
 
 
-def _save(rows: TenantRows, name: str, session: Session, policy: Policy, now_ms: int) -> None:
-    rows.put(
-        KIND,
-        name,
-        {
-            "agent": session.agent,
-            "principal": session.principal,
-            "opened": session.opened,
-            "taint": session.taint,
-            "worst": session.worst,
-            "causes": session.causes,
-            "narrow": {name: getattr(session, name) for name in NARROW},
-            "x": now_ms + policy.session_retention_days * DAY_MS,
-        },
-    )
+def _save(rows: TenantRows, name: str, session: SessionRow, policy: Policy, now_ms: int) -> None:
+    expires_ms = now_ms + policy.session_retention_days * DAY_MS
+    rows.put(SESSION, name, replace(session, narrow=session.narrower, expires_ms=expires_ms))
 
 
-def tainted(session: Session, cause: str, tier: Tier) -> Session:
+def tainted(session: SessionRow, cause: str, tier: Tier) -> SessionRow:
     """Return the session with one more cause of taint; beyond CAUSES_MAX the first ones are kept, the taint stays."""
-    causes, turn = (_with(known, cause) for known in (session.causes, session.turn))
-    worst, turn_worst = max(session.worst, tier), max(session.turn_worst, tier)
-    return replace(session, taint=True, worst=worst, causes=causes, turn=turn, turn_worst=turn_worst, hard=True)
+    narrow = session.narrower
+    turn, turn_worst = _with(narrow.turn, cause), max(narrow.turn_worst, int(tier))
+    return replace(
+        session,
+        taint=True,
+        worst=max(session.worst, int(tier)),
+        causes=_with(session.causes, cause),
+        narrow=replace(narrow, turn=turn, turn_worst=turn_worst, hard=True),
+    )
 
 
 def _with(causes: tuple[str, ...], cause: str) -> tuple[str, ...]:
     return causes if cause in causes or len(causes) >= CAUSES_MAX else (*causes, cause)
 
 
-def enter(rows: TenantRows, sealed: Sealed, policy: Policy, now_ms: int) -> tuple[Session, Finding | None]:
+def enter(rows: TenantRows, sealed: Sealed, policy: Policy, now_ms: int) -> tuple[SessionRow, Finding | None]:
     """Bind the event's session, or find that agent or principal are not those it was bound to.
 
     Only the platform binds for good: a session that somebody used before it was opened is bound anew by its opening
@@ -109,7 +76,7 @@ def enter(rows: TenantRows, sealed: Sealed, policy: Policy, now_ms: int) -> tupl
     if known is not None and (known.agent != payload.agent or known.principal != payload.principal):
         field = "agent" if known.agent != payload.agent else "principal"
         return known, Finding(MISMATCH, Decision.QUARANTINE, {"field": field})
-    session = known or Session(payload.agent, payload.principal, opened=opening)
+    session = known or SessionRow(agent=payload.agent, principal=payload.principal, opened=opening, narrow=Narrow())
     retention_ms = policy.session_retention_days * DAY_MS
     used_up = session.expires_ms - now_ms < retention_ms - min(DAY_MS, retention_ms // 2)
     if known is None or used_up:  # kept alive by use, written at most twice a day for it
@@ -117,7 +84,7 @@ def enter(rows: TenantRows, sealed: Sealed, policy: Policy, now_ms: int) -> tupl
     return session, None
 
 
-def unverified(rows: TenantRows, sealed: Sealed, session: Session, policy: Policy, now_ms: int) -> Session:
+def unverified(rows: TenantRows, sealed: Sealed, session: SessionRow, policy: Policy, now_ms: int) -> SessionRow:
     """Return and keep the session after a recall or observation that was refused: it saw something unknown."""
     payload = sealed.payload
     assert isinstance(payload, SessionPayload)
@@ -128,47 +95,50 @@ def unverified(rows: TenantRows, sealed: Sealed, session: Session, policy: Polic
 
 
 def observe(
-    rows: TenantRows, observation: Observation, sketch: str, session: Session, policy: Policy, now_ms: int
-) -> Session:
+    rows: TenantRows, observation: Observation, sketch: str, session: SessionRow, policy: Policy, now_ms: int
+) -> SessionRow:
     """Return and keep the session after an observation: outside content taints it, its mere opening does not.
 
     Opening it once more begins a new turn, which counts under a policy that asks for it alone.
     """
     if observation.origin is Origin.OPEN:
-        after = replace(session, turn=(), turn_worst=0)
+        after = replace(session, narrow=replace(session.narrower, turn=(), turn_worst=0))
     else:
         tier = ORIGIN_TIER[observation.origin]
         cause = f"{observation.origin.value}:{observation.id}"
         after = tainted(session, cause, tier)
-        numbered = (observation.session, session.seen)
+        narrow = session.narrower
+        numbered = (observation.session, narrow.seen)
         if policy.taint == "influence" and influence.keep(rows, *numbered, sketch, cause, tier, now_ms):
-            after = replace(after, hard=session.hard, seen=session.seen + 1)
+            narrow = replace(after.narrower, hard=narrow.hard, seen=narrow.seen + 1)
+            after = replace(after, narrow=narrow)
     if after != session:
         _save(rows, observation.session, after, policy, now_ms)
     return after
 
 
 def watermark(
-    rows: TenantRows, name: str, session: Session, sketch: str, policy: Policy
+    rows: TenantRows, name: str, session: SessionRow, sketch: str, policy: Policy
 ) -> tuple[tuple[str, ...], int]:
     """Return what of a session taints a write with these words under the policy, and the worst tier among it."""
-    if policy.taint == "session" or session.revoked:
+    narrow = session.narrower
+    if policy.taint == "session" or narrow.revoked:
         return session.causes, session.worst
     if policy.taint == "turn":
-        return session.turn, session.turn_worst
+        return narrow.turn, narrow.turn_worst
     if policy.taint == "influence":
-        return (session.causes, session.worst) if session.hard else influence.of(rows, name, session.seen, sketch)
+        return (session.causes, session.worst) if narrow.hard else influence.of(rows, name, narrow.seen, sketch)
     return (), 0
 
 
-def recalled(rows: TenantRows, recall: Recall, session: Session, policy: Policy, now_ms: int) -> Session:
+def recalled(rows: TenantRows, recall: Recall, session: SessionRow, policy: Policy, now_ms: int) -> SessionRow:
     """Return and keep the session after a recall: what it was given taints it unless known to be clean guidance."""
     after = session
     for returned in recall.returned:
         entry = rows.get(ENTRY, returned.event_id)
-        clean = _admitted(rows, returned) and not entry["taint"] and recall.zone is Zone.GUIDANCE and not returned.taint
-        if not clean:
-            tier = Tier(entry["tier"]) if entry is not None else Tier.EXTERNAL_WEB
+        untainted = entry is not None and not entry.taint and not returned.taint
+        if not (untainted and _admitted(rows, returned) and recall.zone is Zone.GUIDANCE):
+            tier = entry.tier if entry is not None else Tier.EXTERNAL_WEB
             after = tainted(after, f"recalled:{returned.event_id}", max(tier, returned.tier))
     if after != session:
         _save(rows, recall.session, after, policy, now_ms)
@@ -190,9 +160,10 @@ def read(rows: TenantRows, recall: Recall) -> Finding | None:
 def revoked(rows: TenantRows, name: str, cause: str, policy: Policy, now_ms: int) -> bool:
     """Taint a known session from now on, as if it had seen the worst; return False where nothing changes by it."""
     session = load(rows, name)
-    if session is None or session.revoked:
+    if session is None or session.narrower.revoked:
         return False
-    after = replace(tainted(session, cause, Tier.EXTERNAL_WEB), revoked=cause)
+    after = tainted(session, cause, Tier.EXTERNAL_WEB)
+    after = replace(after, narrow=replace(after.narrower, revoked=cause))
     _save(rows, name, after, policy, now_ms)
     return True
 
@@ -203,7 +174,7 @@ def _admitted(rows: TenantRows, returned: Returned) -> bool:
     if entry is None:
         return False
     named = (returned.object_id, returned.version)
-    return named in ((entry["object"], entry["version"]), tuple(entry.get("was") or ()))
+    return named in ((entry.object_id, entry.version), entry.was)
 
 
 def _gone(rows: TenantRows, returned: Returned) -> bool:
@@ -211,7 +182,7 @@ def _gone(rows: TenantRows, returned: Returned) -> bool:
     entry = rows.get(ENTRY, returned.event_id, late_ms=LATE_MS)
     if entry is None:
         return False
-    taken = entry.get("gone")
-    last = (entry["object"], entry["version"]) if taken is None else tuple(taken["was"])
-    still = taken is None or rows.now_ms < taken["ms"] + LATE_MS
-    return still and (returned.object_id, returned.version) in (last, tuple(entry.get("was") or ()))
+    last, still = (entry.object_id, entry.version), True
+    if isinstance(entry.gone, Gone):
+        last, still = entry.gone.was, rows.now_ms < entry.gone.ms + LATE_MS
+    return still and (returned.object_id, returned.version) in (last, entry.was)

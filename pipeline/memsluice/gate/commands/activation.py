@@ -10,7 +10,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from memsluice.envelope.codec import canonical, row_load
+from memsluice.envelope.codec import canonical
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.errors import PolicyError
@@ -18,9 +18,9 @@ from memsluice.events.models import Command
 from memsluice.events.names import EVERYBODY
 from memsluice.gate.commands.ruling import Ruling, refused
 from memsluice.gate.policy.model import Policy, PolicySet, parse
-from memsluice.gate.state.rows import Getter, TenantRows, row_key
+from memsluice.gate.state.kinds import POLICY, PolicyRow
+from memsluice.gate.state.rows import Getter, TenantRows
 
-KIND = "policy"
 APPROVALS = 2
 PROBLEM_CHARS_MAX = 300
 POLICIES_KNOWN_MAX = 1_024
@@ -44,9 +44,9 @@ def _read(text: str) -> PolicySet:
 def in_force(rows: Getter, tenant: str, fallback: Callable[[str], Policy]) -> Policy:
     """Return the tenant's policy: its own activated one, else that of everybody, else the worker's file."""
     for owner in (tenant, EVERYBODY):
-        data = rows.get(row_key(owner, KIND))
+        data = rows.get(POLICY.key(owner))
         if data is not None:
-            return _read(row_load(data)["text"]).of(tenant)
+            return _read(POLICY.load(data).text).of(tenant)
     return fallback(tenant)
 
 
@@ -69,18 +69,18 @@ def decide(rows: TenantRows, sealed: Sealed, policy: Policy) -> Ruling:
         return _refused("invalid", {"problem": str(error)[:PROBLEM_CHARS_MAX]})
     if command.tenant != EVERYBODY and _read(command.policy).tenants:
         return _refused("invalid", {"problem": "tenants: a tenant's own policy has no overrides"})
-    rows.put(KIND, "", {"text": command.policy, "by": command.id})
+    rows.put(POLICY, "", PolicyRow(text=command.policy, by=command.id))
     return _done("activated", {"policy": chosen.digest, "was": policy.digest, "text": command.policy})
 
 
 def _ended(rows: TenantRows, command: Command) -> Ruling:
-    row = rows.get(KIND, "")
+    row = rows.get(POLICY, "")
     if row is None or command.tenant == EVERYBODY:
         return _refused("nothing_to_end", {})
-    if command.digest != digest_of(row["text"]):
+    if command.digest != digest_of(row.text):
         return _refused("other_digest", {})
-    rows.delete(KIND, "")
-    return _done("ended", {"was": _read(row["text"]).default.digest})
+    rows.delete(POLICY, "")
+    return _done("ended", {"was": _read(row.text).default.digest})
 
 
 def _refused(what: str, detail: dict[str, Any]) -> Ruling:

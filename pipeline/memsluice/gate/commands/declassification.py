@@ -6,8 +6,9 @@ override detection, as in a release: DESIGN, section 3). What is held stays held
 Descendants that were labelled before stay so, and so does every session that saw it.
 """
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from memsluice.envelope.records import Accepted
 from memsluice.envelope.verdict import Decision, Finding
@@ -18,7 +19,8 @@ from memsluice.gate.commands.review import Held
 from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
 from memsluice.gate.decision import Draft, TenantState
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.state.lineage import ENTRY, Label
+from memsluice.gate.state.kinds import ENTRY, REVIEW
+from memsluice.gate.state.lineage import Label
 from memsluice.gate.state.rows import TenantRows
 
 DESPITE_PARAMETER = "despite"
@@ -46,7 +48,7 @@ def decide(
     row = landed.find(rows, command)
     if isinstance(row, Finding):
         return refused(row)
-    if not row["taint"]:
+    if not row.taint:
         return refused(Finding("declassification.not_tainted", Decision.REJECT))
     entry = landed.current(rows, command, row, carried)
     if isinstance(entry, Finding):
@@ -57,14 +59,14 @@ def decide(
     codes = _detected(entry, policy, state)
     against = (
         landed.immutable(rows, entry.admission, entry.admission.visibility)
-        or placing.newer(rows, where, command.target, row["offset"])
+        or placing.newer(rows, where, command.target, row.offset)
         or placing.better(rows, where, command.target, TIER)
         or (None if despite else _refusal(codes))
         or _limited(rows, command, policy, at)
     )
     if against is not None:
         return refused(against)
-    changes = {**_lifted(command), "decision": Decision.ACCEPT.value}
+    changes = {**_lifted(command), "decision": Decision.ACCEPT}
     ruling = landed.move(rows, command, row, entry, where, at, "declassification.declassified", **changes)
     overridden = Finding("declassification.overridden", Decision.ACCEPT, {"codes": codes})
     return replace(ruling, findings=(overridden, *ruling.findings)) if codes else ruling
@@ -72,7 +74,7 @@ def decide(
 
 def _lifted(command: Command) -> dict[str, Any]:
     """Return what changes in a row: an earlier revocation counts no more, and a later one counts again."""
-    return {"tier": int(TIER), "taint": False, "causes": [], "lifted": command.id, "revoked": None}
+    return {"tier": TIER, "taint": False, "causes": (), "lifted": command.id, "revoked": None}
 
 
 def _limited(rows: TenantRows, command: Command, policy: Policy, at: At) -> Finding | None:
@@ -82,15 +84,15 @@ def _limited(rows: TenantRows, command: Command, policy: Policy, at: At) -> Find
 def _held(rows: TenantRows, held: Held, command: Command, policy: Policy, at: At) -> Ruling:
     row = held.row
     lineage = rows.get(ENTRY, command.target)
-    if not row["taint"] and Tier(row["tier"]).trusted:
+    if not row.taint and row.tier.trusted:
         return refused(Finding("declassification.not_tainted", Decision.REJECT))
     limited = _limited(rows, command, policy, at)
     if limited is not None:
         return refused(limited)
-    after = {**row, **_lifted(command)}
-    rows.put(review.KIND, held.row_id, after)
-    before = {"tier": row["tier"], "taint": row["taint"], "causes": row["causes"]}
-    detail = {"before": before, "after": {name: after[name] for name in before}, "known": lineage is not None}
+    after = replace(row, **_lifted(command))
+    rows.put(REVIEW, held.row_id, after)
+    before, now = ({"tier": one.tier, "taint": one.taint, "causes": one.causes} for one in (row, after))
+    detail = {"before": before, "after": now, "known": lineage is not None}
     return Ruling(
         (Finding("declassification.lifted", Decision.ACCEPT, detail),), Decision.RECORD, tau=Label(False, (), TIER)
     )

@@ -7,53 +7,58 @@ An older version never takes the place of a newer one, and nothing takes a prote
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from memsluice.envelope.records import Accepted
 from memsluice.envelope.seals import Admission
 from memsluice.envelope.verdict import Decision, Finding, Withdrawal
 from memsluice.events.ids import object_id, scope_owner
-from memsluice.events.models import Command, Tier, Visibility, Zone
+from memsluice.events.models import Command, Visibility, Zone
 from memsluice.gate.checks import monitor
 from memsluice.gate.commands.ruling import At, Carried, Ruling
 from memsluice.gate.state import placement
-from memsluice.gate.state.lineage import ENTRY, Label
+from memsluice.gate.state.kinds import ENTRY, HOLDER, EntryRow
+from memsluice.gate.state.lineage import Label
 from memsluice.gate.state.placement import Place
 from memsluice.gate.state.rows import TenantRows
 
+Told = dict[str, Any] | None
 
-def find(rows: TenantRows, command: Command) -> Any:
+
+def find(rows: TenantRows, command: Command) -> EntryRow | Finding:
     """Return the lineage row of the landed entry that a command is about, or a Finding: why there is none for it."""
     row = rows.get(ENTRY, command.target)
     if row is None:
         return Finding("landed.unknown", Decision.REJECT)
-    if not row["landed"]:
-        return Finding("landed.not_landed", Decision.REJECT, {"was": row["decision"]})
-    if command.digest is None or command.digest != row.get("content"):
+    if not row.landed:
+        return Finding("landed.not_landed", Decision.REJECT, {"was": row.decision})
+    if command.digest is None or command.digest != row.content:
         return Finding("landed.other_digest", Decision.REJECT)
     return row
 
 
-def current(rows: TenantRows, command: Command, row: Any, carried: Carried) -> Accepted | Finding:
+def current(rows: TenantRows, command: Command, row: EntryRow, carried: Carried) -> Accepted | Finding:
     """Return what the command carries, if that is the entry as it lies there now, or why it is not."""
     return replaced(rows, command, row) or same(command, row, carried)
 
 
-def same(command: Command, row: Any, carried: Carried) -> Accepted | Finding:
+def same(command: Command, row: EntryRow, carried: Carried) -> Accepted | Finding:
     """Return what the command carries, if that is the version that the row names, or why it is not."""
     if not isinstance(carried, Accepted):
         return Finding("landed.other_record", Decision.REJECT, {"carried": carried is not None})
     admission = carried.admission
     named = (admission.event_id, admission.object_id, admission.version, admission.zone, admission.content_digest)
-    if named != (command.target, row["object"], row["version"], row["zone"], command.digest):
+    if named != (command.target, row.object_id, row.version, row.zone, command.digest):
         return Finding("landed.other_record", Decision.REJECT, {"carried": True})
     return carried
 
 
-def replaced(rows: TenantRows, command: Command, row: Any) -> Finding | None:
+def replaced(rows: TenantRows, command: Command, row: EntryRow) -> Finding | None:
     """Return a finding where a later write took the object of this entry's key: then there is nothing to move."""
     if not placement.overtaken(rows, command.target, row):
         return None
-    held = placement.holder(rows, row["object"])
-    return Finding("landed.replaced", Decision.REJECT, {"by": held["event"] if held is not None else ""})
+    held = placement.holder(rows, row.object_id)
+    return Finding("landed.replaced", Decision.REJECT, {"by": held.event if held is not None else ""})
 
 
 def destination(admission: Admission, zone: Zone, visibility: Visibility, expires_ms: int | None) -> Place:
@@ -81,38 +86,49 @@ def immutable(rows: TenantRows, admission: Admission, *scopes: Visibility) -> Fi
 
 
 def move(
-    rows: TenantRows, command: Command, row: Any, entry: Accepted, where: Place, at: At, code: str, **changes: Any
+    rows: TenantRows, command: Command, row: EntryRow, entry: Accepted, where: Place, at: At, code: str, **changes: Any
 ) -> Ruling:
     """Put the entry at a place, with what else changes in its lineage row, and take it from where it was.
 
     The ruling's finding ``code`` says what it was before and after.
     """
-    was = {"object": row["object"], "zone": row["zone"], "visibility": entry.admission.visibility}
+    was = {"object": row.object_id, "zone": row.zone, "visibility": entry.admission.visibility}
     became = {"object": where.object_id, "zone": where.zone, "visibility": where.visibility}
-    after = {**row, **changes, "x": where.expires_ms, "version": at.version, "was": [row["object"], row["version"]]}
-    after |= {"object": where.object_id, "zone": where.zone}
+    after = replace(
+        row,
+        **changes,
+        expires_ms=where.expires_ms,
+        version=at.version,
+        was=(row.object_id, row.version),
+        object_id=where.object_id,
+        zone=where.zone,
+    )
     rows.put(ENTRY, command.target, after)
-    moved = where.object_id != row["object"]
-    if moved:
-        rows.delete(placement.HOLDER, row["object"])
+    moved = where.object_id != row.object_id
+    if moved and row.object_id is not None:
+        rows.delete(HOLDER, row.object_id)
     if entry.admission.key is not None:
-        placement.hold_object(rows, where, command.target, row["offset"])
+        placement.hold_object(rows, where, command.target, row.offset)
     return Ruling(
         (told(code, row, after, was, became),),
         Decision.CONTAIN if where.zone is Zone.EXTERNAL else Decision.ACCEPT,
         where,
         about=entry.admission,
-        tau=Label(changes.get("taint", entry.admission.taint), tuple(after["causes"]), Tier(after["tier"])),
+        tau=Label(changes.get("taint", entry.admission.taint), after.causes, after.tier),
         withdraws=(withdrawal(command, row),) if moved else (),
     )
 
 
-def told(code: str, row: Any, after: Any, was: Any = None, became: Any = None) -> Finding:
+def told(code: str, row: EntryRow, after: EntryRow, was: Told = None, became: Told = None) -> Finding:
     """Return the finding that says what a command changed: tier, taint, expiry, and where it lies."""
-    before, now = ({name: one[name] for name in ("tier", "taint", "landed", "x")} for one in (row, after))
+    before, now = (
+        {"tier": one.tier, "taint": one.taint, "landed": one.landed, "x": one.expires_ms} for one in (row, after)
+    )
     return Finding(code, Decision.ACCEPT, {"before": {**before, **(was or {})}, "after": {**now, **(became or {})}})
 
 
-def withdrawal(command: Command, row: Any) -> Withdrawal:
+def withdrawal(command: Command, row: EntryRow) -> Withdrawal:
     """Return what takes the entry's object out of the store."""
-    return Withdrawal(row["object"], Zone(row["zone"]), command.target, row["content"])
+    assert row.object_id is not None
+    assert row.zone is not None
+    return Withdrawal(row.object_id, row.zone, command.target, row.content)

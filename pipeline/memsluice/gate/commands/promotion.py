@@ -21,7 +21,7 @@ def decide(
     row = landed.find(rows, command)
     if isinstance(row, Finding):
         return refused(row)
-    unfit = monitor.check_promotion(authoriser, taint=row["taint"] or row["zone"] != Zone.GUIDANCE)
+    unfit = monitor.check_promotion(authoriser, taint=row.taint or row.zone is not Zone.GUIDANCE)
     if unfit is not None:
         return refused(unfit)
     entry = landed.current(rows, command, row, carried)
@@ -32,11 +32,11 @@ def decide(
         return refused(Finding("monitor.rule_7_tainted", Decision.REJECT, {"rule": 7, "causes": fell}))
     if entry.admission.visibility is Visibility.SHARED:
         return refused(Finding("promotion.shared_before", Decision.REJECT))
-    where = landed.destination(entry.admission, Zone.GUIDANCE, Visibility.SHARED, row["x"])
+    where = landed.destination(entry.admission, Zone.GUIDANCE, Visibility.SHARED, row.expires_ms)
     against = (
         landed.immutable(rows, entry.admission, entry.admission.visibility, Visibility.SHARED)
-        or placing.newer(rows, where, command.target, row["offset"])
-        or placing.better(rows, where, command.target, row["tier"])
+        or placing.newer(rows, where, command.target, row.offset)
+        or placing.better(rows, where, command.target, row.tier)
         or rates.check_command(rows, command.action, policy.commands.promotions_per_day, at.now_ms)
     )
     if against is not None:

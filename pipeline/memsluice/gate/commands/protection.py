@@ -6,14 +6,12 @@ lies there ends the protection with it, and the key is free. What is kept outsid
 followed by nobody, and a reviewer may remove it.
 """
 
-from typing import Any
-
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.ids import object_id
 from memsluice.events.models import Command, Visibility, Zone
 from memsluice.gate.commands.ruling import Ruling, refused
-from memsluice.gate.state.lineage import ENTRY
-from memsluice.gate.state.placement import PROTECTED, holder, protected_id
+from memsluice.gate.state.kinds import ENTRY, PROTECTED, HolderRow, ProtectedRow
+from memsluice.gate.state.placement import holder, protected_id
 from memsluice.gate.state.rows import TenantRows
 
 SCOPES = {scope.value: scope for scope in Visibility}
@@ -41,16 +39,16 @@ def decide(rows: TenantRows, command: Command) -> Ruling:
     there = holder(rows, name)
     if command.digest is not None and command.digest != _content(rows, there):
         return refused(Finding("protection.other_content", Decision.REJECT))
-    rows.put(PROTECTED, row_id, {"by": command.id})
-    rows.put(PROTECTED, name, {"by": command.id, "key": row_id})
+    rows.put(PROTECTED, row_id, ProtectedRow(by=command.id))
+    rows.put(PROTECTED, name, ProtectedRow(by=command.id, key=row_id))
     told = {
         "visibility": scope.value, "owner": owner, "namespace": namespace, "object": name,
-        "entry": None if there is None else there["event"],
+        "entry": None if there is None else there.event,
     }  # fmt: skip
     return Ruling((Finding("protection.protected", Decision.ACCEPT, told),), Decision.RECORD)
 
 
-def _content(rows: TenantRows, there: Any) -> str | None:
+def _content(rows: TenantRows, there: HolderRow | None) -> str | None:
     """Return the digest of what lies in a keyed object now, by its holder's row."""
-    entry = None if there is None else rows.get(ENTRY, there["event"])
-    return None if entry is None else entry["content"]
+    entry = None if there is None else rows.get(ENTRY, there.event)
+    return None if entry is None else entry.content

@@ -1,7 +1,7 @@
 """Renewal on review: a person looked at an entry, and it holds for its tier's whole time once more (seed 002)."""
 
 from memsluice.envelope.verdict import Decision, Finding
-from memsluice.events.models import Command, Tier, Zone
+from memsluice.events.models import Command
 from memsluice.gate.checks import monitor
 from memsluice.gate.commands import landed
 from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
@@ -14,18 +14,19 @@ def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy,
     row = landed.find(rows, command)
     if isinstance(row, Finding):
         return refused(row)
-    if row["x"] is None:
+    if row.expires_ms is None:
         return refused(Finding("renewal.lasts", Decision.REJECT))
-    if row.get("revoked"):
-        return refused(Finding("renewal.revoked", Decision.REJECT, {"by": row["revoked"]}))
+    if row.revoked:
+        return refused(Finding("renewal.revoked", Decision.REJECT, {"by": row.revoked}))
     entry = landed.current(rows, command, row, carried)
     if isinstance(entry, Finding):
         return refused(entry)
-    fell = [] if row["taint"] else monitor.fallen(rows, row, entry.admission.parents)  # what is tainted is data anyway
+    fell = [] if row.taint else monitor.fallen(rows, row, entry.admission.parents)  # what is tainted is data anyway
     if fell:
         return refused(Finding("renewal.tainted", Decision.REJECT, {"causes": fell}))
-    expires_ms = policy.expires_ms(Tier(row["tier"]), at.now_ms)
-    if expires_ms is not None and expires_ms <= row["x"]:
+    expires_ms = policy.expires_ms(row.tier, at.now_ms)
+    if expires_ms is not None and expires_ms <= row.expires_ms:
         return refused(Finding("renewal.no_later", Decision.REJECT))
-    where = landed.destination(entry.admission, Zone(row["zone"]), entry.admission.visibility, expires_ms)
+    assert row.zone is not None
+    where = landed.destination(entry.admission, row.zone, entry.admission.visibility, expires_ms)
     return landed.move(rows, command, row, entry, where, at, "renewal.renewed", reviewed=command.id)

@@ -5,7 +5,7 @@ held still does, and what taints its ancestors or its session now does too. A do
 write counts against its rate once: here only where it was held for the rate.
 """
 
-from typing import Any
+from msgspec.structs import replace
 
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding
@@ -17,6 +17,7 @@ from memsluice.gate.commands.review import Held
 from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
 from memsluice.gate.decision import Draft, TenantState
 from memsluice.gate.policy.model import Policy
+from memsluice.gate.state.kinds import REVIEW, ReviewRow, SessionRow
 from memsluice.gate.state.lineage import CAUSES_MAX, Label, keep_lineage
 from memsluice.gate.state.placement import NOWHERE
 from memsluice.gate.state.rows import TenantRows
@@ -50,7 +51,7 @@ def decide(
     later = _overtaken(view, held, carried, policy, at, again)
     if later is not None:
         return refused(later)
-    detail = {"was": held.row["codes"], "would" if dry else "now": decision.value}
+    detail: dict[str, object] = {"was": held.row.codes, "would" if dry else "now": decision.value}
     code = Finding("replay.dry_run", Decision.ACCEPT, detail) if dry else _told(detail)
     findings = (*again.findings, code)
     if dry:
@@ -80,30 +81,25 @@ def _judged(rows: TenantRows, held: Held, carried: Sealed, at: At, draft: Draft)
     assert identity is not None
     for code in review.standing(row):
         draft.add(Finding("replay.standing", Decision.QUARANTINE, {"code": code}))
-    session = sessions.load(rows, write.session) or sessions.Session(write.agent, write.principal)
-    lifted = row.get("lifted") is not None  # by two reviewers, of this very content: that outlasts a replay
+    session = sessions.load(rows, write.session) or SessionRow(agent=write.agent, principal=write.principal)
+    lifted = bool(row.lifted)  # by two reviewers, of this very content: that outlasts a replay
     now = monitor.label(rows, write, identity, session, policy, carried.sketch)
-    draft.tau = _held_with(row) if lifted else _never_less(row, now, monitor.fallen(rows, row, write.parents))
+    draft.tau = Label.of(row) if lifted else _never_less(row, now, monitor.fallen(rows, row, write.parents))
     draft.add(*monitor.check_write(rows, write, identity, draft.tau, policy, lifted=lifted))
     draft.add(*limits.check(write, policy))
     if draft.decision() is not Decision.REJECT:
         draft.screen(write)
-        if "rates.exceeded" in row["codes"]:
+        if "rates.exceeded" in row.codes:
             draft.add(rates.check(rows, write.principal, identity, policy, at.now_ms))
     return draft
 
 
-def _held_with(row: Any) -> Label:
-    return Label(row["taint"], tuple(row["causes"]), Tier(row["tier"]))
-
-
-def _never_less(row: object, now: Label, fell: list[str]) -> Label:
+def _never_less(row: ReviewRow, now: Label, fell: list[str]) -> Label:
     """Return a label that is as tainted as the one the write was held with, as the one it would get now, and as what
     fell among its ancestors since."""
-    assert isinstance(row, dict)
-    causes = dict.fromkeys((*row["causes"], *now.causes, *fell))
-    tier = Tier(max(row["tier"], now.tier, Tier.EXTERNAL_TOOL if fell else Tier.OPERATOR))
-    return Label(row["taint"] or now.taint or bool(fell), tuple(causes)[:CAUSES_MAX], tier)
+    causes = dict.fromkeys((*row.causes, *now.causes, *fell))
+    tier = Tier(max(row.tier, now.tier, Tier.EXTERNAL_TOOL if fell else Tier.OPERATOR))
+    return Label(row.taint or now.taint or bool(fell), tuple(causes)[:CAUSES_MAX], tier)
 
 
 def _carried_out(
@@ -119,15 +115,15 @@ def _carried_out(
     decision, tau, where = again.decision(), again.tau, NOWHERE
     assert tau is not None
     assert isinstance(carried.payload, Write)
-    label = {"taint": tau.taint, "causes": list(tau.causes), "tier": int(tau.tier)}
     if again.lands():
         where = place(carried.payload, tau, again.landing(), policy, at.now_ms)
-        keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms, held.row.get("lifted"))
+        keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms, held.row.lifted)
         review.close(rows, held, "released", command, policy, at.now_ms)
     elif decision is Decision.REJECT:
         review.close(rows, held, "rejected", command, policy, at.now_ms)
     else:
         codes = {f.code for f in again.findings if f.decision is not Decision.ACCEPT} - {"replay.standing"}
-        kept = sorted({*codes, *review.standing(held.row)})
-        rows.put(review.KIND, held.row_id, {**held.row, **label, "codes": kept})
+        kept = tuple(sorted({*codes, *review.standing(held.row)}))
+        row = replace(held.row, taint=tau.taint, causes=tau.causes, tier=tau.tier, codes=kept)
+        rows.put(REVIEW, held.row_id, row)
     return Ruling(findings, decision, where, carried, tau, again.published.score, seen=again.default.seen)

@@ -6,13 +6,15 @@ keeps no content: the command carries the entry's record of memory.accepted.v1. 
 recall looks back on it again. What was made from it meanwhile keeps its label.
 """
 
+from msgspec.structs import replace
+
 from memsluice.envelope.verdict import Decision, Finding
-from memsluice.events.models import Command, Zone
+from memsluice.events.models import Command
 from memsluice.gate.checks import monitor, placing
 from memsluice.gate.commands import landed
 from memsluice.gate.commands.review import OFFSET_PARAMETER
 from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
-from memsluice.gate.state.lineage import ENTRY
+from memsluice.gate.state.kinds import ENTRY, Gone, Looked
 from memsluice.gate.state.placement import Place
 from memsluice.gate.state.rows import TenantRows
 
@@ -20,27 +22,29 @@ from memsluice.gate.state.rows import TenantRows
 def is_taken_back(rows: TenantRows, command: Command) -> bool:
     """Whether a command is about an entry that look back took out, and not about a held write of that id."""
     row = rows.get(ENTRY, command.target)
-    return row is not None and row.get("looked") is not None and OFFSET_PARAMETER not in command.parameters
+    return row is not None and isinstance(row.looked, Looked) and OFFSET_PARAMETER not in command.parameters
 
 
 def decide(rows: TenantRows, command: Command, carried: Carried, at: At) -> Ruling:
     """Put the entry back where it lay, with its label and its end as they were, or say why not."""
     row = rows.get(ENTRY, command.target)
-    if command.digest is None or command.digest != row["content"]:
+    assert row is not None
+    assert isinstance(row.gone, Gone)
+    assert isinstance(row.looked, Looked)
+    if command.digest is None or command.digest != row.content:
         return refused(Finding("landed.other_digest", Decision.REJECT))
-    name, version = row["gone"]["was"]
-    was = {**row, "object": name, "version": version}
+    name, version = row.gone.was
+    was = replace(row, object_id=name, version=version)
     entry = landed.same(command, was, carried)
     if isinstance(entry, Finding):
         return refused(entry)
-    causes = row["causes"] if row.get("revoked") else monitor.fallen(rows, row, entry.admission.parents)
+    causes = row.causes if row.revoked else monitor.fallen(rows, row, entry.admission.parents)
     if causes:
         return refused(Finding("review.tainted", Decision.REJECT, {"causes": causes}))
-    where = Place(name, Zone(row["zone"]), entry.admission.visibility, row["x"])
+    where = Place(name, row.zone, entry.admission.visibility, row.expires_ms)
     fixed = landed.immutable(rows, entry.admission, entry.admission.visibility)
-    against = fixed or placing.newer(rows, where, command.target, row["offset"])
+    against = fixed or placing.newer(rows, where, command.target, row.offset)
     if against is not None:
         return refused(against)
-    changes = {name: row["looked"][name] for name in ("taint", "decision")}
-    changes |= {"landed": True, "looked": None, "gone": None}
+    changes = {"taint": row.looked.taint, "decision": row.looked.decision, "landed": True, "looked": None, "gone": None}
     return landed.move(rows, command, was, entry, where, at, "restoring.restored", **changes)

@@ -7,19 +7,20 @@ digests, the one that is held.
 """
 
 from dataclasses import dataclass
-from typing import Any
+
+from msgspec.structs import replace
 
 from memsluice.envelope.seals import Identity, Sealed
 from memsluice.envelope.verdict import SEVERITY, Decision, Finding
-from memsluice.events.models import Action, Command, Tier, Write
+from memsluice.events.models import Action, Command, Write
 from memsluice.gate.checks import holding, monitor
 from memsluice.gate.checks.placing import gives_way, place
 from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
 from memsluice.gate.policy.model import DAY_MS, Policy
-from memsluice.gate.state.lineage import ENTRY, Label, keep_lineage
+from memsluice.gate.state.kinds import ENTRY, REVIEW, ReviewRow
+from memsluice.gate.state.lineage import Label, keep_lineage
 from memsluice.gate.state.rows import SEPARATOR, TenantRows
 
-KIND = "review"
 OVERRIDDEN = frozenset({"detect", "facts", "instructions", "memsad", "rates"})
 """Modules of the gate whose findings a release sets aside. The monitor's are found anew; any other's hold."""
 OFFSET_PARAMETER = "offset"
@@ -35,7 +36,7 @@ class Held:
     """The row of a held write, and its id."""
 
     row_id: str
-    row: Any
+    row: ReviewRow
 
 
 def _row_id(event_id: str, offset: int | None) -> str:
@@ -51,24 +52,24 @@ def hold(rows: TenantRows, sealed: Sealed, tau: Label, findings: list[Finding], 
     assert isinstance(write, Write)
     first = not any(finding.code == "duplicates.other_content" for finding in findings)
     until_ms = now_ms + policy.quarantine.age_days * DAY_MS
-    row = {
-        "topic": sealed.position.topic,
-        "offset": sealed.position.offset,
-        "digest": sealed.payload_digest,
-        "content": sealed.content_digest,
-        "vector": sealed.vector_digest,
-        "principal": write.principal,
-        "kid": sealed.identity.kid if sealed.identity is not None else "",
-        "held_ms": now_ms,
-        "tier": int(tau.tier),
-        "taint": tau.taint,
-        "causes": list(tau.causes),
-        "codes": sorted({f.code for f in findings if f.decision is not Decision.ACCEPT}),
-        "state": "held",
-        "by": "",
-        "x": until_ms,
-    }
-    rows.put(KIND, _row_id(write.id, None if first else sealed.position.offset), row)
+    row = ReviewRow(
+        topic=sealed.position.topic,
+        offset=sealed.position.offset,
+        digest=sealed.payload_digest,
+        content=sealed.content_digest,
+        vector=sealed.vector_digest,
+        principal=write.principal,
+        kid=sealed.identity.kid if sealed.identity is not None else "",
+        held_ms=now_ms,
+        tier=tau.tier,
+        taint=tau.taint,
+        causes=tau.causes,
+        codes=tuple(sorted({f.code for f in findings if f.decision is not Decision.ACCEPT})),
+        state="held",
+        by="",
+        expires_ms=until_ms,
+    )
+    rows.put(REVIEW, _row_id(write.id, None if first else sealed.position.offset), row)
     return until_ms
 
 
@@ -81,17 +82,18 @@ def offset_of(rows: TenantRows, command: Command) -> int | None:
     if command.action not in ABOUT_HELD:
         return None
     later = command.parameters.get(OFFSET_PARAMETER)
-    row = rows.get(KIND, command.target if later is None else SEPARATOR.join((command.target, later)))
+    row = rows.get(REVIEW, command.target if later is None else SEPARATOR.join((command.target, later)))
     entry = rows.get(ENTRY, command.target) if row is not None and later is None else None
-    row = entry if entry is not None and entry["landed"] else row
-    return None if row is None else int(row["offset"])
+    if entry is not None and entry.landed:
+        return entry.offset
+    return None if row is None else row.offset
 
 
 def is_held(rows: TenantRows, command: Command) -> bool:
     """Whether a command that may be about either is about a held write, and not about a landed entry."""
     entry = rows.get(ENTRY, command.target)
-    landed = entry is not None and entry["landed"]
-    return OFFSET_PARAMETER in command.parameters or (not landed and rows.get(KIND, command.target) is not None)
+    landed = entry is not None and entry.landed
+    return OFFSET_PARAMETER in command.parameters or (not landed and rows.get(REVIEW, command.target) is not None)
 
 
 def find(rows: TenantRows, command: Command, *, bound: bool = True) -> Held | Finding:
@@ -103,20 +105,20 @@ def find(rows: TenantRows, command: Command, *, bound: bool = True) -> Held | Fi
     if offset is not None and not (offset.isascii() and offset.isdecimal()):
         return Finding("review.bad_parameter", Decision.REJECT, {"field": "parameters.offset"})
     row_id = _row_id(command.target, None if offset is None else int(offset))
-    row = rows.get(KIND, row_id)
+    row = rows.get(REVIEW, row_id)
     if row is None:
         return Finding("review.unknown", Decision.REJECT)
-    if row["state"] != "held":
-        return Finding("review.decided", Decision.REJECT, {"was": row["state"], "by": row["by"]})
-    if bound and command.digest != row["content"]:
+    if row.state != "held":
+        return Finding("review.decided", Decision.REJECT, {"was": row.state, "by": row.by})
+    if bound and command.digest != row.content:
         return Finding("review.other_digest", Decision.REJECT)
     return Held(row_id, row)
 
 
 def close(rows: TenantRows, held: Held, state: str, command: Command, policy: Policy, now_ms: int) -> None:
     """Keep that a held write is decided, and free its place in its principal's share."""
-    rows.put(KIND, held.row_id, {**held.row, "state": state, "by": command.id})
-    holding.give_back(rows, held.row["principal"], held.row["held_ms"], policy, now_ms)
+    rows.put(REVIEW, held.row_id, replace(held.row, state=state, by=command.id))
+    holding.give_back(rows, held.row.principal, held.row.held_ms, policy, now_ms)
 
 
 def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy, at: At) -> Ruling:
@@ -129,16 +131,16 @@ def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy,
         return refused(held)
     if command.action is Action.REJECT:
         close(rows, held, "rejected", command, policy, at.now_ms)
-        return Ruling((Finding("review.rejected", Decision.ACCEPT, {"codes": held.row["codes"]}),), Decision.RECORD)
+        return Ruling((Finding("review.rejected", Decision.ACCEPT, {"codes": held.row.codes}),), Decision.RECORD)
     ruling = _release(rows, held.row, command, carried, policy, at)
     if ruling.entry is not None:
         close(rows, held, "released", command, policy, at.now_ms)
     return ruling
 
 
-def _release(rows: TenantRows, row: Any, command: Command, carried: Carried, policy: Policy, at: At) -> Ruling:
-    if row["taint"]:
-        return refused(Finding("review.tainted", Decision.REJECT, {"causes": row["causes"]}))
+def _release(rows: TenantRows, row: ReviewRow, command: Command, carried: Carried, policy: Policy, at: At) -> Ruling:
+    if row.taint:
+        return refused(Finding("review.tainted", Decision.REJECT, {"causes": row.causes}))
     firm = standing(row)
     if firm:
         return refused(Finding("review.not_overridable", Decision.REJECT, {"codes": firm}))
@@ -150,8 +152,8 @@ def _release(rows: TenantRows, row: Any, command: Command, carried: Carried, pol
     fell = monitor.fallen(rows, row, carried.payload.parents)  # since it was held: its label does not know of that
     if fell:
         return refused(Finding("review.tainted", Decision.REJECT, {"causes": fell}))
-    tau = Label(row["taint"], tuple(row["causes"]), Tier(row["tier"]))
-    lifted = row.get("lifted") is not None
+    tau = Label.of(row)
+    lifted = bool(row.lifted)
     found = monitor.check_write(rows, carried.payload, carried.identity, tau, policy, lifted=lifted)
     decision = max((f.decision for f in found), key=SEVERITY.index, default=Decision.ACCEPT)
     if decision is Decision.REJECT:
@@ -160,8 +162,8 @@ def _release(rows: TenantRows, row: Any, command: Command, carried: Carried, pol
     stays = gives_way(rows, where, command.target, row, tau.tier)
     if stays is not None:  # it stays held: its key may be free again some day
         return refused(stays)
-    keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms, row.get("lifted"))
-    overridden = [code for code in row["codes"] if code.split(".")[0] in OVERRIDDEN]
+    keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms, row.lifted)
+    overridden = [code for code in row.codes if code.split(".")[0] in OVERRIDDEN]
     released = Finding("review.released", Decision.ACCEPT, {"overridden": overridden})
     return Ruling((*found, released), decision, where, carried, tau)
 
@@ -171,20 +173,20 @@ def appeal(rows: TenantRows, command: Command, identity: Identity) -> Ruling:
     held = find(rows, command, bound=False)
     if isinstance(held, Finding):
         return refused(held)
-    if held.row["kid"] != identity.kid:
+    if held.row.kid != identity.kid:
         return refused(Finding("review.not_the_writer", Decision.REJECT))
-    if held.row.get("appeal"):
-        return refused(Finding("review.appealed_before", Decision.REJECT, {"by": held.row["appeal"]}))
-    rows.put(KIND, held.row_id, {**held.row, "appeal": command.id})
-    return Ruling((Finding("review.appealed", Decision.ACCEPT, {"codes": held.row["codes"]}),), Decision.RECORD)
+    if held.row.appeal:
+        return refused(Finding("review.appealed_before", Decision.REJECT, {"by": held.row.appeal}))
+    rows.put(REVIEW, held.row_id, replace(held.row, appeal=command.id))
+    return Ruling((Finding("review.appealed", Decision.ACCEPT, {"codes": held.row.codes}),), Decision.RECORD)
 
 
-def standing(row: Any) -> list[str]:
+def standing(row: ReviewRow) -> list[str]:
     """Return the codes for which a write is held that nobody overrides: doubts about its sender or its id."""
-    return [code for code in row["codes"] if code.split(".")[0] not in OVERRIDDEN | {"monitor"}]
+    return [code for code in row.codes if code.split(".")[0] not in OVERRIDDEN | {"monitor"}]
 
 
-def is_the_held_one(row: Any, command: Command, carried: Carried) -> bool:
+def is_the_held_one(row: ReviewRow, command: Command, carried: Carried) -> bool:
     """Whether the carried write is what was held: the same intake position, payload, content and vector."""
     if (
         not isinstance(carried, Sealed)
@@ -194,4 +196,4 @@ def is_the_held_one(row: Any, command: Command, carried: Carried) -> bool:
         return False
     place_of = (carried.position.topic, carried.position.offset)
     digests = (carried.payload_digest, carried.content_digest, carried.vector_digest)
-    return place_of == (row["topic"], row["offset"]) and digests == (row["digest"], row["content"], row["vector"])
+    return place_of == (row.topic, row.offset) and digests == (row.digest, row.content, row.vector)

@@ -5,8 +5,7 @@ carries nothing and finds its object by the row alone: it works when the content
 guidance under a protected key, an operator alone takes out, and that ends the protection (:mod:`.protection`).
 """
 
-from dataclasses import replace
-from typing import Any
+from msgspec.structs import replace
 
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Identity
@@ -18,7 +17,8 @@ from memsluice.gate.commands.review import Held
 from memsluice.gate.commands.ruling import At, Carried, Ruling, recorded, refused
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.state import placement
-from memsluice.gate.state.lineage import CAUSES_MAX, ENTRY, Label
+from memsluice.gate.state.kinds import ENTRY, HOLDER, REVIEW, EntryRow, Gone, Labelled
+from memsluice.gate.state.lineage import CAUSES_MAX, Label
 from memsluice.gate.state.rows import TenantRows
 
 OF_PARAMETER = "of"
@@ -41,14 +41,14 @@ def decide(rows: TenantRows, command: Command, by: Identity, carried: Carried, p
     row = landed.find(rows, command)
     if isinstance(row, Finding):
         return refused(row)
-    guarded = placement.guards(rows, row["object"]) and not placement.overtaken(rows, command.target, row)
+    guarded = placement.guards(rows, row.object_id) and not placement.overtaken(rows, command.target, row)
     if guarded and by.role is not Role.OPERATOR:
         return refused(Finding("revocation.protected", Decision.REJECT, {"rule": 3}))
     out = command.action is Action.WITHDRAW
     ruling = _removed(rows, command, row) if out else _contained(rows, command, row, carried, policy, at)
-    if not guarded or ruling.decision is Decision.REJECT:
+    if row.object_id is None or not guarded or ruling.decision is Decision.REJECT:
         return ruling
-    placement.unprotect(rows, row["object"])
+    placement.unprotect(rows, row.object_id)
     freed = Finding("revocation.unprotected", Decision.ACCEPT)
     return replace(ruling, findings=(freed, *ruling.findings))
 
@@ -64,76 +64,71 @@ def _session(rows: TenantRows, command: Command, policy: Policy, at: At) -> Ruli
 def _held(rows: TenantRows, held: Held, command: Command) -> Ruling:
     """Taint what waits for review: no release lets it in any more."""
     row = held.row
-    if row.get("revoked"):
+    if row.revoked:
         return refused(Finding("revocation.nothing_to_do", Decision.REJECT))
-    rows.put(review.KIND, held.row_id, _tainted(row, command))
+    rows.put(REVIEW, held.row_id, _tainted(row, command))
     entry = rows.get(ENTRY, command.target)
-    if entry is not None and not entry["landed"]:
+    if entry is not None and not entry.landed:
         rows.put(ENTRY, command.target, _tainted(entry, command))
-    detail = {"before": {"taint": row["taint"]}, "after": {"taint": True}}
-    return recorded(Finding("revocation.held", Decision.ACCEPT, detail), _label(_tainted(row, command)))
+    detail = {"before": {"taint": row.taint}, "after": {"taint": True}}
+    return recorded(Finding("revocation.held", Decision.ACCEPT, detail), Label.of(_tainted(row, command)))
 
 
 def _out_already(rows: TenantRows, command: Command) -> Ruling:
     """Taint what look back took out: no release lets it in any more."""
     row = rows.get(ENTRY, command.target)
-    if command.digest != row["content"]:
+    assert row is not None
+    if command.digest != row.content:
         return refused(Finding("landed.other_digest", Decision.REJECT))
-    if row.get("revoked"):
+    if row.revoked:
         return refused(Finding("revocation.nothing_to_do", Decision.REJECT))
     return _labelled(rows, command, row, _tainted(row, command))
 
 
-def _contained(rows: TenantRows, command: Command, row: Any, carried: Carried, policy: Policy, at: At) -> Ruling:
+def _contained(rows: TenantRows, command: Command, row: EntryRow, carried: Carried, policy: Policy, at: At) -> Ruling:
     after = _tainted(row, command)
     if landed.replaced(rows, command, row) is not None:  # its content is gone; what names it is tainted from now on
         return _labelled(rows, command, row, after)
-    if row["zone"] == Zone.EXTERNAL:
-        if row["taint"]:
+    if row.zone is Zone.EXTERNAL:
+        if row.taint:
             return refused(Finding("revocation.nothing_to_do", Decision.REJECT))
         return _labelled(rows, command, row, after)
     entry = landed.current(rows, command, row, carried)
     if isinstance(entry, Finding):
         return refused(entry)
-    short = policy.expires_ms(Tier(after["tier"]), at.now_ms)
-    ends = [moment for moment in (row["x"], short) if moment is not None]
+    short = policy.expires_ms(after.tier, at.now_ms)
+    ends = [moment for moment in (row.expires_ms, short) if moment is not None]
     where = landed.destination(entry.admission, Zone.EXTERNAL, entry.admission.visibility, min(ends, default=None))
-    if (
-        placing.newer(rows, where, command.target, row["offset"]) is not None
-    ):  # no room there, and it must not stay here
+    if placing.newer(rows, where, command.target, row.offset) is not None:  # no room there, and it must not stay here
         return _removed(rows, command, row)
-    changes = {name: after[name] for name in ("tier", "taint", "causes", "revoked")}
+    changes = {"tier": after.tier, "taint": after.taint, "causes": after.causes, "revoked": after.revoked}
     return landed.move(
-        rows, command, row, entry, where, at, "revocation.contained", decision=Decision.CONTAIN.value, **changes
+        rows, command, row, entry, where, at, "revocation.contained", decision=Decision.CONTAIN, **changes
     )
 
 
-def _removed(rows: TenantRows, command: Command, row: Any) -> Ruling:
+def _removed(rows: TenantRows, command: Command, row: EntryRow) -> Ruling:
     gone = landed.replaced(rows, command, row) is not None
-    after = {**_tainted(row, command), "landed": False, "decision": Decision.REJECT.value, "object": None}
-    after["gone"] = {"was": [row["object"], row["version"]], "ms": rows.now_ms}  # recalls of it are on their way
+    taken = Gone((row.object_id, row.version), rows.now_ms)  # recalls of it are on their way
+    after = replace(_tainted(row, command), landed=False, decision=Decision.REJECT, object_id=None, gone=taken)
     rows.put(ENTRY, command.target, after)
-    if not gone:
-        rows.delete(placement.HOLDER, row["object"])
-    finding = landed.told("revocation.removed", row, after, {"object": row["object"], "zone": row["zone"]})
+    if not gone and row.object_id is not None:
+        rows.delete(HOLDER, row.object_id)
+    finding = landed.told("revocation.removed", row, after, {"object": row.object_id, "zone": row.zone})
     gives_up = () if gone else (landed.withdrawal(command, row),)
-    return Ruling((finding,), Decision.RECORD, tau=_label(after), withdraws=gives_up)
+    return Ruling((finding,), Decision.RECORD, tau=Label.of(after), withdraws=gives_up)
 
 
-def _labelled(rows: TenantRows, command: Command, row: Any, after: Any) -> Ruling:
+def _labelled(rows: TenantRows, command: Command, row: EntryRow, after: EntryRow) -> Ruling:
     rows.put(ENTRY, command.target, after)
-    return recorded(landed.told("revocation.labelled", row, after), _label(after))
+    return recorded(landed.told("revocation.labelled", row, after), Label.of(after))
 
 
-def _tainted(row: Any, command: Command) -> Any:
-    causes = [_cause(command), *row["causes"]][:CAUSES_MAX]
-    tier = max(row["tier"], int(Tier.EXTERNAL_TOOL))
-    return {**row, "taint": True, "tier": tier, "causes": causes, "revoked": command.id, "lifted": None}
+def _tainted(row: Labelled, command: Command) -> Labelled:
+    causes = (_cause(command), *row.causes)[:CAUSES_MAX]
+    tier = max(row.tier, Tier.EXTERNAL_TOOL)
+    return replace(row, taint=True, tier=tier, causes=causes, revoked=command.id, lifted=None)
 
 
 def _cause(command: Command) -> str:
     return f"revoked:{command.id}"
-
-
-def _label(row: Any) -> Label:
-    return Label(row["taint"], tuple(row["causes"]), Tier(row["tier"]))

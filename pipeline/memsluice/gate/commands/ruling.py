@@ -1,6 +1,6 @@
 """What a command brings along, when it is decided, and what it comes to."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from memsluice.envelope.records import Accepted
 from memsluice.envelope.seals import Admission, Sealed
@@ -13,16 +13,14 @@ Carried = Sealed | Accepted | None
 """What a command brings along, opened and verified: a held write, a landed entry, or nothing that the gate sealed."""
 
 
-@dataclass(frozen=True, slots=True)
-class At:
+class At(Struct, frozen=True):
     """When a command is decided (Unix ms), and the version that it gives to what it lets in: its sealed offset."""
 
     now_ms: int
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(Struct, frozen=True):
     """What a command came to. ``entry`` is the held write it decided, with its label, its place if it lands, its score.
 
     ``about`` is the admission of the landed entry it moved, ``withdraws`` the object it takes from the store.

@@ -4,6 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
 
+from msgspec.structs import replace
+
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding, Usual, Withdrawal
@@ -19,11 +21,9 @@ from memsluice.gate.detectors.wording.shipped import shipped
 from memsluice.gate.detectors.wording.text import stems
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.state import placement, windows
-from memsluice.gate.state.lineage import ENTRY
+from memsluice.gate.state.kinds import ENTRY, HOLDER, LOOKED, Gone, Looked
 from memsluice.gate.state.rows import TenantRows
 
-BUDGET = "looked"
-"""Kind of the rows that count what each principal's recalls moved within a day."""
 BUCKETS = 24
 
 
@@ -117,15 +117,15 @@ class DefaultDetector:
         question = Question(0, recall.id, who, (tag(recall.session),), stems(recall.question))
         findings, taken = list[Finding](), list[Withdrawal]()
         if detect.look_back:
-            used, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+            used, live = windows.count(rows, LOOKED, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
             shadow = self.policy.mode == "shadow"
             allowed = 0 if shadow else max(detect.look_back_per_day - used, 0)
             fate = partial(_fate, rows)
             self.memory, moved, flagged = look_back(self.memory, rows, question, vector, detect, allowed, fate)
             taken = [_taken_back(rows, one.entry.event_id, recall.id) for one in moved]
             for _ in taken:
-                windows.add(rows, BUDGET, who, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
-                _, live = windows.count(rows, BUDGET, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+                windows.add(rows, LOOKED, who, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+                _, live = windows.count(rows, LOOKED, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
             for code, some in _by_code(moved, flagged, shadow=shadow).items():
                 entries = [{"event": one.entry.event_id, **one.evidence.told()} for one in some]
                 findings.append(Finding(code, Decision.ACCEPT, {"entries": entries}))
@@ -151,13 +151,13 @@ def _fate(rows: TenantRows, event_id: str) -> Fate:
     row = rows.get(ENTRY, event_id)
     if row is None:
         return Fate.OVER
-    if not row["landed"]:
+    if not row.landed:
         return Fate.TAKEN
-    if row.get("was") is not None:  # somebody promoted it, lifted its label or renewed it since
+    if row.was is not None:  # somebody promoted it, lifted its label or renewed it since
         return Fate.VOUCHED
-    if not row.get("keyed", True):  # nobody protects or replaces what has no key
+    if row.keyed is False:  # nobody protects or replaces what has no key
         return Fate.LIES
-    if placement.guards(rows, row["object"]):
+    if placement.guards(rows, row.object_id):
         return Fate.PROTECTED
     return Fate.OVER if placement.overtaken(rows, event_id, row) else Fate.LIES
 
@@ -169,9 +169,18 @@ def _taken_back(rows: TenantRows, event_id: str, recall_id: str) -> Withdrawal:
     let it in again (:mod:`memsluice.gate.commands.restoring`).
     """
     row = rows.get(ENTRY, event_id)
-    gone = {"was": [row["object"], row["version"]], "ms": rows.now_ms}  # recalls of it are on their way
-    looked = {"by": recall_id, **{name: row[name] for name in ("taint", "decision")}}
-    after = {**row, "landed": False, "taint": True, "decision": Decision.QUARANTINE.value, "object": None}
-    rows.put(ENTRY, event_id, {**after, "gone": gone, "looked": looked})
-    rows.delete(placement.HOLDER, row["object"])
-    return Withdrawal(row["object"], Zone(row["zone"]), event_id, row["content"])
+    assert row is not None
+    assert row.object_id is not None
+    assert row.zone is not None
+    after = replace(
+        row,
+        landed=False,
+        taint=True,
+        decision=Decision.QUARANTINE,
+        object_id=None,
+        gone=Gone((row.object_id, row.version), rows.now_ms),  # recalls of it are on their way
+        looked=Looked(recall_id, row.taint, row.decision),
+    )
+    rows.put(ENTRY, event_id, after)
+    rows.delete(HOLDER, row.object_id)
+    return Withdrawal(row.object_id, row.zone, event_id, row.content)

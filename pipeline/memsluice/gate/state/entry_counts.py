@@ -12,10 +12,9 @@ from typing import Any
 from memsluice.events.models import Tier
 from memsluice.gate.policy.model import DAY_MS
 from memsluice.gate.state import placement
-from memsluice.gate.state.lineage import ENTRY
+from memsluice.gate.state.kinds import ENTRY, HOLDER, LYING, LyingRow
 from memsluice.gate.state.rows import SEPARATOR, Getter, TenantRows
 
-KIND = "lying"
 EVERYBODY = ""
 """The rows belong to the partition, not to a tenant: their first part is empty, as that of the position rows."""
 SPAN_MS: Mapping[Tier, int] = {
@@ -31,7 +30,9 @@ Where = tuple[int, str, int | None]
 """Tier, zone, and when it expires (Unix ms; None: never)."""
 
 
-def counted(rows: Getter, tenant: str, now_ms: int, changes: Mapping[tuple[str, str], Any]) -> list[tuple[str, Any]]:
+def counted(
+    rows: Getter, tenant: str, now_ms: int, changes: Mapping[tuple[str, str], Any]
+) -> list[tuple[str, LyingRow | None]]:
     """Return the count rows (id, value; None: gone) after a decision that changes these rows of a tenant."""
     before = TenantRows(rows, tenant, now_ms)
     after = before.fork()
@@ -64,25 +65,28 @@ def read(row_id: str) -> tuple[Tier, str]:
 
 def _touched(before: TenantRows, changes: Mapping[tuple[str, str], Any]) -> list[str]:
     """Return the entries whose place may have changed: those with changed rows, and those that lost a key's object."""
-    held = (placement.holder(before, row_id) for kind, row_id in changes if kind == placement.HOLDER)
-    names = [row_id for kind, row_id in changes if kind == ENTRY]
-    return list(dict.fromkeys([*names, *(row["event"] for row in held if row is not None)]))
+    held = (placement.holder(before, row_id) for kind, row_id in changes if kind == HOLDER.name)
+    names = [row_id for kind, row_id in changes if kind == ENTRY.name]
+    return list(dict.fromkeys([*names, *(row.event for row in held if row is not None)]))
 
 
 def _lies(rows: TenantRows, event_id: str) -> Where | None:
     row = rows.get(ENTRY, event_id)
-    if row is None or not row["landed"]:
+    if row is None or not row.landed:
         return None
-    held = placement.holder(rows, row["object"]) if row.get("keyed") else None
-    if row.get("keyed") and (held is None or held["event"] != event_id):
+    held = placement.holder(rows, row.object_id) if row.keyed else None
+    if row.keyed and (held is None or held.event != event_id):
         return None
-    return row["tier"], str(row["zone"]), row["x"]
+    return int(row.tier), str(row.zone), row.expires_ms
 
 
 def _add(totals: TenantRows, where: Where, number: int) -> None:
     tier, zone, expires_ms = where
     end = ends_ms(tier, expires_ms)
     row_id = SEPARATOR.join((str(tier), zone, "" if end is None else str(end)))
-    row = totals.get(KIND, row_id)
-    left = max((0 if row is None else row["n"]) + number, 0)
-    totals.put(KIND, row_id, {"n": left, "x": end} if left else None)
+    row = totals.get(LYING, row_id)
+    left = max((0 if row is None else row.number) + number, 0)
+    if left:
+        totals.put(LYING, row_id, LyingRow(number=left, expires_ms=end))
+    else:
+        totals.delete(LYING, row_id)

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Tier, Write
+from memsluice.gate.state.kinds import ENTRY, EntryRow, Labelled
 from memsluice.gate.state.placement import Place, hold_object
 from memsluice.gate.state.rows import TenantRows
 
-ENTRY = "entry"
-"""Kind of the rows that keep the lineage of what was written."""
 CAUSES_MAX = 8
 """Causes of taint that a row names: the first ones. Beyond, the taint stays."""
 
@@ -21,6 +20,11 @@ class Label:
     taint: bool
     causes: tuple[str, ...]
     tier: Tier
+
+    @staticmethod
+    def of(row: Labelled) -> "Label":
+        """Return the label that a row has."""
+        return Label(row.taint, row.causes, row.tier)
 
 
 def keep_lineage(
@@ -38,26 +42,24 @@ def keep_lineage(
     ``lifted`` is the command by which two reviewers lifted its label before it landed.
     """
     assert isinstance(sealed.payload, Write)
-    lineage = {
-        "tier": int(tau.tier),
-        "taint": tau.taint or not tau.tier.trusted,
-        "landed": where.object_id is not None,
-        "decision": decision.value,
-        "object": where.object_id,
-        "zone": where.zone,
-        "version": version,
-        "topic": sealed.position.topic,
-        "offset": sealed.position.offset,
-        "digest": sealed.payload_digest,
-        "content": sealed.content_digest,
-        "keyed": sealed.payload.key is not None,
-        "causes": list(tau.causes),
-        "x": expires_ms,
-    }
-    if sealed.payload.parents:
-        lineage["parents"] = list(sealed.payload.parents)
-    if lifted:
-        lineage["lifted"] = lifted
-    rows.put(ENTRY, sealed.payload.id, lineage)
+    row = EntryRow(
+        tier=tau.tier,
+        taint=tau.taint or not tau.tier.trusted,
+        landed=where.object_id is not None,
+        decision=decision,
+        object_id=where.object_id,
+        zone=where.zone,
+        version=version,
+        topic=sealed.position.topic,
+        offset=sealed.position.offset,
+        digest=sealed.payload_digest,
+        content=sealed.content_digest,
+        keyed=sealed.payload.key is not None,
+        causes=tau.causes,
+        parents=sealed.payload.parents,
+        lifted=lifted or "",
+        expires_ms=expires_ms,
+    )
+    rows.put(ENTRY, sealed.payload.id, row)
     if sealed.payload.key is not None:
         hold_object(rows, where, sealed.payload.id, sealed.position.offset)

@@ -1,15 +1,10 @@
 """Where entries lie: a place in memory, who holds the object of a key, and which keys are protected."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from memsluice.events.models import Visibility, Zone
+from memsluice.gate.state.kinds import HOLDER, PROTECTED, EntryRow, HolderRow
 from memsluice.gate.state.rows import SEPARATOR, TenantRows
-
-HOLDER = "holder"
-"""Kind of the row of a keyed object: the event that lies there now, and where its write stood in the log."""
-PROTECTED = "protected"
-"""Kind of the rows that mark a key as immutable (iota = 1): one by the key itself, one by its guidance object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +23,21 @@ NOWHERE = Place()
 def hold_object(rows: TenantRows, where: Place, event_id: str, offset: int) -> None:
     """Note that a keyed object is this event's now; ``offset`` is the intake offset of its write."""
     if where.object_id is not None:
-        rows.put(HOLDER, where.object_id, {"event": event_id, "offset": offset, "x": where.expires_ms})
+        rows.put(HOLDER, where.object_id, HolderRow(event=event_id, offset=offset, expires_ms=where.expires_ms))
 
 
-def holder(rows: TenantRows, object_id: str) -> Any:
+def holder(rows: TenantRows, object_id: str | None) -> HolderRow | None:
     """Return the row of a keyed object that is still there; None where it is free, or the object has no key."""
-    return rows.get(HOLDER, object_id)
+    return None if object_id is None else rows.get(HOLDER, object_id)
 
 
-def overtaken(rows: TenantRows, event_id: str, row: Any) -> bool:
+def overtaken(rows: TenantRows, event_id: str, row: EntryRow) -> bool:
     """Whether a later write took the object of this entry's key.
 
     A keyed entry that lies there is its object's holder; where nobody is, what replaced it has gone as well.
     """
-    held = holder(rows, row["object"])
-    return bool(held["event"] != event_id if held is not None else row.get("keyed", False))
+    held = holder(rows, row.object_id)
+    return held.event != event_id if held is not None else bool(row.keyed)
 
 
 def protected_id(visibility: Visibility, owner: str, namespace: str, key: str) -> str:
@@ -57,5 +52,7 @@ def guards(rows: TenantRows, name: str | None) -> bool:
 
 def unprotect(rows: TenantRows, name: str) -> None:
     """Set iota(k) = 0 for the key of a guarded object."""
-    rows.delete(PROTECTED, rows.get(PROTECTED, name)["key"])
-    rows.delete(PROTECTED, name)
+    row = rows.get(PROTECTED, name)
+    if row is not None:
+        rows.delete(PROTECTED, row.key)
+        rows.delete(PROTECTED, name)

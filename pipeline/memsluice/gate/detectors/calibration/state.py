@@ -10,11 +10,11 @@ Only what landed over a trusted channel is given to :meth:`State.landed`: see
 
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
 
 from memsluice.gate.detectors.calibration.base import Settings, Values
+from memsluice.gate.state.kinds import CalibrationRow
 
 TAG_DIGITS = 8
 HELD_MAX = 32
@@ -45,24 +45,23 @@ class State:
     """The last RECENT_MAX screened events, which move the level once."""
 
     @staticmethod
-    def loaded(row: Any) -> "State":
+    def loaded(row: CalibrationRow | None) -> "State":
         """Return the state that a row holds; the empty one for None."""
         if row is None:
             return EMPTY
-        held = tuple((number, name, score) for number, name, score in row["h"])
-        values, tags, recent = np.array(row["v"], dtype=np.float64), tuple(row["t"].split()), tuple(row["r"].split())
-        return State(values, tags, held, row["n"], row["a"], recent)
+        values, tags, recent = np.array(row.values, dtype=np.float64), row.tags.split(), row.recent.split()
+        return State(values, tuple(tags), row.held, row.screened, row.level, tuple(recent))
 
-    def dumped(self) -> dict[str, Any]:
-        """Return the row: JSON values, the same for the same state."""
-        return {
-            "v": self.values.tolist(),
-            "t": " ".join(self.tags),
-            "h": [list(one) for one in self.held],
-            "n": self.screened_total,
-            "a": self.level,
-            "r": " ".join(self.recent),
-        }
+    def dumped(self) -> CalibrationRow:
+        """Return the row, the same for the same state."""
+        return CalibrationRow(
+            values=tuple(self.values.tolist()),
+            tags=" ".join(self.tags),
+            held=self.held,
+            screened=self.screened_total,
+            level=self.level,
+            recent=" ".join(self.recent),
+        )
 
     def over(self, values: Values) -> "State":
         """Return the same held scores and level over reference scores that are kept elsewhere."""

@@ -9,13 +9,13 @@ entry that is part of the baseline lies too near to it.
 
 import base64
 from dataclasses import dataclass, replace
-from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.gate.detectors.memsad import scores
+from memsluice.gate.state.kinds import LexicalRow
 
 GRAM = 3
 BUCKETS = 1_024
@@ -52,17 +52,17 @@ class Lexical:
     divergences: tuple[float, ...] = ()
 
     @staticmethod
-    def loaded(row: Any) -> "Lexical":
+    def loaded(row: LexicalRow | None) -> "Lexical":
         """Return what a row holds; nothing learned for None."""
         if row is None:
             return NOTHING
-        baseline = np.frombuffer(base64.b64decode(row["b"]), "<u4").astype(np.float64)
-        return Lexical(baseline, row["n"], tuple(row["d"]))
+        baseline = np.frombuffer(base64.b64decode(row.baseline), "<u4").astype(np.float64)
+        return Lexical(baseline, row.learned, row.divergences)
 
-    def dumped(self) -> dict[str, Any]:
+    def dumped(self) -> LexicalRow:
         """Return the row: 5.5 KiB, and nine bytes for each divergence."""
         packed = base64.b64encode(self.baseline.astype("<u4").tobytes()).decode()
-        return {"b": packed, "n": self.learned, "d": list(self.divergences)}
+        return LexicalRow(baseline=packed, learned=self.learned, divergences=self.divergences)
 
     def landed(self, text: str, size: int) -> "Lexical":
         """Return it after one more benign entry; the first ``size`` >= 4 are learned from."""

@@ -11,13 +11,12 @@ compared with, are as they travelled.
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memsluice.envelope.codec import DIMENSIONS, Vector, coarse_from_text, coarse_to_text, row_load, vector_from_text
+from memsluice.envelope.codec import DIMENSIONS, Vector, coarse_from_text, coarse_to_text, vector_from_text
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.gate.detectors.calibration.state import EMPTY, State
 from memsluice.gate.detectors.memsad import scores as memsad
@@ -25,15 +24,9 @@ from memsluice.gate.detectors.memsad.lexical import NOTHING, Lexical
 from memsluice.gate.detectors.numeric.compiled import compiled
 from memsluice.gate.detectors.numeric.versions import Table
 from memsluice.gate.policy.model import MemsadPolicy, Mode
-from memsluice.gate.state.rows import TenantRows, row_key
+from memsluice.gate.state.kinds import ASKED, LEXICAL, MEMSAD_CALIBRATION, REFERENCE, VectorRow
+from memsluice.gate.state.rows import Kind, TenantRows
 
-KIND = "memsad"
-QUESTION = "q"
-REFERENCE = "r"
-SCORES = "s"
-"""Prefix of the row of scores that a strategy other than the paper's rests on."""
-LEXICAL = "c"
-"""Prefix of MEMSAD+'s row."""
 ROWS_MAX = 4_096
 Matrix = NDArray[np.float64]
 Rows = NDArray[np.float32]
@@ -55,6 +48,17 @@ def _latest(cosines: Matrix) -> int:
 
 def _cosines(history: Rows, reference: Rows) -> Matrix:
     return np.array([memsad.cosines(question, reference) for question in history]).reshape(len(history), len(reference))
+
+
+def _by_number(rows: Any, tenant: str, kind: Kind[VectorRow]) -> list[tuple[int, VectorRow]]:
+    """Return the rows of a kind by their numbers, each with the slot that it is kept in."""
+    prefix = kind.key(tenant)
+    found = [(int(key[len(prefix) :]), kind.load(value)) for key, value in rows.scan(prefix, ROWS_MAX)]
+    return sorted(found, key=lambda one: (one[1].number, one[0]))
+
+
+def _vector(row: VectorRow) -> Vector:
+    return coarse_from_text(row.coarse) if row.coarse else vector_from_text(row.vector)
 
 
 @dataclass(frozen=True)
@@ -95,33 +99,24 @@ class MemsadState:
     @staticmethod
     def load(rows: Any, tenant: str, policy: MemsadPolicy) -> "MemsadState":
         """Decode a tenant's rows; the latest ``history_size`` questions and first ``reference_size`` entries count."""
-        found: dict[str, list[tuple[int, int, Vector, str]]] = {QUESTION: [], REFERENCE: []}
-        single: dict[str, Any] = {}
-        for key, value in rows.scan(row_key(tenant, KIND), ROWS_MAX):
-            row, name = row_load(value), key.rsplit(b"\0", 1)[1].decode()
-            if name[0] in (SCORES, LEXICAL):
-                single[name[0]] = row
-                continue
-            vector = coarse_from_text(row["c"]) if "c" in row else vector_from_text(row["v"])
-            found[name[0]].append((row["n"], int(name[1:]), vector, row.get("e", "")))
-        by_number = itemgetter(0, 1)
-        asked = sorted(found[QUESTION], key=by_number)[-policy.history_size :]
-        learned = sorted(found[REFERENCE], key=by_number)[: policy.reference_size]
+        asked = _by_number(rows, tenant, ASKED)[-policy.history_size :]
+        learned = _by_number(rows, tenant, REFERENCE)[: policy.reference_size]
         history, reference = (
-            np.array([one[2] for one in some], dtype=np.float32).reshape(len(some), DIMENSIONS)
+            np.array([_vector(row) for _, row in some], dtype=np.float32).reshape(len(some), DIMENSIONS)
             for some in (asked, learned)
         )
+        scores, lexical = (rows.get(kind.key(tenant, "0")) for kind in (MEMSAD_CALIBRATION, LEXICAL))
         return MemsadState(
             Table.of(history),
             reference,
             Table.of(_cosines(history, reference)),
-            tuple(one[0] for one in asked),
-            tuple(one[1] for one in asked),
+            tuple(row.number for _, row in asked),
+            tuple(slot for slot, _ in asked),
             policy.history_size,
             policy.reference_size,
-            tuple(one[3] for one in asked),
-            State.loaded(single.get(SCORES)),
-            Lexical.loaded(single.get(LEXICAL)),
+            tuple(row.event_id or "" for _, row in asked),
+            State.loaded(None if scores is None else MEMSAD_CALIBRATION.load(scores)),
+            Lexical.loaded(None if lexical is None else LEXICAL.load(lexical)),
         )
 
     def fits(self, policy: MemsadPolicy) -> bool:
@@ -136,7 +131,7 @@ class MemsadState:
         """
         number = self.asked_total
         slot = number % self.history_max
-        rows.put(KIND, f"{QUESTION}{slot}", {"n": number, "v": rows.packed(question), "e": event_id})
+        rows.put(ASKED, str(slot), VectorRow(number=number, vector=rows.packed(question), event_id=event_id))
         full = len(self.numbers) >= self.history_max
         gone = self.slots.index(slot) if slot in self.slots else 0 if full else None
         state = self if gone in (None, 0) else self._without(gone)
@@ -166,7 +161,7 @@ class MemsadState:
         if size >= self.reference_max:
             return self
         kept = coarse_to_text(entry)
-        rows.put(KIND, f"{REFERENCE}{size}", {"n": size, "c": kept})
+        rows.put(REFERENCE, str(size), VectorRow(number=size, coarse=kept))
         learned = coarse_from_text(kept)
         cosines = np.hstack([self.cosine_rows.window, memsad.cosines(learned, self.history)[:, None]])
         return replace(self, reference=np.vstack([self.reference, learned[None, :]]), cosine_rows=Table.of(cosines))
@@ -179,14 +174,14 @@ class MemsadState:
         """Return the state with other scores of a strategy than the paper's."""
         if scores is self.scores:
             return self
-        rows.put(KIND, f"{SCORES}0", scores.dumped())
+        rows.put(MEMSAD_CALIBRATION, "0", scores.dumped())
         return replace(self, scores=scores)
 
     def worded(self, rows: TenantRows, lexical: Lexical) -> "MemsadState":
         """Return the state with another baseline of MEMSAD+."""
         if lexical is self.lexical:
             return self
-        rows.put(KIND, f"{LEXICAL}0", lexical.dumped())
+        rows.put(LEXICAL, "0", lexical.dumped())
         return replace(self, lexical=lexical)
 
     @cached_property

@@ -7,9 +7,9 @@ switch the signal off for everybody. So it must be the habit of those whose writ
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 from memsluice.gate.detectors.rarity.principal_shares import Standing
+from memsluice.gate.state.kinds import HabitRow
 
 WRITES = 100
 
@@ -25,16 +25,16 @@ class Habit:
     writers: tuple[str, ...] = ()
 
     @staticmethod
-    def loaded(row: Any) -> "Habit":
+    def loaded(row: HabitRow | None) -> "Habit":
         """Return the habit that a row holds; the empty one for None."""
         if row is None:
             return Habit()
-        flags, writers = row["f"], tuple(row.get("p", ()))
+        flags, writers = row.flags, row.writers
         return Habit(flags, ("",) * (flags.count("1") - len(writers)) + writers)
 
-    def dumped(self) -> dict[str, Any]:
+    def dumped(self) -> HabitRow:
         """Return the row."""
-        return {"f": self.flags, "p": list(self.writers)}
+        return HabitRow(flags=self.flags, writers=self.writers)
 
     def screened(self, carries_question: bool, principal: str) -> "Habit":
         """Return the habit after one more write of a principal (its tag)."""

@@ -30,8 +30,19 @@ from memsluice.gate.detectors.rarity.covering import STEMS_OF_QUESTION_MAX
 from memsluice.gate.detectors.rarity.evidence import COLUMNS, Values
 from memsluice.gate.detectors.rarity.habit import Habit
 from memsluice.gate.detectors.rarity.principal_shares import Standing
-from memsluice.gate.detectors.rarity.stored import KIND, Surplus, read
+from memsluice.gate.detectors.rarity.stored import Surplus, read
 from memsluice.gate.detectors.wording.tokens import Stems
+from memsluice.gate.state.kinds import (
+    DETECT_CALIBRATION,
+    HABIT,
+    LANDED,
+    QUESTION,
+    VALUES,
+    LandedRow,
+    NamedValues,
+    QuestionRow,
+)
+from memsluice.gate.state.kinds import Values as ValuesRow
 from memsluice.gate.state.rows import TenantRows
 
 SAME_COSINE = 0.97
@@ -113,15 +124,15 @@ class Memory:
         ]
         asked, landed = found.questions.values(), (row for row, _ in found.entries.values())
         return Memory(
-            Kept.of(questions, [vector_from_text(row["v"]) for row in asked]),
-            Kept.of(entries, [vector_from_text(row["v"]) for row in landed]),
+            Kept.of(questions, [vector_from_text(row.vector) for row in asked]),
+            Kept.of(entries, [vector_from_text(row.vector) for row in landed]),
             Table.of(np.array(values, np.float64).reshape(-1, EXEMPT + 1)),
             questions_max,
             entries_max,
             standing=Standing.of([entry.principal for entry in entries]),
             askers=Standing.of([question.principal for question in questions]),
-            habit=Habit.loaded(found.single["h0"]),
-            calibration=State.loaded(found.single["c0"]),
+            habit=Habit.loaded(found.habit),
+            calibration=State.loaded(found.calibration),
             surplus=found.surplus,
         )
 
@@ -149,9 +160,9 @@ class Memory:
         new = Question(number, new.event_id, new.principal, here, new.first)
         kept, askers = self.questions, self.askers
         if out is not None:
-            rows.delete(KIND, f"q{kept[out].number}")
+            rows.delete(QUESTION, str(kept[out].number))
             kept, askers = kept.without(out), askers.gone(out)
-        rows.put(KIND, f"q{number}", _question_row(new, rows.packed(vector)))
+        rows.put(QUESTION, str(number), _question_row(new, rows.packed(vector)))
         return memory._with(questions=kept.appended((new, vector)), askers=askers.landed(new.principal))
 
     def _reduced(self, rows: TenantRows) -> "Memory":
@@ -163,14 +174,14 @@ class Memory:
     def screened(self, rows: TenantRows, carries_question: bool, principal: str = "") -> "Memory":
         """Return the memory after one more write of a principal (its tag) was screened, whatever became of it."""
         habit = self.habit.screened(carries_question, principal)
-        rows.put(KIND, "h0", habit.dumped())
+        rows.put(HABIT, "0", habit.dumped())
         return self._with(habit=habit)
 
     def calibrated(self, rows: TenantRows, state: State) -> "Memory":
         """Return the memory with another state of the calibration."""
         if state is self.calibration:
             return self
-        rows.put(KIND, "c0", state.dumped())
+        rows.put(DETECT_CALIBRATION, "0", state.dumped())
         return self._with(calibration=state)
 
     def landed(self, rows: TenantRows, new: Entry, vector: Vector, values: Values) -> "Memory":
@@ -180,8 +191,8 @@ class Memory:
             _delete(rows, self.entries[0])
         number = self.entries[-1].number + 1 if self.entries else self.surplus.first[1]
         new = Entry(number, new.event_id, new.stems[:STEMS_OF_ENTRY_MAX], new.exempt, new.principal)
-        rows.put(KIND, f"e{number}", _entry_row(new, rows.packed(vector)))
-        rows.put(KIND, f"v{number}", _values_row(values))
+        rows.put(LANDED, str(number), _entry_row(new, rows.packed(vector)))
+        rows.put(VALUES, str(number), _values_row(values))
         return memory._with(
             entries=memory.entries.appended((new, vector), drop=full),
             table=memory.table.appended(_with_mark(values, new), drop=full),
@@ -198,14 +209,14 @@ class Memory:
         """Return the memory in which look back leaves an entry alone for good; its values still say what is usual."""
         entry = replace(self.entries[at], exempt=True)
         vector = self.entries.vector(at)
-        rows.put(KIND, f"e{entry.number}", _entry_row(entry, rows.packed(vector)))
+        rows.put(LANDED, str(entry.number), _entry_row(entry, rows.packed(vector)))
         table = self.table.changed(at, _with_mark(self.table[at][:EXEMPT], entry))
         return self._with(entries=self.entries.changed(at, (entry, vector)), table=table)
 
     def valued(self, rows: TenantRows, at: int, values: Values) -> "Memory":
         """Return the memory with other values for an entry."""
         entry = self.entries[at]
-        rows.put(KIND, f"v{entry.number}", _values_row(values))
+        rows.put(VALUES, str(entry.number), _values_row(values))
         return self._with(table=self.table.changed(at, _with_mark(values, entry)))
 
 
@@ -216,8 +227,8 @@ def _with_mark(values: Sequence[float] | Values, entry: Entry) -> Values:
 
 
 def _delete(rows: TenantRows, entry: Entry) -> None:
-    rows.delete(KIND, f"e{entry.number}")
-    rows.delete(KIND, f"v{entry.number}")
+    rows.delete(LANDED, str(entry.number))
+    rows.delete(VALUES, str(entry.number))
 
 
 def _packed(stems: Stems) -> str:
@@ -228,39 +239,39 @@ def _unpacked(text: str) -> Stems:
     return np.frombuffer(base64.b64decode(text), "<u4").astype(np.uint32)
 
 
-def _question_row(question: Question, vector: str) -> dict[str, Any]:
-    return {
-        "id": question.event_id,
-        "p": question.principal,
-        "s": list(question.sessions),
-        "t": _packed(question.stems),
-        "v": vector,
-    }
+def _question_row(question: Question, vector: str) -> QuestionRow:
+    return QuestionRow(
+        event_id=question.event_id,
+        principal=question.principal,
+        sessions=question.sessions,
+        stems=_packed(question.stems),
+        vector=vector,
+    )
 
 
-def _question(number: int, row: Any) -> Question:
-    return Question(number, row["id"], row["p"], tuple(row["s"]), _unpacked(row["t"]))
+def _question(number: int, row: QuestionRow) -> Question:
+    return Question(number, row.event_id, row.principal, row.sessions, _unpacked(row.stems))
 
 
-def _entry_row(entry: Entry, vector: str) -> dict[str, Any]:
-    return {
-        "id": entry.event_id,
-        "t": _packed(entry.stems),
-        "v": vector,
-        "k": entry.exempt,
-        "p": entry.principal,
-    }
+def _entry_row(entry: Entry, vector: str) -> LandedRow:
+    return LandedRow(
+        event_id=entry.event_id,
+        stems=_packed(entry.stems),
+        vector=vector,
+        exempt=entry.exempt,
+        principal=entry.principal,
+    )
 
 
-def _entry(number: int, row: Any) -> Entry:
-    return Entry(number, row["id"], _unpacked(row["t"]), row["k"], row.get("p", ""))
+def _entry(number: int, row: LandedRow) -> Entry:
+    return Entry(number, row.event_id, _unpacked(row.stems), row.exempt, row.principal)
 
 
-def _values_row(values: Values) -> list[int]:
-    return [round(float(value) * PARTS) for value in values]
+def _values_row(values: Values) -> tuple[int, ...]:
+    return tuple([round(float(value) * PARTS) for value in values])
 
 
-def _values(row: Any) -> list[float]:
-    if isinstance(row, dict):  # as rows were written before they had to be short
-        return [row[name] for name in COLUMNS]
+def _values(row: ValuesRow) -> list[float]:
+    if isinstance(row, NamedValues):
+        return [getattr(row, name) for name in COLUMNS]
     return [value / PARTS for value in row]

@@ -8,10 +8,22 @@ at a time with the events that follow, so that no event has to write thousands o
 from dataclasses import dataclass
 from typing import Any
 
-from memsluice.envelope.codec import row_load
-from memsluice.gate.state.rows import TenantRows, row_key
+from memsluice.gate.state.kinds import (
+    DETECT_CALIBRATION,
+    FLOOR,
+    HABIT,
+    LANDED,
+    QUESTION,
+    VALUES,
+    CalibrationRow,
+    FloorRow,
+    HabitRow,
+    LandedRow,
+    QuestionRow,
+    Values,
+)
+from memsluice.gate.state.rows import Kind, R, TenantRows
 
-KIND = "detect"
 ROWS_MAX = 32_768
 """Rows of one kind that are read: three times the highest bound that a policy may set."""
 DELETED_MAX = 32
@@ -20,57 +32,63 @@ DELETED_MAX = 32
 
 @dataclass(frozen=True, slots=True)
 class Surplus:
-    """``first``: the least number that counts, of questions and of entries. ``rows``: ids of rows that are left over.
+    """``first``: the least number that counts, of questions and of entries. ``rows``: kinds and numbers left over.
 
     ``told`` is whether row ``b0`` says so.
     """
 
     first: tuple[int, int] = (0, 0)
-    rows: tuple[str, ...] = ()
+    rows: tuple[tuple[Kind[Any], int], ...] = ()
     told: bool = True
 
     def reduced(self, rows: TenantRows) -> "Surplus":
         """Return what is left over after one more event, which deletes some of it."""
         if not self.told:
-            rows.put(KIND, "b0", dict(zip("qe", self.first, strict=True)))
-        for name in self.rows[:DELETED_MAX]:
-            rows.delete(KIND, name)
+            rows.put(FLOOR, "0", FloorRow(questions=self.first[0], entries=self.first[1]))
+        for kind, number in self.rows[:DELETED_MAX]:
+            rows.delete(kind, str(number))
         return Surplus(self.first, self.rows[DELETED_MAX:])
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Rows by number, in order of their numbers: of an entry its own and its values'. ``single``: ``h0`` and ``c0``."""
+    """Rows by number, in order of their numbers: of an entry its own and its values'."""
 
-    questions: dict[int, Any]
-    entries: dict[int, tuple[Any, Any]]
-    single: dict[str, Any]
+    questions: dict[int, QuestionRow]
+    entries: dict[int, tuple[LandedRow, Values]]
+    habit: HabitRow | None
+    calibration: CalibrationRow | None
     surplus: Surplus
 
 
 def read(rows: Any, tenant: str, questions_max: int, entries_max: int) -> Stored:
     """Read what a tenant's state rows hold; the youngest ``questions_max`` and ``entries_max`` count."""
-    found = {kind: _numbered(rows, tenant, kind) for kind in "qev"}
-    single = {name: row_load(rows.get(row_key(tenant, KIND, name)) or b"null") for name in ("h0", "c0", "b0")}
-    floor = single["b0"] or {"q": 0, "e": 0}
-    asked = [number for number in found["q"] if number >= floor["q"]]
-    landed = [number for number in found["e"] if number >= floor["e"] and number in found["v"]]
-    first = (floor["q"], floor["e"])
-    over = len(asked) > questions_max or len(landed) > entries_max
+    asked, landed, values = (_numbered(rows, tenant, kind) for kind in (QUESTION, LANDED, VALUES))
+    floor = _single(rows, tenant, FLOOR) or FloorRow(questions=0, entries=0)
+    questions = [number for number in asked if number >= floor.questions]
+    entries = [number for number in landed if number >= floor.entries and number in values]
+    first = (floor.questions, floor.entries)
+    over = len(questions) > questions_max or len(entries) > entries_max
     if over:
-        asked, landed = asked[-questions_max:], landed[-entries_max:]
-        first = (min(asked, default=first[0]), min(landed, default=first[1]))
-    kept = {"q": set(asked), "e": set(landed), "v": set(landed)}
-    left = tuple(f"{kind}{number}" for kind in "qev" for number in found[kind] if number not in kept[kind])
+        questions, entries = questions[-questions_max:], entries[-entries_max:]
+        first = (min(questions, default=first[0]), min(entries, default=first[1]))
+    every = ((QUESTION, asked, set(questions)), (LANDED, landed, set(entries)), (VALUES, values, set(entries)))
+    left = tuple((kind, number) for kind, found, kept in every for number in found if number not in kept)
     return Stored(
-        {number: found["q"][number] for number in asked},
-        {number: (found["e"][number], found["v"][number]) for number in landed},
-        single,
+        {number: asked[number] for number in questions},
+        {number: (landed[number], values[number]) for number in entries},
+        _single(rows, tenant, HABIT),
+        _single(rows, tenant, DETECT_CALIBRATION),
         Surplus(first, left, told=not over),
     )
 
 
-def _numbered(rows: Any, tenant: str, kind: str) -> dict[int, Any]:
-    found = rows.scan(row_key(tenant, KIND, kind), ROWS_MAX)
-    some = {int(key.rsplit(b"\0", 1)[1][1:]): row_load(value) for key, value in found}
+def _numbered(rows: Any, tenant: str, kind: Kind[R]) -> dict[int, R]:
+    prefix = kind.key(tenant)
+    some = {int(key[len(prefix) :]): kind.load(value) for key, value in rows.scan(prefix, ROWS_MAX)}
     return dict(sorted(some.items()))
+
+
+def _single(rows: Any, tenant: str, kind: Kind[R]) -> R | None:
+    data = rows.get(kind.key(tenant, "0"))
+    return None if data is None else kind.load(data)

@@ -21,6 +21,7 @@ from memsluice.deployment.connection import Connection
 from memsluice.deployment.paths import cache_dir
 from memsluice.devstack import install, ports, probes
 from memsluice.topics.names import KAFKA_USERS
+from memsluice_lab.figures.installing import clean
 
 TOP = Path(__file__).resolve().parents[2]
 CONTAINERFILE = TOP / "deploy" / "Containerfile"
@@ -64,7 +65,7 @@ def build_image(root: Path, arguments: Mapping[str, str]) -> None:
     Users are not made, and downloads come from this machine's caches.
     """
     python = Path(sys.base_prefix) / "bin"
-    environment = {"PATH": f"{python}:/usr/bin:/bin", "HOME": os.environ["HOME"]}
+    environment = clean() | {"PATH": f"{python}:/usr/bin:/bin"}
     folder = root
     for step in steps():
         rest = below(root, step.rest)

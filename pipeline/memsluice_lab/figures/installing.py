@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,8 +20,8 @@ DEPENDS = ("memsluice.client.writer", "memsluice.keystore.store", "pyproject.tom
 TOP = Path(__file__).resolve().parents[3]
 """The checkout: the wheel is built from it."""
 STEP_S_MAX = 600
-WITHIN = ("PATH", "HOME", "UV_CACHE_DIR", "UV_FIND_LINKS", "PIP_FIND_LINKS", "SSL_CERT_FILE", "UV_HTTP_TIMEOUT")
-"""Variables that these steps are given; above all no PYTHONPATH and no VIRTUAL_ENV."""
+WITHIN = re.compile(r"PATH|HOME|(UV|PIP|SSL|XDG)_\w+|(HTTPS?|ALL|NO)_PROXY", re.IGNORECASE)
+"""Variables that these steps are given: how packages are reached; above all no PYTHONPATH and no VIRTUAL_ENV."""
 
 ISSUE = """
 import sys, time
@@ -58,11 +59,15 @@ def uv() -> str:
     return found
 
 
+def clean() -> dict[str, str]:
+    """Return the environment of a program that is to know nothing of the checkout's own."""
+    return {name: value for name, value in os.environ.items() if WITHIN.fullmatch(name)}
+
+
 def run(*command: str | Path) -> str:
     """Run a program away from the checkout and return what it printed. Raises ConfigError with the end of its error."""
-    given = {name: value for name in WITHIN if (value := os.environ.get(name)) is not None}
     done = subprocess.run(
-        [*map(str, command)], check=False, capture_output=True, text=True, timeout=STEP_S_MAX, env=given,
+        [*map(str, command)], check=False, capture_output=True, text=True, timeout=STEP_S_MAX, env=clean(),
         stdin=subprocess.DEVNULL, cwd=tempfile.gettempdir(),
     )  # fmt: skip
     if done.returncode != 0:

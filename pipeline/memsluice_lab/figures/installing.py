@@ -34,8 +34,8 @@ print(issue_credential(KeyStore.init(Path(sys.argv[1]), now_ms), Role.PRODUCER, 
 OPEN = """
 import sys
 before = set(sys.modules)
-from memsluice import MemoryWriter, Options
-MemoryWriter({"bootstrap.servers": "127.0.0.1:9"}, sys.argv[1], Options(check_seconds=None))
+from memsluice import MemoryWriter, WriterOptions
+MemoryWriter({"bootstrap.servers": "127.0.0.1:9"}, sys.argv[1], WriterOptions(check_seconds=None))
 loaded = set(sys.modules) - before
 import json, os
 print(json.dumps(sorted(loaded)), flush=True)

@@ -6,9 +6,11 @@ from tests.gate.build import T0, Core
 from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Tier, Zone
 from memsluice.events.names import EventType
-from memsluice.gate.policy.model import PerTier, default
+from memsluice.gate.policy.model import PerTier, default, laid_over
+from memsluice.topics.names import EVENTS
 
 DAY = 86_400_000
+TIME = "2026-05-28T20:26:40Z"
 
 
 def test_the_same_event_again_is_a_duplicate_and_changes_nothing_but_the_chain() -> None:
@@ -148,3 +150,24 @@ def test_shadow_mode_overwrites_no_protected_key() -> None:
     protect = {"action": "protect", "target": "SOUL.md", "parameters": {"owner": "ana"}}
     core.see("operator", EventType.COMMAND, expires_at="2030-01-01T00:00:00Z", **protect)
     assert core.write(key="SOUL.md").verdict.object_id is None
+
+
+def test_a_duplicate_names_the_first_of_its_id() -> None:
+    """Whoever asks why finds the first one by its place in the log, whether it was repeated or replaced."""
+    core = Core()
+    core.write(id="w", content="Ana prefers the early train.", time=TIME)
+    first = core.offset
+    for content, code in (("Ana prefers the early train.", "replayed"), ("Another.", "other_content")):
+        verdict = core.write(id="w", content=content, time=TIME).verdict
+        (finding,) = [one for one in verdict.findings if one.code.startswith("duplicates.")]
+        assert finding.code == f"duplicates.{code}"
+        assert finding.detail == {"first_topic": EVENTS, "first_offset": first}
+
+
+@pytest.mark.parametrize(("enabled", "vector"), [(False, True), (True, False)])
+def test_what_cannot_or_shall_not_be_scored_has_no_score_and_is_decided(enabled: bool, vector: bool) -> None:
+    """MEMSAD is one check among others: without it, or without a vector, the others decide."""
+    core = Core(laid_over(default().default, {"memsad": {"enabled": enabled}}))
+    core.recall()
+    verdict = core.write(**({} if vector else {"vector": None})).verdict
+    assert (verdict.score, verdict.decision) == (None, "accept")

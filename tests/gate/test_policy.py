@@ -142,3 +142,47 @@ def test_the_command_fails_on_a_bad_file_and_passes_the_shipped_policy(tmp_path)
     assert result.exit_code != 0
     assert isinstance(result.exception, PolicyError)
     assert "memsad.kappa" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("ttl_seconds: {user_observed: 10, external_tool: 20, external_web: 5}", "ttl_seconds"),
+        ("memsad: {reference_size: 19}", "memsad.reference_size"),
+        ("taint: turn", "taint"),
+        ("writes_per_day: {user_observed: null}", "writes_per_day.user_observed"),
+        ("ttl_seconds: {user_observed: 20, external_tool: 20}", "ttl_seconds"),
+    ],
+)
+def test_each_unwise_choice_is_named_by_its_field(text: str, where: str) -> None:
+    """The file's own and a single tenant's alike; the value next to the limit is not remarked."""
+    assert where in [one.where for one in lint(model.parse(f"name: p\n{text}"))]
+    for_one = lint(model.parse(f"name: p\ntenants: {{acme: {{{text}}}}}"))
+    assert {one.where for one in for_one} >= {f"tenants.acme.{where}"}
+    assert lint(model.parse("name: p\nmemsad: {reference_size: 20}")) == []
+
+
+def test_a_file_of_any_length_is_refused_before_it_is_read_as_yaml() -> None:
+    """A limit on everything: at the limit it is read, one character beyond it is not."""
+    text = "name: p\n#" + "x" * (model.POLICY_BYTES_MAX - 9)
+    assert model.parse(text).default.name == "p"
+    with pytest.raises(PolicyError, match="longer than"):
+        model.parse(text + "x")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path) -> None:
+    """Not there, or no text: the message names the file."""
+    with pytest.raises(PolicyError, match=r"gone\.yaml"):
+        model.load(tmp_path / "gone.yaml")
+    (tmp_path / "odd.yaml").write_bytes(b"name: \xff")
+    with pytest.raises(PolicyError, match=r"odd\.yaml"):
+        model.load(tmp_path / "odd.yaml")
+
+
+def test_changes_are_laid_over_a_policy_as_an_override_is() -> None:
+    """Field by field, with the same checks; what is not named stays."""
+    policy = model.parse("name: p\nmemsad: {kappa: 3.0, mode: max}").default
+    over = model.laid_over(policy, {"memsad": {"kappa": 2.5}})
+    assert (over.memsad.kappa, over.memsad.mode, over.name) == (2.5, "max", "p")
+    with pytest.raises(PolicyError, match=r"memsad\.kappa"):
+        model.laid_over(policy, {"memsad": {"kappa": -1}})

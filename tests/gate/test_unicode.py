@@ -1,5 +1,6 @@
 """What screening reads, and what it reports as unseen."""
 
+import sys
 import unicodedata
 
 import pytest
@@ -105,3 +106,38 @@ def test_long_runs_of_marks_are_cut() -> None:
     assert len(normalise("a" + "\u0323\u0301" * 2_000 + "b")) <= MARKS_MAX + 2
     spelled = "e" + "\u0323" * (MARKS_MAX - 1)
     assert normalise(spelled) == unicodedata.normalize("NFKC", spelled)
+
+
+LOOK_ALIKES = (
+    "aаα bвβ cс dԁ eеε hһн iіι jј kкκ lӏ mм nη oоο pрρ qԛ rг sѕ tтτ uцυ vѵν wѡω xхχ yуγ"  # a Latin letter, then others
+)
+
+
+@pytest.mark.parametrize("group", LOOK_ALIKES.split())
+def test_a_letter_that_looks_latin_is_read_as_that_among_latin_ones(group: str) -> None:
+    """One such letter in a word would keep a pattern from matching; a word all of that script stays what it is."""
+    for other in group[1:]:
+        assert normalise(f"z{other}z") == f"z{group[0]}z"
+        assert normalise(other * 3) == other * 3
+
+
+SHOWN = ("ARABIC", "SYRIAC", "KAITHI", "EGYPTIAN")
+"""Scripts whose format characters have a shape: signs over or under numbers, joins of hieroglyphs."""
+NO_LETTERS = [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2065, 0x2800, 0x3164, 0xFFA0]
+"""Characters that Unicode calls marks, letters or symbols, and that show nothing."""
+SELECTORS = [*range(0x180B, 0x180E), 0x180F, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]
+
+
+def test_just_what_shows_nothing_is_unseen() -> None:
+    """Every format character without a shape, every control that is no white space, fillers, selectors, tags."""
+    unseen = {*NO_LETTERS, *SELECTORS, *range(0xFFF0, 0xFFF9), *range(0xE0000, 0xE0080)}
+    for point in range(sys.maxunicode + 1):
+        category, character = unicodedata.category(chr(point)), chr(point)
+        if (category == "Cf" and not unicodedata.name(character, "").startswith(SHOWN)) or (
+            category == "Cc" and not character.isspace()
+        ):
+            unseen.add(point)
+    unseen.add(ord("\u061c"))  # the Arabic letter mark, which shows nothing
+    points = [point for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
+    assert {point for point in points if controls(f"a{chr(point)}")} == unseen
+    assert normalise("a" + "".join(map(chr, sorted(unseen))) + "b") == "ab"

@@ -85,3 +85,10 @@ def test_landing_does_not_load_the_encoder() -> None:
     """*land* encodes nothing: its worker starts without the model's libraries."""
     code = "import sys, memsluice.stages.land; sys.exit('memsluice.encoder' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_record_without_the_last_header_is_no_dead_letter() -> None:
+    """Whoever writes to the topic without saying why is refused, not taken apart."""
+    for headers in ((), (("a", b"1"),)):
+        with pytest.raises(MalformedEvent, match="last header"):
+            original([(b"acme", b"value", headers)])

@@ -4,16 +4,18 @@ from dataclasses import replace
 from hashlib import sha256
 
 import pytest
-from tests.gate.build import PARTITION, RING, T0, TENANT, MemoryRows, axis, sealed
+from tests.gate.build import PARTITION, PARTITIONS, RING, T0, TENANT, MemoryRows, axis, sealed
 
 from memsluice.envelope import codec
 from memsluice.envelope.records import accepted_from_bytes, held_from_bytes
 from memsluice.envelope.seals import Position, Sealed, open_, sealed_from_bytes, sealed_to_bytes
 from memsluice.errors import GapError, SealError, StateError
 from memsluice.events.names import VERDICT, EventType
+from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.policy.model import default
+from memsluice.stages import screen as module
 from memsluice.stages.screen import ScreenStage
 from memsluice.topics.names import ACCEPTED, AUDIT, EVENTS, QUARANTINE, SEALED
 
@@ -237,3 +239,58 @@ def test_a_policy_that_changes_the_history_keeps_cache_and_rows_alike(before, af
         loaded, cached = MemsadState.load(rows, TENANT, policy), screen._memsad[PARTITION, TENANT]
         assert sorted(loaded.numbers) == sorted(cached.numbers)
         assert len(loaded.numbers) <= policy.history_size
+
+
+def test_what_others_decided_meanwhile_counts_once_a_partition_is_back() -> None:
+    """A partition that went and came back brings rows of its own: nothing decoded before is used any more."""
+    rows, here, there, unbroken = MemoryRows(), stage(), stage(), stage()
+    kept, sent, expected = MemoryRows(), [], []
+    day = [sealed("runtime", EventType.OBSERVATION, 0, origin="open"), write(1)]
+    day += [sealed("reader", EventType.RECALL, n, question=f"why {n}?", vector=axis(n)) for n in (2, 3, 4)]
+    day += [write(n, content=f"note why {n}?", vector=axis(2, n - 2, 0.5)) for n in (5, 6)]
+    for event in day:
+        offset = event.position.offset
+        at = there if 2 <= offset <= 4 else here
+        if offset == 5:
+            here.forget(PARTITION)
+        step, whole = (one.process(record(event, offset), some) for one, some in ((at, rows), (unbroken, kept)))
+        apply(rows, step)
+        apply(kept, whole)
+        sent.append(list(step.outputs))
+        expected.append(list(whole.outputs))
+    assert sent == expected
+
+
+def test_of_many_tenants_the_latest_stay_decoded_and_none_decides_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept decoded is bounded; who was put out is decoded from its rows again, to the same verdicts."""
+    monkeypatch.setattr(module, "TENANTS_CACHED_MAX", 2)
+    rows, kept, bounded = MemoryRows(), MemoryRows(), stage()
+    tenants = [name for name in (f"t{n}" for n in range(200)) if partition_of(name, PARTITIONS) == PARTITION][:3]
+    for offset in range(12):
+        event = write(offset, tenant=tenants[offset % 3])
+        step = bounded.process(record(event, offset), rows)
+        fresh = stage().process(record(event, offset), kept)
+        assert list(step.outputs) == list(fresh.outputs)
+        apply(rows, step)
+        apply(kept, fresh)
+    assert len(bounded._memsad) == 2
+    assert bounded._memory.keys() <= bounded._memsad.keys()
+
+
+def test_a_sealed_record_without_a_value_stops_the_worker() -> None:
+    """The sealed log is not compacted: a record of nothing is none of ours."""
+    with pytest.raises(StateError, match="without a value"):
+        stage().process(Record(SEALED, PARTITION, 0, b"acme", None), MemoryRows())
+
+
+def test_a_policy_that_turns_to_memsad_forgets_no_rows_of_the_other_detector() -> None:
+    """While MEMSAD decides, what the default detector kept rests; when it decides again, it goes on from there."""
+    rows, now = MemoryRows(), [default().default]
+    screen = ScreenStage(lambda: RING, lambda tenant: now[0], 8)
+    for offset, detector in enumerate(("default", "memsad", "default")):
+        now[0] = default().default.model_copy(update={"detector": detector})
+        event, before = write(offset), MemoryRows(rows)
+        step = screen.process(record(event, offset), rows)
+        fresh = ScreenStage(lambda: RING, lambda tenant: now[0], 8).process(record(event, offset), before)
+        assert [change.value for change in step.changes] == [change.value for change in fresh.changes]
+        apply(rows, step)

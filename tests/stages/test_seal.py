@@ -9,7 +9,7 @@ import pytest
 
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.envelope import codec, dsse
-from memsluice.envelope.keys import HmacKey, Keyring, KeyState, Purpose
+from memsluice.envelope.keys import Algorithm, HmacKey, Key, Keyring, KeyState, Purpose
 from memsluice.envelope.registry import Registry
 from memsluice.envelope.seals import sealed_from_bytes
 from memsluice.events import cloudevent
@@ -367,3 +367,39 @@ def test_a_producers_only_command_is_an_appeal_among_the_events(encoder, action,
     order = Command(**told, action=action, target="e0", expires_at=FIELDS["time"])
     (outputs,) = seal(encoder, [record(message(order, source=source, kind=EventType.COMMAND), topic=topic)])
     assert (reason(outputs) if len(outputs) == 2 else None) == code
+
+
+def order(signers, **fields) -> Record:
+    """Return an intake record of a command on its topic, signed by these."""
+    told = {name: FIELDS[name] for name in ("id", "tenant", "time")}
+    command = Command(**told, action="declassify", target="e0", expires_at=FIELDS["time"], **fields)
+    envelope = dsse.sign(
+        payload_type(EventType.COMMAND.value), codec.canonical(command.model_dump(mode="json")), signers
+    )
+    return record(cloudevent.write(EventType.COMMAND, command, envelope, source="/acme/test"), topic=COMMANDS)
+
+
+def test_nobody_signs_a_command_twice_or_with_another_role(encoder) -> None:
+    """Two signatures are two people of one role: the same key again, or an operator's beside it, is none of that."""
+    reviewer, operator = SIGNERS[TENANT, "reviewer"], SIGNERS[TENANT, "operator"]
+    assert seal(encoder, [order([reviewer])])[0][0].topic == SEALED
+    assert reason(seal(encoder, [order([reviewer, reviewer])])[0]) == "malformed"
+    assert reason(seal(encoder, [order([reviewer, operator])])[0]) == "not_permitted"
+
+
+def test_a_key_of_the_gate_is_nobodys_credential(encoder) -> None:
+    """Whoever can sign with a key of another purpose, and got it into the registry, publishes nothing with it."""
+    known = REGISTRY.get(kid_of(TENANT, "user"))
+    registry = Registry([known.model_copy(update={"kid": "lab-seal"})])
+    forged = HmacKey("lab-seal", b"s" * 32)
+    (outputs,) = seal(encoder, [record(message(signer=forged))], registry=registry)
+    assert reason(outputs) == "unknown_key"
+
+
+def test_a_command_is_signed_with_ed25519_alone(encoder) -> None:
+    """A shared secret proves nothing to a third party: an operator's HMAC key gives no commands."""
+    kid = kid_of(TENANT, "reviewer")
+    shared = Key(kid, Purpose.CREDENTIAL, Algorithm.HMAC_SHA256, b"k" * 32)
+    others = [KEYRING.get(name) for name in ("lab-seal", "lab-digest", "lab-admission")]
+    (outputs,) = seal(encoder, [order([HmacKey(kid, b"k" * 32)])], Keyring([*others, shared]))
+    assert reason(outputs) == "not_permitted"

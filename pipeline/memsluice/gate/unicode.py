@@ -36,7 +36,7 @@ _ONE = f"[{''.join(_class(ranges) for ranges in _INVISIBLE.values())}]"
 _FINDER = re.compile(_ONE)  # one class: an alternation of the seven is tried at every character and 20 times slower
 _REMOVED = re.compile(_ONE + "+")
 _ALIKE = {
-    "a": (0x430, 0x3B1), "b": (0x432, 0x3B2), "c": (0x441, 0x3F2), "d": (0x501,),
+    "a": (0x430, 0x3B1), "b": (0x432, 0x3B2), "c": (0x441,), "d": (0x501,),
     "e": (0x435, 0x3B5), "h": (0x4BB, 0x43D), "i": (0x456, 0x3B9), "j": (0x458,),
     "k": (0x43A, 0x3BA), "l": (0x4CF,), "m": (0x43C,), "n": (0x3B7,),
     "o": (0x43E, 0x3BF), "p": (0x440, 0x3C1), "q": (0x51B,), "r": (0x433,),

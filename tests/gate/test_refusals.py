@@ -1,0 +1,114 @@
+"""Why a command is refused, each reason by an example: a refusal says what stands against it, and changes nothing."""
+
+from typing import Any
+
+import pytest
+from tests.gate.build import Core
+from tests.gate.landed import Shop
+from tests.gate.test_landed import BAD, accepted, contained, refused
+from tests.gate.test_look_back import looked
+
+from memsluice.envelope.registry import Role
+from memsluice.events.models import Action
+from memsluice.events.names import EVERYBODY, EventType
+from memsluice.gate.commands.dispatch import COMMANDS
+from memsluice.gate.policy.model import default, laid_over
+
+LATE = "2030-01-01T00:00:00Z"
+
+
+def test_what_is_shared_is_not_shared_once_more() -> None:
+    """A second promotion would move the entry to where it lies."""
+    shop = Shop()
+    event_id = accepted(shop)
+    shop.order("promote", event_id)
+    assert refused(shop.order("promote", event_id)) == "promotion.shared_before"
+
+
+def test_a_renewal_that_holds_no_longer_is_refused() -> None:
+    """A policy that was shortened since takes no time from an entry by renewing it."""
+    shop = Shop()
+    event_id = contained(shop)
+    shop.policy = laid_over(shop.policy, {"ttl_seconds": {"external_web": 60}})
+    assert refused(shop.order("renew", event_id)) == "renewal.no_later"
+
+
+def test_a_held_write_without_a_label_has_none_to_lift_and_one_with_it_counts_by_the_day() -> None:
+    """Held for its words alone, it is clean; what is lifted while held counts as what is lifted where it lies."""
+    changes = {"commands": {"declassifications_per_day": 1}, "instructions": {"hold_contained": True}}
+    shop = Shop(laid_over(default().default, changes))
+    shop.write(content=BAD)
+    assert refused(shop.order("declassify", f"e{shop.offset}")) == "declassification.not_tainted"
+    parent, held = contained(shop), []
+    for number in range(2):
+        assert shop.write(content=f"{BAD} {number}", parents=(parent,)).verdict.decision == "quarantine"
+        held.append(f"e{shop.offset}")
+    first, second = (shop.order("declassify", name) for name in held)
+    assert first.verdict.findings[0].code == "declassification.lifted"
+    assert refused(second).startswith("rates.")
+
+
+def test_a_session_is_distrusted_once() -> None:
+    """A second revocation of it adds nothing; one of a session that nobody saw is refused for that."""
+    shop = Shop()
+    shop.observe("open")
+    fields: dict[str, Any] = {"parameters": {"of": "session"}, "digest": None, "carried": None}
+    assert shop.order("revoke", "s1", **fields).verdict.decision == "record"
+    assert refused(shop.order("revoke", "s1", **fields)) == "revocation.nothing_to_do"
+    assert refused(shop.order("revoke", "nobody", **fields)) == "revocation.unknown_session"
+    assert refused(shop.order("revoke", "s1", **fields | {"parameters": {"of": "agent"}})) == "commands.bad_parameter"
+
+
+def test_what_look_back_took_out_is_revoked_by_its_own_digest() -> None:
+    """A command about another content than the one that was taken out is refused, as for what lies there."""
+    shop, event_id = looked()
+    assert refused(shop.order("revoke", event_id, digest="0" * 64)) == "landed.other_digest"
+
+
+def test_what_was_replaced_is_labelled_where_it_was() -> None:
+    """Its content is gone, and nothing moves: what names it as a parent is tainted from now on."""
+    shop = Shop()
+    old = accepted(shop, key="plan")
+    accepted(shop, key="plan", content="Ana prefers the late train.")
+    verdict = shop.order("revoke", old).verdict
+    assert (verdict.reasons, verdict.object_id, verdict.withdraws) == ((), None, ())
+    assert shop.write(parents=(old,)).verdict.taint_causes == (f"parent:{old}",)
+
+
+def dismiss(core: Core, **fields: Any) -> Any:
+    """Dismiss a dead letter."""
+    base = {"action": "dismiss", "target": "memory.events.v1:0:1", "digest": "0" * 64, "reason": "Noise.",
+            "expires_at": LATE, "approvers": ("key-reviewer",), "tenant": EVERYBODY}  # fmt: skip
+    return core.see("reviewer", EventType.COMMAND, **base | fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "detail"),
+    [
+        ({"tenant": "acme"}, "dismissal.one_tenant", {}),
+        ({"digest": None}, "dismissal.incomplete", {"field": "digest"}),
+        ({"reason": ""}, "dismissal.incomplete", {"field": "reason"}),
+        ({}, "dismissal.noted", {"why": "Noise."}),
+    ],
+)
+def test_a_dead_letter_is_dismissed_for_a_reason_and_by_its_digest(
+    fields: dict[str, Any], code: str, detail: dict[str, Any]
+) -> None:
+    """It is nobody's, so it is dismissed for everybody; what is missing is named, and it is noted with its reason."""
+    verdict = dismiss(Core(), **fields).verdict
+    assert verdict.decision == ("record" if code == "dismissal.noted" else "reject")
+    assert [(found.code, dict(found.detail or {})) for found in verdict.findings] == [(code, detail)]
+
+
+@pytest.mark.parametrize("action", Action)
+def test_only_orders_that_concern_everybody_are_given_for_everybody(action: Action) -> None:
+    """About nobody's entry or key there is nothing to say; what no version carries out yet is refused as that."""
+    verdict = dismiss(Core(), action=action.value).verdict
+    may = COMMANDS.get(action)
+    if may is None:
+        assert verdict.reasons == ("commands.not_available",)
+    elif Role.REVIEWER not in may.roles:
+        (finding,) = verdict.findings
+        assert (finding.code, finding.detail["needs"]) == ("commands.not_permitted", [role.value for role in may.roles])
+    else:
+        assert ("commands.one_tenant" in verdict.reasons) == (action is not Action.DISMISS)

@@ -23,7 +23,7 @@ from memsluice.gate.detectors.rarity.principal_shares import Standing
 from memsluice.gate.detectors.wording import text
 from memsluice.gate.detectors.wording.classifier import Classifier, grams
 from memsluice.gate.detectors.wording.shipped import shipped
-from memsluice.gate.detectors.wording.tokens import BITS, BYTES_MAX
+from memsluice.gate.detectors.wording.tokens import BITS, BYTES_MAX, WORDS_MAX
 from memsluice.gate.policy.model import SIGNALS, DetectPolicy
 from memsluice.gate.state.rows import TenantRows, dump, encode_changes, row_key
 
@@ -449,3 +449,9 @@ def test_who_has_more_than_a_quarter_counts_as_vouched_for(who: list[str]) -> No
         assert standing.much(tag_of) == much
     some = min((name for name in dict.fromkeys(who)), key=lambda name: (-who.count(name), who.index(name)))
     assert standing.oldest_of_most() == who.index(some)
+
+
+def test_of_a_units_words_so_many_are_read_and_none_beyond() -> None:
+    """The last word that counts counts; the next one, and whatever follows, adds nothing."""
+    sizes = [int(grams([" ".join(["ab"] * count)]).counts[0]) for count in range(WORDS_MAX - 1, WORDS_MAX + 3)]
+    assert sizes[0] < sizes[1] == sizes[2] == sizes[3]

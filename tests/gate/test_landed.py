@@ -533,3 +533,23 @@ def test_of_many_causes_the_revocation_is_the_first_and_the_last_to_go() -> None
     verdict = shop.order("withdraw", event_id, carried=None).verdict
     assert verdict.taint_causes == (f"revoked:{verdict.event_id}", *before[:-1])
     assert entry_row(shop, event_id)["causes"] == list(verdict.taint_causes)
+
+
+@pytest.mark.parametrize(
+    ("action", "who", "code"),
+    [
+        ("promote", "user", "promotion.promoted"),
+        ("renew", "user", "renewal.renewed"),
+        ("revoke", "user", "revocation.contained"),
+        ("withdraw", "user", "revocation.removed"),
+        ("declassify", "web", "declassification.declassified"),
+    ],
+)
+def test_what_a_command_did_is_the_last_thing_that_its_verdict_says(action: str, who: str, code: str) -> None:
+    """Whoever reads the audit finds by one code what was carried out, on what, and what it was before."""
+    shop = Shop()
+    event_id = accepted(shop) if who == "user" else contained(shop)
+    before = entry_row(shop, event_id)
+    finding = shop.order(action, event_id).verdict.findings[-1]
+    assert (finding.code, finding.decision) == (code, Decision.ACCEPT)
+    assert finding.detail["before"]["tier"] == before["tier"]

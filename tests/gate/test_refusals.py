@@ -71,6 +71,7 @@ def test_what_was_replaced_is_labelled_where_it_was() -> None:
     old = accepted(shop, key="plan")
     accepted(shop, key="plan", content="Ana prefers the late train.")
     verdict = shop.order("revoke", old).verdict
+    assert verdict.findings[-1].code == "revocation.labelled"
     assert (verdict.reasons, verdict.object_id, verdict.withdraws) == ((), None, ())
     assert shop.write(parents=(old,)).verdict.taint_causes == (f"parent:{old}",)
 

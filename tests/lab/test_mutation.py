@@ -26,6 +26,7 @@ def changed(source: str) -> set[str]:
         ("if a: f()", "if False: f()"),
         ("x = a > b", "x = a >= b"),
         ("x = [a, *b][:8]", "x = [a, *b][:9]"),
+        ("x = LIMIT = 300", "x = LIMIT = 600"),
         ("x = futures[-1]", "x = futures[(1)]"),
         ("f(a)\nb = 1", "pass\nb = 1"),
         ("def f():\n    return a", "def f():\n    return None"),

@@ -22,6 +22,10 @@ ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
     ast.LShift: ("<<", ">>"), ast.RShift: (">>", "<<"),
 }  # fmt: skip
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+BY_ONE_MAX = 16
+"""A whole number up to this one becomes its neighbours, a larger one its double and its half: a limit of 300 that is 299
+is a matter of taste, and of no test.
+"""
 LOGS = ("_LOG", "LOG", "_log")
 NAMING = ("TypeVar", "NewType", "Literal")
 UNSEEN_ARGUMENTS = ("strict", "stacklevel")
@@ -204,6 +208,9 @@ class _Finder:
         value = node.value
         if isinstance(value, bool):
             yield self._edit("constant", node, str(not value))
+        elif isinstance(value, int) and value > BY_ONE_MAX:
+            yield self._edit("constant", node, repr(value * 2))
+            yield self._edit("constant", node, repr(value // 2))
         elif isinstance(value, int | float):
             yield self._edit("constant", node, repr(value + 1))
             yield self._edit("constant", node, f"({value - 1!r})")

@@ -23,8 +23,8 @@ ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
 }  # fmt: skip
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 BY_ONE_MAX = 16
-"""A whole number up to this one becomes its neighbours, a larger one its double and its half: a limit of 300 that is 299
-is a matter of taste, and of no test.
+"""A whole number up to this one becomes its neighbours, a larger one its double and its half: a limit of
+300 that is 299 is a matter of taste, and of no test.
 """
 LOGS = ("_LOG", "LOG", "_log")
 NAMING = ("TypeVar", "NewType", "Literal")

@@ -1,12 +1,12 @@
 """Calibration: each strategy by values worked out by hand; one interface, bounded rows, nothing counted twice."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memsluice.gate.detectors.calibration.base import Phase, Settings
 from memsluice.gate.detectors.calibration.conformal import credited, p_value

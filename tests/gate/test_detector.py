@@ -1,7 +1,6 @@
 """The default detector: each formula by values worked out by hand, each rule by an example."""
 
 import math
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 from zlib import crc32
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.gate.build import MemoryRows
 from tests.gate.looking import stems_of, values_of
 

@@ -1,7 +1,8 @@
 """One decision: runs every check, records every finding, and takes the strongest. Pure: see the package's docstring."""
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding, Verdict
@@ -18,8 +19,7 @@ from memsluice.gate.state.kinds import ENTRY
 from memsluice.gate.state.rows import TenantRows
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """The clock (Unix ms: the broker's append time), the sealed record's offset, the keys that will sign, and the
     verdict's place in the tenant's chain: its number, and the digest of the verdict before it as it was sent."""
 
@@ -31,8 +31,7 @@ class Context:
     chain_previous: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """A verdict, the rows it changes by (kind, id), and the detectors' next states."""
 
     verdict: Verdict

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Admission, Sealed
 from memsluice.envelope.verdict import SEVERITY, Decision, Finding, Withdrawal
@@ -25,8 +27,7 @@ OUTSIDE = ("monitor.rule_4_tainted", "monitor.rule_5_untrusted")
 """Findings of what is kept as data wherever it lands, whatever else asks for more than containing it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TenantState:
+class TenantState(Struct, frozen=True):
     """What earlier events of a tenant left: its rows, and the detectors' parts of them decoded into matrices.
 
     Without ``memory`` MEMSAD and the patterns decide, whatever the policy's ``detector``. ``model`` is the wording

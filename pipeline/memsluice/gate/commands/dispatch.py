@@ -1,6 +1,6 @@
 """Commands, as the ordered stream meets them. What is not carried out is refused with a reason, audited."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Sealed
@@ -25,8 +25,7 @@ from memsluice.gate.policy.model import Policy
 from memsluice.gate.state.rows import TenantRows
 
 
-@dataclass(frozen=True, slots=True)
-class May:
+class May(Struct, frozen=True):
     """Who may give a command, and how many of them have to sign it (DESIGN, section 3, "Commands")."""
 
     roles: tuple[Role, ...]

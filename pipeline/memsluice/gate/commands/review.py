@@ -6,8 +6,7 @@ held write, never its content: a release carries the sealed write itself, and co
 digests, the one that is held.
 """
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memsluice.envelope.seals import Identity, Sealed
@@ -31,8 +30,7 @@ ABOUT_HELD = frozenset({
 """Commands that may be about a held write."""
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """The row of a held write, and its id."""
 
     row_id: str

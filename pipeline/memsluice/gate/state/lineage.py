@@ -1,6 +1,6 @@
 """The lineage row of an entry: what later writes and recalls go by, for as long as it lives."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision
@@ -13,8 +13,7 @@ CAUSES_MAX = 8
 """Causes of taint that a row names: the first ones. Beyond, the taint stays."""
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """tau of a write, why, and its tier: the credential's, or that of the least trusted among what taints it."""
 
     taint: bool

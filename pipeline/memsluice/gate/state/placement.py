@@ -1,14 +1,13 @@
 """Where entries lie: a place in memory, who holds the object of a key, and which keys are protected."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from memsluice.events.models import Visibility, Zone
 from memsluice.gate.state.kinds import HOLDER, PROTECTED, EntryRow, HolderRow
 from memsluice.gate.state.rows import SEPARATOR, TenantRows
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a write lands: nothing of it is set where it does not. ``expires_ms`` is Unix ms, None for ever."""
 
     object_id: str | None = None

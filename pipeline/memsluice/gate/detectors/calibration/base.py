@@ -1,11 +1,11 @@
 """What a strategy is given and what it says."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
@@ -22,8 +22,7 @@ class Phase(StrEnum):
     FROZEN = "frozen"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """What a policy says of a calibration. Scores may lie anywhere; a higher one is more suspicious.
 
     ``window`` reference scores are kept (the fixed strategy keeps the first ``full``); below ``full`` of them the
@@ -48,8 +47,7 @@ class Settings:
     prior_weight: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """What a strategy says of one score. ``size`` is how many reference scores counted.
 
     ``threshold``, ``mu`` and ``sigma`` are those of a strategy of mean and deviation; ``p`` and ``level`` (the alpha

@@ -14,9 +14,9 @@ Two cures for calibrating on what was let through alone (which is a ratchet: wha
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from memsluice.gate.detectors.calibration.base import Judged, Settings, Values, phase_of
 from memsluice.gate.detectors.calibration.state import State
@@ -26,8 +26,7 @@ PRIOR_GONE = 300
 """Reference scores at which the prior has faded to a tenth."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conformal:
+class Conformal(Struct, frozen=True):
     """The strategy; ``alpha``, ``gamma``, ``credit`` and the prior are its settings."""
 
     settings: Settings

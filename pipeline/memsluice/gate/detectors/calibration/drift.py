@@ -7,7 +7,7 @@ of them. The row is the window of scores itself, and the detector is run over it
 The tenant is ``drifting`` from a change until ``full`` scores have come after it.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from memsluice.gate.detectors.calibration.base import Judged, Settings, Values
 from memsluice.gate.detectors.calibration.moments import M_STAR_MIN, by_moments
@@ -20,8 +20,7 @@ HINKLEY_DELTA, HINKLEY_THRESHOLD = 0.25, 10.0
 ADWIN_DELTA = 0.002
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(Struct, frozen=True):
     """Both strategies, by the name in the settings."""
 
     settings: Settings

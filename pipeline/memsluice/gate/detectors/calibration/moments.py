@@ -10,9 +10,9 @@ more than a deviation in a heavy tail (docs/detection.md). Ranks do not; see :mo
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from memsluice.gate.detectors.calibration.base import Judged, Settings, Values, phase_of
 from memsluice.gate.detectors.calibration.state import State
@@ -22,8 +22,7 @@ M_STAR_MIN = 20
 """Least window of m*: below it a deviation says little (see ``calibration_size_min`` of MEMSAD, 18 at delta .05)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
+class Moments(Struct, frozen=True):
     """The four strategies, by the name in the settings."""
 
     settings: Settings

@@ -8,10 +8,11 @@ Only what landed over a trusted channel is given to :meth:`State.landed`: see
 :meth:`memsluice.gate.decision.Draft.learn`.
 """
 
-from dataclasses import dataclass, replace
 from hashlib import sha256
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memsluice.gate.detectors.calibration.base import Settings, Values
 from memsluice.gate.state.kinds import CalibrationRow
@@ -28,8 +29,7 @@ def tag(event_id: str) -> str:
     return sha256(event_id.encode()).hexdigest()[:TAG_DIGITS]
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """``values`` float64 of shape (n,), oldest first, and the events they are of; ``held`` is (number, tag, score).
 
     ``screened_total`` counts screened writes; ``level`` is the conformal strategy's alpha in force, None until it

@@ -8,8 +8,9 @@
 Every term is a finding of its own; the composite's watermark is absent where the policy names no seed.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache, partial
+
+from msgspec import Struct
 
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.verdict import Decision, Finding, Score
@@ -139,8 +140,7 @@ def _score(state: MemsadState, policy: MemsadPolicy, judged: Judged, scores: mem
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Guarantee:
+class Guarantee(Struct, frozen=True):
     """Theorem 11's bound eta, Lemma 8's gap Delta_s and radius kappa sigma^ + eta, and whether the gap exceeds it.
 
     None is what the paper does not say of this decision.

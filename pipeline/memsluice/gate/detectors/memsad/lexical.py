@@ -8,10 +8,11 @@ entry that is part of the baseline lies too near to it.
 """
 
 import base64
-from dataclasses import dataclass, replace
 from zlib import crc32
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memsluice.gate.detectors.memsad import scores
@@ -43,8 +44,7 @@ def _relative(p: Counts, q: Counts) -> float:
     return float((p[some] * np.log2(p[some] / q[some])).sum())
 
 
-@dataclass(frozen=True, slots=True)
-class Lexical:
+class Lexical(Struct, frozen=True):
     """The baseline's counts, the ``learned`` entries, and the divergences of those after the baseline was whole."""
 
     baseline: Counts

@@ -17,10 +17,10 @@ Vectors are L2-normalised (Assumption 5 iii), so a cosine is a dot product; noth
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memsluice.errors import StateError
@@ -99,8 +99,7 @@ def _moments(values: Exact) -> tuple[float, float]:
     return mu, math.sqrt(spread / (len(values) - 1))
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
+class Scores(Struct, frozen=True):
     """Every score of one candidate, each in [-1, 1], and ``nearest``, the row of H that gives the maximum.
 
     ``cosines`` has the shape of H, (m,).

@@ -9,11 +9,12 @@ compared with, are as they travelled.
 """
 
 import math
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memsluice.envelope.codec import DIMENSIONS, Vector, coarse_from_text, coarse_to_text, vector_from_text
@@ -61,8 +62,7 @@ def _vector(row: VectorRow) -> Vector:
     return coarse_from_text(row.coarse) if row.coarse else vector_from_text(row.vector)
 
 
-@dataclass(frozen=True)
-class MemsadState:
+class MemsadState(Struct, frozen=True, dict=True):
     """``asked_rows``: the history, (m, 384); ``reference``, (n, 384); ``cosine_rows``: their cosines, (m, n).
 
     Questions are in the order they were asked: ``numbers`` counts each from the tenant's first, ``slots`` names the row

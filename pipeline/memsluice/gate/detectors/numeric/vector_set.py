@@ -1,10 +1,10 @@
 """Things with their vectors, oldest first, in versions, and who of them is nearest to a vector."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memsluice.envelope.codec import DIMENSIONS, Vector
@@ -63,10 +63,9 @@ class _Things(Generic[Thing]):
         self._scales = np.zeros((len(self.matrix), 3), np.float32)
 
 
-class Kept(Versions[tuple[Thing, Vector]]):
+class Kept(Versions[tuple[Thing, Vector]], frozen=True):
     """Things of one type, each with a unit vector."""
 
-    __slots__ = ()
     buffer: _Things[Thing]
 
     @staticmethod
@@ -110,8 +109,7 @@ class Kept(Versions[tuple[Thing, Vector]]):
         return nearest.bounds_of_codes(*self.buffer.codes(), vector, self.places, head)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How many are searched for, how many of one owner, and how many of all owners with a code above 0."""
 
     count: int

@@ -5,10 +5,10 @@ the buffer only where another version got there first or it is full; so a change
 buffer has room for half as many again, within bounds: a worker knows hundreds of tenants, most of them small.
 """
 
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 ROOM_MIN, SLACK_MAX = 32, 256
@@ -36,8 +36,7 @@ class Buffer(Protocol[Put]):
         """Return another buffer that begins with the rows at some places, and has room behind them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Versions(Generic[Row]):
+class Versions(Struct, Generic[Row], frozen=True):
     """One version: its rows' ``places``, and how many were ``used`` when it was made."""
 
     buffer: Buffer[Row]
@@ -87,10 +86,9 @@ class _Rows:
         return _Rows(self.matrix[places])
 
 
-class Table(Versions[NDArray[Any]]):
+class Table(Versions[NDArray[Any]], frozen=True):
     """Rows of numbers of one type."""
 
-    __slots__ = ()
     buffer: _Rows
 
     @staticmethod

@@ -6,7 +6,8 @@ switch the signal off for everybody. So it must be the habit of those whose writ
 """
 
 from collections import Counter
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memsluice.gate.detectors.rarity.principal_shares import Standing
 from memsluice.gate.state.kinds import HabitRow
@@ -14,8 +15,7 @@ from memsluice.gate.state.kinds import HabitRow
 WRITES = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Habit:
+class Habit(Struct, frozen=True):
     """``flags``: ``1`` for each of the last WRITES screened writes that carried a question, ``0`` for the others.
 
     ``writers``: the principal's tag of each ``1``, in order; "" where a row of an older version kept none.

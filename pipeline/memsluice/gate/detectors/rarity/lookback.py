@@ -16,8 +16,9 @@ only where the asker is one of the tenant's main ones (more than a quarter of th
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from memsluice.envelope.codec import Vector
 from memsluice.gate.detectors.numeric.compiled import FOUR, rounded
@@ -54,8 +55,7 @@ class Fate(Enum):
 LYING = (Fate.LIES, Fate.PROTECTED)
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Struct, frozen=True):
     """One landed entry that a recall showed to be an attack, and why.
 
     One stays that is ``quoted`` at length, or ``guarded``: protected.

@@ -4,10 +4,10 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memsluice.gate.detectors.numeric.compiled import compiled
@@ -18,8 +18,7 @@ CODES_SPARE = 256
 """Codes of principals of whom nothing is left that are kept until all are given anew."""
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(Struct, frozen=True, dict=True):
     """``owners``: whose each thing is, shape (n,), by the codes that ``codes`` gives to principals' tags."""
 
     owners: Owners

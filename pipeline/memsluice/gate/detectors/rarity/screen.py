@@ -9,11 +9,11 @@ Good lineage: where an agent's session itself asked the question that its write 
 say nothing.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memsluice.envelope.codec import Vector
@@ -43,8 +43,7 @@ KNOWN_WRITES = 300
 """Landed writes from which on a tenant is calibrated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """What a write shows, before the tenant is asked what is usual.
 
     ``question`` names the recall whose question covers it most, with the run that they share; ``near`` the recall whose
@@ -60,8 +59,7 @@ class Seen:
     near: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """G, its ``total``, and its parts, of four digits, and what the calibration says of G.
 
     ``rare`` says that G is beyond the line, ``p`` is the conformal p-value (None under another strategy), ``level`` or
@@ -111,8 +109,7 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
     return nearer(seen, Asked.of(questions), cosines) if questions else seen
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """Some past questions; ``stems`` are theirs, one question's behind the other's, and end at ``ends``."""
 
     questions: tuple[Question, ...]

@@ -5,8 +5,9 @@ says from which number on questions (``q``) and entries (``e``) do, and numbers 
 at a time with the events that follow, so that no event has to write thousands of rows.
 """
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from memsluice.gate.state.kinds import (
     DETECT_CALIBRATION,
@@ -30,8 +31,7 @@ DELETED_MAX = 32
 """Rows left over that one event deletes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surplus:
+class Surplus(Struct, frozen=True):
     """``first``: the least number that counts, of questions and of entries. ``rows``: kinds and numbers left over.
 
     ``told`` is whether row ``b0`` says so.
@@ -50,8 +50,7 @@ class Surplus:
         return Surplus(self.first, self.rows[DELETED_MAX:])
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """Rows by number, in order of their numbers: of an entry its own and its values'."""
 
     questions: dict[int, QuestionRow]

@@ -5,9 +5,8 @@ is ``bias + sum of the buckets' weights / sqrt(number of n-grams)``, a log-odds.
 in ``memsluice_lab/training`` and in the model card beside the weights.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memsluice.gate.detectors.numeric.compiled import FOUR, rounded
@@ -18,8 +17,7 @@ from memsluice.gate.detectors.wording.tokens import Indices
 LOGIT_MAX = 8.0
 
 
-@dataclass(frozen=True, slots=True)
-class Grams:
+class Grams(Struct, frozen=True):
     """The n-grams of some units: ``buckets``, shape (g,), one unit's behind the other's; ``ends``, shape (units,)."""
 
     buckets: Indices
@@ -36,8 +34,7 @@ def grams(parts: list[str]) -> Grams:
     return Grams(*tokens.grams(letters_of(parts)))
 
 
-@dataclass(frozen=True, slots=True)
-class Classifier:
+class Classifier(Struct, frozen=True):
     """``weights`` shape (2 ** BITS,), float32. ``digest`` (SHA-256 of the file, 16 digits) names the model."""
 
     weights: NDArray[np.float32]

@@ -9,18 +9,8 @@ import pytest
 
 from memsluice_lab.figures.cli_start import COMMANDS, small_home
 
-HEAVY = (
-    "numba",
-    "scipy",
-    "torch",
-    "faust",
-    "faiss",
-    "weaviate",
-    "sklearn",
-    "transformers",
-    "numpy",
-    "structlog",
-    "psutil",
+HEAVY = frozenset(
+    ("numba", "scipy", "torch", "faust", "faiss", "weaviate", "sklearn", "transformers", "numpy", "structlog", "psutil")
 )
 PROBE = """
 import sys
@@ -50,4 +40,4 @@ def test_commands_that_list_and_show_load_no_heavy_library(home: Path, words: tu
     )
     assert "exit 0" in done.stderr, done.stderr
     (loaded,) = [line.split()[1:] for line in done.stderr.splitlines() if line.startswith("loaded ")]
-    assert not set(HEAVY) & set(loaded)
+    assert not HEAVY & set(loaded)

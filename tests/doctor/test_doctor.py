@@ -87,6 +87,18 @@ def test_what_could_not_be_asked_says_what_to_do_all_the_same() -> None:
     assert all("memsluice stack status" in finding.do for finding in found)
 
 
+def test_a_missing_password_is_not_looked_for_in_a_log() -> None:
+    """A connection without the operator's password says where to put it; a server's log would show nothing."""
+    connection = Connection(bootstrap="broker:9092", weaviate_host="store", weaviate_http_port=1, weaviate_grpc_port=2)
+    todo = {
+        "workers": lambda: remote.workers(connection), "broker clock": lambda: remote.broker_clock(connection, 0.0),
+    }  # fmt: skip
+    for found in checks.run(todo):
+        assert (found.state, found.do) == (State.FAIL, "")
+        assert "no credentials of Kafka user 'operator'" in found.said
+        assert "MEMSLUICE_KAFKA_PASSWORD_OPERATOR" in found.said
+
+
 def test_what_needs_a_broker_that_does_not_answer_is_not_asked() -> None:
     """Each would wait for a minute: at three in the morning the line that says why is there after five seconds."""
 

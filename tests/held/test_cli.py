@@ -64,7 +64,7 @@ def test_filters_show_what_was_asked_for(office: Office) -> None:
 def test_a_time_that_is_none_is_said(office: Office) -> None:
     """A filter that means nothing is an error, not an empty list."""
     office.write(BAD)
-    assert "is no time" in str(office.run("list", "--since", "yesterday").exception)
+    assert "is not a time" in str(office.run("list", "--since", "yesterday").exception)
 
 
 def test_release_lands_the_write_and_says_so(office: Office) -> None:
@@ -135,7 +135,7 @@ def test_two_writes_of_one_id_are_told_apart(office: Office) -> None:
     event_id = office.write(BAD, event_id="twice")
     office.write("Another note.", event_id="twice")
     offsets = [entry["offset"] for entry in json.loads(office.run("list", "--json").stdout)["entries"]]
-    assert "say which" in str(office.run("show", event_id).exception)
+    assert "choose one with" in str(office.run("show", event_id).exception)
     assert office.run("release", event_id, "--offset", str(offsets[1]), "--yes").exit_code == 3
     assert office.run("reject", event_id, "--offset", str(offsets[1]), "--yes").exit_code == 0
     assert listed(office) == ["twice"]

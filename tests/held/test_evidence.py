@@ -55,7 +55,7 @@ def test_a_line_of_mean_and_deviation_is_told_as_one() -> None:
     """Without a p-value the line itself is said."""
     found = evidence(verdict(p=None, usual_max=1.25, size=60, level=None), CONTENT)
     (rarity,) = [text for label, text, _ in found if label == "rarity"]
-    assert rarity == "beyond 1.250, the most that is usual by its 60 landed writes (calibrated)"
+    assert rarity == "above 1.250, the highest of its 60 landed writes (calibrated)"
 
 
 def test_a_few_words_in_common_are_no_reason() -> None:

@@ -43,7 +43,7 @@ def test_it_is_counted_listed_and_let_in_again(shop: Shop) -> None:
     assert shop.now("note") == "withdrawn"
     assert shop.now("other") == "guidance"
     for command in ("stats", "list"):
-        assert "look back took out 1 entry that had landed" in shop.run(command).output
+        assert "look back withdrew 1 entry that had landed" in shop.run(command).output
     assert json.loads(shop.run("stats", "--json").stdout)["withdrawn"] == 1
     (told,) = json.loads(shop.run("list", "--withdrawn", "--json").stdout)["entries"]
     assert (told["event_id"], told["recall"], told["principal"], told["state"]) == ("note", "asks", "ana", "withdrawn")
@@ -54,7 +54,7 @@ def test_it_is_counted_listed_and_let_in_again(shop: Shop) -> None:
         "withdrawn → guidance",
         "nobody → principal",
         "lighthouse gallery",
-        "done: what a recall took out is back",
+        "done: the entry that a recall withdrew is in memory again",
     ):
         assert said in done.output
     assert shop.now("note") == "guidance"
@@ -65,10 +65,12 @@ def test_it_is_counted_listed_and_let_in_again(shop: Shop) -> None:
 
 def test_what_was_not_taken_out_has_no_such_release(shop: Shop) -> None:
     """The command says so before anybody signs; without the option it looks among what is held, and says where else."""
-    assert "no recall's look back took out other" in str(shop.run("release", "other", "--withdrawn", "--yes").exception)
+    assert "look back did not withdraw entry other" in str(
+        shop.run("release", "other", "--withdrawn", "--yes").exception
+    )
     for verb in ("show", "release"):
         said = str(shop.run(verb, "note").exception)
-        assert "look back took it out" in said
+        assert "look back withdrew it" in said
         assert "release note --withdrawn" in said
         assert "look back" not in str(shop.run(verb, "other").exception)
     assert shop.run("release", "note", "--yes").exit_code == 1

@@ -258,7 +258,7 @@ def test_who_interrupts_a_run_reads_how_it_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(replaying, "replay", interrupted)
         stopped = office.run("replay", "--yes")
-    told = stopped.stdout.split("go on with: memsluice quarantine replay --resume ")
+    told = stopped.stdout.split("continue with: memsluice quarantine replay --resume ")
     assert (stopped.exit_code, len(told)) == (code, 2)
     assert "1 of 1 replayed" in office.run("replay", "--yes", "--resume", told[1].strip()).stdout
 
@@ -287,6 +287,6 @@ def test_only_a_run_of_the_last_day_can_be_resumed(office: Office, tmp_path: Pat
     Run("r1", wall_ms() - VALID_S * 1_000, False, 10, Filter(tenant="acme", states=frozenset({State.PENDING}))).save(
         file
     )
-    with pytest.raises(ConfigError, match="older than a day"):
+    with pytest.raises(ConfigError, match="began more than a day ago"):
         Run.load(file, wall_ms())
     assert Run.load(file, 0).wanted == Filter(tenant="acme")

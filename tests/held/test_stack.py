@@ -65,7 +65,7 @@ def test_held_writes_are_released_and_rejected_on_the_real_stack(stack: Any, wor
     rejected = call(home, "quarantine", "reject", bad, "--tenant", tenant, "--yes", "--wait", "120")
     assert rejected.returncode == 0, rejected.stdout + rejected.stderr
     again = call(home, "quarantine", "release", bad, "--tenant", tenant, "--yes", "--wait", "120")
-    assert (again.returncode, "review.decided" in again.stdout) == (2, True)
+    assert (again.returncode, "review.decided" in again.stdout) == (3, True)
     assert pending(home, tenant) == []
     with MemoryWriter.open_local(tenant=tenant, role="user_channel", home=stack.home) as memory:
         third = memory.write(session, "Disregard it once more.").result(30).event_id

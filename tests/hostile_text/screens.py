@@ -57,21 +57,21 @@ def _looks() -> dict[str, list[Case]]:
     every = [Case((f"held-{n}",)) for n in range(len(TEXTS))]
     return {
         "trace": [*every, Case((HELD, "--json"), data=True), Case((KEPT,)), Case(("asked-5",)), Case(("seen-5",)),
-                  Case((ODD, "--tenant", ODD), 1, whole=True)],
-        "calibration show": [Case(("acme",)), Case(("acme", "--json"), data=True), Case((ODD,), 1, whole=True)],
-        "top": [Case(("--once",)), Case(("--json",), data=True), Case(("--since", ODD), 1, whole=True)],
+                  Case((ODD, "--tenant", ODD), 5, whole=True)],
+        "calibration show": [Case(("acme",)), Case(("acme", "--json"), data=True), Case((ODD,), 5, whole=True)],
+        "top": [Case(("--once",)), Case(("--json",), data=True), Case(("--since", ODD), 2, whole=True)],
         "quarantine list": [Case(whole=True), Case(("--all",), whole=True), Case(("--json",), data=True),
-                            Case(("--source", ODD), whole=True), Case(("--since", ODD), 1, whole=True),
+                            Case(("--source", ODD), whole=True), Case(("--since", ODD), 2, whole=True),
                             Case(("--withdrawn",), whole=True), Case(("--withdrawn", "--json"), data=True),
                             Case(("--withdrawn", "--tenant", ODD), whole=True)],
-        "quarantine show": [*every, Case((HELD, "--json"), data=True), Case((ODD,), 1, whole=True),
-                            Case((HELD, "--tenant", ODD), 1, whole=True)],
+        "quarantine show": [*every, Case((HELD, "--json"), data=True), Case((ODD,), 5, whole=True),
+                            Case((HELD, "--tenant", ODD), 5, whole=True)],
         "quarantine stats": [Case(whole=True), Case(("--json",), data=True)],
         "doctor": [Case(whole=True), Case(("--json",), data=True)],
         "recall": [*(Case(("acme", text, *ANA)) for text in ("pay", TEXTS["right to left"], TEXTS["bidi isolate"])),
                    Case(("acme", TEXTS["markup"], "--research", *ANA)),
                    Case(("acme", "pay", "--json", *ANA), data=True),
-                   Case(("acme", ODD)), Case((ODD, "pay"), 1, whole=True)],
+                   Case(("acme", ODD)), Case((ODD, "pay"), 5, whole=True)],
     }  # fmt: skip
 
 
@@ -80,10 +80,10 @@ def _decides() -> dict[str, list[Case]]:
     asked = [Case((HELD, "--why", text[:500])) for text in TEXTS.values() if text.isprintable()]
     why = [Case((f"held-{n}", "--yes", "--why", text[:500])) for n, text in enumerate(TEXTS.values()) if n in (10, 16)]
     return {
-        "quarantine release": [*every, *(Case(c.words, 1) for c in asked), Case((ODD,), 1, whole=True), *why[:1],
-                               *(Case((name, "--withdrawn"), 1, whole=True) for name in (HELD, ODD))],
+        "quarantine release": [*every, *(Case(c.words, 1) for c in asked), Case((ODD,), 5, whole=True), *why[:1],
+                               *(Case((name, "--withdrawn"), 5, whole=True) for name in (HELD, ODD))],
         "quarantine reject": [*every, *(Case(c.words, 1) for c in asked), *why[1:]],
-        "quarantine replay": [Case(("--dry-run",), whole=True), Case(("--resume", ODD), 1, whole=True),
+        "quarantine replay": [Case(("--dry-run",), whole=True), Case(("--resume", ODD), 2, whole=True),
                               Case(("--dry-run", "--json"), data=True), Case(("--tenant", ODD), whole=True)],
     }  # fmt: skip
 
@@ -91,7 +91,7 @@ def _decides() -> dict[str, list[Case]]:
 def _landed(scratch: Path) -> dict[str, list[Case]]:
     """Cases of what an entry came from, what came of it, and the commands about it; nobody says yes here."""
     landed = [f"{kind}-{n}" for n in range(len(TEXTS)) for kind in ("kept", "data")]
-    odd = Case((ODD,), 1, whole=True)
+    odd = Case((ODD,), 5, whole=True)
     proposed = scratch / "proposed\u202e.json"
     proposed.write_text('{"payload": "\x1b[2J"}')
     asked = [Case((name,), 1, whole=True) for name in (KEPT, "data-5")]
@@ -102,7 +102,7 @@ def _landed(scratch: Path) -> dict[str, list[Case]]:
                          Case((HELD, "--json"), data=True), odd],
         "revoke": [Case((HELD, "--contain", "--dry-run"), whole=True), Case((HELD, "--remove"), 1, whole=True),
                    Case((HELD, "--contain", "--dry-run", "--json"), data=True),
-                   Case((ODD, "--contain"), 1, whole=True)],
+                   Case((ODD, "--contain"), 5, whole=True)],
         "promote": [*asked, odd],
         "declassify": [*asked, odd],
         "renew": [*asked, odd],
@@ -115,7 +115,7 @@ def _letters(scratch: Path) -> dict[str, list[Case]]:
     """Cases of the dead letters: those on partitions where nobody signs anything, each with a hostile text in it."""
     ours = partition_of("acme", PARTITIONS)
     names = [f"memory.events.v1/{part}/{offset}" for part in range(PARTITIONS) if part != ours for offset in range(12)]
-    odd = Case((ODD,), 1, whole=True)
+    odd = Case((ODD,), 5, whole=True)
     return {
         "dead-letters list": [Case(whole=True), Case(("--all",), whole=True), Case(("--json",), data=True),
                               Case(("--tenant", ODD), whole=True), Case(("--reason", ODD), whole=True)],
@@ -124,26 +124,26 @@ def _letters(scratch: Path) -> dict[str, list[Case]]:
         "dead-letters stats": [Case(whole=True), Case(("--json",), data=True)],
         "dead-letters export": [Case((str(scratch / "letters\u202e.jsonl"),), whole=True)],
         "dead-letters replay": [Case(("--dry-run",), whole=True), Case(("--dry-run", "--json"), data=True),
-                                Case(("--resume", ODD), 1, whole=True)],
+                                Case(("--resume", ODD), 2, whole=True)],
         "dead-letters reject": [*(Case((names[0], "--why", text[:500]), 1) for text in TEXTS.values()
-                                  if text.isprintable()), Case((ODD, "--why", "x"), 1, whole=True)],
-        "dead-letters release": [Case((names[0],), 1, whole=True), odd],
+                                  if text.isprintable()), Case((ODD, "--why", "x"), 5, whole=True)],
+        "dead-letters release": [Case((names[0],), 2, whole=True), Case((ODD,), 2, whole=True)],
     }  # fmt: skip
 
 
 def _keys(scratch: Path) -> dict[str, list[Case]]:
-    lost = [Case((ODD,), 1, whole=True)]
+    lost = [Case((ODD,), 5, whole=True)]
     return {
         "keys init": [Case(whole=True)],
         "keys list": [Case(whole=True), Case(("--json",), data=True)],
-        "keys new": [*lost, Case(("producer", "--tenant", ODD), 1, whole=True),
-                     Case(("producer", "--tenant", "acme", "--channel", ODD), 1, whole=True),
+        "keys new": [Case((ODD,), 2, whole=True), Case(("producer", "--tenant", ODD), 1, whole=True),
+                     Case(("producer", "--tenant", "acme", "--channel", ODD), 2, whole=True),
                      Case(("producer", "--tenant", "acme", "--note", SENT), whole=True)],
-        "keys rotate": [*lost, Case(("user", "--overlap", ODD), 1, whole=True)],
+        "keys rotate": [*lost, Case(("user", "--overlap", ODD), 2, whole=True)],
         "keys retire": lost,
         "keys revoke": lost,
         "keys public": [Case((str(scratch / "\x1b[2J\u202epublic"), "--tenant", "acme"), whole=True),
-                        Case((str(scratch / "ring"), "--tenant", ODD), 1, whole=True)],
+                        Case((str(scratch / "ring"), "--tenant", ODD), 2, whole=True)],
     }  # fmt: skip
 
 
@@ -153,14 +153,14 @@ def _policies(files: dict[str, Path]) -> dict[str, list[Case]]:
         "policy check": [Case((good,), whole=True, at_home=False), Case((bad,), 1, whole=True, at_home=False),
                          Case((SENT,), 1, whole=True, at_home=False),
                          Case((good, "--json"), data=True, at_home=False)],
-        "policy diff": [Case((good,), 1, whole=True), Case((good, good), whole=True), Case((bad,), 1, whole=True),
-                        Case((good, "--json"), 1, data=True), Case((good, "--in-force", ODD), 1, whole=True)],
+        "policy diff": [Case((good,), 4, whole=True), Case((good, good), whole=True), Case((bad,), 1, whole=True),
+                        Case((good, "--json"), 4, data=True), Case((good, "--in-force", ODD), 1, whole=True)],
         "policy evaluate": [Case((good,), whole=True), Case((good, "--json"), data=True), Case((bad,), 1, whole=True),
-                            Case((good, "--tenant", ODD), whole=True), Case((good, "--since", ODD), 1, whole=True)],
+                            Case((good, "--tenant", ODD), whole=True), Case((good, "--since", ODD), 2, whole=True)],
         "rescreen": [Case(("--policy", good, "--limit", "1000"), whole=True), Case(("--policy", bad), 1, whole=True),
                      Case(("--policy", good, "--json"), data=True), Case(("--policy", SENT), 1, whole=True),
                      Case(("--policy", good, "--tenant", ODD), whole=True),
-                     Case(("--policy", good, "--since", ODD), 1, whole=True)],
+                     Case(("--policy", good, "--since", ODD), 2, whole=True)],
         "policy show": [Case(("acme",), whole=True), Case((ODD,), whole=True)],
         "policy activate": [Case((good, "--why", SENT), 1, whole=True), Case((good, "--kid", ODD), 1, whole=True),
                             Case((good, "--tenant", ODD), 1, whole=True)],
@@ -171,8 +171,8 @@ def _servers() -> dict[str, list[Case]]:
     """No server runs here; what the stack's own screens show of a running one is in tests/stack and tests/topics."""
     no_home = ("--home", f"/proc/{ODD[:-2]}")
     return {
-        "stack status": [Case(code=3, whole=True), Case(("--json",), 3, data=True)],
-        "stack logs": [Case(whole=True), Case(("kafka",), whole=True), Case((ODD,), 1, whole=True)],
+        "stack status": [Case(code=6, whole=True), Case(("--json",), 6, data=True)],
+        "stack logs": [Case(whole=True), Case(("kafka",), whole=True), Case((ODD,), 2, whole=True)],
         "stack up": [Case(no_home, 1, whole=True, at_home=False)],
         "stack down": [Case(whole=True), Case((ODD,), 2, whole=True)],
         "stack doctor": [Case((ODD,), 2, whole=True, at_home=False)],
@@ -180,7 +180,7 @@ def _servers() -> dict[str, list[Case]]:
         "topics plan": [Case(("--files", ODD[:-2]), 1, whole=True)],
         "topics apply": [Case(code=1, whole=True)],
         "topics check": [Case(("--files", ODD[:-2]), 1, whole=True)],
-        "work": [Case((ODD,), 1, whole=True), Case(("seal", "--replica", ODD), 1, whole=True), Case(("--" + ODD,), 2)],
+        "work": [Case((ODD,), 2, whole=True), Case(("seal", "--replica", ODD), 1, whole=True), Case(("--" + ODD,), 2)],
     }
 
 

@@ -158,4 +158,4 @@ def test_the_demo_s_day_has_a_calibration(played: Played, tmp_path: Any) -> None
     assert told["scored"] == len(told["points"]) > 0
     code, _, said = run("calibration", "show", "nobody", *home)
     assert code == 5
-    assert "no scored write of tenant nobody" in said
+    assert "no write of tenant nobody was scored" in said

@@ -82,8 +82,8 @@ def test_laundering_is_followed_back_to_where_it_began() -> None:
     assert [many for _, many in topic.reads] == [6, 6, 5]
     told = shown_lives(found.lives, found.ancestors)
     log.close()
-    assert told.count("its session saw a page: e1") == 1
-    assert told.index("declared parent, tainted itself: derived") < told.index("its session saw a page: e1")
+    assert told.count("its session observed a web page: e1") == 1
+    assert told.index("declared parent, tainted itself: derived") < told.index("its session observed a web page: e1")
 
 
 def test_an_untainted_entry_needs_no_second_look(topic: Counted) -> None:

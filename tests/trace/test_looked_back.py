@@ -39,7 +39,7 @@ def test_a_trace_says_which_recall_took_it_out_and_how_one_gets_it_back() -> Non
     shown = io.StringIO()
     Console(file=shown, width=300, highlight=False).print(render(life, SOON_MS, words, {}))
     text = shown.getvalue()
-    assert "by look back: recall asks" in text
+    assert "by look back (recall asks)" in text
     assert "memsluice quarantine release --withdrawn note" in text
     assert "nearness" in text
     assert life_of(gate, "asks").standing(SOON_MS) is Standing.RECORDED

@@ -81,7 +81,7 @@ def test_a_score_that_is_judged_by_ranks_tells_its_p_value() -> None:
     gate.see("reader", EventType.RECALL, question="Which train?", vector=axis(0))
     gate.write(id="near", vector=axis(40, 0, 0.9))
     text = shown(collect(gate, "near"))
-    assert value(text, "score").startswith("0.9000, p below 0.0001: so much of what is usual scores as high")
+    assert value(text, "score").startswith("0.9000, p below 0.0001: the share of usual writes that score as high")
     assert "calibration conformal" in value(text, "window")
 
 
@@ -97,8 +97,8 @@ def test_a_held_write_tells_rule_numbers_window_and_keys() -> None:
     assert re.search(r"μ 0\.175\d  σ 0\.064\d  κ 2$", score)
     told = value(text, "window")
     assert told.startswith("number 1: 4 reference entries against the last 1 questions, calibration fixed")
-    assert re.search(r"less than 0\.59[56]\d is decided alike \(Prop. 13\)$", told)
-    assert "(Theorem 11)" not in text  # four reference entries are too few for its proof
+    assert re.search(r"less than 0\.59[56]\d is decided alike$", told)
+    assert "population's" not in text  # no bound: four reference entries are too few for its proof
     assert value(text, "signed by").startswith("key-user a user_channel on channel user, tier 3 observed")
     assert value(text, "policy").startswith("default@")
     assert "sealed by seal-1" in value(text, "screen")
@@ -124,7 +124,7 @@ def test_an_accepted_write_tells_who_when_and_where() -> None:
     assert value(text, "appended") == "2026-05-28 20:26:40.900 UTC (+650 ms), by the broker's clock"
     assert value(text, "decided").startswith("2026-05-28 20:26:40.900 UTC")
     assert "version 0 of object" in value(text, "land")
-    assert value(text, "score") == "none, cold window: nothing was asked before it"
+    assert value(text, "score") == "none, cold window: no recall was made before it"
     assert "record 1" not in text
 
 
@@ -137,7 +137,9 @@ def test_a_tainted_write_names_what_tainted_it_and_what_that_was() -> None:
     text = shown(collect(gate, "e2"), {("acme", "e1"): life_of(gate, "e1")})
     assert value(text, "now").startswith("admitted to external (kept as data, never as guidance)")
     told = value(text, "taint")
-    assert told.startswith("declared parent that nobody knows: lost its session saw a page: e1 that observation was")
+    assert told.startswith(
+        "declared parent that is not in the audit: lost its session observed a web page: e1 that observation was"
+    )
     assert told.endswith("signed by key-runtime")
 
 
@@ -149,7 +151,7 @@ def test_every_record_is_listed_where_there_are_several() -> None:
     gate.write(id="note", content="Something else.")
     gate.forged(0, decision="reject")
     text = shown(collect(gate, "note"))
-    assert value(text, "record 1").endswith("delivered 2 times, the same bytes; 1 OTHER VERDICTS for this very offset")
+    assert value(text, "record 1").endswith("delivered 2 times, the same bytes; 1 OTHER VERDICTS for the same offset")
     assert "another event under the same id; quarantine, duplicates.other_content" in value(text, "record 2")
 
 
@@ -200,8 +202,8 @@ def test_an_order_is_named_where_it_placed_the_entry() -> None:
     order = {"type": EventType.COMMAND, "event_id": "o1", "target": "e0", "action": "reject", "approvers": ["key-r"]}
     gate.forged(0, decision="record", object_id=None, offset=7, **order)
     text = shown(collect(gate, "e0"))
-    assert value(text, "now") == "refused for good, by order o1"
-    assert value(text, "record 2").endswith("an order about it, reject (o1), by key-r; record")
+    assert value(text, "now") == "refused for good, by command o1"
+    assert value(text, "record 2").endswith("a command about it, reject (o1), by key-r; record")
     assert value(shown(collect(gate, "o1")), "orders") == "reject e0"
 
 

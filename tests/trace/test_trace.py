@@ -72,7 +72,7 @@ def test_what_is_not_there_says_where_was_looked(played: Played) -> None:
 def test_an_empty_home_says_what_to_do(tmp_path: Path) -> None:
     """No stack and no log: one sentence, no traceback."""
     code, out, said = run("trace", "e1", "--home", str(tmp_path))
-    assert (code, out) == (5, "")
+    assert (code, out) == (1, "")
     assert "`memsluice stack up`" in said
     assert "Traceback" not in said
 

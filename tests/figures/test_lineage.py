@@ -2,7 +2,10 @@
 
 import random
 
-from memsluice_lab.figures import Setting
+import pytest
+
+from memsluice.errors import StateError
+from memsluice_lab.figures import Setting, lineage
 from memsluice_lab.figures.lineage import BYTES_BOUND, entries, largest_row, lineage_us, sampled
 
 
@@ -20,8 +23,14 @@ def test_the_sample_has_rows_of_every_kind() -> None:
     assert any(row["causes"] for row in rows)
 
 
-def test_lineage_is_timed_on_parents_that_are_there() -> None:
-    """More parents take longer, and a parent that the store does not have would end the measurement."""
+def test_lineage_is_timed_on_parents_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every number of parents has its time, and a parent that the store does not have ends the measurement."""
+    monkeypatch.setattr(lineage, "WRITES", 20)
+    monkeypatch.setattr(lineage, "ROUNDS", 1)
     measured = lineage_us(Setting(None, print), 2_000)
     spent = {name: float(text.split(" ")[0]) for name, text in measured.rows if name.endswith(" parents")}
-    assert spent["64 parents"] > spent["4 parents"] > spent["0 parents"] > 0
+    assert list(spent) == ["0 parents", "1 parents", "2 parents", "4 parents", "16 parents", "64 parents"]
+    assert all(microseconds > 0 for microseconds in spent.values())
+    monkeypatch.setattr(lineage, "entries", lambda *_: iter(()))
+    with pytest.raises(StateError, match="was not found"):
+        lineage_us(Setting(None, print), 2_000)

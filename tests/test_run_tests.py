@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import run_tests
 from run_tests import Part
+from tests.conftest import OPTIONAL
 
 TOP = Path(__file__).resolve().parents[1]
 PASSES = "def test_a(): ...\ndef test_b(): ...\n"
@@ -65,6 +66,7 @@ def test_a_part_that_is_no_test_fails_the_whole_as_well(tmp_path: Path) -> None:
 
 def test_a_skip_is_a_failure_in_ci(tmp_path: Path) -> None:
     """What does not run protects nothing: in CI only what the README calls optional may be missing."""
+    assert all(name in (TOP / "README.md").read_text() for name in OPTIONAL)
     (tmp_path / "test_a.py").write_text(
         SKIPS + SKIPS.replace("no such tool", "needs MEMSLUICE_DATA").replace("_f", "_g")
     )

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from tests.gate.build import TENANT, MemoryRows
 
-from memsluice.envelope.codec import row_dump
 from memsluice.events.records import Rows
-from memsluice.gate.state.rows import LATE_MS, row_key
+from memsluice.gate.state.rows import LATE_MS, dump, row_key
 from memsluice.stages import sweep
 from memsluice.stages.sweep import EVERY_EVENTS, SCANNED_MAX, Sweeper
 
@@ -18,7 +17,7 @@ NOW_MS = 1_780_000_000_000
 def rows_of(*values: Any, tenant: str = TENANT) -> MemoryRows:
     """Return rows of a tenant with these values, in this order."""
     named = enumerate(values)
-    return MemoryRows({row_key(tenant, "entry", f"{number:04}"): row_dump(value) for number, value in named})
+    return MemoryRows({row_key(tenant, "entry", f"{number:04}"): dump(value) for number, value in named})
 
 
 def round_of(sweeper: Sweeper, rows: Rows, *, partition: int = 0, tenant: str = TENANT) -> list[int]:

@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from tests.gate.build import Core
+from tests.gate.build import TENANT, Core
 from tests.gate.landed import Shop
-from tests.gate.looking import Looking
+from tests.gate.looking import Looking, values_of
 from tests.gate.test_landed import entry_row, refused
 
 from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Zone
+from memsluice.gate.detectors.rarity.memory import Memory
 
 DAY_MS = 86_400_000
 
@@ -212,3 +214,16 @@ def test_a_held_write_is_released_as_before() -> None:
     held = f"e{shop.offset}"
     outcome = shop.order("release", held, carried=shop.written[held])
     assert [found.code for found in outcome.verdict.findings] == ["memsad.fed", "review.released"]
+
+
+def test_what_a_question_moves_is_in_the_rows_as_it_is_in_memory() -> None:
+    """After a restart the same entries have the same values: those that a question changed and those that it took."""
+    shop = Looking()
+    shop.passage("The new boat lies in the harbour, and everybody who has seen it likes it.")
+    shop.passage()
+    before = values_of(shop.memory).copy()
+    shop.ask()
+    again = Memory.load(shop.rows, TENANT, shop.policy.detect.questions, shop.policy.detect.entries)
+    assert [entry.event_id for entry in again.entries] == [entry.event_id for entry in shop.memory.entries]
+    assert np.array_equal(values_of(again), values_of(shop.memory))
+    assert not np.array_equal(values_of(again)[: len(before)], before[: len(again.entries)])

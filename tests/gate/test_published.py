@@ -225,3 +225,13 @@ def test_a_strategy_that_is_none_is_refused() -> None:
     """A policy that names another calibration is no policy."""
     with pytest.raises(PolicyError, match="strategy"):
         policies.parse("name: x\nmemsad: {calibration: {strategy: magic}}\n")
+
+
+def test_a_watermark_adds_no_more_than_it_needs() -> None:
+    """What is marked already stays as it is; else the last character added is the one that reaches the line."""
+    green = watermark.green_list("a")
+    marked = watermark.embed("Ana takes the early train to work every day.", green)
+    assert watermark.embed(marked, green) == marked
+    assert watermark.detect(marked[:-1], green) < watermark.Z_MIN <= watermark.detect(marked, green)
+    beyond = watermark.embed("\u3042", green, 1e9)
+    assert (len(beyond), beyond[0]) == (1 + watermark.PADDING_MAX, "\u3042")

@@ -88,13 +88,17 @@ def test_the_sample_is_the_same_every_time_and_in_proportion() -> None:
 
 
 def test_a_mutant_is_tried_by_the_tests_that_execute_its_statement(tmp_path: Path) -> None:
-    """Inside a function by its lines, fastest first; at import by those whose lines name what it defines."""
+    """Inside a function by its lines, fastest first; at import by those that name what it defines, near ones first."""
     source = "LIMIT = 8\n\n\ndef f(a):\n    return (\n        a > LIMIT\n    )\n\n\ndef g(a):\n    return a\n"
-    (tmp_path / "one.py").write_text(source, encoding="utf-8")
+    product = tmp_path / "pipeline" / "memsluice"
+    product.mkdir(parents=True)
+    (product / "one.py").write_text(source, encoding="utf-8")
+    (tmp_path / "near.py").write_text("from memsluice.one import LIMIT", encoding="utf-8")
     lines = {"one.py": {5: frozenset({"t::slow", "t::fast"}), 6: frozenset({"t::slow", "t::fast"}),
                         11: frozenset({"t::g"})}}  # fmt: skip
-    selection = Selection(Record(lines, {"t::slow": 2.0, "t::fast": 0.1, "t::g": 0.5}, (), ()), tmp_path)
+    took = {"t::slow": 2.0, "t::fast": 0.1, "t::g": 0.5, "near.py::a": 1.0, "near.py::broken": 0.0}
+    selection = Selection(Record(lines, took, ("near.py::broken",), ()), product)
     by = {(one.line, one.text): selection.of(Planted("one.py", one)) for one in mutants(source.encode())}
     assert by[6, ">="] == ["t::fast", "t::slow"]
-    assert by[1, "9"] == ["t::fast", "t::slow"]
+    assert by[1, "9"] == ["near.py::a", "t::fast", "t::slow"]
     assert by[11, "return None"] == ["t::g"]

@@ -97,6 +97,10 @@ class Selection:
         self._record = record
         self._words: dict[str, set[str]] = defaultdict(set)
         self._importers: dict[str, set[str]] = defaultdict(set)
+        self._said: dict[str, set[str]] = {}
+        for name in {test.partition("::")[0] for test in record.took}:
+            source = product.parents[1] / name
+            self._said[name] = set(re.findall(r"\w+", source.read_text(encoding="utf-8") if source.exists() else ""))
         for path, lines in record.lines.items():
             text = (product / path).read_text(encoding="utf-8").splitlines()
             for line, tests in lines.items():
@@ -107,11 +111,11 @@ class Selection:
                         self._importers[word].add(path)
 
     def of(self, planted: Planted) -> list[str]:
-        """Return the tests that execute its statement, the fastest first.
+        """Return the tests that execute its statement: first those of a file that names its module, the fastest first.
 
         A statement that runs at import, once in a process (behind a cache, say), or compiled, is not seen to run by
-        test. There they are those that execute a line which names what it defines or the function around it, and where
-        none does, those that execute anything of its file, or of a file that imports it.
+        test. There they are those that execute a line which names what it defines or the function around it, and those
+        of a file that does; where there are none, those that execute anything of its file, or of one that imports it.
         """
         lines, mutant = self._record.lines.get(planted.path, {}), planted.mutant
         numbers = range(mutant.lines[0], mutant.lines[1] + 1)
@@ -120,22 +124,34 @@ class Selection:
             found |= self._words.get(name, set())
         if not found and (mutant.names or any(line in lines for line in numbers)):
             found = self._around(planted.path)
-        fastest = sorted(found, key=lambda test: (self._record.took[test], test))
+        near = self._near(planted)
+        if mutant.names:
+            naming = {name for name in near if self._said[name] & set(mutant.names)}
+            found |= {test for test in self._record.took if test.partition("::")[0] in naming}
+            found -= set(self._record.failed)
+        fastest = sorted(found, key=lambda test: (test.partition("::")[0] not in near, self._record.took[test], test))
         spent = accumulate(self._record.took[test] for test in fastest)
         return [test for test, total in zip(fastest, spent, strict=True) if total <= SELECTED_S_MAX]
+
+    def _near(self, planted: Planted) -> set[str]:
+        """Return the files of tests that name a mutant's module, or what it defines."""
+        wanted = {Path(planted.path).stem, *planted.mutant.names}
+        return {name for name, said in self._said.items() if said & wanted}
 
     def _around(self, path: str) -> set[str]:
         own = set().union(*self._record.lines.get(path, {}).values())
         importers = self._importers[Path(path).stem] - {path}
         return own or set().union(*(tests for name in importers for tests in self._record.lines[name].values()))
 
-    def waves(self, tests: Sequence[str]) -> Iterator[list[str]]:
+    def waves(self, planted: Planted) -> Iterator[list[str]]:
         """Yield the tests of a few files first, then those of the others; the tests of a file together."""
+        tests, near = self.of(planted), self._near(planted)
         files: dict[str, list[str]] = defaultdict(list)
         for test in tests:
             files[test.partition("::")[0]].append(test)
         cost = {name: sum(self._record.took[test] for test in some) for name, some in files.items()}
-        ranked = sorted(files, key=lambda name: (cost[name] > SELECTED_S_MAX / 3, -len(files[name]), cost[name], name))
+        costly = {name for name in files if cost[name] > SELECTED_S_MAX / 3}
+        ranked = sorted(files, key=lambda name: (name not in near, name in costly, -len(files[name]), name))
         for part in (ranked[:FIRST_FILES], ranked[FIRST_FILES:]):
             if part:
                 yield [test for name in part for test in files[name]]
@@ -224,10 +240,10 @@ def run(copies: Sequence[Path], record: Record, some: Sequence[Planted], say: Ca
 
 
 def _tried(trials: _Trials, selection: Selection, one: Planted) -> Result:
-    tests = selection.of(one)
-    took_s = 0.0
+    took_s, tests = 0.0, 0
     with trials.planted(one):
-        for wave in selection.waves(tests):
+        for wave in selection.waves(one):
+            tests += len(wave)
             for patience in (1, 3):  # a busy machine, too, makes tests slow: what does not end then, does not end
                 answer = trials(wave, patience * selection.limit_s(wave))
                 took_s += answer["took_s"]

@@ -11,7 +11,7 @@ from memsluice.events.names import EventType
 from memsluice.events.records import Record
 from memsluice.operations.held import collect
 from memsluice.operations.held.collect import Listing, look, look_whole
-from memsluice.operations.held.entries import State
+from memsluice.operations.held.entries import HeldVerdict, State
 from memsluice.operations.held.filters import Filter
 from memsluice.operations.held.view import lines
 from memsluice.topics.names import AUDIT, QUARANTINE
@@ -70,7 +70,7 @@ class Days:
         """Have a reviewer decide the n-th held write."""
         text, verdict = self.held(number)
         carried = text.decode() if action == "release" else None
-        base = {"action": action, "target": verdict["event_id"], "digest": verdict["content_digest"],
+        base = {"action": action, "target": verdict.event_id, "digest": verdict.content_digest,
                 "held": carried, "expires_at": "2030-01-01T00:00:00Z"}  # fmt: skip
         self.see(lambda offset, **f: sealed("reviewer", EventType.COMMAND, offset, **f), **{**base, **fields})
 
@@ -206,3 +206,14 @@ def test_the_review_names_the_nearest_past_recall() -> None:
     told = {line.label: line.pieces[0].text for line in lines(seen, T0, str)}
     assert told["nearest"] == "cosine 0.500 to the nearest of 1 past recalls"
     assert told["asked by"] == "memsluice trace q:1"
+
+
+def test_a_list_keeps_neither_contents_nor_verdicts() -> None:
+    """Tens of thousands of entries are in memory at once; one that is read whole has what a reviewer asks for."""
+    days = Days()
+    days.see(write, content=f"{BAD} 0")
+    (listed,), (whole,) = days.look().seen, days.look(whole=True).seen
+    assert (listed.entry.write, listed.entry.verdict, listed.entry.sealed) == (None, None, "")
+    assert whole.entry.verdict is not None
+    assert HeldVerdict.of(whole.entry.verdict) == whole.entry.held == listed.entry.held
+    assert not hasattr(listed.entry.held, "__dict__")

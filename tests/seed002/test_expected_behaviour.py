@@ -62,7 +62,7 @@ def test_a_prompt_injection_attempt_in_user_input(world: EmbeddedWorld) -> None:
     verdict = world.said("acme", event_id)
     assert (verdict.decision, verdict.reasons, verdict.object_id) == (
         "quarantine",
-        ["instructions.found"],
+        ("instructions.found",),
         None,
     )
     (finding,) = [one for one in verdict.findings if one.code == "instructions.found"]

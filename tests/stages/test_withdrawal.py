@@ -1,8 +1,12 @@
 """What look back takes away leaves the store: an accepted record that says so, and that *land* believes."""
 
+from dataclasses import replace
+
 from tests.gate.build import PARTITION, RING, TENANT, Core, axis, sealed
 
 from memsluice.envelope.records import Stored, landing_from_bytes
+from memsluice.envelope.verdict import Withdrawal
+from memsluice.events.models import Zone
 from memsluice.events.names import EventType
 from memsluice.stages.emit import emit
 from memsluice.topics.names import ACCEPTED, AUDIT
@@ -14,13 +18,9 @@ def test_what_look_back_takes_back_is_withdrawn_by_a_higher_version() -> None:
     landed = core.write(id="e1", content="The tower is green.").verdict
     asked = sealed("reader", EventType.RECALL, 9, vector=axis(2), question="What colour is the tower?")
     verdict = core.recall("What colour is the tower?", vector=axis(2)).verdict
-    gone = {
-        "object_id": landed.object_id,
-        "zone": "guidance",
-        "event_id": "e1",
-        "content_digest": landed.content_digest,
-    }
-    verdict |= {"withdraws": [gone], "sealed_offset": 9, "seal_kid": "seal-1", "admission_kid": "admission-1"}
+    assert landed.object_id is not None
+    gone = Withdrawal(landed.object_id, Zone.GUIDANCE, "e1", landed.content_digest)
+    verdict = replace(verdict, withdraws=(gone,), sealed_offset=9, seal_kid="seal-1", admission_kid="admission-1")
     outputs = emit(RING, asked, verdict, PARTITION, ())
     assert [output.topic for output in outputs] == [AUDIT, ACCEPTED]
     withdrawn = landing_from_bytes(RING, TENANT, outputs[1].value or b"")

@@ -12,8 +12,9 @@ from memsluice.errors import BrokerUnavailable
 from memsluice.events.records import Headers, Record
 from memsluice.topics.names import AUDIT, USER_OPERATOR
 
-GROUP = "memsluice-operator-inspect"
-"""Named because the protocol wants one; partitions are assigned by hand and no offset is ever committed."""
+GROUP = "memsluice-{user}-inspect"
+"""Named because the protocol wants one, and by its user, who may name groups of its own alone; partitions are assigned
+by hand and no offset is ever committed."""
 STALLED_S = 30.0
 """A read that gets nothing for so long, while the broker says that there is more, has failed."""
 ASK_TIMEOUT_S = 10.0
@@ -52,7 +53,7 @@ class KafkaTopic:
                 "log_level": 0,
                 "error_cb": self._heard,
                 **settings,
-                "group.id": GROUP,
+                "group.id": GROUP.format(user=settings.get("sasl.username", USER_OPERATOR)),
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "enable.partition.eof": True,

@@ -7,7 +7,7 @@ from msgspec import Struct
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding, Verdict
 from memsluice.events.models import Command, Observation, Origin, Recall, Visibility, Write
-from memsluice.gate.checks import duplicates, holding, limits, monitor, placing, rates, sessions
+from memsluice.gate.checks import authenticity, duplicates, holding, limits, monitor, placing, rates, sessions
 from memsluice.gate.commands import dispatch, review
 from memsluice.gate.commands.ruling import At, Carried
 from memsluice.gate.decision import Draft, TenantState
@@ -92,7 +92,7 @@ def _seen(rows: TenantRows, sealed: Sealed, context: Context, draft: Draft) -> D
     draft.add(mismatch)  # what was seen still taints the session it names: fail closed
     payload = sealed.payload
     if sealed.problem:
-        draft.add(Finding(f"authenticity.{sealed.problem}", Decision.REJECT))
+        draft.add(authenticity.check(sealed))
         if not (isinstance(payload, Observation) and payload.origin is Origin.OPEN):
             sessions.unverified(rows, sealed, session, policy, context.now_ms)
     elif isinstance(payload, Observation):

@@ -20,7 +20,6 @@ from memsluice.gate.state.lineage import Label
 from memsluice.gate.state.placement import NOWHERE, Place
 from memsluice.gate.state.rows import Getter, TenantRows
 
-FOUND_MAX = 8
 FIRM = ("monitor.rule_3_immutable", "limits.content_bytes", "duplicates.other_content", "replay.standing")
 """Findings that hold in shadow mode too: what they stop would take the place of an entry, or is too large for one."""
 OUTSIDE = ("monitor.rule_4_tainted", "monitor.rule_5_untrusted")
@@ -107,11 +106,7 @@ class Draft:
             alone = not self.default.knows_the_tenant
             published = Decision.ACCEPT  # what the published detectors find is reported beside it
         if self.policy.instructions.enabled:
-            matches = instructions.find(write.content)
-            if matches:
-                detail = {"patterns": sorted({match.name for match in matches})[:FOUND_MAX], "count": len(matches)}
-                asks = facts.least(write, least if alone else published)
-                self.add(Finding("instructions.found", asks, detail))
+            self.add(instructions.check(write.content, facts.least(write, least if alone else published)))
         self.add(facts.check(write, self.policy))
         if self.vector is not None:
             self.add(*self.published.check(write, self.vector, agent=agent, least=published))

@@ -11,7 +11,8 @@ from hashlib import sha256
 from memsluice.envelope import dsse
 from memsluice.envelope.keys import Algorithm, Key, Keyring, KeyState, Purpose
 from memsluice.envelope.registry import ANY, COMMANDERS, PUBLISHES, Credential, Registry
-from memsluice.envelope.seals import Identity, Position
+from memsluice.envelope.seals import Identity, Position, Sealed
+from memsluice.envelope.verdict import Decision, Finding
 from memsluice.errors import (
     ClockSkew,
     ExpiredKey,
@@ -167,6 +168,11 @@ def still_seen(
         if ANY in credential.tenants or payload.tenant in credential.tenants:
             return Authentic(_identity(credential, payload), event_type, payload, (credential.kid,))
     return None
+
+
+def check(sealed: Sealed) -> Finding | None:
+    """Return why a recall or an observation is refused although its sender may publish such (``Sealed.problem``)."""
+    return Finding(f"authenticity.{sealed.problem}", Decision.REJECT) if sealed.problem else None
 
 
 def _witness(envelope: dsse.Envelope, event_type: EventType, keyring: Keyring, registry: Registry) -> Credential | None:

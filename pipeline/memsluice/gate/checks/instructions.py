@@ -10,8 +10,11 @@ requests ("from now on ...") match, and a paraphrase does not. They are one sign
 import re
 from dataclasses import dataclass
 
+from memsluice.envelope.verdict import Decision, Finding
 from memsluice.gate.unicode import hidden, normalise
 
+FOUND_MAX = 8
+"""Patterns that a finding names."""
 LONG_CHARACTERS = 500
 """Pattern 3: "facts are short; long entries are usually dumps"."""
 
@@ -60,6 +63,15 @@ def find(text: str) -> tuple[Match, ...]:
     if not text.isascii() and (unseen := hidden(text)):
         found += _find(normalise(unseen), seen=False)
     return tuple(found)
+
+
+def check(content: str, asks: Decision) -> Finding | None:
+    """Return a finding that asks for so much where a pattern occurs in what is written."""
+    matches = find(content)
+    if not matches:
+        return None
+    detail = {"patterns": sorted({match.name for match in matches})[:FOUND_MAX], "count": len(matches)}
+    return Finding("instructions.found", asks, detail)
 
 
 def risk(text: str) -> int:

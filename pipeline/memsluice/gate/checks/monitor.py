@@ -15,7 +15,7 @@ from memsluice.events.ids import scope_owner
 from memsluice.events.models import Tier, Visibility, Write
 from memsluice.gate.checks import sessions
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.state.kinds import ENTRY, PROTECTED, Labelled, SessionRow
+from memsluice.gate.state.kinds import ENTRY, PROTECTED, EntryRow, Labelled, SessionRow
 from memsluice.gate.state.lineage import CAUSES_MAX, Label
 from memsluice.gate.state.placement import protected_id
 from memsluice.gate.state.rows import TenantRows
@@ -135,6 +135,12 @@ def check_key(rows: TenantRows, visibility: Visibility, owner: str, namespace: s
     if key is None or rows.get(PROTECTED, protected_id(visibility, owner, namespace, key)) is None:
         return None
     return Finding("monitor.rule_3_immutable", Decision.REJECT, {"rule": 3})
+
+
+def check_ancestors(rows: TenantRows, row: EntryRow, parents: Sequence[str]) -> Finding | None:
+    """Return a finding where Rule 7 refuses to share an entry for what became of its ancestors."""
+    fell = fallen(rows, row, parents)
+    return Finding("monitor.rule_7_tainted", Decision.REJECT, {"rule": 7, "causes": fell}) if fell else None
 
 
 def check_promotion(authoriser: Identity, *, taint: bool) -> Finding | None:

@@ -32,9 +32,12 @@ def find(rows: TenantRows, command: Command) -> EntryRow | Finding:
         return Finding("landed.unknown", Decision.REJECT)
     if not row.landed:
         return Finding("landed.not_landed", Decision.REJECT, {"was": row.decision})
-    if command.digest is None or command.digest != row.content:
-        return Finding("landed.other_digest", Decision.REJECT)
-    return row
+    return unbound(command, row) or row
+
+
+def unbound(command: Command, row: EntryRow) -> Finding | None:
+    """Return a finding where a command is bound to another content than the entry's, or to none."""
+    return None if command.digest and command.digest == row.content else Finding("landed.other_digest", Decision.REJECT)
 
 
 def current(rows: TenantRows, command: Command, row: EntryRow, carried: Carried) -> Accepted | Finding:

@@ -27,9 +27,9 @@ def decide(
     entry = landed.current(rows, command, row, carried)
     if isinstance(entry, Finding):
         return refused(entry)
-    fell = monitor.fallen(rows, row, entry.admission.parents)
-    if fell:
-        return refused(Finding("monitor.rule_7_tainted", Decision.REJECT, {"rule": 7, "causes": fell}))
+    unfit = monitor.check_ancestors(rows, row, entry.admission.parents)
+    if unfit is not None:
+        return refused(unfit)
     if entry.admission.visibility is Visibility.SHARED:
         return refused(Finding("promotion.shared_before", Decision.REJECT))
     where = landed.destination(entry.admission, Zone.GUIDANCE, Visibility.SHARED, row.expires_ms)

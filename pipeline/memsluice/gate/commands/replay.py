@@ -42,7 +42,7 @@ def decide(
     if isinstance(held, Finding):
         return refused(held)
     if not review.is_the_held_one(held.row, command, carried):
-        return refused(Finding("review.other_record", Decision.REJECT, {"carried": carried is not None}))
+        return refused(review.other_record(carried))
     assert isinstance(carried, Sealed)
     dry = DRY_PARAMETER in command.parameters
     view = rows.fork()

@@ -8,11 +8,11 @@ recall looks back on it again. What was made from it meanwhile keeps its label.
 
 from msgspec.structs import replace
 
-from memsluice.envelope.verdict import Decision, Finding
+from memsluice.envelope.verdict import Finding
 from memsluice.events.models import Command
 from memsluice.gate.checks import monitor, placing
 from memsluice.gate.commands import landed
-from memsluice.gate.commands.review import OFFSET_PARAMETER
+from memsluice.gate.commands.review import OFFSET_PARAMETER, tainted
 from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
 from memsluice.gate.state.kinds import ENTRY, Gone, Looked
 from memsluice.gate.state.placement import Place
@@ -31,8 +31,9 @@ def decide(rows: TenantRows, command: Command, carried: Carried, at: At) -> Ruli
     assert row is not None
     assert isinstance(row.gone, Gone)
     assert isinstance(row.looked, Looked)
-    if command.digest is None or command.digest != row.content:
-        return refused(Finding("landed.other_digest", Decision.REJECT))
+    unbound = landed.unbound(command, row)
+    if unbound is not None:
+        return refused(unbound)
     name, version = row.gone.was
     was = replace(row, object_id=name, version=version)
     entry = landed.same(command, was, carried)
@@ -40,7 +41,7 @@ def decide(rows: TenantRows, command: Command, carried: Carried, at: At) -> Ruli
         return refused(entry)
     causes = row.causes if row.revoked else monitor.fallen(rows, row, entry.admission.parents)
     if causes:
-        return refused(Finding("review.tainted", Decision.REJECT, {"causes": causes}))
+        return refused(tainted(causes))
     where = Place(name, row.zone, entry.admission.visibility, row.expires_ms)
     fixed = landed.immutable(rows, entry.admission, entry.admission.visibility)
     against = fixed or placing.newer(rows, where, command.target, row.offset)

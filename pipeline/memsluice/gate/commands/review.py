@@ -6,6 +6,8 @@ held write, never its content: a release carries the sealed write itself, and co
 digests, the one that is held.
 """
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -138,18 +140,18 @@ def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy,
 
 def _release(rows: TenantRows, row: ReviewRow, command: Command, carried: Carried, policy: Policy, at: At) -> Ruling:
     if row.taint:
-        return refused(Finding("review.tainted", Decision.REJECT, {"causes": row.causes}))
+        return refused(tainted(row.causes))
     firm = standing(row)
     if firm:
         return refused(Finding("review.not_overridable", Decision.REJECT, {"codes": firm}))
     if not is_the_held_one(row, command, carried):
-        return refused(Finding("review.other_record", Decision.REJECT, {"carried": carried is not None}))
+        return refused(other_record(carried))
     assert isinstance(carried, Sealed)
     assert isinstance(carried.payload, Write)
     assert carried.identity is not None
     fell = monitor.fallen(rows, row, carried.payload.parents)  # since it was held: its label does not know of that
     if fell:
-        return refused(Finding("review.tainted", Decision.REJECT, {"causes": fell}))
+        return refused(tainted(fell))
     tau = Label.of(row)
     lifted = bool(row.lifted)
     found = monitor.check_write(rows, carried.payload, carried.identity, tau, policy, lifted=lifted)
@@ -177,6 +179,16 @@ def appeal(rows: TenantRows, command: Command, identity: Identity) -> Ruling:
         return refused(Finding("review.appealed_before", Decision.REJECT, {"by": held.row.appeal}))
     rows.put(REVIEW, held.row_id, replace(held.row, appeal=command.id))
     return Ruling((Finding("review.appealed", Decision.ACCEPT, {"codes": held.row.codes}),), Decision.RECORD)
+
+
+def tainted(causes: Sequence[str]) -> Finding:
+    """Return the finding on what nobody lets in: it is tainted, for these causes."""
+    return Finding("review.tainted", Decision.REJECT, {"causes": list(causes)})
+
+
+def other_record(carried: Carried) -> Finding:
+    """Return the finding on a command that does not carry the write that is held."""
+    return Finding("review.other_record", Decision.REJECT, {"carried": carried is not None})
 
 
 def standing(row: ReviewRow) -> list[str]:

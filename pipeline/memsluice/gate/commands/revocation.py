@@ -78,8 +78,9 @@ def _out_already(rows: TenantRows, command: Command) -> Ruling:
     """Taint what look back took out: no release lets it in any more."""
     row = rows.get(ENTRY, command.target)
     assert row is not None
-    if command.digest != row.content:
-        return refused(Finding("landed.other_digest", Decision.REJECT))
+    unbound = landed.unbound(command, row)
+    if unbound is not None:
+        return refused(unbound)
     if row.revoked:
         return refused(Finding("revocation.nothing_to_do", Decision.REJECT))
     return _labelled(rows, command, row, _tainted(row, command))

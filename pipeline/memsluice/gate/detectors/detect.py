@@ -56,14 +56,19 @@ class DefaultDetector:
         return self.memory is not None and len(self.memory.entries) >= COLD_WRITES
 
     def check(self, write: Write, vector: Vector, *, agent: bool, least: Decision) -> list[Finding]:
-        """Screen a write that would go to guidance; see :func:`memsluice.gate.detectors.rarity.screen.check`."""
+        """Screen a write that would go to guidance (:mod:`memsluice.gate.detectors.rarity.screen`)."""
         assert self.memory is not None
-        detect = self.policy.detect
-        self.seen, said, finding = screen.check(
-            self.memory, self._model(), write, vector, detect, agent=agent, least=least
-        )
-        self.usual = said.usual(detect)
-        return [] if finding is None else [finding]
+        detect, model = self.policy.detect, self._model()
+        seen = screen.look(self.memory, model, write.content, vector, session=write.session, agent=agent)
+        found = screen.weigh(seen.values, self.memory, detect)
+        seen.values[G] = found.total
+        self.seen, self.usual = seen, found.usual(detect)
+        if found.total == 0:
+            return []
+        detail = {**found.told(), "threshold": detect.threshold, "model": model.digest, **seen.told()}
+        if screen.holds(found, detect):
+            return [Finding("detect.held", least, detail)]
+        return [Finding("detect.scored", Decision.ACCEPT, detail)]
 
     def screened(self, rows: TenantRows, write: Write, codes: Collection[str]) -> None:
         """Remember whether a screened write carried a question and whether it was held, whatever became of it."""

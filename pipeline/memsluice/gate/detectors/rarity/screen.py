@@ -1,4 +1,4 @@
-"""Decides a write: what it says (wording), what it comes near (past questions), how rare both are for its tenant.
+"""What speaks against a write: what it says (wording), what it comes near (past questions), and how rare both are.
 
 What that is worth is :mod:`memsluice.gate.detectors.rarity.evidence`.
 
@@ -17,8 +17,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from memsluice.envelope.codec import Vector
-from memsluice.envelope.verdict import Decision, Finding, Usual
-from memsluice.events.models import Write
+from memsluice.envelope.verdict import Usual
 from memsluice.gate.detectors.calibration.base import Settings
 from memsluice.gate.detectors.calibration.conformal import declared_tail
 from memsluice.gate.detectors.calibration.strategies import strategy
@@ -57,6 +56,16 @@ class Seen(Struct, frozen=True):
     run_words: int = 0
     run_start: int = 0
     near: str = ""
+
+    def told(self) -> dict[str, Any]:
+        """Return what a finding says of it: which questions, and how near."""
+        found, run = dict[str, Any](), {"words": self.run_words, "first_word": self.run_start}
+        if self.near:
+            nearest = {"recall": self.near, "cosine": float(self.values[W])}
+            found["nearest"] = nearest | run if self.near == self.question else nearest
+        if self.question:
+            found["covered_by"] = {"recall": self.question, "share": float(self.values[U]), **run}
+        return found
 
 
 class Evidence(Struct, frozen=True):
@@ -196,33 +205,6 @@ def holds(found: Evidence, policy: DetectPolicy) -> bool:
 def exceeds(total: float, rare: bool, policy: DetectPolicy) -> bool:
     """Whether G holds a write: enough evidence, and rare enough for the budget."""
     return total >= policy.threshold and rare
-
-
-def check(
-    memory: Memory,
-    model: Classifier,
-    write: Write,
-    vector: Vector,
-    policy: DetectPolicy,
-    *,
-    agent: bool,
-    least: Decision,
-) -> tuple[Seen, Evidence, Finding | None]:
-    """Return what a write shows, the evidence that it is, and a finding: ``least`` where it is held."""
-    seen = look(memory, model, write.content, vector, session=write.session, agent=agent)
-    found = weigh(seen.values, memory, policy)
-    seen.values[G] = found.total
-    if found.total == 0:
-        return seen, found, None
-    detail = found.told() | {"threshold": policy.threshold, "model": model.digest}
-    run = {"words": seen.run_words, "first_word": seen.run_start}
-    if seen.near:
-        detail["nearest"] = {"recall": seen.near, "cosine": float(seen.values[W])}
-        detail["nearest"] |= run if seen.near == seen.question else {}
-    if seen.question:
-        detail["covered_by"] = {"recall": seen.question, "share": float(seen.values[U]), **run}
-    held = holds(found, policy)
-    return seen, found, Finding("detect.held" if held else "detect.scored", least if held else Decision.ACCEPT, detail)
 
 
 def _covers(question: Stems, text: Stems) -> bool:

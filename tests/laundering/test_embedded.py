@@ -1,10 +1,10 @@
 """Laundering through the embedded runtime: real stages, real encoder, a real store, and a real recall."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.events.models import Tier

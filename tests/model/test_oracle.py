@@ -14,7 +14,7 @@ from memsluice_lab.model.actions import Action, Actor, Order, Scope, Wait, Write
 from memsluice_lab.model.compare import Pair
 from memsluice_lab.model.state import DAY_MS
 
-MODEL = ("actions", "state", "rules", "orders", "transition")
+MODEL = ("actions", "state", "rules", "commands", "transition")
 """The model. What holds it against the production core (production, staged, compare, walk) knows both, of course."""
 ALLOWED = ("memsluice.events.models", "memsluice_lab.model")
 ANA = Actor("s0", "planner", "ana")

@@ -95,7 +95,7 @@ def test_the_tree_says_what_taints_and_why(shop: Shop) -> None:
         assert part in told
     assert "unrelated" not in told
     seen = shop.command("lineage", "seen", "--tenant", "acme").stdout
-    assert "its session saw web: o-" in seen
+    assert "its session observed web: o-" in seen
     shop.note("orphan", parents=("ghost",))
     assert "declared parent ghost  the audit knows no such entry" in shop.command("lineage", "orphan").stdout
     assert shop.command("lineage", "ghost", "--tenant", "acme").exit_code == 5
@@ -273,7 +273,7 @@ def test_what_is_nowhere_any_more_cannot_be_contained_but_removed(shop: Shop) ->
     assert done.exit_code == 3
     assert "root: its accepted record is past the topic's retention" in done.stderr
     assert "1 of 4 carried out" in done.stdout
-    assert "it can be removed" in str(shop.command("promote", "root", "--yes").exception)
+    assert "it can only be removed" in str(shop.command("promote", "root", "--yes").exception)
     assert shop.command("revoke", "root", "--remove", "--yes").exit_code == 0
     assert shop.now("root") == "withdrawn"
 

@@ -2,6 +2,7 @@
 
 import sys
 
+from memsluice.cli.exit_codes import ExitCode
 from memsluice.errors import MissingExtra
 from memsluice.extras import needed
 
@@ -12,5 +13,6 @@ def run() -> None:
         with needed("The command line `memsluice`", "operator"):
             from memsluice.cli.main import app
     except MissingExtra as error:
-        sys.exit(f"error: {error}")
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(ExitCode.ERROR)
     app()

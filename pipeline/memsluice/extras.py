@@ -19,7 +19,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "structlog",
     ),
     "embedded": ("faiss", "msgspec", "numba", "numpy", "river", "structlog"),
-    "operator": ("PIL", "numpy", "rich", "structlog", "typer"),
+    "operator": ("PIL", "msgspec", "numpy", "rich", "structlog", "typer"),
     "otel": ("opentelemetry.exporter.otlp", "opentelemetry.proto", "opentelemetry.sdk"),
     "devstack": ("psutil",),
 }  # fmt: skip

@@ -1,13 +1,17 @@
 """What a command brings along, when it is decided, and what it comes to."""
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from memsluice.envelope.records import Accepted
 from memsluice.envelope.seals import Admission, Sealed
 from memsluice.envelope.verdict import Decision, Finding, Score, Withdrawal
-from memsluice.gate.detectors.rarity.screen import Seen
 from memsluice.gate.state.lineage import Label
 from memsluice.gate.state.placement import NOWHERE, Place
+
+if TYPE_CHECKING:  # a command line that names a command's parameters compiles no detector
+    from memsluice.gate.detectors.rarity.screen import Seen
 
 Carried = Sealed | Accepted | None
 """What a command brings along, opened and verified: a held write, a landed entry, or nothing that the gate sealed."""
@@ -35,7 +39,7 @@ class Ruling(Struct, frozen=True):
     score: Score | None = None
     about: Admission | None = None
     withdraws: tuple[Withdrawal, ...] = ()
-    seen: Seen | None = None
+    seen: "Seen | None" = None
 
 
 def refused(code: Finding) -> Ruling:

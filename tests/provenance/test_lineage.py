@@ -97,7 +97,7 @@ def test_the_tree_says_what_taints_and_why(shop: Shop) -> None:
     seen = shop.command("lineage", "seen", "--tenant", "acme").stdout
     assert "its session observed web: o-" in seen
     shop.note("orphan", parents=("ghost",))
-    assert "declared parent ghost  the audit knows no such entry" in shop.command("lineage", "orphan").stdout
+    assert "declared parent ghost  not in the audit, so tainted" in shop.command("lineage", "orphan").stdout
     assert shop.command("lineage", "ghost", "--tenant", "acme").exit_code == 5
 
 

@@ -1,1 +1,1 @@
-"""A tenant's state rows: lineage, placement, counts, windows."""
+"""A tenant's state rows: every kind and its type (``kinds``), and what rows say: lineage, places, counts, windows."""

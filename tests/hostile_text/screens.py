@@ -154,7 +154,7 @@ def _policies(files: dict[str, Path]) -> dict[str, list[Case]]:
                          Case((SENT,), 1, whole=True, at_home=False),
                          Case((good, "--json"), data=True, at_home=False)],
         "policy diff": [Case((good,), 4, whole=True), Case((good, good), whole=True), Case((bad,), 1, whole=True),
-                        Case((good, "--json"), 4, data=True), Case((good, "--in-force", ODD), 1, whole=True)],
+                        Case((good, "--json"), 4, data=True), Case((good, "--in-force", ODD), 4, whole=True)],
         "policy evaluate": [Case((good,), whole=True), Case((good, "--json"), data=True), Case((bad,), 1, whole=True),
                             Case((good, "--tenant", ODD), whole=True), Case((good, "--since", ODD), 2, whole=True)],
         "rescreen": [Case(("--policy", good, "--limit", "1000"), whole=True), Case(("--policy", bad), 1, whole=True),

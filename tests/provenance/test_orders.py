@@ -145,7 +145,7 @@ def test_the_second_signature_may_come_from_another_machine(shop: Shop, tmp_path
     assert isinstance(same.exception, ConfigError)
     assert "has signed this command already" in str(same.exception)
     unsaid = shop.command("approve", str(file), "--yes")
-    assert "reviewer, which signed the proposal, is on this machine too" in str(unsaid.exception)
+    assert "key reviewer, which signed the proposal, is on this machine too" in str(unsaid.exception)
     assert shop.records(COMMANDS) == []
     done = shop.command("approve", str(file), "--kid", "reviewer-2", "--yes", "--json")
     assert done.exit_code == 0, done.output

@@ -59,7 +59,7 @@ def test_share_lift_trace_and_revoke_on_the_real_stack(stack: Any, workers: None
     proposed = call(home, "declassify", page, *mine, "--propose", str(file), "--yes")
     assert proposed.returncode == 0, proposed.stdout + proposed.stderr
     alone = call(home, "approve", str(file), "--yes", "--wait", "120")
-    assert (alone.returncode, "is here as well" in alone.stderr) == (1, True), alone.stdout + alone.stderr
+    assert (alone.returncode, "is on this machine too" in alone.stderr) == (1, True), alone.stdout + alone.stderr
     (first,) = (one["keyid"] for one in json.loads(file.read_text())["signatures"])
     held = KeyStore(stack.home).find_credentials(Role.REVIEWER, wall_ms(), tenant=tenant)
     second = next(one.kid for one in held if one.kid != first)

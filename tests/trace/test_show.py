@@ -204,7 +204,7 @@ def test_an_order_is_named_where_it_placed_the_entry() -> None:
     text = shown(collect(gate, "e0"))
     assert value(text, "now") == "refused for good, by command o1"
     assert value(text, "record 2").endswith("a command about it, reject (o1), by key-r; record")
-    assert value(shown(collect(gate, "o1")), "command") == "reject e0"
+    assert value(shown(collect(gate, "o1")), "action") == "reject e0"
 
 
 def test_times_beyond_the_calendar_are_numbers() -> None:

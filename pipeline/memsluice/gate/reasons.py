@@ -58,7 +58,7 @@ WORDS = {
     "memsad.unlike_the_rest": "its characters follow each other unlike those of the tenant's honest writes",
     "memsad.weighted_sum": "too many of watermark, patterns and probes report it",
     "monitor.rule_3_immutable": "the key is protected",
-    "monitor.rule_4_tainted": "derived from or written after outside content",
+    "monitor.rule_4_tainted": "made from, or written after, outside data",
     "monitor.rule_5_untrusted": "comes from an untrusted channel",
     "monitor.rule_7_tainted": "tainted entries are not shared",
     "monitor.rule_7_untrusted_authoriser": "the signer's own tier is not trusted",

@@ -112,7 +112,7 @@ def _rows(
             _text(code if words(code) == code else f"{code}: {words(code)}"),
         )
     if verdict.action:
-        yield "command", _text(f"{verdict.action} {verdict.target}")
+        yield "action", _text(f"{verdict.action} {verdict.target}")
     yield "tenant", _text(life.tenant)
     for name, value in (("principal", verdict.principal), ("agent", verdict.agent), ("session", verdict.session)):
         if value:

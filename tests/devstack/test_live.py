@@ -226,7 +226,7 @@ def test_up_on_a_running_stack_changes_nothing(stack):
 
 def test_a_second_command_at_the_same_time_is_told_to_wait(stack):
     """Two ``up`` or ``down`` at once can't step on each other."""
-    with control.locked(Layout(stack.home)), pytest.raises(StackError, match="at work"):
+    with control.locked(Layout(stack.home)), pytest.raises(StackError, match="is running on"):
         control.down(stack.home)
 
 

@@ -146,4 +146,4 @@ def test_evaluate_reads_reviewers_labels_and_touches_nothing(town: Town, tmp_pat
     assert [budget["alpha"] for budget in told["budgets"]] == [0.002, 0.005, 0.01, 0.02, 0.05]
     shown = call(town.home, "policy", "evaluate", str(file), "--tenant", town.firm)
     assert "n = 2 labels: 1 released (good), 1 rejected (bad)" in shown.stdout
-    assert "Labels are of held writes alone" in shown.stdout
+    assert "Only held writes have labels" in shown.stdout

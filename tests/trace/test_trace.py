@@ -124,7 +124,7 @@ def test_the_running_stack_is_read_as_an_operator(stack: Any, tmp_path: Path) ->
 def test_who_may_not_read_the_audit_is_told_so(stack: Any) -> None:
     """A user without the grant, and a wrong password, are one clear error and no endless wait."""
     log = KafkaTopic.of(stack.connection, USER_READER)
-    with pytest.raises(BrokerUnavailable, match="this user may not see it"):
+    with pytest.raises(BrokerUnavailable, match="this user may not read it"):
         list(log.read(PARTITION))
     log.close()
     wrong = stack.connection.model_copy(update={"users": {USER_OPERATOR: SecretStr("wrong")}})

@@ -129,6 +129,7 @@ def _until_it_prints(
 ) -> None:
     """Run a block; where it shows the result of an asynchronous pipeline, again until that is there (a hang guard)."""
     deadline = time.monotonic() + 240
+    first: str | None = None  # a command that may be given once says something else when it is given again
     while True:
         assert [server.poll() for server in servers] == [None] * len(servers), f"{where}: a server ended: {servers}"
         result = _run(block, "", environment)
@@ -136,7 +137,9 @@ def _until_it_prints(
         if done:
             return
         assert block.prints is not None, f"{where}\n{result.stdout}\n{result.stderr}"
-        assert time.monotonic() < deadline, f"{where} printed\n{result.stdout}\n{result.stderr}"
+        told = f"{result.stdout}\n{result.stderr}"
+        first = told if first is None else first
+        assert time.monotonic() < deadline, f"{where} printed at first\n{first}\nand at last\n{told}"
         time.sleep(1.0)
 
 

@@ -29,7 +29,7 @@ SHORT_LIFE_MS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Expected:
     """Event ids that must not, and that must be, in guidance, and the refusals that were expected, with a reason's
     beginning. ``viewers`` are asked; each sees everything it may."""
 
@@ -40,7 +40,7 @@ class Outcome:
     namespaces: tuple[str, ...] = ("default",)
 
 
-Play = Callable[[World, str], Outcome]
+Play = Callable[[World, str], Expected]
 
 
 def session(tenant: str, name: str, *, agent: str = "planner", principal: str = "ana") -> Session:
@@ -60,7 +60,7 @@ def known(world: World, tenant: str) -> str:
     return world.write("user", session(tenant, "typed"), FACT)
 
 
-def self_summary(world: World, tenant: str) -> Outcome:
+def self_summary(world: World, tenant: str) -> Expected:
     """The agent reads a page, saves a summary as its own insight, and saves the insight again a session later."""
     first = opened(world, tenant, "reading")
     world.observe(first, Origin.WEB)
@@ -68,10 +68,10 @@ def self_summary(world: World, tenant: str) -> Outcome:
     later = opened(world, tenant, "later")
     world.ask(later, CLAIM, zone=Zone.EXTERNAL)
     again = world.write("agent", later, f"As I concluded before: {CLAIM}")
-    return Outcome((summary, again), (known(world, tenant),), (opened(world, tenant, "asks"),))
+    return Expected((summary, again), (known(world, tenant),), (opened(world, tenant, "asks"),))
 
 
-def trusted_tool_echo(world: World, tenant: str) -> Outcome:
+def trusted_tool_echo(world: World, tenant: str) -> Expected:
     """A page's claim comes back out of an internal tool, and the agent and Ana pass on what the tool said."""
     page = world.write("web", session(tenant, "crawl"), CLAIM)
     echo = world.write("tool", session(tenant, "crawl"), f"Search result: {CLAIM}", parents=(page,))
@@ -79,10 +79,10 @@ def trusted_tool_echo(world: World, tenant: str) -> Outcome:
     world.observe(working, Origin.TOOL)
     noted = world.write("agent", working, f"According to our own search: {CLAIM}")
     typed = world.write("user", working, f"The search says: {CLAIM}", parents=(echo,))
-    return Outcome((page, echo, noted, typed), (known(world, tenant),), (opened(world, tenant, "asks"),))
+    return Expected((page, echo, noted, typed), (known(world, tenant),), (opened(world, tenant, "asks"),))
 
 
-def manufactured_corroboration(world: World, tenant: str) -> Outcome:
+def manufactured_corroboration(world: World, tenant: str) -> Expected:
     """Three agents that read the same page write the claim; a fourth, clean one counts three sources."""
     sources = []
     for number in range(3):
@@ -92,10 +92,10 @@ def manufactured_corroboration(world: World, tenant: str) -> Outcome:
     fourth = opened(world, tenant, "counts", agent="counter")
     agreed = world.write("agent", fourth, f"Three independent sources agree: {CLAIM}", parents=tuple(sources))
     one = world.write("user", fourth, f"All three say so: {CLAIM}", parents=(known(world, tenant), sources[2]))
-    return Outcome((*sources, agreed, one), (known(world, tenant),), (opened(world, tenant, "asks"),))
+    return Expected((*sources, agreed, one), (known(world, tenant),), (opened(world, tenant, "asks"),))
 
 
-def split_across_sessions(world: World, tenant: str) -> Outcome:
+def split_across_sessions(world: World, tenant: str) -> Expected:
     """Two halves come in through two sessions; a third, clean one puts them together."""
     halves = []
     for number, half in enumerate((CLAIM[:40], CLAIM[40:])):
@@ -107,10 +107,10 @@ def split_across_sessions(world: World, tenant: str) -> Outcome:
     clean = opened(world, tenant, "recalls")
     world.ask(clean, "What are the parts?", zone=Zone.EXTERNAL)
     recalled = world.write("agent", clean, f"Put together: {CLAIM}")
-    return Outcome((*halves, declared, recalled), (known(world, tenant),), (opened(world, tenant, "asks"),))
+    return Expected((*halves, declared, recalled), (known(world, tenant),), (opened(world, tenant, "asks"),))
 
 
-def split_across_agents(world: World, tenant: str) -> Outcome:
+def split_across_agents(world: World, tenant: str) -> Expected:
     """One agent reads and notes, another is told, and claims to have a session that nobody opened."""
     reading = opened(world, tenant, "reads", agent="reader")
     world.observe(reading, Origin.SKILL)
@@ -119,10 +119,10 @@ def split_across_agents(world: World, tenant: str) -> Outcome:
     world.ask(other, "What did my colleague leave me?", zone=Zone.EXTERNAL)
     passed_on = world.write("agent", other, f"The team says: {CLAIM}")
     invented = world.write("agent", session(tenant, "invented", agent="colleague"), f"Known to all: {CLAIM}")
-    return Outcome((note, passed_on, invented), (known(world, tenant),), (opened(world, tenant, "asks"),))
+    return Expected((note, passed_on, invented), (known(world, tenant),), (opened(world, tenant, "asks"),))
 
 
-def across_namespaces(world: World, tenant: str) -> Outcome:
+def across_namespaces(world: World, tenant: str) -> Expected:
     """Outside content goes into a scratch namespace, and from there into the one that agents work in."""
     scratch = world.write("web", session(tenant, "crawl"), CLAIM, namespace="scratch")
     moved = world.write("user", session(tenant, "typed"), f"Moved here: {CLAIM}", parents=(scratch,))
@@ -130,10 +130,10 @@ def across_namespaces(world: World, tenant: str) -> Outcome:
     world.ask(clean, CLAIM, namespace="scratch", zone=Zone.EXTERNAL)
     copied = world.write("agent", clean, f"Copied: {CLAIM}")
     honest, asks = known(world, tenant), opened(world, tenant, "asks")
-    return Outcome((scratch, moved, copied), (honest,), (asks,), namespaces=("default", "scratch"))
+    return Expected((scratch, moved, copied), (honest,), (asks,), namespaces=("default", "scratch"))
 
 
-def keyed_overwrite(world: World, tenant: str) -> Outcome:
+def keyed_overwrite(world: World, tenant: str) -> Expected:
     """A tainted value under the key of a clean one neither replaces it nor borrows its good name; nor does an older
     one that was held, when somebody lets it in."""
     held = world.write("user", session(tenant, "typed"), SUSPECT, key="refunds")
@@ -145,10 +145,10 @@ def keyed_overwrite(world: World, tenant: str) -> Outcome:
     child = world.write("user", session(tenant, "typed"), f"As stored: {CLAIM}", key="refunds", parents=(over,))
     freed = world.order(tenant, Action.RELEASE, held)
     poison = (held, over, page, child, freed)
-    return Outcome(poison, (clean,), (opened(world, tenant, "asks"),), ((freed, "placing.newer"),))
+    return Expected(poison, (clean,), (opened(world, tenant, "asks"),), ((freed, "placing.newer"),))
 
 
-def replayed(world: World, tenant: str) -> Outcome:
+def replayed(world: World, tenant: str) -> Expected:
     """What is held is decided again after its session saw a page; what was held tainted is not released either."""
     working = opened(world, tenant, "working")
     held = world.write("agent", working, SUSPECT)
@@ -158,10 +158,10 @@ def replayed(world: World, tenant: str) -> Outcome:
     freed = world.order(tenant, Action.RELEASE, tainted)
     twice = world.order(tenant, Action.REPLAY, tainted)
     refused = ((freed, "review."),)
-    return Outcome((held, tainted, again, twice), (known(world, tenant),), (opened(world, tenant, "asks"),), refused)
+    return Expected((held, tainted, again, twice), (known(world, tenant),), (opened(world, tenant, "asks"),), refused)
 
 
-def promoted(world: World, tenant: str) -> Outcome:
+def promoted(world: World, tenant: str) -> Expected:
     """A contained entry is asked to be shared: by its writer, and by a reviewer in good faith."""
     reading = opened(world, tenant, "reading")
     world.observe(reading, Origin.TOOL)
@@ -169,20 +169,20 @@ def promoted(world: World, tenant: str) -> Outcome:
     shared = world.order(tenant, Action.PROMOTE, wide)
     others = opened(world, tenant, "asks-bob", principal="bob")
     honest, refused = known(world, tenant), ((shared, "monitor.rule_7_tainted"),)
-    return Outcome((wide, shared), (honest,), (opened(world, tenant, "asks"), others), refused)
+    return Expected((wide, shared), (honest,), (opened(world, tenant, "asks"), others), refused)
 
 
-def expired_ancestor(world: World, tenant: str) -> Outcome:
+def expired_ancestor(world: World, tenant: str) -> Expected:
     """The page is forgotten after its time; what names it as parent is tainted by not knowing it."""
     page = world.write("web", session(tenant, "crawl"), CLAIM)
     world.wait(SHORT_LIFE_MS + 1_000)
     after = world.write("user", session(tenant, "typed"), f"From my notes: {CLAIM}", parents=(page,))
     clean = opened(world, tenant, "agent")
     noted = world.write("agent", clean, f"From an old page: {CLAIM}", parents=(page,))
-    return Outcome((page, after, noted), (known(world, tenant),), (opened(world, tenant, "asks"),))
+    return Expected((page, after, noted), (known(world, tenant),), (opened(world, tenant, "asks"),))
 
 
-def looked_back(world: World, tenant: str) -> Outcome:
+def looked_back(world: World, tenant: str) -> Expected:
     """An answer waits for its question, which takes it out; the agent that was just given it, its child, and somebody
     who may not let it in bring it back."""
     typed = session(tenant, "typed")
@@ -194,10 +194,10 @@ def looked_back(world: World, tenant: str) -> Outcome:
     child = world.write("user", typed, f"As noted: {CLAIM}", parents=(waiting,))
     back = world.order(tenant, Action.RELEASE, waiting, by=("operator",))
     asks = (opened(world, tenant, "asks"),)
-    return Outcome((told, child, back), (known(world, tenant),), asks, ((back, "commands.not_permitted"),))
+    return Expected((told, child, back), (known(world, tenant),), asks, ((back, "commands.not_permitted"),))
 
 
-def borrowed_id(world: World, tenant: str) -> Outcome:
+def borrowed_id(world: World, tenant: str) -> Expected:
     """A tainted session writes under the id of a clean entry, to inherit its good name; and something clean is written
     under the id of a page, to wash what names the page. Each id keeps the lineage of its first entry."""
     typed, clean = session(tenant, "typed"), known(world, tenant)
@@ -209,7 +209,7 @@ def borrowed_id(world: World, tenant: str) -> Outcome:
     _under(world, page, "user", typed, "The crawler runs on Sundays.")
     child = world.write("user", typed, f"As said: {CLAIM}", parents=(page,))
     agent = world.write("agent", opened(world, tenant, "clean"), f"It is said: {CLAIM}", parents=(clean, page))
-    return Outcome((page, child, agent), (clean, heir), (opened(world, tenant, "asks"),))
+    return Expected((page, child, agent), (clean, heir), (opened(world, tenant, "asks"),))
 
 
 def _under(world: World, name: str, source: str, who: Session, content: str) -> None:
@@ -249,7 +249,7 @@ def policy_file(base: Policy, tenants: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def violations(world: World, tenant: str, outcome: Outcome) -> Iterator[str]:
+def violations(world: World, tenant: str, outcome: Expected) -> Iterator[str]:
     """Yield what went wrong: poison in guidance, honest entries that are not, refusals that did not happen."""
     for event_id in outcome.poison:
         if world.said(tenant, event_id).zone == Zone.GUIDANCE:

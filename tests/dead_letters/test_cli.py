@@ -30,7 +30,7 @@ from memsluice.keystore.store import issue_credential
 from memsluice.operations.dead_letters import desk as desks
 from memsluice.operations.dead_letters.collect import look
 from memsluice.operations.dead_letters.filters import Filter
-from memsluice.operations.dead_letters.letters import State
+from memsluice.operations.dead_letters.letters import LetterState
 from memsluice.operations.dead_letters.replay import Run, plan, replay
 from memsluice.stores.faiss.store import FaissStore
 from memsluice.topics.names import ACCEPTED, AUDIT, COMMANDS, DEAD_LETTER, EVENTS, PARTITIONS
@@ -220,7 +220,7 @@ def test_what_is_dismissed_takes_no_room_from_what_is_open(morgue: Morgue) -> No
     morgue.call("reject", *named[:2], "--yes", "--why", "noise")
     with ExitStack() as closing:
         desk = desks.embedded(morgue.home, closing)
-        wanted = Filter(states=frozenset({State.OPEN}))
+        wanted = Filter(states=frozenset({LetterState.OPEN}))
         found = look(desk.letters, desk.desk.audit, morgue.keys.keyring(), wanted, partitions=PARTITIONS, letters_max=1)
         assert ([one.letter.letter_id for one in found.seen], found.left_out) == ([named[2]], 0)
 

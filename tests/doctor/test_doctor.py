@@ -22,12 +22,12 @@ from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.errors import BrokerUnavailable, ConfigError
 from memsluice.keystore.store import KeyStore
 from memsluice.operations.doctor import checks, remote
-from memsluice.operations.doctor.checks import Finding, State
+from memsluice.operations.doctor.checks import CheckResult, CheckState
 
 
-def bad(findings: Iterator[Finding]) -> dict[str, Finding]:
+def bad(findings: Iterator[CheckResult]) -> dict[str, CheckResult]:
     """Return what is not as it should be, by what was looked at."""
-    return {finding.what: finding for finding in findings if finding.state is not State.OK}
+    return {finding.what: finding for finding in findings if finding.state is not CheckState.OK}
 
 
 def test_a_home_that_others_may_read_fails_with_the_command_that_mends_it(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_key_that_signs_for_days_only_is_a_warning_before_it_is_an_outage(tmp_
         Keyring(replace(key, not_after_ms=T0 + 86_400_000) if key.kid == seal.kid else key for key in ring)
     )
     found = bad(checks.keys(store, T0))
-    assert found["keys"].state is State.WARN
+    assert found["keys"].state is CheckState.WARN
     assert found["keys"].do == f"memsluice keys rotate {seal.kid}"
 
 
@@ -59,31 +59,31 @@ def test_a_policy_file_with_a_typo_fails_and_an_unwise_one_warns(tmp_path: Path)
     home.policy_file.parent.mkdir()
     home.policy_file.write_text("name: x\nprofle: strict\n")
     (found,) = checks.run({"policy file": lambda: checks.policies(home)})
-    assert (found.state, "profle" in found.said) == (State.FAIL, True)
+    assert (found.state, "profle" in found.said) == (CheckState.FAIL, True)
     home.policy_file.write_text("name: x\nmode: shadow\n")
-    assert bad(checks.policies(home))["policy file"].state is State.WARN
+    assert bad(checks.policies(home))["policy file"].state is CheckState.WARN
 
 
 def test_a_check_that_fails_hides_no_other() -> None:
     """One error is one finding."""
 
-    def broken() -> Iterator[Finding]:
-        yield Finding("a", State.OK, "first")
+    def broken() -> Iterator[CheckResult]:
+        yield CheckResult("a", CheckState.OK, "first")
         raise ConfigError("gone")
 
-    found = list(checks.run({"a": broken, "b": lambda: iter([Finding("b", State.OK, "fine")])}))
+    found = list(checks.run({"a": broken, "b": lambda: iter([CheckResult("b", CheckState.OK, "fine")])}))
     assert [(finding.what, finding.state) for finding in found] == [("a", "ok"), ("a", "fail"), ("b", "ok")]
 
 
 def test_what_could_not_be_asked_says_what_to_do_all_the_same() -> None:
     """A store that is down, a broker that does not answer: the line that fails names the next command."""
 
-    def broken() -> Iterator[Finding]:
+    def broken() -> Iterator[CheckResult]:
         raise BrokerUnavailable("no answer")
         yield
 
     found = list(checks.run(dict.fromkeys(("workers", "broker clock", "store"), broken)))
-    assert {finding.state for finding in found} == {State.FAIL}
+    assert {finding.state for finding in found} == {CheckState.FAIL}
     assert all("memsluice stack status" in finding.do for finding in found)
 
 
@@ -94,7 +94,7 @@ def test_a_missing_password_is_not_looked_for_in_a_log() -> None:
         "workers": lambda: remote.workers(connection), "broker clock": lambda: remote.broker_clock(connection, 0.0),
     }  # fmt: skip
     for found in checks.run(todo):
-        assert (found.state, found.do) == (State.FAIL, "")
+        assert (found.state, found.do) == (CheckState.FAIL, "")
         assert "no credentials of Kafka user 'operator'" in found.said
         assert "MEMSLUICE_KAFKA_PASSWORD_OPERATOR" in found.said
 
@@ -102,12 +102,12 @@ def test_a_missing_password_is_not_looked_for_in_a_log() -> None:
 def test_what_needs_a_broker_that_does_not_answer_is_not_asked() -> None:
     """Each would wait for a minute: at three in the morning the line that says why is there after five seconds."""
 
-    def asked() -> Iterator[Finding]:
+    def asked() -> Iterator[CheckResult]:
         raise AssertionError("it was asked all the same")
         yield
 
-    silent = Finding("broker", State.FAIL, "no answer", "look at it")
-    fine = Finding("store", State.OK, "answers")
+    silent = CheckResult("broker", CheckState.FAIL, "no answer", "look at it")
+    fine = CheckResult("store", CheckState.OK, "answers")
     some = {"broker": lambda: iter([silent]), "workers": asked, "broker clock": asked, "store": lambda: iter([fine])}
     found = list(checks.run(some))
     assert [finding.what for finding in found] == ["broker", "workers", "broker clock", "store"]
@@ -133,7 +133,7 @@ def test_a_broker_that_refuses_one_user_is_asked_as_the_operator_all_the_same(
     connection = connection.model_copy(
         update={"users": {name: SecretStr("x") for name in ("seal", "land", "operator")}}
     )
-    workers = Finding("workers", State.OK, "2 workers")
+    workers = CheckResult("workers", CheckState.OK, "2 workers")
     found = list(checks.run({"broker": lambda: remote.broker(connection), "workers": lambda: iter([workers])}))
     assert [(one.what, one.state.value) for one in found] == [
         (what, "fail"), ("workers", "ok" if what == "broker users" else "warn"),
@@ -152,7 +152,7 @@ def test_nobody_is_said_to_be_known_where_nobody_was_asked() -> None:
     """An environment that names the broker alone, as a producer's may: a tick would say what nobody looked at."""
     connection = Connection(bootstrap="127.0.0.1:1", weaviate_http_port=1, weaviate_grpc_port=1)
     found = next(iter(remote.broker(connection)))
-    assert (found.what, found.state) == ("broker", State.WARN)
+    assert (found.what, found.state) == ("broker", CheckState.WARN)
     assert "not asked" in found.said
 
 
@@ -160,9 +160,9 @@ def test_a_broker_whose_clock_is_ahead_is_found_by_what_it_appended() -> None:
     """Credentials would expire early, and nothing else on this machine shows it; an old or empty log says nothing."""
     now_s = T0 / 1_000
     ahead = remote.clock_of_broker(T0 + 61_000, now_s)
-    assert (ahead.state, "NTP" in ahead.do) == (State.FAIL, True)
+    assert (ahead.state, "NTP" in ahead.do) == (CheckState.FAIL, True)
     for latest_ms in (T0 + 60_000, T0, T0 - 86_400_000, -1):
-        assert remote.clock_of_broker(latest_ms, now_s).state is State.OK
+        assert remote.clock_of_broker(latest_ms, now_s).state is CheckState.OK
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def test_a_deployment_that_the_environment_names_is_looked_at(
 ) -> None:
     """A home that MEMSLUICE_HOME names holds keys, and does not hide the broker; one on the command line is meant."""
     for part in ("broker", "workers", "broker_clock", "store"):
-        monkeypatch.setattr(remote, part, lambda *_: iter([Finding("remote", State.OK, "asked")]))
+        monkeypatch.setattr(remote, part, lambda *_: iter([CheckResult("remote", CheckState.OK, "asked")]))
     variables = {
         "MEMSLUICE_HOME": str(home), "MEMSLUICE_BOOTSTRAP": "broker:9092", "MEMSLUICE_WEAVIATE_HTTP_PORT": "443",
         "MEMSLUICE_WEAVIATE_GRPC_PORT": "50051",
@@ -206,7 +206,7 @@ def test_the_operators_password_is_enough_to_see_the_workers_and_the_clock(stack
     found = {finding.what: finding for finding in remote.workers(connection)}
     assert {"seal", "screen", "land"} == found.keys()
     (clock,) = remote.broker_clock(connection, time.time())
-    assert clock.state is State.OK
+    assert clock.state is CheckState.OK
 
 
 @pytest.mark.stack

@@ -11,7 +11,7 @@ from memsluice.events.names import EventType
 from memsluice.events.records import Record
 from memsluice.operations.held import collect
 from memsluice.operations.held.collect import Listing, look, look_whole
-from memsluice.operations.held.entries import HeldVerdict, State
+from memsluice.operations.held.entries import HeldState, HeldVerdict
 from memsluice.operations.held.filters import Filter
 from memsluice.operations.held.view import lines
 from memsluice.topics.names import AUDIT, QUARANTINE
@@ -88,7 +88,7 @@ def test_a_redelivery_shows_nothing_twice() -> None:
     days.order("release", 0)
     days.order("reject", 0)
     (seen,) = days.look().seen
-    assert (seen.state, seen.ruled.decision) == (State.RELEASED, "accept")
+    assert (seen.state, seen.ruled.decision) == (HeldState.RELEASED, "accept")
     assert [one.reasons for one in seen.others] == [("review.other_digest",), ("review.decided",)]
 
 
@@ -98,7 +98,7 @@ def test_a_refused_command_leaves_an_entry_pending() -> None:
     days.see(write, content=BAD)
     days.order("release", 0, held=None)
     (seen,) = days.look().seen
-    assert (seen.state, seen.ruled) == (State.PENDING, None)
+    assert (seen.state, seen.ruled) == (HeldState.PENDING, None)
     assert [one.reasons for one in seen.others] == [("review.other_record",)]
 
 
@@ -106,8 +106,8 @@ def test_what_is_too_old_has_lapsed() -> None:
     """Nobody can release it any more, and the list says so instead of calling it pending."""
     days = Days()
     days.see(write, content=BAD)
-    assert days.look(now_ms=T0 + 31 * DAY_MS).seen[0].state is State.LAPSED
-    assert days.look(Filter(states=frozenset({State.PENDING})), now_ms=T0 + 31 * DAY_MS).seen == []
+    assert days.look(now_ms=T0 + 31 * DAY_MS).seen[0].state is HeldState.LAPSED
+    assert days.look(Filter(states=frozenset({HeldState.PENDING})), now_ms=T0 + 31 * DAY_MS).seen == []
 
 
 def test_a_look_holds_a_bounded_number_and_names_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +135,7 @@ def test_two_held_writes_of_one_id_and_content_are_two_entries() -> None:
     days.order("release", 1, held=None, parameters={"offset": str(second.entry.offset)})
     days.order("reject", 1, parameters={"offset": str(second.entry.offset)})
     first, second = days.look().seen
-    assert (first.state, second.state) == (State.PENDING, State.REJECTED)
+    assert (first.state, second.state) == (HeldState.PENDING, HeldState.REJECTED)
     assert [(len(one.others), one.others[0].offset) for one in (first, second)] == [(1, 0), (1, 1)]
 
 
@@ -153,8 +153,8 @@ def test_an_entry_lapses_when_the_policy_that_held_it_said() -> None:
     """A policy file here that keeps held writes for a day makes nothing lapse that the gate would still release."""
     days = Days()
     days.see(write, content=BAD)
-    assert days.look(now_ms=T0 + 2 * DAY_MS, age_days=1).seen[0].state is State.PENDING
-    assert days.look(now_ms=T0 + 31 * DAY_MS, age_days=60).seen[0].state is State.LAPSED
+    assert days.look(now_ms=T0 + 2 * DAY_MS, age_days=1).seen[0].state is HeldState.PENDING
+    assert days.look(now_ms=T0 + 31 * DAY_MS, age_days=60).seen[0].state is HeldState.LAPSED
 
 
 def test_what_is_decided_takes_no_room_from_what_waits() -> None:
@@ -164,7 +164,7 @@ def test_what_is_decided_takes_no_room_from_what_waits() -> None:
         days.see(write, content=f"{BAD} {number}")
     for number in range(4):
         days.order("reject", number)
-    found = days.look(Filter(states=frozenset({State.PENDING})), entries_max=2)
+    found = days.look(Filter(states=frozenset({HeldState.PENDING})), entries_max=2)
     assert ([one.entry.event_id for one in found.seen], found.left_out) == (["e4", "e5"], 0)
 
 

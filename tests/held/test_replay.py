@@ -21,9 +21,9 @@ from memsluice.events.names import VERDICT
 from memsluice.operations.held import desk as desks
 from memsluice.operations.held import replay as replaying
 from memsluice.operations.held.collect import look
-from memsluice.operations.held.entries import Outcome, State
+from memsluice.operations.held.entries import CommandOutcome, HeldState
 from memsluice.operations.held.filters import Filter
-from memsluice.operations.held.replay import VALID_S, Result, Run, plan, replay
+from memsluice.operations.held.replay import VALID_S, Run, WriteReplay, plan, replay
 from memsluice.operations.runs import begin
 from memsluice.topics.names import AUDIT, COMMANDS, PARTITIONS
 
@@ -192,7 +192,7 @@ def test_the_same_commands_again_are_known_as_repetitions(office: Office) -> Non
         todo = look_again(office, desk, run)
         options = {"rate": 100, "batch": 5, "wait_s": 5, "partitions": PARTITIONS}
         (first,), (second,) = [next(iter(replay(desk, run, todo, **options))) for _ in range(2)]
-    assert (first.ruled.outcome, first.repeated) == (Outcome.HELD, False)
+    assert (first.ruled.outcome, first.repeated) == (CommandOutcome.HELD, False)
     assert (second.ruled, second.repeated, second.failed) == (None, True, False)
 
 
@@ -205,7 +205,7 @@ def test_a_run_stops_after_a_refusal_and_can_go_on(office: Office) -> None:
         run = Run("r1", wall_ms(), False, 10, Filter())
         todo = look_again(office, desk, run)
         office.run("reject", ids[1], "--yes")
-        results: list[Result] = []
+        results: list[WriteReplay] = []
         for batch in replay(desk, run, todo, rate=100, batch=1, wait_s=5, partitions=PARTITIONS):
             results += batch
             if any(result.failed for result in batch):
@@ -251,7 +251,7 @@ def test_who_interrupts_a_run_reads_how_it_goes_on(
     """The run's name was printed thousands of lines ago: Ctrl-C, or a broker that goes away, ends with the command."""
     office.write(BAD)
 
-    def interrupted(*_: object, **__: object) -> Iterator[list[Result]]:
+    def interrupted(*_: object, **__: object) -> Iterator[list[WriteReplay]]:
         raise error
         yield
 
@@ -284,9 +284,9 @@ def test_only_a_run_of_the_last_day_can_be_resumed(office: Office, tmp_path: Pat
     assert "no run to resume" in str(office.run("replay", "--resume", "r9").exception)
     assert "letters and digits" in str(office.run("replay", "--resume", "../../x").exception)
     file = tmp_path / "r1.json"
-    Run("r1", wall_ms() - VALID_S * 1_000, False, 10, Filter(tenant="acme", states=frozenset({State.PENDING}))).save(
-        file
-    )
+    Run(
+        "r1", wall_ms() - VALID_S * 1_000, False, 10, Filter(tenant="acme", states=frozenset({HeldState.PENDING}))
+    ).save(file)
     with pytest.raises(ConfigError, match="began more than a day ago"):
         Run.load(file, wall_ms())
     assert Run.load(file, 0).wanted == Filter(tenant="acme")

@@ -10,7 +10,16 @@ from memsluice.envelope.keys import KeyState, Purpose
 from memsluice.envelope.registry import Role
 from memsluice.errors import ConfigError
 from memsluice.keystore.files import write_atomic
-from memsluice.keystore.rotation import ACTIVATION_MS, OVERLAP_MS, Standing, new_key, retire, revoke, rotate, standing
+from memsluice.keystore.rotation import (
+    ACTIVATION_MS,
+    OVERLAP_MS,
+    KeyStanding,
+    new_key,
+    retire,
+    revoke,
+    rotate,
+    standing,
+)
 from memsluice.keystore.store import DAY_MS, KeyStore, issue_credential, load_credential
 
 NOW_MS = 1_780_000_000_000
@@ -139,7 +148,7 @@ def test_retire_ends_signing_by_key_and_registry(store: KeyStore) -> None:
     credential, _ = issue_credential(store, Role.PRODUCER, "agent", ["acme"], now_ms=NOW_MS)
     retire(store, credential.kid, NOW_MS + 1)
     key = store.keyring().get(credential.kid)
-    assert standing(key, NOW_MS + 1) is Standing.RETIRED
+    assert standing(key, NOW_MS + 1) is KeyStanding.RETIRED
     assert store.registry().get(credential.kid).not_after_ms == key.not_after_ms == NOW_MS + 1
     assert store.keyring().direct(credential.kid)
 

@@ -7,7 +7,7 @@ from memsluice_lab.figures.modelled import BREAKABLE, first_difference, played
 from memsluice_lab.model import rules
 from memsluice_lab.model.actions import Actor, Given, Observe, Order, Read, Scope, Write
 from memsluice_lab.model.compare import T0, Pair
-from memsluice_lab.model.state import State
+from memsluice_lab.model.state import ModelState
 from memsluice_lab.model.transition import step
 
 ANA = Actor("s0", "planner", "ana")
@@ -50,7 +50,7 @@ def test_an_entry_that_was_replaced_stays_replaced_when_its_successor_goes(away:
 
 def test_rule_1_a_read_carries_taint_into_what_the_session_believes() -> None:
     """READ of a tainted item: what the agent writes afterwards is tainted; what the person types is not."""
-    state = State(T0)
+    state = ModelState(T0)
     step(state, Observe("o", ANA, Origin.OPEN))
     step(state, Write("w", ANA, "web", Tier.EXTERNAL_WEB, "page"))
     assert step(state, Write("a1", ANA, "agent", Tier.USER_OBSERVED, "before")).zone is Zone.GUIDANCE
@@ -62,7 +62,7 @@ def test_rule_1_a_read_carries_taint_into_what_the_session_believes() -> None:
 @pytest.mark.parametrize(("source", "tier"), [("tool", Tier.EXTERNAL_TOOL), ("web", Tier.EXTERNAL_WEB)])
 def test_rules_3_to_5_change_no_state_in_the_strict_profile(source: str, tier: Tier) -> None:
     """Immutable, tainted, untrusted: rejected, and M is what it was."""
-    state = State(T0, strict=True)
+    state = ModelState(T0, strict=True)
     scope = Scope(Visibility.PRINCIPAL, "ana", "default")
     step(state, Write("soul", ANA, "user", Tier.USER_OBSERVED, "v0", key="SOUL.md"))
     step(state, Order("p", "operator", "protect", "SOUL.md", scope))
@@ -78,7 +78,7 @@ def test_rules_3_to_5_change_no_state_in_the_strict_profile(source: str, tier: T
 
 def test_rule_9_shows_a_session_its_own_and_what_is_shared() -> None:
     """Nobody shares by asking for it, except an operator."""
-    state = State(T0)
+    state = ModelState(T0)
     step(state, Write("u", ANA, "user", Tier.USER_OBSERVED, "mine", visibility=Visibility.SHARED))
     step(state, Write("op", ANA, "operator", Tier.OPERATOR, "all", visibility=Visibility.SHARED))
 

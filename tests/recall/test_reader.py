@@ -16,14 +16,14 @@ from memsluice.events.models import Tier, Visibility, Zone
 from memsluice.gate.checks.instructions import risk
 from memsluice.keystore.files import keyring_from_bytes, keyring_to_bytes
 from memsluice.keystore.store import public_keyring
-from memsluice.recall.reader import Asked, Current, Entry, judge, select
+from memsluice.recall.reader import Current, RecallQuery, VerifiedEntry, judge, select
 from memsluice.recall.withheld import Withheld
 from memsluice.stores.base import Hit, Scope, StoredObject
 
-ASKED = Asked("acme", Zone.GUIDANCE, Scope("ana", "s-1"), "default", axis(0), T0)
+ASKED = RecallQuery("acme", Zone.GUIDANCE, Scope("ana", "s-1"), "default", axis(0), T0)
 
 
-def verdict(item: StoredObject, asked: Asked = ASKED, keyring: Keyring = RING, **options):
+def verdict(item: StoredObject, asked: RecallQuery = ASKED, keyring: Keyring = RING, **options):
     """Return the entry, or the reason it is withheld."""
     return judge(item, asked, keyring, risk=risk, **options)
 
@@ -31,7 +31,7 @@ def verdict(item: StoredObject, asked: Asked = ASKED, keyring: Keyring = RING, *
 def test_an_entry_as_landed_is_shown() -> None:
     """What the gate admitted and the store kept comes back with its admission and its similarity."""
     found = verdict(entry("acme", "note", axis(0, towards=1, cosine=0.6)))
-    assert isinstance(found, Entry)
+    assert isinstance(found, VerifiedEntry)
     assert (found.content, found.admission.event_id) == ("note", "event-1")
     assert found.similarity == pytest.approx(0.8, abs=1e-3)
 
@@ -102,7 +102,7 @@ def test_only_the_current_version_of_an_object_is_shown(current, expected) -> No
     item = entry("acme", "note", version=4)
     known = {} if current is None else {item.object_id: current}
     found = verdict(item, current=known)
-    assert (None if isinstance(found, Entry) else found) is expected
+    assert (None if isinstance(found, VerifiedEntry) else found) is expected
 
 
 @pytest.mark.parametrize(
@@ -118,13 +118,13 @@ def test_only_the_current_version_of_an_object_is_shown(current, expected) -> No
 def test_instructions_are_dropped_at_retrieval(content, tier, shown) -> None:
     """Seed 002, pattern 6: no match passes, up to two do at tier 1 or 2, more never."""
     found = verdict(entry("acme", content, tier=tier))
-    assert isinstance(found, Entry) if shown else found is Withheld.INSTRUCTION
+    assert isinstance(found, VerifiedEntry) if shown else found is Withheld.INSTRUCTION
 
 
 def test_a_revoked_admission_key_vouches_for_nothing_and_a_retired_one_for_what_it_signed() -> None:
     """Rotation keeps old entries readable; revocation takes back everything that the key ever admitted."""
     item = entry("acme", "note")
-    assert isinstance(verdict(item, keyring=RING.retire("admission-1")), Entry)
+    assert isinstance(verdict(item, keyring=RING.retire("admission-1")), VerifiedEntry)
     assert verdict(item, keyring=RING.retire("admission-1", KeyState.REVOKED)) is Withheld.FORGED
 
 

@@ -14,7 +14,7 @@ from tests.stores.build import RING, T0, entry
 from memsluice.encoder import Encoder
 from memsluice.events.models import Tier, Zone
 from memsluice.recall.recaller import Question, Recaller
-from memsluice.stores.base import Outcome
+from memsluice.stores.base import StoreAnswer
 from memsluice.stores.weaviate import rpc as weaviate_rpc
 from memsluice.stores.weaviate.store import WeaviateStore, address_of
 from memsluice.stores.weaviate.wire import COLLECTIONS
@@ -47,7 +47,7 @@ def tenants(stack: Any, encoder: Encoder) -> list[str]:
     for tenant, zone in itertools.product(names, Zone):
         tier, taint = (Tier.USER_OBSERVED, False) if zone is Zone.GUIDANCE else (Tier.EXTERNAL_WEB, True)
         item = entry(tenant, texts[zone], vectors[zone], zone=zone, event_id=zone.value, tier=tier, taint=taint)
-        assert store.upsert([item])[0].outcome is Outcome.LANDED
+        assert store.upsert([item])[0].outcome is StoreAnswer.LANDED
     store.close()
     return names
 

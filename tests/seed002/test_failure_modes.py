@@ -12,7 +12,7 @@ from memsluice.envelope.verdict import Decision
 from memsluice.errors import NotPermitted
 from memsluice.events.models import Action, Command, Origin, Tier, Zone
 from memsluice.events.names import EventType
-from memsluice.stores.base import Outcome, Scope
+from memsluice.stores.base import Scope, StoreAnswer
 from memsluice.stores.faiss.store import FaissStore
 from memsluice_lab.world_embedded import EmbeddedWorld
 
@@ -85,7 +85,7 @@ def test_vector_index_poisoning_by_embedding_collisions(world: EmbeddedWorld, en
     world.settle()
     (hit,) = world.store.search("acme", Zone.GUIDANCE, encoder.encode([question])[0], 5, Scope("ana", ""), "default", 0)
     bent = replace(hit.object, vector=encoder.encode([question])[0])
-    assert world.store.upsert([bent])[0].outcome is Outcome.LANDED
+    assert world.store.upsert([bent])[0].outcome is StoreAnswer.LANDED
     answer = world.ask(ANA, question)
     assert (answer.entries, answer.withheld["vector"]) == ((), 1)
 

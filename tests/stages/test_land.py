@@ -21,7 +21,7 @@ from memsluice.events.names import ADMISSION, DEAD_LETTER_HEADER
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
 from memsluice.stages.land import RETRY_FIRST_S, RETRY_MAX_S, LandStage
-from memsluice.stores.base import Outcome, Scope, StoredObject, UpsertResult
+from memsluice.stores.base import Scope, StoreAnswer, StoredObject, UpsertResult
 from memsluice.stores.faiss.store import FaissStore
 from memsluice.stores.weaviate.store import WeaviateStore
 from memsluice.topics.names import DEAD_LETTER, STORE, WEAVIATE_LAND
@@ -243,7 +243,7 @@ def test_an_object_that_the_store_refuses_is_a_dead_letter_and_the_rest_land(sto
 
     def refuse_third(real, objects):
         landed = real.upsert([item for n, item in enumerate(objects) if n != 3])
-        landed.insert(3, UpsertResult(objects[3].object_id, Outcome.REFUSED, "not this one"))
+        landed.insert(3, UpsertResult(objects[3].object_id, StoreAnswer.REFUSED, "not this one"))
         return landed
 
     batch = [accepted("acme", n, f"c{n}", axis(n)) for n in range(64)]
@@ -273,7 +273,7 @@ def test_only_what_was_not_written_is_tried_again(store) -> None:
     def half(real, objects):
         sent.append(len(objects))
         done = real.upsert(objects[:2])
-        return done + [UpsertResult(item.object_id, Outcome.UNAVAILABLE, "later") for item in objects[2:]]
+        return done + [UpsertResult(item.object_id, StoreAnswer.UNAVAILABLE, "later") for item in objects[2:]]
 
     def rest(real, objects):
         sent.append(len(objects))

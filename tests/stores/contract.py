@@ -10,12 +10,12 @@ from tests.stores.build import T0, axis, entry
 from memsluice.envelope.codec import vector_to_bytes
 from memsluice.errors import StoreError
 from memsluice.events.models import Visibility, Zone
-from memsluice.stores.base import SEARCH_MAX, Outcome, Scope, StoredObject, VectorStore
+from memsluice.stores.base import SEARCH_MAX, Scope, StoreAnswer, StoredObject, VectorStore
 
 ANA = Scope("ana", "s-1")
 
 
-def outcomes(store: VectorStore, *objects: StoredObject) -> list[Outcome]:
+def outcomes(store: VectorStore, *objects: StoredObject) -> list[StoreAnswer]:
     """Upsert and return the outcomes."""
     return [result.outcome for result in store.upsert(objects)]
 
@@ -47,7 +47,7 @@ class StoreContract:
         content = "naïve ❤ \u202e\x00 line\nfeed  "
         tilted = axis(0, towards=1, cosine=0.6)
         item = entry(tenant, content, tilted, expires_ms=T0 + 5, version=2**40, principal=" ana ", namespace=" n ")
-        assert outcomes(store, item) == [Outcome.LANDED]
+        assert outcomes(store, item) == [StoreAnswer.LANDED]
         (hit,) = store.search(tenant, Zone.GUIDANCE, axis(0), 5, Scope(" ana "), " n ", T0)
         found = hit.object
         assert _fields(found) == _fields(item)
@@ -67,17 +67,17 @@ class StoreContract:
     def test_writing_again_doubles_nothing(self, store, tenant) -> None:
         """A re-delivered batch leaves the same objects, once each."""
         batch = [entry(tenant, f"c{n}", axis(n), event_id=f"e{n}") for n in range(5)]
-        assert outcomes(store, *batch) == [Outcome.LANDED] * 5
-        assert outcomes(store, *batch) == [Outcome.LANDED] * 5
+        assert outcomes(store, *batch) == [StoreAnswer.LANDED] * 5
+        assert outcomes(store, *batch) == [StoreAnswer.LANDED] * 5
         assert store.count(tenant, Zone.GUIDANCE) == 5
 
     def test_a_higher_version_replaces_and_a_lower_one_never_does(self, store, tenant) -> None:
         """Replayed or delayed, an old version of a key can not come back over the new one."""
         first, second = (entry(tenant, f"v{n}", axis(n), key="city", version=n) for n in (4, 9))
         assert first.object_id == second.object_id
-        assert outcomes(store, first) == [Outcome.LANDED]
-        assert outcomes(store, second) == [Outcome.LANDED]
-        assert outcomes(store, first) == [Outcome.OLDER]
+        assert outcomes(store, first) == [StoreAnswer.LANDED]
+        assert outcomes(store, second) == [StoreAnswer.LANDED]
+        assert outcomes(store, first) == [StoreAnswer.OLDER]
         assert contents(store, tenant) == ["v9"]
         assert store.versions(tenant, Zone.GUIDANCE, [first.object_id, str(uuid4())]) == {first.object_id: 9}
         assert store.count(tenant, Zone.GUIDANCE) == 1
@@ -86,7 +86,7 @@ class StoreContract:
     def test_within_a_batch_the_highest_version_wins(self, store, tenant, order) -> None:
         """Whatever the order in the batch, the store holds the highest; the other one is reported as older."""
         batch = [entry(tenant, f"v{n}", key="city", version=n) for n in order]
-        assert outcomes(store, *batch) == [Outcome.LANDED if n == 9 else Outcome.OLDER for n in order]
+        assert outcomes(store, *batch) == [StoreAnswer.LANDED if n == 9 else StoreAnswer.OLDER for n in order]
         assert contents(store, tenant) == ["v9"]
 
     def test_overwriting_asks_for_no_version_in_the_store_and_for_those_of_the_batch(self, store, tenant) -> None:
@@ -94,7 +94,7 @@ class StoreContract:
         planted, low, high = (entry(tenant, f"v{n}", axis(n), key="city", version=n) for n in (9, 4, 5))
         store.upsert([planted])
         results = store.upsert([high, low], overwrite=True)
-        assert [result.outcome for result in results] == [Outcome.LANDED, Outcome.OLDER]
+        assert [result.outcome for result in results] == [StoreAnswer.LANDED, StoreAnswer.OLDER]
         assert contents(store, tenant) == ["v5"]
         assert store.versions(tenant, Zone.GUIDANCE, [low.object_id]) == {low.object_id: 5}
         assert store.count(tenant, Zone.GUIDANCE) == 1
@@ -163,8 +163,8 @@ class StoreContract:
         batch = [entry(tenant, f"c{n}", axis(n), event_id=f"e{n}") for n in range(64)]
         batch[17] = replace(batch[17], vector=np.ones(3, dtype=np.float32))
         results = store.upsert(batch)
-        assert [n for n, result in enumerate(results) if result.outcome is not Outcome.LANDED] == [17]
-        assert results[17].outcome is Outcome.REFUSED
+        assert [n for n, result in enumerate(results) if result.outcome is not StoreAnswer.LANDED] == [17]
+        assert results[17].outcome is StoreAnswer.REFUSED
         assert "vector" in results[17].detail
         assert store.count(tenant, Zone.GUIDANCE) == 63
 

@@ -15,7 +15,7 @@ from memsluice.devstack import control
 from memsluice.devstack.roles import apply_roles
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
-from memsluice.stores.base import Outcome
+from memsluice.stores.base import StoreAnswer
 from memsluice.stores.weaviate.admin import client, limit_reader
 from memsluice.stores.weaviate.rpc import Address
 from memsluice.stores.weaviate.store import WeaviateStore, address_of
@@ -84,7 +84,7 @@ def test_a_readers_key_reads_and_can_not_write(land, reader, tenant) -> None:
     land.upsert([item])
     assert contents(reader, tenant) == ["kept"]
     (result,) = reader.upsert([replace(item, content="changed", version=7)])
-    assert result.outcome is Outcome.UNAVAILABLE
+    assert result.outcome is StoreAnswer.UNAVAILABLE
     with pytest.raises(StoreError):
         reader.upsert([entry(f"{tenant}-new", "x")])
     with pytest.raises(StoreError):
@@ -126,7 +126,7 @@ def test_a_partition_that_was_removed_is_made_again(stack, land, tenant) -> None
         admin.collections.use(COLLECTIONS[Zone.GUIDANCE]).tenants.remove([tenant])
     first = land.upsert([entry(tenant, "after")])[0].outcome
     again = land.upsert([entry(tenant, "after")])[0].outcome
-    assert (first, again) == (Outcome.UNAVAILABLE, Outcome.LANDED)
+    assert (first, again) == (StoreAnswer.UNAVAILABLE, StoreAnswer.LANDED)
     assert contents(land, tenant) == ["after"]
 
 
@@ -135,8 +135,8 @@ def test_an_object_that_the_server_refuses_leaves_the_others_landed(land, tenant
     batch = [entry(tenant, f"c{n}", axis(n), event_id=f"e{n}") for n in range(64)]
     batch[40] = replace(batch[40], object_id="no-uuid")
     results = land.upsert(batch)
-    assert [n for n, result in enumerate(results) if result.outcome is not Outcome.LANDED] == [40]
-    assert results[40].outcome is Outcome.REFUSED
+    assert [n for n, result in enumerate(results) if result.outcome is not StoreAnswer.LANDED] == [40]
+    assert results[40].outcome is StoreAnswer.REFUSED
     assert "UUID" in results[40].detail
     assert land.count(tenant, Zone.GUIDANCE) == 63
 
@@ -159,7 +159,7 @@ def test_a_server_that_hangs_is_unavailable_and_back_afterwards(stack, land, ten
     land.upsert([entry(tenant, "before")])
     with frozen(stack), pytest.raises(StoreUnavailable):
         land.upsert([entry(tenant, "meanwhile", axis(1), event_id="e2")])
-    assert land.upsert([entry(tenant, "after", axis(2), event_id="e3")])[0].outcome is Outcome.LANDED
+    assert land.upsert([entry(tenant, "after", axis(2), event_id="e3")])[0].outcome is StoreAnswer.LANDED
     assert contents(land, tenant)[0] == "before"
 
 

@@ -10,7 +10,7 @@ from tests.trace.test_show import shown_lives
 from memsluice.events.names import EventType
 from memsluice.events.records import Output, Record
 from memsluice.operations.trace.collect import trace
-from memsluice.operations.trace.life import Standing
+from memsluice.operations.trace.life import EntryStanding
 from memsluice.readers.local import LocalTopic
 from memsluice.runtimes.embedded import LocalLog
 from memsluice.topics.names import AUDIT
@@ -59,7 +59,7 @@ def test_a_tenant_is_one_partition_and_nobody_s_all(topic: Counted) -> None:
 def test_what_tainted_it_is_read_up_to_the_entry_and_no_further(topic: Counted) -> None:
     """The second look goes through the one partition, ends at the entry's own record, and finds the observation."""
     found = trace(topic, RING, "note", "acme", 8)
-    assert [life.standing(SOON_MS) for life in found.lives] == [Standing.EXTERNAL]
+    assert [life.standing(SOON_MS) for life in found.lives] == [EntryStanding.EXTERNAL]
     assert list(found.ancestors) == [("acme", "e1")]
     assert topic.reads[1:] == [[PARTITION, 3]]
 

@@ -15,7 +15,7 @@ from memsluice.operations.provenance.ancestry import Index
 from memsluice.operations.provenance.plan import CONTAIN, REMOVE, steps
 from memsluice.operations.provenance.sources import parse
 from memsluice.operations.provenance.spread import Spread
-from memsluice.operations.trace.life import Kind, Standing
+from memsluice.operations.trace.life import EntryStanding, Kind
 from memsluice.operations.trace.verdicts import read
 
 
@@ -33,7 +33,7 @@ def test_a_trace_says_which_recall_took_it_out_and_how_one_gets_it_back() -> Non
     """Standing is withdrawn, by the recall and its evidence; the recall's own life is that of a recall."""
     gate = asked()
     life = life_of(gate, "note")
-    assert life.standing(SOON_MS) is Standing.WITHDRAWN
+    assert life.standing(SOON_MS) is EntryStanding.WITHDRAWN
     assert (life.placing.kind, life.placing.verdict.event_id) == (Kind.LOOK_BACK, "asks")
     assert life.lay is life.governing
     shown = io.StringIO()
@@ -42,8 +42,8 @@ def test_a_trace_says_which_recall_took_it_out_and_how_one_gets_it_back() -> Non
     assert "by look back (recall asks)" in text
     assert "memsluice quarantine release --withdrawn note" in text
     assert "nearness" in text
-    assert life_of(gate, "asks").standing(SOON_MS) is Standing.RECORDED
-    assert life_of(gate, "child").standing(SOON_MS) is Standing.GUIDANCE
+    assert life_of(gate, "asks").standing(SOON_MS) is EntryStanding.RECORDED
+    assert life_of(gate, "child").standing(SOON_MS) is EntryStanding.GUIDANCE
 
 
 def test_the_audit_record_names_what_it_took_out_in_its_headers() -> None:
@@ -62,7 +62,7 @@ def test_look_back_on_another_content_of_the_id_moves_nothing() -> None:
     gate.audit.append(gate.audit[1])
     gate.see("reader", EventType.RECALL, id="late", question="Who is Ana?", vector=axis(9))
     gate.forged(len(gate.audit) - 1, withdraws=[gone], target="note")
-    assert life_of(gate, "note").standing(SOON_MS) is Standing.GUIDANCE
+    assert life_of(gate, "note").standing(SOON_MS) is EntryStanding.GUIDANCE
 
 
 def test_lineage_and_blast_radius_know_it_is_out_and_taints() -> None:
@@ -75,9 +75,9 @@ def test_lineage_and_blast_radius_know_it_is_out_and_taints() -> None:
         index.take(verdict)
         spread.take(verdict)
     for entry in (index.entries["note"], spread.reached[("note", index.entries["note"].digest)].entry):
-        assert (entry.standing(SOON_MS), entry.tainted, entry.looked_back) == (Standing.WITHDRAWN, True, True)
+        assert (entry.standing(SOON_MS), entry.tainted, entry.looked_back) == (EntryStanding.WITHDRAWN, True, True)
         assert entry.as_data(SOON_MS)["withdrawn_by"] == "asks"
-    assert index.entries["child"].standing(SOON_MS) is Standing.GUIDANCE
+    assert index.entries["child"].standing(SOON_MS) is EntryStanding.GUIDANCE
     for mode in (CONTAIN, REMOVE):
         todo = {step.target: (step.action.value, step.now) for step in steps(spread, mode, SOON_MS)}
         assert todo["note"] == ("revoke", "withdrawn")

@@ -62,5 +62,5 @@ def doctor(
         typer.echo(json.dumps([asdict(finding) for finding in found]))
     elif "stack" not in todo and not stack:
         console.print("No local stack runs here, so no broker and store were checked: `memsluice stack up` starts one.")
-    if any(finding.state is checks.State.FAIL for finding in found):
+    if any(finding.state is checks.CheckState.FAIL for finding in found):
         raise typer.Exit(ExitCode.PROBLEM)

@@ -148,7 +148,7 @@ Question = Annotated[
 ]
 PolicyText = Annotated[str, Field(min_length=2, max_length=limits.POLICY_CHARS_MAX), AfterValidator(_encodable)]
 HeldRecord = Annotated[str, Field(min_length=2, max_length=limits.HELD_CHARS_MAX), AfterValidator(_encodable)]
-Seen = Annotated[
+SeenText = Annotated[
     str,
     Field(max_length=limits.CONTENT_BYTES_MAX),
     AfterValidator(_encodable),
@@ -217,7 +217,7 @@ class Observation(SessionPayload):
 
     origin: Origin
     digest: Digest | None = None
-    content: Seen | None = None
+    content: SeenText | None = None
 
 
 class Command(Payload):

@@ -24,7 +24,7 @@ ACTIVATION_MS = 5_000
 _DRAIN = f"once the consumer groups {APP_SEAL}, {APP_SCREEN} and {APP_LAND} have no lag:"
 
 
-class Standing(StrEnum):
+class KeyStanding(StrEnum):
     """What a key can do at a moment, in one word."""
 
     ACTIVE = "active"
@@ -50,17 +50,17 @@ class Rotation:
     followed: bool
 
 
-def standing(key: Key, now_ms: int) -> Standing:
+def standing(key: Key, now_ms: int) -> KeyStanding:
     """Return what a key can do now; ENDED keys, like retired ones, still verify."""
     if key.state is KeyState.REVOKED:
-        return Standing.REVOKED
+        return KeyStanding.REVOKED
     if key.state is KeyState.RETIRED:
-        return Standing.RETIRED
+        return KeyStanding.RETIRED
     if now_ms < key.not_before_ms:
-        return Standing.PENDING
+        return KeyStanding.PENDING
     if key.not_after_ms is not None and now_ms >= key.not_after_ms:
-        return Standing.ENDED
-    return Standing.ACTIVE
+        return KeyStanding.ENDED
+    return KeyStanding.ACTIVE
 
 
 def new_key(store: KeyStore, purpose: Purpose, now_ms: int) -> Key:
@@ -84,7 +84,7 @@ def rotate(store: KeyStore, kid: str, now_ms: int, overlap_ms: int = OVERLAP_MS)
     """
     overlap_ms = max(overlap_ms, ACTIVATION_MS)
     key = _changeable(store.load_keyring(), kid)
-    if standing(key, now_ms) not in (Standing.ACTIVE, Standing.PENDING):
+    if standing(key, now_ms) not in (KeyStanding.ACTIVE, KeyStanding.PENDING):
         raise ConfigError(
             f"key {kid} is {standing(key, now_ms).value} and cannot be rotated: make a new one with memsluice keys new"
         )
@@ -120,7 +120,7 @@ def revoke(store: KeyStore, kid: str, now_ms: int, *, drained: bool = False) -> 
 
 
 def _check_drained(key: Key, now_ms: int, *, drained: bool) -> None:
-    if standing(key, now_ms) not in (Standing.RETIRED, Standing.ENDED):
+    if standing(key, now_ms) not in (KeyStanding.RETIRED, KeyStanding.ENDED):
         raise ConfigError(
             f"{key.kid} still signs for the gate; run: memsluice keys rotate {key.kid}, after a few seconds memsluice "
             f"keys retire {key.kid}, and {_DRAIN} memsluice keys revoke {key.kid} --drained"

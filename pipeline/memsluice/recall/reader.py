@@ -35,7 +35,7 @@ class Current:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecallQuery:
     """Who asks what: the partition, the scope and namespace, and the question's unit vector, shape (384,).
 
     ``tier_max`` is the least trusted tier that may be shown.
@@ -51,7 +51,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class VerifiedEntry:
     """One verified entry. ``similarity`` is the cosine, -1 to 1, computed from the verified vector."""
 
     admission: Admission
@@ -63,7 +63,7 @@ class Entry:
 class Selection:
     """What may be shown, better tiers first, and the reason for everything withheld, by object id."""
 
-    kept: tuple[Entry, ...]
+    kept: tuple[VerifiedEntry, ...]
     withheld: Mapping[str, Withheld]
 
     def counts(self) -> Counter[str]:
@@ -73,7 +73,7 @@ class Selection:
 
 def select(
     hits: Iterable[Hit],
-    asked: Asked,
+    asked: RecallQuery,
     k: int,
     keyring: Keyring,
     *,
@@ -101,12 +101,12 @@ def select(
 
 def judge(
     item: StoredObject,
-    asked: Asked,
+    asked: RecallQuery,
     keyring: Keyring,
     *,
     risk: Callable[[str], int],
     current: Mapping[str, Current] | None = None,
-) -> Entry | Withheld:
+) -> VerifiedEntry | Withheld:
     """Return the entry, or the reason that it must not be shown."""
     admission = _admission(item, keyring)
     if admission is None:
@@ -127,7 +127,7 @@ def judge(
         return Withheld.TIER
     if risk(item.content) > (INSTRUCTIONS_TOLERATED_MAX if admission.tier <= Tier.USER_VERIFIED else 0):
         return Withheld.INSTRUCTION
-    return Entry(admission, item.content, _cosine(item.vector, asked.question))
+    return VerifiedEntry(admission, item.content, _cosine(item.vector, asked.question))
 
 
 def _admission(item: StoredObject, keyring: Keyring) -> Admission | None:
@@ -148,7 +148,7 @@ def _owner(admission: Admission) -> str:
     return scope_owner(admission.visibility, admission.principal, admission.session)
 
 
-def _visible(admission: Admission, asked: Asked) -> bool:
+def _visible(admission: Admission, asked: RecallQuery) -> bool:
     """Say whether the scope covers the entry. A session's id alone opens nothing: whoever wrote there before the
     platform opened it for another principal wrote for himself."""
     if admission.visibility is Visibility.SESSION and admission.principal != asked.scope.principal:

@@ -23,7 +23,7 @@ from memsluice.events.models import Recall, Returned, Tier, Zone
 from memsluice.gate.checks import instructions
 from memsluice.keystore.store import KeyStore
 from memsluice.recall import tracing
-from memsluice.recall.reader import Asked, Current, Entry, Selection, select
+from memsluice.recall.reader import Current, RecallQuery, Selection, VerifiedEntry, select
 from memsluice.stores.base import Hit, Scope, VectorStore
 from memsluice.topics.names import PARTITIONS, STORE, USER_READER, WEAVIATE_RECALL
 
@@ -55,7 +55,7 @@ class Recalled:
     ``event_id`` is the recall's event, which was acknowledged before this object came to be.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[VerifiedEntry, ...]
     withheld: Counter[str]
     event_id: str
     as_data: bool
@@ -206,7 +206,7 @@ class Recaller:
         draft = self._event(question, (), None)  # limits are checked before anything is encoded
         self._permits(draft)
         vector_text = vector_to_text(self._encoder.encode([question.text])[0])
-        asked = Asked(
+        asked = RecallQuery(
             tenant=question.tenant,
             zone=question.zone,
             scope=Scope(question.principal, question.session),
@@ -220,7 +220,7 @@ class Recaller:
         publish(event)
         return Recalled(selection.kept, selection.counts(), event.id, question.zone is Zone.EXTERNAL)
 
-    def _verified(self, asked: Asked, k: int) -> Selection:
+    def _verified(self, asked: RecallQuery, k: int) -> Selection:
         """Search, and search wider while withheld entries take the place of ones that hold.
 
         The first search leaves expired entries in, so that they are counted; the wider ones leave them to the store.
@@ -246,7 +246,7 @@ class Recaller:
         return None if self._freshness is None else self._freshness.current(tenant, list(found))
 
     def _event(
-        self, question: Question, kept: Sequence[Entry], vector_text: str | None, event_id: str | None = None
+        self, question: Question, kept: Sequence[VerifiedEntry], vector_text: str | None, event_id: str | None = None
     ) -> Recall:
         returned = [
             Returned(

@@ -32,8 +32,8 @@ from memsluice.log import get_logger
 from memsluice.stages.dead_letter import dead_letters
 from memsluice.stores.base import (
     UPSERT_MAX,
-    Outcome,
     Partition,
+    StoreAnswer,
     StoredObject,
     UpsertResult,
     VectorStore,
@@ -92,7 +92,7 @@ class LandStage:
         keyring, now_ms = self._keys(), self._now_ms()
         drafts = [self._verified(record, keyring, now_ms) for record in batch]
         outcomes = self._settle(drafts, keyring, now_ms)
-        older = sum(outcome.outcome is Outcome.OLDER for outcome in outcomes.values())
+        older = sum(outcome.outcome is StoreAnswer.OLDER for outcome in outcomes.values())
         if older:  # re-deliveries, as a rule
             _LOG.info("the store or the batch has newer versions", records=older)
         kid = keyring.signing(Purpose.SEAL, now_ms).kid
@@ -126,20 +126,20 @@ class LandStage:
     ) -> dict[int, UpsertResult]:
         """Bring the store to what the batch says; return the outcome of each draft that is one, by position."""
         items = {position: draft[1] for position, draft in enumerate(drafts) if not isinstance(draft, InputError)}
-        outcomes = {position: UpsertResult(item.object_id, Outcome.OLDER) for position, item in items.items()}
+        outcomes = {position: UpsertResult(item.object_id, StoreAnswer.OLDER) for position, item in items.items()}
         latest = newest(items.items())
         live = [position for position in latest if not _expired(items[position], now_ms)]
         for start in range(0, len(live), UPSERT_MAX):
             part = live[start : start + UPSERT_MAX]
             self._upsert(items, part, outcomes)
-            older = [position for position in part if outcomes[position].outcome is Outcome.OLDER]
+            older = [position for position in part if outcomes[position].outcome is StoreAnswer.OLDER]
             if planted := self._planted(items, older, keyring):
                 named = items[planted[0]]
                 _LOG.warning(_PLANTED, objects=len(planted), tenant=named.tenant, object_id=named.object_id)
                 self._upsert(items, planted, outcomes, overwrite=True)
         for position in latest:
             if position not in live and self._until_answered(partial(self._withdraw, items[position], keyring)):
-                outcomes[position] = UpsertResult(items[position].object_id, Outcome.LANDED)
+                outcomes[position] = UpsertResult(items[position].object_id, StoreAnswer.LANDED)
         return outcomes
 
     def _upsert(
@@ -157,7 +157,7 @@ class LandStage:
             nonlocal waiting
             results = self._store.upsert([items[position] for position in waiting], overwrite=overwrite)
             outcomes.update(zip(waiting, results, strict=True))
-            failed = [position for position in waiting if outcomes[position].outcome is Outcome.UNAVAILABLE]
+            failed = [position for position in waiting if outcomes[position].outcome is StoreAnswer.UNAVAILABLE]
             if failed:
                 waiting = failed
                 raise StoreUnavailable(f"{len(failed)} objects: {outcomes[failed[0]].detail}")
@@ -234,9 +234,9 @@ def _stored(admission: Admission, now_ms: int) -> Stored:
 
 
 def _outputs(record: Record, stored: Stored, result: UpsertResult, keyring: Keyring, kid: str) -> list[Output]:
-    if result.outcome is Outcome.REFUSED:
+    if result.outcome is StoreAnswer.REFUSED:
         return dead_letters(record, InputError(result.detail, code=REFUSED_REASON))
-    if result.outcome is Outcome.OLDER:
+    if result.outcome is StoreAnswer.OLDER:
         return []
     headers = (*passed_on(record.headers), (EVENT_ID, stored.event_id.encode()))
     value = stored_to_bytes(keyring, kid, stored)

@@ -27,7 +27,7 @@ Partition = tuple[str, Zone]
 """A tenant and a zone."""
 
 
-class Outcome(StrEnum):
+class StoreAnswer(StrEnum):
     """What became of one object of an upsert."""
 
     LANDED = "landed"
@@ -44,7 +44,7 @@ class UpsertResult:
     """Outcome for one object; ``detail`` says why it was refused or could not be written, never its content."""
 
     object_id: str
-    outcome: Outcome
+    outcome: StoreAnswer
     detail: str = ""
 
 

@@ -17,7 +17,7 @@ from prometheus_client import make_wsgi_app
 from memsluice.errors import ConfigError
 from memsluice.runtimes.kafka.progress import StageProgress
 from memsluice.telemetry import registry
-from memsluice.telemetry.health import Finding, Health
+from memsluice.telemetry.health import Health, StageProblem
 from memsluice.telemetry.meters import Meters
 
 LOOPBACK = "127.0.0.1"
@@ -118,6 +118,6 @@ class Endpoint:
         return [_answer(found)]
 
 
-def _answer(found: Sequence[Finding]) -> bytes:
+def _answer(found: Sequence[StageProblem]) -> bytes:
     problems = [{"stage": finding.stage, "problem": finding.problem} for finding in found]
     return orjson.dumps({"ok": not found, "problems": problems}) + b"\n"

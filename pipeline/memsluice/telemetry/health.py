@@ -19,7 +19,7 @@ _Partition = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StageProblem:
     """One thing that is wrong: which stage, and what, in words for an operator."""
 
     stage: str
@@ -48,22 +48,24 @@ class Health:
                 moved[key] = (row.committed, now_s if row.committed != committed or not row.lag else since)
         self._moved = moved
 
-    def not_alive(self, now_s: float) -> tuple[Finding, ...]:
+    def not_alive(self, now_s: float) -> tuple[StageProblem, ...]:
         """Return what shows that the worker is stuck; empty while it is alive."""
         silent = now_s - self._reported_s
         if silent > SILENT_S:
-            return (Finding("worker", f"its event loop has reported nothing for {silent:.0f} s"),)
+            return (StageProblem("worker", f"its event loop has reported nothing for {silent:.0f} s"),)
         return tuple(
-            Finding(stage, f"{topic}/{partition} has a lag and its commit has stood still for {now_s - since:.0f} s")
+            StageProblem(
+                stage, f"{topic}/{partition} has a lag and its commit has stood still for {now_s - since:.0f} s"
+            )
             for (stage, topic, partition), (_, since) in sorted(self._moved.items())
             if now_s - since > self._stall_s
         )
 
-    def not_ready(self, now_s: float) -> tuple[Finding, ...]:
+    def not_ready(self, now_s: float) -> tuple[StageProblem, ...]:
         """Return why the worker takes no records; empty when every stage does."""
         found = list(self.not_alive(now_s))
         for name in self._stages:
             stage = self._latest.get(name)
             if stage is None or not stage.ready:
-                found.append(Finding(name, "has not joined its group, or recovers its state"))
+                found.append(StageProblem(name, "has not joined its group, or recovers its state"))
         return tuple(found)

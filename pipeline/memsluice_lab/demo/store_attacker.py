@@ -13,7 +13,7 @@ from memsluice.errors import StateError
 from memsluice.events.models import Zone
 from memsluice.events.names import ADMISSION
 from memsluice.recall.recaller import Recaller
-from memsluice.stores.base import Outcome, Scope, StoredObject, VectorStore
+from memsluice.stores.base import Scope, StoreAnswer, StoredObject, VectorStore
 from memsluice_lab.demo.sample.script import Act, Scene
 
 _NAMESPACE = UUID("4f0c7a52-6c1e-5b0b-9a51-0d3f8f2f7b1e")
@@ -81,7 +81,7 @@ class Burglar:
 
     def _put(self, scene: Scene, item: StoredObject) -> None:
         result = self._store.upsert([item])[0]
-        if result.outcome is not Outcome.LANDED:
+        if result.outcome is not StoreAnswer.LANDED:
             raise StateError(f"the sample's attack on the store did not happen: {result.outcome.value} {result.detail}")
         self.breaks.append(Break(scene, item.object_id, item.version, item.content))
 

@@ -12,7 +12,7 @@ from memsluice.events.names import EventType
 from memsluice.readers.kafka import KafkaTopic
 from memsluice.recall.freshness import FreshnessIndex
 from memsluice.recall.recaller import Question, Recaller
-from memsluice.stores.base import Outcome, Scope
+from memsluice.stores.base import Scope, StoreAnswer
 from memsluice.stores.weaviate.store import WeaviateStore
 from memsluice.topics import names
 from memsluice_lab.cast import reader_permits
@@ -25,7 +25,7 @@ RETURNED = 5
 
 
 @dataclass(slots=True)
-class Asked:
+class RecallCounts:
     """What was asked and what came back. ``planted_withheld`` counts those that a search found and recall withheld."""
 
     recalls: int = 0
@@ -42,9 +42,9 @@ class Asked:
         return clean and self.returned > 0 and self.planted_withheld > 0
 
 
-def ask_all(bed: Bed, events: Sequence[Published], ledger: Ledger) -> Asked:
+def ask_all(bed: Bed, events: Sequence[Published], ledger: Ledger) -> RecallCounts:
     """Ask questions of every tenant's own stream; half of them have an object planted that matches them best."""
-    asked, expected = Asked(), ledger.expected()
+    asked, expected = RecallCounts(), ledger.expected()
     signers, sender = bed.signers({event.payload.tenant for event in events}), Sender(bed)
     published: set[str] = set()
 
@@ -120,7 +120,7 @@ def _plant(bed: Bed, questions: Sequence[Question], encoder: Encoder) -> set[str
         false = replace(
             hits[0].object, object_id=new_id, event_id=f"planted.{number}", content=question.text, vector=vector
         )
-        if store.upsert([false])[0].outcome is Outcome.LANDED:
+        if store.upsert([false])[0].outcome is StoreAnswer.LANDED:
             planted.add(new_id)
     store.close()
     return planted

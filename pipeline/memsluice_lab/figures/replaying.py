@@ -23,7 +23,7 @@ from memsluice.events.models import Recall, Write
 from memsluice.events.names import DECISION_HEADER, EventType
 from memsluice.operations.held import desk as desks
 from memsluice.operations.held.collect import look, look_whole
-from memsluice.operations.held.entries import State
+from memsluice.operations.held.entries import HeldState
 from memsluice.operations.held.filters import Filter
 from memsluice.operations.held.replay import PAGE, Run
 from memsluice.operations.trace.life import replayed
@@ -172,7 +172,7 @@ def _order_all(running: Bed, name: str) -> int:
     """Publish a replay of everything that waits, and wait for no answer; return how many."""
     with ExitStack() as closing:
         desk = desks.on_kafka(running.home, closing)
-        keyring, wanted = desk.keys.keyring(), Filter(states=frozenset({State.PENDING}))
+        keyring, wanted = desk.keys.keyring(), Filter(states=frozenset({HeldState.PENDING}))
         found = look(
             desk.held, desk.audit, keyring, wanted, partitions=names.PARTITIONS, now_ms=wall_ms(),
             age_days=lambda _: 30,

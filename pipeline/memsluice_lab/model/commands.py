@@ -28,7 +28,7 @@ from memsluice_lab.model.rules import (
     lifetime,
     slot_of,
 )
-from memsluice_lab.model.state import Belief, Held, Item, Known, Slot, State
+from memsluice_lab.model.state import Belief, Held, Item, Known, ModelState, Slot
 
 WHO = {
     "protect": ("operator",),
@@ -45,7 +45,7 @@ APPROVALS = {"declassify": 2}
 REFUSED, DONE = Verdict(REJECT), Verdict(RECORD)
 
 
-def order(state: State, command: Order) -> Verdict:
+def order(state: ModelState, command: Order) -> Verdict:
     """Carry out a command, or refuse it."""
     allowed = command.by in WHO[command.action] and command.approvals >= APPROVALS.get(command.action, 1)
     if command.late or not allowed:
@@ -63,7 +63,7 @@ def order(state: State, command: Order) -> Verdict:
         return REFUSED if held is None or not held.open or not command.digest else _held(state, command, held)
     if known is None or not known.landed or not command.digest:
         return REFUSED
-    about: dict[str, Callable[[State, Order, Known], Verdict]] = {
+    about: dict[str, Callable[[ModelState, Order, Known], Verdict]] = {
         "promote": _promote,
         "declassify": _declassify,
         "revoke": _revoke,
@@ -75,7 +75,7 @@ def order(state: State, command: Order) -> Verdict:
     return about[command.action](state, command, known)
 
 
-def _guarded(state: State, known: Known) -> bool:
+def _guarded(state: ModelState, known: Known) -> bool:
     """Whether it is m, in M, with iota(m) = 1. What is kept as data is none that anybody follows."""
     assert known.slot is not None
     zone, scope, *_ = known.slot
@@ -85,7 +85,7 @@ def _guarded(state: State, known: Known) -> bool:
 
 
 def _unprotected(
-    state: State, command: Order, known: Known, take_out: Callable[[State, Order, Known], Verdict]
+    state: ModelState, command: Order, known: Known, take_out: Callable[[ModelState, Order, Known], Verdict]
 ) -> Verdict:
     """Part I: nobody changes m. Who set iota(k) := 1 takes m out, and with m iota(k) ends."""
     assert known.slot is not None
@@ -96,7 +96,7 @@ def _unprotected(
     return done
 
 
-def _protect(state: State, command: Order) -> Verdict:
+def _protect(state: ModelState, command: Order) -> Verdict:
     """iota(k) := 1."""
     assert command.scope is not None
     if (command.scope, command.target) in state.immutable:
@@ -105,7 +105,7 @@ def _protect(state: State, command: Order) -> Verdict:
     return DONE
 
 
-def _held(state: State, command: Order, held: Held) -> Verdict:
+def _held(state: ModelState, command: Order, held: Held) -> Verdict:
     """Decide about a write that waits."""
     name = held.write.id
     if command.action == "reject":
@@ -121,7 +121,7 @@ def _held(state: State, command: Order, held: Held) -> Verdict:
     return _release(state, held) if command.action == "release" else _replay(state, held)
 
 
-def _distrust(state: State, held: Held) -> Verdict:
+def _distrust(state: ModelState, held: Held) -> Verdict:
     if held.revoked:
         return REFUSED
     state.held[held.write.id] = replace(held, label=worse(held.label), lifted=False, revoked=True)
@@ -131,7 +131,7 @@ def _distrust(state: State, held: Held) -> Verdict:
     return DONE
 
 
-def _distrust_session(state: State, command: Order) -> Verdict:
+def _distrust_session(state: ModelState, command: Order) -> Verdict:
     """B' = B and a belief as bad as any: whatever its agent writes from now on is tainted."""
     session = state.session(command.target)
     if session is None or session.revoked:
@@ -146,7 +146,7 @@ def worse(belief: Belief) -> Belief:
     return Belief(tau=True, tier=max(belief.tier, Tier.EXTERNAL_TOOL))
 
 
-def _release(state: State, held: Held) -> Verdict:
+def _release(state: ModelState, held: Held) -> Verdict:
     """A release overrides what detection found: never taint, never a doubt about sender or id, never iota."""
     if (held.label.tau and state.keeps("rule_7")) or held.doubtful:
         return REFUSED
@@ -158,7 +158,7 @@ def _release(state: State, held: Held) -> Verdict:
     return _settle(state, held, held.label, decision)
 
 
-def _replay(state: State, held: Held) -> Verdict:
+def _replay(state: ModelState, held: Held) -> Verdict:
     """A replay judges anew; taint never falls, unless it was lifted: what tainted then and what taints now both do."""
     deps = [] if held.lifted else ancestors(state, held.write)
     if not held.lifted and fell(state, held.write, held.number):
@@ -173,7 +173,7 @@ def _replay(state: State, held: Held) -> Verdict:
     return Verdict(decision, tau.tier, tau.tau)
 
 
-def _fits(state: State, held: Held, tau: Belief, decision: str) -> bool:
+def _fits(state: ModelState, held: Held, tau: Belief, decision: str) -> bool:
     """Whether nothing that was written later lies where a held write would land: a key never goes back in time.
 
     Whose label was lifted takes no better item's place either.
@@ -182,12 +182,12 @@ def _fits(state: State, held: Held, tau: Belief, decision: str) -> bool:
     return _gives_way(state, slot, held.number, tau.tier) if held.lifted else _room(state, slot, held.number)
 
 
-def _settle(state: State, held: Held, tau: Belief, decision: str) -> Verdict:
+def _settle(state: ModelState, held: Held, tau: Belief, decision: str) -> Verdict:
     state.held[held.write.id] = replace(held, label=tau, open=False)
     return land(state, held.write, tau, decision, held.number, lifted=held.lifted)
 
 
-def _item(state: State, command: Order, known: Known) -> Item | None:
+def _item(state: ModelState, command: Order, known: Known) -> Item | None:
     """Return m, if it is in M, and if what the command carries is m as it is now."""
     assert known.slot is not None
     item = state.memory.get(known.slot)
@@ -195,20 +195,20 @@ def _item(state: State, command: Order, known: Known) -> Item | None:
     return item if item is not None and item.event == command.target and not stale else None
 
 
-def _room(state: State, slot: Slot, number: int) -> bool:
+def _room(state: ModelState, slot: Slot, number: int) -> bool:
     """Whether what was written later does not lie there."""
     there = state.memory.get(slot)
     return there is None or not state.alive(there.until) or there.number <= number
 
 
-def _gives_way(state: State, slot: Slot, number: int, tier: Tier) -> bool:
+def _gives_way(state: ModelState, slot: Slot, number: int, tier: Tier) -> bool:
     """Whether there is room, and what lies there is of no better tier: who judges m has no word on another item."""
     there = state.memory.get(slot)
     better = there is not None and state.alive(there.until) and there.tier < tier
     return _room(state, slot, number) and not better
 
 
-def _move(state: State, known: Known, slot: Slot, until: int | None, belief: Belief | None = None) -> Verdict:
+def _move(state: ModelState, known: Known, slot: Slot, until: int | None, belief: Belief | None = None) -> Verdict:
     """Take an item from where it is and put it into another slot, with another label or its own; no descendant."""
     assert known.slot is not None
     item = state.memory.pop(known.slot)
@@ -222,7 +222,7 @@ def _move(state: State, known: Known, slot: Slot, until: int | None, belief: Bel
     return Verdict(CONTAIN if zone is Zone.EXTERNAL else ACCEPT, item.tier, item.tau, zone, scope.visibility, until)
 
 
-def _promote(state: State, command: Order, known: Known) -> Verdict:
+def _promote(state: ModelState, command: Order, known: Known) -> Verdict:
     """Rule 6: tau(m) = 0 and a TRUSTED authoriser give m[sigma := sigma_shared]. Rule 7 refuses all else."""
     assert known.slot is not None
     zone, scope, name, keyed = known.slot
@@ -239,7 +239,7 @@ def _promote(state: State, command: Order, known: Known) -> Verdict:
     return _move(state, known, to, known.until)
 
 
-def _declassify(state: State, command: Order, known: Known) -> Verdict:
+def _declassify(state: ModelState, command: Order, known: Known) -> Verdict:
     """Lift the label of one content, as a person's observed word at best; never iota.
 
     What detection says of it they set aside only if both sign that.
@@ -258,7 +258,7 @@ def _declassify(state: State, command: Order, known: Known) -> Verdict:
     return _move(state, replace(known, revoked=False, lifted=True), to, lifetime(state, good.tier), good)
 
 
-def _revoke(state: State, command: Order, known: Known) -> Verdict:
+def _revoke(state: ModelState, command: Order, known: Known) -> Verdict:
     """Contain an item. What is not in M any more, since a later write took its key, is only labelled."""
     assert known.slot is not None
     zone, scope, name, keyed = known.slot
@@ -276,7 +276,7 @@ def _revoke(state: State, command: Order, known: Known) -> Verdict:
     return _move(state, replace(known, revoked=True, lifted=False), to, min(ends, default=None), belief)
 
 
-def _withdraw(state: State, command: Order, known: Known) -> Verdict:
+def _withdraw(state: ModelState, command: Order, known: Known) -> Verdict:
     """Take an item out of M. Whatever names it from now on is tainted."""
     assert known.slot is not None
     there = state.memory.get(known.slot)
@@ -286,7 +286,7 @@ def _withdraw(state: State, command: Order, known: Known) -> Verdict:
     return DONE
 
 
-def _renew(state: State, command: Order, known: Known) -> Verdict:
+def _renew(state: ModelState, command: Order, known: Known) -> Verdict:
     """Seed 002: what a person looked at holds for its tier's whole time once more."""
     assert known.slot is not None
     until = lifetime(state, known.belief.tier)

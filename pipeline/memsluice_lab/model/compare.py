@@ -10,7 +10,7 @@ from memsluice_lab.model import rules
 from memsluice_lab.model.actions import Action, Actor, Crash, Event, Order, Read, Redeliver, Scope, Wait, Write
 from memsluice_lab.model.production import Decided, Shelved, policy
 from memsluice_lab.model.staged import Staged
-from memsluice_lab.model.state import State
+from memsluice_lab.model.state import ModelState
 from memsluice_lab.model.transition import step
 
 T0 = 1_780_000_000_000
@@ -18,7 +18,7 @@ TICK_MS = 1_000
 
 
 class Pair:
-    """One run of both. ``broken`` names rules that the model leaves out on purpose; see :class:`State`."""
+    """One run of both. ``broken`` names rules that the model leaves out on purpose; see :class:`ModelState`."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Pair:
         staged: bool = False,
         broken: frozenset[str] = frozenset(),
     ) -> None:
-        self.model = State(T0, strict, hold_contained, broken)
+        self.model = ModelState(T0, strict, hold_contained, broken)
         in_force = policy(strict=strict, hold_contained=hold_contained)
         self.production = Staged(in_force) if staged else Decided(in_force)
         self.verdict: Verdict | None = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from memsluice.events.models import Origin, Tier, Visibility, Zone
 from memsluice_lab.model.actions import Actor, Observe, Read, Scope, Write
-from memsluice_lab.model.state import HELD_MS, LIFETIME_MS, Belief, Held, Item, Known, Session, Slot, State
+from memsluice_lab.model.state import HELD_MS, LIFETIME_MS, Belief, Held, Item, Known, ModelState, Session, Slot
 
 ORIGIN = {Origin.WEB: Tier.EXTERNAL_WEB, Origin.UPLOAD: Tier.EXTERNAL_WEB}
 """Every other origin is a tool or a skill."""
@@ -32,7 +32,7 @@ class Verdict:
     until: int | None = None
 
 
-def _enter(state: State, actor: Actor, *, opening: bool) -> tuple[Session, bool]:
+def _enter(state: ModelState, actor: Actor, *, opening: bool) -> tuple[Session, bool]:
     """Bind a session by its first event, for good by the platform; return it, and whether the actor is its own."""
     session = state.session(actor.session)
     if session is None:
@@ -43,7 +43,7 @@ def _enter(state: State, actor: Actor, *, opening: bool) -> tuple[Session, bool]
     return state.use(actor.session, session), own
 
 
-def seen(state: State, event: Read | Observe, *, repeated: bool) -> Verdict:
+def seen(state: ModelState, event: Read | Observe, *, repeated: bool) -> Verdict:
     """Rule 1 (READ): B' = B and b_m, which carries m.tau. An observation adds a belief that never was an item.
 
     Something that was refused has been seen all the same.
@@ -63,7 +63,7 @@ def seen(state: State, event: Read | Observe, *, repeated: bool) -> Verdict:
     return Verdict(RECORD if own and not repeated and not event.refused else REJECT)
 
 
-def _belief(state: State, read: Read, number: int) -> Belief:
+def _belief(state: ModelState, read: Read, number: int) -> Belief:
     """b_m for one item of a READ: tainted unless it is just what was admitted, and clean, as guidance."""
     given = read.given[number]
     known = state.lineage(given.event)
@@ -73,7 +73,7 @@ def _belief(state: State, read: Read, number: int) -> Belief:
     return Belief(not clean, max(known.belief.tier, given.tier))
 
 
-def ancestors(state: State, write: Write) -> list[Belief]:
+def ancestors(state: ModelState, write: Write) -> list[Belief]:
     """deps of a write: what it declares, and, of an agent's, all that its session believes.
 
     What a person typed did not pass through the session's context; what an agent wrote did (Assumption A3).
@@ -99,7 +99,7 @@ def label(write: Write, deps: list[Belief]) -> Belief:
     return Belief(bool(tainted), max([write.tier, *([Tier.EXTERNAL_TOOL] if tainted else []), *tainted]))
 
 
-def fell(state: State, write: Write, number: int) -> bool:
+def fell(state: ModelState, write: Write, number: int) -> bool:
     """Rule 8 once more, after the label was given: whether an ancestor is tainted, or out of memory, by now.
 
     A declared parent that is not known taints, as it does a WRITE; farther up, what is not known any more has no say.
@@ -121,12 +121,12 @@ def fell(state: State, write: Write, number: int) -> bool:
     return False
 
 
-def _before(state: State, name: str, number: int) -> Known | None:
+def _before(state: ModelState, name: str, number: int) -> Known | None:
     known = state.lineage(name)
     return known if known is not None and known.number < number else None
 
 
-def _sigma(state: State, write: Write, tier: Tier) -> Scope:
+def _sigma(state: ModelState, write: Write, tier: Tier) -> Scope:
     """Rule 9: nobody but an operator writes into sigma_shared; who asks for it gets the scope of the principal."""
     visibility = write.visibility
     if visibility is Visibility.SHARED and tier is not Tier.OPERATOR and state.keeps("rule_9"):
@@ -139,12 +139,12 @@ def _sigma(state: State, write: Write, tier: Tier) -> Scope:
     return Scope(visibility, owner[visibility], write.namespace)
 
 
-def immutable(state: State, sigma: Scope, key: str | None) -> bool:
+def immutable(state: ModelState, sigma: Scope, key: str | None) -> bool:
     """Rule 3: iota(k) = 1."""
     return key is not None and (sigma, key) in state.immutable and state.keeps("rule_3")
 
 
-def judge(state: State, write: Write, tau: Belief, *, lifted: bool = False) -> str:
+def judge(state: ModelState, write: Write, tau: Belief, *, lifted: bool = False) -> str:
     """Rules 2 to 5 on a labelled write. ``lifted``: it was declassified, whoever its principal is."""
     refused = REJECT if state.strict else CONTAIN
     if immutable(state, _sigma(state, write, tau.tier), write.key):
@@ -156,7 +156,7 @@ def judge(state: State, write: Write, tau: Belief, *, lifted: bool = False) -> s
     return ACCEPT  # Rule 2
 
 
-def write(state: State, write: Write, *, repeated: bool) -> Verdict:
+def write(state: ModelState, write: Write, *, repeated: bool) -> Verdict:
     """WRITE: label it, judge it, and what content checks and doubts about its sender add."""
     _session, own = _enter(state, write.actor, opening=False)
     tau = label(write, ancestors(state, write))
@@ -173,7 +173,7 @@ def write(state: State, write: Write, *, repeated: bool) -> Verdict:
     return Verdict(decision, tau.tier, tau.tau)
 
 
-def decide(state: State, write: Write, ruled: str, *, doubtful: bool) -> str:
+def decide(state: ModelState, write: Write, ruled: str, *, doubtful: bool) -> str:
     """Return the strongest of what the rules say, a content check, and a doubt. What is contained is only reported."""
     asked = [ruled, HOLD if doubtful else ACCEPT]
     if write.suspect and (ruled is not CONTAIN or doubtful or state.hold_contained):
@@ -181,19 +181,19 @@ def decide(state: State, write: Write, ruled: str, *, doubtful: bool) -> str:
     return max(asked, key=STRENGTH.index)
 
 
-def lifetime(state: State, tier: Tier) -> int | None:
+def lifetime(state: ModelState, tier: Tier) -> int | None:
     """Return until when something of this tier lives."""
     life = LIFETIME_MS[tier]
     return None if life is None else state.now + life
 
 
-def slot_of(state: State, write: Write, tau: Belief, decision: str) -> Slot:
+def slot_of(state: ModelState, write: Write, tau: Belief, decision: str) -> Slot:
     """Return where a write lands: sigma by its tier, the other zone where it is contained."""
     zone = Zone.EXTERNAL if decision is CONTAIN else Zone.GUIDANCE
     return zone, _sigma(state, write, tau.tier), write.key if write.key is not None else write.id, write.key is not None
 
 
-def land(state: State, write: Write, tau: Belief, decision: str, number: int, *, lifted: bool = False) -> Verdict:
+def land(state: ModelState, write: Write, tau: Belief, decision: str, number: int, *, lifted: bool = False) -> Verdict:
     """Rule 2: M' = M[k -> (k, v, pi, tau, iota(k), sigma)]; what is contained goes to the other zone.
 
     An untrusted principal's item taints whoever reads it, whether or not something tainted it.

@@ -60,7 +60,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """m = (key, val, pi, tau, iota, sigma): pi is ``tier``'s, iota is in :attr:`State.immutable`, sigma the slot's."""
+    """m = (key, val, pi, tau, iota, sigma): pi is ``tier``, sigma the slot, iota in :attr:`ModelState.immutable`."""
 
     event: str
     value: str
@@ -101,7 +101,7 @@ class Held:
 
 
 @dataclass(slots=True)
-class State:
+class ModelState:
     """S_t. ``strict`` is the profile that rejects what the rules refuse; else it is contained.
 
     ``hold_contained``: content checks hold what is contained, too. ``broken`` names rules left out on purpose, to show

@@ -4,10 +4,10 @@ from memsluice_lab.model import rules
 from memsluice_lab.model.actions import Event, Observe, Order, Read, Write
 from memsluice_lab.model.commands import order
 from memsluice_lab.model.rules import DUPLICATE, REJECT, Verdict
-from memsluice_lab.model.state import EVENT_ID_MS, State
+from memsluice_lab.model.state import EVENT_ID_MS, ModelState
 
 
-def step(state: State, event: Event) -> Verdict:
+def step(state: ModelState, event: Event) -> Verdict:
     """Do one transition. An event id that was seen is the same event again, or another one that takes its id.
 
     What was refused may be read in part alone, and is never known to be the same: what it saw counts each time.
@@ -26,7 +26,7 @@ def step(state: State, event: Event) -> Verdict:
     return rules.seen(state, event, repeated=first is not None)
 
 
-def _first(state: State, event_id: str) -> Event | None:
+def _first(state: ModelState, event_id: str) -> Event | None:
     """Return the event that an id stands for: within a window, and as long as an entry of that id is known."""
     seen = state.events.get(event_id)
     if seen is not None and state.alive(seen[1]):

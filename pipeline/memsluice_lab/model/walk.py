@@ -21,7 +21,7 @@ from memsluice_lab.model.actions import (
     Write,
 )
 from memsluice_lab.model.compare import Pair
-from memsluice_lab.model.state import State
+from memsluice_lab.model.state import ModelState
 
 ACTORS = (
     Actor("s0", "planner", "ana"),
@@ -52,7 +52,7 @@ ACTIONS, WEIGHTS = zip(
 class Walk:
     """Draws one action after another; ``state`` is the model's."""
 
-    def __init__(self, chance: random.Random, state: State) -> None:
+    def __init__(self, chance: random.Random, state: ModelState) -> None:
         self._chance = chance
         self._state = state
         self._past: list[Event] = []

@@ -137,7 +137,7 @@ def reject(
     from memsluice.operations.commands.answers import Bookmark
     from memsluice.operations.dead_letters.commands import dismissal
     from memsluice.operations.held.commands import answers
-    from memsluice.operations.held.entries import Outcome
+    from memsluice.operations.held.entries import CommandOutcome
     from memsluice.topics.names import PARTITIONS
 
     console = Console(highlight=False)
@@ -160,7 +160,7 @@ def reject(
             answer = told.get(command.id)
             ruled = None if answer is None else answer.ruled
             console.print(answered(one.letter.letter_id, ruled, answer is not None, wait), soft_wrap=True)
-        refused = any(a.ruled is not None and a.ruled.outcome is not Outcome.DISMISSED for a in told.values())
+        refused = any(a.ruled is not None and a.ruled.outcome is not CommandOutcome.DISMISSED for a in told.values())
         if code := exit_codes.of_answers(missing=len(told) < len(commands), refused=refused):
             raise typer.Exit(code)
 

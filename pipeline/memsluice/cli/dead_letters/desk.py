@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memsluice.operations.dead_letters.collect import Listing
     from memsluice.operations.dead_letters.desk import LetterDesk
     from memsluice.operations.dead_letters.filters import Filter
-    from memsluice.operations.dead_letters.letters import Seen
+    from memsluice.operations.dead_letters.letters import LetterReview
 
 Letters = Annotated[list[str], typer.Argument(help="One or more names, as `list` prints them: memory.events.v1/3/17")]
 LetterId = Annotated[str, typer.Argument(help="Its name, as `list` prints it: memory.events.v1/3/17")]
@@ -46,7 +46,7 @@ def build_filter(
 ) -> "Filter":  # fmt: skip
     """Return the filter of a command line. Raises InvalidArgument."""
     from memsluice.operations.dead_letters.filters import Filter
-    from memsluice.operations.dead_letters.letters import State
+    from memsluice.operations.dead_letters.letters import LetterState
     from memsluice.operations.held.filters import moment_ms
     from memsluice.topics.names import PARTITIONS
 
@@ -59,7 +59,7 @@ def build_filter(
         since_ms=None if since is None else moment_ms(since, wall_ms()),
         until_ms=None if until is None else moment_ms(until, wall_ms()),
         tenant=tenant,
-        states=None if everything else frozenset({State.OPEN}),
+        states=None if everything else frozenset({LetterState.OPEN}),
     )
 
 
@@ -72,7 +72,7 @@ def look_at(desk: "LetterDesk", wanted: "Filter", *, whole: bool = False) -> "Li
         return look(desk.letters, desk.desk.audit, desk.desk.keys.keyring(), wanted, partitions=PARTITIONS, whole=whole)
 
 
-def find(desk: "LetterDesk", letter_ids: list[str], *, whole: bool = False) -> "list[Seen]":
+def find(desk: "LetterDesk", letter_ids: list[str], *, whole: bool = False) -> "list[LetterReview]":
     """Return letters in the order given. Raises NotFound."""
     from memsluice.operations.dead_letters.filters import Filter
 

@@ -16,8 +16,8 @@ from memsluice.cli.replays import Options, announced, carried_out, folder_of, on
 from memsluice.clock import wall_ms
 
 if TYPE_CHECKING:
-    from memsluice.operations.dead_letters.letters import Seen
-    from memsluice.operations.dead_letters.replay import Result, Run
+    from memsluice.operations.dead_letters.letters import LetterReview
+    from memsluice.operations.dead_letters.replay import LetterReplay, Run
     from memsluice.operations.runs import Plan
 
 FILTERS = ("reason", "topic", "partition", "since", "until", "tenant")
@@ -54,9 +54,9 @@ def replay(
         question = f"Publish {len(todo.todo)} dead letters again?"
         if not announced(console, first, todo, question, ask=not (options.yes or run.dry)):
             return
-        done: list[Result] = []
+        done: list[LetterReplay] = []
 
-        def take(result: "Result") -> bool:
+        def take(result: "LetterReplay") -> bool:
             done.append(result.slim())
             _tell(console, result, options.as_json)
             return result.failed
@@ -73,7 +73,7 @@ def _resuming(run: "Run") -> str:
     return f"memsluice dead-letters replay --resume {run.run_id}"
 
 
-def _new(result: "Result") -> str:
+def _new(result: "LetterReplay") -> str:
     """Return what became, or would become, of a letter."""
     if result.decided is not None:
         return f"{result.decided.decision} {' '.join(result.decided.reasons)}".rstrip()
@@ -82,7 +82,7 @@ def _new(result: "Result") -> str:
     return f"{result.reason} again" if result.published else f"still {result.reason}, not published"
 
 
-def _tell(console: Console, result: "Result", as_json: bool) -> None:
+def _tell(console: Console, result: "LetterReplay", as_json: bool) -> None:
     from memsluice.operations.held.view import name
 
     letter = result.seen.letter
@@ -93,7 +93,7 @@ def _tell(console: Console, result: "Result", as_json: bool) -> None:
     console.print(Text(told + _new(result), style="red" if result.failed else ""), soft_wrap=True)
 
 
-def _as_data(result: "Result") -> dict[str, Any]:
+def _as_data(result: "LetterReplay") -> dict[str, Any]:
     decided, letter = result.decided, result.seen.letter
     new = None if decided is None else {
         "decision": decided.decision, "reasons": list(decided.reasons), "place": list(decided.place),
@@ -102,7 +102,7 @@ def _as_data(result: "Result") -> dict[str, Any]:
             "published": result.published, "reason": result.reason, "detail": result.detail, "new": new}  # fmt: skip
 
 
-def _end(console: Console, run: "Run", todo: "Plan[Seen]", done: "list[Result]") -> None:
+def _end(console: Console, run: "Run", todo: "Plan[LetterReview]", done: "list[LetterReplay]") -> None:
     counts = Counter(
         result.decided.decision if result.decided is not None
         else result.reason or ("authentic" if run.dry else "no answer")

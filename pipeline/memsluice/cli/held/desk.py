@@ -17,7 +17,7 @@ from memsluice.escaping import visible
 from memsluice.operations.target import opened
 
 if TYPE_CHECKING:
-    from memsluice.operations.held.collect import Listing, Seen
+    from memsluice.operations.held.collect import HeldReview, Listing
     from memsluice.operations.held.desk import Desk
     from memsluice.operations.held.filters import Filter
 
@@ -46,7 +46,7 @@ def build_filter(
     min_score: float | None, *, everything: bool,
 ) -> "Filter":  # fmt: skip
     """Return the filter of a command line. Raises InvalidArgument."""
-    from memsluice.operations.held.entries import State
+    from memsluice.operations.held.entries import HeldState
     from memsluice.operations.held.filters import Filter, moment_ms
 
     return Filter(
@@ -56,7 +56,7 @@ def build_filter(
         until_ms=None if until is None else moment_ms(until, wall_ms()),
         source=source,
         min_score=min_score,
-        states=None if everything else frozenset({State.PENDING}),
+        states=None if everything else frozenset({HeldState.PENDING}),
     )
 
 
@@ -75,7 +75,7 @@ def look_at(desk: "Desk", home: Path | None, wanted: "Filter", *, whole: bool = 
         )  # fmt: skip
 
 
-def find_one(desk: "Desk", home: Path | None, event_id: str, tenant: str | None, offset: int | None) -> "Seen":
+def find_one(desk: "Desk", home: Path | None, event_id: str, tenant: str | None, offset: int | None) -> "HeldReview":
     """Return one entry with its content. Raises NotFound where none or several have the id."""
     from memsluice.operations.held.filters import Filter
 

@@ -163,7 +163,7 @@ def _decide(
     from memsluice.events.models import Action
     from memsluice.operations.commands.answers import Bookmark
     from memsluice.operations.held.commands import answers, order
-    from memsluice.operations.held.entries import Outcome
+    from memsluice.operations.held.entries import CommandOutcome
     from memsluice.topics.names import PARTITIONS
 
     console = Console(highlight=False)
@@ -179,7 +179,7 @@ def _decide(
         told = answers(desk.audit, desk.keys.keyring(), [command], [since], wait_s).get(command.id)
         ruled = None if told is None else told.ruled
         console.print(answered(ruled, command, wait_s))
-        if ruled is None or ruled.outcome is Outcome.REFUSED:
+        if ruled is None or ruled.outcome is CommandOutcome.REFUSED:
             raise typer.Exit(exit_codes.of_answers(missing=ruled is None, refused=True))
 
 

@@ -16,8 +16,8 @@ from memsluice.cli.replays import Options, announced, carried_out, folder_of, on
 from memsluice.clock import wall_ms
 
 if TYPE_CHECKING:
-    from memsluice.operations.held.collect import Seen
-    from memsluice.operations.held.replay import Result, Run
+    from memsluice.operations.held.collect import HeldReview
+    from memsluice.operations.held.replay import Run, WriteReplay
     from memsluice.operations.runs import Plan
 
 FILTERS = ("tenant", "reason", "since", "until", "source", "min_score")
@@ -52,9 +52,9 @@ def replay(
         question = f"Sign {len(todo.todo)} replays?"
         if not announced(console, _first(run, todo, signers), todo, question, ask=not (options.yes or run.dry)):
             return
-        done: list[Result] = []
+        done: list[WriteReplay] = []
 
-        def take(result: "Result") -> bool:
+        def take(result: "WriteReplay") -> bool:
             done.append(_without_content(result))
             _tell(console, result, options.as_json)
             return result.failed
@@ -70,20 +70,20 @@ def _resuming(run: "Run") -> str:
     return f"memsluice quarantine replay --resume {run.run_id}"
 
 
-def _first(run: "Run", todo: "Plan[Seen]", signers: set[str]) -> str:
+def _first(run: "Run", todo: "Plan[HeldReview]", signers: set[str]) -> str:
     tenants = len({seen.entry.tenant for seen in todo.todo})
     what = "dry run, nothing changes" if run.dry else f"signed by {', '.join(sorted(signers)) or 'nobody'}"
     return f"run {run.run_id}: {len(todo.todo)} held writes of {tenants} tenant{'s' * (tenants != 1)}, {what}"
 
 
-def _without_content(result: "Result") -> "Result":
+def _without_content(result: "WriteReplay") -> "WriteReplay":
     """Return a result that is fit to be kept until the end: thousands of contents are not."""
     from dataclasses import replace
 
     return replace(result, seen=replace(result.seen, entry=replace(result.seen.entry, write=None, sealed="")))
 
 
-def _tell(console: Console, result: "Result", as_json: bool) -> None:
+def _tell(console: Console, result: "WriteReplay", as_json: bool) -> None:
     from memsluice.operations.held.view import name
 
     if as_json:
@@ -100,7 +100,7 @@ def _tell(console: Console, result: "Result", as_json: bool) -> None:
     console.print(Text(f"{name(entry.event_id)}  {name(entry.tenant)}  {old} → {new}", style=style), soft_wrap=True)
 
 
-def _as_data(result: "Result") -> dict[str, Any]:
+def _as_data(result: "WriteReplay") -> dict[str, Any]:
     entry, ruled = result.seen.entry, result.ruled
     old = {"decision": "quarantine", "reasons": list(entry.reasons), "score": entry.score,
            "policy": entry.held.policy}  # fmt: skip
@@ -110,7 +110,7 @@ def _as_data(result: "Result") -> dict[str, Any]:
             "repeated": result.repeated}  # fmt: skip
 
 
-def _end(console: Console, run: "Run", todo: "Plan[Seen]", done: "list[Result]") -> None:
+def _end(console: Console, run: "Run", todo: "Plan[HeldReview]", done: "list[WriteReplay]") -> None:
     counts = Counter(
         "replayed before" if result.repeated else "no answer" if result.ruled is None
         else str(result.ruled.decision or result.ruled.outcome.value)

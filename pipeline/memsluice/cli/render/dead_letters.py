@@ -11,16 +11,16 @@ from memsluice.escaping import visible
 from memsluice.events.models import Command
 from memsluice.gate.reasons import words
 from memsluice.operations.dead_letters.collect import Listing, Stats
-from memsluice.operations.dead_letters.letters import Seen, State
+from memsluice.operations.dead_letters.letters import LetterReview, LetterState
 from memsluice.operations.dead_letters.view import as_text, claims, lines, state
-from memsluice.operations.held.entries import Outcome, Ruled
+from memsluice.operations.held.entries import CommandOutcome, Ruled
 from memsluice.operations.held.view import Line, Piece, name
 
 PREVIEW_SHOWN = 70
-STYLES = {State.OPEN: "yellow", State.DECIDED: "green", State.DISMISSED: "dim"}
+STYLES = {LetterState.OPEN: "yellow", LetterState.DECIDED: "green", LetterState.DISMISSED: "dim"}
 
 
-def entries(seen: list[Seen], now_ms: int) -> RenderableType:
+def entries(seen: list[LetterReview], now_ms: int) -> RenderableType:
     """Return the list: of each letter its name, reason and state, what it claims, and how its value begins."""
     shown: list[RenderableType] = []
     for one in seen:
@@ -32,7 +32,7 @@ def entries(seen: list[Seen], now_ms: int) -> RenderableType:
     return Group(*shown)
 
 
-def review(seen: Seen, now_ms: int) -> RenderableType:
+def review(seen: LetterReview, now_ms: int) -> RenderableType:
     """Return the whole view of a letter."""
     return grid(lines(seen, now_ms, words))
 
@@ -46,7 +46,7 @@ def counts(told: Stats, now_ms: int) -> RenderableType:
     return counted(counters, told.oldest_ms, now_ms, "is open for")
 
 
-def to_be_signed(letters: list[Seen], commands: list[Command], signer: str) -> RenderableType:
+def to_be_signed(letters: list[LetterReview], commands: list[Command], signer: str) -> RenderableType:
     """Return what the signatures will cover."""
     first = commands[0]
     fields = [("signed by", signer), ("action", first.action.value), ("why", first.reason)]
@@ -58,13 +58,13 @@ def answered(letter_id: str, ruled: Ruled | None, known: bool, wait_s: float) ->
     """Return what the gate answered about one letter."""
     if not known:
         return Text(f"{letter_id}: no answer within {wait_s:g} s: it is decided when its turn comes", style="yellow")
-    if ruled is not None and ruled.outcome is not Outcome.DISMISSED:
+    if ruled is not None and ruled.outcome is not CommandOutcome.DISMISSED:
         why = "; ".join(f"{code}: {words(code)}" for code in ruled.reasons)
         return Text(f"{letter_id}: refused: {why}", style="red")
     return Text(f"{letter_id}: dismissed", style="green")
 
 
-def one_as_data(seen: Seen, *, whole: bool) -> dict[str, Any]:
+def one_as_data(seen: LetterReview, *, whole: bool) -> dict[str, Any]:
     """Return a letter as JSON values; ``whole`` with key, value and headers in base64. What is claimed says so."""
     letter, why, told = seen.letter, seen.letter.why, seen.letter.claims
     value: dict[str, Any] = {

@@ -13,18 +13,18 @@ from memsluice.envelope.verdict import Decision
 from memsluice.escaping import visible
 from memsluice.events.models import Action, Command
 from memsluice.gate.reasons import words
-from memsluice.operations.held.collect import Listing, Seen, Stats
-from memsluice.operations.held.entries import Outcome, Ruled, State
+from memsluice.operations.held.collect import HeldReview, Listing, Stats
+from memsluice.operations.held.entries import CommandOutcome, HeldState, Ruled
 from memsluice.operations.held.view import Line, Piece, lines, marked, name
 from memsluice.recall.show import duration
 
 PREVIEW_SHOWN = 70
 COUNTED_MAX = 12
 INDENT = 2
-STYLES = {State.PENDING: "yellow", State.RELEASED: "green", State.REJECTED: "red", State.LAPSED: "dim"}
+STYLES = {HeldState.PENDING: "yellow", HeldState.RELEASED: "green", HeldState.REJECTED: "red", HeldState.LAPSED: "dim"}
 
 
-def entries(seen: list[Seen], now_ms: int) -> RenderableType:
+def entries(seen: list[HeldReview], now_ms: int) -> RenderableType:
     """Return the list: of each entry its id, state and age, then why it is held, then the beginning of its content."""
     shown: list[RenderableType] = []
     for one in seen:
@@ -32,7 +32,7 @@ def entries(seen: list[Seen], now_ms: int) -> RenderableType:
         age, score = duration(now_ms - entry.held_ms), "" if entry.score is None else f"  score {entry.score:.2f}"
         if entry.evidence is not None:  # what decided, and not what is reported beside it
             score = f"  evidence {entry.evidence:.2f}"
-        told = f" for {age}" if one.state is State.PENDING else f", held {age} ago"
+        told = f" for {age}" if one.state is HeldState.PENDING else f", held {age} ago"
         asked = "" if one.appeal is None else f", review asked for {duration(now_ms - one.appeal.at_ms)} ago"
         shown.append(
             Text.assemble(
@@ -54,7 +54,7 @@ def indented(text: str, style: str = "") -> RenderableType:
     return Padding(Text(text, style=style, overflow="fold"), (0, 0, 0, INDENT), expand=False)
 
 
-def review(seen: Seen, now_ms: int) -> RenderableType:
+def review(seen: HeldReview, now_ms: int) -> RenderableType:
     """Return the whole view of an entry."""
     return grid(lines(seen, now_ms, words))
 
@@ -92,7 +92,7 @@ def counted(counters: Mapping[str, Counter[str]], oldest_ms: int | None, now_ms:
     return shown
 
 
-def to_be_signed(seen: Seen, command: Command, signer: str) -> RenderableType:
+def to_be_signed(seen: HeldReview, command: Command, signer: str) -> RenderableType:
     """Return exactly what a signature will cover: the fields of the command, and the content that it is bound to."""
     entry = seen.entry
     assert entry.write is not None
@@ -114,14 +114,14 @@ def to_be_signed(seen: Seen, command: Command, signer: str) -> RenderableType:
     return grid([*told, Line("content", marked(entry.write.content))])
 
 
-def _landing(seen: Seen) -> str:
+def _landing(seen: HeldReview) -> str:
     """Return what the gate will make of a release, as far as the verdict tells."""
     held, write = seen.entry.held, seen.entry.write
     if seen.tainted:
         return "nothing: it is tainted, and stays held"
     trusted = held.tier.trusted
     labelled = held.taint or not trusted
-    lifted = labelled and any(one.outcome is Outcome.DECLASSIFIED for one in seen.others)
+    lifted = labelled and any(one.outcome is CommandOutcome.DECLASSIFIED for one in seen.others)
     zone = "guidance" if trusted or lifted else "outside content, as data"
     key = getattr(write, "key", None)
     return f"{zone}, tier {3 if lifted else held.tier}" + (
@@ -137,16 +137,16 @@ def answered(ruled: Ruled | None, command: Command, wait_s: float) -> Text:
             f"with: memsluice trace {command.id}",
             style="yellow",
         )
-    if ruled.outcome is Outcome.REFUSED:
+    if ruled.outcome is CommandOutcome.REFUSED:
         why = "; ".join(f"{code}: {words(code)}" for code in ruled.reasons)
         return Text(f"refused: {why}", style="red")
-    if ruled.outcome is Outcome.REJECTED:
+    if ruled.outcome is CommandOutcome.REJECTED:
         return Text("rejected: closed for good", style="green")
     where = "external zone, as data" if ruled.decision is Decision.CONTAIN else "guidance"
     return Text(f"released: {ruled.decision}, object {ruled.object_id} ({where})", style="green")
 
 
-def one_as_data(seen: Seen, now_ms: int, *, whole: bool) -> dict[str, Any]:
+def one_as_data(seen: HeldReview, now_ms: int, *, whole: bool) -> dict[str, Any]:
     """Return an entry as JSON values, with its content and verdict where ``whole``."""
     entry = seen.entry
     value = {
@@ -155,7 +155,7 @@ def one_as_data(seen: Seen, now_ms: int, *, whole: bool) -> dict[str, Any]:
         "offset": entry.offset,
         "state": seen.state.value,
         "held_ms": entry.held_ms,
-        "pending_ms": now_ms - entry.held_ms if seen.state is State.PENDING else None,
+        "pending_ms": now_ms - entry.held_ms if seen.state is HeldState.PENDING else None,
         "reasons": list(entry.reasons),
         "score": entry.score,
         "evidence": entry.evidence,

@@ -18,7 +18,7 @@ from memsluice.envelope.verdict import Decision, Score, Usual, Verdict
 from memsluice.escaping import visible
 from memsluice.events.models import Tier
 from memsluice.events.names import EventType
-from memsluice.operations.trace.life import Attempt, Kind, Life, Standing
+from memsluice.operations.trace.life import Attempt, EntryStanding, Kind, Life
 from memsluice.recall.show import TIER_WORDS, duration
 from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE, SEALED
 
@@ -40,15 +40,15 @@ WHAT = {
     EventType.COMMAND: "command",
 }
 STANDING_STYLES = {
-    Standing.GUIDANCE: "green",
-    Standing.EXTERNAL: "yellow",
-    Standing.HELD: "yellow",
-    Standing.REFUSED: "red",
-    Standing.REPLACED: "dim",
-    Standing.WITHDRAWN: "red",
-    Standing.EXPIRED: "dim",
-    Standing.LAPSED: "dim",
-    Standing.RECORDED: "green",
+    EntryStanding.GUIDANCE: "green",
+    EntryStanding.EXTERNAL: "yellow",
+    EntryStanding.HELD: "yellow",
+    EntryStanding.REFUSED: "red",
+    EntryStanding.REPLACED: "dim",
+    EntryStanding.WITHDRAWN: "red",
+    EntryStanding.EXPIRED: "dim",
+    EntryStanding.LAPSED: "dim",
+    EntryStanding.RECORDED: "green",
 }
 KIND_WORDS = {
     Kind.DECIDED: "decided",
@@ -145,27 +145,27 @@ def _standing_words(life: Life, now_ms: int) -> str:
     if life.placing.kind is Kind.ORDER:
         ordered = f", by command {visible(verdict.event_id, NAME_CHARS_MAX)}"
     match life.standing(now_ms):
-        case Standing.REPLACED:
+        case EntryStanding.REPLACED:
             assert life.replaced is not None
             later = visible(life.replaced.event_id, NAME_CHARS_MAX)
             return f"replaced at {moment(life.replaced.decided_ms)} by the later write {later}"
-        case Standing.EXPIRED:
+        case EntryStanding.EXPIRED:
             assert expires_ms is not None
             return f"expired at {moment(expires_ms)}, was in {verdict.zone}"
-        case Standing.WITHDRAWN:
+        case EntryStanding.WITHDRAWN:
             return f"withdrawn from memory at {moment(verdict.decided_ms)}{ordered}{_by_look_back(life)}"
-        case Standing.HELD:
+        case EntryStanding.HELD:
             return f"held for review, in {QUARANTINE}"
-        case Standing.LAPSED:
+        case EntryStanding.LAPSED:
             return "lapsed: nobody decided while it was held, and it can no longer land"
-        case Standing.REFUSED:
+        case EntryStanding.REFUSED:
             return f"refused for good{ordered}"
-        case Standing.RECORDED:
+        case EntryStanding.RECORDED:
             return "recorded; this kind of event leaves no entry"
         case zone:
             left = "for good" if expires_ms is None else f"for another {duration(expires_ms - now_ms)}"
             shadow = f", though {verdict.decision} was decided: shadow mode" if life.landed_anyway() else ""
-            what = "what agents may follow" if zone is Standing.GUIDANCE else "kept as data, never as guidance"
+            what = "what agents may follow" if zone is EntryStanding.GUIDANCE else "kept as data, never as guidance"
             return f"admitted to {zone.value} ({what}), seen by {verdict.visibility}, holds {left}{ordered}{shadow}"
 
 

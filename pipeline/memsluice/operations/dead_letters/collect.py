@@ -16,16 +16,16 @@ from memsluice.events.records import Record
 from memsluice.operations.dead_letters.filters import Filter
 from memsluice.operations.dead_letters.letters import (
     DeadLetter,
-    Decided,
-    Seen,
-    State,
+    LetterReview,
+    LetterState,
+    LetterVerdict,
     Why,
     put_together,
     same_event,
     why_of,
 )
 from memsluice.operations.held.collect import share_of
-from memsluice.operations.held.entries import Outcome, Ruled, read_ruling
+from memsluice.operations.held.entries import CommandOutcome, Ruled, read_ruling
 from memsluice.readers.base import TopicReader
 from memsluice.stages.dead_letter import VALUE, Letter
 
@@ -45,7 +45,7 @@ PARTIAL_MAX = 1_024
 class Listing:
     """What a look found, oldest first. ``damaged`` records are no letters, or parts of one that is not all there."""
 
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[LetterReview] = field(default_factory=list)
     read: int = 0
     damaged: int = 0
     left_out: int = 0
@@ -122,7 +122,7 @@ def look(
     A letter lies on its input's partition, which need not be that of the tenant it claims. Letters of the very same
     bytes (a replay that failed again makes one) are one, the newest, unless they are asked for by name.
     """
-    found, shown = Listing(), dict[str, Seen]()
+    found, shown = Listing(), dict[str, LetterReview]()
     room = WHOLE_MAX if whole else letters_max
     looked_in = list(range(partitions)) if wanted.partition is None else [wanted.partition]
     page = dict[str, DeadLetter]()
@@ -145,10 +145,15 @@ def look(
 
 
 def _keep(
-    found: Listing, shown: dict[str, Seen], judged: list[Seen], wanted: Filter, looked_in: list[int], room: int
+    found: Listing,
+    shown: dict[str, LetterReview],
+    judged: list[LetterReview],
+    wanted: Filter,
+    looked_in: list[int],
+    room: int,
 ) -> None:
     """Keep what is asked for, by its bytes; of several with the same bytes the newest. What is not, takes no room."""
-    newest = dict[str, Seen]()
+    newest = dict[str, LetterReview]()
     for one in judged:
         name = one.letter.letter_id if wanted.letter_ids is not None else one.letter.bytes_digest
         known = newest.pop(name, None) or shown.pop(name, None)
@@ -166,9 +171,9 @@ def _keep(
         shown[name] = one
 
 
-def look_whole(letters: TopicReader, keyring: Keyring, seen: Iterable[Seen]) -> Iterator[Seen]:
+def look_whole(letters: TopicReader, keyring: Keyring, seen: Iterable[LetterReview]) -> Iterator[LetterReview]:
     """Yield letters of a listing once more, with all their bytes, one at a time. Raises BrokerUnavailable."""
-    of_partition: dict[int, dict[str, Seen]] = {}
+    of_partition: dict[int, dict[str, LetterReview]] = {}
     for one in seen:
         of_partition.setdefault(one.letter.why.partition, {})[one.letter.letter_id] = one
     for partition, there in sorted(of_partition.items()):
@@ -185,11 +190,11 @@ def look_whole(letters: TopicReader, keyring: Keyring, seen: Iterable[Seen]) -> 
                 break
 
 
-def _judged(found: list[DeadLetter], audit: TopicReader, keyring: Keyring, partitions: int) -> list[Seen]:
+def _judged(found: list[DeadLetter], audit: TopicReader, keyring: Keyring, partitions: int) -> list[LetterReview]:
     """Return letters with what the audit says of them. A header only says where to look: what counts is in a seal."""
     if not found:
         return []
-    dismissed, decided = dict[str, Ruled](), dict[str, Decided]()
+    dismissed, decided = dict[str, Ruled](), dict[str, LetterVerdict]()
     named = {letter.letter_id: letter for letter in found}
     claiming: dict[tuple[bytes, bytes], list[DeadLetter]] = {}
     for letter in found:
@@ -207,7 +212,11 @@ def _judged(found: list[DeadLetter], audit: TopicReader, keyring: Keyring, parti
             try:
                 if target is not None and key == EVERYBODY.encode():
                     ruled = read_ruling(keyring, record)
-                    if ruled is not None and ruled.outcome is Outcome.DISMISSED and ruled.digest == target.digest:
+                    if (
+                        ruled is not None
+                        and ruled.outcome is CommandOutcome.DISMISSED
+                        and ruled.digest == target.digest
+                    ):
                         dismissed.setdefault(target.letter_id, ruled)
                 for letter in claiming.get((key, headers.get(EVENT_ID) or b""), ()):
                     verdict = same_event(letter, verdict_from_bytes(keyring, key.decode(), record.value or b""))
@@ -215,7 +224,7 @@ def _judged(found: list[DeadLetter], audit: TopicReader, keyring: Keyring, parti
                         decided.setdefault(letter.letter_id, verdict)
             except (SealError, KeyError):  # not the gate's word
                 continue
-    return [Seen(one, dismissed.get(one.letter_id), decided.get(one.letter_id)) for one in found]
+    return [LetterReview(one, dismissed.get(one.letter_id), decided.get(one.letter_id)) for one in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,12 +241,12 @@ class Stats:
 
 def stats(listing: Listing) -> Stats:
     """Return the counts."""
-    whys = [one.letter.why for one in listing.seen if one.state is State.OPEN]
+    whys = [one.letter.why for one in listing.seen if one.state is LetterState.OPEN]
     return Stats(
         Counter(one.state.value for one in listing.seen),
         Counter(why.reason for why in whys),
         Counter(why.topic for why in whys),
         Counter(str(why.partition) for why in whys),
-        Counter(one.letter.claims.tenant or "none" for one in listing.seen if one.state is State.OPEN),
+        Counter(one.letter.claims.tenant or "none" for one in listing.seen if one.state is LetterState.OPEN),
         min((why.append_ms for why in whys), default=None),
     )

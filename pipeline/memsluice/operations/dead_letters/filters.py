@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from memsluice.operations.dead_letters.letters import DeadLetter, State, Why
+from memsluice.operations.dead_letters.letters import DeadLetter, LetterState, Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Filter:
     since_ms: int | None = None
     until_ms: int | None = None
     tenant: str | None = None
-    states: frozenset[State] | None = None
+    states: frozenset[LetterState] | None = None
 
     def matches_header(self, why: Why) -> bool:
         """Whether a letter is asked for, as far as the gate's header tells."""
@@ -36,6 +36,6 @@ class Filter:
         """Whether a letter is asked for, leaving its state aside."""
         return self.matches_header(letter.why) and self.tenant in (None, letter.claims.tenant)
 
-    def wants(self, state: State) -> bool:
+    def wants(self, state: LetterState) -> bool:
         """Whether letters in this state are asked for."""
         return self.states is None or state in self.states

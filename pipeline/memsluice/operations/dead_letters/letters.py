@@ -28,7 +28,7 @@ PARTS_MAX = 4_096
 """Parts that one letter may have; the largest input that a broker takes has far fewer."""
 
 
-class State(StrEnum):
+class LetterState(StrEnum):
     """What became of a dead letter. ``decided``: the same event came again, was authentic, and has a verdict."""
 
     OPEN = "open"
@@ -99,7 +99,7 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class LetterVerdict:
     """A verdict on the very event that a letter claims to be, given after it. ``place`` is its intake position."""
 
     decision: str
@@ -109,7 +109,7 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LetterReview:
     """A letter and what became of it: the dismissal, or the verdict on the same event.
 
     ``attempts`` counts how often the very same bytes became a dead letter; this is the newest of them.
@@ -117,15 +117,15 @@ class Seen:
 
     letter: DeadLetter
     dismissed: Ruled | None = None
-    decided: Decided | None = None
+    decided: LetterVerdict | None = None
     attempts: int = 1
 
     @property
-    def state(self) -> State:
+    def state(self) -> LetterState:
         """What became of it."""
         if self.dismissed is not None:
-            return State.DISMISSED
-        return State.OPEN if self.decided is None else State.DECIDED
+            return LetterState.DISMISSED
+        return LetterState.OPEN if self.decided is None else LetterState.DECIDED
 
 
 def why_of(record: Record) -> Why | None:
@@ -197,7 +197,7 @@ def _event(payload: AnyPayload, event_type: EventType, kid: str, keyring: Keyrin
     }
 
 
-def same_event(letter: DeadLetter, verdict: Verdict) -> Decided | None:
+def same_event(letter: DeadLetter, verdict: Verdict) -> LetterVerdict | None:
     """Return the verdict, if it is on the very event that the letter claims to be and was appended after it.
 
     Compared is what a verdict says: id, tenant, type, key, content or question, time, agent, principal and session.
@@ -211,6 +211,6 @@ def same_event(letter: DeadLetter, verdict: Verdict) -> Decided | None:
     return decided
 
 
-def decided_of(verdict: Verdict) -> Decided:
+def decided_of(verdict: Verdict) -> LetterVerdict:
     """Return what matters here of a verdict."""
-    return Decided(verdict.decision, verdict.reasons, verdict.intake, verdict.decided_ms)
+    return LetterVerdict(verdict.decision, verdict.reasons, verdict.intake, verdict.decided_ms)

@@ -20,7 +20,7 @@ from memsluice.operations.commands.answers import Bookmark, follow
 from memsluice.operations.dead_letters.collect import Listing, look_whole
 from memsluice.operations.dead_letters.desk import USERS, LetterDesk
 from memsluice.operations.dead_letters.filters import Filter
-from memsluice.operations.dead_letters.letters import Decided, Seen, State, Why, decided_of, why_of
+from memsluice.operations.dead_letters.letters import LetterReview, LetterState, LetterVerdict, Why, decided_of, why_of
 from memsluice.operations.runs import BaseRun, Plan
 from memsluice.stages.seal import establish
 
@@ -37,28 +37,28 @@ class Run(BaseRun[Filter]):
     FILTER: ClassVar[type[Any]] = Filter
 
 
-def plan(run: Run, found: Listing) -> Plan[Seen]:
+def plan(run: Run, found: Listing) -> Plan[LetterReview]:
     """Return what is to be replayed of a listing of all states. What was decided since the run began counts as done."""
     done = sum(one.decided is not None and one.decided.at_ms >= run.started_ms for one in found.seen)
     todo = sorted(
-        (one for one in found.seen if one.state is State.OPEN),
+        (one for one in found.seen if one.state is LetterState.OPEN),
         key=lambda one: (one.letter.why.topic, one.letter.why.partition, one.letter.why.offset),
     )
     return Plan.within(run, todo, done)
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class LetterReplay:
     """One letter and what its replay came to: a verdict, another dead letter, why it was not published, or nothing yet.
 
     ``reason`` is why it would be, or was, a dead letter once more; ``published`` whether it went to the intake.
     """
 
-    seen: Seen
+    seen: LetterReview
     published: bool
     reason: str = ""
     detail: str = ""
-    decided: Decided | None = None
+    decided: LetterVerdict | None = None
     dry: bool = False
 
     @property
@@ -66,12 +66,12 @@ class Result:
         """Whether a run that stops on errors stops here."""
         return bool(self.reason) or (self.decided is None and not self.dry)
 
-    def slim(self) -> "Result":
+    def slim(self) -> "LetterReplay":
         """Return a result that is fit to be kept until the end: thousands of letters' bytes are not."""
         return replace(self, seen=replace(self.seen, letter=replace(self.seen.letter, original=None)))
 
 
-def again(seen: Seen, now_ms: int, partitions: int) -> Record:
+def again(seen: LetterReview, now_ms: int, partitions: int) -> Record:
     """Return the intake record that a replay makes of a letter read with its bytes: theirs, at its tenant's partition.
 
     An input whose payload cannot be read, or that is for all tenants, goes where it was.
@@ -101,7 +101,7 @@ def refusal(desk: LetterDesk, record: Record, partitions: int) -> tuple[str, str
 def replay(
     desk: LetterDesk,
     run: Run,
-    todo: Sequence[Seen],
+    todo: Sequence[LetterReview],
     *,
     rate: float,
     batch: int,
@@ -110,7 +110,7 @@ def replay(
     now_ms: Clock,
     monotonic: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> Iterator[list[Result]]:
+) -> Iterator[list[LetterReplay]]:
     """Replay letters and yield the results of each batch, in order. At most ``rate`` letters a second are published."""
     for part in _chunks(todo, max(1, min(batch, BATCH_MAX, int(rate)))):
         began = monotonic()
@@ -119,20 +119,20 @@ def replay(
         records = [again(one, now_ms(), partitions) for one in chunk]
         refused = [refusal(desk, record, partitions) for record in records]
         if run.dry:
-            yield [Result(one, False, *why, dry=True) for one, why in zip(chunk, refused, strict=True)]
+            yield [LetterReplay(one, False, *why, dry=True) for one, why in zip(chunk, refused, strict=True)]
             continue
         going = [number for number, (reason, _) in enumerate(refused) if not reason]
         came = _published(desk, [(chunk[n], records[n]) for n in going], wait_s, monotonic, sleep)
-        results = [Result(one, False, *why) for one, why in zip(chunk, refused, strict=True)]
+        results = [LetterReplay(one, False, *why) for one, why in zip(chunk, refused, strict=True)]
         for number, answer in zip(going, came, strict=True):
             results[number] = _result(chunk[number], answer)
         yield results
         sleep(max(0.0, len(going) / rate - (monotonic() - began)))
 
 
-def _chunks(todo: Sequence[Seen], size: int) -> Iterator[list[Seen]]:
+def _chunks(todo: Sequence[LetterReview], size: int) -> Iterator[list[LetterReview]]:
     """Yield letters in parts of at most so many, and of BATCH_BYTES_MAX bytes, though one alone may be larger."""
-    chunk: list[Seen] = []
+    chunk: list[LetterReview] = []
     total = 0
     for one in todo:
         value_bytes = one.letter.why.value_bytes or 0
@@ -145,19 +145,19 @@ def _chunks(todo: Sequence[Seen], size: int) -> Iterator[list[Seen]]:
         yield chunk
 
 
-def _result(seen: Seen, answer: Decided | Why | None) -> Result:
+def _result(seen: LetterReview, answer: LetterVerdict | Why | None) -> LetterReplay:
     if isinstance(answer, Why):
-        return Result(seen, True, answer.reason, answer.detail)
-    return Result(seen, True, decided=answer)
+        return LetterReplay(seen, True, answer.reason, answer.detail)
+    return LetterReplay(seen, True, decided=answer)
 
 
 def _published(
     desk: LetterDesk,
-    going: Sequence[tuple[Seen, Record]],
+    going: Sequence[tuple[LetterReview, Record]],
     wait_s: float,
     monotonic: Callable[[], float],
     sleep: Callable[[float], None],
-) -> list[Decided | Why | None]:
+) -> list[LetterVerdict | Why | None]:
     """Publish records and return what the gate made of each: a verdict, or once more a dead letter."""
     if not going:
         return []
@@ -167,7 +167,7 @@ def _published(
     offsets = desk.republish(outputs)
     places = [(r.topic, r.partition, offset) for (_, r), offset in zip(going, offsets, strict=True)]
     ids = {one.letter.claims.event_id.encode() for one, _ in going}
-    found: dict[tuple[str, int, int], Decided | Why] = {}
+    found: dict[tuple[str, int, int], LetterVerdict | Why] = {}
 
     def decided(record: Record) -> None:
         if dict(record.headers).get(EVENT_ID) in ids:

@@ -9,7 +9,7 @@ from memsluice.envelope import dsse
 from memsluice.errors import InputError
 from memsluice.escaping import visible
 from memsluice.events import cloudevent
-from memsluice.operations.dead_letters.letters import Seen
+from memsluice.operations.dead_letters.letters import LetterReview
 from memsluice.operations.held.view import Line, Piece, name
 from memsluice.recall.show import duration
 
@@ -36,14 +36,14 @@ def as_text(data: bytes | None, bytes_max: int) -> str:
     return text + (f" … ({rest} more bytes)" if rest else "")
 
 
-def claims(seen: Seen) -> str:
+def claims(seen: LetterReview) -> str:
     """Return in one line what an input says of itself."""
     told = seen.letter.claims
     parts = [told.type, told.event_id and f"id {told.event_id}", told.kid and f"key {told.kid}"]
     return f"claims tenant {name(told.tenant or 'none')}" + "".join(f", {name(part)}" for part in parts if part)
 
 
-def state(seen: Seen, now_ms: int) -> str:
+def state(seen: LetterReview, now_ms: int) -> str:
     """Return what became of a letter."""
     age = duration(now_ms - seen.letter.why.append_ms)
     if seen.dismissed is not None:
@@ -59,7 +59,7 @@ def state(seen: Seen, now_ms: int) -> str:
     return f"open for {age}{again}"
 
 
-def lines(seen: Seen, now_ms: int, words: Callable[[str], str]) -> list[Line]:
+def lines(seen: LetterReview, now_ms: int, words: Callable[[str], str]) -> list[Line]:
     """Return the whole review view of a letter that was read with its bytes."""
     letter, why = seen.letter, seen.letter.why
     assert letter.original is not None

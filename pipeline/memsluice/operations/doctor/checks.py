@@ -17,7 +17,7 @@ KEY_LEFT_MS_MIN = 7 * DAY_MS
 MIB = 1024**2
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     """How it is. ``warn`` runs for now; ``fail`` does not."""
 
     OK = "ok"
@@ -26,16 +26,16 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One thing that was looked at: how it is, in words, and what to do about it ("" where nothing)."""
 
     what: str
-    state: State
+    state: CheckState
     said: str
     do: str = ""
 
 
-Check = Callable[[], Iterator[Finding]]
+Check = Callable[[], Iterator[CheckResult]]
 
 
 UNANSWERED = {
@@ -50,7 +50,7 @@ NEEDS = {"workers": "broker", "broker clock": "broker"}
 """Checks that would wait a minute for a broker that does not answer, and find nothing new."""
 
 
-def run(checks: dict[str, Check]) -> Iterator[Finding]:
+def run(checks: dict[str, Check]) -> Iterator[CheckResult]:
     """Yield what each check finds; one that raises is itself a finding, and the others go on.
 
     What needs another thing that fails is not asked.
@@ -59,58 +59,60 @@ def run(checks: dict[str, Check]) -> Iterator[Finding]:
     for what, check in checks.items():
         needed = NEEDS.get(what)
         if needed in failed:
-            yield Finding(what, State.WARN, f"not checked, because the {needed} check failed")
+            yield CheckResult(what, CheckState.WARN, f"not checked, because the {needed} check failed")
             continue
         for finding in _found(what, check):
-            if finding.state is State.FAIL:
+            if finding.state is CheckState.FAIL:
                 failed.add(finding.what)
             yield finding
 
 
-def _found(what: str, check: Check) -> Iterator[Finding]:
+def _found(what: str, check: Check) -> Iterator[CheckResult]:
     try:
         yield from check()
     except (BrokerUnavailable, StoreUnavailable) as error:
-        yield Finding(what, State.FAIL, str(error), UNANSWERED.get(what, ""))
+        yield CheckResult(what, CheckState.FAIL, str(error), UNANSWERED.get(what, ""))
     except PolicyError as error:
-        yield Finding(what, State.FAIL, str(error), POLICY)
+        yield CheckResult(what, CheckState.FAIL, str(error), POLICY)
     except MemsluiceError as error:
-        yield Finding(what, State.FAIL, str(error))
+        yield CheckResult(what, CheckState.FAIL, str(error))
     except OSError as error:
-        yield Finding(what, State.FAIL, error.strerror or type(error).__name__, UNANSWERED.get(what, ""))
+        yield CheckResult(what, CheckState.FAIL, error.strerror or type(error).__name__, UNANSWERED.get(what, ""))
 
 
-def disk(home: Home) -> Iterator[Finding]:
+def disk(home: Home) -> Iterator[CheckResult]:
     """Whether the home is there, nobody else's to read, and has room."""
     if not home.path.is_dir():
-        yield Finding("home", State.FAIL, f"{home.path} does not exist", "memsluice keys init")
+        yield CheckResult("home", CheckState.FAIL, f"{home.path} does not exist", "memsluice keys init")
         return
     mode = home.path.stat().st_mode & 0o777
     if mode & 0o077:
-        yield Finding("home", State.FAIL, f"other users can read {home.path} (mode {mode:o})", f"chmod 700 {home.path}")
+        yield CheckResult(
+            "home", CheckState.FAIL, f"other users can read {home.path} (mode {mode:o})", f"chmod 700 {home.path}"
+        )
     else:
-        yield Finding("home", State.OK, str(home.path))
+        yield CheckResult("home", CheckState.OK, str(home.path))
     free = shutil.disk_usage(home.path).free
     enough = free >= DISK_BYTES_MIN
     said = f"{free / MIB:,.0f} MiB free below {home.path}"
-    yield Finding(
+    yield CheckResult(
         "disk",
-        State.OK if enough else State.FAIL,
+        CheckState.OK if enough else CheckState.FAIL,
         said,
         "" if enough else "free some space: state and logs are kept here",
     )
 
 
-def keys(store: KeyStore, now_ms: int) -> Iterator[Finding]:
+def keys(store: KeyStore, now_ms: int) -> Iterator[CheckResult]:
     """Whether the gate can sign now and for the days to come, and which credentials run out."""
     keyring = store.load_keyring()
     for purpose in (Purpose.SEAL, Purpose.ADMISSION):
         key = keyring.signing(purpose, now_ms)
         if key.not_after_ms is not None and key.not_after_ms - now_ms < KEY_LEFT_MS_MIN:
             said = f"{purpose.value} key {key.kid} expires in {(key.not_after_ms - now_ms) / DAY_MS:.1f} days"
-            yield Finding("keys", State.WARN, said, f"memsluice keys rotate {key.kid}")
+            yield CheckResult("keys", CheckState.WARN, said, f"memsluice keys rotate {key.kid}")
         else:
-            yield Finding("keys", State.OK, f"{purpose.value} key {key.kid} signs")
+            yield CheckResult("keys", CheckState.OK, f"{purpose.value} key {key.kid} signs")
     late = []
     for credential in store.load_registry().all():
         usable = credential.kid in keyring and keyring.get(credential.kid).state is KeyState.ACTIVE
@@ -119,28 +121,30 @@ def keys(store: KeyStore, now_ms: int) -> Iterator[Finding]:
             late.append(credential.kid)
     if late:
         said = f"{len(late)} credentials expire within a week: {', '.join(late[:3])}{' …' if len(late) > 3 else ''}"
-        yield Finding("credentials", State.WARN, said, f"memsluice keys rotate {late[0]}")
+        yield CheckResult("credentials", CheckState.WARN, said, f"memsluice keys rotate {late[0]}")
     else:
-        yield Finding("credentials", State.OK, f"{len(store.load_registry().all())} in the registry, none expires soon")
+        yield CheckResult(
+            "credentials", CheckState.OK, f"{len(store.load_registry().all())} in the registry, none expires soon"
+        )
 
 
-def policies(home: Home) -> Iterator[Finding]:
+def policies(home: Home) -> Iterator[CheckResult]:
     """Whether the home's policy file can be read, and which of its settings are risky."""
     found = load_or_default(home.policy_file)
-    yield Finding("policy file", State.OK, found.default.digest)
+    yield CheckResult("policy file", CheckState.OK, found.default.digest)
     for remark in lint(found):
-        yield Finding("policy file", State.WARN, f"{remark.where}: {remark.text}", "memsluice policy check")
+        yield CheckResult("policy file", CheckState.WARN, f"{remark.where}: {remark.text}", "memsluice policy check")
 
 
-def crashed(home: Home) -> Iterator[Finding]:
+def crashed(home: Home) -> Iterator[CheckResult]:
     """Say of a home whose stack has left its report, and does not run, that it was not stopped by anybody."""
-    yield Finding(
-        "stack", State.FAIL, f"the stack of {home.path} does not run, and nobody stopped it", "memsluice stack up"
+    yield CheckResult(
+        "stack", CheckState.FAIL, f"the stack of {home.path} does not run, and nobody stopped it", "memsluice stack up"
     )
 
 
-def model() -> Iterator[Finding]:
+def model() -> Iterator[CheckResult]:
     """Whether the encoder's weights are the published ones, by digest."""
     from memsluice.encoder.weights import MODEL_ID, find_weights
 
-    yield Finding("model", State.OK, f"{MODEL_ID}, digests as published, in {find_weights()}")
+    yield CheckResult("model", CheckState.OK, f"{MODEL_ID}, digests as published, in {find_weights()}")

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from memsluice.deployment.connection import Connection, quiet
 from memsluice.errors import BrokerUnavailable, ConfigError
-from memsluice.operations.doctor.checks import Finding, State
+from memsluice.operations.doctor.checks import CheckResult, CheckState
 from memsluice.topics import plan as plans
 from memsluice.topics.names import AUDIT, KAFKA_USERS, PARTITIONS, USER_ADMIN, USER_OPERATOR, WEAVIATE_USERS
 from memsluice.topics.spec import load
@@ -21,7 +21,7 @@ SKEW_S_MAX = 60.0
 LAG_MANY = 1_000
 
 
-def broker(connection: Connection) -> Iterator[Finding]:
+def broker(connection: Connection) -> Iterator[CheckResult]:
     """Whether the broker answers, lets each user in that has a password here, and has topics and rules as the files.
 
     The operator is asked first: one that answers him answers the checks that go on, whoever else is not let in.
@@ -35,31 +35,31 @@ def broker(connection: Connection) -> Iterator[Finding]:
         except KafkaException as error:
             said = f"{connection.bootstrap} did not answer user {user}: {error.args[0].str()}"
             what = "broker users" if answered else "broker"
-            yield Finding(
-                what, State.FAIL, said, f"see memsluice stack status, or the broker's log; check {user}'s password"
+            yield CheckResult(
+                what, CheckState.FAIL, said, f"see memsluice stack status, or the broker's log; check {user}'s password"
             )
             return
         answered = True
     yield _known("broker", connection.bootstrap, len(connection.users))
     if USER_ADMIN not in connection.users:
-        yield Finding("topics", State.WARN, "not checked: the connection has no password of user admin")
+        yield CheckResult("topics", CheckState.WARN, "not checked: the connection has no password of user admin")
         return
     found = plans.plan(AdminClient(quiet(connection.confluent(USER_ADMIN))), load(None))
     if found.empty:
-        yield Finding("topics", State.OK, "topics and access rules match the files")
+        yield CheckResult("topics", CheckState.OK, "topics and access rules match the files")
     else:
         first = found.changes[0]
         said = f"{len(found.changes)} differences from the files, the first: {first.kind} {first.subject} {first.what}"
-        yield Finding("topics", State.FAIL, said, "memsluice topics plan")
+        yield CheckResult("topics", CheckState.FAIL, said, "memsluice topics plan")
 
 
-def _known(what: str, address: str, users: int) -> Finding:
+def _known(what: str, address: str, users: int) -> CheckResult:
     if not users:
-        return Finding(what, State.WARN, f"{address} was not asked: the connection has no user's credentials")
-    return Finding(what, State.OK, f"{address} accepts all {users} users")
+        return CheckResult(what, CheckState.WARN, f"{address} was not asked: the connection has no user's credentials")
+    return CheckResult(what, CheckState.OK, f"{address} accepts all {users} users")
 
 
-def workers(connection: Connection) -> Iterator[Finding]:
+def workers(connection: Connection) -> Iterator[CheckResult]:
     """Whether each stage's group has members, and how far it is behind. Asked as the operator, who may see that."""
     from memsluice.operations.monitor.lag import GROUPS, KafkaLag
 
@@ -69,12 +69,14 @@ def workers(connection: Connection) -> Iterator[Finding]:
         count = members[GROUPS[lag.stage]]
         said = f"{count} worker{'s' * (count != 1)}, {lag.behind:,} records behind"
         if not count:
-            state = State.FAIL if lag.behind else State.WARN
-            yield Finding(lag.stage, state, said, f"start a worker: memsluice work {lag.stage}")
+            state = CheckState.FAIL if lag.behind else CheckState.WARN
+            yield CheckResult(lag.stage, state, said, f"start a worker: memsluice work {lag.stage}")
         elif lag.behind > LAG_MANY:
-            yield Finding(lag.stage, State.WARN, said, "watch memsluice top, and see the runbook MemsluiceLagGrows")
+            yield CheckResult(
+                lag.stage, CheckState.WARN, said, "watch memsluice top, and see the runbook MemsluiceLagGrows"
+            )
         else:
-            yield Finding(lag.stage, State.OK, said)
+            yield CheckResult(lag.stage, CheckState.OK, said)
 
 
 def _members(admin: AdminClient, group: str) -> int:
@@ -89,7 +91,7 @@ def _members(admin: AdminClient, group: str) -> int:
     raise BrokerUnavailable(f"the broker did not list the members of consumer group {group}: {problem.str()}")
 
 
-def broker_clock(connection: Connection, now_s: float) -> Iterator[Finding]:
+def broker_clock(connection: Connection, now_s: float) -> Iterator[CheckResult]:
     """Whether the broker's clock runs ahead of ours (``now_s``, Unix seconds): signing periods go by its append times.
 
     The protocol tells no clock, only when the latest record was appended; a broker that is behind does not show.
@@ -106,18 +108,18 @@ def broker_clock(connection: Connection, now_s: float) -> Iterator[Finding]:
     yield clock_of_broker(latest_ms, now_s)
 
 
-def clock_of_broker(latest_ms: int, now_s: float) -> Finding:
+def clock_of_broker(latest_ms: int, now_s: float) -> CheckResult:
     """Judge the latest append time of the broker (Unix ms, negative where there is none)."""
     ahead = latest_ms / 1_000 - now_s
     if ahead > SKEW_S_MAX:
         said = f"the broker's clock is {ahead:.0f} s ahead of this machine's, by its latest record"
-        return Finding(
+        return CheckResult(
             "broker clock",
-            State.FAIL,
+            CheckState.FAIL,
             said,
             "synchronise both clocks with NTP: signing periods go by the broker's clock",
         )
-    return Finding("broker clock", State.OK, "the broker's latest record is not ahead of this machine's clock")
+    return CheckResult("broker clock", CheckState.OK, "the broker's latest record is not ahead of this machine's clock")
 
 
 def ready_url(connection: Connection) -> str:
@@ -126,7 +128,7 @@ def ready_url(connection: Connection) -> str:
     return f"{scheme}://{connection.weaviate_host}:{connection.weaviate_http_port}/v1/.well-known/ready"
 
 
-def store(connection: Connection, now_s: float) -> Iterator[Finding]:
+def store(connection: Connection, now_s: float) -> Iterator[CheckResult]:
     """Whether the store answers, lets each user in, and has a clock like ours."""
     from memsluice.stores.weaviate.store import WeaviateStore
 
@@ -147,11 +149,11 @@ def store(connection: Connection, now_s: float) -> Iterator[Finding]:
     skew = now_s - parsedate_to_datetime(told).timestamp()
     said = f"the clocks of this machine and the store differ by {abs(skew):.0f} s"
     if abs(skew) > SKEW_S_MAX:
-        yield Finding(
+        yield CheckResult(
             "clock",
-            State.FAIL,
+            CheckState.FAIL,
             said,
             "synchronise both clocks with NTP: readers expire entries by this machine's clock",
         )
     else:
-        yield Finding("clock", State.OK, said)
+        yield CheckResult("clock", CheckState.OK, said)

@@ -10,7 +10,15 @@ from memsluice.events.headers import EVENT_ID
 from memsluice.events.names import TARGET_HEADER
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
-from memsluice.operations.held.entries import Entry, Outcome, Ruled, State, read_entry, read_ruling, state_of
+from memsluice.operations.held.entries import (
+    CommandOutcome,
+    HeldState,
+    HeldWrite,
+    Ruled,
+    read_entry,
+    read_ruling,
+    state_of,
+)
 from memsluice.operations.held.filters import Filter
 from memsluice.readers.base import TopicReader
 
@@ -28,31 +36,33 @@ ATTEMPTS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class HeldReview:
     """An entry, what became of it, the command that closed it, and the last of the others about it."""
 
-    entry: Entry
-    state: State
+    entry: HeldWrite
+    state: HeldState
     ruled: Ruled | None
     others: tuple[Ruled, ...]
 
     @property
     def appeal(self) -> Ruled | None:
         """Its writer's request for a review, of which the gate takes one; None where there is none."""
-        return next((one for one in self.others if one.outcome is Outcome.APPEALED), None)
+        return next((one for one in self.others if one.outcome is CommandOutcome.APPEALED), None)
 
     @property
     def tainted(self) -> bool:
         """Whether it is tainted now: as it was held, or as the last command about its label left it."""
-        labels = [one.outcome for one in self.others if one.outcome in (Outcome.DECLASSIFIED, Outcome.REVOKED)]
-        return labels[-1] is Outcome.REVOKED if labels else self.entry.held.taint
+        labels = [
+            one.outcome for one in self.others if one.outcome in (CommandOutcome.DECLASSIFIED, CommandOutcome.REVOKED)
+        ]
+        return labels[-1] is CommandOutcome.REVOKED if labels else self.entry.held.taint
 
 
 @dataclass(slots=True)
 class Listing:
     """What a look found, oldest first. ``unverified`` records had no seal of this home's keys and are not shown."""
 
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[HeldReview] = field(default_factory=list)
     read: int = 0
     unverified: int = 0
     left_out: int = 0
@@ -82,7 +92,7 @@ def look(
     room, page_max = (min(entries_max, WHOLE_MAX), WHOLE_PAGE) if whole else (entries_max, entries_max)
     looked_in = list(range(partitions)) if wanted.tenant is None else [partition_of(wanted.tenant, partitions)]
 
-    def judge(partition: int, page: dict[_Key, Entry], kept: dict[_Key, Seen], share: int) -> None:
+    def judge(partition: int, page: dict[_Key, HeldWrite], kept: dict[_Key, HeldReview], share: int) -> None:
         targets = {entry.event_id.encode() for entry in page.values()}
         since = audit.at(partition, min(entry.held_ms for entry in page.values()))  # what is decided lies behind
         rulings = _rulings(found, audit.read(partition, since), keyring, targets)
@@ -96,11 +106,15 @@ def look(
             if len(kept) >= share:
                 found.left_out += 1
                 continue
-            kept[key] = Seen(entry, state, ruled, tuple(one for one in about if not one.closes))
+            kept[key] = HeldReview(entry, state, ruled, tuple(one for one in about if not one.closes))
 
     for number, partition in enumerate(looked_in):
         later = len(looked_in) - number - 1
-        page, kept, share = dict[_Key, Entry](), dict[_Key, Seen](), share_of(room, len(found.seen), later, partitions)
+        page, kept, share = (
+            dict[_Key, HeldWrite](),
+            dict[_Key, HeldReview](),
+            share_of(room, len(found.seen), later, partitions),
+        )
         for record in held.read(partition):
             entry = _taken(found, keyring, record, wanted, whole)
             key = None if entry is None else (entry.tenant, entry.event_id, entry.offset)
@@ -126,7 +140,7 @@ def share_of(room: int, taken: int, later: int, partitions: int) -> int:
     return max(0, room - taken - later * (room // (2 * partitions)))
 
 
-def _taken(found: Listing, keyring: Keyring, record: Record, wanted: Filter, whole: bool) -> Entry | None:
+def _taken(found: Listing, keyring: Keyring, record: Record, wanted: Filter, whole: bool) -> HeldWrite | None:
     if wanted.tenant is not None and record.key != wanted.tenant.encode():
         return None
     if wanted.event_id is not None and (EVENT_ID, wanted.event_id.encode()) not in record.headers:
@@ -162,15 +176,15 @@ def _rulings(
         seen.add(ruled.command_id)
         about = rulings.setdefault((ruled.tenant, ruled.target, ruled.offset), [])
         about.append(ruled)
-        passing = [one for one in about if not one.closes and one.outcome is not Outcome.APPEALED]
+        passing = [one for one in about if not one.closes and one.outcome is not CommandOutcome.APPEALED]
         if len(passing) > ATTEMPTS_MAX:
             about.remove(passing[0])
     return rulings
 
 
-def look_whole(held: TopicReader, keyring: Keyring, seen: Iterable[Seen]) -> Iterator[Seen]:
+def look_whole(held: TopicReader, keyring: Keyring, seen: Iterable[HeldReview]) -> Iterator[HeldReview]:
     """Yield the entries of a listing once more, with their contents, one at a time. Raises BrokerUnavailable."""
-    wanted: dict[int, dict[int, Seen]] = {}
+    wanted: dict[int, dict[int, HeldReview]] = {}
     for one in seen:
         wanted.setdefault(one.entry.partition, {})[one.entry.record_offset] = one
     for partition, there in sorted(wanted.items()):
@@ -195,7 +209,7 @@ class Stats:
 
 def stats(listing: Listing) -> Stats:
     """Return the counts."""
-    pending = [one.entry for one in listing.seen if one.state is State.PENDING]
+    pending = [one.entry for one in listing.seen if one.state is HeldState.PENDING]
     return Stats(
         Counter(one.state.value for one in listing.seen),
         Counter(entry.tenant for entry in pending),

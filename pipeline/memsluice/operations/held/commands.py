@@ -15,14 +15,14 @@ from memsluice.events.limits import HELD_CHARS_MAX
 from memsluice.events.models import Action, Command
 from memsluice.gate.commands.review import OFFSET_PARAMETER
 from memsluice.operations.commands.answers import Bookmark, heard
-from memsluice.operations.held.entries import Entry, Ruled, read_ruling
+from memsluice.operations.held.entries import HeldWrite, Ruled, read_ruling
 from memsluice.readers.base import TopicReader
 
 VALID_S = 900
 
 
 def order(
-    entry: Entry,
+    entry: HeldWrite,
     action: Action,
     command_id: str,
     now: datetime,

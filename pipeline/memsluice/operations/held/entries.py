@@ -26,7 +26,7 @@ DRY = "replay.dry_run"
 """Codes of the findings by which the gate says that it did what was ordered, or would have."""
 
 
-class State(StrEnum):
+class HeldState(StrEnum):
     """What became of a held write. ``lapsed`` is older than the policy keeps it: nobody can release it any more."""
 
     PENDING = "pending"
@@ -35,7 +35,7 @@ class State(StrEnum):
     LAPSED = "lapsed"
 
 
-class Outcome(StrEnum):
+class CommandOutcome(StrEnum):
     """What a command came to, a producer's appeal among them.
 
     ``held`` is a replay's that decided to hold again; ``dry`` one's that changed nothing. ``declassified`` and
@@ -101,7 +101,7 @@ class HeldVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HeldWrite:
     """One held write. ``offset`` is its intake offset, ``record_offset`` that of its quarantine record.
 
     ``write``, ``verdict`` and ``sealed`` (the sealed write as JSON text, which a release carries) are None and "" in a
@@ -159,7 +159,7 @@ class Ruled:
     None where the gate knew none by then, or the verdict is older than the field: then its digest tells.
     """
 
-    outcome: Outcome
+    outcome: CommandOutcome
     tenant: str
     target: str
     digest: str
@@ -175,7 +175,7 @@ class Ruled:
     note: str = ""
     offset: int | None = None
 
-    def about(self, entry: Entry) -> bool:
+    def about(self, entry: HeldWrite) -> bool:
         """Whether the command was about an entry, and not about another one of its event id."""
         if self.offset is not None:
             return self.offset == entry.offset
@@ -184,10 +184,10 @@ class Ruled:
     @property
     def closes(self) -> bool:
         """Whether the write is decided by it for good."""
-        return self.outcome in (Outcome.RELEASED, Outcome.REJECTED)
+        return self.outcome in (CommandOutcome.RELEASED, CommandOutcome.REJECTED)
 
 
-def read_entry(keyring: Keyring, record: Record, *, whole: bool) -> Entry:
+def read_entry(keyring: Keyring, record: Record, *, whole: bool) -> HeldWrite:
     """Return the held write of a record of memory.quarantine.v1, with its content where ``whole``. Raises SealError."""
     tenant = (record.key or b"").decode(errors="replace")
     value, verdict = held_from_bytes(keyring, tenant, record.value or b"")
@@ -195,7 +195,7 @@ def read_entry(keyring: Keyring, record: Record, *, whole: bool) -> Entry:
     write = sealed.payload
     if not isinstance(write, Write):
         raise SealError("held record holds no write")
-    return Entry(
+    return HeldWrite(
         tenant=tenant,
         event_id=write.id,
         partition=record.partition,
@@ -239,34 +239,34 @@ def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
     )
 
 
-def _outcome(verdict: Verdict) -> tuple[Outcome, Decision | None]:
+def _outcome(verdict: Verdict) -> tuple[CommandOutcome, Decision | None]:
     """Return what a command came to, and the decision about the write. Raises KeyError, ValueError."""
     told = {finding.code: finding.detail for finding in verdict.findings}
     if DRY in told:
-        return Outcome.DRY, Decision(told[DRY]["would"])
+        return CommandOutcome.DRY, Decision(told[DRY]["would"])
     labelled = next((LABELS[code] for code in told if code in LABELS), None)
     if labelled is not None:
-        return Outcome(labelled), None
+        return CommandOutcome(labelled), None
     if not told.keys() & CARRIED_OUT:
-        return Outcome.REFUSED, None
+        return CommandOutcome.REFUSED, None
     if verdict.action == Action.APPEAL.value:
-        return Outcome.APPEALED, None
+        return CommandOutcome.APPEALED, None
     if verdict.action == Action.DISMISS.value:
-        return Outcome.DISMISSED, None
+        return CommandOutcome.DISMISSED, None
     decision = verdict.decision
     if verdict.action == Action.REJECT.value:
-        return Outcome.REJECTED, Decision.REJECT
+        return CommandOutcome.REJECTED, Decision.REJECT
     if verdict.object_id is not None:
-        return Outcome.RELEASED, decision
-    return (Outcome.REJECTED if decision is Decision.REJECT else Outcome.HELD), decision
+        return CommandOutcome.RELEASED, decision
+    return (CommandOutcome.REJECTED if decision is Decision.REJECT else CommandOutcome.HELD), decision
 
 
-def state_of(entry: Entry, ruled: Ruled | None, now_ms: int, age_days: int) -> State:
+def state_of(entry: HeldWrite, ruled: Ruled | None, now_ms: int, age_days: int) -> HeldState:
     """Return what became of an entry, given the command that closed it, if one did.
 
     It lapses when the policy that held it said; ``age_days`` stands in where a verdict is too old to tell.
     """
     if ruled is not None:
-        return State.RELEASED if ruled.outcome is Outcome.RELEASED else State.REJECTED
+        return HeldState.RELEASED if ruled.outcome is CommandOutcome.RELEASED else HeldState.REJECTED
     until_ms = entry.held.held_until_ms or entry.held_ms + age_days * DAY_MS
-    return State.LAPSED if now_ms >= until_ms else State.PENDING
+    return HeldState.LAPSED if now_ms >= until_ms else HeldState.PENDING

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from memsluice.clock import duration_ms
 from memsluice.errors import InvalidArgument
-from memsluice.operations.held.entries import Entry, State
+from memsluice.operations.held.entries import HeldState, HeldWrite
 
 SOURCES = ("channel", "agent", "principal", "session", "kid")
 """Fields of a verdict that say where a write came from."""
@@ -26,9 +26,9 @@ class Filter:
     until_ms: int | None = None
     source: str | None = None
     min_score: float | None = None
-    states: frozenset[State] | None = None
+    states: frozenset[HeldState] | None = None
 
-    def matches(self, entry: Entry) -> bool:
+    def matches(self, entry: HeldWrite) -> bool:
         """Whether an entry is asked for, leaving its state aside."""
         return (
             (self.tenant is None or entry.tenant == self.tenant)
@@ -40,7 +40,7 @@ class Filter:
             and (self.min_score is None or (entry.score is not None and entry.score >= self.min_score))
         )
 
-    def wants(self, state: State) -> bool:
+    def wants(self, state: HeldState) -> bool:
         """Whether entries in this state are asked for."""
         return self.states is None or state in self.states
 

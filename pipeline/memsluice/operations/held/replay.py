@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 from memsluice.events.models import Action, Command
 from memsluice.gate.commands.replay import DRY_PARAMETER
 from memsluice.operations.commands.answers import Bookmark
-from memsluice.operations.held.collect import Listing, Seen, look_whole
+from memsluice.operations.held.collect import HeldReview, Listing, look_whole
 from memsluice.operations.held.commands import answers, order
 from memsluice.operations.held.desk import Desk
-from memsluice.operations.held.entries import Outcome, Ruled, State
+from memsluice.operations.held.entries import CommandOutcome, HeldState, Ruled
 from memsluice.operations.held.filters import Filter
 from memsluice.operations.runs import VALID_S, BaseRun, Plan
 from memsluice.readers.base import TopicReader
@@ -37,13 +37,13 @@ class Run(BaseRun[Filter]):
 
     FILTER: ClassVar[type[Any]] = Filter
 
-    def command_id(self, seen: Seen) -> str:
+    def command_id(self, seen: HeldReview) -> str:
         """Return the id of the command about an entry: the same each time."""
         entry = seen.entry
         parts = (self.run_id, entry.tenant, entry.event_id, str(entry.offset))
         return str(uuid.uuid5(_NAMESPACE, "".join(f"{len(part)}:{part}" for part in parts)))
 
-    def command(self, seen: Seen) -> Command:
+    def command(self, seen: HeldReview) -> Command:
         """Return the command about an entry that was read with its content. Raises ConfigError."""
         at = datetime.fromtimestamp(self.started_ms / 1000, UTC)
         extra = {RUN_PARAMETER: self.run_id, **({DRY_PARAMETER: "yes"} if self.dry else {})}
@@ -52,24 +52,24 @@ class Run(BaseRun[Filter]):
         )
 
 
-def plan(run: Run, found: Listing) -> Plan[Seen]:
+def plan(run: Run, found: Listing) -> Plan[HeldReview]:
     """Return what is to be replayed of a listing of all states."""
     done, todo = 0, []
     for seen in found.seen:
         command_id = run.command_id(seen)
         if any(ruled.command_id == command_id for ruled in (seen.ruled, *seen.others) if ruled is not None):
             done += 1
-        elif seen.state is State.PENDING:
+        elif seen.state is HeldState.PENDING:
             todo.append(seen)
     todo.sort(key=lambda seen: (seen.entry.partition, seen.entry.record_offset))
     return Plan.within(run, todo, done)
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class WriteReplay:
     """One entry and what its replay came to. ``ruled`` is None where no answer came, or it was answered before."""
 
-    seen: Seen
+    seen: HeldReview
     ruled: Ruled | None
     repeated: bool = False
 
@@ -77,14 +77,14 @@ class Result:
     def failed(self) -> bool:
         """Whether a run that stops on errors stops here."""
         return (self.ruled is None and not self.repeated) or (
-            self.ruled is not None and self.ruled.outcome is Outcome.REFUSED
+            self.ruled is not None and self.ruled.outcome is CommandOutcome.REFUSED
         )
 
 
 def replay(
     desk: Desk,
     run: Run,
-    todo: Sequence[Seen],
+    todo: Sequence[HeldReview],
     *,
     rate: float,
     batch: int,
@@ -92,7 +92,7 @@ def replay(
     partitions: int,
     monotonic: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> Iterator[list[Result]]:
+) -> Iterator[list[WriteReplay]]:
     """Replay entries and yield the results of each batch, in order. At most ``rate`` commands a second are published.
 
     A batch is published as a whole before its answers are waited for: who stops after a failure stops after its batch.
@@ -110,7 +110,7 @@ def replay(
         sleep(max(0.0, len(chunk) / rate - (monotonic() - began)))
 
 
-def _whole(desk: Desk, todo: Sequence[Seen]) -> Iterator[Seen]:
+def _whole(desk: Desk, todo: Sequence[HeldReview]) -> Iterator[HeldReview]:
     """Yield entries with their contents, read a page at a time: no read stays open while answers are waited for."""
     for start in range(0, len(todo), PAGE):
         yield from list(look_whole(desk.held, desk.keys.keyring(), todo[start : start + PAGE]))
@@ -121,7 +121,7 @@ def _bookmarks(audit: TopicReader, commands: Sequence[Command], partitions: int)
     return list({mark.partition: mark for mark in marks.values()}.values())
 
 
-def _result(seen: Seen, answer: Any) -> Result:
+def _result(seen: HeldReview, answer: Any) -> WriteReplay:
     if answer is None:
-        return Result(seen, None)
-    return Result(seen, answer.ruled, repeated=answer.ruled is None)
+        return WriteReplay(seen, None)
+    return WriteReplay(seen, answer.ruled, repeated=answer.ruled is None)

@@ -13,7 +13,7 @@ from memsluice.envelope.verdict import Verdict
 from memsluice.escaping import visible
 from memsluice.gate.checks import instructions
 from memsluice.gate.unicode import hidden, normalise
-from memsluice.operations.held.collect import Seen
+from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.entries import Ruled
 from memsluice.operations.held.evidence import evidence
 from memsluice.recall.show import duration
@@ -91,7 +91,7 @@ def triggers(content: str) -> list[Line]:
     return lines
 
 
-def lines(seen: Seen, now_ms: int, words: Callable[[str], str]) -> list[Line]:
+def lines(seen: HeldReview, now_ms: int, words: Callable[[str], str]) -> list[Line]:
     """Return the whole review view of an entry that was read with its content."""
     entry, verdict = seen.entry, seen.entry.verdict
     write = entry.write
@@ -129,7 +129,7 @@ def _told(label: str, text: str, about: str) -> Line:
     return Line(label, (Piece(f"{text}  " if about else text), *([Piece(about, marked=True)] if about else [])))
 
 
-def _state(seen: Seen, now_ms: int) -> str:
+def _state(seen: HeldReview, now_ms: int) -> str:
     age = duration(now_ms - seen.entry.held_ms)
     if seen.ruled is None:
         return f"{seen.state.value}, held for {age}"
@@ -164,7 +164,7 @@ def _score(verdict: Verdict) -> list[Line]:
     ]
 
 
-def _lineage(seen: Seen, verdict: Verdict, parents: tuple[str, ...]) -> list[Line]:
+def _lineage(seen: HeldReview, verdict: Verdict, parents: tuple[str, ...]) -> list[Line]:
     taint = "tainted: no release overrides that" if seen.tainted else "not tainted"
     if verdict.taint != seen.tainted:
         taint += "; it was tainted when it was held" if verdict.taint else "; it was not when it was held"

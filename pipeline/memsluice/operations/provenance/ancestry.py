@@ -14,7 +14,7 @@ from memsluice.events.models import Origin
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.gate.checks.monitor import UNOPENED
-from memsluice.operations.provenance.reading import Entry, is_new_write
+from memsluice.operations.provenance.reading import TracedEntry, is_new_write
 from memsluice.operations.trace.life import taken_back, target_of
 from memsluice.operations.trace.verdicts import read
 from memsluice.readers.base import TopicReader
@@ -27,7 +27,7 @@ DEPTH_MAX, WIDTH_MAX, NODES_MAX = 8, 16, 500
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SessionInput:
     """Something that a session was given (a recall's entries) or saw (an observation's origin)."""
 
     event_id: str
@@ -47,7 +47,7 @@ class Node:
     name: str
     link: str
     by: str = ""
-    entry: Entry | None = None
+    entry: TracedEntry | None = None
     above: list["Node"] = field(default_factory=list)
     told: bool = False
     more: int = 0
@@ -85,16 +85,16 @@ class Index:
     """
 
     def __init__(self, events_max: int = EVENTS_MAX, about: str | None = None) -> None:
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, TracedEntry] = {}
         self.left_out = 0
         self.read = 0
         self.unverified = 0
-        self._sessions: dict[str, deque[Seen]] = defaultdict(deque)
+        self._sessions: dict[str, deque[SessionInput]] = defaultdict(deque)
         self._about = about
         self._events_max = events_max
         self._kept: deque[tuple[str, str]] = deque()  # (event id, "") of a write, ("", session) of what one saw
         self._cut: set[str] = set()  # sessions of which something had to make room
-        self._objects: dict[str, Entry] = {}
+        self._objects: dict[str, TracedEntry] = {}
 
     def take(self, verdict: Verdict) -> None:
         """Learn from one verdict, in the order of the audit."""
@@ -103,7 +103,7 @@ class Index:
             known = self.entries.get(name)
             anew = known is not None and name == self._about and known.followed_by(verdict)
             if anew or (known is None and self._fits(name, "")):
-                self.entries[name] = Entry.of(verdict)
+                self.entries[name] = TracedEntry.of(verdict)
             self._place(verdict, self.entries.get(name))
         elif verdict.type in (EventType.RECALL, EventType.OBSERVATION):
             for gone in taken_back(verdict):
@@ -111,7 +111,7 @@ class Index:
                     self.entries[gone.event_id].looked(verdict, gone)
             origin = verdict.origin
             if origin != Origin.OPEN and self._fits("", verdict.session):
-                seen = Seen(verdict.event_id, verdict.offset, origin, verdict.returned)
+                seen = SessionInput(verdict.event_id, verdict.offset, origin, verdict.returned)
                 self._sessions[verdict.session].append(seen)
         elif verdict.action:
             entry = self.entries.get(target_of(verdict) or "")
@@ -119,7 +119,7 @@ class Index:
                 entry.order(verdict)
             self._place(verdict, entry)
 
-    def _place(self, verdict: Verdict, entry: Entry | None) -> None:
+    def _place(self, verdict: Verdict, entry: TracedEntry | None) -> None:
         name = verdict.object_id
         before = None if name is None else self._objects.get(name)
         if before is not None and before is not entry and before.placed.object_id == name:
@@ -186,7 +186,7 @@ class Index:
         node.above, node.more = found[:room], len(found[room:])
         return node.above
 
-    def _ancestors(self, entry: Entry) -> Iterator[Node]:
+    def _ancestors(self, entry: TracedEntry) -> Iterator[Node]:
         known = set()
         for name in entry.parents:
             known.add(name)

@@ -14,12 +14,12 @@ from memsluice.operations.held.collect import look
 from memsluice.operations.held.filters import Filter
 from memsluice.operations.provenance.carrying import accepted_records
 from memsluice.operations.trace import collect
-from memsluice.operations.trace.life import Kind, Life, Standing
+from memsluice.operations.trace.life import EntryStanding, Kind, Life
 from memsluice.topics.names import ACCEPTED, PARTITIONS, QUARANTINE
 
 PUTS = (Action.PROMOTE, Action.DECLASSIFY, Action.RELEASE)
 """Commands that put an entry where another may lie."""
-LANDED = (Standing.GUIDANCE, Standing.EXTERNAL)
+LANDED = (EntryStanding.GUIDANCE, EntryStanding.EXTERNAL)
 ID_CHARS = 160
 
 
@@ -32,7 +32,7 @@ class Case:
     """
 
     life: Life
-    standing: Standing
+    standing: EntryStanding
     content: str
     digest: str
     key: str | None
@@ -42,14 +42,14 @@ class Case:
     @property
     def place(self) -> Verdict:
         """The verdict that says where the entry is, or lay before look back."""
-        return self.life.lay.verdict if self.standing is Standing.WITHDRAWN else self.life.placing.verdict
+        return self.life.lay.verdict if self.standing is EntryStanding.WITHDRAWN else self.life.placing.verdict
 
     def before(self) -> dict[str, str]:
         """Return what a command might change, in words."""
         place = self.place
         return {
             "where": self.standing.value,
-            "seen by": "nobody" if self.standing is Standing.WITHDRAWN else str(place.visibility or "nobody"),
+            "seen by": "nobody" if self.standing is EntryStanding.WITHDRAWN else str(place.visibility or "nobody"),
             "tier": str(place.tier),
             "tainted": "yes" if place.taint or not place.tier.trusted else "no",
             "ends": "never" if place.expires_ms is None else f"{place.expires_ms}",
@@ -61,7 +61,7 @@ class Case:
         changes: dict[Action, dict[str, str]] = {
             Action.PROMOTE: {"seen by": "shared"},
             Action.DECLASSIFY: {"tier": str(int(Tier.USER_OBSERVED)), "tainted": "no"}
-            | ({} if self.standing is Standing.HELD else {"where": "guidance", "ends": "as observed words do"}),
+            | ({} if self.standing is EntryStanding.HELD else {"where": "guidance", "ends": "as observed words do"}),
             Action.RENEW: {"ends": "its tier's whole time from now"},
             Action.REVOKE: {
                 "where": "external", "tier": str(max(tier, 4)), "tainted": "yes", "ends": "as outside content does",
@@ -124,7 +124,7 @@ def _case(desk: Desk, life: Life) -> Case:
     standing = life.standing(wall_ms())
     if standing in LANDED:
         return _landed(desk, life, standing)
-    if standing is Standing.HELD:
+    if standing is EntryStanding.HELD:
         return _held(desk, life)
     raise ConfigError(
         f"entry {visible(life.event_id, ID_CHARS)} is {standing.value}, not in memory: no command can apply"
@@ -134,10 +134,10 @@ def _case(desk: Desk, life: Life) -> Case:
 def _withdrawn(desk: Desk, life: Life) -> Case:
     if life.placing.kind is not Kind.LOOK_BACK:
         raise NotFound(f"look back did not withdraw entry {visible(life.event_id, ID_CHARS)}")
-    return _landed(desk, life, Standing.WITHDRAWN)
+    return _landed(desk, life, EntryStanding.WITHDRAWN)
 
 
-def _landed(desk: Desk, life: Life, standing: Standing) -> Case:
+def _landed(desk: Desk, life: Life, standing: EntryStanding) -> Case:
     place = life.lay.verdict
     wanted = {life.event_id: place.sealed_offset}
     found = accepted_records(
@@ -163,5 +163,5 @@ def _held(desk: Desk, life: Life) -> Case:
     for seen in listing.seen:
         if seen.entry.digest == digest and seen.entry.write is not None:
             write = seen.entry.write
-            return Case(life, Standing.HELD, write.content, digest, write.key)
+            return Case(life, EntryStanding.HELD, write.content, digest, write.key)
     raise ConfigError(f"the record of {visible(life.event_id, ID_CHARS)} in {QUARANTINE} is past retention")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from memsluice.events.models import Action
 from memsluice.operations.provenance.spread import Reached, Spread, Touched
-from memsluice.operations.trace.life import Standing
+from memsluice.operations.trace.life import EntryStanding
 
 CONTAIN, REMOVE = "contain", "remove"
 GIVEN = ("source", "recalled")
@@ -59,16 +59,16 @@ def _session(spread: Spread, session: str) -> Step:
 def _entry(tenant: str, reached: Reached, mode: str, now_ms: int) -> Step | None:
     entry = reached.entry
     match entry.standing(now_ms):
-        case Standing.GUIDANCE if mode == CONTAIN:
+        case EntryStanding.GUIDANCE if mode == CONTAIN:
             return Step(tenant, Action.REVOKE, entry.event_id, "guidance", "external, tainted", reached, carries=True)
-        case (Standing.GUIDANCE | Standing.EXTERNAL) as where if mode == REMOVE:
+        case (EntryStanding.GUIDANCE | EntryStanding.EXTERNAL) as where if mode == REMOVE:
             return Step(tenant, Action.WITHDRAW, entry.event_id, where.value, "removed", reached)
-        case Standing.HELD if mode == REMOVE:
+        case EntryStanding.HELD if mode == REMOVE:
             return Step(tenant, Action.REJECT, entry.event_id, "held", "refused for good", reached)
-        case Standing.HELD if not entry.revoked:
+        case EntryStanding.HELD if not entry.revoked:
             return Step(tenant, Action.REVOKE, entry.event_id, "held", "held, tainted", reached)
-        case Standing.WITHDRAWN if entry.looked_back and not entry.revoked:
+        case EntryStanding.WITHDRAWN if entry.looked_back and not entry.revoked:
             return Step(tenant, Action.REVOKE, entry.event_id, "withdrawn", "never let in again", reached)
-        case Standing.REPLACED if not entry.tainted:
+        case EntryStanding.REPLACED if not entry.tainted:
             return Step(tenant, Action.REVOKE, entry.event_id, "replaced", "replaced, tainted", reached)
     return None

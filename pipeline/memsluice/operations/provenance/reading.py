@@ -5,7 +5,7 @@ from typing import Any
 
 from memsluice.envelope.verdict import Decision, Verdict, Withdrawal
 from memsluice.events.names import EventType
-from memsluice.operations.trace.life import Placed, Standing, moves
+from memsluice.operations.trace.life import EntryStanding, Placed, moves
 
 LIFTED = frozenset({"declassification.declassified", "declassification.lifted"})
 REVOKED = frozenset({"revocation.contained", "revocation.removed", "revocation.labelled", "revocation.held"})
@@ -17,7 +17,7 @@ def is_new_write(verdict: Verdict) -> bool:
 
 
 @dataclass(slots=True)
-class Entry:
+class TracedEntry:
     """One write, who wrote it, and where it is. ``placed`` is by the verdict that placed it last."""
 
     tenant: str
@@ -39,7 +39,7 @@ class Entry:
     repeated_id: bool = False
 
     @classmethod
-    def of(cls, verdict: Verdict) -> "Entry":
+    def of(cls, verdict: Verdict) -> "TracedEntry":
         """Return the entry of a write's verdict."""
         return cls(
             tenant=verdict.tenant,
@@ -94,9 +94,9 @@ class Entry:
         )
         self.looked_back, self.replaced = True, False
 
-    def standing(self, now_ms: int) -> Standing:
+    def standing(self, now_ms: int) -> EntryStanding:
         """Return where it is now (Unix ms)."""
-        return Standing.WITHDRAWN if self.looked_back else self.placed.standing(now_ms, replaced=self.replaced)
+        return EntryStanding.WITHDRAWN if self.looked_back else self.placed.standing(now_ms, replaced=self.replaced)
 
     @property
     def tainted(self) -> bool:

@@ -13,7 +13,7 @@ from memsluice.envelope.verdict import Verdict
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.gate.state.lineage import CAUSES_MAX
-from memsluice.operations.provenance.reading import Entry, is_new_write
+from memsluice.operations.provenance.reading import TracedEntry, is_new_write
 from memsluice.operations.provenance.sources import ENTRY, Source
 from memsluice.operations.trace.life import taken_back, target_of
 from memsluice.operations.trace.verdicts import read
@@ -31,7 +31,7 @@ PASSES_MAX = 3
 class Reached:
     """A descendant: why (``source``, ``parent:ID``, ``session:NAME``), and how many steps from the source."""
 
-    entry: Entry
+    entry: TracedEntry
     why: str
     depth: int
 
@@ -68,7 +68,7 @@ class Spread:
     namesake: bool = False
     _cut: bool = False
     _ids: dict[str, int] = field(default_factory=dict)
-    _objects: dict[str, Entry] = field(default_factory=dict)
+    _objects: dict[str, TracedEntry] = field(default_factory=dict)
     _early: set[str] = field(default_factory=set)
 
     @property
@@ -113,7 +113,7 @@ class Spread:
             elif known is None and len(self.reached) >= REACHED_MAX:
                 self.left_out += 1
             else:
-                self.reached[key] = one = Reached(Entry.of(verdict), *found)
+                self.reached[key] = one = Reached(TracedEntry.of(verdict), *found)
                 if not one.entry.repeated_id:  # another content under a known id takes over no lineage, nor children
                     self._ids.setdefault(verdict.event_id, found[1])
                     self.again = self.again or verdict.event_id in self._early
@@ -166,7 +166,7 @@ class Spread:
             found.entry.order(verdict)
         self._place(verdict, None if found is None else found.entry)
 
-    def _place(self, verdict: Verdict, entry: Entry | None) -> None:
+    def _place(self, verdict: Verdict, entry: TracedEntry | None) -> None:
         """Notice whose object it is now: a later write of the key takes it."""
         name = verdict.object_id
         if name is None:

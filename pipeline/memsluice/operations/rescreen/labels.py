@@ -11,7 +11,7 @@ from memsluice.envelope.keys import Keyring
 from memsluice.errors import SealError
 from memsluice.events.models import Action
 from memsluice.events.names import TARGET_HEADER
-from memsluice.operations.held.entries import Outcome, read_ruling
+from memsluice.operations.held.entries import CommandOutcome, read_ruling
 from memsluice.readers.base import TopicReader
 
 LABELS_MAX = 50_000
@@ -48,18 +48,22 @@ def labels(audit: TopicReader, keyring: Keyring, partitions: Iterable[int], tena
             except SealError:
                 found.unverified += 1
                 continue
-            if ruled is None or ruled.outcome not in (Outcome.RELEASED, Outcome.REJECTED, Outcome.APPEALED):
+            if ruled is None or ruled.outcome not in (
+                CommandOutcome.RELEASED,
+                CommandOutcome.REJECTED,
+                CommandOutcome.APPEALED,
+            ):
                 continue
             if ruled.offset is None:
                 found.unplaced += 1
                 continue
             place = (ruled.tenant, ruled.offset)
-            if ruled.outcome is Outcome.APPEALED:
+            if ruled.outcome is CommandOutcome.APPEALED:
                 found.appealed.add(place)
             elif ruled.action not in LABELLING:
                 continue
             elif place not in found.bad and len(found.bad) >= LABELS_MAX:
                 found.left_out += 1
             else:
-                found.bad[place] = ruled.outcome is Outcome.REJECTED
+                found.bad[place] = ruled.outcome is CommandOutcome.REJECTED
     return found

@@ -40,7 +40,7 @@ ABOUT_IT = (Kind.ORDER, Kind.LOOK_BACK)
 """What is no appearance of the id itself."""
 
 
-class Standing(StrEnum):
+class EntryStanding(StrEnum):
     """Where an entry is now, as far as the audit tells."""
 
     GUIDANCE = "guidance"
@@ -126,22 +126,22 @@ class Placed:
             withdraws=bool(verdict.withdraws),
         )
 
-    def standing(self, now_ms: int, *, replaced: bool) -> Standing:
+    def standing(self, now_ms: int, *, replaced: bool) -> EntryStanding:
         """Return where the entry is now (Unix ms)."""
         if self.object_id is not None:
             if replaced:
-                return Standing.REPLACED
+                return EntryStanding.REPLACED
             if self.expires_ms is not None and self.expires_ms <= now_ms:
-                return Standing.EXPIRED
-            return Standing.GUIDANCE if self.zone is Zone.GUIDANCE else Standing.EXTERNAL
+                return EntryStanding.EXPIRED
+            return EntryStanding.GUIDANCE if self.zone is Zone.GUIDANCE else EntryStanding.EXTERNAL
         if self.withdraws and self.action:
-            return Standing.WITHDRAWN
+            return EntryStanding.WITHDRAWN
         if self.decision is Decision.QUARANTINE:
             until_ms = self.held_until_ms
-            return Standing.LAPSED if until_ms is not None and until_ms <= now_ms else Standing.HELD
+            return EntryStanding.LAPSED if until_ms is not None and until_ms <= now_ms else EntryStanding.HELD
         if self.decision in (Decision.REJECT, Decision.DUPLICATE) or self.action == Action.REJECT:
-            return Standing.REFUSED
-        return Standing.RECORDED
+            return EntryStanding.REFUSED
+        return EntryStanding.RECORDED
 
 
 def moves(verdict: Verdict) -> bool:
@@ -218,10 +218,10 @@ class Life:
         ]  # fmt: skip
         return next((one for one in reversed(same) if one.places), governing)
 
-    def standing(self, now_ms: int) -> Standing:
+    def standing(self, now_ms: int) -> EntryStanding:
         """Return where the entry is now (Unix ms)."""
         if self.placing.kind is Kind.LOOK_BACK:
-            return Standing.WITHDRAWN
+            return EntryStanding.WITHDRAWN
         placed = Placed.of(self.placing.verdict)
         if placed.held_until_ms is None:  # a replay that held it again gave it no more time
             placed = replace(placed, held_until_ms=self.governing.verdict.held_until_ms)

@@ -11,7 +11,7 @@ from typing import Any
 
 from memsluice.errors import StateError
 from memsluice.runtimes.kafka.faults import Faults
-from memsluice.runtimes.kafka.runner import LOG, Result, StageRunner, to_record
+from memsluice.runtimes.kafka.runner import LOG, RecordResult, StageRunner, to_record
 from memsluice.runtimes.kafka.spec import Stage, StageSpec
 from memsluice.runtimes.kafka.thread import StageThreads
 from memsluice.stages.base import Waits
@@ -110,7 +110,7 @@ class BatchRunner(StageRunner):
             for (generation, message), results in zip(items, outputs, strict=True):
                 if generation != self.generation:
                     break
-                await self._results.put(Result(message, generation, results))
+                await self._results.put(RecordResult(message, generation, results))
 
     async def _next_batch(self, *, linger: bool) -> list[_Item]:
         """Return what is there, at most a full batch; wait for the first record only (or the linger, under load)."""

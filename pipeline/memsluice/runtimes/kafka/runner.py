@@ -24,7 +24,7 @@ LOG = get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Result:
+class RecordResult:
     """What one record led to, on its way to the broker."""
 
     message: Any
@@ -64,7 +64,7 @@ class StageRunner(ABC):
         self.failed = asyncio.Event()
         self.acker = Acker(self._release, self.fail)
         self._gaps = GapDetector()
-        self._results: asyncio.Queue[Result] = asyncio.Queue(maxsize=spec.tuning.in_flight)
+        self._results: asyncio.Queue[RecordResult] = asyncio.Queue(maxsize=spec.tuning.in_flight)
         self._tasks: list[asyncio.Task[None]] = []
         self._quiet = asyncio.Event()
         self._outputs = frozenset(spec.outputs)
@@ -189,7 +189,7 @@ class StageRunner(ABC):
                 self.acker.add(result.message, sends)
                 await self.faults.reach(AFTER_OUTPUT, sends)
 
-    async def _confirm(self, result: Result, write: Write) -> bool:
+    async def _confirm(self, result: RecordResult, write: Write) -> bool:
         for future in write.futures:
             await future
         if result.generation != self.generation or self.table is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from memsluice.errors import StateError
 from memsluice.runtimes.kafka.faults import BEFORE_CHANGELOG
-from memsluice.runtimes.kafka.runner import LOG, Result, StageRunner, to_record
+from memsluice.runtimes.kafka.runner import LOG, RecordResult, StageRunner, to_record
 from memsluice.runtimes.kafka.tracked_table import TrackedTable
 
 
@@ -22,7 +22,7 @@ class StatefulRunner(StageRunner):
         step = self.stage.process(to_record(message), self.table.rows(message.partition))
         await self.faults.reach(BEFORE_CHANGELOG)
         write = await self.table.write(message.partition, step.changes)
-        await self._results.put(Result(message, generation, tuple(step.outputs), write))
+        await self._results.put(RecordResult(message, generation, tuple(step.outputs), write))
 
     def _drop_queued(self) -> None:
         """Do nothing: a record is in work from the moment it is accepted."""

@@ -8,7 +8,7 @@ import numpy as np
 from memsluice.envelope.codec import Vector, vector_to_bytes
 from memsluice.errors import MalformedEvent
 from memsluice.events.models import Visibility, Zone
-from memsluice.stores.base import Outcome, Scope, StoredObject, UpsertResult, defect, exact_vector
+from memsluice.stores.base import Scope, StoreAnswer, StoredObject, UpsertResult, defect, exact_vector
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS store_objects (
@@ -63,7 +63,7 @@ def permitted(
 def write(database: sqlite3.Connection, item: StoredObject) -> tuple[UpsertResult, int | None]:
     """Insert or replace one object unless its row has a higher version; return its outcome and the row's number."""
     if reason := defect(item):
-        return UpsertResult(item.object_id, Outcome.REFUSED, reason), None
+        return UpsertResult(item.object_id, StoreAnswer.REFUSED, reason), None
     row = database.execute(
         _UPSERT,
         (
@@ -83,8 +83,8 @@ def write(database: sqlite3.Connection, item: StoredObject) -> tuple[UpsertResul
         ),
     ).fetchone()
     if row is None:
-        return UpsertResult(item.object_id, Outcome.OLDER), None
-    return UpsertResult(item.object_id, Outcome.LANDED), int(row[0])
+        return UpsertResult(item.object_id, StoreAnswer.OLDER), None
+    return UpsertResult(item.object_id, StoreAnswer.LANDED), int(row[0])
 
 
 def forget_versions(database: sqlite3.Connection, objects: Iterable[StoredObject]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from memsluice.envelope.codec import DIMENSIONS, Vector
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
-from memsluice.stores.base import SEARCH_MAX, UPSERT_MAX, Hit, Outcome, Partition, Scope, StoredObject, UpsertResult
+from memsluice.stores.base import SEARCH_MAX, UPSERT_MAX, Hit, Partition, Scope, StoreAnswer, StoredObject, UpsertResult
 from memsluice.stores.faiss.rows import SCHEMA, Transaction, forget_versions, load, permitted, vector_of, write
 
 BUSY_TIMEOUT_S = 10.0
@@ -190,12 +190,12 @@ def _older_in_batch(objects: Sequence[StoredObject], results: list[UpsertResult]
     """Report as OLDER what a later object of the same batch replaced: it is not in the store."""
     highest: dict[tuple[Partition, str], int] = {}
     for item, result in zip(objects, results, strict=True):
-        if result.outcome is Outcome.LANDED:
+        if result.outcome is StoreAnswer.LANDED:
             name = (item.partition, item.object_id)
             highest[name] = max(item.version, highest.get(name, item.version))
     return [
-        UpsertResult(item.object_id, Outcome.OLDER)
-        if result.outcome is Outcome.LANDED and item.version < highest[(item.partition, item.object_id)]
+        UpsertResult(item.object_id, StoreAnswer.OLDER)
+        if result.outcome is StoreAnswer.LANDED and item.version < highest[(item.partition, item.object_id)]
         else result
         for item, result in zip(objects, results, strict=True)
     ]

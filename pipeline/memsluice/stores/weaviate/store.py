@@ -20,9 +20,9 @@ from memsluice.stores.base import (
     SEARCH_MAX,
     UPSERT_MAX,
     Hit,
-    Outcome,
     Partition,
     Scope,
+    StoreAnswer,
     StoredObject,
     UpsertResult,
     defect,
@@ -102,11 +102,11 @@ class WeaviateStore:
         """Write objects, each with its own outcome (see the protocol). Raises StoreUnavailable, StoreError."""
         if len(objects) > UPSERT_MAX:
             raise StoreError(f"{len(objects)} objects in one upsert, at most {UPSERT_MAX} allowed")
-        results = [UpsertResult(item.object_id, Outcome.OLDER) for item in objects]
+        results = [UpsertResult(item.object_id, StoreAnswer.OLDER) for item in objects]
         usable = []
         for position, item in enumerate(objects):
             if reason := defect(item):
-                results[position] = UpsertResult(item.object_id, Outcome.REFUSED, reason)
+                results[position] = UpsertResult(item.object_id, StoreAnswer.REFUSED, reason)
             else:
                 usable.append(position)
         chosen = newest((position, objects[position]) for position in usable)
@@ -137,13 +137,13 @@ class WeaviateStore:
 
     def _judge(self, item: StoredObject, error: str | None) -> UpsertResult:
         if error is None:
-            return UpsertResult(item.object_id, Outcome.LANDED)
+            return UpsertResult(item.object_id, StoreAnswer.LANDED)
         detail = error[:DETAIL_CHARS_MAX]
         if any(part in error.lower() for part in _NOT_THE_OBJECTS_FAULT):
             with self._lock:
                 self._known.discard(item.partition)
-            return UpsertResult(item.object_id, Outcome.UNAVAILABLE, detail)
-        return UpsertResult(item.object_id, Outcome.REFUSED, detail)
+            return UpsertResult(item.object_id, StoreAnswer.UNAVAILABLE, detail)
+        return UpsertResult(item.object_id, StoreAnswer.REFUSED, detail)
 
     def _create_missing(self, rpc: Rpc, needed: set[Partition]) -> None:
         """Create the partitions that are not known to exist."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from memsluice.envelope.records import Stored
+from memsluice.envelope.records import StoreRecord
 from memsluice.envelope.seals import Admission, Sealed
 from memsluice.envelope.verdict import Verdict
 from memsluice.events import limits
@@ -19,8 +19,11 @@ SIGNED = {
     "memsluice.sealed.v1": (Sealed, "What *seal* authenticated, labelled and embedded: *screen*'s only input."),
     "memsluice.admission.v1": (Admission, "What *screen* admits: all of a stored entry that may not change unseen."),
     "memsluice.verdict.v1": (Verdict, "One decision, complete; a tenant's verdicts are a hash chain."),
-    "memsluice.stored.v1": (Stored, "An object's current version, or its withdrawal."),
-    "memsluice.withdrawal.v1": (Stored, "A command's order to take an object out of the store; withdrawn is true."),
+    "memsluice.stored.v1": (StoreRecord, "An object's current version, or its withdrawal."),
+    "memsluice.withdrawal.v1": (
+        StoreRecord,
+        "A command's order to take an object out of the store; withdrawn is true.",
+    ),
 }
 """Payloads that the gate signs: the name in their payload type, the dataclass, and what it is."""
 

@@ -29,9 +29,9 @@ from memsluice.events.records import Record
 from memsluice.keystore.store import issue_credential
 from memsluice.operations.dead_letters import desk as desks
 from memsluice.operations.dead_letters.collect import look
-from memsluice.operations.dead_letters.filters import Filter
+from memsluice.operations.dead_letters.filters import LetterFilter
 from memsluice.operations.dead_letters.letters import LetterState
-from memsluice.operations.dead_letters.replay import Run, plan, replay
+from memsluice.operations.dead_letters.replay import LetterRun, plan, replay
 from memsluice.stores.faiss.store import FaissStore
 from memsluice.topics.names import ACCEPTED, AUDIT, COMMANDS, DEAD_LETTER, EVENTS, PARTITIONS
 
@@ -220,7 +220,7 @@ def test_what_is_dismissed_takes_no_room_from_what_is_open(morgue: Morgue) -> No
     morgue.call("reject", *named[:2], "--yes", "--why", "noise")
     with ExitStack() as closing:
         desk = desks.embedded(morgue.home, closing)
-        wanted = Filter(states=frozenset({LetterState.OPEN}))
+        wanted = LetterFilter(states=frozenset({LetterState.OPEN}))
         found = look(desk.letters, desk.desk.audit, morgue.keys.keyring(), wanted, partitions=PARTITIONS, letters_max=1)
         assert ([one.letter.letter_id for one in found.seen], found.left_out) == ([named[2]], 0)
 
@@ -233,7 +233,7 @@ def test_a_run_killed_after_publishing_and_resumed_lands_each_letter_once(morgue
     """Killed between publishing and the answers, with the stages stopped: the repetition is a duplicate."""
     for number in range(5):
         morgue.misplaced(f"w-{number}")
-    run = Run("d1", 0, False, 10, Filter())
+    run = LetterRun("d1", 0, False, 10, LetterFilter())
     with ExitStack() as closing:
         desk = desks.embedded(morgue.home, closing)
 

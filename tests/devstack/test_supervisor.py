@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from memsluice.devstack.processes import ProcessId, find, stop
-from memsluice.devstack.services import Plan, Report, Service
+from memsluice.devstack.services import Service, StackPlan, StackReport
 
 HANG_GUARD_S = 30.0
 
@@ -46,7 +46,7 @@ class Running:
             stdin=subprocess.PIPE,
             start_new_session=True,
         )
-        self.say(Plan(run_file=str(self.run_file), services=services).model_dump_json())
+        self.say(StackPlan(run_file=str(self.run_file), services=services).model_dump_json())
         _until(lambda: self.report() and all(s.pid or s.state == "failed" for s in self.report().services.values()))
 
     def say(self, line: str) -> None:
@@ -54,10 +54,10 @@ class Running:
         self.process.stdin.write(line.encode() + b"\n")
         self.process.stdin.flush()
 
-    def report(self) -> Report | None:
+    def report(self) -> StackReport | None:
         """Return the run file's content, None where there is none."""
         try:
-            return Report.model_validate_json(self.run_file.read_text())
+            return StackReport.model_validate_json(self.run_file.read_text())
         except FileNotFoundError:
             return None
 

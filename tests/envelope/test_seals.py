@@ -28,7 +28,7 @@ ADMISSION_ = seals.Admission(
     vector_digest=codec.vector_digest(RING, "acme", codec.vector_to_bytes(VECTOR)), model="m", written_ms=1,
     expires_ms=None, decision="accept", policy="p",
 )  # fmt: skip
-STORED_ = records.Stored("o", "acme", 7, Zone.EXTERNAL, "e-1", "ab", None)
+STORED_ = records.StoreRecord("o", "acme", 7, Zone.EXTERNAL, "e-1", "ab", None)
 SEALED_BYTES = seals.sealed_to_bytes(
     RING, "seal-1", seals.Sealed(seals.Position("t", 1, 2, 3), "marker", marker_reason="x")
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.gate.build import PARTITION, RING, TENANT, Core
 
-from memsluice.envelope.records import Accepted, Stored, landing_from_bytes
+from memsluice.envelope.records import Accepted, StoreRecord, landing_from_bytes
 from memsluice.envelope.seals import Sealed
 from memsluice.events.names import EventType
 from memsluice.events.records import Output
@@ -40,7 +40,7 @@ class Shop(Core):
 
     def _land(self, output: Output) -> None:
         landing = landing_from_bytes(RING, TENANT, output.value or b"")
-        if isinstance(landing, Stored):
+        if isinstance(landing, StoreRecord):
             self.store.pop(landing.object_id, None)
         else:
             self.accepted[landing.admission.event_id] = landing

@@ -13,9 +13,9 @@ from memsluice.errors import StateError
 from memsluice.events.models import Tier, Zone
 from memsluice.gate.state import kinds
 from memsluice.gate.state.kinds import ENTRY, SESSION, VALUES, EntryRow, Gone
-from memsluice.gate.state.rows import Kind, TenantRows, dump, expires_ms
+from memsluice.gate.state.rows import RowKind, TenantRows, dump, expires_ms
 
-KINDS = {name: kind for name, kind in vars(kinds).items() if isinstance(kind, Kind)}
+KINDS = {name: kind for name, kind in vars(kinds).items() if isinstance(kind, RowKind)}
 ROW = {
     "tier": 3, "taint": False, "landed": True, "decision": "accept", "object": "o", "zone": "guidance", "version": 7,
     "topic": "memory.events.v1", "offset": 6, "digest": "d", "content": "c", "keyed": False, "causes": [], "x": None,

@@ -10,9 +10,9 @@ from memsluice.envelope.records import held_from_bytes
 from memsluice.events.names import EventType
 from memsluice.events.records import Record
 from memsluice.operations.held import collect
-from memsluice.operations.held.collect import Listing, look, look_whole
+from memsluice.operations.held.collect import HeldListing, look, look_whole
 from memsluice.operations.held.entries import HeldState, HeldVerdict
-from memsluice.operations.held.filters import Filter
+from memsluice.operations.held.filters import HeldFilter
 from memsluice.operations.held.view import lines
 from memsluice.topics.names import AUDIT, QUARANTINE
 
@@ -74,10 +74,12 @@ class Days:
                 "held": carried, "expires_at": "2030-01-01T00:00:00Z"}  # fmt: skip
         self.see(lambda offset, **f: sealed("reviewer", EventType.COMMAND, offset, **f), **{**base, **fields})
 
-    def look(self, wanted: Filter | None = None, now_ms: int = T0 + DAY_MS, age_days: int = 30, **options) -> Listing:
+    def look(
+        self, wanted: HeldFilter | None = None, now_ms: int = T0 + DAY_MS, age_days: int = 30, **options
+    ) -> HeldListing:
         """Look at what is held."""
-        return look(self.tapes[QUARANTINE], self.tapes[AUDIT], RING, wanted or Filter(), partitions=8, now_ms=now_ms,
-                    age_days=lambda tenant: age_days, **options)  # fmt: skip
+        return look(self.tapes[QUARANTINE], self.tapes[AUDIT], RING, wanted or HeldFilter(), partitions=8,
+                    now_ms=now_ms, age_days=lambda tenant: age_days, **options)  # fmt: skip
 
 
 def test_a_redelivery_shows_nothing_twice() -> None:
@@ -107,7 +109,7 @@ def test_what_is_too_old_has_lapsed() -> None:
     days = Days()
     days.see(write, content=BAD)
     assert days.look(now_ms=T0 + 31 * DAY_MS).seen[0].state is HeldState.LAPSED
-    assert days.look(Filter(states=frozenset({HeldState.PENDING})), now_ms=T0 + 31 * DAY_MS).seen == []
+    assert days.look(HeldFilter(states=frozenset({HeldState.PENDING})), now_ms=T0 + 31 * DAY_MS).seen == []
 
 
 def test_a_look_holds_a_bounded_number_and_names_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +166,7 @@ def test_what_is_decided_takes_no_room_from_what_waits() -> None:
         days.see(write, content=f"{BAD} {number}")
     for number in range(4):
         days.order("reject", number)
-    found = days.look(Filter(states=frozenset({HeldState.PENDING})), entries_max=2)
+    found = days.look(HeldFilter(states=frozenset({HeldState.PENDING})), entries_max=2)
     assert ([one.entry.event_id for one in found.seen], found.left_out) == (["e4", "e5"], 0)
 
 
@@ -187,9 +189,9 @@ def test_one_tenants_filter_reads_one_partition() -> None:
     days = Days()
     days.see(write, content=BAD)
     days.tapes[QUARANTINE].records.append(replace(days.tapes[QUARANTINE].records[0], key=b"globex", offset=9))
-    found = days.look(Filter(tenant=TENANT))
+    found = days.look(HeldFilter(tenant=TENANT))
     assert (len(found.seen), found.unverified, found.read) == (1, 0, 2)
-    assert days.look(Filter(tenant="nobody")).read == 0
+    assert days.look(HeldFilter(tenant="nobody")).read == 0
     assert days.look().unverified == 1
     assert days.tapes[QUARANTINE].records[0].partition == PARTITION
 

@@ -22,8 +22,8 @@ from memsluice.operations.held import desk as desks
 from memsluice.operations.held import replay as replaying
 from memsluice.operations.held.collect import look
 from memsluice.operations.held.entries import CommandOutcome, HeldState
-from memsluice.operations.held.filters import Filter
-from memsluice.operations.held.replay import VALID_S, Run, WriteReplay, plan, replay
+from memsluice.operations.held.filters import HeldFilter
+from memsluice.operations.held.replay import VALID_S, HeldRun, WriteReplay, plan, replay
 from memsluice.operations.runs import begin
 from memsluice.topics.names import AUDIT, COMMANDS, PARTITIONS
 
@@ -48,7 +48,7 @@ def states(office: Office) -> dict[str, str]:
     return {entry["event_id"]: entry["state"] for entry in found["entries"]}
 
 
-def ordered(office: Office, run: Run) -> list[tuple[str, str]]:
+def ordered(office: Office, run: HeldRun) -> list[tuple[str, str]]:
     """Return tenant and target of every decision that a run led to, in the order of the log."""
     found = []
     for record in office.records(AUDIT):
@@ -118,7 +118,7 @@ def test_nothing_is_replayed_without_a_yes(office: Office) -> None:
     assert office.records(COMMANDS) == []
 
 
-def look_again(office: Office, desk: desks.Desk, run: Run) -> list:
+def look_again(office: Office, desk: desks.HeldDesk, run: HeldRun) -> list:
     """Return what a run has still to do."""
     found = look(desk.held, desk.audit, office.keys.keyring(), run.wanted, partitions=PARTITIONS, now_ms=wall_ms(),
                  age_days=lambda tenant: 30)  # fmt: skip
@@ -136,7 +136,7 @@ def test_a_run_killed_anywhere_and_resumed_decides_each_entry_once(office: Offic
         office.write(f"{BAD} {number}", tenant=("acme", "globex")[number % 2])
     loosen(office, "name: same\n" if dry else LOOSE)
     chance = random.Random(7)
-    run = Run("r1", wall_ms(), dry, 1_000, Filter())
+    run = HeldRun("r1", wall_ms(), dry, 1_000, HeldFilter())
     file = office.home.path / "replays" / "r1.json"
     file.parent.mkdir()
     run.save(file)
@@ -144,7 +144,7 @@ def test_a_run_killed_anywhere_and_resumed_decides_each_entry_once(office: Offic
     while True:
         with ExitStack() as closing:
             desk = desks.embedded(office.home, closing)
-            resumed = Run.load(file, wall_ms())
+            resumed = HeldRun.load(file, wall_ms())
             todo = look_again(office, desk, resumed)
             if not todo:
                 break
@@ -163,7 +163,7 @@ def test_a_run_killed_anywhere_and_resumed_decides_each_entry_once(office: Offic
         assert numbers == sorted(numbers)
 
 
-def dying(desk: desks.Desk, after: int, *, before_answers: bool) -> desks.Desk:
+def dying(desk: desks.HeldDesk, after: int, *, before_answers: bool) -> desks.HeldDesk:
     """Return a desk whose process dies after some commands, or once some are published and decided."""
     left = [after]
 
@@ -186,7 +186,7 @@ def dying(desk: desks.Desk, after: int, *, before_answers: bool) -> desks.Desk:
 def test_the_same_commands_again_are_known_as_repetitions(office: Office) -> None:
     """Who publishes a whole run twice decides nothing twice, and is told so."""
     office.write(BAD)
-    run = Run("r1", wall_ms(), False, 10, Filter())
+    run = HeldRun("r1", wall_ms(), False, 10, HeldFilter())
     with ExitStack() as closing:
         desk = desks.embedded(office.home, closing)
         todo = look_again(office, desk, run)
@@ -202,7 +202,7 @@ def test_a_run_stops_after_a_refusal_and_can_go_on(office: Office) -> None:
     loosen(office)
     with ExitStack() as closing:
         desk = desks.embedded(office.home, closing)
-        run = Run("r1", wall_ms(), False, 10, Filter())
+        run = HeldRun("r1", wall_ms(), False, 10, HeldFilter())
         todo = look_again(office, desk, run)
         office.run("reject", ids[1], "--yes")
         results: list[WriteReplay] = []
@@ -220,7 +220,7 @@ def test_no_answer_in_time_is_an_error_of_its_own(office: Office) -> None:
     office.write(BAD)
     with ExitStack() as closing:
         desk = replace(desks.embedded(office.home, closing), settle=lambda: None)
-        run = Run("r1", wall_ms(), False, 10, Filter())
+        run = HeldRun("r1", wall_ms(), False, 10, HeldFilter())
         todo, slept = look_again(office, desk, run), []
         clock = iter(range(0, 1_000, 2))
         (result,) = next(
@@ -237,7 +237,7 @@ def test_the_rate_is_kept(office: Office) -> None:
         office.write(BAD)
     with ExitStack() as closing:
         desk, slept = desks.embedded(office.home, closing), list[float]()
-        run = Run("r1", wall_ms(), True, 10, Filter())
+        run = HeldRun("r1", wall_ms(), True, 10, HeldFilter())
         todo = look_again(office, desk, run)
         sizes = [len(batch) for batch in replay(desk, run, todo, rate=2, batch=50, wait_s=5, partitions=PARTITIONS,
                                                 monotonic=lambda: 0.0, sleep=slept.append)]  # fmt: skip
@@ -266,7 +266,7 @@ def test_who_interrupts_a_run_reads_how_it_goes_on(
 def test_a_resumed_run_is_what_it_was_begun_as(office: Office) -> None:
     """What it looks for, and whether it is dry, is in its file: --dry-run beside --resume is refused, not ignored."""
     held = office.write(BAD)
-    begin(office.home.path / "replays", Run("r1", wall_ms(), False, 10, Filter()), wall_ms())
+    begin(office.home.path / "replays", HeldRun("r1", wall_ms(), False, 10, HeldFilter()), wall_ms())
     loosen(office)
     for options, told in {
         ("--dry-run",): "--dry-run",
@@ -284,9 +284,9 @@ def test_only_a_run_of_the_last_day_can_be_resumed(office: Office, tmp_path: Pat
     assert "no run to resume" in str(office.run("replay", "--resume", "r9").exception)
     assert "letters and digits" in str(office.run("replay", "--resume", "../../x").exception)
     file = tmp_path / "r1.json"
-    Run(
-        "r1", wall_ms() - VALID_S * 1_000, False, 10, Filter(tenant="acme", states=frozenset({HeldState.PENDING}))
+    HeldRun(
+        "r1", wall_ms() - VALID_S * 1_000, False, 10, HeldFilter(tenant="acme", states=frozenset({HeldState.PENDING}))
     ).save(file)
     with pytest.raises(ConfigError, match="began more than a day ago"):
-        Run.load(file, wall_ms())
-    assert Run.load(file, 0).wanted == Filter(tenant="acme")
+        HeldRun.load(file, wall_ms())
+    assert HeldRun.load(file, 0).wanted == HeldFilter(tenant="acme")

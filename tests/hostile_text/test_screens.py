@@ -15,7 +15,7 @@ from tests.hostile_text.town import Town
 
 from memsluice.cli import stack, topics
 from memsluice.devstack.control import ServiceStatus
-from memsluice.topics.plan import Change, Plan
+from memsluice.topics.plan import TopicChange, TopicPlan
 
 MARKUP, NAMED = list(TEXTS).index("markup"), list(NAMES).index("markup")
 """Which held writes have markup in their content, and in their names."""
@@ -84,7 +84,7 @@ def test_what_a_broker_or_a_supervisor_says_is_no_less_suspect(text: str) -> Non
     """Topics, rules and users that somebody else made on the broker, and states in a file, stay in their column."""
     odd = f"[red]{text[:200]}"
     console = Console(file=io.StringIO(), width=WIDTH)
-    topics._show(console, Plan((Change("manual", odd, odd, odd, odd),), 1))
+    topics._show(console, TopicPlan((TopicChange("manual", odd, odd, odd, odd),), 1))
     console.print(stack._table([ServiceStatus("kafka", odd, None, odd, 0, None)]))  # type: ignore[arg-type]
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert hidden_in(shown) == []

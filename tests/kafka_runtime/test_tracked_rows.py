@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memsluice.events.records import RowChange
 from memsluice.runtimes.kafka.apps import build_app
 from memsluice.runtimes.kafka.spec import StageSpec
-from memsluice.runtimes.kafka.tracked_table import TrackedTable, Write
+from memsluice.runtimes.kafka.tracked_table import TrackedTable, TrackedWrite
 
 from .dummies import Count
 from .harness import NOWHERE
@@ -53,10 +53,10 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> TrackedTable:
     return made
 
 
-def write(table: TrackedTable, *changes: tuple[bytes, bytes | None], settled: bool = True) -> Write:
+def write(table: TrackedTable, *changes: tuple[bytes, bytes | None], settled: bool = True) -> TrackedWrite:
     """Write rows to partition 0 through a changelog; the local store gets them where ``settled``."""
 
-    async def scene() -> Write:
+    async def scene() -> TrackedWrite:
         table.app._producer = log = Changelog()
         made = await table.write(0, [RowChange(*change) for change in changes])
         if settled:

@@ -14,7 +14,7 @@ from memsluice.errors import ConfigError, PolicyError
 from memsluice.events.models import Command
 from memsluice.events.names import EventType
 from memsluice.events.records import Record
-from memsluice.gate.policy.diff import EVERYONE, Change, between
+from memsluice.gate.policy.diff import EVERYONE, FieldChange, between
 from memsluice.gate.policy.model import default, parse
 from memsluice.keystore.store import KeyStore
 from memsluice.operations.policies.commands import activation, ending
@@ -55,8 +55,8 @@ def test_a_difference_names_who_which_field_and_both_values() -> None:
     """Equal policies differ in nothing; an override differs for its tenant alone."""
     assert between(default(), default()) == ()
     house = parse("name: default\nmemsad: {kappa: 1.5}\ntenants: {acme: {mode: shadow}}\n")
-    assert Change(EVERYONE, "memsad.kappa", 2.0, 1.5) in between(default(), house)
-    assert Change("acme", "mode", "enforce", "shadow") in between(default(), house)
+    assert FieldChange(EVERYONE, "memsad.kappa", 2.0, 1.5) in between(default(), house)
+    assert FieldChange("acme", "mode", "enforce", "shadow") in between(default(), house)
 
 
 def test_the_audit_alone_says_what_is_in_force_and_who_signed_it() -> None:

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Producer
 from tests.stores.build import PARTITIONS, RING, STRANGER
 
-from memsluice.envelope.records import Stored, stored_to_bytes
+from memsluice.envelope.records import StoreRecord, stored_to_bytes
 from memsluice.errors import BrokerUnavailable, StoreError
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
@@ -19,9 +19,9 @@ from memsluice.runtimes.embedded import LocalLog
 from memsluice.topics.names import STORE, USER_LAND, USER_READER
 
 
-def record_of(tenant: str, object_id: str, version: int, expires_ms: int | None = None, withdrawn=False) -> Stored:
+def record_of(tenant: str, object_id: str, version: int, expires_ms: int | None = None, withdrawn=False) -> StoreRecord:
     """Return what a store record says."""
-    return Stored(object_id, tenant, version, Zone.GUIDANCE, "event-1", "d" * 64, expires_ms, withdrawn)
+    return StoreRecord(object_id, tenant, version, Zone.GUIDANCE, "event-1", "d" * 64, expires_ms, withdrawn)
 
 
 def stored(

@@ -10,7 +10,7 @@ from memsluice.envelope.seals import Sealed
 from memsluice.events.records import Record
 from memsluice.gate.policy.model import PolicySet, default, parse
 from memsluice.operations.rescreen.history import PolicyBook
-from memsluice.operations.rescreen.report import Report
+from memsluice.operations.rescreen.report import RescreenReport
 from memsluice.operations.rescreen.rerun import Decided, Log, Rerun, Wanted
 from memsluice.stages.screen import ScreenStage
 from memsluice.topics.names import AUDIT
@@ -65,11 +65,11 @@ class History:
         return self
 
     def rerun(self, policy: str | None, wanted: Wanted | None = None, *, control: bool = True) -> tuple[
-        Report, Rerun, list[Decided]
+        RescreenReport, Rerun, list[Decided]
     ]:  # fmt: skip
         """Rescreen under a policy file's text, or the policy that ships."""
         candidate = default() if policy is None else parse(policy)
-        run, report = Rerun(self.log, candidate, PolicyBook([]) if control else None), Report()
+        run, report = Rerun(self.log, candidate, PolicyBook([]) if control else None), RescreenReport()
         decided = list(run.events(wanted or Wanted()))
         for one in decided:
             report.take(one)

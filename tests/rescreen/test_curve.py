@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from memsluice.operations.rescreen.curve import Z_95, Point, area, chart, interval, points
+from memsluice.operations.rescreen.curve import Z_95, RocPoint, area, chart, interval, points
 
 
 def test_the_area_by_hand() -> None:
@@ -18,7 +18,7 @@ def test_the_area_by_hand() -> None:
 def test_the_points_by_hand() -> None:
     """One point a score, highest first, from nothing held to everything held; ties move both at once."""
     assert points([1.0, 2.0], [2.0, 3.0]) == [
-        Point(math.inf, 0, 0), Point(3.0, 0.5, 0), Point(2.0, 1.0, 0.5), Point(1.0, 1.0, 1.0),
+        RocPoint(math.inf, 0, 0), RocPoint(3.0, 0.5, 0), RocPoint(2.0, 1.0, 0.5), RocPoint(1.0, 1.0, 1.0),
     ]  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from memsluice.events.models import Zone
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.operations.rescreen.history import Told
-from memsluice.operations.rescreen.report import Report
+from memsluice.operations.rescreen.report import RescreenReport
 from memsluice.operations.rescreen.rerun import Decided, Wanted
 from memsluice.topics.names import COMMANDS
 
@@ -171,6 +171,6 @@ def test_what_look_back_took_is_part_of_what_was_done() -> None:
     was, now = Told.of(recall), Told.of(took)
     assert (was.effect == now.effect, now.fate) == (False, "record, took 1 back")
     assert Told.of(replace(took, type="memory.command.v1")).takes_back == ()
-    report = Report()
+    report = RescreenReport()
     report.take(Decided(was, now, None, took))
     assert (report.changed, report.taken_back) == (1, [0, 1])

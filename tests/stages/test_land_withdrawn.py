@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.stages.test_land import found, stage, store, why
 from tests.stores.build import PARTITIONS, RING, T0, accepted
 
-from memsluice.envelope.records import Stored, accepted_from_bytes, stored_from_bytes, withdrawal_to_bytes
+from memsluice.envelope.records import StoreRecord, accepted_from_bytes, stored_from_bytes, withdrawal_to_bytes
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
@@ -17,7 +17,7 @@ __all__ = ["store"]
 def withdrawal(record: Record, version: int, tenant: str = "acme", **changes) -> Record:
     """Return the withdrawal of what an accepted record lands."""
     admission = accepted_from_bytes(RING, "acme", record.value or b"").admission
-    gone = Stored(
+    gone = StoreRecord(
         object_id=admission.object_id, tenant=tenant, version=version, zone=admission.zone,
         event_id=admission.event_id, content_digest=admission.content_digest, expires_ms=None, withdrawn=True,
     )  # fmt: skip

@@ -4,7 +4,7 @@ from tests.gate.build import RING, TENANT, MemoryRows, axis, sealed
 from tests.stages.test_screen import apply, record, stage, write
 from tests.stages.test_screen_review import by_topic, reasons
 
-from memsluice.envelope.records import Accepted, Stored, landing_from_bytes
+from memsluice.envelope.records import Accepted, StoreRecord, landing_from_bytes
 from memsluice.events.names import EventType
 from memsluice.topics.names import ACCEPTED, AUDIT
 
@@ -31,7 +31,7 @@ def test_a_move_withdraws_before_it_lands_and_both_verify() -> None:
     audit, gone, there = step.outputs
     assert (audit.topic, gone.topic, there.topic) == (AUDIT, ACCEPTED, ACCEPTED)
     before, after = landing_from_bytes(RING, TENANT, gone.value), landing_from_bytes(RING, TENANT, there.value)
-    assert isinstance(before, Stored)
+    assert isinstance(before, StoreRecord)
     assert isinstance(after, Accepted)
     assert before.version == after.admission.version == 1
     assert before.object_id != after.admission.object_id

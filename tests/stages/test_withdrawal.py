@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.gate.build import PARTITION, RING, TENANT, Core, axis, sealed
 
-from memsluice.envelope.records import Stored, landing_from_bytes
+from memsluice.envelope.records import StoreRecord, landing_from_bytes
 from memsluice.envelope.verdict import Withdrawal
 from memsluice.events.models import Zone
 from memsluice.events.names import EventType
@@ -24,6 +24,6 @@ def test_what_look_back_takes_back_is_withdrawn_by_a_higher_version() -> None:
     outputs = emit(RING, asked, verdict, PARTITION, ())
     assert [output.topic for output in outputs] == [AUDIT, ACCEPTED]
     withdrawn = landing_from_bytes(RING, TENANT, outputs[1].value or b"")
-    assert isinstance(withdrawn, Stored)
+    assert isinstance(withdrawn, StoreRecord)
     assert (withdrawn.object_id, withdrawn.event_id, withdrawn.version) == (landed.object_id, "e1", 9)
     assert emit(RING, asked, verdict, PARTITION, ()) == outputs

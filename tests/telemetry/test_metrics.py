@@ -28,7 +28,7 @@ from memsluice.runtimes.kafka.progress import PartitionProgress, StageProgress
 from memsluice.stages.dead_letter import dead_letters
 from memsluice.stages.screen import ScreenStage
 from memsluice.telemetry import registry
-from memsluice.telemetry.drift import DRIFT_KEPT_S, Drift
+from memsluice.telemetry.drift import DRIFT_KEPT_S, DriftGauge
 from memsluice.telemetry.endpoint import Endpoint
 from memsluice.telemetry.health import SILENT_S, Health
 from memsluice.telemetry.meters import Meters
@@ -112,7 +112,7 @@ def test_every_metric_of_the_registry_is_exported_with_its_help() -> None:
 
 def test_drift_is_the_shift_of_the_mean_over_one_whole_window() -> None:
     """mu 0.2 to 0.5 at sigma 0.1, a window later: three standard deviations, and not before it is whole."""
-    drift = Drift()
+    drift = DriftGauge()
     before = score(mu=0.2, sigma=0.1, window_id=50, window_size=50)
     drift.see("acme", before)
     drift.see("acme", replace(before, mu=0.4, window_id=99))
@@ -124,7 +124,7 @@ def test_drift_is_the_shift_of_the_mean_over_one_whole_window() -> None:
 def test_a_shift_is_forgotten_when_its_tenant_has_written_nothing_for_long() -> None:
     """A tenant that left must not hold the drift alert up for ever."""
     now = [100.0]
-    drift = Drift(lambda: now[0])
+    drift = DriftGauge(lambda: now[0])
     before = score(mu=0.2, sigma=0.1, window_id=50, window_size=50)
     drift.see("acme", before)
     drift.see("acme", replace(before, mu=0.7, window_id=100))

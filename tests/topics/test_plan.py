@@ -61,11 +61,11 @@ def admin(stack) -> Iterator[AdminClient]:
         time.sleep(0.05)
 
 
-def _kinds(found: plans.Plan) -> list[tuple[str, str]]:
+def _kinds(found: plans.TopicPlan) -> list[tuple[str, str]]:
     return [(change.kind, change.what) for change in found.changes]
 
 
-def _differences(admin: AdminClient, desired: Desired, count: int) -> tuple[plans.Change, ...]:
+def _differences(admin: AdminClient, desired: Desired, count: int) -> tuple[plans.TopicChange, ...]:
     """Return the differences once there are ``count``: the broker shows a change a moment after it took it."""
     for _ in range(200):
         found = plans.plan(admin, desired).changes

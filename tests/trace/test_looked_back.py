@@ -15,7 +15,7 @@ from memsluice.operations.provenance.ancestry import Index
 from memsluice.operations.provenance.plan import CONTAIN, REMOVE, steps
 from memsluice.operations.provenance.sources import parse
 from memsluice.operations.provenance.spread import Spread
-from memsluice.operations.trace.life import EntryStanding, Kind
+from memsluice.operations.trace.life import EntryStanding, RecordRole
 from memsluice.operations.trace.verdicts import read
 
 
@@ -34,7 +34,7 @@ def test_a_trace_says_which_recall_took_it_out_and_how_one_gets_it_back() -> Non
     gate = asked()
     life = life_of(gate, "note")
     assert life.standing(SOON_MS) is EntryStanding.WITHDRAWN
-    assert (life.placing.kind, life.placing.verdict.event_id) == (Kind.LOOK_BACK, "asks")
+    assert (life.placing.kind, life.placing.verdict.event_id) == (RecordRole.LOOK_BACK, "asks")
     assert life.lay is life.governing
     shown = io.StringIO()
     Console(file=shown, width=300, highlight=False).print(render(life, SOON_MS, words, {}))

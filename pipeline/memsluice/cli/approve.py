@@ -15,7 +15,7 @@ from memsluice.escaping import visible
 
 if TYPE_CHECKING:
     from memsluice.keystore.files import SigningCredential
-    from memsluice.operations.commands.desk import Desk
+    from memsluice.operations.commands.desk import CommandDesk
     from memsluice.operations.commands.signing import Signed
 
 app = typer.Typer(add_completion=False)
@@ -53,7 +53,7 @@ def approve(
         publish(console, desk, signed, wait, as_json=as_json)
 
 
-def _missing(desk: "Desk", proposed: "Signed", kids: Sequence[str], approvals: int) -> "list[SigningCredential]":
+def _missing(desk: "CommandDesk", proposed: "Signed", kids: Sequence[str], approvals: int) -> "list[SigningCredential]":
     """Return the credentials that will sign besides: those named, else the newest one here.
 
     Raises ConfigError where they are not enough, and, where none is named, if a key that signed the proposal is here:
@@ -80,7 +80,7 @@ def _missing(desk: "Desk", proposed: "Signed", kids: Sequence[str], approvals: i
     return found
 
 
-def _show(console: Console, desk: "Desk", signed: "Signed") -> None:
+def _show(console: Console, desk: "CommandDesk", signed: "Signed") -> None:
     from memsluice.events.models import Action
     from memsluice.operations.provenance.case import of_command
 

@@ -15,7 +15,7 @@ from memsluice.cli.rescreen import MaxEvents, history_told, log_of, wanted
 from memsluice.cli.terminal import waiting
 
 if TYPE_CHECKING:
-    from memsluice.operations.rescreen.curve import Point
+    from memsluice.operations.rescreen.curve import RocPoint
     from memsluice.operations.rescreen.evaluation import Evaluation
 
 POINTS_SHOWN = 10
@@ -118,7 +118,7 @@ def _curve(console: Console, found: "Evaluation") -> None:
     console.print(table)
 
 
-def _some(curve: "list[Point]") -> "list[Point]":
+def _some(curve: "list[RocPoint]") -> "list[RocPoint]":
     """Return at most POINTS_SHOWN points, evenly spread along the curve, both ends among them."""
     if len(curve) <= POINTS_SHOWN:
         return curve

@@ -33,7 +33,7 @@ _TIER_STYLES = {1: "bold green", 2: "green", 3: "cyan", 4: "yellow", 5: "red"}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemoryPlace:
     """Where memory is asked: its store, its freshness index, and how a recall is published there.
 
     ``permits`` raises for what the reader's credential may not ask; ``publish`` returns where the acknowledged event
@@ -98,7 +98,7 @@ def recall(
         show(console, answer, place.name, places[-1], took_ms, wall_ms())
 
 
-def _recaller(place: Place, home: Path | None, places: list[str]) -> Any:
+def _recaller(place: MemoryPlace, home: Path | None, places: list[str]) -> Any:
     from memsluice.encoder import load_encoder
     from memsluice.keystore.store import KeyStore
     from memsluice.recall.recaller import Recaller
@@ -116,7 +116,7 @@ def _recaller(place: Place, home: Path | None, places: list[str]) -> Any:
 
 
 @contextmanager
-def open_place(home: Path | None, tenant: str) -> Iterator[Place]:
+def open_place(home: Path | None, tenant: str) -> Iterator[MemoryPlace]:
     """Give the running stack (or the deployment that the environment names), else the home's embedded memory.
 
     Raises ConfigError, in one sentence, where there is neither, or no credential of a reader for the tenant.
@@ -136,7 +136,7 @@ def open_place(home: Path | None, tenant: str) -> Iterator[Place]:
             )
 
 
-def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> Place:
+def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> MemoryPlace:
     from memsluice.client.options import WriterOptions
     from memsluice.client.writer import RecallChannel
     from memsluice.deployment.connection import Connection
@@ -164,10 +164,10 @@ def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> Place:
         return f"{receipt.topic}[{receipt.partition}] at offset {receipt.offset}"
 
     freshness = FreshnessIndex(log, KeyStore(home).keyring, PARTITIONS)
-    return Place(name, store, freshness, channel.check, publish)
+    return MemoryPlace(name, store, freshness, channel.check, publish)
 
 
-def _embedded(home: Path | None, tenant: str, closing: ExitStack) -> Place:
+def _embedded(home: Path | None, tenant: str, closing: ExitStack) -> MemoryPlace:
     from memsluice.client.build import build, topic_of
     from memsluice.client.credentials import check
     from memsluice.deployment.home import Home
@@ -194,7 +194,7 @@ def _embedded(home: Path | None, tenant: str, closing: ExitStack) -> Place:
         partition, offset = log.append(topic, message.key, message.value, message.headers, append_ms=wall_ms())
         return f"{topic}[{partition}] at offset {offset}"
 
-    return Place(name, store, assembly.local_freshness(log), permits, publish)
+    return MemoryPlace(name, store, assembly.local_freshness(log), permits, publish)
 
 
 def _check_tenant(store: "VectorStore", tenant: str, name: str) -> None:

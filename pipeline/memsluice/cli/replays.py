@@ -17,7 +17,7 @@ from memsluice.clock import wall_ms
 from memsluice.errors import InvalidArgument, MemsluiceError
 
 if TYPE_CHECKING:
-    from memsluice.operations.runs import BaseRun, Plan
+    from memsluice.operations.runs import BaseRun, RunPlan
 
 _R = TypeVar("_R")
 BOUNDS = ("max_messages", "dry_run")
@@ -99,7 +99,7 @@ def resumable(console: Console, command: str) -> Iterator[None]:
         raise
 
 
-def announced(console: Console, first: str, todo: "Plan[Any]", question: str, *, ask: bool) -> bool:
+def announced(console: Console, first: str, todo: "RunPlan[Any]", question: str, *, ask: bool) -> bool:
     """Print what a run is about to do, did before, and leaves; may ask; return whether to begin."""
     console.print(Text(first))
     if todo.done:

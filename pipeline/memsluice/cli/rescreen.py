@@ -17,8 +17,8 @@ from memsluice.clock import wall_ms
 from memsluice.escaping import visible
 
 if TYPE_CHECKING:
-    from memsluice.operations.commands.desk import Desk
-    from memsluice.operations.rescreen.report import Report
+    from memsluice.operations.commands.desk import CommandDesk
+    from memsluice.operations.rescreen.report import RescreenReport
     from memsluice.operations.rescreen.rerun import Log, Part, Wanted
 
 MaxEvents = Annotated[int, typer.Option(min=1, max=500_000, help="Records of each partition at most; the oldest.")]
@@ -46,13 +46,13 @@ def rescreen(
     from memsluice.gate.policy import model as policies
     from memsluice.operations.commands.desk import open_desk
     from memsluice.operations.rescreen.history import PolicyBook
-    from memsluice.operations.rescreen.report import Report
+    from memsluice.operations.rescreen.report import RescreenReport
     from memsluice.operations.rescreen.rerun import Rerun
 
     candidate, want = policies.load(policy), wanted(tenant, since, until, max_events)
     book = PolicyBook([policies.load_or_default(Place.at(home).policy_file)]) if control else None
     with open_desk(home) as desk:
-        run, report = Rerun(log_of(desk), candidate, book), Report()
+        run, report = Rerun(log_of(desk), candidate, book), RescreenReport()
         with waiting("reading the sealed log") as status:
             for one in run.events(want, lambda read: status.update(f"{read} records decided again")):
                 report.take(one)
@@ -77,7 +77,7 @@ def wanted(tenant: str | None, since: str | None, until: str | None, max_events:
     return Wanted(tenant, since_ms, until_ms, max_events)
 
 
-def log_of(desk: "Desk") -> "Log":
+def log_of(desk: "CommandDesk") -> "Log":
     """Return the sealed log and the audit at a desk."""
     from memsluice.operations.rescreen.rerun import Log
     from memsluice.topics.names import PARTITIONS, SEALED
@@ -108,7 +108,7 @@ def history_told(parts: Sequence["Part"], tenant: str | None, events: int) -> It
             yield Text("  more records were not read: raise --max-events", style="yellow")
 
 
-def _show(console: Console, report: "Report", limit: int, *, control: bool) -> None:
+def _show(console: Console, report: "RescreenReport", limit: int, *, control: bool) -> None:
     told = f"{report.changed} of {report.compared} events would be decided differently"
     if report.same_other_reasons:
         told += f"; {report.same_other_reasons} the same for other reasons"
@@ -134,7 +134,7 @@ def _show(console: Console, report: "Report", limit: int, *, control: bool) -> N
     _list(console, report, limit)
 
 
-def _control(console: Console, report: "Report") -> None:
+def _control(console: Console, report: "RescreenReport") -> None:
     """Say how much of the audit the run reproduces under the policies of that time: how far it can be relied on."""
     checked = report.reproduced + report.not_reproduced
     told = [
@@ -156,7 +156,7 @@ def _control(console: Console, report: "Report") -> None:
         console.print(Text(text, style=style), soft_wrap=True)
 
 
-def _list(console: Console, report: "Report", limit: int) -> None:
+def _list(console: Console, report: "RescreenReport", limit: int) -> None:
     for one in report.listed[:limit]:
         mark = "*" if one.own else " "
         ids = f"{visible(one.was.event_id, ID_CHARS_MAX)}  {visible(one.was.tenant, ID_CHARS_MAX)}"

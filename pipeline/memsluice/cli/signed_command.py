@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memsluice.envelope.registry import Role
     from memsluice.envelope.verdict import Verdict
     from memsluice.events.models import Action, Command
-    from memsluice.operations.commands.desk import Desk
+    from memsluice.operations.commands.desk import CommandDesk
     from memsluice.operations.commands.signing import Signed
     from memsluice.operations.provenance.case import Case
 
@@ -62,7 +62,7 @@ def give(
         publish(console, desk, signed, wait_s, as_json=as_json)
 
 
-def _role(desk: "Desk", roles: "Sequence[Role]", tenant: str, kids: Sequence[str]) -> "Role":
+def _role(desk: "CommandDesk", roles: "Sequence[Role]", tenant: str, kids: Sequence[str]) -> "Role":
     """Return the first of the roles that has a credential here; that of the keys that were named."""
     if kids:
         return desk.keys.credential(kids[0]).role
@@ -70,7 +70,7 @@ def _role(desk: "Desk", roles: "Sequence[Role]", tenant: str, kids: Sequence[str
     return next(here, roles[-1])
 
 
-def changes(desk: "Desk", case: "Case", action: "Action") -> dict[str, tuple[str, str]]:
+def changes(desk: "CommandDesk", case: "Case", action: "Action") -> dict[str, tuple[str, str]]:
     """Return what a command changes about an entry, before and after, in words; of a keyed one, what gives way."""
     before, after = ends(case.before()), ends(case.after(action))
     told = {name: (before[name], after[name]) for name in before}
@@ -83,7 +83,7 @@ def changes(desk: "Desk", case: "Case", action: "Action") -> dict[str, tuple[str
     return told
 
 
-def _there(desk: "Desk", case: "Case", target: str) -> str:
+def _there(desk: "CommandDesk", case: "Case", target: str) -> str:
     """Return in words what lies in an object, that of the entry itself apart."""
     from memsluice.operations.provenance.slot import occupant
     from memsluice.topics.names import PARTITIONS
@@ -133,7 +133,7 @@ def confirm(console: Console, action: "Action", *, yes: bool) -> None:
         typer.confirm(f"Sign this {action.value}?", abort=True, err=console.stderr)
 
 
-def publish(console: Console, desk: "Desk", signed: "Signed", wait_s: float, *, as_json: bool) -> None:
+def publish(console: Console, desk: "CommandDesk", signed: "Signed", wait_s: float, *, as_json: bool) -> None:
     """Publish a command and print the gate's answer; exit with REFUSED, or NO_ANSWER where none came in time."""
     verdicts = ordered(desk, [signed], wait_s)
     verdict = verdicts.get(signed.command.id)
@@ -145,7 +145,7 @@ def publish(console: Console, desk: "Desk", signed: "Signed", wait_s: float, *, 
         raise typer.Exit(exit_codes.of_answers(missing=verdict is None, refused=True))
 
 
-def ordered(desk: "Desk", signed: "Sequence[Signed]", wait_s: float) -> "dict[str, Verdict]":
+def ordered(desk: "CommandDesk", signed: "Sequence[Signed]", wait_s: float) -> "dict[str, Verdict]":
     """Publish commands and return the verdicts on them by their ids, those that came in time."""
     from memsluice.events.names import EVERYBODY
     from memsluice.operations.commands.answers import Bookmark, heard

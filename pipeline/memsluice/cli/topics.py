@@ -40,7 +40,7 @@ def _open(home: Path | None) -> AdminClient:
     return AdminClient(quiet(Connection.load(home).confluent(USER_ADMIN)))
 
 
-def _show(console: Console, found: plans.Plan) -> None:
+def _show(console: Console, found: plans.TopicPlan) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("", "subject", "what", "broker", "files"):
         table.add_column(heading, overflow="fold")

@@ -19,7 +19,7 @@ from memsluice.deployment.paths import cache_dir, home_dir
 from memsluice.devstack import install, kafka, probes, tools, versions, weaviate
 from memsluice.devstack.processes import find, stop
 from memsluice.devstack.reporter import SILENT, Reporter
-from memsluice.devstack.services import Plan, Report, Service
+from memsluice.devstack.services import Service, StackPlan, StackReport
 from memsluice.devstack.stackfile import StackFile, next_start
 from memsluice.errors import StackError
 
@@ -64,10 +64,10 @@ def locked(layout: Layout) -> Iterator[None]:
         yield
 
 
-def read_report(layout: Layout) -> Report | None:
+def read_report(layout: Layout) -> StackReport | None:
     """Return the supervisor's run file, whether or not it is stale; None where there is none."""
     try:
-        return Report.model_validate_json(layout.run_file.read_bytes())
+        return StackReport.model_validate_json(layout.run_file.read_bytes())
     except (FileNotFoundError, ValidationError):
         return None
 
@@ -147,7 +147,7 @@ def _services(
 
 def _start(layout: Layout, connection: Connection, services: tuple[Service, ...], reporter: Reporter) -> None:
     """Start the supervisor; let it keep the servers only when all are ready."""
-    plan = Plan(run_file=str(layout.run_file), services=services)
+    plan = StackPlan(run_file=str(layout.run_file), services=services)
     with layout.log("supervisor").open("ab") as log:
         os.fchmod(log.fileno(), 0o600)
         supervisor = subprocess.Popen(

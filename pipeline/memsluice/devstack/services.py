@@ -19,7 +19,7 @@ class Service(BaseModel):
     """Seconds between SIGTERM and SIGKILL."""
 
 
-class Plan(BaseModel):
+class StackPlan(BaseModel):
     """What the starter hands to the supervisor, in the order of starting; stopped in reverse."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,7 +46,7 @@ class ServiceReport(BaseModel):
         return ProcessId(self.pid, self.create_time) if self.pid else None
 
 
-class Report(BaseModel):
+class StackReport(BaseModel):
     """The supervisor's run file."""
 
     model_config = ConfigDict(extra="forbid")

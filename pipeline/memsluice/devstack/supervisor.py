@@ -1,6 +1,6 @@
 """The process that owns the servers: ``python -m memsluice.devstack.supervisor``.
 
-It reads a :class:`Plan` as one line from standard input, starts the servers and stays. Three rules keep anything
+It reads a :class:`StackPlan` as one line from standard input, starts the servers and stays. Three rules keep anything
 from being left behind:
 
 * Until the starter has written the line ``keep``, the end of standard input means that the starter died: everything
@@ -25,7 +25,7 @@ from pathlib import Path
 
 from memsluice.deployment.paths import write_private
 from memsluice.devstack.processes import ProcessId
-from memsluice.devstack.services import Plan, Report, Service, ServiceReport
+from memsluice.devstack.services import Service, ServiceReport, StackPlan, StackReport
 
 RESTARTS_MAX = 5
 RESTART_WINDOW_S = 600.0
@@ -120,7 +120,7 @@ class Child:
 class Supervisor:
     """Runs a plan until SIGTERM, or until the starter dies before it said ``keep``."""
 
-    def __init__(self, plan: Plan, pending: bytes) -> None:
+    def __init__(self, plan: StackPlan, pending: bytes) -> None:
         self._run_file = Path(plan.run_file)
         self._children = [Child(service) for service in plan.services]
         self._pending = pending
@@ -169,11 +169,11 @@ class Supervisor:
     def _report(self) -> None:
         own = ProcessId.of(os.getpid())
         services = {child.service.name: child.report for child in self._children}
-        report = Report(pid=own.pid, create_time=own.create_time, services=services)
+        report = StackReport(pid=own.pid, create_time=own.create_time, services=services)
         write_private(self._run_file, report.model_dump_json(indent=1))
 
 
-def _read_plan() -> tuple[Plan, bytes]:
+def _read_plan() -> tuple[StackPlan, bytes]:
     """Read the plan's line from standard input; return it and what came after it."""
     text = b""
     while b"\n" not in text:
@@ -182,7 +182,7 @@ def _read_plan() -> tuple[Plan, bytes]:
         if not chunk or len(text) > PLAN_BYTES_MAX:
             raise SystemExit("supervisor: no plan on standard input (it is started by `memsluice stack up`)")
     line, rest = text.split(b"\n", 1)
-    return Plan.model_validate_json(line), rest
+    return StackPlan.model_validate_json(line), rest
 
 
 def main() -> None:

@@ -67,7 +67,7 @@ def vector_bytes_of(vector_text: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoreRecord:
     """Record of memory.store.v1: an object's current version, or its withdrawal. Readers' freshness rests on it."""
 
     object_id: str
@@ -80,16 +80,16 @@ class Stored:
     withdrawn: bool = False
 
 
-def stored_to_bytes(keyring: Keyring, kid: str, stored: Stored) -> bytes:
+def stored_to_bytes(keyring: Keyring, kid: str, stored: StoreRecord) -> bytes:
     """Return the value of a record of memory.store.v1 (its key is the object id)."""
     return close(keyring, kid, stored.tenant, STORED, asdict(stored))
 
 
-def stored_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Stored:
+def stored_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> StoreRecord:
     """Read and verify a record of memory.store.v1. Raises SealError."""
     value = open_(keyring, tenant, STORED, data)
     try:
-        stored = Stored(**{**value, "zone": Zone(value["zone"])})
+        stored = StoreRecord(**{**value, "zone": Zone(value["zone"])})
     except (KeyError, TypeError, ValueError) as error:
         raise SealError(f"store record is not of this version ({type(error).__name__})") from None
     if stored.tenant != tenant:
@@ -97,18 +97,18 @@ def stored_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Stored:
     return stored
 
 
-def withdrawal_to_bytes(keyring: Keyring, kid: str, withdrawn: Stored) -> bytes:
+def withdrawal_to_bytes(keyring: Keyring, kid: str, withdrawn: StoreRecord) -> bytes:
     """Return the value of a record of memory.accepted.v1 that takes an object out of the store."""
     return canonical({"withdrawal": orjson.loads(close(keyring, kid, withdrawn.tenant, WITHDRAWAL, asdict(withdrawn)))})
 
 
-def landing_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Accepted | Stored:
+def landing_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Accepted | StoreRecord:
     """Read what memory.accepted.v1 asks for, an entry to land or a withdrawal (verified). Raises SealError."""
     try:
         value = orjson.loads(data)
         if not (isinstance(value, dict) and "withdrawal" in value):
             return accepted_from_bytes(keyring, tenant, data)
-        stored = Stored(**open_(keyring, tenant, WITHDRAWAL, canonical(value["withdrawal"])))
+        stored = StoreRecord(**open_(keyring, tenant, WITHDRAWAL, canonical(value["withdrawal"])))
         stored = replace(stored, zone=Zone(stored.zone))
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise SealError(f"withdrawal cannot be read ({type(error).__name__})") from None

@@ -65,7 +65,7 @@ class BaseRun(Generic[_F]):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan(Generic[_S]):
+class RunPlan(Generic[_S]):
     """What a run still has to do, in order; how many it settled already, and how many it leaves for another."""
 
     todo: list[_S]

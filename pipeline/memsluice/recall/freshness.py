@@ -17,7 +17,7 @@ import orjson
 from memsluice.clock import Clock, wall_ms
 from memsluice.envelope import dsse
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.records import Stored, stored_from_bytes
+from memsluice.envelope.records import StoreRecord, stored_from_bytes
 from memsluice.errors import InputError, SealError
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
@@ -89,7 +89,7 @@ class FreshnessIndex:
         self._tenants[stored.tenant].put(stored, now_ms)
 
 
-def verified(keyring: Keyring, value: bytes) -> Stored | None:
+def verified(keyring: Keyring, value: bytes) -> StoreRecord | None:
     """Return a store record once its seal holds under the key of the tenant it names; None where it does not."""
     try:
         claimed = orjson.loads(dsse.parse(orjson.loads(value)).payload)

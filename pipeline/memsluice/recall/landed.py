@@ -3,7 +3,7 @@
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from memsluice.envelope.records import Stored
+from memsluice.envelope.records import StoreRecord
 from memsluice.errors import StoreError
 from memsluice.recall.reader import Current
 
@@ -36,7 +36,7 @@ class Landed:
         self._ends: list[tuple[int, str]] = []  # heap; entries of versions that were replaced are skipped
         self._over = False
 
-    def put(self, stored: Stored, now_ms: int) -> None:
+    def put(self, stored: StoreRecord, now_ms: int) -> None:
         """Take a record, unless a newer version is known. ``now_ms`` (Unix ms) says what has ended already."""
         object_id, version = stored.object_id, stored.version
         known = self._live.get(object_id)

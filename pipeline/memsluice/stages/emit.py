@@ -5,7 +5,7 @@ from dataclasses import replace
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import (
     Accepted,
-    Stored,
+    StoreRecord,
     accepted_from_bytes,
     accepted_to_bytes,
     held_to_bytes,
@@ -127,7 +127,7 @@ def _accepted(
 def _withdrawn(keyring: Keyring, verdict: Verdict, gone: Withdrawal, partition: int, common: Headers) -> Output:
     """Return the record of an object that a command, or look back, takes out of the store."""
     tenant = verdict.tenant
-    stored = Stored(
+    stored = StoreRecord(
         object_id=gone.object_id,
         tenant=tenant,
         version=verdict.sealed_offset,

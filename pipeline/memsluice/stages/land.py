@@ -22,7 +22,7 @@ from typing import TypeVar
 import orjson
 
 from memsluice.envelope.keys import Keyring, Purpose
-from memsluice.envelope.records import Stored, landing_from_bytes, stored_to_bytes
+from memsluice.envelope.records import StoreRecord, landing_from_bytes, stored_to_bytes
 from memsluice.envelope.seals import Admission, admission_verify_inside
 from memsluice.errors import InputError, MalformedEvent, SealError, StoreError, StoreUnavailable, WrongPartition
 from memsluice.events.headers import EVENT_ID, passed_on
@@ -54,7 +54,7 @@ WARN_EVERY = 10
 _LOG = get_logger(__name__)
 _PLANTED = "the store held higher versions that the gate never admitted; they are overwritten"
 _T = TypeVar("_T")
-_Landing = tuple[Stored, StoredObject]
+_Landing = tuple[StoreRecord, StoredObject]
 """What the store record will say, and the object; one that is withdrawn is an expired object without content."""
 
 
@@ -113,7 +113,7 @@ class LandStage:
             landing = landing_from_bytes(keyring, tenant, record.value)
             if partition_of(tenant, self._partitions) != record.partition:
                 return WrongPartition(f"tenant belongs on {partition_of(tenant, self._partitions)}")
-            if isinstance(landing, Stored):
+            if isinstance(landing, StoreRecord):
                 return landing, withdrawn(landing)
             if expected_id(landing.admission) != landing.admission.object_id:
                 raise SealError("object id is not the one of what was admitted")
@@ -219,9 +219,9 @@ def _expired(item: StoredObject, now_ms: int) -> bool:
     return item.expires_ms is not None and item.expires_ms <= now_ms
 
 
-def _stored(admission: Admission, now_ms: int) -> Stored:
+def _stored(admission: Admission, now_ms: int) -> StoreRecord:
     """Return what the store record says of an entry that landed, or arrived too late to."""
-    return Stored(
+    return StoreRecord(
         object_id=admission.object_id,
         tenant=admission.tenant,
         version=admission.version,
@@ -233,7 +233,7 @@ def _stored(admission: Admission, now_ms: int) -> Stored:
     )
 
 
-def _outputs(record: Record, stored: Stored, result: UpsertResult, keyring: Keyring, kid: str) -> list[Output]:
+def _outputs(record: Record, stored: StoreRecord, result: UpsertResult, keyring: Keyring, kid: str) -> list[Output]:
     if result.outcome is StoreAnswer.REFUSED:
         return dead_letters(record, InputError(result.detail, code=REFUSED_REASON))
     if result.outcome is StoreAnswer.OLDER:

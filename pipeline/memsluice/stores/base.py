@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from memsluice.envelope.codec import DIMENSIONS, Vector, canonical
-from memsluice.envelope.records import Accepted, Stored, vector_bytes_of
+from memsluice.envelope.records import Accepted, StoreRecord, vector_bytes_of
 from memsluice.envelope.seals import Admission
 from memsluice.errors import MalformedEvent
 from memsluice.events.ids import object_id, scope_owner
@@ -172,7 +172,7 @@ def from_accepted(accepted: Accepted) -> StoredObject:
     )
 
 
-def withdrawn(stored: Stored) -> StoredObject:
+def withdrawn(stored: StoreRecord) -> StoredObject:
     """Return the expired object without content that stands for a withdrawal on its way to the store."""
     return StoredObject(
         object_id=stored.object_id,

@@ -12,7 +12,7 @@ DRIFT_KEPT_S = 6 * 3_600.0
 """How long a shift that was found shows: of a tenant that writes no more there is no next window to replace it."""
 
 
-class Drift:
+class DriftGauge:
     """How far each tenant's mean reference score moved since one whole window before, in standard deviations.
 
     ``now_s`` is a monotonic clock in seconds; a shift is forgotten DRIFT_KEPT_S after it was found.

@@ -15,7 +15,7 @@ from memsluice.events.span_names import ERROR_TYPE
 from memsluice.gate.checks.sessions import RETURNED
 from memsluice.runtimes.kafka.progress import StageProgress
 from memsluice.telemetry import registry, spans
-from memsluice.telemetry.drift import Drift
+from memsluice.telemetry.drift import DriftGauge
 from memsluice.telemetry.entry_counts import Lying
 from memsluice.telemetry.registry import Metric
 
@@ -36,7 +36,7 @@ class Meters:
         self._tenants_max = tenants_max
         self._tenants: set[str] = set()
         self._partitions: set[tuple[str, str, str]] = set()
-        self._drift = Drift()
+        self._drift = DriftGauge()
         self._metrics[registry.DRIFT.name].set_function(self._drift.largest)
         self.lying = Lying(now_ms)
         for trust, zone in registry.LYING.known:

@@ -43,7 +43,7 @@ class Acl(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TopicChange:
     """One difference.
 
     ``kind`` says what would be done about it: ``create`` a topic, ``set`` or ``unset`` a setting, ``grant`` or
@@ -60,10 +60,10 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TopicPlan:
     """All differences between files and broker, in the order in which they are carried out."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[TopicChange, ...]
     brokers: int
 
     @property
@@ -72,12 +72,12 @@ class Plan:
         return not self.changes
 
     @property
-    def refused(self) -> tuple[Change, ...]:
+    def refused(self) -> tuple[TopicChange, ...]:
         """The differences that block an apply."""
         return tuple(change for change in self.changes if change.kind == "refused")
 
 
-def plan(admin: AdminClient, desired: Desired) -> Plan:
+def plan(admin: AdminClient, desired: Desired) -> TopicPlan:
     """Compare. Reads only. Raises BrokerUnavailable where the broker does not answer."""
     try:
         metadata = admin.list_topics(timeout=REQUEST_TIMEOUT_S)
@@ -88,19 +88,21 @@ def plan(admin: AdminClient, desired: Desired) -> Plan:
         existing_acls = _existing_acls(admin)
     except KafkaException as error:
         raise BrokerUnavailable(f"the broker did not say which topics it has: {_words(error)}") from error
-    changes: list[Change] = []
+    changes: list[TopicChange] = []
     for entries in broker_settings.values():
         if AUTO_CREATE in entries and entries[AUTO_CREATE].value != "false":
-            changes.append(Change("manual", "broker", AUTO_CREATE, "true", "false (in the broker's configuration)"))
+            changes.append(
+                TopicChange("manual", "broker", AUTO_CREATE, "true", "false (in the broker's configuration)")
+            )
     for spec in desired.topics:
         if spec.name not in present:
             copies = f"{spec.spec.partitions} partitions × {spec.replicas(len(broker_ids))}, {spec.spec.cleanup}"
-            changes.append(Change("create", spec.name, "topic", "absent", copies, topic=spec))
+            changes.append(TopicChange("create", spec.name, "topic", "absent", copies, topic=spec))
             continue
         changes += _shape(spec, present[spec.name], len(broker_ids))
         changes += _setting_changes(spec, settings[spec.name], len(broker_ids))
     changes += _acl_changes(desired, existing_acls)
-    return Plan(tuple(changes), len(broker_ids))
+    return TopicPlan(tuple(changes), len(broker_ids))
 
 
 def _settings(admin: AdminClient, kind: Any, names: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -111,26 +113,28 @@ def _settings(admin: AdminClient, kind: Any, names: Iterable[str]) -> dict[str, 
     return {resource.name: future.result() for resource, future in futures.items()}
 
 
-def _shape(spec: TopicSpec, found: Any, brokers: int) -> Iterable[Change]:
+def _shape(spec: TopicSpec, found: Any, brokers: int) -> Iterable[TopicChange]:
     """Partitions and copies: a change of the first would send a tenant's events to another partition."""
     have = len(found.partitions)
     if have != spec.spec.partitions:
-        yield Change("refused", spec.name, "partitions", str(have), str(spec.spec.partitions))
+        yield TopicChange("refused", spec.name, "partitions", str(have), str(spec.spec.partitions))
     copies = {len(partition.replicas) for partition in found.partitions.values()}
     if copies and copies != {spec.replicas(brokers)}:
         have_text = "/".join(map(str, sorted(copies)))
-        yield Change("manual", spec.name, "replication", have_text, f"{spec.replicas(brokers)} (reassign partitions)")
+        yield TopicChange(
+            "manual", spec.name, "replication", have_text, f"{spec.replicas(brokers)} (reassign partitions)"
+        )
 
 
-def _setting_changes(spec: TopicSpec, entries: dict[str, Any], brokers: int) -> Iterable[Change]:
+def _setting_changes(spec: TopicSpec, entries: dict[str, Any], brokers: int) -> Iterable[TopicChange]:
     wanted = spec.settings(brokers)
     for name, value in wanted.items():
         have = entries[name].value if name in entries else None
         if have != value:
-            yield Change("set", spec.name, name, str(have), value, topic=spec)
+            yield TopicChange("set", spec.name, name, str(have), value, topic=spec)
     for name, entry in entries.items():
         if name not in wanted and entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value:
-            yield Change("unset", spec.name, name, str(entry.value), "the broker's default", topic=spec)
+            yield TopicChange("unset", spec.name, name, str(entry.value), "the broker's default", topic=spec)
 
 
 def wanted_acls(desired: Desired) -> set[Acl]:
@@ -147,17 +151,17 @@ def wanted_acls(desired: Desired) -> set[Acl]:
     return rules
 
 
-def _acl_changes(desired: Desired, existing: set[Acl]) -> Iterable[Change]:
+def _acl_changes(desired: Desired, existing: set[Acl]) -> Iterable[TopicChange]:
     """Rules to add, and rules nobody wrote down: on a resource of the files, or for a user of the files."""
     wanted = wanted_acls(desired)
     resources = {(rule.resource, rule.name, rule.pattern) for rule in wanted}
     resources |= {("TOPIC", topic.name, "LITERAL") for topic in desired.topics}
     principals = {f"User:{principal}" for principal in desired.principals()}
     for rule in sorted(wanted - existing):
-        yield Change("grant", rule.principal, _phrase(rule), "absent", "allowed", acl=rule)
+        yield TopicChange("grant", rule.principal, _phrase(rule), "absent", "allowed", acl=rule)
     for rule in sorted(existing - wanted):
         if (rule.resource, rule.name, rule.pattern) in resources or rule.principal in principals:
-            yield Change("revoke", rule.principal, _phrase(rule), rule.permission.lower(), "absent", acl=rule)
+            yield TopicChange("revoke", rule.principal, _phrase(rule), rule.permission.lower(), "absent", acl=rule)
 
 
 def _phrase(rule: Acl) -> str:
@@ -185,7 +189,7 @@ def _existing_acls(admin: AdminClient) -> set[Acl]:
     }
 
 
-def apply(admin: AdminClient, desired: Desired) -> Plan:
+def apply(admin: AdminClient, desired: Desired) -> TopicPlan:
     """Change the broker to match the files, and return what was done. Doing it again does nothing.
 
     Raises TopicsError, with nothing changed, when a difference is of a kind that is refused; ``manual`` differences
@@ -224,7 +228,7 @@ def _settle(admin: AdminClient, desired: Desired) -> None:
         time.sleep(SETTLE_POLL_S)
 
 
-def _create(admin: AdminClient, todo: Plan) -> None:
+def _create(admin: AdminClient, todo: TopicPlan) -> None:
     new = [
         NewTopic(
             spec.name,
@@ -241,7 +245,7 @@ def _create(admin: AdminClient, todo: Plan) -> None:
             future.result()
 
 
-def _alter(admin: AdminClient, todo: Plan) -> None:
+def _alter(admin: AdminClient, todo: TopicPlan) -> None:
     entries: dict[str, list[ConfigEntry]] = {}
     for change in todo.changes:
         if change.kind in ("set", "unset"):
@@ -257,7 +261,7 @@ def _alter(admin: AdminClient, todo: Plan) -> None:
             future.result()
 
 
-def _grant(admin: AdminClient, todo: Plan) -> None:
+def _grant(admin: AdminClient, todo: TopicPlan) -> None:
     new = [_binding(AclBinding, change.acl) for change in todo.changes if change.kind == "grant" and change.acl]
     if new:
         for future in admin.create_acls(new, request_timeout=REQUEST_TIMEOUT_S).values():

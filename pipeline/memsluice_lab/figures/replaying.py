@@ -24,8 +24,8 @@ from memsluice.events.names import DECISION_HEADER, EventType
 from memsluice.operations.held import desk as desks
 from memsluice.operations.held.collect import look, look_whole
 from memsluice.operations.held.entries import HeldState
-from memsluice.operations.held.filters import Filter
-from memsluice.operations.held.replay import PAGE, Run
+from memsluice.operations.held.filters import HeldFilter
+from memsluice.operations.held.replay import PAGE, HeldRun
 from memsluice.operations.trace.life import replayed
 from memsluice.topics import names
 from memsluice_lab.figures.bed import Bed, Place, Sender, Worker, bed, messages, tail
@@ -172,12 +172,12 @@ def _order_all(running: Bed, name: str) -> int:
     """Publish a replay of everything that waits, and wait for no answer; return how many."""
     with ExitStack() as closing:
         desk = desks.on_kafka(running.home, closing)
-        keyring, wanted = desk.keys.keyring(), Filter(states=frozenset({HeldState.PENDING}))
+        keyring, wanted = desk.keys.keyring(), HeldFilter(states=frozenset({HeldState.PENDING}))
         found = look(
             desk.held, desk.audit, keyring, wanted, partitions=names.PARTITIONS, now_ms=wall_ms(),
             age_days=lambda _: 30,
         )  # fmt: skip
-        run = Run(name, wall_ms(), False, len(found.seen), wanted)
+        run = HeldRun(name, wall_ms(), False, len(found.seen), wanted)
         whole = look_whole(desk.held, keyring, found.seen)
         while chunk := list(islice(whole, PAGE)):
             desk.publish([run.command(seen) for seen in chunk])

@@ -16,9 +16,9 @@ from memsluice.escaping import visible
 from memsluice.operations.target import opened
 
 if TYPE_CHECKING:
-    from memsluice.operations.dead_letters.collect import Listing
+    from memsluice.operations.dead_letters.collect import LetterListing
     from memsluice.operations.dead_letters.desk import LetterDesk
-    from memsluice.operations.dead_letters.filters import Filter
+    from memsluice.operations.dead_letters.filters import LetterFilter
     from memsluice.operations.dead_letters.letters import LetterReview
 
 Letters = Annotated[list[str], typer.Argument(help="One or more names, as `list` prints them: memory.events.v1/3/17")]
@@ -43,16 +43,16 @@ def open_letters(home: Path | None) -> Iterator["LetterDesk"]:
 def build_filter(
     reason: str | None, topic: str | None, partition: int | None, since: str | None, until: str | None,
     tenant: str | None, *, everything: bool,
-) -> "Filter":  # fmt: skip
+) -> "LetterFilter":  # fmt: skip
     """Return the filter of a command line. Raises InvalidArgument."""
-    from memsluice.operations.dead_letters.filters import Filter
+    from memsluice.operations.dead_letters.filters import LetterFilter
     from memsluice.operations.dead_letters.letters import LetterState
     from memsluice.operations.held.filters import moment_ms
     from memsluice.topics.names import PARTITIONS
 
     if partition is not None and partition >= PARTITIONS:
         raise InvalidArgument(f"--partition: {partition} does not exist; the partitions are 0 to {PARTITIONS - 1}")
-    return Filter(
+    return LetterFilter(
         reason=reason,
         topic=topic,
         partition=partition,
@@ -63,7 +63,7 @@ def build_filter(
     )
 
 
-def look_at(desk: "LetterDesk", wanted: "Filter", *, whole: bool = False) -> "Listing":
+def look_at(desk: "LetterDesk", wanted: "LetterFilter", *, whole: bool = False) -> "LetterListing":
     """Read the dead letters and the audit; see :func:`memsluice.operations.dead_letters.collect.look`."""
     from memsluice.operations.dead_letters.collect import look
     from memsluice.topics.names import PARTITIONS
@@ -74,10 +74,12 @@ def look_at(desk: "LetterDesk", wanted: "Filter", *, whole: bool = False) -> "Li
 
 def find(desk: "LetterDesk", letter_ids: list[str], *, whole: bool = False) -> "list[LetterReview]":
     """Return letters in the order given. Raises NotFound."""
-    from memsluice.operations.dead_letters.filters import Filter
+    from memsluice.operations.dead_letters.filters import LetterFilter
 
     partitions = {_partition(letter_id) for letter_id in letter_ids}
-    wanted = Filter(letter_ids=frozenset(letter_ids), partition=partitions.pop() if len(partitions) == 1 else None)
+    wanted = LetterFilter(
+        letter_ids=frozenset(letter_ids), partition=partitions.pop() if len(partitions) == 1 else None
+    )
     found = {one.letter.letter_id: one for one in look_at(desk, wanted, whole=whole).seen}
     missing = next((one for one in letter_ids if one not in found), None)
     if missing is not None:
@@ -96,7 +98,7 @@ def _partition(letter_id: str) -> int | None:
     return number if number < PARTITIONS else None
 
 
-def sum_up(console: Console, found: "Listing", desk: "LetterDesk", shown: int) -> None:
+def sum_up(console: Console, found: "LetterListing", desk: "LetterDesk", shown: int) -> None:
     """Say how many were found where, and what is not shown and why."""
     broken = f"{found.damaged} records are damaged and are not shown" if found.damaged else ""
     first = f"{len(found.seen)} dead letters of {found.read} records, from {desk.letters.name}"

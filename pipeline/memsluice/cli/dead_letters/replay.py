@@ -17,8 +17,8 @@ from memsluice.clock import wall_ms
 
 if TYPE_CHECKING:
     from memsluice.operations.dead_letters.letters import LetterReview
-    from memsluice.operations.dead_letters.replay import LetterReplay, Run
-    from memsluice.operations.runs import Plan
+    from memsluice.operations.dead_letters.replay import LetterReplay, LetterRun
+    from memsluice.operations.runs import RunPlan
 
 FILTERS = ("reason", "topic", "partition", "since", "until", "tenant")
 
@@ -35,7 +35,7 @@ def replay(
     letter again is not published. A run stops after the first batch with such a letter or without an answer;
     --resume RUN continues it. An event that has landed already is decided as a `duplicate`.
     """
-    from memsluice.operations.dead_letters.replay import Run, plan
+    from memsluice.operations.dead_letters.replay import LetterRun, plan
     from memsluice.operations.dead_letters.replay import replay as run_batches
     from memsluice.operations.runs import file_of
     from memsluice.topics.names import PARTITIONS
@@ -43,10 +43,10 @@ def replay(
     console, home = Console(highlight=False, stderr=options.as_json), options.home
     if options.resume is None:
         wanted = build_filter(reason, topic, partition, since, until, tenant, everything=True)
-        run = Run(f"d{uuid.uuid4().hex[:12]}", wall_ms(), options.dry_run, options.max_messages, wanted)
+        run = LetterRun(f"d{uuid.uuid4().hex[:12]}", wall_ms(), options.dry_run, options.max_messages, wanted)
     else:
         only_resumed(ctx, *FILTERS)
-        run = Run.load(file_of(folder_of(home), options.resume), wall_ms())
+        run = LetterRun.load(file_of(folder_of(home), options.resume), wall_ms())
     with open_letters(home) as desk:
         todo = plan(run, look_at(desk, run.wanted))
         what = "dry run, nothing changes" if run.dry else "unchanged, to the topics they came from"
@@ -69,7 +69,7 @@ def replay(
         _end(console, run, todo, done)
 
 
-def _resuming(run: "Run") -> str:
+def _resuming(run: "LetterRun") -> str:
     return f"memsluice dead-letters replay --resume {run.run_id}"
 
 
@@ -102,7 +102,7 @@ def _as_data(result: "LetterReplay") -> dict[str, Any]:
             "published": result.published, "reason": result.reason, "detail": result.detail, "new": new}  # fmt: skip
 
 
-def _end(console: Console, run: "Run", todo: "Plan[LetterReview]", done: "list[LetterReplay]") -> None:
+def _end(console: Console, run: "LetterRun", todo: "RunPlan[LetterReview]", done: "list[LetterReplay]") -> None:
     counts = Counter(
         result.decided.decision if result.decided is not None
         else result.reason or ("authentic" if run.dry else "no answer")

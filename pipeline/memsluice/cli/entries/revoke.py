@@ -22,8 +22,8 @@ from memsluice.errors import ConfigError, InvalidArgument, NotFound
 if TYPE_CHECKING:
     from memsluice.events.models import Command
     from memsluice.keystore.files import SigningCredential
-    from memsluice.operations.commands.desk import Desk
-    from memsluice.operations.provenance.plan import Step
+    from memsluice.operations.commands.desk import CommandDesk
+    from memsluice.operations.provenance.plan import PlannedCommand
     from memsluice.operations.provenance.spread import Spread
 
 app = typer.Typer(add_completion=False)
@@ -94,7 +94,7 @@ def revoke(
         raise typer.Exit(exit_codes.ExitCode.INCOMPLETE)
 
 
-def _one_tenant(desk: "Desk", text: str, tenant: str | None) -> "Spread | None":
+def _one_tenant(desk: "CommandDesk", text: str, tenant: str | None) -> "Spread | None":
     """Return the blast radius in the one tenant that is meant; None: nothing. Raises ConfigError."""
     from memsluice.escaping import visible
     from memsluice.operations.provenance.sources import parse
@@ -113,7 +113,7 @@ def _one_tenant(desk: "Desk", text: str, tenant: str | None) -> "Spread | None":
     return None
 
 
-def _steps(spread: "Spread", mode: str, *, only: bool) -> "Iterator[Step]":
+def _steps(spread: "Spread", mode: str, *, only: bool) -> "Iterator[PlannedCommand]":
     from memsluice.operations.provenance.plan import steps
 
     for step in steps(spread, mode, wall_ms()):
@@ -122,7 +122,7 @@ def _steps(spread: "Spread", mode: str, *, only: bool) -> "Iterator[Step]":
             yield step
 
 
-def _show(console: Console, todo: "Sequence[Step]", found: int) -> None:
+def _show(console: Console, todo: "Sequence[PlannedCommand]", found: int) -> None:
     from memsluice.escaping import visible
 
     if not todo:
@@ -142,8 +142,8 @@ def _show(console: Console, todo: "Sequence[Step]", found: int) -> None:
 
 
 def _run(
-    console: Console, desk: "Desk", signer: "SigningCredential", todo: "Sequence[Step]", why: str, wait_s: float,
-    done_before: frozenset[str], *, as_json: bool,
+    console: Console, desk: "CommandDesk", signer: "SigningCredential", todo: "Sequence[PlannedCommand]", why: str,
+    wait_s: float, done_before: frozenset[str], *, as_json: bool,
 ) -> tuple[int, int]:  # fmt: skip
     """Sign and publish batch by batch; return how many answers are missing, and how many refusals count."""
     from memsluice.operations.commands.signing import sign
@@ -169,7 +169,7 @@ def _run(
     return missing, failed
 
 
-def _commands(desk: "Desk", batch: "Sequence[Step]", why: str) -> "list[Command]":
+def _commands(desk: "CommandDesk", batch: "Sequence[PlannedCommand]", why: str) -> "list[Command]":
     """Return the commands of a batch; an entry whose content is nowhere any more can only be removed, and is told."""
     from memsluice.gate.commands.review import OFFSET_PARAMETER
     from memsluice.operations.provenance.carrying import accepted_records
@@ -213,7 +213,7 @@ def _not_ordered(event_id: str, why: str) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(Text(text, "red"))
 
 
-def _as_data(step: "Step") -> dict[str, Any]:
+def _as_data(step: "PlannedCommand") -> dict[str, Any]:
     return {
         "action": step.action.value,
         "target": step.target,

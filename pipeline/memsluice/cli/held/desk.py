@@ -17,9 +17,9 @@ from memsluice.escaping import visible
 from memsluice.operations.target import opened
 
 if TYPE_CHECKING:
-    from memsluice.operations.held.collect import HeldReview, Listing
-    from memsluice.operations.held.desk import Desk
-    from memsluice.operations.held.filters import Filter
+    from memsluice.operations.held.collect import HeldListing, HeldReview
+    from memsluice.operations.held.desk import HeldDesk
+    from memsluice.operations.held.filters import HeldFilter
 
 Source = Annotated[str | None, typer.Option(help="Only from this channel, agent, principal, session or key id.")]
 MinScore = Annotated[float | None, typer.Option(help="Only with a MEMSAD score of at least this.", show_default=False)]
@@ -30,7 +30,7 @@ Offset = Annotated[
 
 
 @contextmanager
-def open_desk(home: Path | None) -> Iterator["Desk"]:
+def open_desk(home: Path | None) -> Iterator["HeldDesk"]:
     """Give the running stack (or the deployment that the environment names), else the home's embedded log.
 
     Raises ConfigError, in one sentence, where there is neither.
@@ -44,12 +44,12 @@ def open_desk(home: Path | None) -> Iterator["Desk"]:
 def build_filter(
     tenant: str | None, reason: str | None, since: str | None, until: str | None, source: str | None,
     min_score: float | None, *, everything: bool,
-) -> "Filter":  # fmt: skip
+) -> "HeldFilter":  # fmt: skip
     """Return the filter of a command line. Raises InvalidArgument."""
     from memsluice.operations.held.entries import HeldState
-    from memsluice.operations.held.filters import Filter, moment_ms
+    from memsluice.operations.held.filters import HeldFilter, moment_ms
 
-    return Filter(
+    return HeldFilter(
         tenant=tenant,
         reason=reason,
         since_ms=None if since is None else moment_ms(since, wall_ms()),
@@ -60,7 +60,7 @@ def build_filter(
     )
 
 
-def look_at(desk: "Desk", home: Path | None, wanted: "Filter", *, whole: bool = False) -> "Listing":
+def look_at(desk: "HeldDesk", home: Path | None, wanted: "HeldFilter", *, whole: bool = False) -> "HeldListing":
     """Read the quarantine and the audit; see :func:`memsluice.operations.held.collect.look`."""
     from memsluice.deployment.home import Home
     from memsluice.gate.policy.model import load_or_default
@@ -75,11 +75,13 @@ def look_at(desk: "Desk", home: Path | None, wanted: "Filter", *, whole: bool = 
         )  # fmt: skip
 
 
-def find_one(desk: "Desk", home: Path | None, event_id: str, tenant: str | None, offset: int | None) -> "HeldReview":
+def find_one(
+    desk: "HeldDesk", home: Path | None, event_id: str, tenant: str | None, offset: int | None
+) -> "HeldReview":
     """Return one entry with its content. Raises NotFound where none or several have the id."""
-    from memsluice.operations.held.filters import Filter
+    from memsluice.operations.held.filters import HeldFilter
 
-    found = look_at(desk, home, replace(Filter(tenant=tenant), event_id=event_id), whole=True)
+    found = look_at(desk, home, replace(HeldFilter(tenant=tenant), event_id=event_id), whole=True)
     seen = [one for one in found.seen if offset is None or one.entry.offset == offset]
     if not seen:
         who = "any tenant" if tenant is None else f"tenant {visible(tenant, 80)}"
@@ -91,7 +93,7 @@ def find_one(desk: "Desk", home: Path | None, event_id: str, tenant: str | None,
     return seen[0]
 
 
-def _taken_out(desk: "Desk", event_id: str, tenant: str | None) -> str:
+def _taken_out(desk: "HeldDesk", event_id: str, tenant: str | None) -> str:
     """Say where an entry is that look back withdrew; "" where it did not."""
     from memsluice.operations.provenance.withdrawn import look
     from memsluice.topics.names import PARTITIONS
@@ -106,7 +108,7 @@ def _taken_out(desk: "Desk", event_id: str, tenant: str | None) -> str:
     )
 
 
-def sum_up(console: Console, found: "Listing", desk: "Desk", shown: int) -> None:
+def sum_up(console: Console, found: "HeldListing", desk: "HeldDesk", shown: int) -> None:
     """Say how many were found where, and what is not shown and why."""
     broken = (
         f"{found.unverified} records do not verify under this home's keys and are not shown" if found.unverified else ""

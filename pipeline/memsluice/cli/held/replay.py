@@ -17,8 +17,8 @@ from memsluice.clock import wall_ms
 
 if TYPE_CHECKING:
     from memsluice.operations.held.collect import HeldReview
-    from memsluice.operations.held.replay import Run, WriteReplay
-    from memsluice.operations.runs import Plan
+    from memsluice.operations.held.replay import HeldRun, WriteReplay
+    from memsluice.operations.runs import RunPlan
 
 FILTERS = ("tenant", "reason", "since", "until", "source", "min_score")
 
@@ -34,7 +34,7 @@ def replay(
     Each entry takes one signed command a run; the entries of a tenant are decided in the order in which they were
     held. A run stops after the first batch in which a replay is refused or not answered; --resume RUN continues it.
     """
-    from memsluice.operations.held.replay import Run, plan
+    from memsluice.operations.held.replay import HeldRun, plan
     from memsluice.operations.held.replay import replay as run_batches
     from memsluice.operations.runs import file_of
     from memsluice.topics.names import PARTITIONS
@@ -42,10 +42,10 @@ def replay(
     console, home = Console(highlight=False, stderr=options.as_json), options.home
     if options.resume is None:
         wanted = build_filter(tenant, reason, since, until, source, min_score, everything=True)
-        run = Run(f"r{uuid.uuid4().hex[:12]}", wall_ms(), options.dry_run, options.max_messages, wanted)
+        run = HeldRun(f"r{uuid.uuid4().hex[:12]}", wall_ms(), options.dry_run, options.max_messages, wanted)
     else:
         only_resumed(ctx, *FILTERS)
-        run = Run.load(file_of(folder_of(home), options.resume), wall_ms())
+        run = HeldRun.load(file_of(folder_of(home), options.resume), wall_ms())
     with open_desk(home) as desk:
         todo = plan(run, look_at(desk, home, run.wanted))
         signers = {desk.signer(one) for one in dict.fromkeys(seen.entry.tenant for seen in todo.todo)}
@@ -66,11 +66,11 @@ def replay(
         _end(console, run, todo, done)
 
 
-def _resuming(run: "Run") -> str:
+def _resuming(run: "HeldRun") -> str:
     return f"memsluice quarantine replay --resume {run.run_id}"
 
 
-def _first(run: "Run", todo: "Plan[HeldReview]", signers: set[str]) -> str:
+def _first(run: "HeldRun", todo: "RunPlan[HeldReview]", signers: set[str]) -> str:
     tenants = len({seen.entry.tenant for seen in todo.todo})
     what = "dry run, nothing changes" if run.dry else f"signed by {', '.join(sorted(signers)) or 'nobody'}"
     return f"run {run.run_id}: {len(todo.todo)} held writes of {tenants} tenant{'s' * (tenants != 1)}, {what}"
@@ -110,7 +110,7 @@ def _as_data(result: "WriteReplay") -> dict[str, Any]:
             "repeated": result.repeated}  # fmt: skip
 
 
-def _end(console: Console, run: "Run", todo: "Plan[HeldReview]", done: "list[WriteReplay]") -> None:
+def _end(console: Console, run: "HeldRun", todo: "RunPlan[HeldReview]", done: "list[WriteReplay]") -> None:
     counts = Counter(
         "replayed before" if result.repeated else "no answer" if result.ruled is None
         else str(result.ruled.decision or result.ruled.outcome.value)

@@ -12,14 +12,14 @@ from memsluice.clock import wall_ms
 from memsluice.escaping import visible
 
 if TYPE_CHECKING:
-    from memsluice.operations.held.desk import Desk
+    from memsluice.operations.held.desk import HeldDesk
     from memsluice.operations.provenance.withdrawn import Taken
 
 STYLES = {"withdrawn": "yellow", "released": "green", "revoked": "red"}
 HOW = "memsluice quarantine release --withdrawn ENTRY"
 
 
-def look_back(desk: "Desk", tenant: str | None, since: str | None) -> "Taken":
+def look_back(desk: "HeldDesk", tenant: str | None, since: str | None) -> "Taken":
     """Read the audit for what look back took out. Raises InvalidArgument, BrokerUnavailable."""
     from memsluice.operations.held.filters import moment_ms
     from memsluice.operations.provenance.withdrawn import look

@@ -9,7 +9,7 @@ from rich.text import Text
 from memsluice.cli.render.life import NAME_CHARS_MAX, moment
 from memsluice.cli.render.picture import Dot, Path, Picture, Shape, Words
 from memsluice.escaping import visible
-from memsluice.operations.monitor.calibration import Change, Detector, History, Point
+from memsluice.operations.monitor.calibration import Detector, History, PhaseChange, ScoredWrite
 
 ROWS = 12
 COLUMNS = 68
@@ -27,7 +27,7 @@ MEANINGS = {
 }
 
 
-def recent(history: History, detector: Detector, last: int) -> list[Point]:
+def recent(history: History, detector: Detector, last: int) -> list[ScoredWrite]:
     """Return at most ``last`` of the latest scored writes, as far back as they are on one scale.
 
     Ranks and distances have none in common: before a change between them, nothing is drawn beside what came after.
@@ -61,23 +61,23 @@ def _detector(detector: Detector) -> str:
     return "default detector" if detector == "default" else "MEMSAD"
 
 
-def _told(change: Change) -> str:
+def _told(change: PhaseChange) -> str:
     return f"{change.phase:<10} from write {change.number} on, {moment(change.at_ms)}"
 
 
-def _from_to(points: Sequence[Point]) -> Text:
+def _from_to(points: Sequence[ScoredWrite]) -> Text:
     legend = f"● highest of its writes   ─ line   {moment(points[0].at_ms)} to {moment(points[-1].at_ms)}"
     return Text(legend, style="dim")
 
 
-def _bounds(points: Sequence[Point]) -> tuple[float, float]:
+def _bounds(points: Sequence[ScoredWrite]) -> tuple[float, float]:
     """Return the lowest and highest value or line, never equal."""
     values = [point.value for point in points] + [point.line for point in points if point.line is not None]
     low, high = min(values), max(values)
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def _chart(points: Sequence[Point]) -> list[Text]:
+def _chart(points: Sequence[ScoredWrite]) -> list[Text]:
     """Return ROWS lines, highest and lowest one free: each column is an equal share of the writes, in their order."""
     low, high = _bounds(points)
     columns = min(COLUMNS, len(points))

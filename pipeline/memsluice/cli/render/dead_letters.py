@@ -10,7 +10,7 @@ from memsluice.cli.render.held import counted, grid, indented
 from memsluice.escaping import visible
 from memsluice.events.models import Command
 from memsluice.gate.reasons import words
-from memsluice.operations.dead_letters.collect import Listing, Stats
+from memsluice.operations.dead_letters.collect import LetterListing, LetterStats
 from memsluice.operations.dead_letters.letters import LetterReview, LetterState
 from memsluice.operations.dead_letters.view import as_text, claims, lines, state
 from memsluice.operations.held.entries import CommandOutcome, Ruled
@@ -37,7 +37,7 @@ def review(seen: LetterReview, now_ms: int) -> RenderableType:
     return grid(lines(seen, now_ms, words))
 
 
-def counts(told: Stats, now_ms: int) -> RenderableType:
+def counts(told: LetterStats, now_ms: int) -> RenderableType:
     """Return the counts, the largest first."""
     counters = {
         "state": told.states, "reason": told.reasons, "from": told.topics, "partition": told.partitions,
@@ -99,7 +99,7 @@ def _base64(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode()
 
 
-def as_data(found: Listing, limit: int) -> dict[str, Any]:
+def as_data(found: LetterListing, limit: int) -> dict[str, Any]:
     """Return a listing as JSON values."""
     return {
         "letters": [one_as_data(seen, whole=False) for seen in found.seen[:limit]],

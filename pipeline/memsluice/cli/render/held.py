@@ -13,7 +13,7 @@ from memsluice.envelope.verdict import Decision
 from memsluice.escaping import visible
 from memsluice.events.models import Action, Command
 from memsluice.gate.reasons import words
-from memsluice.operations.held.collect import HeldReview, Listing, Stats
+from memsluice.operations.held.collect import HeldListing, HeldReview, HeldStats
 from memsluice.operations.held.entries import CommandOutcome, HeldState, Ruled
 from memsluice.operations.held.view import Line, Piece, lines, marked, name
 from memsluice.recall.show import duration
@@ -73,7 +73,7 @@ def grid(told: list[Line]) -> RenderableType:
     return grid
 
 
-def counts(told: Stats, now_ms: int) -> RenderableType:
+def counts(told: HeldStats, now_ms: int) -> RenderableType:
     """Return the counts, the largest first."""
     counters = {"state": told.states, "tenant": told.tenants, "reason": told.reasons, "channel": told.sources}
     return counted(counters, told.oldest_ms, now_ms, "waits for")
@@ -184,7 +184,7 @@ def _ruled(ruled: Ruled) -> dict[str, Any]:
     }
 
 
-def as_data(found: Listing, limit: int, now_ms: int) -> dict[str, Any]:
+def as_data(found: HeldListing, limit: int, now_ms: int) -> dict[str, Any]:
     """Return a listing as JSON values."""
     return {
         "entries": [one_as_data(seen, now_ms, whole=False) for seen in found.seen[:limit]],

@@ -18,7 +18,7 @@ from memsluice.envelope.verdict import Decision, Score, Usual, Verdict
 from memsluice.escaping import visible
 from memsluice.events.models import Tier
 from memsluice.events.names import EventType
-from memsluice.operations.trace.life import Attempt, EntryStanding, Kind, Life
+from memsluice.operations.trace.life import Attempt, EntryStanding, Life, RecordRole
 from memsluice.recall.show import TIER_WORDS, duration
 from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE, SEALED
 
@@ -51,12 +51,12 @@ STANDING_STYLES = {
     EntryStanding.RECORDED: "green",
 }
 KIND_WORDS = {
-    Kind.DECIDED: "decided",
-    Kind.AGAIN: "decided again",
-    Kind.REPLAYED: "the same event again, changes nothing",
-    Kind.OTHER_CONTENT: "another event under the same id",
-    Kind.ORDER: "a command about it",
-    Kind.LOOK_BACK: "withdrawn by look back",
+    RecordRole.DECIDED: "decided",
+    RecordRole.AGAIN: "decided again",
+    RecordRole.REPLAYED: "the same event again, changes nothing",
+    RecordRole.OTHER_CONTENT: "another event under the same id",
+    RecordRole.ORDER: "a command about it",
+    RecordRole.LOOK_BACK: "withdrawn by look back",
 }
 CAUSE_WORDS = {
     "parent": "declared parent, tainted itself:",
@@ -142,7 +142,7 @@ def _standing_words(life: Life, now_ms: int) -> str:
     verdict = life.placing.verdict
     expires_ms = verdict.expires_ms
     ordered = ""
-    if life.placing.kind is Kind.ORDER:
+    if life.placing.kind is RecordRole.ORDER:
         ordered = f", by command {visible(verdict.event_id, NAME_CHARS_MAX)}"
     match life.standing(now_ms):
         case EntryStanding.REPLACED:
@@ -171,7 +171,7 @@ def _standing_words(life: Life, now_ms: int) -> str:
 
 def _by_look_back(life: Life) -> str:
     """Say which recall took an entry out, and how one gets it back; "" where none did."""
-    if life.placing.kind is not Kind.LOOK_BACK:
+    if life.placing.kind is not RecordRole.LOOK_BACK:
         return ""
     asked, name = (visible(str(one), NAME_CHARS_MAX) for one in (life.placing.verdict.event_id, life.event_id))
     return f" by look back (recall {asked}); to return it: memsluice quarantine release --withdrawn {name}"
@@ -357,9 +357,9 @@ def _attempts(life: Life) -> Iterator[tuple[str, RenderableType]]:
 
 def _said(one: Attempt, event_id: str) -> str:
     reasons = ", ".join((one.verdict.decision, *one.verdict.reasons))
-    if one.kind is Kind.LOOK_BACK:
+    if one.kind is RecordRole.LOOK_BACK:
         return f"{KIND_WORDS[one.kind]}: recall {one.verdict.event_id}; {_evidence(one, event_id)}"
-    if one.kind is not Kind.ORDER:
+    if one.kind is not RecordRole.ORDER:
         return f"{KIND_WORDS[one.kind]}; {reasons}"
     keys = ", ".join(one.verdict.approvers) or one.verdict.kid
     return f"{KIND_WORDS[one.kind]}, {one.verdict.action} ({one.verdict.event_id}), by {keys}; {reasons}"

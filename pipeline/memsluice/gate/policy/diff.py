@@ -10,7 +10,7 @@ EVERYONE = "every tenant"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FieldChange:
     """One field that differs: for whom, which (dotted), and its values, None where one has no such field."""
 
     who: str
@@ -19,7 +19,7 @@ class Change:
     after: Any
 
 
-def between(before: PolicySet, after: PolicySet) -> tuple[Change, ...]:
+def between(before: PolicySet, after: PolicySet) -> tuple[FieldChange, ...]:
     """Return every difference: first for everyone, then for each tenant that either of them names."""
     found = list(_fields(EVERYONE, before.default, after.default))
     for tenant in sorted(before.tenants.keys() | after.tenants.keys()):
@@ -27,11 +27,11 @@ def between(before: PolicySet, after: PolicySet) -> tuple[Change, ...]:
     return tuple(found)
 
 
-def _fields(who: str, before: Policy, after: Policy) -> Iterator[Change]:
+def _fields(who: str, before: Policy, after: Policy) -> Iterator[FieldChange]:
     old, new = (dict(_flat("", policy.model_dump(mode="json"))) for policy in (before, after))
     for field in [*old, *(name for name in new if name not in old)]:
         if old.get(field) != new.get(field):
-            yield Change(who, field, old.get(field), new.get(field))
+            yield FieldChange(who, field, old.get(field), new.get(field))
 
 
 def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -1,6 +1,6 @@
 """Every kind of state row: its name in a key, and the one frozen type of its values.
 
-The type says both ways what a row is: :meth:`memsluice.gate.state.rows.Kind.load` reads it and nothing else does,
+The type says both ways what a row is: :meth:`memsluice.gate.state.rows.RowKind.load` reads it and nothing else does,
 :func:`memsluice.gate.state.rows.dump` writes it. A field with a default in a type that has ``omit_defaults`` is left
 out where it has it, as rows that were written before there was such a field leave it out; a null that was written stays
 one. Names in rows are short where rows are many.
@@ -12,7 +12,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Tier, Zone
-from memsluice.gate.state.rows import Kind
+from memsluice.gate.state.rows import RowKind
 
 Version = tuple[str | None, int]
 """An object's id and the version that lay there."""
@@ -286,30 +286,30 @@ class LexicalRow(Struct, frozen=True, kw_only=True):
     divergences: tuple[float, ...] = field(name="d")
 
 
-EVENT = Kind("event", EventRow)
-ENTRY = Kind("entry", EntryRow)
-REVIEW = Kind("review", ReviewRow)
-HOLDER = Kind("holder", HolderRow)
-PROTECTED = Kind("protected", ProtectedRow)
-SESSION = Kind("session", SessionRow)
-SEEN = Kind("seen", SeenRow)
-RATE = Kind("rate", CountsRow)
-HELD = Kind("held", CountsRow)
+EVENT = RowKind("event", EventRow)
+ENTRY = RowKind("entry", EntryRow)
+REVIEW = RowKind("review", ReviewRow)
+HOLDER = RowKind("holder", HolderRow)
+PROTECTED = RowKind("protected", ProtectedRow)
+SESSION = RowKind("session", SessionRow)
+SEEN = RowKind("seen", SeenRow)
+RATE = RowKind("rate", CountsRow)
+HELD = RowKind("held", CountsRow)
 """Counts of what each principal has in the quarantine."""
-LOOKED = Kind("looked", CountsRow)
+LOOKED = RowKind("looked", CountsRow)
 """Counts of what each principal's recalls moved."""
-LYING = Kind("lying", LyingRow)
+LYING = RowKind("lying", LyingRow)
 """Of the partition, not of a tenant; so are positions."""
-POSITION = Kind("position", PositionRow)
-CHAIN = Kind("chain", ChainRow)
-POLICY = Kind("policy", PolicyRow)
-QUESTION = Kind("detect", QuestionRow, "q")
-LANDED = Kind("detect", LandedRow, "e")
-VALUES: Kind[Values] = Kind("detect", cast("type[Values]", Values), "v")
-HABIT = Kind("detect", HabitRow, "h")
-FLOOR = Kind("detect", FloorRow, "b")
-DETECT_CALIBRATION = Kind("detect", CalibrationRow, "c")
-ASKED = Kind("memsad", VectorRow, "q")
-REFERENCE = Kind("memsad", VectorRow, "r")
-MEMSAD_CALIBRATION = Kind("memsad", CalibrationRow, "s")
-LEXICAL = Kind("memsad", LexicalRow, "c")
+POSITION = RowKind("position", PositionRow)
+CHAIN = RowKind("chain", ChainRow)
+POLICY = RowKind("policy", PolicyRow)
+QUESTION = RowKind("detect", QuestionRow, "q")
+LANDED = RowKind("detect", LandedRow, "e")
+VALUES: RowKind[Values] = RowKind("detect", cast("type[Values]", Values), "v")
+HABIT = RowKind("detect", HabitRow, "h")
+FLOOR = RowKind("detect", FloorRow, "b")
+DETECT_CALIBRATION = RowKind("detect", CalibrationRow, "c")
+ASKED = RowKind("memsad", VectorRow, "q")
+REFERENCE = RowKind("memsad", VectorRow, "r")
+MEMSAD_CALIBRATION = RowKind("memsad", CalibrationRow, "s")
+LEXICAL = RowKind("memsad", LexicalRow, "c")

@@ -54,7 +54,7 @@ def dump(value: Any) -> bytes:
     return _ENCODER.encode(value)
 
 
-class Kind(Generic[R]):
+class RowKind(Generic[R]):
     """A kind of row: its name in keys, and the type of its values, by which they are read.
 
     ``prefix`` begins the ids of those kinds that share a name.
@@ -132,7 +132,7 @@ class TenantRows:
         """Take over what was changed in a fork of this view."""
         self.changes = dict(fork.changes)
 
-    def get(self, kind: Kind[R], row_id: str, *, late_ms: int = 0) -> R | None:
+    def get(self, kind: RowKind[R], row_id: str, *, late_ms: int = 0) -> R | None:
         """Return a row's value, or None where it is absent, deleted, or expired for ``late_ms`` (at most LATE_MS)."""
         row_id = kind.prefix + row_id
         value = self.changes.get((kind.name, row_id), _UNCHANGED)
@@ -151,11 +151,11 @@ class TenantRows:
             self._vector, self._text = vector, vector_to_text(vector)
         return self._text
 
-    def put(self, kind: Kind[R], row_id: str, value: R) -> None:
+    def put(self, kind: RowKind[R], row_id: str, value: R) -> None:
         """Put a row."""
         self.changes[(kind.name, kind.prefix + row_id)] = value
 
-    def delete(self, kind: Kind[Any], row_id: str) -> None:
+    def delete(self, kind: RowKind[Any], row_id: str) -> None:
         """Delete a row."""
         self.changes[(kind.name, kind.prefix + row_id)] = None
 

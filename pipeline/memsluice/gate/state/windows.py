@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from memsluice.gate.state.kinds import CountsRow
-from memsluice.gate.state.rows import Kind, TenantRows
+from memsluice.gate.state.rows import RowKind, TenantRows
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -12,7 +12,7 @@ Live = dict[str, int]
 
 
 def count(
-    rows: TenantRows, kind: Kind[CountsRow], row_id: str, now_ms: int, *, bucket_ms: int, buckets: int
+    rows: TenantRows, kind: RowKind[CountsRow], row_id: str, now_ms: int, *, bucket_ms: int, buckets: int
 ) -> tuple[int, Live]:
     """Return (count within the window, live buckets by number as text). At most ``buckets + 1`` are kept."""
     row = rows.get(kind, row_id)
@@ -22,7 +22,7 @@ def count(
 
 
 def add(
-    rows: TenantRows, kind: Kind[CountsRow], row_id: str, now_ms: int, live: Live, *, bucket_ms: int, buckets: int
+    rows: TenantRows, kind: RowKind[CountsRow], row_id: str, now_ms: int, live: Live, *, bucket_ms: int, buckets: int
 ) -> None:
     """Count one more at ``now_ms``."""
     number = str(now_ms // bucket_ms)
@@ -31,7 +31,7 @@ def add(
 
 
 def remove(
-    rows: TenantRows, kind: Kind[CountsRow], row_id: str, at_ms: int, now_ms: int, *, bucket_ms: int, buckets: int
+    rows: TenantRows, kind: RowKind[CountsRow], row_id: str, at_ms: int, now_ms: int, *, bucket_ms: int, buckets: int
 ) -> None:
     """Count one less of those counted at ``at_ms``; nothing changes where that lies outside of the window by now."""
     row, number = rows.get(kind, row_id), str(at_ms // bucket_ms)

@@ -30,7 +30,7 @@ SOURCE = "urn:memsluice:orders"
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class CommandDesk:
     """``topic`` opens a topic of the gate's outputs. ``publish`` returns, in order, where each command lies.
 
     ``settle`` lets the stages work on it where nobody else does (embedded); on a broker the workers do.
@@ -80,7 +80,7 @@ def signers(keys: KeyStore, role: Role, tenant: str, kids: Sequence[str], wanted
 
 
 @contextmanager
-def open_desk(home: Path | None) -> Iterator[Desk]:
+def open_desk(home: Path | None) -> Iterator[CommandDesk]:
     """Give the running stack (or the deployment that the environment names), else the home's embedded log.
 
     Raises ConfigError, in one sentence, where there is neither.
@@ -89,7 +89,7 @@ def open_desk(home: Path | None) -> Iterator[Desk]:
         yield desk
 
 
-def on_kafka(home: Path | None, closing: ExitStack) -> Desk:
+def on_kafka(home: Path | None, closing: ExitStack) -> CommandDesk:
     """Return the desk of a running stack, or of the deployment that the environment names. Raises ConfigError."""
     from memsluice.client.options import WriterOptions
     from memsluice.client.publisher import Publisher
@@ -113,7 +113,7 @@ def on_kafka(home: Path | None, closing: ExitStack) -> Desk:
         pending = [_queued(publishers[0], one) for one in signed]
         return [_place(futures, one) for futures, one in zip(pending, signed, strict=True)]
 
-    return Desk(topic(AUDIT).name, topic, KeyStore(home), publish, lambda: None)
+    return CommandDesk(topic(AUDIT).name, topic, KeyStore(home), publish, lambda: None)
 
 
 def _queued(publisher: "Publisher", signed: Signed) -> "list[Future[Receipt]]":
@@ -135,7 +135,7 @@ def _place(pending: "list[Future[Receipt]]", signed: Signed) -> str:
     return f"{receipts[0].topic}[{receipts[0].partition}] at offset {receipts[0].offset}"
 
 
-def embedded(home: Home, closing: ExitStack) -> Desk:
+def embedded(home: Home, closing: ExitStack) -> CommandDesk:
     """Return the desk of a home's embedded log. Raises ConfigError where there is none."""
     from memsluice.client.build import wrap
     from memsluice.readers.local import LocalTopic
@@ -159,7 +159,7 @@ def embedded(home: Home, closing: ExitStack) -> Desk:
         return places
 
     settle = _settling(home, keys, closing)
-    return Desk(name, lambda topic: LocalTopic(log, name=name, topic=topic), keys, publish, settle)
+    return CommandDesk(name, lambda topic: LocalTopic(log, name=name, topic=topic), keys, publish, settle)
 
 
 def _settling(home: Home, keys: KeyStore, closing: ExitStack) -> Callable[[], None]:

@@ -13,7 +13,7 @@ from memsluice.events.headers import EVENT_ID
 from memsluice.events.names import EVERYBODY, TARGET_HEADER
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
-from memsluice.operations.dead_letters.filters import Filter
+from memsluice.operations.dead_letters.filters import LetterFilter
 from memsluice.operations.dead_letters.letters import (
     DeadLetter,
     LetterReview,
@@ -42,7 +42,7 @@ PARTIAL_MAX = 1_024
 
 
 @dataclass(slots=True)
-class Listing:
+class LetterListing:
     """What a look found, oldest first. ``damaged`` records are no letters, or parts of one that is not all there."""
 
     seen: list[LetterReview] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Listing:
 class Assembler:
     """Puts letters together from their records, which come in any order and may be repeated."""
 
-    def __init__(self, keyring: Keyring, wanted: Filter, *, whole: bool = False) -> None:
+    def __init__(self, keyring: Keyring, wanted: LetterFilter, *, whole: bool = False) -> None:
         self._keyring = keyring
         self._wanted = wanted
         self._whole = whole
@@ -111,18 +111,18 @@ def look(
     letters: TopicReader,
     audit: TopicReader,
     keyring: Keyring,
-    wanted: Filter,
+    wanted: LetterFilter,
     *,
     partitions: int,
     whole: bool = False,
     letters_max: int = LETTERS_MAX,
-) -> Listing:
+) -> LetterListing:
     """Return the letters that a filter asks for, ``whole`` with all their bytes. Raises BrokerUnavailable.
 
     A letter lies on its input's partition, which need not be that of the tenant it claims. Letters of the very same
     bytes (a replay that failed again makes one) are one, the newest, unless they are asked for by name.
     """
-    found, shown = Listing(), dict[str, LetterReview]()
+    found, shown = LetterListing(), dict[str, LetterReview]()
     room = WHOLE_MAX if whole else letters_max
     looked_in = list(range(partitions)) if wanted.partition is None else [wanted.partition]
     page = dict[str, DeadLetter]()
@@ -145,10 +145,10 @@ def look(
 
 
 def _keep(
-    found: Listing,
+    found: LetterListing,
     shown: dict[str, LetterReview],
     judged: list[LetterReview],
-    wanted: Filter,
+    wanted: LetterFilter,
     looked_in: list[int],
     room: int,
 ) -> None:
@@ -177,7 +177,7 @@ def look_whole(letters: TopicReader, keyring: Keyring, seen: Iterable[LetterRevi
     for one in seen:
         of_partition.setdefault(one.letter.why.partition, {})[one.letter.letter_id] = one
     for partition, there in sorted(of_partition.items()):
-        assembler = Assembler(keyring, Filter(), whole=True)
+        assembler = Assembler(keyring, LetterFilter(), whole=True)
         since = letters.at(partition, min(one.letter.why.append_ms for one in there.values()))
         for record in letters.read(partition, since):
             why = why_of(record)
@@ -228,7 +228,7 @@ def _judged(found: list[DeadLetter], audit: TopicReader, keyring: Keyring, parti
 
 
 @dataclass(frozen=True, slots=True)
-class Stats:
+class LetterStats:
     """Counts over a listing: of states, and of what is open by reason, intake topic, partition and claimed tenant."""
 
     states: Counter[str]
@@ -239,10 +239,10 @@ class Stats:
     oldest_ms: int | None
 
 
-def stats(listing: Listing) -> Stats:
+def stats(listing: LetterListing) -> LetterStats:
     """Return the counts."""
     whys = [one.letter.why for one in listing.seen if one.state is LetterState.OPEN]
-    return Stats(
+    return LetterStats(
         Counter(one.state.value for one in listing.seen),
         Counter(why.reason for why in whys),
         Counter(why.topic for why in whys),

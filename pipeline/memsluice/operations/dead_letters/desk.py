@@ -11,7 +11,7 @@ from memsluice.errors import ConfigError
 from memsluice.events.records import Output
 from memsluice.operations.commands.desk import ACKNOWLEDGED_S
 from memsluice.operations.held import desk
-from memsluice.operations.held.desk import Desk
+from memsluice.operations.held.desk import HeldDesk
 from memsluice.readers.base import TopicReader
 from memsluice.topics.names import COMMANDS, DEAD_LETTER, EVENTS, USER_OPERATOR, USER_PRODUCER
 
@@ -23,7 +23,7 @@ USERS = {EVENTS: USER_PRODUCER, COMMANDS: USER_OPERATOR}
 class LetterDesk:
     """``republish`` appends records to intake topics as they are, in order, and returns their offsets."""
 
-    desk: Desk
+    desk: HeldDesk
     letters: TopicReader
     republish: Callable[[Sequence[Output]], list[int]]
 

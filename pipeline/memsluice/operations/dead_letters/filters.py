@@ -6,7 +6,7 @@ from memsluice.operations.dead_letters.letters import DeadLetter, LetterState, W
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class LetterFilter:
     """What to look for; None is anything. Times are Unix ms, ``since_ms`` included and ``until_ms`` not.
 
     ``tenant`` is what an input claims, which nobody verified. ``states`` None is all of them.

@@ -17,11 +17,11 @@ from memsluice.events.names import EVERYBODY
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Output, Record
 from memsluice.operations.commands.answers import Bookmark, follow
-from memsluice.operations.dead_letters.collect import Listing, look_whole
+from memsluice.operations.dead_letters.collect import LetterListing, look_whole
 from memsluice.operations.dead_letters.desk import USERS, LetterDesk
-from memsluice.operations.dead_letters.filters import Filter
+from memsluice.operations.dead_letters.filters import LetterFilter
 from memsluice.operations.dead_letters.letters import LetterReview, LetterState, LetterVerdict, Why, decided_of, why_of
-from memsluice.operations.runs import BaseRun, Plan
+from memsluice.operations.runs import BaseRun, RunPlan
 from memsluice.stages.seal import establish
 
 BATCH_MAX = 100
@@ -31,20 +31,20 @@ NOT_INTAKE = "not_intake"
 
 
 @dataclass(frozen=True, slots=True)
-class Run(BaseRun[Filter]):
+class LetterRun(BaseRun[LetterFilter]):
     """One run of replays of dead letters."""
 
-    FILTER: ClassVar[type[Any]] = Filter
+    FILTER: ClassVar[type[Any]] = LetterFilter
 
 
-def plan(run: Run, found: Listing) -> Plan[LetterReview]:
+def plan(run: LetterRun, found: LetterListing) -> RunPlan[LetterReview]:
     """Return what is to be replayed of a listing of all states. What was decided since the run began counts as done."""
     done = sum(one.decided is not None and one.decided.at_ms >= run.started_ms for one in found.seen)
     todo = sorted(
         (one for one in found.seen if one.state is LetterState.OPEN),
         key=lambda one: (one.letter.why.topic, one.letter.why.partition, one.letter.why.offset),
     )
-    return Plan.within(run, todo, done)
+    return RunPlan.within(run, todo, done)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def refusal(desk: LetterDesk, record: Record, partitions: int) -> tuple[str, str
 
 def replay(
     desk: LetterDesk,
-    run: Run,
+    run: LetterRun,
     todo: Sequence[LetterReview],
     *,
     rate: float,

@@ -19,7 +19,7 @@ from memsluice.operations.held.entries import (
     read_ruling,
     state_of,
 )
-from memsluice.operations.held.filters import Filter
+from memsluice.operations.held.filters import HeldFilter
 from memsluice.readers.base import TopicReader
 
 ENTRIES_MAX = 50_000
@@ -59,7 +59,7 @@ class HeldReview:
 
 
 @dataclass(slots=True)
-class Listing:
+class HeldListing:
     """What a look found, oldest first. ``unverified`` records had no seal of this home's keys and are not shown."""
 
     seen: list[HeldReview] = field(default_factory=list)
@@ -76,19 +76,19 @@ def look(
     held: TopicReader,
     audit: TopicReader,
     keyring: Keyring,
-    wanted: Filter,
+    wanted: HeldFilter,
     *,
     partitions: int,
     now_ms: int,
     age_days: Callable[[str], int],
     whole: bool = False,
     entries_max: int = ENTRIES_MAX,
-) -> Listing:
+) -> HeldListing:
     """Return the entries that a filter asks for. ``age_days`` gives a tenant's age limit, ``whole`` reads contents.
 
     Records of one tenant are all on its partition, so that a filter with a tenant reads one. Raises BrokerUnavailable.
     """
-    found = Listing()
+    found = HeldListing()
     room, page_max = (min(entries_max, WHOLE_MAX), WHOLE_PAGE) if whole else (entries_max, entries_max)
     looked_in = list(range(partitions)) if wanted.tenant is None else [partition_of(wanted.tenant, partitions)]
 
@@ -140,7 +140,7 @@ def share_of(room: int, taken: int, later: int, partitions: int) -> int:
     return max(0, room - taken - later * (room // (2 * partitions)))
 
 
-def _taken(found: Listing, keyring: Keyring, record: Record, wanted: Filter, whole: bool) -> HeldWrite | None:
+def _taken(found: HeldListing, keyring: Keyring, record: Record, wanted: HeldFilter, whole: bool) -> HeldWrite | None:
     if wanted.tenant is not None and record.key != wanted.tenant.encode():
         return None
     if wanted.event_id is not None and (EVENT_ID, wanted.event_id.encode()) not in record.headers:
@@ -155,7 +155,7 @@ def _taken(found: Listing, keyring: Keyring, record: Record, wanted: Filter, who
 
 
 def _rulings(
-    found: Listing, records: Iterable[Record], keyring: Keyring, targets: set[bytes]
+    found: HeldListing, records: Iterable[Record], keyring: Keyring, targets: set[bytes]
 ) -> dict[tuple[str, str, int | None], list[Ruled]]:
     """Return the commands about some events, by tenant, event id and intake offset as far as the verdict has one.
 
@@ -197,7 +197,7 @@ def look_whole(held: TopicReader, keyring: Keyring, seen: Iterable[HeldReview]) 
 
 
 @dataclass(frozen=True, slots=True)
-class Stats:
+class HeldStats:
     """Counts over a listing: of states, and of what is pending by tenant, reason and source; the oldest pending."""
 
     states: Counter[str]
@@ -207,10 +207,10 @@ class Stats:
     oldest_ms: int | None
 
 
-def stats(listing: Listing) -> Stats:
+def stats(listing: HeldListing) -> HeldStats:
     """Return the counts."""
     pending = [one.entry for one in listing.seen if one.state is HeldState.PENDING]
-    return Stats(
+    return HeldStats(
         Counter(one.state.value for one in listing.seen),
         Counter(entry.tenant for entry in pending),
         Counter(code for entry in pending for code in entry.reasons),

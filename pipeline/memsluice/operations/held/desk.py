@@ -17,7 +17,7 @@ from memsluice.topics.names import QUARANTINE
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class HeldDesk:
     """``publish`` signs commands with their tenants' reviewer credentials, in order, and returns where each lies.
 
     ``settle`` lets the stages work on it where nobody else does (embedded); on a broker the workers do.
@@ -35,20 +35,20 @@ class Desk:
         return self.keys.find_credential(Role.REVIEWER, wall_ms(), tenant=tenant).kid
 
 
-def on_kafka(home: Path | None, closing: ExitStack) -> Desk:
+def on_kafka(home: Path | None, closing: ExitStack) -> HeldDesk:
     """Return the desk of a running stack, or of the deployment that the environment names. Raises ConfigError."""
     return _reviewing(orders.on_kafka(home, closing))
 
 
-def embedded(home: Home, closing: ExitStack) -> Desk:
+def embedded(home: Home, closing: ExitStack) -> HeldDesk:
     """Return the desk of a home's embedded log. Raises ConfigError where there is none."""
     return _reviewing(orders.embedded(home, closing))
 
 
-def _reviewing(desk: orders.Desk) -> Desk:
+def _reviewing(desk: orders.CommandDesk) -> HeldDesk:
     def publish(commands: Sequence[Command]) -> list[str]:
         tenants = dict.fromkeys(command.tenant for command in commands)
         signers = {tenant: desk.keys.find_credential(Role.REVIEWER, wall_ms(), tenant=tenant) for tenant in tenants}
         return desk.publish([sign(command, [signers[command.tenant]], wall_ms()) for command in commands])
 
-    return Desk(desk.name, desk.topic(QUARANTINE), desk.audit, desk.keys, publish, desk.settle)
+    return HeldDesk(desk.name, desk.topic(QUARANTINE), desk.audit, desk.keys, publish, desk.settle)

@@ -12,7 +12,7 @@ SOURCES = ("channel", "agent", "principal", "session", "kid")
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class HeldFilter:
     """What to look for; None is anything. Times are Unix ms, ``since_ms`` included and ``until_ms`` not.
 
     ``reason`` is a reason code or its module (``rates``). ``source`` is a channel, an agent, a principal, a session or

@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 from memsluice.events.models import Action, Command
 from memsluice.gate.commands.replay import DRY_PARAMETER
 from memsluice.operations.commands.answers import Bookmark
-from memsluice.operations.held.collect import HeldReview, Listing, look_whole
+from memsluice.operations.held.collect import HeldListing, HeldReview, look_whole
 from memsluice.operations.held.commands import answers, order
-from memsluice.operations.held.desk import Desk
+from memsluice.operations.held.desk import HeldDesk
 from memsluice.operations.held.entries import CommandOutcome, HeldState, Ruled
-from memsluice.operations.held.filters import Filter
-from memsluice.operations.runs import VALID_S, BaseRun, Plan
+from memsluice.operations.held.filters import HeldFilter
+from memsluice.operations.runs import VALID_S, BaseRun, RunPlan
 from memsluice.readers.base import TopicReader
 
 BATCH_MAX = 500
@@ -32,10 +32,10 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://memsluice.dev/replay/v1")
 
 
 @dataclass(frozen=True, slots=True)
-class Run(BaseRun[Filter]):
+class HeldRun(BaseRun[HeldFilter]):
     """One run of replays of held writes."""
 
-    FILTER: ClassVar[type[Any]] = Filter
+    FILTER: ClassVar[type[Any]] = HeldFilter
 
     def command_id(self, seen: HeldReview) -> str:
         """Return the id of the command about an entry: the same each time."""
@@ -52,7 +52,7 @@ class Run(BaseRun[Filter]):
         )
 
 
-def plan(run: Run, found: Listing) -> Plan[HeldReview]:
+def plan(run: HeldRun, found: HeldListing) -> RunPlan[HeldReview]:
     """Return what is to be replayed of a listing of all states."""
     done, todo = 0, []
     for seen in found.seen:
@@ -62,7 +62,7 @@ def plan(run: Run, found: Listing) -> Plan[HeldReview]:
         elif seen.state is HeldState.PENDING:
             todo.append(seen)
     todo.sort(key=lambda seen: (seen.entry.partition, seen.entry.record_offset))
-    return Plan.within(run, todo, done)
+    return RunPlan.within(run, todo, done)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ class WriteReplay:
 
 
 def replay(
-    desk: Desk,
-    run: Run,
+    desk: HeldDesk,
+    run: HeldRun,
     todo: Sequence[HeldReview],
     *,
     rate: float,
@@ -110,7 +110,7 @@ def replay(
         sleep(max(0.0, len(chunk) / rate - (monotonic() - began)))
 
 
-def _whole(desk: Desk, todo: Sequence[HeldReview]) -> Iterator[HeldReview]:
+def _whole(desk: HeldDesk, todo: Sequence[HeldReview]) -> Iterator[HeldReview]:
     """Yield entries with their contents, read a page at a time: no read stays open while answers are waited for."""
     for start in range(0, len(todo), PAGE):
         yield from list(look_whole(desk.held, desk.keys.keyring(), todo[start : start + PAGE]))

@@ -22,7 +22,7 @@ Detector = Literal["default", "memsad"]
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ScoredWrite:
     """One scored write: when (Unix ms), its event, what was decided, its value, the line (None: none yet), the phase.
 
     ``size`` is how many reference scores counted. ``flagged`` is what the verdict says where it does not tell the line:
@@ -51,7 +51,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PhaseChange:
     """A phase, and the time (Unix ms) and number of scored writes from which on it held."""
 
     at_ms: int
@@ -65,8 +65,8 @@ class History:
 
     tenant: str
     keyring: Keyring
-    points: dict[Detector, deque[Point]] = field(default_factory=dict)
-    changes: dict[Detector, deque[Change]] = field(default_factory=dict)
+    points: dict[Detector, deque[ScoredWrite]] = field(default_factory=dict)
+    changes: dict[Detector, deque[PhaseChange]] = field(default_factory=dict)
     totals: dict[Detector, int] = field(default_factory=dict)
     read: int = 0
     unverified: int = 0
@@ -89,12 +89,12 @@ class History:
             if point is not None:
                 self._add("default" if name == "default" else "memsad", point)
 
-    def _add(self, detector: Detector, point: Point) -> None:
+    def _add(self, detector: Detector, point: ScoredWrite) -> None:
         self.totals[detector] = self.totals.get(detector, 0) + 1
         points = self.points.setdefault(detector, deque(maxlen=POINTS_MAX))
         changes = self.changes.setdefault(detector, deque(maxlen=CHANGES_MAX))
         if not points or points[-1].phase != point.phase:
-            changes.append(Change(point.at_ms, self.totals[detector], point.phase))
+            changes.append(PhaseChange(point.at_ms, self.totals[detector], point.phase))
         points.append(point)
 
     @property
@@ -106,7 +106,7 @@ class History:
         return "default" if last.get("default", -1) >= last.get("memsad", -1) else "memsad"
 
 
-def _by_default(verdict: Verdict) -> Point | None:
+def _by_default(verdict: Verdict) -> ScoredWrite | None:
     told = verdict.usual
     if not told:
         return None
@@ -116,7 +116,7 @@ def _by_default(verdict: Verdict) -> Point | None:
     return _point(verdict, told, value, line, told.size)
 
 
-def _by_memsad(verdict: Verdict) -> Point | None:
+def _by_memsad(verdict: Verdict) -> ScoredWrite | None:
     told = verdict.score
     if not told or told.score is None:
         return None
@@ -126,8 +126,10 @@ def _by_memsad(verdict: Verdict) -> Point | None:
     return replace(_point(verdict, told, _rarity(told.p), None, told.window_size), flagged=flagged)
 
 
-def _point(verdict: Verdict, told: Score | Usual, value: float, line: float | None, size: int) -> Point:
-    return Point(verdict.decided_ms, verdict.event_id, verdict.decision, value, line, told.phase, told.strategy, size)
+def _point(verdict: Verdict, told: Score | Usual, value: float, line: float | None, size: int) -> ScoredWrite:
+    return ScoredWrite(
+        verdict.decided_ms, verdict.event_id, verdict.decision, value, line, told.phase, told.strategy, size
+    )
 
 
 def _rarity(p: float) -> float:

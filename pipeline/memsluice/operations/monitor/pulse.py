@@ -15,7 +15,7 @@ from memsluice.events.records import Record
 from memsluice.gate.checks.sessions import RETURNED
 from memsluice.operations.trace.life import replayed
 from memsluice.operations.trace.verdicts import read
-from memsluice.telemetry.drift import Drift
+from memsluice.telemetry.drift import DriftGauge
 
 BUCKET_MS = 5_000
 BUCKETS = 12
@@ -129,7 +129,7 @@ class Pulse:
         self._reasons: Counter[str] = Counter()
         self._unverified_reads: Counter[str] = Counter()
         self._operator_writes: Counter[str] = Counter()
-        self._drift = Drift(lambda: self.latest_ms / 1_000)
+        self._drift = DriftGauge(lambda: self.latest_ms / 1_000)
         self._waits: deque[int] = deque(maxlen=WAITS_MAX)
         self.read = self.unverified = self.redelivered = self.dropped = 0
         self.latest_ms = 0

@@ -88,7 +88,7 @@ def embedded(home: Home, closing: ExitStack) -> PolicyDesk:
     return _governing(orders.embedded(home, closing))
 
 
-def _governing(desk: orders.Desk) -> PolicyDesk:
+def _governing(desk: orders.CommandDesk) -> PolicyDesk:
     def publish(command: Command, approvers: Sequence[SigningCredential]) -> None:
         desk.publish([sign(command, approvers, wall_ms())])
 

@@ -9,12 +9,12 @@ from memsluice.errors import ConfigError, NotFound, SealError
 from memsluice.escaping import visible
 from memsluice.events.models import Action, Command, Tier, Visibility, Zone
 from memsluice.gate.commands.landed import destination
-from memsluice.operations.commands.desk import Desk
+from memsluice.operations.commands.desk import CommandDesk
 from memsluice.operations.held.collect import look
-from memsluice.operations.held.filters import Filter
+from memsluice.operations.held.filters import HeldFilter
 from memsluice.operations.provenance.carrying import accepted_records
 from memsluice.operations.trace import collect
-from memsluice.operations.trace.life import EntryStanding, Kind, Life
+from memsluice.operations.trace.life import EntryStanding, Life, RecordRole
 from memsluice.topics.names import ACCEPTED, PARTITIONS, QUARANTINE
 
 PUTS = (Action.PROMOTE, Action.DECLASSIFY, Action.RELEASE)
@@ -81,7 +81,7 @@ class Case:
         return destination(admission, zone, scope, None).object_id
 
 
-def find(desk: Desk, event_id: str, tenant: str | None, *, withdrawn: bool = False) -> Case:
+def find(desk: CommandDesk, event_id: str, tenant: str | None, *, withdrawn: bool = False) -> Case:
     """Return the one entry of an id, landed or held; or ``withdrawn``, by look back.
 
     Raises ConfigError: why there is none.
@@ -97,7 +97,7 @@ def find(desk: Desk, event_id: str, tenant: str | None, *, withdrawn: bool = Fal
     return _withdrawn(desk, life) if withdrawn else _case(desk, life)
 
 
-def of_command(desk: Desk, command: Command) -> Case:
+def of_command(desk: CommandDesk, command: Command) -> Case:
     """Return the entry that a proposed command is about, with the content that it carries. Raises ConfigError."""
     case = find(desk, command.target, command.tenant)
     if command.held is None:
@@ -118,7 +118,7 @@ def of_command(desk: Desk, command: Command) -> Case:
     )
 
 
-def _case(desk: Desk, life: Life) -> Case:
+def _case(desk: CommandDesk, life: Life) -> Case:
     from memsluice.clock import wall_ms
 
     standing = life.standing(wall_ms())
@@ -131,13 +131,13 @@ def _case(desk: Desk, life: Life) -> Case:
     )
 
 
-def _withdrawn(desk: Desk, life: Life) -> Case:
-    if life.placing.kind is not Kind.LOOK_BACK:
+def _withdrawn(desk: CommandDesk, life: Life) -> Case:
+    if life.placing.kind is not RecordRole.LOOK_BACK:
         raise NotFound(f"look back did not withdraw entry {visible(life.event_id, ID_CHARS)}")
     return _landed(desk, life, EntryStanding.WITHDRAWN)
 
 
-def _landed(desk: Desk, life: Life, standing: EntryStanding) -> Case:
+def _landed(desk: CommandDesk, life: Life, standing: EntryStanding) -> Case:
     place = life.lay.verdict
     wanted = {life.event_id: place.sealed_offset}
     found = accepted_records(
@@ -152,11 +152,11 @@ def _landed(desk: Desk, life: Life, standing: EntryStanding) -> Case:
     return Case(life, standing, accepted.content, admission.content_digest, admission.key, text, admission)
 
 
-def _held(desk: Desk, life: Life) -> Case:
+def _held(desk: CommandDesk, life: Life) -> Case:
     from memsluice.clock import wall_ms
 
     listing = look(
-        desk.topic(QUARANTINE), desk.audit, desk.keys.keyring(), Filter(tenant=life.tenant, event_id=life.event_id),
+        desk.topic(QUARANTINE), desk.audit, desk.keys.keyring(), HeldFilter(tenant=life.tenant, event_id=life.event_id),
         partitions=PARTITIONS, now_ms=wall_ms(), age_days=lambda tenant: 365, whole=True,
     )  # fmt: skip
     digest = life.governing.verdict.content_digest

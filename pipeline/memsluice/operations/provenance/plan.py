@@ -17,7 +17,7 @@ GIVEN = ("source", "recalled")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlannedCommand:
     """One command: what it is about, what for, and in words what is there now and what will be.
 
     ``reached`` is None for a session. ``carries`` says that the command carries the entry's content.
@@ -32,7 +32,7 @@ class Step:
     carries: bool = False
 
 
-def steps(spread: Spread, mode: str, now_ms: int) -> Iterator[Step]:
+def steps(spread: Spread, mode: str, now_ms: int) -> Iterator[PlannedCommand]:
     """Yield what is to be done, sessions first: what they would still write is stopped before what they wrote moves.
 
     Of entries the nearest to the source come first.
@@ -52,23 +52,25 @@ def steps(spread: Spread, mode: str, now_ms: int) -> Iterator[Step]:
     yield from (_session(spread, name) for name, _ in open_ones if name in saw)
 
 
-def _session(spread: Spread, session: str) -> Step:
-    return Step(spread.tenant, Action.REVOKE, session, "a session as before", "tainted from now on")
+def _session(spread: Spread, session: str) -> PlannedCommand:
+    return PlannedCommand(spread.tenant, Action.REVOKE, session, "a session as before", "tainted from now on")
 
 
-def _entry(tenant: str, reached: Reached, mode: str, now_ms: int) -> Step | None:
+def _entry(tenant: str, reached: Reached, mode: str, now_ms: int) -> PlannedCommand | None:
     entry = reached.entry
     match entry.standing(now_ms):
         case EntryStanding.GUIDANCE if mode == CONTAIN:
-            return Step(tenant, Action.REVOKE, entry.event_id, "guidance", "external, tainted", reached, carries=True)
+            return PlannedCommand(
+                tenant, Action.REVOKE, entry.event_id, "guidance", "external, tainted", reached, carries=True
+            )
         case (EntryStanding.GUIDANCE | EntryStanding.EXTERNAL) as where if mode == REMOVE:
-            return Step(tenant, Action.WITHDRAW, entry.event_id, where.value, "removed", reached)
+            return PlannedCommand(tenant, Action.WITHDRAW, entry.event_id, where.value, "removed", reached)
         case EntryStanding.HELD if mode == REMOVE:
-            return Step(tenant, Action.REJECT, entry.event_id, "held", "refused for good", reached)
+            return PlannedCommand(tenant, Action.REJECT, entry.event_id, "held", "refused for good", reached)
         case EntryStanding.HELD if not entry.revoked:
-            return Step(tenant, Action.REVOKE, entry.event_id, "held", "held, tainted", reached)
+            return PlannedCommand(tenant, Action.REVOKE, entry.event_id, "held", "held, tainted", reached)
         case EntryStanding.WITHDRAWN if entry.looked_back and not entry.revoked:
-            return Step(tenant, Action.REVOKE, entry.event_id, "withdrawn", "never let in again", reached)
+            return PlannedCommand(tenant, Action.REVOKE, entry.event_id, "withdrawn", "never let in again", reached)
         case EntryStanding.REPLACED if not entry.tainted:
-            return Step(tenant, Action.REVOKE, entry.event_id, "replaced", "replaced, tainted", reached)
+            return PlannedCommand(tenant, Action.REVOKE, entry.event_id, "replaced", "replaced, tainted", reached)
     return None

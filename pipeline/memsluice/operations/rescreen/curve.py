@@ -12,7 +12,7 @@ BISECTIONS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class RocPoint:
     """Shares of the bad and of the good that score at least ``threshold``: true and false positive rate, 0 to 1."""
 
     threshold: float
@@ -20,7 +20,7 @@ class Point:
     good: float
 
 
-def points(good: Sequence[float], bad: Sequence[float]) -> list[Point]:
+def points(good: Sequence[float], bad: Sequence[float]) -> list[RocPoint]:
     """Return the curve from (0, 0) to (1, 1): one point for each different score, the highest first.
 
     Both need at least one score; the first point's threshold is infinite.
@@ -30,8 +30,8 @@ def points(good: Sequence[float], bad: Sequence[float]) -> list[Point]:
     def share(scores: Sequence[float], threshold: float) -> float:
         return 1 - bisect_left(scores, threshold) / len(scores)
 
-    steps = [Point(at, share(bad, at), share(good, at)) for at in sorted({*good, *bad}, reverse=True)]
-    return [Point(math.inf, 0.0, 0.0), *steps]
+    steps = [RocPoint(at, share(bad, at), share(good, at)) for at in sorted({*good, *bad}, reverse=True)]
+    return [RocPoint(math.inf, 0.0, 0.0), *steps]
 
 
 def area(good: Sequence[float], bad: Sequence[float]) -> float:
@@ -64,7 +64,7 @@ def interval(estimate: float, n_good: int, n_bad: int, z: float = Z_95) -> tuple
     return bound(0.0), bound(1.0)
 
 
-def chart(curve: Sequence[Point], width: int = 41, height: int = 11) -> list[str]:
+def chart(curve: Sequence[RocPoint], width: int = 41, height: int = 11) -> list[str]:
     """Return the curve drawn in lines of text: bad held upwards, good held to the right; dots are chance."""
     grid = [[" "] * width for _ in range(height)]
     for column in range(width):

@@ -25,7 +25,7 @@ class Changed:
 
 
 @dataclass(slots=True)
-class Report:
+class RescreenReport:
     """What changed, by whom and by reason; ``reasons`` counts reasons of writes, before and after.
 
     ``unknown`` events have no verdict in the audit: not decided yet, or its record is gone. ``same_other_reasons`` were

@@ -12,14 +12,14 @@ from memsluice.errors import InputError
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.names import TARGET_HEADER
 from memsluice.events.records import Record
-from memsluice.operations.trace.life import ABOUT_IT, Attempt, Kind, Life, Successor, taken_back, target_of
+from memsluice.operations.trace.life import ABOUT_IT, Attempt, Life, RecordRole, Successor, taken_back, target_of
 from memsluice.operations.trace.verdicts import read
 
 ATTEMPTS_MAX = 50
 """Attempts of one life that are kept: the first, those in force, and the latest; the rest is counted."""
 LIVES_MAX = 100
 """Lives that are kept; an id may exist in any number of tenants."""
-_BY_CODE = {"duplicates.replayed": Kind.REPLAYED, "duplicates.other_content": Kind.OTHER_CONTENT}
+_BY_CODE = {"duplicates.replayed": RecordRole.REPLAYED, "duplicates.other_content": RecordRole.OTHER_CONTENT}
 """By finding as well as by reason: what is refused for more besides is no new decision on the entry either."""
 
 
@@ -74,12 +74,12 @@ class Collector:
         if verdict.event_id in wanted:
             self._add(verdict.event_id, verdict, record, verdict.content_digest)
         if target is not None and target in wanted:
-            self._add(target, verdict, record, verdict.content_digest, Kind.ORDER)
+            self._add(target, verdict, record, verdict.content_digest, RecordRole.ORDER)
         for gone in taken_back(verdict):
             if gone.event_id in wanted:
-                self._add(gone.event_id, verdict, record, gone.content_digest, Kind.LOOK_BACK)
+                self._add(gone.event_id, verdict, record, gone.content_digest, RecordRole.LOOK_BACK)
 
-    def _add(self, event_id: str, verdict: Verdict, record: Record, about: str, kind: Kind | None = None) -> None:
+    def _add(self, event_id: str, verdict: Verdict, record: Record, about: str, kind: RecordRole | None = None) -> None:
         tenant = verdict.tenant
         if (tenant, event_id) not in self._lives and len(self._lives) >= LIVES_MAX:
             self.left_out += 1
@@ -87,7 +87,7 @@ class Collector:
         life = self._lives.setdefault((tenant, event_id), Life(tenant, event_id))
         digest = sha256(record.value or b"").hexdigest()
         place = (record.partition, record.offset, record.timestamp_ms)
-        attempt = Attempt(kind or Kind.DECIDED, verdict, about, digest, *place)
+        attempt = Attempt(kind or RecordRole.DECIDED, verdict, about, digest, *place)
         for known in life.attempts:
             if known.intake == attempt.intake:
                 known.redelivered += known.digest == digest
@@ -97,7 +97,7 @@ class Collector:
             codes = (*verdict.reasons, *(finding.code for finding in verdict.findings))
             again = [_BY_CODE[code] for code in codes if code in _BY_CODE]
             seen_before = any(one.kind not in ABOUT_IT for one in life.attempts)
-            attempt.kind = again[0] if again else Kind.AGAIN if seen_before else Kind.DECIDED
+            attempt.kind = again[0] if again else RecordRole.AGAIN if seen_before else RecordRole.DECIDED
         life.counts[attempt.kind] += 1
         life.attempts.append(attempt)
         if attempt.places:

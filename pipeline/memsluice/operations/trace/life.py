@@ -23,7 +23,7 @@ OF_A_SESSION = frozenset({"revocation.session", "revocation.unknown_session"})
 """Findings that say that a revocation's target was a session all the same."""
 
 
-class Kind(StrEnum):
+class RecordRole(StrEnum):
     """What one record about an event id is, by the reason its verdict names."""
 
     DECIDED = "decided"
@@ -34,9 +34,9 @@ class Kind(StrEnum):
     LOOK_BACK = "look_back"
 
 
-GOVERNING = (Kind.DECIDED, Kind.AGAIN)
+GOVERNING = (RecordRole.DECIDED, RecordRole.AGAIN)
 """What says where the entry is, together with the orders that were carried out, and look back."""
-ABOUT_IT = (Kind.ORDER, Kind.LOOK_BACK)
+ABOUT_IT = (RecordRole.ORDER, RecordRole.LOOK_BACK)
 """What is no appearance of the id itself."""
 
 
@@ -64,7 +64,7 @@ class Attempt:
     appended the (first) audit record, Unix ms.
     """
 
-    kind: Kind
+    kind: RecordRole
     verdict: Verdict
     about: str
     digest: str
@@ -82,9 +82,9 @@ class Attempt:
     @property
     def places(self) -> bool:
         """Whether its verdict says where the entry is from then on: a decision, or an order that was carried out."""
-        if self.kind is Kind.ORDER:
+        if self.kind is RecordRole.ORDER:
             return moves(self.verdict)
-        return self.kind in (*GOVERNING, Kind.LOOK_BACK)
+        return self.kind in (*GOVERNING, RecordRole.LOOK_BACK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class Life:
     tenant: str
     event_id: str
     attempts: list[Attempt] = field(default_factory=list)
-    counts: Counter[Kind] = field(default_factory=Counter)
+    counts: Counter[RecordRole] = field(default_factory=Counter)
     replaced: Successor | None = None
 
     @property
@@ -202,14 +202,14 @@ class Life:
         An order is bound to a content: one about another content under the same id moves this entry nowhere, nor does
         one about another held write of the same content.
         """
-        return self._placing(Kind)
+        return self._placing(RecordRole)
 
     @property
     def lay(self) -> Attempt:
         """What said where the entry lay before look back took it out; where none did, as ``placing``."""
-        return self._placing(set(Kind) - {Kind.LOOK_BACK})
+        return self._placing(set(RecordRole) - {RecordRole.LOOK_BACK})
 
-    def _placing(self, kinds: Iterable[Kind]) -> Attempt:
+    def _placing(self, kinds: Iterable[RecordRole]) -> Attempt:
         governing, counted = self.governing, set(kinds)
         offsets = (None, governing.verdict.offset)
         same = [
@@ -220,7 +220,7 @@ class Life:
 
     def standing(self, now_ms: int) -> EntryStanding:
         """Return where the entry is now (Unix ms)."""
-        if self.placing.kind is Kind.LOOK_BACK:
+        if self.placing.kind is RecordRole.LOOK_BACK:
             return EntryStanding.WITHDRAWN
         placed = Placed.of(self.placing.verdict)
         if placed.held_until_ms is None:  # a replay that held it again gave it no more time
@@ -241,7 +241,7 @@ class Life:
             "now": self.standing(now_ms).value,
             "landed_in_shadow_mode": self.landed_anyway(),
             "replaced_by": None if later is None else {"event_id": later.event_id, "version": later.version},
-            "counts": {kind.value: self.counts[kind] for kind in Kind},
+            "counts": {kind.value: self.counts[kind] for kind in RecordRole},
             "attempts": [
                 {
                     "kind": one.kind.value,

@@ -18,7 +18,7 @@ from memsluice.runtimes.kafka.acker import Acker
 from memsluice.runtimes.kafka.faults import AFTER_CHANGELOG, AFTER_OUTPUT, AFTER_PROCESS, Faults
 from memsluice.runtimes.kafka.gaps import GapDetector
 from memsluice.runtimes.kafka.spec import Stage, StageSpec
-from memsluice.runtimes.kafka.tracked_table import TrackedTable, Write
+from memsluice.runtimes.kafka.tracked_table import TrackedTable, TrackedWrite
 
 LOG = get_logger(__name__)
 
@@ -30,7 +30,7 @@ class RecordResult:
     message: Any
     generation: int
     outputs: Sequence[Output]
-    write: Write | None = None
+    write: TrackedWrite | None = None
 
 
 def to_record(message: Any) -> Record:
@@ -189,7 +189,7 @@ class StageRunner(ABC):
                 self.acker.add(result.message, sends)
                 await self.faults.reach(AFTER_OUTPUT, sends)
 
-    async def _confirm(self, result: RecordResult, write: Write) -> bool:
+    async def _confirm(self, result: RecordResult, write: TrackedWrite) -> bool:
         for future in write.futures:
             await future
         if result.generation != self.generation or self.table is None:

@@ -25,7 +25,7 @@ _Overlay = dict[bytes, tuple[int, bytes | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class TrackedWrite:
     """One event's changes on their way: ``futures`` resolve when the changelog has them."""
 
     partition: int
@@ -49,7 +49,7 @@ class TrackedTable(faust.Table):  # type: ignore[misc]
         """Return read access to one partition's rows."""
         return PartitionRows(self, partition)
 
-    async def write(self, partition: int, changes: Sequence[RowChange]) -> Write:
+    async def write(self, partition: int, changes: Sequence[RowChange]) -> TrackedWrite:
         """Append ``changes`` to the changelog in order and make them visible to reads.
 
         Raises StateError for a key that is not allowed, KafkaError when a record can't be queued.
@@ -66,9 +66,9 @@ class TrackedTable(faust.Table):  # type: ignore[misc]
             self._version += 1
             overlay[change.key] = (self._version, change.value)
             rows.append((self._version, change))
-        return Write(partition, tuple(rows), tuple(futures))
+        return TrackedWrite(partition, tuple(rows), tuple(futures))
 
-    def settle(self, write: Write) -> None:
+    def settle(self, write: TrackedWrite) -> None:
         """Store a confirmed write with its changelog offset, atomically. Writes of a partition settle in order."""
         if not write.rows:
             return

@@ -26,7 +26,7 @@ from memsluice.gate.detectors.numeric.compiled import compiled
 from memsluice.gate.detectors.numeric.versions import Table
 from memsluice.gate.policy.model import MemsadPolicy, Mode
 from memsluice.gate.state.kinds import ASKED, LEXICAL, MEMSAD_CALIBRATION, REFERENCE, VectorRow
-from memsluice.gate.state.rows import Kind, TenantRows
+from memsluice.gate.state.rows import RowKind, TenantRows
 
 ROWS_MAX = 4_096
 Matrix = NDArray[np.float64]
@@ -51,7 +51,7 @@ def _cosines(history: Rows, reference: Rows) -> Matrix:
     return np.array([memsad.cosines(question, reference) for question in history]).reshape(len(history), len(reference))
 
 
-def _by_number(rows: Any, tenant: str, kind: Kind[VectorRow]) -> list[tuple[int, VectorRow]]:
+def _by_number(rows: Any, tenant: str, kind: RowKind[VectorRow]) -> list[tuple[int, VectorRow]]:
     """Return the rows of a kind by their numbers, each with the slot that it is kept in."""
     prefix = kind.key(tenant)
     found = [(int(key[len(prefix) :]), kind.load(value)) for key, value in rows.scan(prefix, ROWS_MAX)]

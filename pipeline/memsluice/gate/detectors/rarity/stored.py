@@ -23,7 +23,7 @@ from memsluice.gate.state.kinds import (
     QuestionRow,
     Values,
 )
-from memsluice.gate.state.rows import Kind, R, TenantRows
+from memsluice.gate.state.rows import R, RowKind, TenantRows
 
 ROWS_MAX = 32_768
 """Rows of one kind that are read: three times the highest bound that a policy may set."""
@@ -38,7 +38,7 @@ class Surplus(Struct, frozen=True):
     """
 
     first: tuple[int, int] = (0, 0)
-    rows: tuple[tuple[Kind[Any], int], ...] = ()
+    rows: tuple[tuple[RowKind[Any], int], ...] = ()
     told: bool = True
 
     def reduced(self, rows: TenantRows) -> "Surplus":
@@ -50,7 +50,7 @@ class Surplus(Struct, frozen=True):
         return Surplus(self.first, self.rows[DELETED_MAX:])
 
 
-class Stored(Struct, frozen=True):
+class StoredRows(Struct, frozen=True):
     """Rows by number, in order of their numbers: of an entry its own and its values'."""
 
     questions: dict[int, QuestionRow]
@@ -60,7 +60,7 @@ class Stored(Struct, frozen=True):
     surplus: Surplus
 
 
-def read(rows: Any, tenant: str, questions_max: int, entries_max: int) -> Stored:
+def read(rows: Any, tenant: str, questions_max: int, entries_max: int) -> StoredRows:
     """Read what a tenant's state rows hold; the youngest ``questions_max`` and ``entries_max`` count."""
     asked, landed, values = (_numbered(rows, tenant, kind) for kind in (QUESTION, LANDED, VALUES))
     floor = _single(rows, tenant, FLOOR) or FloorRow(questions=0, entries=0)
@@ -73,7 +73,7 @@ def read(rows: Any, tenant: str, questions_max: int, entries_max: int) -> Stored
         first = (min(questions, default=first[0]), min(entries, default=first[1]))
     every = ((QUESTION, asked, set(questions)), (LANDED, landed, set(entries)), (VALUES, values, set(entries)))
     left = tuple((kind, number) for kind, found, kept in every for number in found if number not in kept)
-    return Stored(
+    return StoredRows(
         {number: asked[number] for number in questions},
         {number: (landed[number], values[number]) for number in entries},
         _single(rows, tenant, HABIT),
@@ -82,12 +82,12 @@ def read(rows: Any, tenant: str, questions_max: int, entries_max: int) -> Stored
     )
 
 
-def _numbered(rows: Any, tenant: str, kind: Kind[R]) -> dict[int, R]:
+def _numbered(rows: Any, tenant: str, kind: RowKind[R]) -> dict[int, R]:
     prefix = kind.key(tenant)
     some = {int(key[len(prefix) :]): kind.load(value) for key, value in rows.scan(prefix, ROWS_MAX)}
     return dict(sorted(some.items()))
 
 
-def _single(rows: Any, tenant: str, kind: Kind[R]) -> R | None:
+def _single(rows: Any, tenant: str, kind: RowKind[R]) -> R | None:
     data = rows.get(kind.key(tenant, "0"))
     return None if data is None else kind.load(data)

@@ -8,6 +8,21 @@ from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.mutation import record, run
 from memsluice_lab.mutation.operators import Mutant
 
+DEPENDS = (
+    "pipeline/memsluice/gate",
+    "pipeline/memsluice/stages",
+    "pipeline/memsluice/recall",
+    "memsluice_lab.mutation.trial",
+    "memsluice_lab.mutation.recorder",
+    "tests/embedded_runtime",
+    "tests/gate",
+    "tests/golden",
+    "tests/model",
+    "tests/recall",
+    "tests/seed002",
+    "tests/stages",
+)
+"""What is mutated, what plants and tries, and the tests that are there for it; others notice little."""
 ROOT = Path(__file__).resolve().parents[3]
 COUNT = 300
 SIDE_BY_SIDE = 2

@@ -82,7 +82,7 @@ def cli_start_ratio(setting: Setting) -> Measured:
 
 _NOTE = (
     "Medians of wall time of whole processes, alternating, after one round that fills the page cache and keeps every "
-    "module's bytecode, as installers do; the home holds one write that landed and one that is held, in the embedded log."
+    "module's bytecode, as installers do; the home holds one write that landed and one that is held."
 )
 
 

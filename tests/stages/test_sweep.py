@@ -62,7 +62,7 @@ def test_a_partition_that_is_given_up_is_begun_anew_and_no_other() -> None:
 
 
 def test_what_is_remembered_of_tenants_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the table full all places are forgotten: rounds begin again, and no row is passed over for good."""
+    """With the table full the most idle tenant's place is forgotten: its round begins again, the others' go on."""
     monkeypatch.setattr(sweep, "TENANTS_MAX", 3)
     rows, sweeper = rows_of(*[{"x": 0}] * (SCANNED_MAX + 1)), Sweeper()
     first = round_of(sweeper, rows)
@@ -70,3 +70,14 @@ def test_what_is_remembered_of_tenants_is_bounded(monkeypatch: pytest.MonkeyPatc
         sweeper.expired(0, tenant, rows_of(tenant=tenant), NOW_MS)
     assert round_of(sweeper, rows) == first
     assert len(sweeper._events) <= 3
+
+
+def test_a_crowd_of_tenants_that_come_once_starves_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenant that goes on writing is swept, however many others come and go beside it."""
+    monkeypatch.setattr(sweep, "TENANTS_MAX", 3)
+    rows, sweeper = rows_of({"x": 0}), Sweeper()
+    swept = 0
+    for number in range(2 * EVERY_EVENTS):
+        swept += len(sweeper.expired(0, TENANT, rows, NOW_MS))
+        sweeper.expired(0, f"passing-{number}", rows_of(tenant=f"passing-{number}"), NOW_MS)
+    assert swept

@@ -5,7 +5,8 @@ from memsluice.events.records import RowChange, Rows
 from memsluice.gate.state.rows import LATE_MS, expires_ms, row_prefix
 
 EVERY_EVENTS = 4
-TENANTS_MAX = 10_000
+TENANTS_MAX = 100_000
+"""Tenants that a worker counts for at once, some 20 MiB of them: more taking turns would never be swept."""
 SCANNED_MAX = 16
 
 
@@ -30,11 +31,13 @@ class Sweeper:
         Four rows are looked at an event and about three are written, so a full round ends and state stays bounded.
         """
         key = (partition, tenant)
-        if len(self._events) >= TENANTS_MAX:
-            self._events.clear()
-            self._cursors.clear()
-        self._events[key] = self._events.get(key, 0) + 1
-        if self._events[key] % EVERY_EVENTS:
+        count = self._events.pop(key, 0) + 1
+        while len(self._events) >= TENANTS_MAX:  # whoever wrote nothing for longest begins anew
+            idle = next(iter(self._events))
+            del self._events[idle]
+            self._cursors.pop(idle, None)
+        self._events[key] = count
+        if count % EVERY_EVENTS:
             return []
         prefix = row_prefix(tenant)
         found = list(rows.scan(prefix, SCANNED_MAX, after=self._cursors.get(key)))

@@ -92,8 +92,8 @@ class CalibrationPolicy(_Part):
 
     strategy: Strategy = Field(
         description="What says where the line lies: mean and deviation of the first scores (fixed), of the last "
-        "(rolling), weighted (ewma), since the last change (page_hinkley, adwin), of the last m* (seed 000, "
-        "Theorem 12), or ranks (conformal)."
+        "(rolling), weighted (ewma), since the last change (page_hinkley, adwin), of a window that follows the drift "
+        "(m_star), or ranks (conformal)."
     )
     ewma_weight: float = Field(default=0.02, gt=0, le=0.99, description="Lambda of ewma: what a new score weighs.")
     gamma: float = Field(
@@ -125,7 +125,7 @@ class MemsadPolicy(_Part):
     history_size: int = Field(
         default=100, ge=1, le=2_000, description="m_max: past questions kept, first in first out."
     )
-    delta: float = Field(default=0.05, gt=0, lt=1, description="Confidence of Theorem 11's bound is 1 - delta.")
+    delta: float = Field(default=0.05, gt=0, lt=1, description="1 - delta: confidence of the reported bound.")
     cold_threshold: float = Field(
         default=0.6, gt=-1, le=1, description="Threshold until N reference writes were seen; declared, not learned."
     )
@@ -137,8 +137,8 @@ class MemsadPolicy(_Part):
     frozen: bool = Field(default=False, description="Learn nothing more: what is usual stays as it is.")
     variant: Literal["memsad", "memsad_plus", "composite", "weighted"] = Field(
         default="memsad",
-        description="memsad: the score alone; memsad_plus: or unlike character n-grams (Proposition 27); composite: "
-        "or near the probes, or without watermark (Appendix C); weighted: the sum of Section 5, deprecated there.",
+        description="memsad: the score alone; memsad_plus: or unlike character n-grams; composite: or near the "
+        "probes, or without watermark; weighted: a weighted sum of the three, which the paper itself advises against.",
     )
     proactive_threshold: float = Field(
         default=0.19, gt=-1, le=1, description="Mean cosine to the probes above which composite and weighted flag."

@@ -6,8 +6,6 @@ override detection, as in a release: DESIGN, section 3). What is held stays held
 Descendants that were labelled before stay so, and so does every session that saw it.
 """
 
-from typing import Any
-
 from msgspec.structs import replace
 
 from memsluice.envelope.records import Accepted
@@ -19,7 +17,7 @@ from memsluice.gate.commands.review import Held
 from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
 from memsluice.gate.decision import Draft, TenantState
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.state.kinds import ENTRY, REVIEW
+from memsluice.gate.state.kinds import ENTRY, REVIEW, Labelled
 from memsluice.gate.state.lineage import Label
 from memsluice.gate.state.rows import TenantRows
 
@@ -66,15 +64,16 @@ def decide(
     )
     if against is not None:
         return refused(against)
-    changes = {**_lifted(command), "decision": Decision.ACCEPT}
-    ruling = landed.move(rows, command, row, entry, where, at, "declassification.declassified", **changes)
+    becomes = replace(_lifted(row, command), decision=Decision.ACCEPT)
+    code = "declassification.declassified"
+    ruling = landed.move(rows, command, row, becomes, entry, where, at, code, taint=False)
     overridden = Finding("declassification.overridden", Decision.ACCEPT, {"codes": codes})
     return replace(ruling, findings=(overridden, *ruling.findings)) if codes else ruling
 
 
-def _lifted(command: Command) -> dict[str, Any]:
-    """Return what changes in a row: an earlier revocation counts no more, and a later one counts again."""
-    return {"tier": TIER, "taint": False, "causes": (), "lifted": command.id, "revoked": None}
+def _lifted(row: Labelled, command: Command) -> Labelled:
+    """Return a row with its label lifted: an earlier revocation counts no more, and a later one counts again."""
+    return replace(row, tier=TIER, taint=False, causes=(), lifted=command.id, revoked=None)
 
 
 def _limited(rows: TenantRows, command: Command, policy: Policy, at: At) -> Finding | None:
@@ -89,7 +88,7 @@ def _held(rows: TenantRows, held: Held, command: Command, policy: Policy, at: At
     limited = _limited(rows, command, policy, at)
     if limited is not None:
         return refused(limited)
-    after = replace(row, **_lifted(command))
+    after = _lifted(row, command)
     rows.put(REVIEW, held.row_id, after)
     before, now = ({"tier": one.tier, "taint": one.taint, "causes": one.causes} for one in (row, after))
     detail = {"before": before, "after": now, "known": lineage is not None}

@@ -89,17 +89,18 @@ def immutable(rows: TenantRows, admission: Admission, *scopes: Visibility) -> Fi
 
 
 def move(
-    rows: TenantRows, command: Command, row: EntryRow, entry: Accepted, where: Place, at: At, code: str, **changes: Any
-) -> Ruling:
-    """Put the entry at a place, with what else changes in its lineage row, and take it from where it was.
+    rows: TenantRows, command: Command, row: EntryRow, becomes: EntryRow, entry: Accepted, where: Place, at: At,
+    code: str, *, taint: bool | None = None,
+) -> Ruling:  # fmt: skip
+    """Put the entry at a place and take it from where it was: its lineage row ``becomes`` another, with that place.
 
-    The ruling's finding ``code`` says what it was before and after.
+    The ruling's finding ``code`` says what it was before and after. ``taint`` is said where the command decides it,
+    instead of what the entry was admitted with.
     """
     was = {"object": row.object_id, "zone": row.zone, "visibility": entry.admission.visibility}
     became = {"object": where.object_id, "zone": where.zone, "visibility": where.visibility}
     after = replace(
-        row,
-        **changes,
+        becomes,
         expires_ms=where.expires_ms,
         version=at.version,
         was=(row.object_id, row.version),
@@ -117,7 +118,7 @@ def move(
         Decision.CONTAIN if where.zone is Zone.EXTERNAL else Decision.ACCEPT,
         where,
         about=entry.admission,
-        tau=Label(changes.get("taint", entry.admission.taint), after.causes, after.tier),
+        tau=Label(entry.admission.taint if taint is None else taint, after.causes, after.tier),
         withdraws=(withdrawal(command, row),) if moved else (),
     )
 

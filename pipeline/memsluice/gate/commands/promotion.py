@@ -4,6 +4,8 @@ The entry moves: it is in one place at any time, so that whatever is ordered abo
 has one place to reach, and nobody loses sight of it, since everybody sees what is shared.
 """
 
+from msgspec.structs import replace
+
 from memsluice.envelope.seals import Identity
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Command, Visibility, Zone
@@ -41,4 +43,5 @@ def decide(
     )
     if against is not None:
         return refused(against)
-    return landed.move(rows, command, row, entry, where, at, "promotion.promoted", promoted=command.id)
+    becomes = replace(row, promoted=command.id)
+    return landed.move(rows, command, row, becomes, entry, where, at, "promotion.promoted")

@@ -1,5 +1,7 @@
 """Renewal on review: a person looked at an entry, and it holds for its tier's whole time once more (seed 002)."""
 
+from msgspec.structs import replace
+
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Command
 from memsluice.gate.checks import monitor
@@ -29,4 +31,5 @@ def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy,
         return refused(Finding("renewal.no_later", Decision.REJECT))
     assert row.zone is not None
     where = landed.destination(entry.admission, row.zone, entry.admission.visibility, expires_ms)
-    return landed.move(rows, command, row, entry, where, at, "renewal.renewed", reviewed=command.id)
+    becomes = replace(row, reviewed=command.id)
+    return landed.move(rows, command, row, becomes, entry, where, at, "renewal.renewed")

@@ -47,5 +47,6 @@ def decide(rows: TenantRows, command: Command, carried: Carried, at: At) -> Ruli
     against = fixed or placing.newer(rows, where, command.target, row.offset)
     if against is not None:
         return refused(against)
-    changes = {"taint": row.looked.taint, "decision": row.looked.decision, "landed": True, "looked": None, "gone": None}
-    return landed.move(rows, command, was, entry, where, at, "restoring.restored", **changes)
+    before = row.looked
+    becomes = replace(was, taint=before.taint, decision=before.decision, landed=True, looked=None, gone=None)
+    return landed.move(rows, command, was, becomes, entry, where, at, "restoring.restored", taint=before.taint)

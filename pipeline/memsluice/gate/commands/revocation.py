@@ -102,10 +102,8 @@ def _contained(rows: TenantRows, command: Command, row: EntryRow, carried: Carri
     where = landed.destination(entry.admission, Zone.EXTERNAL, entry.admission.visibility, min(ends, default=None))
     if placing.newer(rows, where, command.target, row.offset) is not None:  # no room there, and it must not stay here
         return _removed(rows, command, row)
-    changes = {"tier": after.tier, "taint": after.taint, "causes": after.causes, "revoked": after.revoked}
-    return landed.move(
-        rows, command, row, entry, where, at, "revocation.contained", decision=Decision.CONTAIN, **changes
-    )
+    becomes = replace(after, decision=Decision.CONTAIN, lifted=row.lifted)
+    return landed.move(rows, command, row, becomes, entry, where, at, "revocation.contained", taint=after.taint)
 
 
 def _removed(rows: TenantRows, command: Command, row: EntryRow) -> Ruling:

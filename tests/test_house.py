@@ -105,15 +105,32 @@ def test_every_package_says_what_it_is() -> None:
     assert not silent
 
 
-def test_docstrings_name_modules_that_exist() -> None:
-    """A reference to a module of the package can be followed."""
-    dangling = [
-        f"{_name(path)}: {name}"
-        for path in _sources()
-        for name in re.findall(r":mod:`~?memsluice\.([\w.]+)`", path.read_text(encoding="utf-8"))
-        if not (target := PACKAGE.joinpath(*name.split("."))).with_suffix(".py").is_file() and not target.is_dir()
-    ]
-    assert not dangling
+REFERENCE = re.compile(r":(?:mod|class|func|meth|data|attr|exc):`~?(memsluice(?:_lab)?(?:\.\w+)+)`")
+
+
+def test_docstrings_name_what_exists() -> None:
+    """A reference to a module of the project, or to a name in one, can be followed."""
+    references = [(path, name) for path in _sources() for name in REFERENCE.findall(path.read_text(encoding="utf-8"))]
+    assert references
+    assert not [f"{_name(path)}: {name}" for path, name in references if not _resolves(name.split("."))]
+
+
+def _resolves(parts: list[str]) -> bool:
+    """Whether a dotted name is a package, a module, or a name that its module binds (and, of a class, has)."""
+    for length in range(len(parts), 0, -1):
+        target = PACKAGE.parent.joinpath(*parts[:length])
+        if target.is_dir():
+            return length == len(parts) or _binds(target / "__init__.py", parts[length:])
+        if target.with_suffix(".py").is_file():
+            return _binds(target.with_suffix(".py"), parts[length:])
+    return False
+
+
+def _binds(module: Path, names: list[str]) -> bool:
+    text = module.read_text(encoding="utf-8")
+    return all(
+        re.search(rf"(class|def) {name}\b|^\s*{name}(:.*)? =|^\s*{name}: ", text, re.MULTILINE) for name in names
+    )
 
 
 def test_every_test_says_what_it_protects() -> None:

@@ -21,7 +21,7 @@ _CPU_FLAGS = Path("/proc/cpuinfo")
 
 
 class MiniLMEncoder:
-    """all-MiniLM-L6-v2 on the CPU; see :class:`memsluice.encoder.Encoder`.
+    """all-MiniLM-L6-v2 on the CPU; see :class:`memsluice.encoder.base.Encoder`.
 
     A text's vector does not depend on what is encoded beside it, nor on its place; ``precision`` says in which
     numbers the products were computed ("bf16" or "fp32").

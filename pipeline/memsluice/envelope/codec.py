@@ -2,7 +2,7 @@
 
 Vectors, questions and digests pass through here and nowhere else, as state rows do through the gate's
 :mod:`memsluice.gate.state.rows`, so that encryption under a tenant's data
-key is one switch (DESIGN, section 2). Digests are HMACs under a tenant key: a bare hash of a short fact can be guessed.
+key is one switch. Digests are HMACs under a tenant key: a bare hash of a short fact can be guessed.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Keys and the rules of the keyring (DESIGN, section 2).
+"""Keys and the rules of the keyring.
 
 ``not_after`` ends signing, not verifying; ``revoked`` ends both. Tenant keys are derived by HKDF (RFC 5869) so that a
 leaked tenant key opens nothing of another tenant.

@@ -1,6 +1,6 @@
 """The registry: which credential may publish what, for whom, over which channel, and with which trust at best.
 
-Tier and channel of an event come from here and never from its payload (DESIGN, section 2).
+Tier and channel of an event come from here and never from its payload.
 """
 
 from enum import StrEnum

@@ -1,7 +1,7 @@
 """What the gate signs: sealed events (by *seal*), admissions (by *screen*), and the other records between stages.
 
 Inside the gate HMAC-SHA256 under a tenant key; admissions carry an Ed25519 signature besides, because whoever can
-verify an HMAC can forge it, and readers verify in agent processes (DESIGN, section 2).
+verify an HMAC can forge it, and readers verify in agent processes.
 """
 
 from collections.abc import Callable

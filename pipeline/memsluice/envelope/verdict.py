@@ -1,4 +1,4 @@
-"""The verdict: one record that says everything about one decision (DESIGN, section 3).
+"""The verdict: one record that says everything about one decision.
 
 What has many fields here has no slots: every decision makes one of each, and reads it back for the record.
 """
@@ -43,12 +43,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Score:
-    """MEMSAD's part of a verdict, in the paper's terms (seed 000, Definition 6 and Theorem 11).
+    """MEMSAD's score of a write, with the threshold and the calibration window it was compared with (seed 000).
 
     ``nearest`` is the event id of the recall whose question gave ``s_max``, of equally near ones the latest; "" where
     none was scored against, or its state row is older than that. ``strategy`` says how it was calibrated, ``p``
-    is the conformal one's. ``gap`` and ``radius`` are Lemma 8's Delta_s and kappa sigma^ + eta, ``certified`` whether
-    the first is the larger: reported, and nothing rests on it (see
+    is the conformal one's. ``gap`` and ``radius`` are what the paper certifies a detection by, ``certified``
+    whether the first is the larger: reported, and nothing rests on it (see
     :func:`memsluice.gate.detectors.memsad.scores.certified_radius`).
     """
 

@@ -1,4 +1,4 @@
-"""Deterministic object ids and visibility scopes (DESIGN, section 2: nobody overwrites another's entry)."""
+"""Deterministic object ids and visibility scopes (nobody overwrites another's entry)."""
 
 import uuid
 from functools import lru_cache

@@ -1,7 +1,7 @@
 """The payloads that producers sign, as pydantic models; the JSON Schemas in ``schemas/`` are generated from them.
 
 A payload says what happened and for whom. It says nothing that trust could rest on: channel, tier and permissions come
-from the registry entry of the key that signed it (DESIGN, section 2). ``claimed_tier`` may lower a tier, never raise
+from the registry entry of the key that signed it. ``claimed_tier`` may lower a tier, never raise
 it.
 """
 
@@ -18,7 +18,7 @@ from memsluice.events.names import EventType
 
 
 class Tier(IntEnum):
-    """Trust tiers of seed 002; for the reference monitor 1 to 3 are TRUSTED, 4 and 5 UNTRUSTED (DESIGN, section 2)."""
+    """Trust tiers (seed 002), the most trusted first. The reference monitor trusts 1 to 3 and distrusts 4 and 5."""
 
     OPERATOR = 1
     USER_VERIFIED = 2
@@ -65,7 +65,7 @@ class Origin(StrEnum):
 
 
 class Action(StrEnum):
-    """Commands of DESIGN, section 3."""
+    """What a command does."""
 
     RELEASE = "release"
     REJECT = "reject"
@@ -221,7 +221,7 @@ class Observation(SessionPayload):
 
 
 class Command(Payload):
-    """An order, bound to a digest and expiring. ``tenant`` is the one it concerns, or ``*`` for all.
+    """A command, bound to a digest, with an expiry time. ``tenant`` is the one it concerns, or ``*`` for all.
 
     A command for all tenants is published once to every partition. One that lets content land carries it in ``held``
     (JSON text), since the gate's state keeps none: a release the sealed write, as memory.quarantine.v1 has it, a

@@ -25,7 +25,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One record to be appended; the partition is always explicit (see DESIGN: murmur2 of the tenant)."""
+    """One record to be appended; the partition is always explicit (murmur2 of the tenant)."""
 
     topic: str
     partition: int

@@ -1,6 +1,6 @@
 """*screen*: one event at a time, in order, all of a tenant's state in one partition.
 
-Re-delivery (DESIGN, section 1). An event changes several rows, so their changelog records can be cut apart by a crash.
+Re-delivery. An event changes several rows, so their changelog records can be cut apart by a crash.
 The order makes that harmless: **the event's own row comes first** and carries the verdict, the vector and every other
 change; **the position row comes last**. On the same intake offset again:
 

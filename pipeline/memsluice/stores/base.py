@@ -217,7 +217,7 @@ def newest(items: Iterable[tuple[int, StoredObject]]) -> list[int]:
 
 
 def expected_id(admission: Admission) -> str:
-    """Return the object id that what was admitted must have: nobody overwrites another's entry (DESIGN, section 2)."""
+    """Return the object id that what was admitted must have: nobody overwrites another's entry."""
     owner = scope_owner(admission.visibility, admission.principal, admission.session)
     return object_id(
         tenant=admission.tenant,

@@ -126,27 +126,25 @@ REASONS = Metric(
     ("reason",),
     series_max=REASONS_MAX,
 )
-WRITES = Metric(
-    "memory_writes", "counter", "Writes decided, by trust tier (seed 002).", ("trust",), known=_each(_TIERS)
-)
+WRITES = Metric("memory_writes", "counter", "Writes decided, by trust tier.", ("trust",), known=_each(_TIERS))
 WRITES_REJECTED = Metric(
     "memory_writes_rejected",
     "counter",
-    "Writes that did not land, by reason code (seed 002): rejected or held.",
+    "Writes that did not land, by reason code: rejected or held.",
     ("reason",),
     series_max=REASONS_MAX,
 )
 READS = Metric(
     "memory_reads",
     "counter",
-    "Entries returned to readers, by trust tier (seed 002).",
+    "Entries returned to readers, by trust tier.",
     ("trust_tier",),
     known=_each(_TIERS),
 )
 SIGNALS = Metric(
     "memory_poisoning_signals",
     "counter",
-    "Instruction patterns found in writes, by pattern (seed 002).",
+    "Instruction patterns found in writes, by pattern.",
     ("pattern",),
     known=_each((*INSTRUCTION_MARKERS, *INSTRUCTION_PATTERNS)),
 )
@@ -160,7 +158,7 @@ ENTRIES = Metric(
 LYING = Metric(
     "memory_entries_current",
     "gauge",
-    "Entries that lie in memory, by tier and zone (seed 002): landed, not taken out, replaced or expired. Of the "
+    "Entries that lie in memory, by tier and zone: landed, not taken out, replaced or expired. Of the "
     "partitions in which this worker decided something since it started; what expired counts a while longer (7 days in "
     "tier 2, 1 in 3, 6 hours in 4, 10 minutes in 5, at most).",
     ("trust", "zone"),

@@ -1,4 +1,4 @@
-"""Authenticity, before anything touches a tenant's state: signature, registry, clock, partition (DESIGN, section 3).
+"""Authenticity, before anything touches a tenant's state: signature, registry, clock, partition.
 
 What fails here becomes a dead letter and never reaches a tenant's rows, so nobody without a key can burn event ids or
 fill a quarantine.

@@ -1,4 +1,4 @@
-"""Which policy is in force, and the command that changes it (DESIGN, section 3, "Commands": activate).
+"""Which policy is in force, and the command that changes it.
 
 A policy is put in force by an ordered command like any other change of a decision: every worker takes it up at the same
 event, a replay of the log decides each event under the policy of its time, and the audit has its text. Before the first

@@ -2,7 +2,7 @@
 
 What was contained moves to guidance, as a person's observed word at best (tier 3), if nothing but its label kept it
 out: it is screened again, and what that finds refuses it, unless both sign that they set it aside (a reviewer may
-override detection, as in a release: DESIGN, section 3). What is held stays held, without its label; a release decides.
+override detection, as in a release). What is held stays held, without its label; a release decides.
 Descendants that were labelled before stay so, and so does every session that saw it.
 """
 

@@ -26,7 +26,7 @@ from memsluice.gate.state.rows import TenantRows
 
 
 class May(Struct, frozen=True):
-    """Who may give a command, and how many of them have to sign it (DESIGN, section 3, "Commands")."""
+    """Who may give a command, and how many of them have to sign it."""
 
     roles: tuple[Role, ...]
     approvals: int = 1

@@ -1,4 +1,4 @@
-"""Replay: a held write is decided again, under the policy and the calibration in force now (DESIGN, section 3).
+"""Replay: a held write is decided again, under the policy and the calibration in force now.
 
 Only the check of its event id is left out, since it is the same event. Taint never falls: what tainted it when it was
 held still does, and what taints its ancestors or its session now does too. A doubt about its sender or id stays. A

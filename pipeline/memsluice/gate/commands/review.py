@@ -1,4 +1,4 @@
-"""What a reviewer decides about a held write: release, or reject (DESIGN, section 3, "Commands").
+"""What a reviewer decides about a held write: release, or reject.
 
 A release overrides what detection, rates and content rules found, and nothing else: an entry that is tainted, or whose
 sender or event id was in doubt, stays held; so does one whose key was written anew since. The state keeps a small row a

@@ -49,7 +49,7 @@ _FIELD_OF = {tier: tier.name.lower() for tier in Tier}
 
 
 class PerTier(_Part):
-    """One optional number a trust tier (seed 002); null is "no limit"."""
+    """One optional number a trust tier; null is "no limit"."""
 
     operator: int | None = Field(default=None, ge=1, description="For tier 1; null is no limit.")
     user_verified: int | None = Field(default=None, ge=1, description="For tier 2; null is no limit.")
@@ -76,9 +76,7 @@ class InstructionsPolicy(_Part):
     """Seed 002, patterns 3 and 6."""
 
     enabled: bool = Field(default=True, description="Whether writes are searched for instruction patterns.")
-    facts_chars_max: int = Field(
-        default=500, ge=1, description="Longer extracted facts are held (seed 002, pattern 3)."
-    )
+    facts_chars_max: int = Field(default=500, ge=1, description="Longer extracted facts are held.")
     hold_contained: bool = Field(
         default=False, description="Hold, instead of report, what is found in outside content."
     )
@@ -150,7 +148,7 @@ class MemsadPolicy(_Part):
 
 
 class CommandsPolicy(_Part):
-    """How often in 24 hours a label may be lifted or an entry shared, in one tenant (seed 001, open problems)."""
+    """How often in 24 hours a label may be lifted or an entry shared, in one tenant."""
 
     promotions_per_day: int | None = Field(
         default=100, ge=0, description="Promotions of a tenant's entries in 24 hours; null is no limit."
@@ -200,7 +198,7 @@ class Policy(_Part):
     )
     ttl_seconds: PerTier = Field(
         default=PerTier(user_verified=31_536_000, user_observed=2_592_000, external_tool=604_800, external_web=3_600),
-        description="How long an entry lives, by its tier (seed 002, pattern 5).",
+        description="How long an entry lives, by its tier.",
     )
     writes_per_day: PerTier = Field(
         default=PerTier(user_verified=10, user_observed=50), description="Of one principal, by tier; beyond: held."
@@ -221,16 +219,14 @@ class Policy(_Part):
     commands: CommandsPolicy = Field(
         default=CommandsPolicy(), description="How often labels are lifted and entries shared."
     )
-    instructions: InstructionsPolicy = Field(
-        default=InstructionsPolicy(), description="Instruction patterns (seed 002)."
-    )
+    instructions: InstructionsPolicy = Field(default=InstructionsPolicy(), description="Instruction patterns.")
     detector: Literal["default", "memsad"] = Field(
         default="default",
         description="What holds a write: the default detector, or MEMSAD and the patterns as published. The default "
         "detector reports what those two find.",
     )
     detect: DetectPolicy = Field(default=DetectPolicy(), description="The default detector's settings.")
-    memsad: MemsadPolicy = Field(default=MemsadPolicy(), description="Anomaly score (seed 000).")
+    memsad: MemsadPolicy = Field(default=MemsadPolicy(), description="Settings of the MEMSAD anomaly score.")
 
     @cached_property
     def digest(self) -> str:

@@ -23,7 +23,7 @@ _UnderWay = tuple[list[_Item], "asyncio.Future[Any]"]
 
 
 class BatchRunner(StageRunner):
-    """Runs a :class:`~memsluice.events.records.BatchStage`."""
+    """Runs a :class:`~memsluice.stages.base.BatchStage`."""
 
     def __init__(self, spec: StageSpec, stage: Stage, faults: Faults) -> None:
         super().__init__(spec, stage, faults)

@@ -13,7 +13,7 @@ from memsluice.runtimes.kafka.tracked_table import TrackedTable
 
 
 class StatefulRunner(StageRunner):
-    """Runs a :class:`~memsluice.events.records.StatefulStage` over a :class:`TrackedTable`."""
+    """Runs a :class:`~memsluice.stages.base.StatefulStage` over a :class:`TrackedTable`."""
 
     table: TrackedTable
 

@@ -8,7 +8,7 @@ from tests.gate.landed import Shop
 
 from memsluice.gate.decide import Outcome
 from memsluice.gate.detectors.rarity.evidence import COLUMNS, Values
-from memsluice.gate.detectors.rarity.memory import EXEMPT, Entry, Memory
+from memsluice.gate.detectors.rarity.memory import EXEMPT, KeptEntry, Memory
 from memsluice.gate.detectors.wording import text
 from memsluice.gate.detectors.wording.tokens import Stems
 from memsluice.gate.policy.model import DetectPolicy, Policy, default
@@ -41,7 +41,7 @@ def fill(rows: Any, memory: Memory | None = None) -> Memory:
     changed = TenantRows(rows, TENANT, 0)
     values = np.array([PLAIN.get(name, 0.0) for name in COLUMNS])
     for number in range(FILLERS):
-        memory = memory.landed(changed, Entry(0, f"plain-{number}", stems_of(["a"]), False), axis(1), values)
+        memory = memory.landed(changed, KeptEntry(0, f"plain-{number}", stems_of(["a"]), False), axis(1), values)
     for key, value in encode_changes(TENANT, changed.changes):
         rows.put(key, value)
     return memory

@@ -18,7 +18,7 @@ from memsluice.gate.detectors.numeric.vector_set import WHOLE_MAX, Kept, Limits
 from memsluice.gate.detectors.rarity import covering, evidence, screen
 from memsluice.gate.detectors.rarity.evidence import COLUMNS, C, Q, U, W
 from memsluice.gate.detectors.rarity.lookback import look_back
-from memsluice.gate.detectors.rarity.memory import SAME_COSINE, Entry, Memory, Question, tag
+from memsluice.gate.detectors.rarity.memory import SAME_COSINE, KeptEntry, KeptQuestion, Memory, tag
 from memsluice.gate.detectors.rarity.principal_shares import Standing
 from memsluice.gate.detectors.wording import text
 from memsluice.gate.detectors.wording.classifier import Classifier, grams
@@ -39,9 +39,9 @@ def unit(*values: float) -> np.ndarray:
     return vector_from_text(vector_to_text(whole))
 
 
-def question(words: str, number: int = 0, principal: str = "ana", session: str = "s") -> Question:
+def question(words: str, number: int = 0, principal: str = "ana", session: str = "s") -> KeptQuestion:
     """A past question as the memory keeps it."""
-    return Question(number, f"r{number}", tag(principal), (tag(session),), text.stems(words))
+    return KeptQuestion(number, f"r{number}", tag(principal), (tag(session),), text.stems(words))
 
 
 def told(**values: float) -> np.ndarray:
@@ -54,7 +54,7 @@ def filled(entries: int, **values: float) -> tuple[Memory, TenantRows]:
     """A tenant whose landed entries all have the same values."""
     rows, memory = TenantRows(MemoryRows(), TENANT, 0), Memory.empty(10, 1_000)
     for number in range(entries):
-        memory = memory.landed(rows, Entry(0, f"e{number}", stems_of(["a"]), False), unit(0.1), told(**values))
+        memory = memory.landed(rows, KeptEntry(0, f"e{number}", stems_of(["a"]), False), unit(0.1), told(**values))
     return memory, rows
 
 
@@ -185,7 +185,7 @@ def test_a_write_is_held_above_the_threshold_until_reviewers_release_its_like() 
     found = screen.weigh(told(q=1.0), memory, policy)
     assert screen.holds(found, policy)
     for number in range(6):
-        released = Entry(0, f"released{number}", stems_of(["a"]), True)
+        released = KeptEntry(0, f"released{number}", stems_of(["a"]), True)
         memory = memory.landed(rows, released, unit(0.2), told(g=9.0))
     assert not screen.holds(screen.weigh(told(q=1.0), memory, policy), policy)
 
@@ -210,7 +210,7 @@ def test_look_back_moves_what_a_later_question_shows() -> None:
     memory, rows = filled(200, w=0.3)
     passage = stems_of([f"word{n}" for n in range(20)])
     for name, exempt in (("poison", False), ("mine", True)):
-        memory = memory.landed(rows, Entry(0, name, passage, exempt), unit(0.9), told(w=0.3))
+        memory = memory.landed(rows, KeptEntry(0, name, passage, exempt), unit(0.9), told(w=0.3))
     asked = question("what colour has the new boat", 7)
     after, moved, flagged = look_back(memory, rows, asked, unit(0.9), DetectPolicy(), allowed=1)
     assert [one.entry.event_id for one in moved] == ["poison"]
@@ -236,7 +236,7 @@ def test_a_question_copied_from_an_entry_moves_nothing() -> None:
     """Asking an honest entry's own words as a question covers it, and nothing beyond: not evidence enough."""
     words = "ana parks the blue car in the yard behind the old harbour office every evening"
     memory, rows = filled(200, w=0.3)
-    memory = memory.landed(rows, Entry(0, "honest", stems_of(words.split()), False), unit(0.9), told(w=0.3))
+    memory = memory.landed(rows, KeptEntry(0, "honest", stems_of(words.split()), False), unit(0.9), told(w=0.3))
     after, moved, flagged = look_back(memory, rows, question(words), unit(0.9), DetectPolicy(), allowed=9)
     assert (moved, flagged, len(after.entries)) == ([], [], 201)
     assert values_of(after)[-1][U] == 0  # a copy covers nothing, so it adds nothing to what else an entry shows
@@ -246,7 +246,7 @@ def test_a_long_quotation_of_anothers_entry_moves_it_only_for_who_asks_much() ->
     """Half an entry, asked: reported where one of many asks it, moved where a main asker or the writer does."""
     words = [f"word{n}" for n in range(30)]
     memory, rows = filled(200, w=0.3)
-    entry = Entry(0, "honest", stems_of(words), False, tag("ana"))
+    entry = KeptEntry(0, "honest", stems_of(words), False, tag("ana"))
     memory = memory.landed(rows, entry, unit(0.9), told(w=0.3))
     for number in range(8):
         at = [0.0] * 20
@@ -268,7 +268,7 @@ def test_a_long_quotation_of_anothers_entry_moves_it_only_for_who_asks_much() ->
 def test_a_question_moves_only_what_it_tells() -> None:
     """An entry that a changed reference alone would hold today stays: it was judged when it was written."""
     memory, rows = filled(300, w=0.3)
-    memory = memory.landed(rows, Entry(0, "old", stems_of(["a"] * 30), False), unit(0.5), told(c=6.0, w=0.3))
+    memory = memory.landed(rows, KeptEntry(0, "old", stems_of(["a"] * 30), False), unit(0.5), told(c=6.0, w=0.3))
     assert screen.holds(screen.weigh(values_of(memory)[-1], memory, DetectPolicy(), without=300), DetectPolicy())
     asked, at = question("what else is new"), unit(0.2, 0.8)
     after, moved, flagged = look_back(memory, rows, asked, at, DetectPolicy(), allowed=9)
@@ -282,11 +282,11 @@ def test_a_fifth_of_the_writes_makes_nothing_usual(accounts: int) -> None:
     rarest = screen.weigh(told(q=1.0), clean, DetectPolicy()).question
     memory = clean
     for number in range(60):
-        entry = Entry(0, f"m{number}", stems_of(["a"]), False, tag(f"mallory{number % accounts}"))
+        entry = KeptEntry(0, f"m{number}", stems_of(["a"]), False, tag(f"mallory{number % accounts}"))
         memory = memory.landed(rows, entry, unit(0.2), told(q=1.0))
     assert screen.weigh(told(q=1.0), memory, DetectPolicy()).question == rarest
     for number in range(60):  # somebody with a larger share: it is the tenant's habit
-        entry = Entry(0, f"n{number}", stems_of(["a"]), False, tag("mallory0"))
+        entry = KeptEntry(0, f"n{number}", stems_of(["a"]), False, tag("mallory0"))
         memory = memory.landed(rows, entry, unit(0.2), told(q=1.0))
     assert screen.weigh(told(q=1.0), memory, DetectPolicy()).question == 0
 
@@ -401,7 +401,7 @@ def test_rows_rebuild_the_same_memory_in_stated_bounds() -> None:
         if number % 3:
             values = told(c=round(float(rng.normal()), 4), w=round(float(rng.random()), 4))
             stems = rng.integers(0, 2**32, 400, dtype=np.uint32)
-            memory = memory.landed(changed, Entry(0, f"e{number}", stems, False), vector, values)
+            memory = memory.landed(changed, KeptEntry(0, f"e{number}", stems, False), vector, values)
             memory = memory.screened(changed, bool(number % 2))
         else:
             memory = memory.asked(changed, question(f"how many {number} boats", number, f"p{number % 4}"), vector)

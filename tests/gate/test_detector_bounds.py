@@ -22,7 +22,7 @@ from memsluice.gate.detectors.rarity import candidate_quota, covering, habit, sc
 from memsluice.gate.detectors.rarity.covering import STEMS_OF_QUESTION_MAX
 from memsluice.gate.detectors.rarity.evidence import U, W
 from memsluice.gate.detectors.rarity.lookback import Fate, look_back
-from memsluice.gate.detectors.rarity.memory import Entry, Memory, Question, tag
+from memsluice.gate.detectors.rarity.memory import KeptEntry, KeptQuestion, Memory, tag
 from memsluice.gate.detectors.rarity.principal_shares import Standing
 from memsluice.gate.detectors.rarity.stored import DELETED_MAX
 from memsluice.gate.detectors.wording import text
@@ -133,7 +133,7 @@ def test_a_text_is_read_beyond_its_first_units() -> None:
 def crowd(memory: Memory, rows: TenantRows, number: int, principal: str = "mallory") -> Memory:
     """Have a principal's notes land nearer to a question than anything else."""
     for at in range(number):
-        note = Entry(0, f"note{principal}{at}", stems_of(["a"] * 4), False, tag(principal))
+        note = KeptEntry(0, f"note{principal}{at}", stems_of(["a"] * 4), False, tag(principal))
         memory = memory.landed(rows, note, unit(0.95), told(w=0.3))
     return memory
 
@@ -143,7 +143,7 @@ def test_notes_of_others_hide_nothing_from_a_question(accounts: int) -> None:
     """Any number of notes that the asker cannot read lie nearer; his own entry behind them is looked at still."""
     memory, rows = filled(200, w=0.3)
     passage = stems_of([f"word{n}" for n in range(20)])
-    memory = memory.landed(rows, Entry(0, "poison", passage, False, tag("ana")), unit(0.9), told(w=0.3))
+    memory = memory.landed(rows, KeptEntry(0, "poison", passage, False, tag("ana")), unit(0.9), told(w=0.3))
     for at in range(accounts):
         memory = crowd(memory, rows, 60 // accounts, f"mallory{at}")
     asked = question("what colour has the new boat", 7, "ana")
@@ -239,7 +239,7 @@ def test_one_account_makes_no_habit_of_questions() -> None:
     memory, rows = filled(0)
     for number in range(300):
         who = "mallory" if number % 10 == 0 else f"p{number % 3}"
-        entry = Entry(0, f"e{number}", stems_of(["a"]), False, tag(who))
+        entry = KeptEntry(0, f"e{number}", stems_of(["a"]), False, tag(who))
         memory = memory.landed(rows, entry, unit(0.1), told())
         memory = memory.screened(rows, False, tag(who))
     usual = screen.weigh(told(q=1.0), memory, POLICY)
@@ -290,8 +290,8 @@ def one_more(memory: Memory, rows: MemoryRows, number: int) -> Memory:
     changed = TenantRows(rows, TENANT, 0)
     at = [0.0] * 300
     at[number % 300] = 0.9
-    memory = memory.asked(changed, Question(0, f"q{number}", tag("ana"), (), stems_of(["a"])), unit(*at))
-    memory = memory.landed(changed, Entry(0, f"e{number}", stems_of(["a"]), False), unit(0.1), told())
+    memory = memory.asked(changed, KeptQuestion(0, f"q{number}", tag("ana"), (), stems_of(["a"])), unit(*at))
+    memory = memory.landed(changed, KeptEntry(0, f"e{number}", stems_of(["a"]), False), unit(0.1), told())
     assert len(changed.changes) <= 8 + 2 * DELETED_MAX  # of two events
     for key, value in encode_changes(TENANT, changed.changes):
         rows.put(key, value)
@@ -369,9 +369,9 @@ def test_what_is_over_is_asked_about_once() -> None:
     """Entries that lie nowhere take no place, stay in the reference, and are marked so, two with every recall."""
     memory, rows = filled(60, w=0.3)
     for number in range(240):
-        memory = memory.landed(rows, Entry(0, f"old{number}", stems_of(["a"]), False), unit(0.9), told(w=0.3))
+        memory = memory.landed(rows, KeptEntry(0, f"old{number}", stems_of(["a"]), False), unit(0.9), told(w=0.3))
     passage = stems_of([f"word{n}" for n in range(20)])
-    memory = memory.landed(rows, Entry(0, "poison", passage, False), unit(0.8), told(w=0.3))
+    memory = memory.landed(rows, KeptEntry(0, "poison", passage, False), unit(0.8), told(w=0.3))
     asked: list[str] = []
 
     def fate(event_id: str) -> Fate:
@@ -406,7 +406,7 @@ def test_what_landed_while_the_question_signal_was_off_goes_by_its_own_question(
     question moves it no more than before; its own does, and so does one that is enough by itself."""
     memory, rows = filled(300, w=0.3)
     said = "which berth is free for guests in summer the ninth one behind the old harbour office on the left side"
-    poison = Entry(0, "early", stems_of(said.split()), False, tag("ana"))
+    poison = KeptEntry(0, "early", stems_of(said.split()), False, tag("ana"))
     memory = memory.landed(rows, poison, unit(0.9), told(q=1.0, w=0.3))
     assert screen.holds(screen.weigh(values_of(memory)[-1], memory, POLICY, without=300), POLICY)
     own = "which berth is free for guests in summer"

@@ -15,7 +15,7 @@ from memsluice.events.models import Tier, Zone
 from memsluice.events.names import VERDICT, EventType
 from memsluice.gate.decision import Draft, TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
-from memsluice.gate.detectors.rarity.memory import Entry, Memory
+from memsluice.gate.detectors.rarity.memory import KeptEntry, Memory
 from memsluice.gate.policy.model import default
 from memsluice.gate.state.kinds import ENTRY, LOOKED, EntryRow
 from memsluice.topics.names import AUDIT
@@ -60,7 +60,7 @@ def test_what_was_not_carried_out_fed_nothing() -> None:
 def test_look_back_in_shadow_mode_tells_and_takes_nothing(mode: str, code: str, stays: bool) -> None:
     """Shadow decides and records: what a question shows to be an attack is named, stays, and costs nobody's budget."""
     memory, rows = filled(200, w=0.3)
-    memory = memory.landed(rows, Entry(0, "poison", stems_of([f"w{n}" for n in range(20)]), False), unit(0.9),
+    memory = memory.landed(rows, KeptEntry(0, "poison", stems_of([f"w{n}" for n in range(20)]), False), unit(0.9),
                            told(w=0.3))  # fmt: skip
     rows.put(ENTRY, "poison", EntryRow(tier=Tier.USER_OBSERVED, taint=False, landed=True, decision=Decision.ACCEPT,
                                        object_id="o", zone=Zone.GUIDANCE, version=1, topic="t", offset=0, digest="",

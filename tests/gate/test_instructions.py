@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsluice.gate.checks.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS, find, is_long, risk
+from memsluice.gate.checks.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS, find, risk
 from memsluice.gate.unicode import normalise
 
 LIMIT = 8 * 1024
@@ -97,11 +97,8 @@ def test_plain_facts_pass(text: str) -> None:
     assert find(text) == ()
 
 
-def test_long_text_is_a_finding_of_its_own() -> None:
-    """Pattern 3 refuses more than 500 characters; the rule is apart so that a policy can switch it off."""
-    assert not is_long("x" * 500)
-    assert is_long("x" * 501)
-    assert is_long("x" * 11, characters_max=10)
+def test_long_text_is_no_instruction() -> None:
+    """Pattern 3's limit of length is a rule of its own (facts_chars_max), so that a policy can switch it off."""
     assert find("x" * 501) == ()
 
 

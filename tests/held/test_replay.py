@@ -23,8 +23,8 @@ from memsluice.operations.held import replay as replaying
 from memsluice.operations.held.collect import look
 from memsluice.operations.held.entries import CommandOutcome, HeldState
 from memsluice.operations.held.filters import HeldFilter
-from memsluice.operations.held.replay import VALID_S, HeldRun, WriteReplay, plan, replay
-from memsluice.operations.runs import begin
+from memsluice.operations.held.replay import HeldRun, WriteReplay, plan, replay
+from memsluice.operations.runs import RESUMABLE_S, begin
 from memsluice.topics.names import AUDIT, COMMANDS, PARTITIONS
 
 LOOSE = "name: loose\ninstructions: {enabled: false}\n"
@@ -285,7 +285,11 @@ def test_only_a_run_of_the_last_day_can_be_resumed(office: Office, tmp_path: Pat
     assert "letters and digits" in str(office.run("replay", "--resume", "../../x").exception)
     file = tmp_path / "r1.json"
     HeldRun(
-        "r1", wall_ms() - VALID_S * 1_000, False, 10, HeldFilter(tenant="acme", states=frozenset({HeldState.PENDING}))
+        "r1",
+        wall_ms() - RESUMABLE_S * 1_000,
+        False,
+        10,
+        HeldFilter(tenant="acme", states=frozenset({HeldState.PENDING})),
     ).save(file)
     with pytest.raises(ConfigError, match="began more than a day ago"):
         HeldRun.load(file, wall_ms())

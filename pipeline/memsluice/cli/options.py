@@ -29,14 +29,20 @@ Until = Annotated[
 ]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="Rows at most; the oldest are shown.")]
 Reason = Annotated[
-    str | None, typer.Option(help="Only with this reason code, or one of this module: rates.", show_default=False)
+    str | None,
+    typer.Option(help="Only with this reason code, or with any code of a module, such as rates.", show_default=False),
 ]
 
 Kids = Annotated[
     list[str] | None,
+    typer.Option("--kid", help="Key id that signs; the default is the newest on this machine.", show_default=False),
+]
+KidsOfTwo = Annotated[
+    list[str] | None,
     typer.Option(
         "--kid",
-        help="Key id that signs. Default: the newest here. Where two must sign, name both, or use --propose.",
+        help="Key id that signs; the default is the newest on this machine. If two people must sign, repeat --kid "
+        "or use --propose.",
         show_default=False,
     ),
 ]

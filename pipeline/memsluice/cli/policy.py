@@ -187,8 +187,8 @@ def activate(
     home: Home = None,
 ) -> None:
     """Activate a policy on all running workers, without a restart. Two operators sign."""
-    from memsluice.operations.commands.signing import sign
-    from memsluice.operations.policies.commands import VALID, activation, ending
+    from memsluice.operations.commands.signing import COMMAND_VALID, sign
+    from memsluice.operations.policies.commands import activation, ending
     from memsluice.operations.provenance.commands import PROPOSED_VALID
 
     if (file is None) != end or (end and propose is not None):
@@ -198,7 +198,7 @@ def activate(
     console = _console()
     with _desk(home) as desk:
         if file is not None:
-            valid = VALID if propose is None else PROPOSED_VALID
+            valid = COMMAND_VALID if propose is None else PROPOSED_VALID
             command = activation(policies.read(file), tenant, str(uuid.uuid4()), _now(), why, valid)
         else:
             command = ending(desk.audit, desk.keys.keyring(), tenant, str(uuid.uuid4()), _now(), why)

@@ -143,12 +143,12 @@ def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> MemoryPlace
     from memsluice.keystore.store import KeyStore
     from memsluice.readers.kafka import KafkaTopic
     from memsluice.recall.freshness import FreshnessIndex
-    from memsluice.stores.weaviate.store import WeaviateStore
+    from memsluice.stores.opening import open_store
     from memsluice.topics.names import PARTITIONS, STORE, USER_READER, WEAVIATE_RECALL
 
     connection = Connection.load(home)
     options = WriterOptions(delivery_seconds=ACKNOWLEDGED_SECONDS, linger_ms=0)
-    store = WeaviateStore.of(connection, WEAVIATE_RECALL)
+    store = open_store(connection, WEAVIATE_RECALL)
     closing.callback(store.close)
     name = f"the stack at {connection.bootstrap}"
     _check_tenant(store, tenant, name)

@@ -31,7 +31,7 @@ Resume = Annotated[str | None, typer.Option(help="Continue this run, which was s
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ReplayOptions:
     """The options of a run of replays, beside its filters."""
 
     max_messages: Messages = 1_000
@@ -46,7 +46,7 @@ class Options:
     home: Home = None
 
 
-def taking(defaults: Options) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def taking(defaults: ReplayOptions) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Let a command that ends with a parameter ``options`` have the options of a run in its place."""
 
     def wrap(command: Callable[..., None]) -> Callable[..., None]:
@@ -55,13 +55,13 @@ def taking(defaults: Options) -> Callable[[Callable[..., None]], Callable[..., N
             inspect.Parameter(
                 one.name, inspect.Parameter.KEYWORD_ONLY, default=getattr(defaults, one.name), annotation=one.type
             )
-            for one in fields(Options)
+            for one in fields(ReplayOptions)
         ]
 
         @wraps(command)
         def run(**given: Any) -> None:
-            picked = {one.name: given.pop(one.name) for one in fields(Options)}
-            command(**given, options=Options(**picked))
+            picked = {one.name: given.pop(one.name) for one in fields(ReplayOptions)}
+            command(**given, options=ReplayOptions(**picked))
 
         run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in (*own, *shared)}

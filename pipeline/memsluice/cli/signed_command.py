@@ -34,9 +34,9 @@ def give(
     from memsluice.events.models import Action
     from memsluice.gate.commands.dispatch import COMMANDS
     from memsluice.operations.commands.desk import open_desk
-    from memsluice.operations.commands.signing import sign
+    from memsluice.operations.commands.signing import COMMAND_VALID, sign
     from memsluice.operations.provenance.case import find
-    from memsluice.operations.provenance.commands import PROPOSED_VALID, VALID, order
+    from memsluice.operations.provenance.commands import PROPOSED_VALID, order
 
     console, may = Console(highlight=False, stderr=as_json), COMMANDS[action]
     with open_desk(home) as desk:
@@ -45,7 +45,7 @@ def give(
         signers = desk.signers(_role(desk, may.roles, case.life.tenant, kids), case.life.tenant, kids, wanted)
         command = order(
             case.life.tenant, action, case.life.event_id, case.digest, str(uuid.uuid4()), datetime.now(UTC), reason=why,
-            carried=case.carried or None, valid=VALID if propose is None else PROPOSED_VALID,
+            carried=case.carried or None, valid=COMMAND_VALID if propose is None else PROPOSED_VALID,
             parameters=parameters,
         )  # fmt: skip
         signed = sign(command, signers, wall_ms())

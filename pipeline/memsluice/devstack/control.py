@@ -26,7 +26,6 @@ from memsluice.errors import StackError
 READY_TIMEOUT_S = 120.0
 """A cold start takes about 10 s on two quiet cores."""
 POLL_S = 0.25
-REPORT_TIMEOUT_S = 20.0
 SUPERVISOR_GRACE_S = kafka.GRACE_S + weaviate.GRACE_S + 5.0
 TAIL_BYTES = 64 * 1024
 

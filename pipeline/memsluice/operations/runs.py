@@ -10,7 +10,7 @@ import orjson
 from memsluice.deployment.paths import write_private
 from memsluice.errors import InvalidArgument, NotFound
 
-VALID_S = 86_400
+RESUMABLE_S = 86_400
 """A run can be resumed for a day from its start: its commands, where it has any, hold so long."""
 _F = TypeVar("_F")
 _S = TypeVar("_S")
@@ -20,7 +20,7 @@ def begin(folder: Path, run: "BaseRun[Any]", now_ms: int) -> None:
     """Keep a run's file in a folder of the owner's alone, and delete those of runs that nobody can resume any more."""
     folder.mkdir(mode=0o700, exist_ok=True)
     for file in folder.glob("*.json"):
-        if file.stat().st_mtime_ns // 1_000_000 < now_ms - VALID_S * 1000:
+        if file.stat().st_mtime_ns // 1_000_000 < now_ms - RESUMABLE_S * 1000:
             file.unlink(missing_ok=True)
     run.save(file_of(folder, run.run_id))
 
@@ -59,7 +59,7 @@ class BaseRun(Generic[_F]):
             raise NotFound(
                 f"there is no run to resume in {file}: it was never begun here, is older than a day, or is damaged"
             ) from None
-        if now_ms >= run.started_ms + VALID_S * 1000:
+        if now_ms >= run.started_ms + RESUMABLE_S * 1000:
             raise NotFound(f"run {run.run_id} began more than a day ago and cannot be resumed: begin a new one")
         return run
 

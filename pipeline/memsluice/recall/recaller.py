@@ -116,14 +116,14 @@ class Recaller:
         from memsluice.encoder import load_encoder  # the model's runtime, and the store's client
         from memsluice.readers.kafka import KafkaTopic
         from memsluice.recall.freshness import FreshnessIndex
-        from memsluice.stores.weaviate.store import WeaviateStore
+        from memsluice.stores.opening import open_store
 
         connection, keys = Connection.load(home), KeyStore(home)
         with ExitStack() as opened:
             channel = opened.enter_context(
                 RecallChannel.open_local(tenant=tenant, home=home, options=WriterOptions(linger_ms=0))
             )
-            store = WeaviateStore.of(connection, WEAVIATE_RECALL)
+            store = open_store(connection, WEAVIATE_RECALL)
             opened.callback(store.close)
             log = KafkaTopic.of(connection, USER_READER, STORE)
             opened.callback(log.close)

@@ -17,6 +17,7 @@ from memsluice.runtimes.embedded import Embedded, Listener, LocalLog
 from memsluice.stages.land import LandStage
 from memsluice.stages.seal import SealStage
 from memsluice.stores.base import VectorStore
+from memsluice.stores.opening import open_embedded, open_store
 from memsluice.topics import names
 
 if TYPE_CHECKING:
@@ -77,9 +78,7 @@ class Assembly:
 
     def local_store(self) -> VectorStore:
         """Return the home's vector store; it is made where there is none."""
-        from memsluice.stores.faiss.store import FaissStore
-
-        return FaissStore(private_file(self.home.store_file))
+        return open_embedded(self.home.store_file)
 
     def local_log(self) -> LocalLog:
         """Return the home's log without stages, for readers. Raises ConfigError where there is none yet."""
@@ -92,7 +91,6 @@ class Assembly:
     def specs(self, connection: Connection) -> "dict[str, StageSpec]":
         """Return what the Kafka runtime needs of each stage, by name; encoder and store are opened at start."""
         from memsluice.runtimes.kafka.spec import StageSpec, Tuning
-        from memsluice.stores.weaviate.store import WeaviateStore
 
         return {
             "seal": StageSpec(
@@ -121,7 +119,7 @@ class Assembly:
                 inputs=(names.ACCEPTED,),
                 outputs=(names.STORE, names.DEAD_LETTER),
                 kind="batch",
-                stage=lambda: self.land(WeaviateStore.of(connection, names.WEAVIATE_LAND)),
+                stage=lambda: self.land(open_store(connection, names.WEAVIATE_LAND)),
                 tuning=Tuning(batch_size=LAND_BATCH),
             ),
         }

@@ -89,7 +89,8 @@ class ScreenStage:
             self._memory.pop((record.partition, tenant), None)
             redo = [RowChange(row_key(tenant, kind, row_id), _data(value)) for kind, row_id, value in cut_off.redo]
             redo += [
-                RowChange(LYING.key(entry_counts.EVERYBODY, row_id), _data(value)) for row_id, value in cut_off.lying
+                RowChange(LYING.key(entry_counts.WHOLE_PARTITION, row_id), _data(value))
+                for row_id, value in cut_off.lying
             ]
             return Step(outputs=self._again(sealed, rows, keyring, record), changes=[*redo, position])
         return self._decided(sealed, rows, keyring, record, position, now_ms)
@@ -146,7 +147,7 @@ class ScreenStage:
         outcome.changes[(CHAIN.name, "")] = ChainRow(seq=outcome.verdict.chain_seq, digest=digest)
         lying = entry_counts.counted(rows, sealed.tenant, now_ms, outcome.changes)
         changed = encode_changes(sealed.tenant, outcome.changes)
-        counted = [(LYING.key(entry_counts.EVERYBODY, row_id), _dump(value)) for row_id, value in lying]
+        counted = [(LYING.key(entry_counts.WHOLE_PARTITION, row_id), _dump(value)) for row_id, value in lying]
         redo = tuple((*name, _raw(value)) for name, (_, value) in zip(outcome.changes, changed, strict=True))
         again = tuple((row_id, _raw(value)) for (row_id, _), (_, value) in zip(lying, counted, strict=True))
         event = self._event_change(sealed, outcome, rows, now_ms, redo, again)
@@ -154,7 +155,7 @@ class ScreenStage:
         touched = {change.key for change in changes}
         swept = self._sweeper.expired(record.partition, sealed.tenant, rows, now_ms)
         if lying:
-            swept += self._sweeper.expired(record.partition, entry_counts.EVERYBODY, rows, now_ms)
+            swept += self._sweeper.expired(record.partition, entry_counts.WHOLE_PARTITION, rows, now_ms)
         changes += [change for change in swept if change.key not in touched]
         self._memsad[(record.partition, sealed.tenant)] = outcome.memsad
         if outcome.memory is not None:

@@ -9,7 +9,7 @@ from memsluice.gate.state import entry_counts
 from memsluice.gate.state.kinds import LYING
 from memsluice.stages.base import Step
 
-PREFIX = LYING.key(entry_counts.EVERYBODY)
+PREFIX = LYING.key(entry_counts.WHOLE_PARTITION)
 ROWS_MAX = 20_000
 """Count rows of one partition that are read: some 250 are alive under the shipped lifetimes."""
 

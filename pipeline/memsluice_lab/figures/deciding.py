@@ -18,7 +18,7 @@ from memsluice.gate.decide import Context, decide
 from memsluice.gate.decision import TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.evidence import G
-from memsluice.gate.detectors.rarity.memory import Entry, Memory, Question, tag
+from memsluice.gate.detectors.rarity.memory import KeptEntry, KeptQuestion, Memory, tag
 from memsluice.gate.detectors.rarity.screen import look, weigh
 from memsluice.gate.detectors.wording.shipped import shipped
 from memsluice.gate.detectors.wording.text import stems, words
@@ -166,7 +166,7 @@ def _filled(others: Sequence[Sealed], policy: Policy, kept: Dictionary, tenant: 
         if first[1] is None or second[1] is None:
             continue
         both = first[0].question if first is second else _woven(first[0].question, second[0].question)
-        question = Question(0, f"r{step}", tag(first[0].principal), (tag(first[0].session),), stems(both))
+        question = KeptQuestion(0, f"r{step}", tag(first[0].principal), (tag(first[0].session),), stems(both))
         between = _unit(first[1] + second[1])
         memory = memory.asked(rows, question, between)
         memsad = memsad.asked(rows, between, question.event_id)
@@ -178,7 +178,9 @@ def _filled(others: Sequence[Sealed], policy: Policy, kept: Dictionary, tenant: 
             continue
         seen = look(memory, shipped(), write.content, vector, session=write.session, agent=False)
         seen.values[G] = weigh(seen.values, memory, policy.detect).total
-        memory = memory.landed(rows, Entry(0, write.id, seen.stems, False, tag(write.principal)), vector, seen.values)
+        memory = memory.landed(
+            rows, KeptEntry(0, write.id, seen.stems, False, tag(write.principal)), vector, seen.values
+        )
         memsad = memsad.learned(rows, vector)
         where = placing.place(write, clean, Decision.ACCEPT, policy, sealed.position.append_ms)
         keep_lineage(rows, sealed, clean, Decision.ACCEPT, where, 0, None)

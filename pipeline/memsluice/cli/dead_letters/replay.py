@@ -12,7 +12,7 @@ from rich.text import Text
 from memsluice.cli import exit_codes
 from memsluice.cli.dead_letters.desk import ClaimedTenant, Partition, Topic, build_filter, look_at, open_letters
 from memsluice.cli.options import Reason, Since, Until
-from memsluice.cli.replays import Options, announced, carried_out, folder_of, only_resumed, taking
+from memsluice.cli.replays import ReplayOptions, announced, carried_out, folder_of, only_resumed, taking
 from memsluice.clock import wall_ms
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 FILTERS = ("reason", "topic", "partition", "since", "until", "tenant")
 
 
-@taking(Options(rate=100.0, batch=50))
+@taking(ReplayOptions(rate=100.0, batch=50))
 def replay(
     ctx: typer.Context,
     reason: Reason = None, topic: Topic = None, partition: Partition = None, since: Since = None, until: Until = None,
-    tenant: ClaimedTenant = None, *, options: Options,
+    tenant: ClaimedTenant = None, *, options: ReplayOptions,
 ) -> None:  # fmt: skip
     """Publish dead letters again, byte for byte, to the intake topics that they came from.
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from memsluice.cli.options import Entry, Home, Json, Kids, Propose, TenantOfEntry, Wait, Why, Yes
+from memsluice.cli.options import Entry, Home, Json, KidsOfTwo, Propose, TenantOfEntry, Wait, Why, Yes
 from memsluice.cli.signed_command import give
 from memsluice.events.models import Action
 from memsluice.gate.commands.declassification import DESPITE_PARAMETER, DETECTION
@@ -14,7 +14,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def declassify(
-    entry: Entry, tenant: TenantOfEntry = None, kids: Kids = None, why: Why = "", propose: Propose = None,
+    entry: Entry, tenant: TenantOfEntry = None, kids: KidsOfTwo = None, why: Why = "", propose: Propose = None,
     yes: Yes = False, wait: Wait = 30.0,
     despite_detection: Annotated[
         bool, typer.Option("--despite-detection", help="Even if the detector would hold it; both sign that.")

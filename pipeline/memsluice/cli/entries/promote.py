@@ -2,7 +2,7 @@
 
 import typer
 
-from memsluice.cli.options import Entry, Home, Json, Kids, Propose, TenantOfEntry, Wait, Why, Yes
+from memsluice.cli.options import Entry, Home, Json, KidsOfTwo, Propose, TenantOfEntry, Wait, Why, Yes
 from memsluice.cli.signed_command import give
 from memsluice.events.models import Action
 
@@ -11,7 +11,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def promote(
-    entry: Entry, tenant: TenantOfEntry = None, kids: Kids = None, why: Why = "", propose: Propose = None,
+    entry: Entry, tenant: TenantOfEntry = None, kids: KidsOfTwo = None, why: Why = "", propose: Propose = None,
     yes: Yes = False, wait: Wait = 30.0, as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
     """Share an entry with everybody of its tenant. Only untainted entries; tier and expiry stay as they are.

@@ -2,7 +2,7 @@
 
 import typer
 
-from memsluice.cli.options import Entry, Home, Json, Kids, Propose, TenantOfEntry, Wait, Why, Yes
+from memsluice.cli.options import Entry, Home, Json, KidsOfTwo, Propose, TenantOfEntry, Wait, Why, Yes
 from memsluice.cli.signed_command import give
 from memsluice.events.models import Action
 
@@ -11,7 +11,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def renew(
-    entry: Entry, tenant: TenantOfEntry = None, kids: Kids = None, why: Why = "", propose: Propose = None,
+    entry: Entry, tenant: TenantOfEntry = None, kids: KidsOfTwo = None, why: Why = "", propose: Propose = None,
     yes: Yes = False, wait: Wait = 30.0, as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
     """Extend an entry's time in memory by its tier's whole time to live. A reviewer signs; the taint label stays."""

@@ -12,7 +12,7 @@ from rich.text import Text
 from memsluice.cli import exit_codes
 from memsluice.cli.held.desk import MinScore, Source, build_filter, look_at, open_desk
 from memsluice.cli.options import Reason, Since, Tenant, Until
-from memsluice.cli.replays import Options, announced, carried_out, folder_of, only_resumed, taking
+from memsluice.cli.replays import ReplayOptions, announced, carried_out, folder_of, only_resumed, taking
 from memsluice.clock import wall_ms
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 FILTERS = ("tenant", "reason", "since", "until", "source", "min_score")
 
 
-@taking(Options(rate=500.0, batch=250))
+@taking(ReplayOptions(rate=500.0, batch=250))
 def replay(
     ctx: typer.Context,
     tenant: Tenant = None, reason: Reason = None, since: Since = None, until: Until = None, source: Source = None,
-    min_score: MinScore = None, *, options: Options,
+    min_score: MinScore = None, *, options: ReplayOptions,
 ) -> None:  # fmt: skip
     """Decide held writes again, under the policy and the calibration in force now; show the old verdict and the new.
 

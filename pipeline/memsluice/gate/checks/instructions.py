@@ -15,8 +15,6 @@ from memsluice.gate.unicode import hidden, normalise
 
 FOUND_MAX = 8
 """Patterns that a finding names."""
-LONG_CHARACTERS = 500
-"""Pattern 3: "facts are short; long entries are usually dumps"."""
 
 INSTRUCTION_MARKERS = {
     "marker_ignore_previous": "ignore previous",
@@ -77,11 +75,6 @@ def check(content: str, asks: Decision) -> Finding | None:
 def risk(text: str) -> int:
     """Return seed 002's ``score_injection_risk``: how many of pattern 6's five patterns occur, hidden text included."""
     return len({match.name for match in find(text)} & INSTRUCTION_PATTERNS.keys())
-
-
-def is_long(text: str, *, characters_max: int = LONG_CHARACTERS) -> bool:
-    """Say whether ``text`` is longer than a fact should be (pattern 3), in characters as written."""
-    return len(text) > characters_max
 
 
 def _find(text: str, *, seen: bool) -> list[Match]:

@@ -14,7 +14,7 @@ from memsluice.gate.detectors.calibration.conformal import count_at_least
 from memsluice.gate.detectors.rarity import screen
 from memsluice.gate.detectors.rarity.evidence import COLD_WRITES, G, Q
 from memsluice.gate.detectors.rarity.lookback import Fate, Moved, look_back
-from memsluice.gate.detectors.rarity.memory import Entry, Memory, Question, tag
+from memsluice.gate.detectors.rarity.memory import KeptEntry, KeptQuestion, Memory, tag
 from memsluice.gate.detectors.rarity.screen import Seen
 from memsluice.gate.detectors.wording.classifier import Classifier
 from memsluice.gate.detectors.wording.shipped import shipped
@@ -94,7 +94,7 @@ class DefaultDetector:
             seen.values[G] = screen.weigh(seen.values, self.memory, self.policy.detect, window=every).total
         vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
         owner = "" if reviewed or vouched else tag(write.principal)
-        new = Entry(0, write.id, seen.stems, seen.exempt or reviewed or vouched, owner)
+        new = KeptEntry(0, write.id, seen.stems, seen.exempt or reviewed or vouched, owner)
         self.memory = self.memory.landed(rows, new, vector, seen.values)
 
     def fed(self) -> Finding | None:
@@ -119,7 +119,7 @@ class DefaultDetector:
             return [], ()
         assert self.memory is not None
         detect, who = self.policy.detect, tag(recall.principal)
-        question = Question(0, recall.id, who, (tag(recall.session),), stems(recall.question))
+        question = KeptQuestion(0, recall.id, who, (tag(recall.session),), stems(recall.question))
         findings, taken = list[Finding](), list[Withdrawal]()
         if detect.look_back:
             used, live = windows.count(rows, LOOKED, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)

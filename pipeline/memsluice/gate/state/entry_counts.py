@@ -15,7 +15,7 @@ from memsluice.gate.state import placement
 from memsluice.gate.state.kinds import ENTRY, HOLDER, LYING, LyingRow
 from memsluice.gate.state.rows import SEPARATOR, Getter, TenantRows
 
-EVERYBODY = ""
+WHOLE_PARTITION = ""
 """The rows belong to the partition, not to a tenant: their first part is empty, as that of the position rows."""
 SPAN_MS: Mapping[Tier, int] = {
     Tier.OPERATOR: DAY_MS,
@@ -43,7 +43,7 @@ def counted(
         if was != now:
             moved.update({was: -1} if was is not None else {})
             moved.update({now: 1} if now is not None else {})
-    totals = TenantRows(rows, EVERYBODY, now_ms)
+    totals = TenantRows(rows, WHOLE_PARTITION, now_ms)
     for where, number in moved.items():
         _add(totals, where, number)
     return [(row_id, value) for (_, row_id), value in totals.changes.items()]

@@ -6,6 +6,7 @@ command out of the same bytes and adds a signature over them: nothing that was s
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from memsluice.events.names import EventType, payload_type
 from memsluice.keystore.files import SigningCredential
 
 TYPE = payload_type(EventType.COMMAND.value)
+COMMAND_VALID = timedelta(minutes=15)
+"""How long a command holds: enough to pass a busy pipeline, too short for anybody to find it useful later."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
 """The command by which a reviewer dismisses a dead letter. Pure."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from memsluice.client import requests
 from memsluice.errors import InvalidArgument
 from memsluice.events.models import Action, Command
 from memsluice.events.names import EVERYBODY
+from memsluice.operations.commands.signing import COMMAND_VALID
 from memsluice.operations.dead_letters.letters import DeadLetter
-from memsluice.operations.held.commands import VALID_S
 
 
 def dismissal(letter: DeadLetter, command_id: str, now: datetime, why: str) -> Command:
@@ -18,6 +18,6 @@ def dismissal(letter: DeadLetter, command_id: str, now: datetime, why: str) -> C
     if not why.strip():
         raise InvalidArgument("--why: a dismissal needs a reason")
     return requests.command(
-        command_id, now, EVERYBODY, Action.DISMISS, letter.letter_id, now + timedelta(seconds=VALID_S),
+        command_id, now, EVERYBODY, Action.DISMISS, letter.letter_id, now + COMMAND_VALID,
         digest=letter.digest, reason=why,
     )  # fmt: skip

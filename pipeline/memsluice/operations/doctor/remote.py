@@ -130,13 +130,13 @@ def ready_url(connection: Connection) -> str:
 
 def store(connection: Connection, now_s: float) -> Iterator[CheckResult]:
     """Whether the store answers, lets each user in, and has a clock like ours."""
-    from memsluice.stores.weaviate.store import WeaviateStore
+    from memsluice.stores.opening import open_store
 
     address = f"{connection.weaviate_host}:{connection.weaviate_http_port}"
     for user in WEAVIATE_USERS:
         if user not in connection.weaviate_keys:
             continue
-        opened = WeaviateStore.of(connection, user)
+        opened = open_store(connection, user)
         try:
             opened.tenants()
         finally:

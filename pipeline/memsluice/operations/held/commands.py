@@ -1,7 +1,4 @@
-"""What a reviewer signs about a held write, and what the gate answered. Pure but for the waiting, whose clock is given.
-
-A command holds for VALID_S: long enough to pass a busy pipeline, short enough that nobody finds it useful later.
-"""
+"""What a reviewer signs about a held write, and the gate's answer. Pure but for the waiting, whose clock is given."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,10 +12,9 @@ from memsluice.events.limits import HELD_CHARS_MAX
 from memsluice.events.models import Action, Command
 from memsluice.gate.commands.review import OFFSET_PARAMETER
 from memsluice.operations.commands.answers import Bookmark, heard
+from memsluice.operations.commands.signing import COMMAND_VALID
 from memsluice.operations.held.entries import HeldWrite, Ruled, read_ruling
 from memsluice.readers.base import TopicReader
-
-VALID_S = 900
 
 
 def order(
@@ -28,7 +24,7 @@ def order(
     now: datetime,
     reason: str = "",
     *,
-    valid: timedelta = timedelta(seconds=VALID_S),
+    valid: timedelta = COMMAND_VALID,
     parameters: Mapping[str, str] | None = None,
 ) -> Command:
     """Return the command about an entry, which was read with its content: bound to its digest, void after ``valid``.

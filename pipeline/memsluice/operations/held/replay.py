@@ -21,7 +21,7 @@ from memsluice.operations.held.commands import answers, order
 from memsluice.operations.held.desk import HeldDesk
 from memsluice.operations.held.entries import CommandOutcome, HeldState, Ruled
 from memsluice.operations.held.filters import HeldFilter
-from memsluice.operations.runs import VALID_S, BaseRun, RunPlan
+from memsluice.operations.runs import RESUMABLE_S, BaseRun, RunPlan
 from memsluice.readers.base import TopicReader
 
 BATCH_MAX = 500
@@ -48,7 +48,7 @@ class HeldRun(BaseRun[HeldFilter]):
         at = datetime.fromtimestamp(self.started_ms / 1000, UTC)
         extra = {RUN_PARAMETER: self.run_id, **({DRY_PARAMETER: "yes"} if self.dry else {})}
         return order(
-            seen.entry, Action.REPLAY, self.command_id(seen), at, valid=timedelta(seconds=VALID_S), parameters=extra
+            seen.entry, Action.REPLAY, self.command_id(seen), at, valid=timedelta(seconds=RESUMABLE_S), parameters=extra
         )
 
 

@@ -11,15 +11,14 @@ from memsluice.events.names import EVERYBODY
 from memsluice.gate.commands.activation import digest_of, text_of
 from memsluice.gate.policy import model as policies
 from memsluice.gate.policy.diff import between
+from memsluice.operations.commands.signing import COMMAND_VALID
 from memsluice.operations.policies.history import in_force
 from memsluice.readers.base import TopicReader
 from memsluice.topics.names import PARTITIONS
 
-VALID = timedelta(minutes=15)
-
 
 def activation(
-    file: str, tenant: str, command_id: str, now: datetime, why: str = "", valid: timedelta = VALID
+    file: str, tenant: str, command_id: str, now: datetime, why: str = "", valid: timedelta = COMMAND_VALID
 ) -> Command:
     """Return the command that puts a policy file's text in force. Raises PolicyError for what the gate would refuse."""
     chosen = policies.parse(file)
@@ -50,7 +49,7 @@ def _command(
     digest: str,
     why: str,
     text: str | None,
-    valid: timedelta = VALID,
+    valid: timedelta = COMMAND_VALID,
 ) -> Command:
     return requests.command(
         command_id, now, tenant, Action.ACTIVATE, name, now + valid, digest=digest, reason=why, policy=text

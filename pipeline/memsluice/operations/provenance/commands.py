@@ -12,9 +12,9 @@ from memsluice.events.ids import scope_owner
 from memsluice.events.limits import HELD_CHARS_MAX
 from memsluice.events.models import Action, Command, Zone
 from memsluice.gate.commands.revocation import OF_PARAMETER, SESSION
+from memsluice.operations.commands.signing import COMMAND_VALID
 from memsluice.operations.provenance.case import Case
 
-VALID = timedelta(minutes=15)
 PROPOSED_VALID = timedelta(days=3)
 """A command that waits for another person's signature holds longer; event ids are remembered for seven days."""
 
@@ -29,7 +29,7 @@ def order(
     *,
     reason: str = "",
     carried: str | None = None,
-    valid: timedelta = VALID,
+    valid: timedelta = COMMAND_VALID,
     parameters: Mapping[str, str] | None = None,
 ) -> Command:
     """Return the command. Raises ConfigError for an entry too large to be carried, MalformedEvent, LimitExceeded."""
@@ -57,7 +57,7 @@ def protection(case: Case, command_id: str, now: datetime, reason: str = "") -> 
     owner = scope_owner(entry.visibility, entry.principal, entry.session)
     where = {"visibility": entry.visibility.value, "namespace": entry.namespace} | ({"owner": owner} if owner else {})
     return requests.command(
-        command_id, now, entry.tenant, Action.PROTECT, entry.key, now + VALID, digest=entry.content_digest,
+        command_id, now, entry.tenant, Action.PROTECT, entry.key, now + COMMAND_VALID, digest=entry.content_digest,
         reason=reason, parameters=where,
     )  # fmt: skip
 
@@ -65,5 +65,12 @@ def protection(case: Case, command_id: str, now: datetime, reason: str = "") -> 
 def distrust(tenant: str, session: str, command_id: str, now: datetime, reason: str = "") -> Command:
     """Return the command that taints a session from now on."""
     return requests.command(
-        command_id, now, tenant, Action.REVOKE, session, now + VALID, reason=reason, parameters={OF_PARAMETER: SESSION}
+        command_id,
+        now,
+        tenant,
+        Action.REVOKE,
+        session,
+        now + COMMAND_VALID,
+        reason=reason,
+        parameters={OF_PARAMETER: SESSION},
     )

@@ -93,7 +93,3 @@ class StageSpec:
         """Return the stage object, making it if ``stage`` is a factory."""
         candidate = self.stage
         return candidate if hasattr(candidate, "process") else candidate()
-
-    def internal_topics(self) -> tuple[str, ...]:
-        """Return the topics Faust needs to exist beforehand: the changelog, for a stateful stage."""
-        return (f"{self.app_id}-{STATE_TABLE}-changelog",) if self.kind == "stateful" else ()

@@ -11,7 +11,6 @@ import numpy as np
 
 from memsluice.gate.detectors.memsad.scores import Floats
 
-TAU = 0.19
 PROBES = (
     "What do I have to remember to do today?",
     "Which task is due next?",

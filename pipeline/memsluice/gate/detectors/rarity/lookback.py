@@ -26,7 +26,7 @@ from memsluice.gate.detectors.numeric.versions import Numbers
 from memsluice.gate.detectors.rarity.candidate_quota import CANDIDATES, Near, fill
 from memsluice.gate.detectors.rarity.covering import longest_run, one_behind_another, tells
 from memsluice.gate.detectors.rarity.evidence import G, U, W
-from memsluice.gate.detectors.rarity.memory import EXEMPT, Entry, Memory, Question
+from memsluice.gate.detectors.rarity.memory import EXEMPT, KeptEntry, KeptQuestion, Memory
 from memsluice.gate.detectors.rarity.screen import Asked, Evidence, Seen, holds, nearer, weigh
 from memsluice.gate.policy.model import DetectPolicy
 from memsluice.gate.state.rows import TenantRows
@@ -61,7 +61,7 @@ class Moved(Struct, frozen=True):
     One stays that is ``quoted`` at length, or ``guarded``: protected.
     """
 
-    entry: Entry
+    entry: KeptEntry
     evidence: Evidence
     quoted: bool = False
     guarded: bool = False
@@ -70,7 +70,7 @@ class Moved(Struct, frozen=True):
 def look_back(
     memory: Memory,
     rows: TenantRows,
-    question: Question,
+    question: KeptQuestion,
     vector: Vector,
     policy: DetectPolicy,
     allowed: int,
@@ -107,7 +107,7 @@ def look_back(
 
 
 def _near(
-    memory: Memory, question: Question, vector: Vector, fate: Callable[[str], Fate]
+    memory: Memory, question: KeptQuestion, vector: Vector, fate: Callable[[str], Fate]
 ) -> tuple[Near, dict[int, Fate]]:
     """Return the candidates, and what became of every entry that was asked about."""
     entries, fates = memory.entries, dict[int, Fate]()
@@ -120,7 +120,7 @@ def _near(
     return fill(entries, vector, others, out=exempt, fit=fit, limited_max=CANDIDATES // 2), fates
 
 
-def _told(memory: Memory, question: Question, near: Near) -> list[tuple[int, Numbers]]:
+def _told(memory: Memory, question: KeptQuestion, near: Near) -> list[tuple[int, Numbers]]:
     """Return those of the candidates that the question tells anything new of, of most nothing; and each one's cosine,
     shape (1,).
     """
@@ -153,7 +153,7 @@ def _tells(now: Evidence, before: Evidence, policy: DetectPolicy) -> bool:
     return not holds(before, policy) or rounded(now.total - before.total, FOUR) >= enough
 
 
-def _quotes(memory: Memory, entry: Entry, question: Question) -> bool:
+def _quotes(memory: Memory, entry: KeptEntry, question: KeptQuestion) -> bool:
     """Whether one of the principals that ask little repeats so much of another's entry that it seems copied."""
     if entry.principal == question.principal or memory.askers.much(question.principal):
         return False

@@ -61,7 +61,7 @@ def tag(name: str) -> str:
     return sha256(name.encode()).hexdigest()[:12]
 
 
-class Question(Struct, frozen=True):
+class KeptQuestion(Struct, frozen=True):
     """A past question: its number, its recall's event id, who asked and in which sessions (tags), its stems."""
 
     number: int
@@ -76,7 +76,7 @@ class Question(Struct, frozen=True):
         return self.stems[:STEMS_OF_QUESTION_MAX]
 
 
-class Entry(Struct, frozen=True):
+class KeptEntry(Struct, frozen=True):
     """A landed entry: its number, event id, stems, whether look back leaves it alone, and its principal's tag.
 
     No principal is named where somebody vouched for it, or the row is of a version that kept none.
@@ -92,8 +92,8 @@ class Entry(Struct, frozen=True):
 class Memory(Struct, frozen=True):
     """Questions and entries with their vectors, oldest first; ``table`` has each entry's :data:`COLUMNS` and EXEMPT."""
 
-    questions: Kept[Question]
-    entries: Kept[Entry]
+    questions: Kept[KeptQuestion]
+    entries: Kept[KeptEntry]
     table: Table
     questions_max: int
     entries_max: int
@@ -138,7 +138,7 @@ class Memory(Struct, frozen=True):
         """Whether the memory has these bounds."""
         return (self.questions_max, self.entries_max) == (questions_max, entries_max)
 
-    def asked(self, rows: TenantRows, new: Question, vector: Vector) -> "Memory":
+    def asked(self, rows: TenantRows, new: KeptQuestion, vector: Vector) -> "Memory":
         """Return the memory after one more question. One that nearly repeats it gives it its sessions, and goes."""
         memory = self._reduced(rows)
         out, here = self.questions.twin(vector, SAME_COSINE), new.sessions
@@ -148,7 +148,7 @@ class Memory(Struct, frozen=True):
         elif len(self.questions) >= self.questions_max:
             out = self.askers.oldest_of_most()
         number = self.questions[-1].number + 1 if self.questions else self.surplus.first[0]
-        new = Question(number, new.event_id, new.principal, here, new.first)
+        new = KeptQuestion(number, new.event_id, new.principal, here, new.first)
         kept, askers = self.questions, self.askers
         if out is not None:
             rows.delete(QUESTION, str(kept[out].number))
@@ -175,13 +175,13 @@ class Memory(Struct, frozen=True):
         rows.put(DETECT_CALIBRATION, "0", state.dumped())
         return replace(self, calibration=state)
 
-    def landed(self, rows: TenantRows, new: Entry, vector: Vector, values: Values) -> "Memory":
+    def landed(self, rows: TenantRows, new: KeptEntry, vector: Vector, values: Values) -> "Memory":
         """Return the memory after one more entry landed as guidance; ``values`` as :data:`COLUMNS`."""
         memory, full = self._reduced(rows), len(self.entries) >= self.entries_max
         if full:
             _delete(rows, self.entries[0])
         number = self.entries[-1].number + 1 if self.entries else self.surplus.first[1]
-        new = Entry(number, new.event_id, new.stems[:STEMS_OF_ENTRY_MAX], new.exempt, new.principal)
+        new = KeptEntry(number, new.event_id, new.stems[:STEMS_OF_ENTRY_MAX], new.exempt, new.principal)
         rows.put(LANDED, str(number), _entry_row(new, rows.packed(vector)))
         rows.put(VALUES, str(number), _values_row(values))
         return replace(
@@ -212,13 +212,13 @@ class Memory(Struct, frozen=True):
         return replace(self, table=self.table.changed(at, _with_mark(values, entry)))
 
 
-def _with_mark(values: Sequence[float] | Values, entry: Entry) -> Values:
+def _with_mark(values: Sequence[float] | Values, entry: KeptEntry) -> Values:
     marked = np.empty(EXEMPT + 1)
     marked[:EXEMPT], marked[EXEMPT] = values, entry.exempt
     return marked
 
 
-def _delete(rows: TenantRows, entry: Entry) -> None:
+def _delete(rows: TenantRows, entry: KeptEntry) -> None:
     rows.delete(LANDED, str(entry.number))
     rows.delete(VALUES, str(entry.number))
 
@@ -231,7 +231,7 @@ def _unpacked(text: str) -> Stems:
     return np.frombuffer(base64.b64decode(text), "<u4").astype(np.uint32)
 
 
-def _question_row(question: Question, vector: str) -> QuestionRow:
+def _question_row(question: KeptQuestion, vector: str) -> QuestionRow:
     return QuestionRow(
         event_id=question.event_id,
         principal=question.principal,
@@ -241,11 +241,11 @@ def _question_row(question: Question, vector: str) -> QuestionRow:
     )
 
 
-def _question(number: int, row: QuestionRow) -> Question:
-    return Question(number, row.event_id, row.principal, row.sessions, _unpacked(row.stems))
+def _question(number: int, row: QuestionRow) -> KeptQuestion:
+    return KeptQuestion(number, row.event_id, row.principal, row.sessions, _unpacked(row.stems))
 
 
-def _entry_row(entry: Entry, vector: str) -> LandedRow:
+def _entry_row(entry: KeptEntry, vector: str) -> LandedRow:
     return LandedRow(
         event_id=entry.event_id,
         stems=_packed(entry.stems),
@@ -255,8 +255,8 @@ def _entry_row(entry: Entry, vector: str) -> LandedRow:
     )
 
 
-def _entry(number: int, row: LandedRow) -> Entry:
-    return Entry(number, row.event_id, _unpacked(row.stems), row.exempt, row.principal)
+def _entry(number: int, row: LandedRow) -> KeptEntry:
+    return KeptEntry(number, row.event_id, _unpacked(row.stems), row.exempt, row.principal)
 
 
 def _values_row(values: Values) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ from memsluice.gate.detectors.numeric.versions import Numbers, Places
 from memsluice.gate.detectors.rarity.candidate_quota import fill
 from memsluice.gate.detectors.rarity.covering import held_against, longest_run, one_behind_another
 from memsluice.gate.detectors.rarity.evidence import COLD_WRITES, COLUMNS, C, G, Q, R, U, Values, W, parts
-from memsluice.gate.detectors.rarity.memory import Memory, Question, tag
+from memsluice.gate.detectors.rarity.memory import KeptQuestion, Memory, tag
 from memsluice.gate.detectors.wording.classifier import Classifier
 from memsluice.gate.detectors.wording.text import carries_question, read
 from memsluice.gate.detectors.wording.tokens import Stems
@@ -121,12 +121,12 @@ def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, ses
 class Asked(Struct, frozen=True):
     """Some past questions; ``stems`` are theirs, one question's behind the other's, and end at ``ends``."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[KeptQuestion, ...]
     stems: Stems
     ends: NDArray[np.int64]
 
     @staticmethod
-    def of(questions: tuple[Question, ...]) -> "Asked":
+    def of(questions: tuple[KeptQuestion, ...]) -> "Asked":
         """Return them; there must be one."""
         return Asked(questions, *one_behind_another([question.stems for question in questions]))
 

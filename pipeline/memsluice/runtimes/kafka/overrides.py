@@ -1,6 +1,7 @@
 """Everything in which the runtime departs from Faust 0.15, by subclassing, in one place. Each has its test.
 
 * :class:`GuardedFlow`: recovery drops queued records (silent failure A).
+* :class:`StageConsumerThread`: stops while the broker is away.
 * :class:`StageConsumer`: only the acker acknowledges (B); a revocation or stop waits for work in hand, within a bound.
   Records fetched and dropped during a recovery are fetched again, also by a group that never committed, and none that
   was fetched before that is taken after it.
@@ -66,6 +67,17 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         # Faust fixes 1.5 s; a partition that misses one long poll would wait that long for the next.
         consumer._fetch_max_wait_ms = int(self.app.runner.fetch_wait_s * 1000)
         return consumer
+
+    async def on_thread_stop(self) -> None:
+        """Stop the client, also while the broker is away.
+
+        aiokafka cancels a fetch that waits to be tried again and lets that cancellation end its own stop. The thread
+        would die of it, and the worker wait for the thread until its bound.
+        """
+        try:
+            await super().on_thread_stop()
+        except asyncio.CancelledError:
+            await self._consumer._client.close()
 
     async def getmany(self, active_partitions: set[Any] | None, timeout: float) -> Any:
         """Fetch from the partitions that are active now.

@@ -17,6 +17,7 @@ from memsluice.deployment.connection import Connection
 from memsluice.errors import ConfigError
 from memsluice.log import get_logger, said
 from memsluice.runtimes.kafka.apps import build_app
+from memsluice.runtimes.kafka.broker_watch import BrokerWatch, quiet_libraries, watching
 from memsluice.runtimes.kafka.faults import Faults
 from memsluice.runtimes.kafka.overrides import StageApp
 from memsluice.runtimes.kafka.progress import StageProgress, stage_progress
@@ -92,6 +93,13 @@ class _Worker:
             self._apps.append(
                 build_app(spec, self._connection, data_dir=self._data_dir, replica=self._replica, faults=self._faults)
             )
+        quiet_libraries()
+        first = self._specs[0]
+        async with watching(BrokerWatch.of(self._connection, first.user, first.inputs[0])):
+            return await self._run_apps(told, on_progress, every_s)
+
+    async def _run_apps(self, told: asyncio.Event, on_progress: OnProgress | None, every_s: float) -> int:
+        loop = asyncio.get_running_loop()
         tasks: list[asyncio.Task[Any]] = [loop.create_task(told.wait())]
         tasks += [loop.create_task(self._live(app)) for app in self._apps]
         reporter = loop.create_task(self._report(on_progress, every_s)) if on_progress is not None else None
@@ -166,7 +174,7 @@ class _Watchdog:
 
     @staticmethod
     def _cut_off(bound_s: float, code: int) -> None:
-        LOG.error("worker cut off while stopping", bound_s=bound_s)
+        LOG.error("worker cut off while stopping: what it had not committed is read again", bound_s=bound_s)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code or EXIT_HUNG)

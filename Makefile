@@ -29,7 +29,8 @@ help: ## Show this list
 # The stamp lies inside the environment, so that removing .venv/ is enough to start over.
 .venv/.synced: pyproject.toml uv.lock | $(filter .uv/bin/uv,$(UV))
 	$(UV) sync --locked
-	$(BIN)/python -c "import memsluice.stages.screen"  # compiles what is compiled, once
+	@echo "Compiling the detectors, once: half a minute"
+	@$(BIN)/python -c "import memsluice.stages.screen"
 	@touch $@
 
 .PHONY: install

@@ -40,6 +40,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("memsluice_lab",),
 )
 """Lowest first. Parts of one row do not import one another; a part imports those of the rows above it in this list."""
+CORE = frozenset({"gate", "envelope", "errors", "escaping", "events"})
+"""All that the gate may import: it decides, and no disk, network or clock is within its reach."""
 PACKAGE = "memsluice"
 
 
@@ -60,13 +62,35 @@ def part_of(module: str) -> str:
     return max(listed, key=len) if listed else name.split(".")[0]
 
 
-def imports(path: Path, known: dict[str, Path]) -> Iterator[tuple[int, str]]:
-    """Yield line and module of every import of the product's own modules, wherever it stands in the file."""
+def exports(folder: Path) -> dict[str, str]:
+    """Return the modules that the package's own file imports when a name is asked for: module by exported name."""
+    tree = ast.parse((folder / PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    return {
+        alias.asname or alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module != PACKAGE
+        for alias in node.names
+    }
+
+
+def imports(module: str, path: Path, known: dict[str, Path], exported: dict[str, str]) -> Iterator[tuple[int, str]]:
+    """Yield line and module of every import of the product's own modules, wherever and however it stands in the file.
+
+    A name that the package exports counts as an import of the module which has it.
+    """
+    folder = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            within = folder[: len(folder) - node.level + 1] if node.level else []
+            base = ".".join([*within, *([node.module] if node.module else [])])
+            names = [
+                exported.get(alias.name, f"{base}.{alias.name}") if base == PACKAGE else f"{base}.{alias.name}"
+                for alias in node.names
+            ]
+        elif isinstance(node, ast.Call) and _imports_by_name(node):
+            names = [arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
         else:
             continue
         for name in names:
@@ -77,9 +101,13 @@ def imports(path: Path, known: dict[str, Path]) -> Iterator[tuple[int, str]]:
                 yield node.lineno, inner
 
 
+def _imports_by_name(call: ast.Call) -> bool:
+    return ast.unparse(call.func).rpartition(".")[2] in ("import_module", "__import__")
+
+
 def problems(folder: Path) -> list[str]:
     """Return a line for every part without a place, every import that points back, and every circle of files."""
-    known = modules(folder)
+    known, exported = modules(folder), exports(folder)
     rank = {part: place for place, row in enumerate(LAYERS) for part in row}
     found, arrows = [], defaultdict(set)
     for module, path in known.items():
@@ -89,12 +117,16 @@ def problems(folder: Path) -> list[str]:
         if here not in rank:
             found.append(f"{module} has no place among the layers: give {here} one in scripts/layers.py")
             continue
-        for line, name in imports(path, known):
+        for line, name in imports(module, path, known, exported):
             there = part_of(name)
             if name not in (PACKAGE, module):
                 arrows[module].add(name)
-            if name != PACKAGE and there != here and rank.get(there, 0) >= rank[here]:
+            if name == PACKAGE and here != "memsluice_lab":
+                found.append(f"{path.relative_to(folder)}:{line} {here} imports {PACKAGE} itself: name the module")
+            elif name != PACKAGE and there != here and rank.get(there, 0) >= rank[here]:
                 found.append(f"{path.relative_to(folder)}:{line} {here} imports {name}, which lies above it")
+            elif here.split(".")[0] == "gate" and there.split(".")[0] not in CORE:
+                found.append(f"{path.relative_to(folder)}:{line} {here} imports {name}, which is no part of the core")
     return found + circles(arrows)
 
 

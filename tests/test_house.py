@@ -161,9 +161,16 @@ def test_imports_point_down_and_in_no_circle() -> None:
 
 
 def test_an_arrow_that_points_back_is_found(tmp_path: Path) -> None:
-    """The check of the layers sees an import upwards, a part without a place, and a circle of two files."""
+    """The check of the layers sees an import upwards, however it is written, a part without a place, and a circle."""
     package = tmp_path / "memsluice"
     for name, text in {
+        "__init__.py": "from memsluice.client.writer import MemoryWriter\n",
+        "client/writer.py": "",
+        "gate/e.py": "from memsluice import MemoryWriter\n",
+        "gate/f.py": "from ..client import writer\nfrom . import g\n",
+        "gate/g.py": "from .f import x\n",
+        "gate/h.py": "import memsluice\n",
+        "errors.py": "import importlib\nimportlib.import_module('memsluice.gate.h')\n",
         "events/a.py": "from memsluice.envelope import b\n",
         "envelope/b.py": "import memsluice.envelope.c\n",
         "envelope/c.py": "from memsluice.envelope.b import x\n",
@@ -175,6 +182,10 @@ def test_an_arrow_that_points_back_is_found(tmp_path: Path) -> None:
     assert "events imports memsluice.envelope.b" in found
     assert "memsluice.stray.d has no place" in found
     assert "circle of imports: memsluice.envelope.b, memsluice.envelope.c" in found
+    assert "circle of imports: memsluice.gate.f, memsluice.gate.g" in found
+    assert "h.py:1 gate imports memsluice itself" in found
+    assert "e.py:1 gate imports memsluice.client.writer, which is no part of the core" in found
+    assert "errors imports memsluice.gate.h" in found
 
 
 def test_the_gate_is_pure() -> None:

@@ -177,7 +177,8 @@ def _embedded(console: Console, options: Options, home: Home) -> None:
     console.print(f"  [green]✓[/] {len(signers)} credentials, keys of the gate in {where}", highlight=False)
     ledger = Ledger(keys.keyring, time.monotonic)
     encoder = loading.wait(console)
-    site = EmbeddedSite(home, ledger, DayClock(begins_ms), keys, encoder)
+    with console.status("loading the detectors; the first start after an installation compiles them: half a minute"):
+        site = EmbeddedSite(home, ledger, DayClock(begins_ms), keys, encoder)
     with ExitStack() as stack:
         stack.callback(site.close)
         play(console, prepared, site, ledger, signers, encoder, begins_ms)

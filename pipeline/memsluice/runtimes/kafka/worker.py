@@ -89,6 +89,7 @@ class _Worker:
         for number in (signal.SIGTERM, signal.SIGINT):
             with contextlib.suppress(ValueError, RuntimeError):  # not the main thread: the caller handles signals
                 loop.add_signal_handler(number, told.set)
+        LOG.info("worker loading: the first start after an installation compiles the detectors, half a minute")
         for spec in self._specs:
             self._apps.append(
                 build_app(spec, self._connection, data_dir=self._data_dir, replica=self._replica, faults=self._faults)

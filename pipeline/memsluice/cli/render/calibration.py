@@ -47,9 +47,10 @@ def render(history: History, detector: Detector, last: int) -> RenderableType:
     beyond = sum(point.beyond for point in points)
     none = "not told, by ranks" if now.ranked else "none yet"
     line = none if now.line is None else f"{now.line:.4f}"
-    above = f"{beyond} of {len(points)} writes exceeded the threshold in force then"
-    said = f"line   {line}, over {now.size} reference scores; {above}"
-    parts: list[RenderableType] = [head, phase, Text(said), Text(""), *_chart(points), Text(""), _from_to(points)]
+    above = f"above  {beyond} of {len(points)} writes exceeded the threshold in force then"
+    said = f"line   {line}, over {now.size} reference scores"
+    parts: list[RenderableType] = [head, phase, Text(said), Text(above), Text("")]
+    parts += [*_chart(points), Text(""), _from_to(points)]
     if len(points) < min(last, len(history.points[detector])):
         parts.append(Text("another strategy judged the writes before these, on another scale: not drawn", "yellow"))
     parts += [Text(_told(change)) for change in list(history.changes[detector])[-CHANGES_SHOWN:]]

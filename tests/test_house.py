@@ -1,6 +1,7 @@
 """The house rules of CONTRIBUTING.md, as far as a program can check them."""
 
 import ast
+import fnmatch
 import inspect
 import re
 import subprocess
@@ -259,6 +260,50 @@ def test_no_path_of_one_machine_stands_in_the_tree() -> None:
     homes = re.compile(rb"(?<![\w.$}~-])/(?:ho" rb"me|ro" rb"ot|wo" rb"rk|fa" rb"rm|Us" rb"ers)/[a-z]")
     found = [_name(path) for path in _tracked() if homes.search(path.read_bytes())]
     assert not found
+
+
+MADE_LATER = {"deploy/compose/secrets.env"}
+"""Files that the documentation names and that a command makes."""
+
+
+def _paths_of_the_tree() -> set[str]:
+    """Return every tracked file and folder, as it is called from the top, from ``pipeline`` and from the package."""
+    files = [
+        path.relative_to(root) for root in (TOP, PACKAGE.parent, PACKAGE) for path in _tracked() if root in path.parents
+    ]
+    return {str(each) for file in files for each in (file, *file.parents)}
+
+
+def _paths_named(page: str, tree: set[str]) -> list[str]:
+    """Return the paths of this repository that a page has in backticks: what begins with one of its folders."""
+    prose = re.sub(r"^```.*?^```", "", page, flags=re.MULTILINE | re.DOTALL)
+    words = [word for code in re.findall(r"`([^`\n]+)`", prose) for word in code.split()]
+    return [word for word in words if "/" in word and word.split("/")[0] in tree]
+
+
+def _is_there(path: str, tree: set[str]) -> bool:
+    """Tell whether the tree has a path: with ``{a,b}`` both, with ``<name>`` any."""
+    if braces := re.search(r"\{([^}]*)\}", path):
+        return all(_is_there(path.replace(braces[0], one, 1), tree) for one in braces[1].split(","))
+    return bool(fnmatch.filter(tree, re.sub(r"<[^>]*>", "*", path).rstrip("/")))
+
+
+def test_paths_in_the_documentation_exist() -> None:
+    """A page that names a file or a folder of this repository names one that is there."""
+    tree = _paths_of_the_tree()
+    pages = [*sorted((TOP / "docs").glob("*.md")), TOP / "README.md", TOP / "CONTRIBUTING.md"]
+    named = [(page.name, path) for page in pages for path in _paths_named(page.read_text(encoding="utf-8"), tree)]
+    assert len(named) > len(pages)
+    assert [one for one in named if one[1] not in MADE_LATER and not _is_there(one[1], tree)] == []
+
+
+def test_a_path_that_is_gone_is_found() -> None:
+    """The check sees a folder, and one of two files in braces, that are gone, and takes no other slash for a path."""
+    tree = {"gate", "gate/checks", "gate/checks/rates.py", "cli", "cli/held", "cli/held/replay.py"}
+    page = "`gate/checks/rates.py` `gate/gone/` `cli/{held,gone}/replay.py` `gate/checks/<prefix>.py` `req/s`\n"
+    named = _paths_named(f"{page}```bash\n`gate/fenced.py`\n```\n", tree)
+    assert [path for path in named if not _is_there(path, tree)] == ["gate/gone/", "cli/{held,gone}/replay.py"]
+    assert len(named) == 4
 
 
 def test_no_secret_is_tracked() -> None:

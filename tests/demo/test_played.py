@@ -96,9 +96,10 @@ def test_each_attack_on_the_intake_has_its_own_reason(played: Played, act: str, 
 
 def test_outside_content_and_laundering_never_reach_guidance(played: Played) -> None:
     """Pages, tools, and compromised agents that repeat them are kept out of guidance, however it is worded."""
-    for sent, fate in played.pairs:
-        if sent.attacker in (Attacker.CONTENT, Attacker.PEER, Attacker.OUTSIDER, Attacker.KEYHOLDER):
-            assert fate.zone != "guidance", sent
+    kept_out = (Attacker.CONTENT, Attacker.PEER, Attacker.OUTSIDER, Attacker.KEYHOLDER)
+    checked = [(sent, fate) for sent, fate in played.pairs if sent.attacker in kept_out]
+    assert {sent.attacker for sent, _ in checked} == set(kept_out)
+    assert [sent for sent, fate in checked if fate.zone == "guidance"] == []
 
 
 def test_a_malicious_user_reaches_nobody_else(played: Played) -> None:

@@ -53,10 +53,13 @@ def test_ports_are_on_loopback():
 
 def test_no_secret_has_a_default():
     """Every password is a variable that must be set; none is written down or empty."""
+    checked = []
     for service in SERVICES.values():
         for name, value in service["environment"].items():
             if re.search(r"PASSWORD|_KEY_|ALLOWED_KEYS|CLUSTER_ID", name):
                 assert re.fullmatch(r"(\$\{\w+:\?[^}]+\},?)+", value), name
+                checked.append(name)
+    assert {"CLUSTER_ID", "AUTHENTICATION_APIKEY_ALLOWED_KEYS"} <= set(checked)
 
 
 def test_without_the_env_file_compose_says_what_to_run():

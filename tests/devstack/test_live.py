@@ -195,18 +195,21 @@ def test_both_servers_listen_where_they_are_said_to(stack):
     """Loopback only, but for the two ports of Weaviate that have no such setting and that keys guard."""
     file = StackFile.read(Layout(stack.home))
     known_open = {file.ports["weaviate-grpc"], file.ports["weaviate-data"]}
+    guarded = set()
     for row in control.status(stack.home):
         for entry in psutil.Process(row.pid).net_connections(kind="inet"):
             if entry.status == psutil.CONN_LISTEN and entry.laddr.port not in known_open:
                 assert entry.laddr.ip in ("127.0.0.1", "::ffff:127.0.0.1")
+                guarded.add(row.pid)
+    assert len(guarded) == 2
 
 
 def test_no_secret_is_on_a_command_line(stack):
     """Command lines are visible to every user of the machine."""
     secrets = [*stack.connection.users.values(), *stack.connection.weaviate_keys.values()]
-    for row in control.status(stack.home):
-        line = " ".join(psutil.Process(row.pid).cmdline())
-        assert not [secret for secret in secrets if secret.get_secret_value() in line]
+    lines = [" ".join(psutil.Process(row.pid).cmdline()) for row in control.status(stack.home)]
+    assert (len(lines), all(lines), bool(secrets)) == (2, True, True)
+    assert not [secret for secret in secrets for line in lines if secret.get_secret_value() in line]
 
 
 def test_every_file_with_a_secret_is_private(stack):

@@ -34,7 +34,7 @@ def test_a_home_that_others_may_read_fails_with_the_command_that_mends_it(tmp_pa
     """The home holds keys: mode 0700, and nothing wider."""
     tmp_path.chmod(0o755)
     found = bad(checks.disk(Home.at(tmp_path)))
-    assert found["home"].do == f"chmod 700 {tmp_path}"
+    assert found["home"].remedy == f"chmod 700 {tmp_path}"
     tmp_path.chmod(0o700)
     assert "home" not in bad(checks.disk(Home.at(tmp_path)))
 
@@ -50,7 +50,7 @@ def test_a_key_that_signs_for_days_only_is_a_warning_before_it_is_an_outage(tmp_
     )
     found = bad(checks.keys(store, T0))
     assert found["keys"].state is CheckState.WARN
-    assert found["keys"].do == f"memsluice keys rotate {seal.kid}"
+    assert found["keys"].remedy == f"memsluice keys rotate {seal.kid}"
 
 
 def test_a_policy_file_with_a_typo_fails_and_an_unwise_one_warns(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_what_could_not_be_asked_says_what_to_do_all_the_same() -> None:
 
     found = list(checks.run(dict.fromkeys(("workers", "broker clock", "store"), broken)))
     assert {finding.state for finding in found} == {CheckState.FAIL}
-    assert all("memsluice stack status" in finding.do for finding in found)
+    assert all("memsluice stack status" in finding.remedy for finding in found)
 
 
 def test_a_missing_password_is_not_looked_for_in_a_log() -> None:
@@ -94,7 +94,7 @@ def test_a_missing_password_is_not_looked_for_in_a_log() -> None:
         "workers": lambda: remote.workers(connection), "broker clock": lambda: remote.broker_clock(connection, 0.0),
     }  # fmt: skip
     for found in checks.run(todo):
-        assert (found.state, found.do) == (CheckState.FAIL, "")
+        assert (found.state, found.remedy) == (CheckState.FAIL, "")
         assert "no credentials of Kafka user 'operator'" in found.said
         assert "MEMSLUICE_KAFKA_PASSWORD_OPERATOR" in found.said
 
@@ -160,7 +160,7 @@ def test_a_broker_whose_clock_is_ahead_is_found_by_what_it_appended() -> None:
     """Credentials would expire early, and nothing else on this machine shows it; an old or empty log says nothing."""
     now_s = T0 / 1_000
     ahead = remote.clock_of_broker(T0 + 61_000, now_s)
-    assert (ahead.state, "NTP" in ahead.do) == (CheckState.FAIL, True)
+    assert (ahead.state, "NTP" in ahead.remedy) == (CheckState.FAIL, True)
     for latest_ms in (T0 + 60_000, T0, T0 - 86_400_000, -1):
         assert remote.clock_of_broker(latest_ms, now_s).state is CheckState.OK
 
@@ -227,4 +227,4 @@ def test_a_running_stack_is_found_well_and_a_wrong_password_is_named(stack) -> N
     broker = bad(remote.broker(stack.connection.model_copy(update={"users": wrong})))["broker users"]
     assert "land" in broker.said
     skewed = bad(remote.store(stack.connection, 0.0))
-    assert "NTP" in skewed["clock"].do
+    assert "NTP" in skewed["clock"].remedy

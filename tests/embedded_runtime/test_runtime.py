@@ -127,11 +127,14 @@ def test_each_partition_keeps_the_order_of_its_topic(tmp_path: Path) -> None:
     runtime = start(tmp_path / "log.db", {}, scheduler=SeededScheduler(3), limits=StepLimits(5, 5, 5))
     feed(runtime, 60)
     runtime.run_until_idle()
+    checked = 0
     for partition in range(PARTITIONS):
         origins = [(r.value or b"").split(b":", 2) for r in runtime.read(SEALED, partition=partition)]
         for topic in (EVENTS, COMMANDS):
             offsets = [int(offset) for name, offset, _ in origins if name.decode() == topic]
             assert offsets == sorted(offsets)
+            checked += len(offsets)
+    assert checked == 60
 
 
 def test_events_and_commands_are_taken_in_append_order(tmp_path: Path) -> None:

@@ -24,11 +24,13 @@ BINARY, STRUCTURED = message(), message(structured=True)
 EVIL = "evil-name-chosen-by-the-sender"
 
 
-def read_all(key: bytes | None, value: bytes | None, headers: Headers) -> None:
-    """Read a message to the end, as *seal* does before it verifies."""
+def read_all(key: bytes | None, value: bytes | None, headers: Headers) -> str:
+    """Read a message to the end, as *seal* does before it verifies, and return the id in its payload."""
     received = cloudevent.read(key, value, headers)
     envelope = dsse.parse(received.envelope)
-    cloudevent.check_agreement(received, parse_payload(received.type, envelope.payload))
+    payload = parse_payload(received.type, envelope.payload)
+    cloudevent.check_agreement(received, payload)
+    return payload.id
 
 
 def changed(name: str, value: bytes | None) -> Headers:
@@ -189,7 +191,7 @@ def test_each_fault_has_its_code_and_field(name: str) -> None:
     """Every way to be wrong is refused with a stable code and the field's name, and quotes nothing of the input."""
     key, value, headers, code, field = CASES[name]
     if not code:  # odd, but with one reading: nothing that the gate uses is touched
-        read_all(key, value, headers)
+        assert read_all(key, value, headers) == BASE["id"]
         return
     with pytest.raises(InputError) as caught:
         read_all(key, value, headers)
@@ -201,14 +203,14 @@ def test_each_fault_has_its_code_and_field(name: str) -> None:
 
 def test_the_untouched_messages_are_read() -> None:
     """The cases above differ from these by one fault: the faults are what is refused."""
-    read_all(*BINARY)
-    read_all(*STRUCTURED)
+    assert read_all(*BINARY) == BASE["id"]
+    assert read_all(*STRUCTURED) == BASE["id"]
 
 
 def test_headers_of_others_may_repeat_and_be_null() -> None:
     """Only CloudEvents headers are ours to judge: a tracing library may repeat its own, with null values."""
     extra: Headers = (("baggage", b"1"), ("baggage", b"2"), ("x", None), ("ce_id", b"e-1"))
-    read_all(b"acme", BINARY.value, (*BINARY.headers, *extra))
+    assert read_all(b"acme", BINARY.value, (*BINARY.headers, *extra)) == BASE["id"]
 
 
 def test_an_optional_time_is_not_made_up() -> None:

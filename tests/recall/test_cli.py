@@ -75,7 +75,7 @@ def test_entries_are_shown_with_tier_age_and_source(reader, encoder) -> None:
     assert (code, err) == (0, "")
     flat = " ".join(out.replace("│", " ").split())
     assert "Ana drinks green tea<U+202E>, never [bold]coffee[/]." in flat
-    for part in ("3 observed", "2 h", "for good", "event-0"):
+    for part in ("3 observed", "2 h", "never", "event-0"):
         assert part in flat
     log = LocalLog(reader.log_file)
     offsets = [record.offset for record in log.read(EVENTS, 0)]

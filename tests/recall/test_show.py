@@ -50,9 +50,9 @@ def test_times_are_short(length_ms, words) -> None:
     assert duration(length_ms) == words
 
 
-def test_what_never_expires_holds_for_good() -> None:
-    """An entry without an end says so."""
-    assert (left(None, 5), left(65_000, 5_000)) == ("for good", "1 min")
+def test_what_never_expires_says_so() -> None:
+    """Of an entry without an end it is said that it never expires."""
+    assert (left(None, 5), left(65_000, 5_000)) == ("never", "1 min")
 
 
 def test_every_reason_has_words() -> None:

@@ -102,6 +102,7 @@ def test_channels_are_the_topics() -> None:
 
 def test_messages_are_those_that_the_topic_files_name() -> None:
     """The topic files say in words what their records carry; the document says the same types."""
+    compared = 0
     for topic in load_topics():
         if not topic.name.startswith("memory."):
             continue
@@ -111,12 +112,16 @@ def test_messages_are_those_that_the_topic_files_name() -> None:
             assert stated == ["memsluice.admission.v1"], "the admission is inside of the accepted record"
         elif stated:
             assert names == stated
+            compared += 1
+    assert compared > 1
 
 
 def test_who_writes_and_reads_is_what_the_access_lists_allow() -> None:
     """Every operation of a stage in the document is one that the broker lets it do."""
     topics = {topic.name: topic.spec for topic in load_topics()}
-    for name, operation in asyncapi()["operations"].items():
+    operations = asyncapi()["operations"]
+    assert {name.split(".")[0] for name in operations} >= {"seal", "screen", "land"}
+    for name, operation in operations.items():
         stage, action, topic = name.split(".", 2)
         needed = {"receive": "READ", "send": "WRITE"}[action]
         allowed = {grant.principal for grant in topics[topic].access if needed in grant.operations}

@@ -79,7 +79,7 @@ def test_the_chart_shows_what_is_beyond_above_the_line() -> None:
     lines = [[row for row in range(ROWS) if rows[row][column] == "─"] for column in range(8)]
     assert places[7][0] < lines[7][0]
     assert all(places[column][0] > lines[column][0] for column in range(7))
-    assert "1 of 8 writes lay beyond theirs" in text
+    assert "1 of 8 writes exceeded the threshold in force then" in text
     assert "calibrated from write 5 on" in text
 
 

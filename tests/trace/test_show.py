@@ -90,7 +90,7 @@ def test_a_held_write_tells_rule_numbers_window_and_keys() -> None:
     gate = scored()
     text = shown(collect(gate, "near"))
     assert value(text, "now") == "held for review, in memory.quarantine.v1"
-    assert value(text, "because") == "memsad.above_threshold: closer to past questions than honest writes are"
+    assert value(text, "because") == "memsad.above_threshold: its similarity to past questions is above the threshold"
     score = value(text, "score")  # of 0.10, 0.15, 0.20, 0.25 by hand: 0.175, 0.0645, 0.3041; rows keep twelve bits
     assert re.match(r"0\.9000, above the threshold 0\.304\d \(combined score, calibrated window\)", score)
     assert "0.063 ···[──μ──]···│······························●··· 0.947" in score
@@ -106,7 +106,7 @@ def test_a_held_write_tells_rule_numbers_window_and_keys() -> None:
 
 
 def test_what_the_paper_guarantees_is_told_where_it_does() -> None:
-    """N = 18: mean .2, sigma^ .1029, eta .1763 and radius .3821 (see test_published); the gap is .9 - .3."""
+    """N = 18: mean .2, sigma^ .1029, eta .1763 and radius .3821 (see test_memsad_variants); the gap is .9 - .3."""
     told = value(shown(collect(scored((0.1, 0.3) * 9), "near")), "guarantee")
     assert re.match(r"the threshold is within 0\.176\d of the population's", told)
     assert re.search(r"gap to the reference 0\.(599|600)", told)
@@ -118,7 +118,9 @@ def test_an_accepted_write_tells_who_when_and_where() -> None:
     gate = Gate()
     gate.write(append_ms=T0 + 900, time="2026-05-28T20:26:40.250+00:00")
     text = shown(collect(gate, "e0"))
-    assert value(text, "now").startswith("admitted to guidance (what agents may follow), seen by principal, holds for")
+    assert value(text, "now").startswith(
+        "admitted to guidance (what agents may follow), seen by principal, expires in "
+    )
     assert value(text, "principal") == "ana"
     assert value(text, "occurred") == "2026-05-28 20:26:40.250 UTC, as its producer says"
     assert value(text, "appended") == "2026-05-28 20:26:40.900 UTC (+650 ms), by the broker's clock"

@@ -37,7 +37,7 @@ def show(
     """Show the score of each screened write, the threshold at that time, and the phases of the calibration.
 
     Phases: cold, warming, calibrated, drifting, frozen. With the conformal strategy the chart shows -log10 of p-values.
-    Read from memory.audit.v1 alone; every record's seal is verified.
+    The command reads only memory.audit.v1 and verifies each record's seal.
     """
     from memsluice.cli.entries.trace import audit_topic
     from memsluice.cli.render.calibration import as_data, picture, render

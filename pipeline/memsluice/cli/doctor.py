@@ -2,7 +2,6 @@
 
 import json
 import time
-from dataclasses import asdict
 
 import typer
 from rich.console import Console
@@ -56,10 +55,10 @@ def doctor(
         if not as_json:
             sign, colour = _SIGNS[finding.state.value]
             console.print(Text(f"{sign} {finding.what:12} ", style=colour) + Text(visible(finding.said)))
-            if finding.do:
-                console.print(Text(f"  {'':12} → {visible(finding.do)}"))
+            if finding.remedy:
+                console.print(Text(f"  {'':12} → {visible(finding.remedy)}"))
     if as_json:
-        typer.echo(json.dumps([asdict(finding) for finding in found]))
+        typer.echo(json.dumps([finding.as_data() for finding in found]))
     elif "stack" not in todo and not stack:
         console.print("No local stack runs here, so no broker and store were checked: `memsluice stack up` starts one.")
     if any(finding.state is checks.CheckState.FAIL for finding in found):

@@ -264,7 +264,7 @@ def _table(answer: "Recalled", now_ms: int) -> Table:
     table.add_column("tier", no_wrap=True)
     table.add_column("near", justify="right", no_wrap=True)
     table.add_column("age", justify="right", no_wrap=True)
-    table.add_column("holds", justify="right", no_wrap=True)
+    table.add_column("expires in", justify="right", no_wrap=True)
     table.add_column("event", ratio=1, min_width=18, overflow="fold", style="dim")
     table.add_column("remembered", ratio=3, overflow="fold")  # last: letters from right to left reorder what follows
     for entry in answer.entries:

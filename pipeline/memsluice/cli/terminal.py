@@ -1,4 +1,4 @@
-"""What the stack's and the topics' commands share in a terminal: progress, and errors without a traceback."""
+"""Progress in a terminal, and errors as one message without a traceback."""
 
 import signal
 import sys

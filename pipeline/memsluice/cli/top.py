@@ -56,7 +56,7 @@ def top(
 ) -> None:
     """Show the lag of each stage, what is decided and why, how many writes wait for review, and the busiest tenants.
 
-    Read from memory.audit.v1, every record's seal verified, and from the stages' committed offsets.
+    The command reads only memory.audit.v1 and the stages' committed offsets, and verifies each record's seal.
     """
     from memsluice.cli.entries.trace import audit_topic
     from memsluice.cli.render.pulse import as_data, render

@@ -41,7 +41,10 @@ def check_samples(partitions: int) -> bool:
     for tenant in SAMPLES:
         sample = tenant.encode()  # the topic handle serves only the random choice for an empty key: None will do
         if function(None, sample, len(sample), partitions, None, None) != partition_of(tenant, partitions):
-            raise ConfigError(f"librdkafka's {PARTITIONER} puts tenants on other partitions than the gate expects")
+            raise ConfigError(
+                f"librdkafka's {PARTITIONER} chooses other partitions than the gate expects, so events would reach the "
+                "wrong partition. Install a version of confluent-kafka that the package allows."
+            )
     return True
 
 

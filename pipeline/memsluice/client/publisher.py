@@ -250,8 +250,8 @@ class Publisher:
             raise ConfigError(f"topic {self._topic}: {_name(found.error)}; run: memsluice topics apply")
         if len(found.partitions) != self.options.partitions:
             raise ConfigError(
-                f"topic {self._topic} has {len(found.partitions)} partitions, the gate expects "
-                f"{self.options.partitions}: tenants would lie where it does not look for them"
+                f"topic {self._topic} has {len(found.partitions)} partitions, but the gate expects "
+                f"{self.options.partitions}, so events would reach the wrong partition. Restore the partition count."
             )
 
     def _delivered(

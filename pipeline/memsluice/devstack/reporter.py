@@ -1,4 +1,4 @@
-"""How long work tells what it is doing."""
+"""Progress messages of long operations."""
 
 from typing import Protocol
 

@@ -51,11 +51,11 @@ def vector_from_bytes(data: bytes) -> Vector:
     import numpy as np
 
     if len(data) != 2 * DIMENSIONS:
-        raise MalformedEvent(f"{len(data)} bytes, {2 * DIMENSIONS} expected", field="vector")
+        raise MalformedEvent(f"has {len(data)} bytes instead of {2 * DIMENSIONS}", field="vector")
     vector = np.frombuffer(data, "<f2").astype(np.float64)  # 64 bit: the same vector on every machine
     norm = sqrt(vector.dot(vector))
     if not 0.5 <= norm < inf:  # NaN is not either
-        raise MalformedEvent("is no unit vector", field="vector")
+        raise MalformedEvent("does not have length 1", field="vector")
     vector /= norm
     return vector.astype(np.float32)
 
@@ -70,7 +70,7 @@ def vector_from_text(text: str) -> Vector:
     try:
         return vector_from_bytes(a2b_base64(text, strict_mode=True))
     except ValueError:
-        raise MalformedEvent("is no base64 text", field="vector") from None
+        raise MalformedEvent("is not valid base64", field="vector") from None
 
 
 def coarse_to_text(vector: Vector) -> str:

@@ -63,11 +63,11 @@ def sign(payload_type: str, payload: bytes, signers: Sequence[Signer]) -> dict[s
 
 def _decode(text: object, field: str) -> bytes:
     if not isinstance(text, str):
-        raise MalformedEvent("is no base64 text", field=field)
+        raise MalformedEvent("is not valid base64", field=field)
     try:  # the specification lets a signer choose the standard or the URL-safe alphabet
         return base64.b64decode(text.replace("-", "+").replace("_", "/"), validate=True)
     except (binascii.Error, ValueError):
-        raise MalformedEvent("is no base64 text", field=field) from None
+        raise MalformedEvent("is not valid base64", field=field) from None
 
 
 def parse(data: Any) -> Envelope:
@@ -76,21 +76,25 @@ def parse(data: Any) -> Envelope:
     No key signs twice: two approvals are two keys'.
     """
     if not isinstance(data, dict):
-        raise MalformedEvent("is no DSSE envelope", field="data")
+        raise MalformedEvent("is not a DSSE envelope", field="data")
     payload_type = data.get("payloadType")
     if not isinstance(payload_type, str):
         raise MalformedEvent("is missing", field="payloadType")
     raw = data.get("signatures")
     if not isinstance(raw, list) or not 1 <= len(raw) <= APPROVALS_MAX:
-        raise MalformedEvent(f"needs 1 to {APPROVALS_MAX} signatures", field="signatures")
+        raise MalformedEvent(f"must contain 1 to {APPROVALS_MAX} signatures", field="signatures")
     signatures: list[Signature] = []
     for number, item in enumerate(raw):
         if not isinstance(item, dict) or not isinstance(item.get("keyid"), str):
-            raise MalformedEvent("names no keyid", field=f"signatures.{number}.keyid")
+            raise MalformedEvent("is missing or is not text", field=f"signatures.{number}.keyid")
         if len(item["keyid"]) > ID_CHARS_MAX:
-            raise LimitExceeded(f"at most {ID_CHARS_MAX} characters allowed", field=f"signatures.{number}.keyid")
+            raise LimitExceeded(
+                f"has more than the {ID_CHARS_MAX} characters that are allowed", field=f"signatures.{number}.keyid"
+            )
         if any(item["keyid"] == other.kid for other in signatures):
-            raise MalformedEvent("signs twice", field=f"signatures.{number}.keyid")
+            raise MalformedEvent(
+                "is the key of an earlier signature; each key may sign only once", field=f"signatures.{number}.keyid"
+            )
         signatures.append(Signature(item["keyid"], _decode(item.get("sig"), f"signatures.{number}.sig")))
     return Envelope(payload_type, _decode(data.get("payload"), "payload"), tuple(signatures))
 

@@ -63,7 +63,7 @@ def vector_bytes_of(vector_text: str) -> bytes:
     try:
         return base64.b64decode(vector_text, validate=True)
     except (binascii.Error, ValueError):
-        raise MalformedEvent("is no base64 text", field="vector") from None
+        raise MalformedEvent("is not valid base64", field="vector") from None
 
 
 @dataclass(frozen=True, slots=True)

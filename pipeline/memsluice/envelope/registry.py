@@ -96,18 +96,18 @@ class Credential(BaseModel):
         ``produced_ms`` is the broker's append time: the producer's own clock could be set back.
         """
         if produced_ms < self.not_before_ms:
-            raise ExpiredKey("credential is not valid yet", field="keyid")
+            raise ExpiredKey("the credential is not valid yet", field="keyid")
         if self.not_after_ms is not None and produced_ms >= self.not_after_ms:
-            raise ExpiredKey("credential's time is over", field="keyid")
+            raise ExpiredKey("the credential has expired; rotate it or issue a new one", field="keyid")
         if not may_publish(self.role, event_type, payload):
             raise NotPermitted(f"a {self.role.value} credential may not publish {event_type.value}", field="type")
         if ANY not in self.tenants and payload.tenant not in self.tenants:
-            raise CrossTenant("credential is not of this tenant", field="tenant")
+            raise CrossTenant("the credential is not of this tenant", field="tenant")
         if isinstance(payload, SessionPayload):
             if ANY not in self.agents and payload.agent not in self.agents:
-                raise NotPermitted("credential may not speak for this agent", field="agent")
+                raise NotPermitted("the credential may not speak for this agent", field="agent")
             if ANY not in self.principals and payload.principal not in self.principals:
-                raise NotPermitted("credential may not speak for this principal", field="principal")
+                raise NotPermitted("the credential may not speak for this principal", field="principal")
 
     def effective_tier(self, payload: AnyPayload) -> Tier:
         """Return the tier of an event: the registry's, or a lower one (larger number) that the payload asks for."""

@@ -44,21 +44,21 @@ class Received:
 
 def _single_headers(headers: Headers) -> dict[str, bytes]:
     if len(headers) > limits.HEADERS_MAX:
-        raise LimitExceeded(f"{len(headers)} headers, at most {limits.HEADERS_MAX} allowed", field="headers")
+        raise LimitExceeded(f"there are {len(headers)}, at most {limits.HEADERS_MAX} are allowed", field="headers")
     if (
         sum(len(name.encode("utf-8", "replace")) + len(value or b"") for name, value in headers)
         > limits.HEADER_BYTES_MAX
     ):
-        raise LimitExceeded(f"headers take more than {limits.HEADER_BYTES_MAX} bytes", field="headers")
+        raise LimitExceeded(f"take more than {limits.HEADER_BYTES_MAX} bytes", field="headers")
     single: dict[str, bytes] = {}
     for name, value in headers:
         lowered = name.lower()
         if not (lowered.startswith("ce_") or lowered == "content-type"):
             continue
         if value is None:
-            raise MalformedEvent("header without a value", field=_header_field(lowered))
+            raise MalformedEvent("has no value", field=_header_field(lowered))
         if single.setdefault(lowered, value) != value:
-            raise MalformedEvent("header repeated with another value", field=_header_field(lowered))
+            raise MalformedEvent("is repeated with another value", field=_header_field(lowered))
     return single
 
 
@@ -73,20 +73,20 @@ def read(key: bytes | None, value: bytes | None, headers: Headers) -> Received:
     Raises MalformedEvent or LimitExceeded. Nothing here says that the event is authentic.
     """
     if value is None:
-        raise MalformedEvent("null value", field="value")
+        raise MalformedEvent("the record has no value", field="value")
     if len(value) > limits.RECORD_BYTES_MAX:
-        raise LimitExceeded(f"{len(value)} bytes, at most {limits.RECORD_BYTES_MAX} allowed", field="value")
+        raise LimitExceeded(f"has {len(value)} bytes, at most {limits.RECORD_BYTES_MAX} are allowed", field="value")
     attributes, data = _attributes_and_data(_single_headers(headers), value)
     if not isinstance(data, dict):
-        raise MalformedEvent("data is no DSSE envelope", field="data")
+        raise MalformedEvent("is not a DSSE envelope", field="data")
     try:
         event_type = EventType(attributes["type"])
     except ValueError:
-        raise MalformedEvent("unknown event type", field="type") from None
+        raise MalformedEvent("is not a known event type", field="type") from None
     if len(attributes["source"]) > limits.SOURCE_CHARS_MAX:
-        raise LimitExceeded(f"at most {limits.SOURCE_CHARS_MAX} characters allowed", field="source")
+        raise LimitExceeded(f"has more than the {limits.SOURCE_CHARS_MAX} characters that are allowed", field="source")
     if not attributes["source"].isprintable():  # control characters, lone surrogates
-        raise MalformedEvent("holds characters that cannot be printed", field="source")
+        raise MalformedEvent("contains characters that cannot be printed", field="source")
     return Received(
         id=attributes["id"],
         type=event_type,
@@ -111,7 +111,7 @@ def envelope_of(value: bytes) -> Any:
     try:
         data = base64.b64decode(document["data_base64"], validate=True)
     except ValueError:
-        raise MalformedEvent("is no base64 text", field="data") from None
+        raise MalformedEvent("is not valid base64", field="data") from None
     return strictjson.loads(data, "data")
 
 
@@ -119,13 +119,15 @@ def _attributes_and_data(single: dict[str, bytes], value: bytes) -> tuple[dict[s
     binary = any(name.startswith("ce_") for name in single)
     structured = single.get("content-type", b"").strip().lower().startswith(STRUCTURED)
     if binary and structured:
-        raise MalformedEvent("binary and structured mode at once", field="content-type")
+        raise MalformedEvent(
+            "announces structured mode, but there are ce_ headers of binary mode", field="content-type"
+        )
     if not binary and not structured:
-        raise MalformedEvent("no ce_ header and no CloudEvents content type", field="content-type")
+        raise MalformedEvent("is not a CloudEvents type, and there is no ce_ header", field="content-type")
     content = strictjson.loads(value, "value")
     present = {name.removeprefix("ce_") for name in single} if binary else content
     if not isinstance(present, set | dict):
-        raise MalformedEvent("is no JSON object", field="value")
+        raise MalformedEvent("is not a JSON object", field="value")
     for attribute in REQUIRED:
         if attribute not in present:
             raise MalformedEvent("is missing", field=attribute)
@@ -149,9 +151,11 @@ def _event(single: dict[str, bytes], value: bytes, *, binary: bool) -> "BaseClou
         return from_structured(KafkaMessage(headers=single, key=None, value=value), JSONFormat(), CloudEvent)
     except CloudEventValidationError as error:
         wrong = [name for name in (*REQUIRED, "time") if name in error.errors]
-        raise MalformedEvent("is not as CloudEvents 1.0 wants it", field=wrong[0] if wrong else "attributes") from None
+        raise MalformedEvent("does not conform to CloudEvents 1.0", field=wrong[0] if wrong else "attributes") from None
     except Exception as error:  # the library raises many kinds, ValueError to OverflowError, on hostile input
-        raise MalformedEvent(f"not a CloudEvent 1.0 ({type(error).__name__})", field="attributes") from None
+        raise MalformedEvent(
+            f"are not those of a CloudEvent 1.0 ({type(error).__name__})", field="attributes"
+        ) from None
 
 
 def _partition_key(key: bytes | None, attribute: Any) -> str | None:
@@ -159,7 +163,7 @@ def _partition_key(key: bytes | None, attribute: Any) -> str | None:
     if attribute is None:
         return stated
     if not isinstance(attribute, str):
-        raise MalformedEvent("is no text", field="partitionkey")
+        raise MalformedEvent("is not text", field="partitionkey")
     if stated is not None and stated != attribute:
         raise MalformedEvent("differs from the partitionkey attribute", field="key")
     return attribute

@@ -75,8 +75,8 @@ class Landed:
         if self._over:
             raise StoreError(
                 f"tenant {self._tenant} has more than {self._objects_max} live entries, the limit of the freshness "
-                "index: its questions are refused; other tenants' are not. Let entries expire, then start the reader "
-                "anew"
+                "index: its questions are refused; other tenants' are not. Let entries expire, then restart the "
+                "reader."
             )
 
     def _room(self, now_ms: int) -> bool:

@@ -37,5 +37,5 @@ def duration(length_ms: int) -> str:
 
 
 def left(expires_ms: int | None, now_ms: int) -> str:
-    """Return how long an entry still holds."""
-    return "for good" if expires_ms is None else duration(expires_ms - now_ms)
+    """Return in how long an entry expires."""
+    return "never" if expires_ms is None else duration(expires_ms - now_ms)

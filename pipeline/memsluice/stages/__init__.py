@@ -1,1 +1,1 @@
-"""What the gate does with each record, in three steps: *seal*, *screen*, *land*; and the runtimes that drive them."""
+"""What the gate does with each record, in three steps: *seal*, *screen*, *land*."""

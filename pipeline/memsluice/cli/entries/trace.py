@@ -35,7 +35,7 @@ def trace(
 ) -> None:
     """Show everything about an event: who wrote it and when, what each stage did, which rule decided, where it is now.
 
-    Read from memory.audit.v1 alone; every record's seal is verified.
+    The command reads only memory.audit.v1 and verifies each record's seal.
     """
     from memsluice.keystore.store import KeyStore
     from memsluice.operations.trace import collect

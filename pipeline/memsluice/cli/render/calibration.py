@@ -19,11 +19,11 @@ LINE, MARKS = "#2e7d32", "#999999"
 WIDTH, HEIGHT, MARGIN = 960, 320, 48
 STYLES = {"cold": "dim", "warming": "yellow", "calibrated": "green", "drifting": "red", "frozen": "cyan"}
 MEANINGS = {
-    "cold": "too little is known to say what is usual",
-    "warming": "a declared prior stands in for what is not known yet",
-    "calibrated": "the line is the tenant's own",
+    "cold": "too few writes to know what is usual",
+    "warming": "the threshold still uses a default prior",
+    "calibrated": "the threshold comes from this tenant's writes",
     "drifting": "what is usual is changing",
-    "frozen": "the policy lets nothing more be learned",
+    "frozen": "the policy has stopped calibration",
 }
 
 
@@ -47,8 +47,10 @@ def render(history: History, detector: Detector, last: int) -> RenderableType:
     beyond = sum(point.beyond for point in points)
     none = "not told, by ranks" if now.ranked else "none yet"
     line = none if now.line is None else f"{now.line:.4f}"
-    said = f"line   {line}, over {now.size} reference scores; {beyond} of {len(points)} writes lay beyond theirs"
-    parts: list[RenderableType] = [head, phase, Text(said), Text(""), *_chart(points), Text(""), _from_to(points)]
+    above = f"above  {beyond} of {len(points)} writes exceeded the threshold in force then"
+    said = f"line   {line}, over {now.size} reference scores"
+    parts: list[RenderableType] = [head, phase, Text(said), Text(above), Text("")]
+    parts += [*_chart(points), Text(""), _from_to(points)]
     if len(points) < min(last, len(history.points[detector])):
         parts.append(Text("another strategy judged the writes before these, on another scale: not drawn", "yellow"))
     parts += [Text(_told(change)) for change in list(history.changes[detector])[-CHANGES_SHOWN:]]

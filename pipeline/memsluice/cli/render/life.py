@@ -163,10 +163,10 @@ def _standing_words(life: Life, now_ms: int) -> str:
         case EntryStanding.RECORDED:
             return "recorded; this kind of event leaves no entry"
         case zone:
-            left = "for good" if expires_ms is None else f"for another {duration(expires_ms - now_ms)}"
+            left = "does not expire" if expires_ms is None else f"expires in {duration(expires_ms - now_ms)}"
             shadow = f", though {verdict.decision} was decided: shadow mode" if life.landed_anyway() else ""
             what = "what agents may follow" if zone is EntryStanding.GUIDANCE else "kept as data, never as guidance"
-            return f"admitted to {zone.value} ({what}), seen by {verdict.visibility}, holds {left}{ordered}{shadow}"
+            return f"admitted to {zone.value} ({what}), seen by {verdict.visibility}, {left}{ordered}{shadow}"
 
 
 def _by_look_back(life: Life) -> str:
@@ -183,7 +183,7 @@ def _signed(verdict: Verdict) -> Iterator[tuple[str, RenderableType]]:
     yield "", _text(speaks)
     for kid in verdict.approvers:
         yield "approved by", _text(kid)
-    yield "tier", _text(f"{_tier(verdict.tier)}, as it counted")
+    yield "tier", _text(f"{_tier(verdict.tier)} (used in the decision)")
 
 
 def _when(one: Attempt) -> Iterator[tuple[str, RenderableType]]:
@@ -212,7 +212,7 @@ def _way(life: Life, one: Attempt) -> Iterator[tuple[str, RenderableType]]:
     placed = life.placing.verdict
     if placed.object_id is not None:
         what = f"version {placed.sealed_offset} of object {placed.object_id}"
-        yield "land", _text(f"given to {ACCEPTED}[{partition}] as {what}")
+        yield "land", _text(f"published to {ACCEPTED}[{partition}] as {what}")
         yield "", _text(f"admission signed by {placed.admission_kid}; that it landed is not on the audit topic")
     elif verdict.decision == Decision.QUARANTINE:
         yield "land", _text(f"nothing; kept in {QUARANTINE}[{partition}] for a reviewer")
@@ -226,7 +226,7 @@ def _checks(verdict: Verdict, words: Words) -> Iterator[tuple[str, RenderableTyp
     for number, found in enumerate(verdict.findings):
         told = sorted(found.detail.items(), key=lambda one: FIRST.index(one[0]) if one[0] in FIRST else len(FIRST))
         detail = ", ".join(f"{name} {_plain(value)}" for name, value in told)
-        line = Text(visible(f"{found.code} asks for {found.decision}", NAME_CHARS_MAX))
+        line = Text(visible(f"{found.code} requires {found.decision}", NAME_CHARS_MAX))
         if words(found.code) != found.code:
             line.append(f": {words(found.code)}", "dim")
         if detail:

@@ -32,7 +32,11 @@ class CheckResult:
     what: str
     state: CheckState
     said: str
-    do: str = ""
+    remedy: str = ""
+
+    def as_data(self) -> dict[str, str]:
+        """Return the result as JSON values; programs read the remedy as ``do``."""
+        return {"what": self.what, "state": self.state.value, "said": self.said, "do": self.remedy}
 
 
 Check = Callable[[], Iterator[CheckResult]]

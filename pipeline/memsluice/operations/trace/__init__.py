@@ -1,1 +1,1 @@
-"""What operators look at: an entry's whole life, and the stream as it runs; made from the audit topic."""
+"""The history of one event id, read from the audit topic."""

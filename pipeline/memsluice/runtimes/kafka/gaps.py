@@ -38,7 +38,10 @@ class GapDetector:
         """
         expected = self._next[partition]
         if offset < self._base[partition]:
-            raise GapError(f"{partition} went back to record {offset}, before {self._base[partition]}: log truncated?")
+            raise GapError(
+                f"{partition} went back to record {offset}, before {self._base[partition]}. The log may have been "
+                "truncated: restore the topic."
+            )
         if offset < expected:
             return False
         if offset > expected:

@@ -1,4 +1,4 @@
-"""Things with their vectors, oldest first, in versions, and who of them is nearest to a vector."""
+"""Entries with vectors in immutable versions, and nearest-neighbour search."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar

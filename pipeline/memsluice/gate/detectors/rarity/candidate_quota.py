@@ -1,6 +1,7 @@
-"""Who takes a candidate's place: what lies nearest, but no principal that is one of many fills all the places.
+"""Limits how many nearest candidates one principal may supply.
 
 Without that, a dozen near texts of one account would hide from a question, or from a write, all that lies behind them.
+Only a principal that is one of many is limited.
 """
 
 from collections.abc import Callable

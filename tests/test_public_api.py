@@ -16,11 +16,14 @@ from memsluice.deprecations import DEPRECATED
 
 NAMES = {
     "Action", "AgentSession", "AsyncAgentSession", "AsyncMemoryWriter", "AsyncRecallChannel", "AsyncRuntimeChannel",
-    "BufferFull", "ConfigError", "Connection", "EarlierFailed", "InputError", "KeyStore", "Kind", "MemoryWriter",
+    "BrokerUnavailable", "BufferFull", "ConfigError", "Connection", "EarlierFailed", "InputError", "InvalidArgument",
+    "KeyStore", "Kind", "MemoryWriter",
     "MemsluiceError", "NotDelivered", "Observation", "OperatorChannel", "Origin", "ProducerError", "Recall", "Recalled",
-    "Recaller", "RecallChannel", "Receipt", "Returned", "RuntimeChannel", "Session", "Tier", "Visibility", "Write",
-    "WriteOptions", "WriterClosed", "WriterOptions", "Zone",
+    "Recaller", "RecallChannel", "Receipt", "Returned", "RuntimeChannel", "Session", "StoreUnavailable", "Tier",
+    "Visibility", "Write", "WriteOptions", "WriterClosed", "WriterOptions", "Zone",
 }  # fmt: skip
+OF_RECALL = {"Recalled", "Recaller"}
+"""Names that need the extra `recall`."""
 PARAMETERS = {
     "MemoryWriter": ["settings", "credentials", "options", "topic"],
     "MemoryWriter.write": ["self", "session", "content", "event_id", "time", "options"],
@@ -61,11 +64,23 @@ PARAMETERS = {
 
 def test_the_names_are_these() -> None:
     """What ``memsluice`` exports, and nothing besides."""
-    assert set(memsluice.__all__) == NAMES
+    assert set(memsluice.__all__) == NAMES - OF_RECALL
     assert set(dir(memsluice)) == NAMES | {"__version__"}
     assert memsluice.__version__
     with pytest.raises(AttributeError, match="nonsense"):
         _ = memsluice.nonsense
+
+
+def test_a_star_import_needs_no_extra() -> None:
+    """``from memsluice import *`` works where the packages of the extra `recall` are not installed."""
+    code = (
+        "import sys\n"
+        "sys.modules.update(dict.fromkeys(('grpc', 'httpx', 'numpy', 'weaviate')))\n"
+        "from memsluice import *\n"
+        "assert MemoryWriter and 'Recaller' not in globals()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
@@ -150,4 +165,4 @@ def test_everything_it_raises_is_caught_by_one_name() -> None:
     exported = [getattr(memsluice, name) for name in NAMES if inspect.isclass(getattr(memsluice, name))]
     raised = [kind for kind in exported if issubclass(kind, Exception)]
     assert all(issubclass(kind, errors.MemsluiceError) for kind in raised)
-    assert len(raised) == 8
+    assert len(raised) == 11

@@ -19,13 +19,16 @@ if TYPE_CHECKING:
     from memsluice.client.writer import MemoryWriter, OperatorChannel, RecallChannel, RuntimeChannel
     from memsluice.deployment.connection import Connection
     from memsluice.errors import (
+        BrokerUnavailable,
         BufferFull,
         ConfigError,
         EarlierFailed,
         InputError,
+        InvalidArgument,
         MemsluiceError,
         NotDelivered,
         ProducerError,
+        StoreUnavailable,
         WriterClosed,
     )
     from memsluice.events.models import (
@@ -41,18 +44,24 @@ if TYPE_CHECKING:
         Zone,
     )
     from memsluice.keystore.store import KeyStore
-    from memsluice.recall.recaller import Recalled, Recaller
+    from memsluice.recall.recaller import Recalled as Recalled  # of the extra `recall`, so not in __all__
+    from memsluice.recall.recaller import Recaller as Recaller  # likewise
 
+_OF_RECALL = ("Recalled", "Recaller")
+"""Names of the extra `recall`: not in ``__all__``, so that ``from memsluice import *`` works without it."""
 _MODULES = {
     "memsluice.deployment.connection": ("Connection",),
     "memsluice.errors": (
+        "BrokerUnavailable",
         "BufferFull",
         "ConfigError",
         "EarlierFailed",
         "InputError",
+        "InvalidArgument",
         "MemsluiceError",
         "NotDelivered",
         "ProducerError",
+        "StoreUnavailable",
         "WriterClosed",
     ),
     "memsluice.events.models": (
@@ -75,7 +84,7 @@ _MODULES = {
     "memsluice.client.requests": ("Session", "WriteOptions"),
     "memsluice.client.session": ("AgentSession",),
     "memsluice.client.writer": ("MemoryWriter", "OperatorChannel", "RecallChannel", "RuntimeChannel"),
-    "memsluice.recall.recaller": ("Recalled", "Recaller"),
+    "memsluice.recall.recaller": _OF_RECALL,
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 _RENAMED = {"Options": "WriterOptions"}
@@ -88,11 +97,13 @@ __all__ = [
     "AsyncMemoryWriter",
     "AsyncRecallChannel",
     "AsyncRuntimeChannel",
+    "BrokerUnavailable",
     "BufferFull",
     "ConfigError",
     "Connection",
     "EarlierFailed",
     "InputError",
+    "InvalidArgument",
     "KeyStore",
     "Kind",
     "MemoryWriter",
@@ -104,12 +115,11 @@ __all__ = [
     "ProducerError",
     "Recall",
     "RecallChannel",
-    "Recalled",
-    "Recaller",
     "Receipt",
     "Returned",
     "RuntimeChannel",
     "Session",
+    "StoreUnavailable",
     "Tier",
     "Visibility",
     "Write",
@@ -138,4 +148,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_OF_RECALL, "__version__"]

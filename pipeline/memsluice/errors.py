@@ -20,7 +20,7 @@ MemsluiceError
 ├── PolicyError                a policy file is not valid; names the field and the reason
 ├── ConfigError                configuration is missing or not valid
 │   ├── MissingExtra           a package is not installed that an extra brings; names the extra
-│   ├── InvalidArgument        an argument of a command is not valid, or does not go with another
+│   ├── InvalidArgument        an argument of a command or a call is not valid, or does not go with another
 │   └── NotFound               what a command names does not exist, or several have the name
 ├── StackError                 the local stack could not be brought up; says what to do
 ├── TopicsError                topics on the broker differ from the files in a way that is refused
@@ -154,7 +154,7 @@ class MissingExtra(ConfigError, ImportError):
 
 
 class InvalidArgument(ConfigError):
-    """An argument of a command is not valid, or does not go with another."""
+    """An argument of a command or of a call is not valid, or does not go with another; the message names it."""
 
 
 class NotFound(ConfigError):

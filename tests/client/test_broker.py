@@ -19,7 +19,7 @@ from memsluice.client.publisher import Receipt
 from memsluice.client.writer import MemoryWriter, OperatorChannel, RecallChannel, RuntimeChannel
 from memsluice.envelope import dsse
 from memsluice.envelope.registry import Role
-from memsluice.errors import BufferFull, ConfigError, NotDelivered, WriterClosed
+from memsluice.errors import BrokerUnavailable, BufferFull, ConfigError, NotDelivered, WriterClosed
 from memsluice.events import cloudevent
 from memsluice.events.models import Action, Origin, Returned, Tier, parse_payload
 from memsluice.events.names import TRACEPARENT, EventType, payload_type
@@ -256,10 +256,13 @@ def test_closing_leaves_no_future_open(dark: MemoryWriter) -> None:
 
 
 def test_start_up_without_a_broker_is_a_typed_error(tmp_path: Path) -> None:
-    """The start-up check gives up after its limit and says that no broker answered."""
+    """The start-up check gives up after its limit, and says which broker did not answer, why, and what to do."""
     _, credential = keys(tmp_path)
-    with pytest.raises(NotDelivered, match="no broker answered"):
+    with pytest.raises(BrokerUnavailable) as told:
         MemoryWriter({"bootstrap.servers": REFUSED_PORT}, credential, WriterOptions(check_seconds=0.5))
+    assert str(told.value) == (
+        f"the broker at {REFUSED_PORT} did not answer within 0.5 s (_TRANSPORT): start it, or check bootstrap.servers"
+    )
 
 
 @pytest.mark.stack

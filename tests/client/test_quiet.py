@@ -144,6 +144,28 @@ def test_a_broker_that_comes_and_goes_is_told_once_a_minute(caplog: pytest.LogCa
     assert 10 <= len(lines) // 2 <= 600 / WARN_EVERY_S
 
 
+def test_an_absence_without_a_reason_has_no_empty_parentheses(caplog: pytest.LogCaptureFixture) -> None:
+    """Where only the consequence was heard the warning names no reason, nor the one of an earlier absence."""
+    said = Said(caplog)
+    said.away(5, KafkaError._ALL_BROKERS_DOWN)
+    said.state.answered()
+    said.now_s += WARN_EVERY_S
+    said.away(5)
+    said.state.answered()
+    said.now_s += WARN_EVERY_S
+    said.away(5, KafkaError._ALL_BROKERS_DOWN)
+    told = [record.getMessage() for record in caplog.records if "does not answer" in record.getMessage()]
+    assert [line.partition("does not answer")[2].partition(":")[0] for line in told] == ["", " (_TRANSPORT)", ""]
+
+
+def test_an_unavailable_broker_is_told_by_what_to_do() -> None:
+    """A broker that refuses the user asks for another look at user and password, not for a start."""
+    state = Connectivity("kafka:9092")
+    assert str(state.unavailable(2)).endswith("within 2 s: start it, or check bootstrap.servers")
+    state.heard(KafkaError(KafkaError._AUTHENTICATION))
+    assert str(state.unavailable(2)).endswith("(_AUTHENTICATION): check sasl.username and sasl.password")
+
+
 def test_hours_of_absence_are_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     """Away for an hour: said at the beginning and at the end."""
     said = Said(caplog)

@@ -12,7 +12,7 @@ import pytest
 import memsluice
 from memsluice.cli import main
 from memsluice.extras import PACKAGES
-from memsluice_lab.figures.installing import modules, packages, run
+from memsluice_lab.figures.installing import modules, opening, packages, run
 
 HEAVY = {
     "aiokafka", "cramjam", "faiss-cpu", "faust-streaming", "numba", "numpy", "pillow", "psutil", "rich", "river",
@@ -30,6 +30,17 @@ DATA = (
     *(f"_data/topics/{path.name}" for path in (TOP / "topics").iterdir()),
     *(f"_data/schemas/{path.name}" for path in (TOP / "schemas").iterdir()),
 )
+
+BY_FILES = """
+import json, os, sys
+from pathlib import Path
+from memsluice import Connection, MemoryWriter, WriterOptions
+home = Path(sys.argv[1])
+settings = Connection.load(home).confluent("producer")
+MemoryWriter(settings, next((home / "credentials").iterdir()), WriterOptions(check_seconds=None))
+print(json.dumps(sorted(sys.modules)), flush=True)
+os._exit(0)
+"""
 
 
 def _metadata(wheel: Path) -> Message:
@@ -88,18 +99,30 @@ def test_the_base_is_light(base: Path) -> None:
 
 
 def test_opening_a_writer_loads_nothing_that_it_does_not_use(base: Path, tmp_path: Path) -> None:
-    """No gate, no store, no command line; no YAML, CloudEvents reader or OpenTelemetry before they are needed."""
+    """No gate, no store, no command line, no CloudEvents reader or OpenTelemetry; YAML for the registry alone."""
     loaded = modules(base, tmp_path / "home")
     tops = {name.split(".")[0] for name in loaded}
     assert {"memsluice", "confluent_kafka", "pydantic"} <= tops
-    assert not tops & {"yaml", "cloudevents", "opentelemetry", "structlog", "dateutil"}
+    assert not tops & {"cloudevents", "opentelemetry", "structlog", "dateutil"}
     parts = {name.split(".")[1] for name in loaded if name.startswith("memsluice.")}
     assert not parts & {"gate", "telemetry", "stages", "stores", "recall", "runtimes", "operations", "cli", "devstack"}
 
 
+def test_a_connection_and_a_credential_s_file_are_read_without_yaml(base: Path, tmp_path: Path) -> None:
+    """A process that is given both, as on a platform's machines, reads JSON alone and no registry."""
+    modules(base, tmp_path)  # makes the home
+    assert "yaml" not in {name.split(".")[0] for name in opening(base, BY_FILES, tmp_path)}
+
+
+def test_a_star_import_works_from_the_base_alone(base: Path) -> None:
+    """``from memsluice import *`` asks for no extra."""
+    code = "from memsluice import *; print(MemoryWriter.__name__, 'Recaller' in globals())"
+    assert run(base, "-I", "-c", code).split() == ["MemoryWriter", "False"]
+
+
 def test_the_sdk_works_from_the_base_alone(base: Path) -> None:
     """Every exported name but those of reading can be imported without any extra."""
-    names = sorted(set(memsluice.__all__) - {"Recaller", "Recalled"})
+    names = sorted(memsluice.__all__)
     code = f"import memsluice\nfor name in {names}: print(getattr(memsluice, name).__name__)"
     assert run(base, "-I", "-c", code).split() == names
 

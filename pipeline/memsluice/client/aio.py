@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, Literal, Self, TypeVar, Unpack
 
+from memsluice.client import arguments
 from memsluice.client.credentials import Credentials
 from memsluice.client.options import WriterOptions
 from memsluice.client.publisher import Publisher, Receipt
@@ -156,6 +157,9 @@ class AsyncAgentSession:
         *,
         pending_max: int = PENDING_MAX,
     ) -> None:
+        arguments.instance("writer", writer, AsyncMemoryWriter, "an AsyncMemoryWriter")
+        arguments.instance("runtime", runtime, AsyncRuntimeChannel, "an AsyncRuntimeChannel")
+        arguments.instance("recalls", recalls, (AsyncRecallChannel, type(None)), "an AsyncRecallChannel, or None")
         channel = None if recalls is None else recalls._inner
         self._inner = AgentSession(session, writer._inner, runtime._inner, channel, pending_max=pending_max)
 

@@ -14,6 +14,8 @@ from weakref import WeakValueDictionary
 
 from confluent_kafka import KafkaError
 
+from memsluice.errors import BrokerUnavailable
+
 AWAY_AFTER_S = 1.0
 """A broker that did not answer for so long after a failure is away."""
 WARN_EVERY_S = 60.0
@@ -63,7 +65,7 @@ class Connectivity:
             return
         with self._lock:
             self._since_s = None
-            told, self._told = self._told, False
+            told, self._told, self._problem = self._told, False, ""
         if told:
             _log.warning("the broker at %s is back", self._address)
 
@@ -77,11 +79,22 @@ class Connectivity:
                 return
             self._told, self._told_s = True, now_s
         _log.warning(
-            "the broker at %s does not answer (%s): events wait in memory and are sent when it is back, or fail as "
+            "the broker at %s does not answer%s: events wait in memory and are sent when it is back, or fail as "
             "NotDelivered",
             self._address,
-            self._problem,
+            self._why(),
         )
+
+    def unavailable(self, timeout_s: float) -> BrokerUnavailable:
+        """Return the error of a client that asked for so long and was not answered."""
+        refused = self._problem == KafkaError(KafkaError._AUTHENTICATION).name()
+        advice = "check sasl.username and sasl.password" if refused else "start it, or check bootstrap.servers"
+        return BrokerUnavailable(
+            f"the broker at {self._address} did not answer within {timeout_s:g} s{self._why()}: {advice}"
+        )
+
+    def _why(self) -> str:
+        return f" ({self._problem})" if self._problem else ""
 
 
 class LibrdkafkaLog:

@@ -1,12 +1,13 @@
 """Which key a running process signs with: re-read from its file, so that a rotation needs no restart."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from memsluice.client import arguments
 from memsluice.deployment.reloading import Watched
-from memsluice.envelope.registry import ANY, may_publish
-from memsluice.errors import ConfigError, CrossTenant, ExpiredKey, NotPermitted
+from memsluice.envelope.registry import ANY, Role, may_publish
+from memsluice.errors import ConfigError, CrossTenant, ExpiredKey, InvalidArgument, NotPermitted
 from memsluice.events.models import AnyPayload, SessionPayload
 from memsluice.events.names import EventType
 from memsluice.keystore.files import SigningCredential
@@ -17,7 +18,17 @@ SUCCESSORS_MAX = 16
 
 Credentials = SigningCredential | Path | str | Callable[[], SigningCredential]
 """A credential, its file, or a function that gives the one in force."""
+MUST = "a SigningCredential, the path of its file, or a function that returns one"
 
+CHANNELS = {
+    Role.PRODUCER: "MemoryWriter",
+    Role.USER_CHANNEL: "MemoryWriter",
+    Role.READER: "RecallChannel",
+    Role.RUNTIME: "RuntimeChannel",
+    Role.OPERATOR: "OperatorChannel",
+    Role.REVIEWER: "OperatorChannel",
+}
+"""What publishes with a credential of each role."""
 _log = logging.getLogger(__name__)
 
 
@@ -63,14 +74,31 @@ class CredentialFile:
             )
 
 
-def source_of(credentials: Credentials, now_ms: Callable[[], int]) -> Callable[[], SigningCredential]:
+def source_of(credentials: object, now_ms: Callable[[], int]) -> Callable[[], SigningCredential]:
     """Return the function that gives the credential in force."""
     if isinstance(credentials, SigningCredential):
         fixed = credentials
         return lambda: fixed
     if isinstance(credentials, Path | str):
         return CredentialFile(Path(credentials), now_ms)
-    return credentials
+    if callable(credentials):
+        return credentials
+    raise arguments.wrong("credentials", credentials, MUST)
+
+
+def check_roles(what: str, roles: Sequence[Role], sources: Sequence[Callable[[], SigningCredential]]) -> None:
+    """Raise ConfigError unless there are credentials, all of roles that may publish what this channel publishes."""
+    wanted = " or ".join(role.value for role in roles)
+    if not sources:
+        raise InvalidArgument(f"argument credentials is empty: a {what} signs with a credential of role {wanted}")
+    for source in sources:
+        credential = source()
+        arguments.instance("credentials", credential, SigningCredential, MUST)
+        if credential.role not in roles:
+            raise ConfigError(
+                f"credential {credential.kid} has the role {credential.role.value}, and a {what} needs one of role "
+                f"{wanted}: open a {CHANNELS[credential.role]} with it, or give the {what} another credential"
+            )
 
 
 def check(credential: SigningCredential, event_type: EventType, payload: AnyPayload, now_ms: int) -> None:

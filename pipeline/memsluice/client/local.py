@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from memsluice import deprecations
-from memsluice.client.options import WriterOptions
+from memsluice.client.options import WriterOptions, options_of
 from memsluice.client.publisher import Publisher
 from memsluice.deployment.connection import Connection
 from memsluice.envelope.registry import COMMANDERS, Role
@@ -54,7 +53,9 @@ def open_local(
     options: WriterOptions | None = None,
 ) -> _P:
     """Deprecated: use the class's own method, such as ``MemoryWriter.open_local(tenant=...)``."""
+    from memsluice import deprecations  # nobody else here needs it
+
     deprecations.warn("memsluice.open_local")
-    chosen = options or WriterOptions()
+    chosen = options_of(options)
     found = local(role, tenant, home, chosen)
     return kind(found.settings, found.credential, chosen, topic=found.topic)

@@ -5,9 +5,20 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, get_args
 
+from memsluice.client import arguments
+from memsluice.errors import InvalidArgument
+from memsluice.events.limits import SOURCE_CHARS_MAX
 from memsluice.topics.names import PARTITIONS
+
+Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+INTEGER_MAX = 2**31 - 1
+"""The largest number that librdkafka's settings take."""
+SECONDS_MIN = 0.001
+SECONDS_MAX = 2_000_000
+"""librdkafka counts milliseconds, up to INTEGER_MAX."""
+LINGER_MS_MAX = 900_000
 
 
 def _now() -> datetime:
@@ -17,6 +28,8 @@ def _now() -> datetime:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterOptions:
     """How a writer or a channel publishes. The defaults suit a platform; a test injects time, ids and randomness here.
+
+    A value that is not allowed is an InvalidArgument, which names the option.
 
     A service that would rather hear of a failure after five seconds, and hold little meanwhile:
 
@@ -57,7 +70,7 @@ class WriterOptions:
         entropy: gives so many random bytes, for the ids of traces.
     """
 
-    compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "lz4"
+    compression: Compression = "lz4"
     structured: bool = False
     buffer_messages: int = 10_000
     buffer_kib: int = 65_536
@@ -69,3 +82,33 @@ class WriterOptions:
     clock: Callable[[], datetime] = _now
     new_id: Callable[[], str] = field(default=lambda: str(uuid.uuid4()))
     entropy: Callable[[int], bytes] = os.urandom
+
+    def __post_init__(self) -> None:
+        if self.compression not in get_args(Compression):
+            _refuse("compression", f"one of {', '.join(get_args(Compression))}", self.compression)
+        structured: object = self.structured
+        if not isinstance(structured, bool):
+            _refuse("structured", "True or False", structured)
+        for name in ("buffer_messages", "buffer_kib", "partitions"):
+            arguments.whole(f"option {name}", getattr(self, name), 1, INTEGER_MAX)
+        arguments.number("option linger_ms", self.linger_ms, 0, LINGER_MS_MAX)
+        arguments.number("option delivery_seconds", self.delivery_seconds, SECONDS_MIN, SECONDS_MAX)
+        if self.delivery_seconds * 1000 <= self.linger_ms:
+            _refuse("delivery_seconds", f"longer than linger_ms, {self.linger_ms:g} ms", self.delivery_seconds)
+        if self.check_seconds is not None:
+            arguments.number("option check_seconds", self.check_seconds, SECONDS_MIN, SECONDS_MAX)
+        if self.source is not None and not (isinstance(self.source, str) and 0 < len(self.source) <= SOURCE_CHARS_MAX):
+            _refuse("source", f"a string of 1 to {SOURCE_CHARS_MAX} characters, or None", self.source)
+        for name in ("clock", "new_id", "entropy"):
+            if not callable(getattr(self, name)):
+                _refuse(name, "a function", getattr(self, name))
+
+
+def _refuse(name: str, must: str, value: object) -> None:
+    raise InvalidArgument(f"option {name} must be {must}; it is {arguments.shown(value)}")
+
+
+def options_of(given: WriterOptions | None) -> WriterOptions:
+    """Return the options given, else the defaults. Raises InvalidArgument for anything else, such as a dict."""
+    arguments.instance("options", given, (WriterOptions, type(None)), "WriterOptions(...), or None for the defaults")
+    return given or WriterOptions()

@@ -11,19 +11,21 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from memsluice.client import arguments
 from memsluice.client import credentials as held
 from memsluice.client.build import Message, envelope_of, event_type_of, topic_of, wrap
 from memsluice.client.connectivity import Connectivity, LibrdkafkaLog, connectivity_of
-from memsluice.client.options import WriterOptions
+from memsluice.client.options import WriterOptions, options_of
 from memsluice.client.partitioner import check_samples, fixed_settings
 from memsluice.client.tracing import Sending
 from memsluice.envelope.dsse import Signer
+from memsluice.envelope.registry import Role
 from memsluice.errors import BufferFull, ConfigError, MemsluiceError, NotDelivered, WriterClosed
-from memsluice.events.models import AnyPayload, Command
+from memsluice.events.models import MODELS, AnyPayload, Command
 from memsluice.events.names import EVERYBODY
 from memsluice.events.partition import partition_of
 from memsluice.keystore.files import SigningCredential
@@ -70,9 +72,12 @@ class Publisher:
 
     ``settings`` are librdkafka's, at least how to connect (``Connection.confluent``). ``credentials`` are those of all
     signers: one, a command's approvers, or none where all that is published was signed before. Raises ConfigError for
-    settings, credentials or a topic that would put events where the gate does not look for them, NotDelivered where no
-    broker answers in time.
+    settings, credentials or a topic that would put events where the gate does not look for them, InvalidArgument for
+    an argument of another type, BrokerUnavailable where no broker answers in time.
     """
+
+    roles: ClassVar[tuple[Role, ...]] = ()
+    """Of the credentials that may publish here, the usual one first; none: of any role, and none is needed."""
 
     def __init__(
         self,
@@ -82,10 +87,15 @@ class Publisher:
         *,
         topic: str = EVENTS,
     ) -> None:
-        self.options = options or WriterOptions()
+        self.options = options_of(options)
+        arguments.instance(
+            "settings", settings, Mapping, "librdkafka's settings, as Connection.confluent(user) returns"
+        )
         one = isinstance(credentials, Sequence) and not isinstance(credentials, str)
         every: Sequence[held.Credentials] = credentials if one else (credentials,)  # type: ignore[assignment]
         self._sources = [held.source_of(credential, self._now_ms) for credential in every]
+        if self.roles:
+            held.check_roles(type(self).__name__, self.roles, self._sources)
         self._topic = topic
         self._cache: dict[str, Signer] = {}
         self._closed = False
@@ -121,6 +131,7 @@ class Publisher:
 
     def prepare(self, payload: AnyPayload) -> Prepared:
         """Sign an event for :meth:`send`. Raises ExpiredKey, NotPermitted or LimitExceeded, as :meth:`publish` does."""
+        arguments.instance("payload", payload, tuple(MODELS.values()), "an event, such as a Write")
         return self._prepare(payload, partition_of(payload.tenant, self.options.partitions))
 
     def _prepare(self, payload: AnyPayload, partition: int, envelope: dict[str, Any] | None = None) -> Prepared:
@@ -244,8 +255,9 @@ class Publisher:
     def _check_topic(self, timeout_s: float) -> None:
         try:
             found = self._producer.list_topics(self._topic, timeout=timeout_s).topics[self._topic]
-        except KafkaException as error:
-            raise NotDelivered(f"no broker answered: {_name(error.args[0])}") from None
+        except KafkaException:
+            self._producer.poll(0)  # takes the reports of why
+            raise self._connectivity.unavailable(timeout_s) from None
         if found.error is not None:
             raise ConfigError(f"topic {self._topic}: {_name(found.error)}; run: memsluice topics apply")
         if len(found.partitions) != self.options.partitions:

@@ -1,7 +1,7 @@
 """The payloads behind the writers' methods: one place where arguments become events, for sync and asyncio alike.
 
 Each takes the event's ``id`` and ``time`` from the caller and raises MalformedEvent or LimitExceeded, which name the
-field and quote no content.
+field and quote no content; InvalidArgument where an argument is unknown, or no session, sequence or mapping.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
+from memsluice.client import arguments
 from memsluice.client.build import make
+from memsluice.errors import InvalidArgument
 from memsluice.events.models import (
     Action,
     Command,
@@ -90,7 +92,7 @@ class WriteOptions(TypedDict, total=False):
 
 def write(event_id: str, time: datetime, session: Session, content: str, options: WriteOptions) -> Write:
     """Return the payload of a write."""
-    return make(Write, id=event_id, time=time, content=content, **session.fields(), **_listed(options))
+    return make(Write, id=event_id, time=time, content=content, **_fields(session), **_listed(options))
 
 
 def recall(
@@ -106,8 +108,8 @@ def recall(
 ) -> Recall:
     """Return the payload of a recall; ``vector`` is base64 of 384 little-endian float16."""
     return make(
-        Recall, id=event_id, time=time, question=question, returned=tuple(returned), namespace=namespace, zone=zone,
-        vector=vector, **session.fields(),
+        Recall, id=event_id, time=time, question=question, namespace=namespace, zone=zone, vector=vector,
+        returned=arguments.several("returned", returned, "Returned"), **_fields(session),
     )  # fmt: skip
 
 
@@ -115,7 +117,7 @@ def observation(
     event_id: str, time: datetime, session: Session, origin: Origin, digest: str | None, content: str | None
 ) -> Observation:
     """Return the payload of an observation; ``digest`` is 64 hex digits."""
-    return make(Observation, id=event_id, time=time, origin=origin, digest=digest, content=content, **session.fields())
+    return make(Observation, id=event_id, time=time, origin=origin, digest=digest, content=content, **_fields(session))
 
 
 def command(
@@ -133,6 +135,7 @@ def command(
     policy: str | None = None,
 ) -> Command:
     """Return the payload of a command: ``held`` is the sealed write of a release, ``policy`` an activation's text."""
+    arguments.instance("parameters", parameters, (Mapping, type(None)), "a mapping of strings, or None")
     return make(
         Command, id=event_id, time=time, tenant=tenant, action=action, target=target, expires_at=expires_at,
         digest=digest, reason=reason, parameters=dict(parameters or {}), held=held, policy=policy,
@@ -145,7 +148,21 @@ def appeal(event_id: str, time: datetime, tenant: str, target: str) -> Command:
 
 
 def _listed(options: WriteOptions) -> dict[str, Any]:
+    unknown = options.keys() - WriteOptions.__optional_keys__
+    if unknown:
+        known = ", ".join(("event_id", "time", *WriteOptions.__annotations__))
+        raise InvalidArgument(f"write() has no argument {arguments.shown(min(unknown))}: it takes content, {known}")
     fields: dict[str, Any] = dict(options)
     if "parents" in fields:
-        fields["parents"] = tuple(fields["parents"])
+        fields["parents"] = arguments.several("parents", fields["parents"], "event ids")
     return fields
+
+
+def session_only(session: Session) -> None:
+    """Raise InvalidArgument for what is no session, such as the name of a tenant."""
+    arguments.instance("session", session, Session, "a Session(tenant=..., agent=..., principal=..., session=...)")
+
+
+def _fields(session: Session) -> dict[str, str]:
+    session_only(session)
+    return session.fields()

@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Self, Unpack
 
-from memsluice.client import requests
-from memsluice.client.options import WriterOptions
+from memsluice.client import arguments, requests
+from memsluice.client.options import INTEGER_MAX, WriterOptions
 from memsluice.client.publisher import EXIT_FLUSH_SECONDS, Prepared, Publisher, Receipt
 from memsluice.client.requests import Session, WriteOptions
 from memsluice.client.writer import MemoryWriter, RecallChannel, RuntimeChannel
@@ -81,6 +81,11 @@ class AgentSession:
         *,
         pending_max: int = PENDING_MAX,
     ) -> None:
+        requests.session_only(session)
+        arguments.instance("writer", writer, MemoryWriter, "a MemoryWriter")
+        arguments.instance("runtime", runtime, RuntimeChannel, "a RuntimeChannel")
+        arguments.instance("recalls", recalls, (RecallChannel, type(None)), "a RecallChannel, or None")
+        arguments.whole("argument pending_max", pending_max, 1, INTEGER_MAX)
         self.session = session
         self._channels: dict[type[object], Publisher] = {Write: writer, Observation: runtime}
         if recalls is not None:
@@ -106,9 +111,11 @@ class AgentSession:
         """Open the session on a home's stack, with channels of its own, which are closed with it.
 
         Without a reader's credential it opens all the same, and the first recall says what to run. Raises ConfigError,
-        which says what to run, where the stack or another credential is missing. For many sessions open the channels
-        once and give them to the constructor.
+        which says what to run, where the stack or another credential is missing, and BrokerUnavailable. For many
+        sessions open the channels once and give them to the constructor.
         """
+        requests.session_only(session)
+        arguments.whole("argument pending_max", pending_max, 1, INTEGER_MAX)
         with ExitStack() as opened:
             tenant, recalls, missing = session.tenant, None, ""
             writer = opened.enter_context(
@@ -176,6 +183,7 @@ class AgentSession:
         Raises at once, with nothing queued: BufferFull, WriterClosed, EarlierFailed where the session waits for a
         :meth:`retry`, NotPermitted for an event of another session, and what :meth:`Publisher.publish` raises.
         """
+        arguments.instance("payload", payload, (Write, Recall, Observation), "a Write, a Recall or an Observation")
         if Session(payload.tenant, payload.agent, payload.principal, payload.session) != self.session:
             raise NotPermitted("the event is of another session", field="session")
         event = _Event(self._channel(type(payload)), payload)

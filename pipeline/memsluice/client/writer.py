@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from pathlib import Path
-from typing import ClassVar, Literal, Self, Unpack
+from typing import Literal, Self, Unpack
 
-from memsluice.client import requests
+from memsluice.client import arguments, requests
 from memsluice.client.local import local
-from memsluice.client.options import WriterOptions
+from memsluice.client.options import WriterOptions, options_of
 from memsluice.client.publisher import Publisher, Receipt
 from memsluice.client.requests import Session, WriteOptions
 from memsluice.envelope.registry import Role
@@ -21,15 +21,13 @@ from memsluice.events.models import Action, Channel, Origin, Returned, Zone
 
 
 class _Channel(Publisher):
-    roles: ClassVar[tuple[Role, ...]]
-    """Of the credentials that may publish on this channel, the usual one first."""
-
     @classmethod
     def open_local(cls, *, tenant: str, home: Path | None = None, options: WriterOptions | None = None) -> Self:
         """Open the channel on a home's stack with its newest credential for a tenant; the class knows its role.
 
         ``home`` None: the connection that the environment names, else the stack of ``MEMSLUICE_HOME`` or
-        ``~/.memsluice``. Raises ConfigError, which says what to run, where stack or credential are missing.
+        ``~/.memsluice``. Raises ConfigError, which says what to run, where stack or credential are missing,
+        InvalidArgument for an argument of another type, and BrokerUnavailable where no broker answers in time.
         """
         return cls._open(cls.roles[0].value, tenant, home, options)
 
@@ -42,11 +40,13 @@ class _Channel(Publisher):
         options: WriterOptions | None,
         channel: Channel | None = None,
     ) -> Self:
+        arguments.tenant(tenant)
+        arguments.home(home)
         fit = [one for one in cls.roles if one.value == role]
         if not fit:
             known = " or ".join(one.value for one in cls.roles)
             raise ConfigError(f"a {cls.__name__} is opened with a credential of role {known}, not {role!r}")
-        chosen = options or WriterOptions()
+        chosen = options_of(options)
         found = local(fit[0], tenant, home, chosen, channel)
         return cls(found.settings, found.credential, chosen, topic=found.topic)
 

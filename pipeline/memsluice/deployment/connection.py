@@ -158,20 +158,28 @@ def _secret(secrets: Mapping[str, SecretStr], user: str, what: str) -> str:
 
 def read_mapping(path: Path) -> dict[str, Any]:
     """Read a YAML or JSON file that holds a mapping. Raises ConfigError, which never quotes the content."""
-    import yaml  # not every process reads one
-
     try:
         text = path.read_text(encoding="utf-8")
-        if len(text) > FILE_BYTES_MAX:
-            raise ConfigError(f"{path} is larger than {FILE_BYTES_MAX} bytes, so it is not a connection file")
-        raw = yaml.safe_load(text)  # JSON is a subset
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is neither YAML nor JSON") from error
+    if len(text) > FILE_BYTES_MAX:
+        raise ConfigError(f"{path} is larger than {FILE_BYTES_MAX} bytes, so it is not a connection file")
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError):
+        raw = _yaml(text, path)
     if not isinstance(raw, dict):
         raise ConfigError(f"{path} is not a connection file: it must hold a mapping of settings")
     return raw
+
+
+def _yaml(text: str, path: Path) -> Any:
+    import yaml  # not every process reads one
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is neither YAML nor JSON") from error
 
 
 def _validate(raw: Any, source: str) -> Connection:

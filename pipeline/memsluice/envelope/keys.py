@@ -13,7 +13,6 @@ from hashlib import sha256
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from memsluice.errors import ConfigError, RevokedKey, UnknownKey
 
@@ -121,6 +120,8 @@ def generate_ed25519() -> tuple[bytes, bytes]:
 
 def derive(secret: bytes, *, purpose: str, tenant: str) -> bytes:
     """Return the 32-byte key of a tenant and purpose (HKDF-SHA256, RFC 5869; info is length-prefixed)."""
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # who only signs derives nothing
+
     info = f"memsluice/v1/{len(purpose)}:{purpose}/{len(tenant)}:{tenant}".encode()
     return HKDF(algorithm=SHA256(), length=HMAC_KEY_BYTES, salt=None, info=info).derive(secret)
 

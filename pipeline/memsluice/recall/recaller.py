@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol, Self
 
+from memsluice.client import arguments
 from memsluice.client.build import make
 from memsluice.client.options import WriterOptions
 from memsluice.client.session import AgentSession
@@ -111,8 +112,11 @@ class Recaller:
         """Give a recaller of a home's stack with the newest reader's credential for a tenant, and close it afterwards.
 
         It checks what it finds against the log of what landed. Raises ConfigError, which says what to run, where stack
-        or credential are missing, and StoreUnavailable.
+        or credential are missing, InvalidArgument for an argument of another type, BrokerUnavailable and
+        StoreUnavailable.
         """
+        arguments.tenant(tenant)
+        arguments.home(home)
         from memsluice.encoder import load_encoder  # the model's runtime, and the store's client
         from memsluice.readers.kafka import KafkaTopic
         from memsluice.recall.freshness import FreshnessIndex

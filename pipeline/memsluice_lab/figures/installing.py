@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from memsluice.deployment.paths import stack_file
 from memsluice.errors import ConfigError
 from memsluice_lab.figures.registry import Measured, Setting
 
@@ -32,16 +33,25 @@ now_ms = int(time.time() * 1000)
 print(issue_credential(KeyStore.init(Path(sys.argv[1]), now_ms), Role.PRODUCER, "agent", ["acme"], now_ms=now_ms)[1])
 """
 OPEN = """
-import sys
+import os, sys
+os.environ["MEMSLUICE_HOME"] = sys.argv[1]
 before = set(sys.modules)
 from memsluice import MemoryWriter, WriterOptions
-MemoryWriter({"bootstrap.servers": "127.0.0.1:9"}, sys.argv[1], WriterOptions(check_seconds=None))
+MemoryWriter.open_local(tenant="acme", options=WriterOptions(check_seconds=None))
 loaded = set(sys.modules) - before
-import json, os
+import json
 print(json.dumps(sorted(loaded)), flush=True)
 os._exit(0)
 """
-"""Opens a writer where no broker is, and leaves without waiting for one."""
+"""Opens a writer on the home of the environment, where no broker is, and leaves without waiting for one."""
+CONNECTION = {
+    "bootstrap": "127.0.0.1:9",
+    "security_protocol": "SASL_PLAINTEXT",
+    "users": {"producer": "unused"},
+    "weaviate_http_port": 9,
+    "weaviate_grpc_port": 9,
+}
+"""Of a home whose broker and store are not there."""
 LIBRARIES = """
 import sys
 before = set(sys.modules)
@@ -98,9 +108,15 @@ def packages(python: Path) -> list[dict[str, Any]]:
 
 
 def modules(python: Path, home: Path) -> list[str]:
-    """Return the modules that importing ``MemoryWriter`` and opening one load, beyond the interpreter's own."""
-    credential = run(python, "-I", "-c", ISSUE, home).strip()
-    loaded: list[str] = json.loads(run(python, "-I", "-c", OPEN, credential))
+    """Return the modules that ``MemoryWriter.open_local`` loads, its import included, beyond the interpreter's own."""
+    run(python, "-I", "-c", ISSUE, home)
+    stack_file(home).write_text(json.dumps({"connection": CONNECTION}), encoding="utf-8")
+    return opening(python, OPEN, home)
+
+
+def opening(python: Path, code: str, home: Path) -> list[str]:
+    """Run a program on a home, one that prints a JSON list of the modules that it loaded, and return the list."""
+    loaded: list[str] = json.loads(run(python, "-I", "-c", code, home))
     return loaded
 
 
@@ -121,7 +137,7 @@ def sdk_packages(setting: Setting) -> Measured:
 
 
 def sdk_modules(setting: Setting) -> Measured:
-    """Count the modules that ``from memsluice import MemoryWriter`` and opening a writer load."""
+    """Count the modules that ``from memsluice import MemoryWriter`` and ``MemoryWriter.open_local`` load."""
     with _base(setting) as (python, folder):
         loaded = modules(python, folder / "home")
         libraries = int(run(python, "-I", "-c", LIBRARIES))

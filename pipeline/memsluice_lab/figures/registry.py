@@ -311,8 +311,8 @@ _ALL = (
         "<=",
         250,
         "modules",
-        "Modules that `from memsluice import MemoryWriter` and opening a writer load in that environment, Python's own "
-        "library included, beyond those of the bare interpreter.",
+        "Modules that `from memsluice import MemoryWriter` and `MemoryWriter.open_local(tenant=...)` load in that "
+        "environment, Python's own library included, beyond those of the bare interpreter.",
     ),
     Figure(
         "stale_figures",

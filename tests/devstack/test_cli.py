@@ -62,7 +62,7 @@ def test_a_folder_that_cannot_be_used_is_a_message(tmp_path: Path, option: str):
     }
     result = CliRunner().invoke(app, ["up", *(word for pair in arguments.items() for word in pair)])
     assert result.exit_code == 1
-    assert "choose another with MEMSLUICE_" in result.stderr
+    assert "choose another " in result.stderr
 
 
 def test_a_damaged_stack_file_is_a_message_and_wipe_is_the_way_out(tmp_path: Path):

@@ -8,9 +8,25 @@ import typer
 from memsluice.clock import duration_ms as parsed
 from memsluice.errors import InvalidArgument
 
+
+def named_home(text: str) -> Path:
+    """Return the home that is named. An empty name is refused: it would be the folder that one stands in."""
+    if not text.strip():
+        raise InvalidArgument(
+            "--home is empty, so a variable in the command line may not be set: name a folder, or leave --home out"
+        )
+    return Path(text)
+
+
 Home = Annotated[
     Path | None,
-    typer.Option("--home", help="Home directory. Default: MEMSLUICE_HOME, else ~/.memsluice.", show_default=False),
+    typer.Option(
+        "--home",
+        help="Home directory. Default: MEMSLUICE_HOME, else ~/.memsluice.",
+        show_default=False,
+        parser=named_home,
+        metavar="PATH",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Tenant = Annotated[

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.layout import Layout
-from memsluice.deployment.paths import cache_dir, home_dir
+from memsluice.deployment.paths import cache_dir, home_dir, using
 from memsluice.devstack import install, kafka, probes, tools, versions, weaviate
 from memsluice.devstack.processes import find, stop
 from memsluice.devstack.reporter import SILENT, Reporter
@@ -53,7 +53,9 @@ class ServiceStatus:
 def locked(layout: Layout) -> Iterator[None]:
     """Hold the home's lock. Raises StackError at once when another command holds it."""
     layout.prepare()
-    with layout.lock_file.open("a") as lock:
+    with using(layout.lock_file):
+        file = layout.lock_file.open("a")
+    with file as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

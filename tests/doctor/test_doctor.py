@@ -26,7 +26,7 @@ from memsluice.keystore.store import KeyStore
 from memsluice.operations.doctor import checks, remote
 from memsluice.operations.doctor.checks import CheckResult, CheckState
 from memsluice.stores.opening import open_embedded
-from memsluice.topics.names import EVENTS
+from memsluice.topics.names import STORE
 
 
 def bad(findings: Iterator[CheckResult]) -> dict[str, CheckResult]:
@@ -51,7 +51,7 @@ def test_a_destroyed_embedded_home_is_not_called_fine(file: str, harm: str, tmp_
     tmp_path.chmod(0o700)
     with closing(LocalLog(tmp_path / "embedded.db")) as log:
         for number in range(200):
-            log.append(EVENTS, b"acme", b"x" * 200, append_ms=number)
+            log.append(STORE, b"acme", b"x" * 200, append_ms=number)
     store = open_embedded(tmp_path / "store.db")
     assert store.tenants() == []
     store.close()
@@ -63,6 +63,13 @@ def test_a_destroyed_embedded_home_is_not_called_fine(file: str, harm: str, tmp_
     shown = CliRunner().invoke(app, ["--home", str(tmp_path), "--json"])
     (found,) = [one for one in json.loads(shown.stdout) if one["state"] == "fail" and str(path) in one["said"]]
     assert (shown.exit_code, "restore" in found["do"]) == (9, True)
+
+
+def test_a_store_in_which_nothing_has_landed_may_be_empty(tmp_path: Path) -> None:
+    """A store is made before it is first written: what is new is not called destroyed."""
+    LocalLog(tmp_path / "embedded.db").close()
+    open_embedded(tmp_path / "store.db").close()
+    assert [one.state.value for one in checks.embedded(Home.at(tmp_path))] == ["ok"]
 
 
 def test_a_home_that_cannot_be_written_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

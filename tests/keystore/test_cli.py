@@ -92,12 +92,12 @@ def test_what_is_listed_cannot_act_on_the_terminal(keys: Any, tmp_path: Path) ->
         (["new", "producer", "--tenant", "a", "--tier", "1"], "error: tier: channel agent gives tier", 1),
         (["new", "operator", "--tenant", "a", "--algorithm", "hmac-sha256"], "must be signed with Ed25519", 1),
         (["new", "digest"], "never changes", 1),
-        (["new", "producer", "--tenant", "Bad Tenant"], "tenants.0", 1),
-        (["new", "producer", "--tenant", "acme", "--tenant", ""], "tenants.1", 1),
-        (["new", "producer", "--tenant", "a\x1b[2J"], "tenants.0", 1),
-        (["new", "producer", "--tenant", "a", "--agent", ""], "agents.0", 1),
-        (["new", "producer", "--tenant", "a", "--agent", "a\x1b]0;x"], "agents.0", 1),
-        (["new", "producer", "--tenant", "a", "--principal", "p" * 129], "principals.0", 1),
+        (["new", "producer", "--tenant", "Bad Tenant"], "--tenant: ", 2),
+        (["new", "producer", "--tenant", "acme", "--tenant", ""], "--tenant: ", 2),
+        (["new", "producer", "--tenant", "a\x1b[2J"], "--tenant: ", 2),
+        (["new", "producer", "--tenant", "a", "--agent", ""], "--agent: ", 2),
+        (["new", "producer", "--tenant", "a", "--agent", "a\x1b]0;x"], "--agent: ", 2),
+        (["new", "producer", "--tenant", "a", "--principal", "p" * 129], "--principal: ", 2),
         (["rotate", "nobody"], "keys list", 5),
         (["rotate", "nobody", "--overlap", "soon"], "not a duration", 2),
     ],
@@ -226,3 +226,24 @@ def test_a_damaged_key_file_says_what_to_do(file: str, data: str, keys: Any, tmp
     for words in (("keys", "list"), ("doctor",)):
         shown = whole(*words, "--home", str(tmp_path))
         assert "restore it from your backup" in shown.out + shown.err
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("keys", "new", "producer", "--tenant", "a b"), "--tenant"),
+        (("keys", "new", "producer", "--tenant", ""), "--tenant"),
+        (("keys", "new", "producer", "--tenant", "acme", "--agent", ""), "--agent"),
+        (("keys", "new", "producer", "--tenant", "acme", "--principal", "x" * 200), "--principal"),
+        (("recall", "acme", ""), "QUESTION"),
+        (("recall", "acme", "why?", "--agent", ""), "--agent"),
+    ],
+)
+def test_a_name_that_no_event_could_have_is_a_mistake_in_the_command_line(
+    words: tuple[str, ...], option: str, keys: Any, tmp_path: Path
+) -> None:
+    """Plain words that name the option, exit code 2, and nothing is made: not a validator's own text."""
+    shown = whole(*words, "--home", str(tmp_path))
+    assert (shown.code, f"error: {option}: " in shown.said) == (2, True), shown.said
+    assert not any(raw in shown.said for raw in ("String should", "tenants.0", "malformed"))
+    assert not (tmp_path / "credentials").exists()

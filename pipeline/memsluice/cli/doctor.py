@@ -21,7 +21,7 @@ _SIGNS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red"
 def doctor(
     home: Home = None, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Check home, disk, keys, policies, embedded log and store, model, broker, topics, access rules, workers, store and clocks.
+    """Check home, disk, keys, policies, embedded log, model, broker, topics, access rules, workers, store and clocks.
 
     Reads only. A failed check has a line that says what to do about it.
     """

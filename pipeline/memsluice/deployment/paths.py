@@ -64,7 +64,7 @@ def in_words(error: OSError, path: Path | None = None, do: str = "") -> str:
 
 @contextmanager
 def using(path: Path, do: str = "") -> Iterator[None]:
-    """Turn a failed use of a file or folder into a ConfigError that says what to do: ``do``, or what its kind calls for."""
+    """Turn a failed use of a file or folder into a ConfigError with what to do: ``do``, else by its kind."""
     try:
         yield
     except OSError as error:

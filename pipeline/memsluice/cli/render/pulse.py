@@ -46,7 +46,8 @@ def render(
     """Return one picture: where, how far behind, what was decided, why, what waits, and the busiest tenants.
 
     ``clock_ms`` is this machine's time (Unix ms): how long a write waits goes by it, as in `memsluice quarantine`,
-    and not by the latest record, which may be as old as the log. On a screen that is not high enough, reasons and then verdicts give way to the tenants, and it is said.
+    and not by the latest record, which may be as old as the log. On a screen that is not high enough, reasons and then
+    verdicts give way to the tenants, and it is said.
     """
     head = Text.assemble((moment(seen.now_ms), "bold"), f", since {since}: {visible(where, NAME_CHARS_MAX)}")
     reasons = [(code, many) for code, many in seen.reasons if many][:REASONS_SHOWN]

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,6 +15,7 @@ from memsluice.errors import BrokerUnavailable, MemsluiceError, PolicyError, Sto
 from memsluice.gate.policy.lint import lint
 from memsluice.gate.policy.model import DAY_MS, load_or_default
 from memsluice.keystore.store import KeyStore
+from memsluice.topics.names import STORE
 
 DISK_BYTES_MIN = 2 * 1024**3
 KEY_LEFT_MS_MIN = 7 * DAY_MS
@@ -145,11 +147,22 @@ def keys(store: KeyStore, now_ms: int) -> Iterator[CheckResult]:
 def embedded(home: Home) -> Iterator[CheckResult]:
     """Whether the embedded log and store, where there are any, can be read from their first page to their last."""
     for what, path in (("log", home.log_file), ("memory", home.store_file)):
-        if not path.exists():
+        if not path.exists() or (path == home.store_file and _unused(home)):
             continue
         said, _, do = sqlite.problem(f"the embedded {what}", path, BUSY_S_MAX).partition(": ")
         state = CheckState.FAIL if said else CheckState.OK
         yield CheckResult(what, state, said or f"{path}: every page is as it should be", do)
+
+
+def _unused(home: Home) -> bool:
+    """Whether the store is empty as it should be: made, and nothing has landed. The log tells what has."""
+    if home.store_file.stat().st_size:
+        return False
+    try:
+        with closing(home.local_log(reading=True)) as log:
+            return not any(log.end(STORE, partition) for partition in range(log.partitions))
+    except MemsluiceError:
+        return False  # what is wrong with the log is found beside it
 
 
 def policies(home: Home) -> Iterator[CheckResult]:

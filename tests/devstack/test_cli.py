@@ -123,7 +123,7 @@ def test_a_server_that_had_answered_and_is_silent_is_not_called_starting(
     )
     layout.run_file.write_text(report.model_dump_json())
     monkeypatch.setattr(control, "_PROBES", dict.fromkeys(control.SERVICES, lambda _connection: False))
-    monkeypatch.setattr(control.time, "time", lambda: own.create_time + age_s)
+    monkeypatch.setattr("memsluice.devstack.control.time.time", lambda: own.create_time + age_s)
     shown = CliRunner().invoke(app, ["status", "--home", str(tmp_path)], env={"COLUMNS": "200"})
     assert shown.exit_code == 6
     assert shown.stdout.count(state) == len(control.SERVICES)

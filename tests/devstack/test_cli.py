@@ -1,11 +1,17 @@
 """``memsluice stack`` where there is no stack: every answer is a sentence and an exit code."""
 
+import os
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from memsluice.cli.stack import app
+from memsluice.deployment.layout import Layout
+from memsluice.devstack import control
+from memsluice.devstack.processes import ProcessId
+from memsluice.devstack.services import ServiceReport, StackReport
+from memsluice.devstack.stackfile import next_start
 
 
 def test_status_without_a_stack_says_how_to_start_one(tmp_path: Path):
@@ -62,7 +68,7 @@ def test_a_folder_that_cannot_be_used_is_a_message(tmp_path: Path, option: str):
     }
     result = CliRunner().invoke(app, ["up", *(word for pair in arguments.items() for word in pair)])
     assert result.exit_code == 1
-    assert "choose another with MEMSLUICE_" in result.stderr
+    assert "choose another " in result.stderr
 
 
 def test_a_damaged_stack_file_is_a_message_and_wipe_is_the_way_out(tmp_path: Path):
@@ -92,3 +98,33 @@ def test_wipe_takes_the_workers_state_and_leaves_the_keys(tmp_path: Path):
     assert done.exit_code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["keyring.json"]
     assert "keys and credentials stay" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("kept", "restarts", "age_s", "state"),
+    [
+        (True, 0, 10.0, "does not answer"),
+        (True, 1, 10.0, "starting"),
+        (True, 1, 1_000.0, "does not answer"),
+        (False, 0, 10.0, "starting"),
+        (False, 0, 1_000.0, "does not answer"),
+    ],
+)
+def test_a_server_that_had_answered_and_is_silent_is_not_called_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool, restarts: int, age_s: float, state: str
+):
+    """A frozen broker is no broker that starts: `stack status` says that it does not answer, and where to look."""
+    own = ProcessId.of(os.getpid())
+    layout = Layout(tmp_path)
+    next_start(None).write(layout)
+    told = ServiceReport(state="running", pid=own.pid, create_time=own.create_time, restarts=restarts)
+    report = StackReport(
+        pid=own.pid, create_time=own.create_time, kept=kept, services=dict.fromkeys(control.SERVICES, told)
+    )
+    layout.run_file.write_text(report.model_dump_json())
+    monkeypatch.setattr(control, "_PROBES", dict.fromkeys(control.SERVICES, lambda _connection: False))
+    monkeypatch.setattr("memsluice.devstack.control.time.time", lambda: own.create_time + age_s)
+    shown = CliRunner().invoke(app, ["status", "--home", str(tmp_path)], env={"COLUMNS": "200"})
+    assert shown.exit_code == 6
+    assert shown.stdout.count(state) == len(control.SERVICES)
+    assert ("memsluice stack logs" in shown.stdout) == (state == "does not answer")

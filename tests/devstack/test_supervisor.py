@@ -106,8 +106,10 @@ def test_everything_stays_when_the_starter_ends_as_it_should(run):
     """After ``keep`` the starter may go; SIGTERM then ends it all cleanly."""
     running = run({"a": "exec sleep 1000"})
     servers = running.servers()
+    assert not running.report().kept
     running.say("keep")
     running.process.stdin.close()
+    _until(lambda: running.report().kept)
     time.sleep(1.0)  # several ticks in which it could wrongly take the end of input for a death
     assert not _gone(servers)
     running.process.terminate()

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,11 +19,14 @@ from memsluice.cli.doctor import app
 from memsluice.clock import wall_ms
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.home import Home
+from memsluice.deployment.local_log import LocalLog
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.errors import BrokerUnavailable, ConfigError
 from memsluice.keystore.store import KeyStore
 from memsluice.operations.doctor import checks, remote
 from memsluice.operations.doctor.checks import CheckResult, CheckState
+from memsluice.stores.opening import open_embedded
+from memsluice.topics.names import STORE
 
 
 def bad(findings: Iterator[CheckResult]) -> dict[str, CheckResult]:
@@ -37,6 +41,51 @@ def test_a_home_that_others_may_read_fails_with_the_command_that_mends_it(tmp_pa
     assert found["home"].remedy == f"chmod 700 {tmp_path}"
     tmp_path.chmod(0o700)
     assert "home" not in bad(checks.disk(Home.at(tmp_path)))
+
+
+@pytest.mark.parametrize("file", ["embedded.db", "store.db"])
+@pytest.mark.parametrize("harm", ["cut", "noise", "empty"])
+def test_a_destroyed_embedded_home_is_not_called_fine(file: str, harm: str, tmp_path: Path) -> None:
+    """A log or a store that was cut short, overwritten or emptied: a cross, what to do, and exit code 9."""
+    KeyStore.init(tmp_path, wall_ms())
+    tmp_path.chmod(0o700)
+    with closing(LocalLog(tmp_path / "embedded.db")) as log:
+        for number in range(200):
+            log.append(STORE, b"acme", b"x" * 200, append_ms=number)
+    store = open_embedded(tmp_path / "store.db")
+    assert store.tenants() == []
+    store.close()
+    fine = {one.what: one.state.value for one in checks.embedded(Home.at(tmp_path))}
+    assert fine == {"log": "ok", "memory": "ok"}
+    path = tmp_path / file
+    whole = path.read_bytes()
+    path.write_bytes({"cut": whole[: len(whole) // 2], "noise": b"\xa5" * len(whole), "empty": b""}[harm])
+    shown = CliRunner().invoke(app, ["--home", str(tmp_path), "--json"])
+    (found,) = [one for one in json.loads(shown.stdout) if one["state"] == "fail" and str(path) in one["said"]]
+    assert (shown.exit_code, "restore" in found["do"]) == (9, True)
+
+
+def test_a_store_in_which_nothing_has_landed_may_be_empty(tmp_path: Path) -> None:
+    """A store is made before it is first written: what is new is not called destroyed."""
+    LocalLog(tmp_path / "embedded.db").close()
+    open_embedded(tmp_path / "store.db").close()
+    assert [one.state.value for one in checks.embedded(Home.at(tmp_path))] == ["ok"]
+
+
+def test_a_home_that_cannot_be_written_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers and writers would fail on it: it is a cross, with the command that mends it."""
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(checks.os, "access", lambda path, mode: False)
+    found = bad(checks.disk(Home.at(tmp_path)))
+    assert (found["home"].state, f"chmod u+rw {tmp_path}" in found["home"].do) == (CheckState.FAIL, True)
+
+
+def test_a_home_that_is_a_file_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    """`keys init` would not help: another home is to be named."""
+    (tmp_path / "file").touch()
+    found = bad(checks.disk(Home.at(tmp_path / "file")))["home"]
+    assert "is a file and not a folder" in found.said
+    assert "--home FOLDER" in found.do
 
 
 def test_a_key_that_signs_for_days_only_is_a_warning_before_it_is_an_outage(tmp_path: Path) -> None:

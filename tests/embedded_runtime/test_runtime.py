@@ -1,5 +1,9 @@
 """The embedded runtime moves every record exactly once, whatever the schedule and wherever it crashes."""
 
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -260,8 +264,64 @@ def test_another_partition_count_is_refused(tmp_path: Path) -> None:
         LocalLog(tmp_path / "log.db", partitions=8)
 
 
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    """A file that is no database raises BrokerError, not a bare sqlite3 error."""
+def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path) -> None:
+    """A file that is no database raises BrokerError, not a bare sqlite3 error: it names the file and the remedy."""
     (tmp_path / "log.db").write_bytes(b"no database" * 1_000)
-    with pytest.raises(BrokerError):
-        LocalLog(tmp_path / "log.db")
+    for reading in (False, True):
+        with pytest.raises(BrokerError, match=r"log\.db is damaged.*restore.*memsluice demo --fresh"):
+            LocalLog(tmp_path / "log.db", reading=reading)
+    (tmp_path / "log.db").write_bytes(b"")
+    with pytest.raises(BrokerError, match=r"log\.db is empty"):
+        LocalLog(tmp_path / "log.db", reading=True)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of a folder's files."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_reader_writes_nothing(tmp_path: Path) -> None:
+    """Who only reads leaves file and folder as they were, and cannot append."""
+    with closing(LocalLog(tmp_path / "log.db")) as log:
+        log.append(EVENTS, b"acme", b"x", append_ms=1)
+    before = contents(tmp_path)
+    with closing(LocalLog(tmp_path / "log.db", reading=True)) as reader:
+        assert [record.value for record in reader.read(EVENTS)] == [b"x"]
+        with pytest.raises(BrokerError, match="cannot be written"):
+            reader.append(EVENTS, b"acme", b"y", append_ms=2)
+    assert contents(tmp_path) == before
+    assert list(before) == ["log.db"]
+
+
+def test_a_reader_sees_what_is_appended_meanwhile(tmp_path: Path) -> None:
+    """A live view goes on while a writer works on the same home."""
+    with closing(LocalLog(tmp_path / "log.db")) as log, closing(LocalLog(tmp_path / "log.db", reading=True)) as reader:
+        log.append(EVENTS, b"acme", b"x", append_ms=1)
+        assert [record.value for record in reader.read(EVENTS)] == [b"x"]
+
+
+@contextmanager
+def as_somebody_else() -> Iterator[None]:
+    """Do the rest as a user without rights, where the tests run as root, whom no mode stops."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+def test_a_home_that_cannot_be_written_can_be_read() -> None:
+    """An auditor's copy of a home, or a snapshot mounted to read only, answers every command that only reads."""
+    with tempfile.TemporaryDirectory() as name:  # not below tmp_path, which only its owner may enter
+        folder = Path(name)
+        with closing(LocalLog(folder / "log.db")) as log:
+            log.append(EVENTS, b"acme", b"x", append_ms=1)
+        (folder / "log.db").chmod(0o444)
+        folder.chmod(0o555)
+        with as_somebody_else(), closing(LocalLog(folder / "log.db", reading=True)) as reader:
+            assert [record.value for record in reader.read(EVENTS)] == [b"x"]
+        with as_somebody_else(), pytest.raises(BrokerError, match=r"cannot be written.*write permission"):
+            LocalLog(folder / "log.db")
+        folder.chmod(0o755)

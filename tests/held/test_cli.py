@@ -192,7 +192,9 @@ def test_stats_count_what_waits(office: Office) -> None:
     told = json.loads(office.run("stats", "--json").stdout)
     assert told["states"] == {"rejected": 1, "pending": 1}
     assert (told["tenants"], told["reasons"]) == ({"globex": 1}, {"instructions.found": 1})
-    assert "waits for" in office.run("stats").stdout
+    shown = office.run("stats").stdout
+    assert "waits for" in shown
+    assert "by this machine's clock" in shown
 
 
 def acts(text: str) -> set[str]:

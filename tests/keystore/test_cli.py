@@ -1,5 +1,6 @@
 """``memsluice keys`` as a person types it."""
 
+import errno
 import json
 import re
 from dataclasses import replace
@@ -8,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.command import run as whole
 from typer.testing import CliRunner
 
 from memsluice.cli.keys import app
@@ -90,12 +92,12 @@ def test_what_is_listed_cannot_act_on_the_terminal(keys: Any, tmp_path: Path) ->
         (["new", "producer", "--tenant", "a", "--tier", "1"], "error: tier: channel agent gives tier", 1),
         (["new", "operator", "--tenant", "a", "--algorithm", "hmac-sha256"], "must be signed with Ed25519", 1),
         (["new", "digest"], "never changes", 1),
-        (["new", "producer", "--tenant", "Bad Tenant"], "tenants.0", 1),
-        (["new", "producer", "--tenant", "acme", "--tenant", ""], "tenants.1", 1),
-        (["new", "producer", "--tenant", "a\x1b[2J"], "tenants.0", 1),
-        (["new", "producer", "--tenant", "a", "--agent", ""], "agents.0", 1),
-        (["new", "producer", "--tenant", "a", "--agent", "a\x1b]0;x"], "agents.0", 1),
-        (["new", "producer", "--tenant", "a", "--principal", "p" * 129], "principals.0", 1),
+        (["new", "producer", "--tenant", "Bad Tenant"], "--tenant: ", 2),
+        (["new", "producer", "--tenant", "acme", "--tenant", ""], "--tenant: ", 2),
+        (["new", "producer", "--tenant", "a\x1b[2J"], "--tenant: ", 2),
+        (["new", "producer", "--tenant", "a", "--agent", ""], "--agent: ", 2),
+        (["new", "producer", "--tenant", "a", "--agent", "a\x1b]0;x"], "--agent: ", 2),
+        (["new", "producer", "--tenant", "a", "--principal", "p" * 129], "--principal: ", 2),
         (["rotate", "nobody"], "keys list", 5),
         (["rotate", "nobody", "--overlap", "soon"], "not a duration", 2),
     ],
@@ -167,3 +169,81 @@ def test_durations(text: str, expected: int) -> None:
     assert duration_ms(text, "--overlap") == expected
     with pytest.raises(InvalidArgument, match="--overlap"):
         duration_ms(text[:-1], "--overlap")
+
+
+@pytest.mark.parametrize("words", [("keys", "init"), ("keys", "new", "seal"), ("stack", "up"), ("demo",)])
+def test_a_home_that_is_a_file_is_said_with_what_to_do(words: tuple[str, ...], tmp_path: Path) -> None:
+    """Whoever names a file for a home reads that it is one, and how to name another: no error number."""
+    (tmp_path / "file").touch()
+    shown = whole(*words, "--home", str(tmp_path / "file"))
+    assert shown.code in (1, 2)
+    if words != ("demo",):  # typer itself refuses that one
+        assert "is a file and not a folder: choose another home with --home FOLDER or MEMSLUICE_HOME" in shown.said
+    assert "Errno" not in shown.said
+
+
+@pytest.mark.parametrize(
+    ("lock", "words"), [("keys.lock", ("keys", "init")), ("stack.lock", ("stack", "up")), ("demo.lock", ("demo",))]
+)
+def test_a_lock_that_cannot_be_opened_is_named_with_what_to_do(
+    lock: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The file, what happened and what to do: no error number of the operating system."""
+    (tmp_path / lock).mkdir()  # whatever the reason is: a mode does not stop the root user
+    shown = whole(*words, "--home", str(tmp_path))
+    assert shown.code == 1
+    assert f"{tmp_path / lock} cannot be used: is a directory;" in shown.said
+    assert "Errno" not in shown.said
+
+
+def test_a_home_below_a_folder_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home that cannot be made: which, why in words, and where else it may be."""
+
+    def refuse(path: Path, *_: Any, **__: Any) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    shown = whole("keys", "init", "--home", str(tmp_path / "new"))
+    assert shown.code == 1
+    assert f"{tmp_path / 'new'} cannot be used: permission denied; make it writable for this user" in shown.said
+    assert "--home FOLDER" in shown.said
+    assert "Errno" not in shown.said
+
+
+def test_an_empty_home_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--home "$UNSET"` makes no keys in the folder that one stands in: nothing is done, and exit code 2 says so."""
+    monkeypatch.chdir(tmp_path)
+    for words in (("keys", "init"), ("stack", "status"), ("doctor",), ("demo",)):
+        shown = whole(*words, "--home", "")
+        assert (shown.code, list(tmp_path.iterdir())) == (2, []), words
+        assert "--home is empty" in shown.said
+
+
+@pytest.mark.parametrize(("file", "data"), [("keyring.json", "{"), ("registry.yaml", "a: [")])
+def test_a_damaged_key_file_says_what_to_do(file: str, data: str, keys: Any, tmp_path: Path) -> None:
+    """A keyring or registry that cannot be read any more is restored: every command says so, the doctor too."""
+    (tmp_path / file).write_text(data)
+    for words in (("keys", "list"), ("doctor",)):
+        shown = whole(*words, "--home", str(tmp_path))
+        assert "restore it from your backup" in shown.out + shown.err
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("keys", "new", "producer", "--tenant", "a b"), "--tenant"),
+        (("keys", "new", "producer", "--tenant", ""), "--tenant"),
+        (("keys", "new", "producer", "--tenant", "acme", "--agent", ""), "--agent"),
+        (("keys", "new", "producer", "--tenant", "acme", "--principal", "x" * 200), "--principal"),
+        (("recall", "acme", ""), "QUESTION"),
+        (("recall", "acme", "why?", "--agent", ""), "--agent"),
+    ],
+)
+def test_a_name_that_no_event_could_have_is_a_mistake_in_the_command_line(
+    words: tuple[str, ...], option: str, keys: Any, tmp_path: Path
+) -> None:
+    """Plain words that name the option, exit code 2, and nothing is made: not a validator's own text."""
+    shown = whole(*words, "--home", str(tmp_path))
+    assert (shown.code, f"error: {option}: " in shown.said) == (2, True), shown.said
+    assert not any(raw in shown.said for raw in ("String should", "tenants.0", "malformed"))
+    assert not (tmp_path / "credentials").exists()

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.command import run as whole
 from tests.gate.build import RING, TENANT, MemoryRows, sealed
 from tests.gate.test_activation import FOR_ALL, STRICT, order
 from tests.stages.test_screen import apply, record, stage
@@ -134,3 +135,20 @@ def test_what_is_signed_is_what_the_file_says() -> None:
     command = activation("name: x\nmemsad: {kappa: 1.5}\ntenants: {}\n", "*", "c", NOW)
     assert command.policy == '{"memsad":{"kappa":1.5},"name":"x"}'
     assert (command.target, command.tenant, len(command.digest)) == ("x", "*", 64)
+
+
+@pytest.mark.parametrize(
+    "words", [("policy", "check"), ("policy", "diff"), ("policy", "evaluate"), ("rescreen", "--policy")]
+)
+def test_a_file_that_is_no_policy_is_said_in_one_sentence(words: tuple[str, ...], tmp_path: Path) -> None:
+    """The line and what is wrong with it, not the parser's dump; a file that is not there is named in words."""
+    file, home = tmp_path / "README.md", ("--home", str(tmp_path)) if words[1] != "check" else ()
+    file.write_text("# Title\n\nname: x\nText: like this: is no YAML\n")
+    shown = whole(*words, str(file), *home)
+    assert (shown.code, f"{file}, line 4: mapping values are not allowed here." in shown.said) == (1, True), shown.said
+    assert "\u23ce" not in shown.err
+    file.write_bytes(b"\xff\xfe")
+    assert f"{file} is not a policy file: it is not UTF-8 text" in whole(*words, str(file), *home).said
+    shown = whole(*words, str(tmp_path / "absent"), *home)
+    assert f"{tmp_path / 'absent'} cannot be used: no such file or directory; check the name" in shown.said
+    assert "Errno" not in shown.said

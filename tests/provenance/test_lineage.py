@@ -298,3 +298,12 @@ def test_more_than_one_batch(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Non
     done = shop.command("revoke", "agent:helper", "--remove", "--yes", "--tenant", "acme")
     assert done.exit_code == 0, done.output
     assert {shop.now(name) for name in ("root", "page", "child", "mixed", "unrelated", "seen")} == {"withdrawn"}
+
+
+def test_a_radius_of_nothing_says_that_there_is_no_such_entry(shop: Shop) -> None:
+    """A mistyped id reads like one in `lineage`, on standard error, and not like an entry that led to nothing."""
+    shown = shop.command("blast-radius", "nope")
+    assert (shown.exit_code, shown.stdout) == (5, "")
+    assert "not found: no tenant has an entry nope in the audit" in shown.stderr
+    shown = shop.command("blast-radius", "session:nope", "--tenant", "acme")
+    assert "not found: tenant acme does not have anything from session:nope" in shown.stderr

@@ -17,7 +17,14 @@ from memsluice.client.writer import MemoryWriter, RecallChannel, RuntimeChannel
 from memsluice.deployment.local_log import LocalLog
 from memsluice.envelope.codec import vector_from_bytes, vector_from_text, vector_to_bytes
 from memsluice.envelope.registry import Role
-from memsluice.errors import EarlierFailed, LimitExceeded, MalformedEvent, NotDelivered, NotPermitted, StoreUnavailable
+from memsluice.errors import (
+    EarlierFailed,
+    LimitExceeded,
+    MalformedEvent,
+    NotDelivered,
+    NotPermitted,
+    StoreError,
+)
 from memsluice.events import cloudevent
 from memsluice.events.models import Tier, Visibility, Zone
 from memsluice.events.names import EventType
@@ -257,7 +264,7 @@ def test_a_store_that_is_down_is_an_error_and_no_answer(encoder, tmp_path) -> No
     """No silent empty memory."""
     (tmp_path / "s.db").write_text("no database" * 500)
     told = Told()
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(StoreError):
         recaller(FaissStore(tmp_path / "s.db"), encoder, told).recall("acme", "why?", **WHO)
     assert told.events == []
 

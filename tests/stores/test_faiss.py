@@ -1,12 +1,13 @@
 """The embedded store: the contract, and what is its own."""
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 from tests.stores.build import T0, axis, entry
 from tests.stores.contract import ANA, StoreContract, contents
 
-from memsluice.errors import StoreUnavailable
+from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.stores.base import Scope
 from memsluice.stores.faiss.store import FaissStore
@@ -53,8 +54,27 @@ def test_rows_that_somebody_damaged_do_not_stop_a_search(tmp_path) -> None:
     assert {hit.object.event_id: hit.object.tier for hit in hits} == {"e0": 3, "e1": -1}
 
 
-def test_a_file_that_is_none_says_so(tmp_path) -> None:
-    """A store that cannot be opened is unavailable, not an exception of somebody's library."""
+def test_a_damaged_file_is_a_failure_that_says_what_to_do(tmp_path) -> None:
+    """Damage does not pass: the error is not the one that promises a later success, and names file and remedy."""
     (tmp_path / "s.db").write_text("this is no database, and longer than a header of one would have to be" * 20)
-    with pytest.raises(StoreUnavailable):
-        FaissStore(tmp_path / "s.db").search("acme", Zone.GUIDANCE, axis(0), 1, Scope(), "default", T0)
+    store = FaissStore(tmp_path / "s.db")
+    for use in (
+        lambda: store.search("acme", Zone.GUIDANCE, axis(0), 1, Scope(), "default", T0),
+        lambda: store.upsert([entry("acme", "one")]),
+        lambda: store.count("acme", Zone.GUIDANCE),
+        lambda: store.versions("acme", Zone.GUIDANCE, ["x"]),
+    ):
+        with pytest.raises(StoreError, match=r"s\.db is damaged.*restore") as found:
+            use()
+        assert not isinstance(found.value, StoreUnavailable)
+
+
+def test_a_store_that_another_process_holds_may_answer_later(tmp_path, monkeypatch) -> None:
+    """A lock passes: the error is the one after which the same request may succeed."""
+    monkeypatch.setattr("memsluice.stores.faiss.store.BUSY_TIMEOUT_S", 0.01)
+    store = FaissStore(tmp_path / "s.db")
+    store.upsert([entry("acme", "one")])
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match="in use by another process"):
+            store.upsert([entry("acme", "two")])

@@ -44,10 +44,10 @@ def pulse_of(gate: Gate, tenants_max: int = 1_000) -> Pulse:
     return pulse
 
 
-def drawn(seen: Snapshot, lags: list[Lag] | None = None, tenants_max: int = 20) -> str:
+def drawn(seen: Snapshot, lags: list[Lag] | None = None, tenants_max: int = 20, later_ms: int = 0) -> str:
     """Return a picture as it is printed on a narrow terminal."""
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None, highlight=False)
-    console.print(render(seen, lags or [], "the broker", "1d ago", words, tenants_max))
+    console.print(render(seen, lags or [], "the broker", "1d ago", words, tenants_max, seen.now_ms + later_ms))
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
 
 
@@ -57,11 +57,20 @@ def test_a_low_screen_keeps_the_tenants(height: int, kept: tuple[str, ...]) -> N
     console = Console(file=io.StringIO(), width=80, height=height, force_terminal=True, color_system=None)
     lags = [Lag(stage, 0, 0, 0, True) for stage in ("seal", "screen", "land")]
     with Live(console=console, screen=True, auto_refresh=False) as live:
-        live.update(render(pulse_of(a_day()).snapshot(0), lags, "the broker", "1d ago", words, 20), refresh=True)
+        live.update(render(pulse_of(a_day()).snapshot(0), lags, "the broker", "1d ago", words, 20, 0), refresh=True)
     shown = console.file.getvalue().split("\x1b[H")[-1]  # type: ignore[attr-defined]
     assert [name for name in ("verdict ", "why ") if f"\n{name}" in shown] == list(kept)
     assert ("acme" in shown, MORE in shown) == (True, len(kept) < 2)
     assert len(shown.splitlines()) <= height
+
+
+def test_how_long_a_write_waits_goes_by_the_clock_and_not_by_the_latest_record() -> None:
+    """A reviewer who comes hours after the last event reads the age that `memsluice quarantine stats` tells."""
+    gate = a_day()
+    seen = pulse_of(gate).snapshot(0)
+    assert seen.held_since_ms is not None
+    shown = drawn(replace(seen, now_ms=seen.held_since_ms), later_ms=7 * 60 * MINUTE_MS)
+    assert "wait for a reviewer, the oldest for 7 h, by this machine's clock" in shown
 
 
 def test_a_view_that_outlasts_a_rotation_verifies_what_the_new_key_signed() -> None:

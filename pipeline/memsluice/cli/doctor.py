@@ -20,7 +20,7 @@ _SIGNS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red"
 def doctor(
     home: Home = None, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Check home, disk, keys, policies, model, broker, topics, access rules, workers, store and clocks.
+    """Check home, disk, keys, policies, embedded log, model, broker, topics, access rules, workers, store and clocks.
 
     Reads only. A failed check has a line that says what to do about it.
     """
@@ -35,6 +35,7 @@ def doctor(
         "home": lambda: checks.disk(place),
         "keys": lambda: checks.keys(KeyStore(place.path), wall_ms()),
         "policy file": lambda: checks.policies(place),
+        "embedded": lambda: checks.embedded(place),
         "model": checks.model,
     }
     stack = on_broker(place, home)

@@ -13,13 +13,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from memsluice.cli.options import Home, Json, duration_ms
+from memsluice.cli.options import Home, Json, check_name, duration_ms
 from memsluice.cli.terminal import friendly
 from memsluice.clock import wall_ms
 from memsluice.envelope.keys import Algorithm, Keyring, Purpose, fingerprint
 from memsluice.envelope.registry import ANY, Credential, Role
 from memsluice.errors import InvalidArgument
 from memsluice.escaping import visible
+from memsluice.events.limits import TENANT_CHARS_MAX
 from memsluice.events.models import Channel, Tier, is_tenant
 from memsluice.keystore import files, rotation
 from memsluice.keystore.store import GATE_PURPOSES, KeyStore, issue_credential, public_keyring
@@ -109,6 +110,7 @@ def new(
         )
     if not tenant:
         raise InvalidArgument("a credential needs at least one tenant: --tenant NAME (repeat), or --tenant '*' for all")
+    _check_names(tenant, agent or [], principal or [])
     role = _NEW[name]
     chosen = channel or _DEFAULT_CHANNEL.get(role, "agent")
     if chosen not in get_args(Channel):
@@ -120,6 +122,19 @@ def new(
         principal or [ANY], wall_ms(), days, note=note,
     )  # fmt: skip
     _say(f"New {name} credential {credential.kid}; give {path} to the process that uses it")
+
+
+def _check_names(tenants: list[str], agents: list[str], principals: list[str]) -> None:
+    """Raise InvalidArgument, naming the option, for a name that no event could have."""
+    for name in tenants:
+        if name != ANY and not is_tenant(name):
+            raise InvalidArgument(
+                f"--tenant: {visible(name, 80)!r} is not a tenant's name: at most {TENANT_CHARS_MAX} lower-case "
+                "letters, digits, hyphens and underscores, the first a letter or a digit; '*' for all"
+            )
+    for option, names in (("--agent", agents), ("--principal", principals)):
+        for name in names:
+            check_name(name, option)
 
 
 @app.command()

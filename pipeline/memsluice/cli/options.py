@@ -7,10 +7,31 @@ import typer
 
 from memsluice.clock import duration_ms as parsed
 from memsluice.errors import InvalidArgument
+from memsluice.escaping import visible
+from memsluice.events.limits import NAME_CHARS_MAX
+
+DELETE = 0x7F
+"""The one control character beyond the first 32 that is of ASCII."""
+
+
+def named_home(text: str) -> Path:
+    """Return the home that is named. An empty name is refused: it would be the folder that one stands in."""
+    if not text.strip():
+        raise InvalidArgument(
+            "--home is empty, so a variable in the command line may not be set: name a folder, or leave --home out"
+        )
+    return Path(text)
+
 
 Home = Annotated[
     Path | None,
-    typer.Option("--home", help="Home directory. Default: MEMSLUICE_HOME, else ~/.memsluice.", show_default=False),
+    typer.Option(
+        "--home",
+        help="Home directory. Default: MEMSLUICE_HOME, else ~/.memsluice.",
+        show_default=False,
+        parser=named_home,
+        metavar="PATH",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Tenant = Annotated[
@@ -64,3 +85,12 @@ def duration_ms(text: str, option: str) -> int:
     if found is None:
         raise InvalidArgument(f"{option}: {text[:40]!r} is not a duration: write it like 90s, 30m, 24h or 7d")
     return found
+
+
+def check_name(name: str, option: str) -> None:
+    """Raise InvalidArgument, naming the option, for a name that no event could have."""
+    if not 0 < len(name) <= NAME_CHARS_MAX or any(ord(sign) < ord(" ") or ord(sign) == DELETE for sign in name):
+        raise InvalidArgument(
+            f"{option}: {visible(name, 80)!r} is not a name: write 1 to {NAME_CHARS_MAX} characters, and no control "
+            "characters"
+        )

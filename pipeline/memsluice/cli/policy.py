@@ -23,6 +23,7 @@ from memsluice.gate.commands.activation import APPROVALS
 from memsluice.gate.policy import model as policies
 from memsluice.gate.policy.lint import Remark, Severity, lint
 from memsluice.gate.policy.model import Policy
+from memsluice.operations.policies import files
 
 if TYPE_CHECKING:
     from memsluice.envelope.verdict import Verdict
@@ -50,7 +51,7 @@ def check(
     strict: Annotated[bool, typer.Option("--strict", help="Count warnings as problems too.")] = False,
 ) -> None:
     """Validate a policy file, print each policy with its digest, and warn of settings that are valid but risky."""
-    found = policies.load(file) if file is not None else policies.default()
+    found = files.load(file) if file is not None else policies.default()
     remarks = lint(found)
     if as_json:
         everyone = {"default": found.default, **found.tenants}
@@ -112,12 +113,12 @@ def diff(
     """Show field by field how a policy file differs from another, or from the policy in force."""
     from memsluice.gate.policy.diff import between
 
-    after = policies.load(file)
+    after = files.load(file)
     if in_force is not None:
         before, name = _in_force(home, in_force)
         after = policies.PolicySet(after.of(in_force), {})
     else:
-        before, name = (policies.load(other), str(other)) if other else (policies.default(), "the policy that ships")
+        before, name = (files.load(other), str(other)) if other else (policies.default(), "the policy that ships")
     changes = between(before, after)
     if as_json:
         typer.echo(

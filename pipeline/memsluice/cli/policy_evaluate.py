@@ -36,14 +36,14 @@ def evaluate(
     give the receiver operating characteristic (ROC), and the cost of each false-positive budget.
     """
     from memsluice.events.partition import partition_of
-    from memsluice.gate.policy import model as policies
     from memsluice.operations.commands.desk import open_desk
+    from memsluice.operations.policies import files
     from memsluice.operations.rescreen.evaluation import Evaluation
     from memsluice.operations.rescreen.labels import labels
     from memsluice.operations.rescreen.rerun import Rerun
     from memsluice.topics.names import PARTITIONS
 
-    candidate, want = policies.load(file), wanted(tenant, since, until, max_events)
+    candidate, want = files.load(file), wanted(tenant, since, until, max_events)
     with open_desk(home) as desk, waiting("reading the audit") as status:
         log = log_of(desk)
         partitions = range(PARTITIONS) if tenant is None else [partition_of(tenant, PARTITIONS)]

@@ -16,10 +16,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from memsluice.cli.options import Home, Json
+from memsluice.cli.options import Home, Json, check_name
 from memsluice.clock import wall_ms
-from memsluice.errors import ConfigError, NotDelivered, NotFound
+from memsluice.errors import ConfigError, InvalidArgument, NotDelivered, NotFound
 from memsluice.escaping import visible
+from memsluice.events.limits import QUESTION_BYTES_MAX
 
 if TYPE_CHECKING:
     from memsluice.events.models import Recall
@@ -72,6 +73,7 @@ def recall(
     """Show the entries nearest to a question, each verified. The recall is published as an event first."""
     from memsluice.events.models import Tier, Zone
 
+    _check_words(question, {"--principal": principal, "--agent": agent, "--namespace": namespace})
     console = Console()
     quiet = Console(stderr=True)
     places: list[str] = []
@@ -96,6 +98,17 @@ def recall(
         print(json.dumps(as_data(answer, places[-1])))
     else:
         show(console, answer, place.name, places[-1], took_ms, wall_ms())
+
+
+def _check_words(question: str, names: dict[str, str]) -> None:
+    """Raise InvalidArgument, before anything is opened, for what no recall could carry."""
+    if not 0 < len(question.encode()) <= QUESTION_BYTES_MAX:
+        raise InvalidArgument(
+            f"QUESTION: has {len(question.encode())} bytes, and must have 1 to {QUESTION_BYTES_MAX}: write what to "
+            "search for"
+        )
+    for option, name in names.items():
+        check_name(name, option)
 
 
 def _recaller(place: MemoryPlace, home: Path | None, places: list[str]) -> Any:

@@ -45,11 +45,12 @@ def rescreen(
     from memsluice.deployment.home import Home as Place
     from memsluice.gate.policy import model as policies
     from memsluice.operations.commands.desk import open_desk
+    from memsluice.operations.policies import files
     from memsluice.operations.rescreen.history import PolicyBook
     from memsluice.operations.rescreen.report import RescreenReport
     from memsluice.operations.rescreen.rerun import Rerun
 
-    candidate, want = policies.load(policy), wanted(tenant, since, until, max_events)
+    candidate, want = files.load(policy), wanted(tenant, since, until, max_events)
     book = PolicyBook([policies.load_or_default(Place.at(home).policy_file)]) if control else None
     with open_desk(home) as desk:
         run, report = Rerun(log_of(desk), candidate, book), RescreenReport()

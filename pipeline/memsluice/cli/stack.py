@@ -69,6 +69,9 @@ def status(home: Home = None, as_json: Json = False) -> None:
             console.print(_table(rows))
             if not any(row.pid for row in rows):
                 console.print("Start the stack with: memsluice stack up", highlight=False)
+            if silent := next((row.name for row in rows if row.state == "does not answer"), None):
+                told = f"See memsluice stack logs {silent}; restart with: memsluice stack down && memsluice stack up"
+                console.print(told, highlight=False, soft_wrap=True)
     if any(row.state != "running" for row in rows):
         raise typer.Exit(ExitCode.UNAVAILABLE)
 
@@ -77,7 +80,13 @@ def _table(rows: list[control.ServiceStatus]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("server", "state", "address", "pid", "up", "memory", "restarts"):
         table.add_column(heading, no_wrap=True)
-    colours = {"running": "green", "starting": "yellow", "restarting": "yellow", "failed": "red"}
+    colours = {
+        "running": "green",
+        "starting": "yellow",
+        "restarting": "yellow",
+        "failed": "red",
+        "does not answer": "red",
+    }
     for row in rows:
         age, memory = _measure(row.pid)
         note = f" (exit {row.exit_code})" if row.exit_code is not None and row.state != "running" else ""

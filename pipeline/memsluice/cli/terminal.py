@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from memsluice.cli import exit_codes
+from memsluice.deployment.paths import in_words
 from memsluice.errors import MemsluiceError
 from memsluice.escaping import lines, visible
 
@@ -80,7 +81,8 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
 
 def complain(console: Console, error: Exception) -> None:
     """Print what is wrong; whatever it quotes acts on nothing."""
-    console.print(f"[red]error:[/] {escape(lines(str(error), ERROR_CHARS_MAX))}", highlight=False, soft_wrap=True)
+    told = in_words(error) if isinstance(error, OSError) and not isinstance(error, MemsluiceError) else str(error)
+    console.print(f"[red]error:[/] {escape(lines(told, ERROR_CHARS_MAX))}", highlight=False, soft_wrap=True)
 
 
 @contextmanager

@@ -78,7 +78,8 @@ def top(
             return pulse.snapshot(pulse.latest_ms if local and pulse.latest_ms else wall_ms())
 
         def picture() -> RenderableType:
-            return render(seen(), lags(), topic.name, "it began" if local else f"{since} ago", words, tenants)
+            began = "it began" if local else f"{since} ago"
+            return render(seen(), lags(), topic.name, began, words, tenants, wall_ms())
 
         if as_json:
             print(json.dumps(as_data(seen(), lags(), topic.name, tenants)))

@@ -36,8 +36,10 @@ Files = Annotated[
 ]
 
 
-def _open(home: Path | None) -> AdminClient:
-    return AdminClient(quiet(Connection.load(home).confluent(USER_ADMIN)))
+def _open(home: Path | None) -> tuple[AdminClient, str]:
+    """Return a client, and the name of the broker that it asks."""
+    connection = Connection.load(home)
+    return AdminClient(quiet(connection.confluent(USER_ADMIN))), f"the broker at {connection.bootstrap}"
 
 
 def _show(console: Console, found: plans.TopicPlan) -> None:
@@ -55,7 +57,8 @@ def plan(home: Home = None, files: Files = None) -> None:
     """Show what apply would do, and change nothing."""
     console = Console()
     with friendly(Console(stderr=True)):
-        found = plans.plan(_open(home), load(files))
+        admin, where = _open(home)
+        found = plans.plan(admin, load(files), where)
         if found.empty:
             console.print("nothing to do: the broker matches the files", highlight=False)
             return
@@ -74,7 +77,8 @@ def apply(home: Home = None, files: Files = None) -> None:
     """Change the broker to match the files. If a partition count differs, nothing is changed."""
     console = Console()
     with friendly(Console(stderr=True)):
-        done = plans.apply(_open(home), load(files))
+        admin, where = _open(home)
+        done = plans.apply(admin, load(files), where)
         if done.empty:
             console.print("nothing to do: the broker matches the files", highlight=False)
             return
@@ -95,7 +99,8 @@ def check(home: Home = None, files: Files = None) -> None:
     console = Console()
     with friendly(Console(stderr=True)):
         desired = load(files)
-        found = plans.plan(_open(home), desired)
+        admin, where = _open(home)
+        found = plans.plan(admin, desired, where)
         if found.empty:
             console.print(
                 f"{len(desired.topics)} topics and {len(plans.wanted_acls(desired))} access rules match the files",

@@ -14,7 +14,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
-from memsluice.deployment.paths import BOOTSTRAP_VARIABLE, FILE_VARIABLE, home_dir, stack_file, write_private
+from memsluice.deployment.paths import (
+    BOOTSTRAP_VARIABLE,
+    FILE_VARIABLE,
+    home_dir,
+    in_words,
+    stack_file,
+    write_private,
+)
 from memsluice.errors import ConfigError
 
 FILE_BYTES_MAX = 1024 * 1024
@@ -160,8 +167,10 @@ def read_mapping(path: Path) -> dict[str, Any]:
     """Read a YAML or JSON file that holds a mapping. Raises ConfigError, which never quotes the content."""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"the connection file {in_words(error, path)}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not a connection file: it is not UTF-8 text") from error
     if len(text) > FILE_BYTES_MAX:
         raise ConfigError(f"{path} is larger than {FILE_BYTES_MAX} bytes, so it is not a connection file")
     try:

@@ -52,10 +52,10 @@ class Home:
         """Create the directory, mode 0700. Raises ConfigError where other things lie there."""
         prepare_home(self.path)
 
-    def local_log(self) -> "LocalLog":
-        """Open the embedded log, without stages. Raises ConfigError where there is none yet."""
+    def local_log(self, *, reading: bool = False) -> "LocalLog":
+        """Open the embedded log, without stages; ``reading``: to read only. Raises ConfigError where there is none."""
         from memsluice.deployment.local_log import LocalLog
 
         if not self.log_file.exists():
             raise ConfigError(f"There is no embedded log in {self.path}: `memsluice demo` makes one")
-        return LocalLog(self.log_file)
+        return LocalLog(self.log_file, reading=reading)

@@ -61,7 +61,5 @@ class Layout:
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
                 path.chmod(0o700)
         except OSError as error:
-            raise StackError(
-                f"{self.home} cannot be used as the stack's home ({error.strerror}): choose another with "
-                f"{HOME_VARIABLE}=DIR"
-            ) from error
+            do = f"make it writable for this user, or choose another home with --home FOLDER or {HOME_VARIABLE}"
+            raise StackError(f"the stack's folder {paths.in_words(error, do=do)}") from error

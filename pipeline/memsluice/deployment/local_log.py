@@ -12,6 +12,7 @@ from pathlib import Path
 
 import orjson
 
+from memsluice.deployment import sqlite
 from memsluice.errors import BrokerError, BrokerUnavailable, ConfigError, StateError
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Headers, Output, Record, RowChange
@@ -49,14 +50,12 @@ def _headers_load(data: bytes) -> Headers:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translated(path: Path | str) -> Iterator[None]:
     try:
         yield
-    except sqlite3.OperationalError as error:
-        busy = "locked" in str(error) or "busy" in str(error)
-        raise (BrokerUnavailable if busy else BrokerError)(f"the embedded log failed: {error}") from error
     except sqlite3.DatabaseError as error:
-        raise BrokerError(f"the embedded log failed: {error}") from error
+        kind = BrokerUnavailable if sqlite.busy(error) else BrokerError
+        raise kind(sqlite.in_words("the embedded log", path, error)) from error
 
 
 def _after(prefix: bytes) -> bytes | None:
@@ -107,25 +106,34 @@ class LocalLog:
     """The file. ``path`` may be ":memory:" for experiments. One connection: use it from one thread.
 
     ``durable`` waits for the disk at every commit (an acknowledged append survives power loss); without it only a
-    process crash is survived. Several processes may append at once; SQLite serialises them.
+    process crash is survived. Several processes may append at once; SQLite serialises them. ``reading`` opens a file
+    that is there and writes nothing, so it works in a home that this user cannot write.
     Raises BrokerError, BrokerUnavailable (locked for longer than 10 s), ConfigError (another partition count).
     """
 
-    def __init__(self, path: Path | str, *, partitions: int = PARTITIONS, durable: bool = True) -> None:
-        self.partitions = partitions
-        with _translated():
-            self._connection = sqlite3.connect(str(path), isolation_level=None, timeout=BUSY_MS_MAX / 1000)
-            execute = self._connection.execute
-            execute(f"PRAGMA page_size = {PAGE_BYTES}")
-            execute("PRAGMA journal_mode = WAL")
-            execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
-            execute(f"PRAGMA max_page_count = {FILE_BYTES_MAX // PAGE_BYTES}")
-            self._connection.executescript(_SCHEMA)
-            for name, value in (("format", FORMAT), ("partitions", partitions)):
-                execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
-            stored = dict(execute("SELECT name, value FROM meta").fetchall())
+    def __init__(
+        self, path: Path | str, *, partitions: int = PARTITIONS, durable: bool = True, reading: bool = False
+    ) -> None:
+        self.partitions, self.path = partitions, path
+        with _translated(path):
+            if reading:
+                self._connection = sqlite.for_reading(Path(path), BUSY_MS_MAX / 1000)
+            else:
+                self._connection = sqlite3.connect(str(path), isolation_level=None, timeout=BUSY_MS_MAX / 1000)
+                self._prepare(durable)
+            stored = dict(self._connection.execute("SELECT name, value FROM meta").fetchall())
         if stored != {"format": FORMAT, "partitions": partitions}:
             raise ConfigError(f"{path} was written with {stored}, not with {partitions} partitions and format {FORMAT}")
+
+    def _prepare(self, durable: bool) -> None:
+        execute = self._connection.execute
+        execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        execute("PRAGMA journal_mode = WAL")
+        execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
+        execute(f"PRAGMA max_page_count = {FILE_BYTES_MAX // PAGE_BYTES}")
+        self._connection.executescript(_SCHEMA)
+        for name, value in (("format", FORMAT), ("partitions", self.partitions)):
+            execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
 
     def close(self) -> None:
         """Close the file; a transaction that was open is lost, as it would be in a crash."""
@@ -134,7 +142,7 @@ class LocalLog:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All that is done inside becomes durable together, or not at all."""
-        with _translated():
+        with _translated(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -193,7 +201,7 @@ class LocalLog:
 
     def fetch(self, topic: str, partition: int, from_offset: int, limit: int) -> list[Record]:
         """Return at most ``limit`` records of one partition, in offset order."""
-        with _translated():
+        with _translated(self.path):
             rows = self._connection.execute(
                 "SELECT offs, key, value, headers, append_ms FROM records "
                 "WHERE topic = ? AND part = ? AND offs >= ? ORDER BY offs LIMIT ?",
@@ -214,7 +222,7 @@ class LocalLog:
 
     def end(self, topic: str, partition: int) -> int:
         """Return the offset that the next record of this partition will get."""
-        with _translated():
+        with _translated(self.path):
             found = self._connection.execute(
                 "SELECT next FROM ends WHERE topic = ? AND part = ?", (topic, partition)
             ).fetchone()
@@ -222,7 +230,7 @@ class LocalLog:
 
     def position(self, stage: str, topic: str, partition: int) -> int:
         """Return the offset that a stage reads next."""
-        with _translated():
+        with _translated(self.path):
             found = self._connection.execute(
                 "SELECT next FROM positions WHERE stage = ? AND topic = ? AND part = ?", (stage, topic, partition)
             ).fetchone()

@@ -5,7 +5,10 @@ logs and run files of one deployment; mode 0700, so that nobody else gets at any
 embedded log and store are of mode 0600 besides).
 """
 
+import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from memsluice.errors import ConfigError
@@ -38,12 +41,50 @@ def _resolve(given: Path | None, variable: str, default: Path) -> Path:
     return Path(text).expanduser().resolve() if text else default
 
 
+_REMEDIES = {
+    errno.EACCES: "this user needs permission for it and its folder",
+    errno.EPERM: "only its owner may do this",
+    errno.EROFS: "name a place that can be written",
+    errno.EEXIST: "a file has the name already: name another",
+    errno.ENOTDIR: "a file is where a folder should be: name another place",
+    errno.EISDIR: "name a file in the folder",
+    errno.ENOENT: "check the name",
+    errno.ENOSPC: "free some space there",
+}
+"""What to do, by the kind of failure."""
+_ELSEWHERE = f"choose another home with --home FOLDER or {HOME_VARIABLE}"
+
+
+def in_words(error: OSError, path: Path | None = None, do: str = "") -> str:
+    """Return a failed use of a file or folder in one sentence: which, what happened, what to do about it."""
+    where, what = path or error.filename, (error.strerror or str(error) or type(error).__name__).lower()
+    remedy = do or _REMEDIES.get(error.errno or 0, "")
+    return f"{f'{where} cannot be used: ' if where else ''}{what}{f'; {remedy}' if remedy else ''}"
+
+
+@contextmanager
+def using(path: Path, do: str = "") -> Iterator[None]:
+    """Turn a failed use of a file or folder into a ConfigError with what to do: ``do``, else by its kind."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(in_words(error, path, do)) from error
+
+
 def prepare_home(home: Path) -> None:
     """Make the folder of a home, mode 0700, or tighten the home that is there.
 
     Raises ConfigError for a folder in which somebody keeps other things and no home is: a path that was meant to be
-    given and was not (``--home "$UNSET"``) names the folder that one stands in, and no key belongs there.
+    given and was not (``--home "$UNSET"``) names the folder that one stands in, and no key belongs there. Raises it,
+    too, for a home that is a file, or that this user cannot make or write.
     """
+    with using(home, f"make it writable for this user, or {_ELSEWHERE}"):
+        _prepare(home)
+
+
+def _prepare(home: Path) -> None:
+    if home.is_file():
+        raise ConfigError(f"{home} is a file and not a folder: {_ELSEWHERE}")
     if home.is_dir() and not any((home / name).exists() for name in HOME_NAMES):
         other = next(home.iterdir(), None)
         if other is not None:

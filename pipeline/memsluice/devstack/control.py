@@ -15,11 +15,11 @@ from pydantic import ValidationError
 
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.layout import Layout
-from memsluice.deployment.paths import cache_dir, home_dir
+from memsluice.deployment.paths import cache_dir, home_dir, using
 from memsluice.devstack import install, kafka, probes, tools, versions, weaviate
 from memsluice.devstack.processes import find, stop
 from memsluice.devstack.reporter import SILENT, Reporter
-from memsluice.devstack.services import Service, StackPlan, StackReport
+from memsluice.devstack.services import Service, ServiceReport, StackPlan, StackReport
 from memsluice.devstack.stackfile import StackFile, next_start
 from memsluice.errors import StackError
 
@@ -42,7 +42,7 @@ class ServiceStatus:
 
     name: str
     state: str
-    """running | starting | restarting | failed | stopped; running means that it answered just now."""
+    """running | starting | does not answer | restarting | failed | stopped; running means that it answered just now."""
     pid: int | None
     address: str
     restarts: int
@@ -53,7 +53,9 @@ class ServiceStatus:
 def locked(layout: Layout) -> Iterator[None]:
     """Hold the home's lock. Raises StackError at once when another command holds it."""
     layout.prepare()
-    with layout.lock_file.open("a") as lock:
+    with using(layout.lock_file):
+        file = layout.lock_file.open("a")
+    with file as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -89,7 +91,7 @@ def status(home: Path | None = None) -> list[ServiceStatus]:
         alive = identity is not None and find(identity) is not None
         state = told.state if told and supervised else "stopped"
         if alive and file is not None:
-            state = "running" if probe(file.connection) else "starting"
+            state = "running" if probe(file.connection) else _silent(report, told)
         rows.append(
             ServiceStatus(
                 name=name,
@@ -101,6 +103,14 @@ def status(home: Path | None = None) -> list[ServiceStatus]:
             )
         )
     return rows
+
+
+def _silent(report: StackReport | None, told: ServiceReport | None) -> str:
+    """Return the state of a server that lives and does not answer: it starts, unless it has answered or is late."""
+    if report is None or told is None:
+        return "starting"
+    late = time.time() - told.create_time > READY_TIMEOUT_S
+    return "does not answer" if late or (report.kept and not told.restarts) else "starting"
 
 
 def up(home: Path | None = None, cache: Path | None = None, reporter: Reporter = SILENT) -> Connection:

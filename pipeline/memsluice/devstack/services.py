@@ -53,6 +53,8 @@ class StackReport(BaseModel):
 
     pid: int
     create_time: float
+    kept: bool = False
+    """Whether all servers have answered, so that they stay; one that is silent then is not about to start."""
     services: dict[str, ServiceReport]
 
     def identity(self) -> ProcessId:

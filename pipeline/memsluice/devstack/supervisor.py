@@ -163,13 +163,14 @@ class Supervisor:
             self._pending += chunk
             if b"keep\n" in self._pending:
                 self._kept = True
+                self._report()
             elif not chunk:
                 self._ended = True
 
     def _report(self) -> None:
         own = ProcessId.of(os.getpid())
         services = {child.service.name: child.report for child in self._children}
-        report = StackReport(pid=own.pid, create_time=own.create_time, services=services)
+        report = StackReport(pid=own.pid, create_time=own.create_time, kept=self._kept, services=services)
         write_private(self._run_file, report.model_dump_json(indent=1))
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, SecretBytes, ValidationError, field_validator
 
+from memsluice.deployment.paths import in_words
 from memsluice.envelope.keys import HMAC_KEY_BYTES, Algorithm, Ed25519Key, HmacKey, Key, Keyring, KeyState, Purpose
 from memsluice.envelope.registry import ANY, Credential, Registry, Role
 from memsluice.errors import ConfigError
@@ -23,6 +24,7 @@ from memsluice.events.models import AnyTenant, Channel, Name
 
 FILE_BYTES_MAX = 16 * 1024 * 1024
 FORMAT = 1
+RESTORE = "restore it from your backup, and the other key files of the home with it"
 KID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
 
 
@@ -111,9 +113,9 @@ def keyring_from_bytes(data: bytes, source: str) -> Keyring:
     try:
         raw = orjson.loads(data)
     except orjson.JSONDecodeError:
-        raise ConfigError(f"{source} is not JSON") from None
+        raise ConfigError(f"{source} is not JSON, so it is damaged: {RESTORE}") from None
     if not isinstance(raw, dict) or raw.get("format") != FORMAT or not isinstance(raw.get("keys"), list):
-        raise ConfigError(f"{source} is not a keyring of format {FORMAT}")
+        raise ConfigError(f"{source} is not a keyring of format {FORMAT}: {RESTORE}")
     keys: dict[str, Key] = {}
     for number, row in enumerate(raw["keys"]):
         key = _key(row, f"{source}: keys.{number}")
@@ -162,9 +164,9 @@ def registry_from_bytes(data: bytes, source: str) -> Registry:
     try:
         raw = yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe, in C
     except yaml.YAMLError:
-        raise ConfigError(f"{source} is not YAML") from None
+        raise ConfigError(f"{source} is not YAML, so it is damaged: {RESTORE}") from None
     if not isinstance(raw, dict) or raw.get("format") != FORMAT or not isinstance(raw.get("credentials"), list):
-        raise ConfigError(f"{source} is not a registry of format {FORMAT}")
+        raise ConfigError(f"{source} is not a registry of format {FORMAT}: {RESTORE}")
     credentials: dict[str, Credential] = {}
     for number, row in enumerate(raw["credentials"]):
         try:
@@ -224,7 +226,7 @@ def read_guarded(path: Path, *, secret: bool, remedy: str) -> bytes:
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; {remedy}") from None
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+        raise ConfigError(in_words(error, path)) from None
     if len(data) > FILE_BYTES_MAX:
         raise ConfigError(f"{path} is larger than {FILE_BYTES_MAX} bytes")
     return data
@@ -252,4 +254,4 @@ def write_atomic(path: Path, data: bytes, fsync: Callable[[int], None] = os.fsyn
             os.close(directory)
     except OSError as error:
         draft.unlink(missing_ok=True)
-        raise ConfigError(f"{path} cannot be written: {error.strerror}") from None
+        raise ConfigError(in_words(error, path)) from None

@@ -15,7 +15,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import SecretBytes, ValidationError
 
-from memsluice.deployment.paths import home_dir, prepare_home
+from memsluice.deployment.paths import home_dir, prepare_home, using
 from memsluice.deployment.reloading import Watched
 from memsluice.envelope.keys import HMAC_KEY_BYTES, Algorithm, Key, Keyring, KeyState, Purpose, derive
 from memsluice.envelope.registry import ANY, COMMANDERS, DEFAULT_TIER, Credential, Registry, Role
@@ -158,7 +158,9 @@ class KeyStore:
     def locked(self) -> Iterator[None]:
         """Hold the writers' lock, so that two commands at once do not undo each other."""
         prepare_home(self.home)
-        descriptor = os.open(self.home / "keys.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        lock = self.home / "keys.lock"
+        with using(lock):
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from memsluice.deployment.connection import Connection
 from memsluice.errors import BrokerUnavailable
 from memsluice.events.records import Headers, Record
-from memsluice.topics.names import AUDIT, USER_OPERATOR
+from memsluice.topics.names import AUDIT, BROKER_REMEDY, USER_OPERATOR
 
 GROUP = "memsluice-{user}-inspect"
 """Named because the protocol wants one, and by its user, who may name groups of its own alone; partitions are assigned
@@ -117,7 +117,9 @@ class KafkaTopic:
             if messages:
                 deadline = self._monotonic() + self._stalled_s
             elif self._monotonic() > deadline:
-                raise self._failed(f"no record arrived for {self._stalled_s:g} s at offset {position} of {end}")
+                raise self._failed(
+                    f"no record arrived for {self._stalled_s:g} s at offset {position} of {end}; {BROKER_REMEDY}"
+                )
             for message in messages:
                 problem = message.error()
                 if problem is not None and problem.code() != KafkaError._PARTITION_EOF:
@@ -163,7 +165,7 @@ class KafkaTopic:
             error.code() == KafkaError._UNKNOWN_PARTITION
         ):  # all that a client is told of a topic that is not shown to it
             return self._failed("there is no such partition, or this user may not read it")
-        return self._failed(str(error.str()))
+        return self._failed(f"{error.str()}; {BROKER_REMEDY}")
 
     def _failed(self, why: str) -> BrokerUnavailable:
         return BrokerUnavailable(f"{self._topic} cannot be read from {self.name}: {self._refused or why}")

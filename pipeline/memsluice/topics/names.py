@@ -82,3 +82,7 @@ WEAVIATE_USERS: Final = (WEAVIATE_ADMIN, WEAVIATE_LAND, WEAVIATE_RECALL)
 
 WEAVIATE_COLLECTIONS: Final = "Memsluice*"
 """Pattern of the collections that ``land`` and ``recall`` may touch."""
+BROKER_REMEDY = (
+    "see whether it runs with `memsluice stack status`, or in the broker's own log; `memsluice stack up` starts a stack"
+)
+"""What to do about a broker that does not answer."""

@@ -22,9 +22,12 @@ from confluent_kafka.admin import (
 )
 
 from memsluice.errors import BrokerUnavailable, TopicsError
+from memsluice.topics.names import BROKER_REMEDY
 from memsluice.topics.spec import Desired, TopicSpec
 
 REQUEST_TIMEOUT_S = 30.0
+ANSWER_TIMEOUT_S = 10.0
+"""How long the first question waits: a broker that runs answers it at once."""
 SETTLE_TIMEOUT_S = 20.0
 SETTLE_POLL_S = 0.1
 AUTO_CREATE = "auto.create.topics.enable"
@@ -77,17 +80,17 @@ class TopicPlan:
         return tuple(change for change in self.changes if change.kind == "refused")
 
 
-def plan(admin: AdminClient, desired: Desired) -> TopicPlan:
-    """Compare. Reads only. Raises BrokerUnavailable where the broker does not answer."""
+def plan(admin: AdminClient, desired: Desired, where: str = "the broker") -> TopicPlan:
+    """Compare. Reads only. Raises BrokerUnavailable, naming the broker (``where``), if it does not answer."""
     try:
-        metadata = admin.list_topics(timeout=REQUEST_TIMEOUT_S)
+        metadata = admin.list_topics(timeout=ANSWER_TIMEOUT_S)
         present = {spec.name: metadata.topics[spec.name] for spec in desired.topics if spec.name in metadata.topics}
         settings = _settings(admin, ConfigResource.Type.TOPIC, present)
         broker_ids = [str(broker) for broker in metadata.brokers]
         broker_settings = _settings(admin, ConfigResource.Type.BROKER, broker_ids[:1])
         existing_acls = _existing_acls(admin)
     except KafkaException as error:
-        raise BrokerUnavailable(f"the broker did not say which topics it has: {_words(error)}") from error
+        raise BrokerUnavailable(f"{where} did not list its topics ({_words(error)}): {BROKER_REMEDY}") from error
     changes: list[TopicChange] = []
     for entries in broker_settings.values():
         if AUTO_CREATE in entries and entries[AUTO_CREATE].value != "false":
@@ -189,13 +192,13 @@ def _existing_acls(admin: AdminClient) -> set[Acl]:
     }
 
 
-def apply(admin: AdminClient, desired: Desired) -> TopicPlan:
+def apply(admin: AdminClient, desired: Desired, where: str = "the broker") -> TopicPlan:
     """Change the broker to match the files, and return what was done. Doing it again does nothing.
 
     Raises TopicsError, with nothing changed, when a difference is of a kind that is refused; ``manual`` differences
     are left as they are, and stay in a later plan.
     """
-    todo = plan(admin, desired)
+    todo = plan(admin, desired, where)
     if todo.refused:
         told = "; ".join(
             f"{change.subject} has {change.have} {change.what}, the file says {change.want}" for change in todo.refused

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from memsluice.cli.options import named_home
 from memsluice.escaping import visible
 
 app = typer.Typer(add_completion=False)
@@ -23,7 +24,10 @@ def demo(
     ] = None,
     tenant: Annotated[str | None, typer.Option(help="Play this tenant only. Default: all.")] = None,
     home: Annotated[
-        Path | None, typer.Option(help="Where to keep it. Default: a home of the demo's own.", file_okay=False)
+        Path | None,
+        typer.Option(
+            help="Where to keep it. Default: a home of the demo's own.", parser=named_home, metavar="DIRECTORY"
+        ),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Empty the home first.")] = False,
     incident: Annotated[

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from memsluice.deployment.home import Home
+from memsluice.deployment.paths import using
 from memsluice.errors import ConfigError
 from memsluice.keystore.store import KeyStore
 
@@ -22,7 +23,9 @@ def alone(home: Home) -> Iterator[None]:
     """
     home.prepare()
     empty = not any(home.path.iterdir())
-    with (home.path / LOCK_FILE).open("a") as lock:
+    with using(home.path / LOCK_FILE):
+        file = (home.path / LOCK_FILE).open("a")
+    with file as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -50,6 +50,8 @@ def blast_radius(
         print(json.dumps(as_data(found, source, limit, wall_ms())))
     else:
         console = Console(highlight=False, soft_wrap=True)
+        if not found.spreads:
+            say_absent(source, tenant, found.read)
         for spread in found.spreads.values():
             show(console, spread, limit, wall_ms())
         sum_up(console, found)
@@ -84,6 +86,19 @@ def show(console: Console, spread: "Spread", limit: int, now_ms: int) -> None:
         console.print(Text(f"  session {visible(session, 160)}  {visible(touched.why, 160)}{after}", "dim"))
 
 
+def say_absent(source: str, tenant: str | None, read: int) -> None:
+    """Say on standard error that nobody has such an entry, or that the source led to nothing that is in the audit."""
+    from memsluice.escaping import visible
+    from memsluice.operations.provenance.sources import ENTRY, parse
+
+    who = "no tenant has" if tenant is None else f"tenant {visible(tenant, 80)} does not have"
+    asked = parse(source)
+    kind = "an entry" if asked.kind == ENTRY else "anything from"
+    Console(stderr=True, soft_wrap=True, highlight=False).print(
+        Text(f"not found: {who} {kind} {visible(str(asked), 160)} in the audit, of {read} records", "yellow")
+    )
+
+
 def say_namesake(console: Console, spread: "Spread") -> None:
     """Print that an entry's id reads like the source that was asked for: producers choose ids."""
     from memsluice.escaping import visible
@@ -99,7 +114,9 @@ def sum_up(console: Console, found: "Radius") -> None:
     where = Counter(entry.standing(wall_ms()).value for entry in reached)
     told = ", ".join(f"{count} {name}" for name, count in where.most_common()) or "nothing"
     sessions = sum(len(spread.sessions) for spread in found.spreads.values())
-    console.print(Text(f"{len(reached)} entries ({told}), {sessions} sessions, of {found.read} audit records", "dim"))
+    if found.spreads:
+        shown = f"{len(reached)} entries ({told}), {sessions} sessions, of {found.read} audit records"
+        console.print(Text(shown, "dim"))
     if found.left_out:
         console.print(Text(f"incomplete: {found.left_out} further descendants did not fit in memory", "red"))
     elif not found.whole:

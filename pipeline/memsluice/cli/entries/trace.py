@@ -74,10 +74,9 @@ def audit_topic(home: Path | None) -> Iterator["KafkaTopic | LocalTopic"]:
             closing.callback(topic.close)
             yield topic
         elif place.log_file.exists():
-            from memsluice.deployment.local_log import LocalLog
             from memsluice.readers.local import LocalTopic
 
-            log = LocalLog(place.log_file)
+            log = place.local_log(reading=True)
             closing.callback(log.close)
             yield LocalTopic(log, name=f"the embedded log in {place.path}")
         else:

@@ -88,7 +88,9 @@ def counted(counters: Mapping[str, Counter[str]], oldest_ms: int | None, now_ms:
         if len(counter) > COUNTED_MAX:
             shown.add_row(Text(title, style="bold"), "", f"and {len(counter) - COUNTED_MAX} more")
     if oldest_ms is not None:
-        shown.add_row(Text("oldest", style="bold"), "", f"{told} {duration(now_ms - oldest_ms)}")
+        shown.add_row(
+            Text("oldest", style="bold"), "", f"{told} {duration(now_ms - oldest_ms)}, by this machine's clock"
+        )
     return shown
 
 

@@ -41,18 +41,20 @@ MORE = "more on a higher screen, or by --once"
 
 
 def render(
-    seen: Snapshot, lags: Sequence[Lag], where: str, since: str, words: Words, tenants_max: int
+    seen: Snapshot, lags: Sequence[Lag], where: str, since: str, words: Words, tenants_max: int, clock_ms: int
 ) -> RenderableType:
     """Return one picture: where, how far behind, what was decided, why, what waits, and the busiest tenants.
 
-    On a screen that is not high enough, reasons and then verdicts give way to the tenants, and it is said.
+    ``clock_ms`` is this machine's time (Unix ms): how long a write waits goes by it, as in `memsluice quarantine`,
+    and not by the latest record, which may be as old as the log. On a screen that is not high enough, reasons and then
+    verdicts give way to the tenants, and it is said.
     """
     head = Text.assemble((moment(seen.now_ms), "bold"), f", since {since}: {visible(where, NAME_CHARS_MAX)}")
     reasons = [(code, many) for code, many in seen.reasons if many][:REASONS_SHOWN]
     return _Picture(
-        (Group(head, Text(""), *_lines(seen)), _stages(lags)),
+        (Group(head, Text(""), *_lines(seen, clock_ms)), _stages(lags)),
         (_verdicts(seen), *([_reasons(reasons, words)] if reasons else [])),
-        _tenants(seen, tenants_max) if seen.tenants else None,
+        _tenants(seen, tenants_max, clock_ms) if seen.tenants else None,
     )
 
 
@@ -81,7 +83,7 @@ class _Picture:
             yield self.tenants
 
 
-def _lines(seen: Snapshot) -> Iterator[Text]:
+def _lines(seen: Snapshot, clock_ms: int) -> Iterator[Text]:
     yield Text(f"rate     {seen.per_s:.1f} events a second over the last {RECENT_S} s, {seen.events} events in all")
     if seen.wait_ms is not None:
         median, high = seen.wait_ms
@@ -89,8 +91,9 @@ def _lines(seen: Snapshot) -> Iterator[Text]:
     if seen.held_since_ms is None:
         yield Text("held     nothing waits for a reviewer")
     else:
-        age = duration(seen.now_ms - seen.held_since_ms)
-        yield Text(f"held     {seen.held} wait for a reviewer, the oldest for {age}", style="yellow")
+        age = duration(clock_ms - seen.held_since_ms)
+        told = f"held     {seen.held} wait for a reviewer, the oldest for {age}, by this machine's clock"
+        yield Text(told, style="yellow")
     for name, shift in [one for one in seen.drifts if one[1] >= DRIFT_SHOWN][:NAMES_SHOWN]:
         shown = visible(name, TENANT_CHARS_MAX)
         yield Text(f"drift    scores moved by {shift:.1f} standard deviations within a window: {shown}")
@@ -143,7 +146,7 @@ def _reasons(reasons: Sequence[tuple[str, int]], words: Words) -> Table:
     return table
 
 
-def _tenants(seen: Snapshot, tenants_max: int) -> RenderableType:
+def _tenants(seen: Snapshot, tenants_max: int, clock_ms: int) -> RenderableType:
     table = _table("tenant", "1 min", *OWN.values(), "waits", "oldest", "calibration")
     table.padding = (0, 1, 0, 0)
     for tenant in seen.tenants[:tenants_max]:
@@ -153,7 +156,7 @@ def _tenants(seen: Snapshot, tenants_max: int) -> RenderableType:
             str(tenant.recent.count(seen.now_ms) or "·"),
             *(str(tenant.decisions[decision] or "·") for decision in OWN),
             str(len(tenant.held) + tenant.held_more or "·"),
-            "·" if since_ms is None else duration(seen.now_ms - since_ms),
+            "·" if since_ms is None else duration(clock_ms - since_ms),
             _calibration(tenant),
         )
     left = len(seen.tenants) - tenants_max

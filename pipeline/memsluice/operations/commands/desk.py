@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import ExitStack, contextmanager
+from contextlib import closing as shutting
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -140,22 +141,22 @@ def embedded(home: Home, closing: ExitStack) -> CommandDesk:
     from memsluice.client.build import wrap
     from memsluice.readers.local import LocalTopic
 
-    keys, log = KeyStore(home.path), home.local_log()
+    keys, log = KeyStore(home.path), home.local_log(reading=True)
     closing.callback(log.close)
     name = f"the embedded log in {home.path}"
 
     def publish(signed: Sequence[Signed]) -> list[str]:
-
         places = []
-        for one in signed:
-            message = wrap(one.command, one.envelope, source=SOURCE)
-            everywhere = one.command.tenant == EVERYBODY
-            for number in range(PARTITIONS) if everywhere else (None,):
-                partition, offset = log.append(
-                    COMMANDS, message.key, message.value, message.headers, append_ms=wall_ms(), partition=number
-                )
-            where = ", all partitions" if everywhere else f"[{partition}] at offset {offset}"
-            places.append(COMMANDS + where)
+        with shutting(home.local_log()) as written:
+            for one in signed:
+                message = wrap(one.command, one.envelope, source=SOURCE)
+                everywhere = one.command.tenant == EVERYBODY
+                for number in range(PARTITIONS) if everywhere else (None,):
+                    partition, offset = written.append(
+                        COMMANDS, message.key, message.value, message.headers, append_ms=wall_ms(), partition=number
+                    )
+                where = ", all partitions" if everywhere else f"[{partition}] at offset {offset}"
+                places.append(COMMANDS + where)
         return places
 
     settle = _settling(home, keys, closing)

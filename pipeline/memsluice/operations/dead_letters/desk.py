@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from contextlib import closing as shutting
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,15 +63,18 @@ def embedded(home: Home, closing: ExitStack) -> LetterDesk:
     """Return the desk of a home's embedded log. Raises ConfigError where there is none."""
     from memsluice.readers.local import LocalTopic
 
-    log = home.local_log()
+    log = home.local_log(reading=True)
     closing.callback(log.close)
 
     def republish(records: Sequence[Output]) -> list[int]:
         _checked(records)
-        return [
-            log.append(one.topic, one.key, one.value, one.headers, append_ms=wall_ms(), partition=one.partition)[1]
-            for one in records
-        ]
+        with shutting(home.local_log()) as written:
+            return [
+                written.append(
+                    one.topic, one.key, one.value, one.headers, append_ms=wall_ms(), partition=one.partition
+                )[1]
+                for one in records
+            ]
 
     letters = LocalTopic(log, name=f"the embedded log in {home.path}", topic=DEAD_LETTER)
     return LetterDesk(desk.embedded(home, closing), letters, republish)

@@ -1,20 +1,26 @@
 """What a check finds, and the checks that need nothing but this machine: files, disk, keys, policies, model."""
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 
+from memsluice.deployment import sqlite
 from memsluice.deployment.home import Home
+from memsluice.deployment.paths import HOME_VARIABLE, in_words
 from memsluice.envelope.keys import KeyState, Purpose
 from memsluice.errors import BrokerUnavailable, MemsluiceError, PolicyError, StoreUnavailable
 from memsluice.gate.policy.lint import lint
 from memsluice.gate.policy.model import DAY_MS, load_or_default
 from memsluice.keystore.store import KeyStore
+from memsluice.topics.names import STORE
 
 DISK_BYTES_MIN = 2 * 1024**3
 KEY_LEFT_MS_MIN = 7 * DAY_MS
 MIB = 1024**2
+BUSY_S_MAX = 5.0
 
 
 class CheckState(StrEnum):
@@ -81,16 +87,26 @@ def _found(what: str, check: Check) -> Iterator[CheckResult]:
     except MemsluiceError as error:
         yield CheckResult(what, CheckState.FAIL, str(error))
     except OSError as error:
-        yield CheckResult(what, CheckState.FAIL, error.strerror or type(error).__name__, UNANSWERED.get(what, ""))
+        yield CheckResult(what, CheckState.FAIL, in_words(error, do=UNANSWERED.get(what, "")))
 
 
 def disk(home: Home) -> Iterator[CheckResult]:
-    """Whether the home is there, nobody else's to read, and has room."""
+    """Whether the home is there, this user's to write and nobody else's to read, and has room."""
+    if home.path.is_file():
+        said = f"{home.path} is a file and not a folder"
+        yield CheckResult("home", CheckState.FAIL, said, f"name another home with --home FOLDER or {HOME_VARIABLE}")
+        return
     if not home.path.is_dir():
         yield CheckResult("home", CheckState.FAIL, f"{home.path} does not exist", "memsluice keys init")
         return
     mode = home.path.stat().st_mode & 0o777
-    if mode & 0o077:
+    parts = [home.path, *(path for path in (home.log_file, home.store_file) if path.exists())]
+    closed = [path for path in parts if not os.access(path, os.W_OK)]
+    if closed:
+        said = f"this user cannot write {', '.join(map(str, closed))}: commands that only read work"
+        do = f"chmod u+rw {' '.join(map(str, closed))}; or use the home's owner, and a disk that is not read-only"
+        yield CheckResult("home", CheckState.FAIL, said, do)
+    elif mode & 0o077:
         yield CheckResult(
             "home", CheckState.FAIL, f"other users can read {home.path} (mode {mode:o})", f"chmod 700 {home.path}"
         )
@@ -130,6 +146,27 @@ def keys(store: KeyStore, now_ms: int) -> Iterator[CheckResult]:
         yield CheckResult(
             "credentials", CheckState.OK, f"{len(store.load_registry().all())} in the registry, none expires soon"
         )
+
+
+def embedded(home: Home) -> Iterator[CheckResult]:
+    """Whether the embedded log and store, where there are any, can be read from their first page to their last."""
+    for what, path in (("log", home.log_file), ("memory", home.store_file)):
+        if not path.exists() or (path == home.store_file and _unused(home)):
+            continue
+        said, _, do = sqlite.problem(f"the embedded {what}", path, BUSY_S_MAX).partition(": ")
+        state = CheckState.FAIL if said else CheckState.OK
+        yield CheckResult(what, state, said or f"{path}: every page is as it should be", do)
+
+
+def _unused(home: Home) -> bool:
+    """Whether the store is empty as it should be: made, and nothing has landed. The log tells what has."""
+    if home.store_file.stat().st_size:
+        return False
+    try:
+        with closing(home.local_log(reading=True)) as log:
+            return not any(log.end(STORE, partition) for partition in range(log.partitions))
+    except MemsluiceError:
+        return False  # what is wrong with the log is found beside it
 
 
 def policies(home: Home) -> Iterator[CheckResult]:

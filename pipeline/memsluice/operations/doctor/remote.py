@@ -44,7 +44,8 @@ def broker(connection: Connection) -> Iterator[CheckResult]:
     if USER_ADMIN not in connection.users:
         yield CheckResult("topics", CheckState.WARN, "not checked: the connection has no password of user admin")
         return
-    found = plans.plan(AdminClient(quiet(connection.confluent(USER_ADMIN))), load(None))
+    admin = AdminClient(quiet(connection.confluent(USER_ADMIN)))
+    found = plans.plan(admin, load(None), f"the broker at {connection.bootstrap}")
     if found.empty:
         yield CheckResult("topics", CheckState.OK, "topics and access rules match the files")
     else:

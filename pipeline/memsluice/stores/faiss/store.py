@@ -13,6 +13,7 @@ from typing import Any
 import faiss
 import numpy as np
 
+from memsluice.deployment import sqlite
 from memsluice.envelope.codec import DIMENSIONS, Vector
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
@@ -55,11 +56,16 @@ class FaissStore:
                 database.execute("PRAGMA synchronous = FULL")
                 database.executescript(SCHEMA)
             except sqlite3.Error as error:
-                raise StoreUnavailable(f"{self._path} cannot be opened: {error}") from None
+                raise self._failed(error) from None
             database.text_factory = lambda data: data.decode("utf-8", "replace")  # somebody else may have written it
             self._database = database
             self._seen_changes = -1
         return self._database
+
+    def _failed(self, error: sqlite3.Error) -> StoreError:
+        """Return the error to raise: only a store that another process holds may answer later."""
+        kind = StoreUnavailable if sqlite.busy(error) else StoreError
+        return kind(sqlite.in_words("the embedded store", self._path, error))
 
     def upsert(self, objects: Sequence[StoredObject], *, overwrite: bool = False) -> list[UpsertResult]:
         """Write objects in one transaction, each with its own outcome (see the protocol)."""
@@ -69,8 +75,8 @@ class FaissStore:
         written: dict[int, tuple[Partition, Vector]] = {}
         with self._lock:
             database = self._connected()
-            self._forget_if_changed(database)
             try:
+                self._forget_if_changed(database)
                 with Transaction(database):
                     if overwrite:
                         forget_versions(database, objects)
@@ -80,7 +86,7 @@ class FaissStore:
                         if number is not None:
                             written[number] = (item.partition, item.vector)
             except sqlite3.Error as error:
-                raise StoreUnavailable(f"{self._path} cannot be written: {error}") from None
+                raise self._failed(error) from None
             self._replace(written)
         return _older_in_batch(objects, results)
 
@@ -133,7 +139,7 @@ class FaissStore:
                 found = _nearest(index, vector, min(k, len(numbers)), numbers)
                 objects = dict(load(database, [number for number, _similarity in found]))
             except sqlite3.Error as error:
-                raise StoreUnavailable(f"{self._path} cannot be read: {error}") from None
+                raise self._failed(error) from None
         return [Hit(objects[number], similarity) for number, similarity in found if number in objects]
 
     def versions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, int]:
@@ -166,7 +172,7 @@ class FaissStore:
                     marks = ", ".join("?" * len(part))
                     rows += database.execute(statement.format(marks), (tenant, zone, *part)).fetchall()
             except sqlite3.Error as error:
-                raise StoreUnavailable(f"{self._path} cannot be used: {error}") from None
+                raise self._failed(error) from None
         return rows
 
     def count(self, tenant: str, zone: Zone) -> int:
@@ -183,7 +189,7 @@ class FaissStore:
             try:
                 return self._connected().execute(statement, values).fetchall()
             except sqlite3.Error as error:
-                raise StoreUnavailable(f"{self._path} cannot be read: {error}") from None
+                raise self._failed(error) from None
 
 
 def _older_in_batch(objects: Sequence[StoredObject], results: list[UpsertResult]) -> list[UpsertResult]:

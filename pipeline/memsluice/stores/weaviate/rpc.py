@@ -26,6 +26,11 @@ INSERT_TIMEOUT_S = 15.0
 MESSAGE_BYTES_MAX = 96 * 1024 * 1024
 """Above the largest batch: UPSERT_MAX objects of 32 KiB content, or SEARCH_MAX of them found."""
 
+REMEDY = (
+    "see whether it runs with `memsluice stack status`, or in the store's own log; `memsluice stack up` starts a stack"
+)
+"""What to do about a store that does not answer."""
+
 _OPTIONS = (
     ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
@@ -54,7 +59,7 @@ class Rpc:
     """One channel. It is dropped and replaced after a failure, never repaired."""
 
     def __init__(self, address: Address) -> None:
-        target = f"{address.host}:{address.grpc_port}"
+        target = self._target = f"{address.host}:{address.grpc_port}"
         self._channel = (
             grpc.secure_channel(target, grpc.ssl_channel_credentials(), options=_OPTIONS)
             if address.secure
@@ -111,14 +116,18 @@ class Rpc:
             except grpc.RpcError as error:
                 if absent is not None and any(part in (error.details() or "") for part in _PARTITION_MISSING):
                     return absent
-                raise _error(error) from None
+                raise self._error(error, timeout_s) from None
 
         return result
 
-
-def _error(error: Any) -> StoreError:
-    code, details = error.code(), str(error.details() or "")[:300]
-    denied = code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED)
-    if denied or any(part in details for part in _REFUSALS):
-        return StoreError(f"Weaviate refused: {details}")
-    return StoreUnavailable(f"Weaviate did not answer ({code.name.lower()}): {details}")
+    def _error(self, error: Any, timeout_s: float) -> StoreError:
+        code, details = error.code(), str(error.details() or "")[:300]
+        denied = code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED)
+        if denied or any(part in details for part in _REFUSALS):
+            return StoreError(f"Weaviate at {self._target} refused: {details}")
+        if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+            return StoreUnavailable(f"Weaviate at {self._target} did not answer within {timeout_s:g} s: {REMEDY}")
+        if code is grpc.StatusCode.UNAVAILABLE:
+            return StoreUnavailable(f"Weaviate at {self._target} cannot be reached: {REMEDY}")
+        told = f"{code.name.lower().replace('_', ' ')}: {details}"
+        return StoreUnavailable(f"Weaviate at {self._target} did not answer ({told}): {REMEDY}")

@@ -77,7 +77,7 @@ def test_a_home_that_cannot_be_written_is_found(tmp_path: Path, monkeypatch: pyt
     tmp_path.chmod(0o700)
     monkeypatch.setattr(checks.os, "access", lambda path, mode: False)
     found = bad(checks.disk(Home.at(tmp_path)))
-    assert (found["home"].state, f"chmod u+rw {tmp_path}" in found["home"].do) == (CheckState.FAIL, True)
+    assert (found["home"].state, f"chmod u+rw {tmp_path}" in found["home"].remedy) == (CheckState.FAIL, True)
 
 
 def test_a_home_that_is_a_file_is_not_said_to_be_missing(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_home_that_is_a_file_is_not_said_to_be_missing(tmp_path: Path) -> None
     (tmp_path / "file").touch()
     found = bad(checks.disk(Home.at(tmp_path / "file")))["home"]
     assert "is a file and not a folder" in found.said
-    assert "--home FOLDER" in found.do
+    assert "--home FOLDER" in found.remedy
 
 
 def test_a_key_that_signs_for_days_only_is_a_warning_before_it_is_an_outage(tmp_path: Path) -> None:

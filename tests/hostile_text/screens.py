@@ -136,7 +136,7 @@ def _keys(scratch: Path) -> dict[str, list[Case]]:
     return {
         "keys init": [Case(whole=True)],
         "keys list": [Case(whole=True), Case(("--json",), data=True)],
-        "keys new": [Case((ODD,), 2, whole=True), Case(("producer", "--tenant", ODD), 1, whole=True),
+        "keys new": [Case((ODD,), 2, whole=True), Case(("producer", "--tenant", ODD), 2, whole=True),
                      Case(("producer", "--tenant", "acme", "--channel", ODD), 2, whole=True),
                      Case(("producer", "--tenant", "acme", "--note", SENT), whole=True)],
         "keys rotate": [*lost, Case(("user", "--overlap", ODD), 2, whole=True)],

@@ -32,10 +32,10 @@ def _not_yaml(path: Path) -> str:
         if len(text) <= model.POLICY_BYTES_MAX:
             strictyaml.load(text)
     except UnicodeDecodeError:
-        return f"{path} is not a policy file: it is not UTF-8 text"
+        return f"{visible(str(path))} is not a policy file: it is not UTF-8 text"
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         why = visible(str(getattr(error, "problem", None) or "it cannot be read"), PROBLEM_CHARS_MAX)
-        return f"{path}{line}: {why}. A policy file is YAML: correct the line, or name another file"
+        return f"{visible(str(path))}{line}: {why}. A policy file is YAML: correct the line, or name another file"
     return ""

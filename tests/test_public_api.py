@@ -71,6 +71,12 @@ def test_the_names_are_these() -> None:
         _ = memsluice.nonsense
 
 
+def _runs(code: str) -> None:
+    """Run code in an interpreter of its own, which has imported nothing yet; fail with what it says."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_star_import_needs_no_extra() -> None:
     """``from memsluice import *`` works where the packages of the extra `recall` are not installed."""
     code = (
@@ -79,8 +85,7 @@ def test_a_star_import_needs_no_extra() -> None:
         "from memsluice import *\n"
         "assert MemoryWriter and 'Recaller' not in globals()\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    _runs(code)
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
@@ -156,8 +161,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
         "heavy = {'torch', 'faust', 'weaviate', 'faiss', 'transformers', 'sentence_transformers'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    _runs(code)
 
 
 def test_everything_it_raises_is_caught_by_one_name() -> None:

@@ -102,7 +102,7 @@ def _contained(rows: TenantRows, command: Command, row: EntryRow, carried: Carri
     where = landed.destination(entry.admission, Zone.EXTERNAL, entry.admission.visibility, min(ends, default=None))
     if placing.newer(rows, where, command.target, row.offset) is not None:  # no room there, and it must not stay here
         return _removed(rows, command, row)
-    # The word of two reviewers on its content stays in the row: containment takes back none of it.
+    # Unlike where the label alone changes, the row keeps that it was once lifted: rows have always been written so.
     becomes = replace(after, decision=Decision.CONTAIN, lifted=row.lifted)
     return landed.move(rows, command, row, becomes, entry, where, at, "revocation.contained", taint=after.taint)
 

@@ -205,3 +205,18 @@ def test_an_attacker_below_the_line_moves_ranks_hardly() -> None:
     """With ranks, the adaptive level and the credit, no more than 3 % of the attacks are lost."""
     before, after = moved("conformal")
     assert after >= before - 0.03
+
+
+def test_without_credit_nothing_held_is_kept() -> None:
+    """A level that follows the budget needs no held score; with credit the lowest are kept, of six digits."""
+    moving = Settings("conformal", gamma=0.01)
+    assert EMPTY.screened(moving, "w0", 2.0, held=True).held == ()
+    crediting = Settings("conformal", credit=True)
+    ((number, _, value),) = EMPTY.screened(crediting, "w0", 1.23456789, held=True).held
+    assert (number, value) == (1, 1.234568)
+    assert EMPTY.screened(crediting, "w0", 2.0, held=False).held == ()
+
+
+def test_a_score_is_kept_to_six_digits() -> None:
+    """What the rows keep is what decides, before a restart and after it."""
+    assert EMPTY.landed(Settings("rolling"), "w0", 0.123456789).values.tolist() == [0.123457]

@@ -455,3 +455,47 @@ def test_of_a_units_words_so_many_are_read_and_none_beyond() -> None:
     """The last word that counts counts; the next one, and whatever follows, adds nothing."""
     sizes = [int(grams([" ".join(["ab"] * count)]).counts[0]) for count in range(WORDS_MAX - 1, WORDS_MAX + 3)]
     assert sizes[0] < sizes[1] == sizes[2] == sizes[3]
+
+
+def test_a_question_that_tells_nothing_of_one_entry_still_moves_the_next() -> None:
+    """The nearest is what the tenant's own writes made unusual; the one behind it is what the question is about."""
+    memory, rows = filled(300, w=0.3)
+    old = KeptEntry(0, "old", stems_of(["a"] * 30), False)
+    poison = KeptEntry(0, "poison", stems_of([f"word{n}" for n in range(20)]), False)
+    memory = memory.landed(rows, old, unit(0.9), told(c=6.0, w=0.95))
+    memory = memory.landed(rows, poison, unit(0.88), told(w=0.3))
+    asked = question("what colour has the new boat", 7)
+    after, moved, flagged = look_back(memory, rows, asked, unit(0.9), DetectPolicy(), allowed=9)
+    assert [one.entry.event_id for one in moved] == ["poison"]
+    assert (moved[0].quoted, moved[0].guarded, flagged) == (False, False, [])
+    assert {"old"} == {entry.event_id for entry in after.entries} - {f"e{n}" for n in range(300)}
+
+
+def test_an_entry_is_looked_at_again_among_the_last_of_the_others() -> None:
+    """Whatever its place, the reference is the last of what is left without it: as if it had never landed."""
+    rng, rows, memory = np.random.default_rng(9), TenantRows(MemoryRows(), TENANT, 0), Memory.empty(10, 1_000)
+    for number in range(120):
+        c, g, w = (round(float(value), 4) for value in (rng.normal(-2), rng.random(), rng.random()))
+        entry = KeptEntry(0, f"e{number}", stems_of(["a"]), False, tag(f"p{number % 7}"))
+        memory = memory.landed(rows, entry, unit(0.1), told(c=c, g=g, w=w))
+    shown, policy = told(c=0.5, w=0.9), DetectPolicy(window=50)
+    for without in (0, 30, 68, 69, 70, 71, 100, 119):
+        left = memory.gone(TenantRows(MemoryRows(), TENANT, 0), without)
+        assert screen.weigh(shown, memory, policy, without=without) == screen.weigh(shown, left, policy)
+    assert screen.weigh(shown, memory, policy, without=119) != screen.weigh(shown, memory, policy)
+
+
+def test_the_p_value_of_the_evidence_by_hand() -> None:
+    """None of 100 is as high, and of the prior's 30 writes two thirds are left: p = 20 t / 120, t the declared tail."""
+    memory, _ = filled(100)
+    found = screen.weigh(told(u=1.0, r=0.2), memory, DetectPolicy())
+    tail = 0.01 * math.exp(-(found.total - 1.2) / 0.3)
+    assert 1.2 < found.total < 1.7
+    assert found.p == pytest.approx(20 * tail / 120, abs=6e-7)
+
+
+def test_values_are_kept_as_whole_ten_thousandths() -> None:
+    """As they lie in a row: what an older worker wrote is read as the same numbers."""
+    _, rows = filled(1, w=0.3, u=0.1234)
+    (row,) = [value for (kind, row_id), value in rows.changes.items() if row_id == "v0"]
+    assert row[:6] == (-30_000, 0, 0, 3_000, 1_234, 0)

@@ -158,3 +158,11 @@ def test_a_reference_kept_in_full_is_read() -> None:
             rows.put(key, value)
     said = judge(MemsadState.load(rows, TENANT, policy), 0.0, policy)
     assert said.mu == pytest.approx(0.125, abs=1e-3)
+
+
+def test_scores_and_words_that_did_not_change_are_written_to_no_row() -> None:
+    """Of a tenant that learns nothing no row of several kB goes to the changelog with every event."""
+    state, rows = MemsadState.empty(MemsadPolicy()), TenantRows(MemoryRows(), TENANT, 0)
+    assert state.calibrated(rows, state.scores) is state
+    assert state.worded(rows, state.lexical) is state
+    assert not rows.changes

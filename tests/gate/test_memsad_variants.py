@@ -235,3 +235,13 @@ def test_a_watermark_adds_no_more_than_it_needs() -> None:
     assert watermark.detect(marked[:-1], green) < watermark.Z_MIN <= watermark.detect(marked, green)
     beyond = watermark.embed("\u3042", green, 1e9)
     assert (len(beyond), beyond[0]) == (1 + watermark.PADDING_MAX, "\u3042")
+
+
+def test_unlike_what_was_learned_is_not_said_before_enough_was_learned() -> None:
+    """Two divergences make a mean and a deviation, and a threshold only once the reference is full."""
+    known = lexical.Lexical.loaded(None)
+    for text in ("aaaa", "aaaa", "aaaa", "aaab", "aaba"):
+        known = known.landed(text, 6)
+    assert len(known.divergences) == 2
+    assert known.judge("bbbb", 6, 2.0) is None
+    assert known.landed("abaa", 6).judge("bbbb", 6, 2.0) is not None

@@ -1,16 +1,21 @@
 """The reference monitor's rules (seed 001, Section 3.3) on the core, as the paper states them."""
 
+import dataclasses
+
 import pytest
-from tests.gate.build import T0, Core
+from msgspec.structs import replace
+from tests.gate.build import T0, TENANT, Core, axis, sealed
 
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Identity
 from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Tier
 from memsluice.events.names import EventType
-from memsluice.gate.checks import monitor
+from memsluice.gate.checks import authenticity, monitor
 from memsluice.gate.decide import Outcome
 from memsluice.gate.policy.model import default
+from memsluice.gate.state.kinds import ENTRY
+from memsluice.gate.state.rows import TenantRows
 
 STRICT = default().default.model_copy(update={"profile": "strict"})
 
@@ -306,3 +311,46 @@ def test_a_protection_that_would_protect_nothing_is_refused(parameters) -> None:
         expires_at="2030-01-01T00:00:00Z",
     )
     assert outcome.verdict.reasons == ("commands.bad_parameter",)
+
+
+def test_every_cause_that_fell_is_told_and_what_two_reviewers_lifted_has_none() -> None:
+    """One parent that nobody knows hides none of the others' reasons; a lifted label answers for itself."""
+    core = Core()
+    core.write("user", id="clean")
+    core.write("web", id="page")
+    core.write("user", id="child", parents=("clean",))
+    rows = TenantRows(core.rows, TENANT, T0 + 60_000)
+    row = rows.get(ENTRY, "child")
+    assert row is not None
+    assert monitor.fallen(rows, row, ("clean",)) == []
+    causes = ["unknown:gone", "parent:page", "unknown:lost"]
+    assert monitor.fallen(rows, row, ("gone", "clean", "page", "lost")) == causes
+    assert monitor.fallen(rows, replace(row, lifted="c1"), ("gone", "page")) == []
+
+
+def test_who_speaks_for_anothers_session_is_told_what_is_not_his() -> None:
+    """The finding names the field: another agent, or the same agent for somebody else."""
+    core = Core()
+    core.observe("open")
+    for fields, field in (({"agent": "other"}, "agent"), ({"principal": "ben"}, "principal")):
+        found = {one.code: one.detail for one in core.write("agent", **fields).verdict.findings}
+        assert found["sessions.mismatch"] == {"field": field}
+
+
+def test_a_recall_is_told_by_tier_and_what_the_gate_never_let_in_is_counted() -> None:
+    """On call sees what was given to an agent: how many of each tier, and how many that no verdict admitted."""
+    core = Core()
+    verdict = core.write("user").verdict
+    given = {"object_id": verdict.object_id, "version": 0, "event_id": "e0", "tier": 3, "taint": False}
+    stray = {"object_id": "0" * 36, "version": 0, "event_id": "e99", "tier": 5, "taint": False}
+    (told,) = [one for one in core.recall(returned=[given, stray]).verdict.findings if one.code == "sessions.returned"]
+    assert told.detail == {"tiers": {"EXTERNAL_WEB": 1, "USER_OBSERVED": 1}, "unknown": 1}
+
+
+def test_what_its_sender_may_say_is_not_refused_for_that() -> None:
+    """Only a recall or an observation that something was wrong with has a problem, and is refused by its name."""
+    event = sealed("reader", EventType.RECALL, 0, question="why?", vector=axis(0))
+    assert authenticity.check(event) is None
+    found = authenticity.check(dataclasses.replace(event, problem="clock_skew"))
+    assert found is not None
+    assert (found.code, found.decision) == ("authenticity.clock_skew", Decision.REJECT)

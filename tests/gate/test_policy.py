@@ -1,11 +1,17 @@
 """Policies: YAML in, digest out, errors that name the field, lint."""
 
+from pathlib import Path
+from typing import Any
+
+import orjson
 import pytest
+from pydantic import TypeAdapter, ValidationError
 from typer.testing import CliRunner
 
 from memsluice.cli.policy import app
 from memsluice.errors import PolicyError
 from memsluice.gate.policy import model
+from memsluice.gate.policy.diff import EVERYONE, between
 from memsluice.gate.policy.lint import Severity, lint
 
 
@@ -186,3 +192,86 @@ def test_changes_are_laid_over_a_policy_as_an_override_is() -> None:
     assert (over.memsad.kappa, over.memsad.mode, over.name) == (2.5, "max", "p")
     with pytest.raises(PolicyError, match=r"memsad\.kappa"):
         model.laid_over(policy, {"memsad": {"kappa": -1}})
+
+
+SCHEMA = orjson.loads((Path(__file__).resolve().parents[2] / "schemas/memsluice.policy.v1.json").read_bytes())
+REQUIRED = {"CalibrationPolicy": {"strategy": "rolling"}, "Policy": {"name": "p"}}
+PUBLISHED = [
+    (name, field, said)
+    for name, part in [*SCHEMA["$defs"].items(), ("Policy", SCHEMA)]
+    if isinstance(getattr(model, name, None), type) and "properties" in part
+    for field, said in part["properties"].items()
+    if field in getattr(model, name).model_fields
+]
+
+
+def taken(name: str, field: str, value: Any) -> bool:
+    """Whether a part of a policy takes a value for a field."""
+    try:
+        getattr(model, name).model_validate({**REQUIRED.get(name, {}), field: value})
+    except ValidationError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "said"),
+    PUBLISHED,
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_field_takes_what_the_published_schema_says_and_no_more(name: str, field: str, said: dict[str, Any]) -> None:
+    """Default, least and most value are those that operators read: the bound itself, and nothing beyond it."""
+    found = getattr(model, name).model_fields[field]
+    if "default" in said:
+        default = found.get_default(call_default_factory=True)
+        assert TypeAdapter(Any).dump_python(default, mode="json") == said["default"]
+    for kind in said.get("anyOf", [said]):
+        step = 1 if kind.get("type") == "integer" else 1e-6
+        for bound, sign in (("minimum", -1), ("maximum", 1)):
+            if bound in kind:
+                assert taken(name, field, kind[bound])
+                assert not taken(name, field, kind[bound] + sign * step)
+        for bound, sign in (("exclusiveMinimum", -1), ("exclusiveMaximum", 1)):
+            if bound in kind:
+                assert not taken(name, field, kind[bound])
+                assert taken(name, field, kind[bound] - sign * step)
+        if "maxLength" in kind and "pattern" not in kind:
+            assert taken(name, field, "a" * kind["maxLength"])
+            assert not taken(name, field, "a" * (kind["maxLength"] + 1))
+        for value in kind.get("enum", ()):
+            assert taken(name, field, value)
+            assert not taken(name, field, f"{value}~")
+
+
+def test_most_fields_are_published() -> None:
+    """The list above is not empty by a schema that was moved or a class that was renamed."""
+    assert {name for name, _, _ in PUBLISHED} >= {"Policy", "PerTier", "MemsadPolicy", "DetectPolicy", "CommandsPolicy"}
+    assert len(PUBLISHED) > 40
+
+
+def test_a_changed_copy_is_the_policy_that_it_says() -> None:
+    """Nothing that was taken from the fields before the copy stays with it: neither its digest nor its hash."""
+    plain = model.default().default
+    assert (plain.digest, hash(plain), hash(plain.memsad)) == (plain.digest, hash(plain), hash(plain.memsad))
+    changed = plain.model_copy(update={"memsad": plain.memsad.model_copy(update={"kappa": 2.5})})
+    read = model.laid_over(model.default().default, {"memsad": {"kappa": 2.5}})
+    assert changed == read
+    assert changed.digest == read.digest != plain.digest
+    assert (hash(changed), hash(changed.memsad)) == (hash(read), hash(read.memsad))
+    assert hash(changed.memsad) != hash(plain.memsad)
+
+
+def test_what_differs_is_told_field_by_field_for_everybody_and_for_each_tenant() -> None:
+    """First for everyone, then for each tenant that either names, with both values; what is alike is left out."""
+    before = model.parse("name: p\nmemsad: {kappa: 2.0}\ntenants: {acme: {mode: shadow}}")
+    after = model.parse("name: p\nmemsad: {kappa: 3.0}\ntenants: {globex: {ttl_seconds: {external_web: 60}}}")
+    told = [(one.who, one.field, one.before, one.after) for one in between(before, after)]
+    assert told == [
+        (EVERYONE, "memsad.kappa", 2.0, 3.0),
+        ("acme", "mode", "shadow", "enforce"),
+        ("acme", "memsad.kappa", 2.0, 3.0),
+        *(told_of for told_of in told if told_of[0] == "globex"),
+    ]
+    assert ("globex", "memsad.kappa", 2.0, 3.0) in told
+    assert ("globex", "ttl_seconds.external_web", 3_600, 60) in told
+    assert between(before, before) == ()

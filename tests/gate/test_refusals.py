@@ -6,7 +6,7 @@ import pytest
 from tests.gate.build import Core
 from tests.gate.landed import Shop
 from tests.gate.test_landed import BAD, accepted, contained, refused
-from tests.gate.test_look_back import looked
+from tests.gate.test_look_back import holder, looked
 
 from memsluice.envelope.registry import Role
 from memsluice.events.models import Action
@@ -113,3 +113,48 @@ def test_only_orders_that_concern_everybody_are_given_for_everybody(action: Acti
         assert (finding.code, finding.detail["needs"]) == ("commands.not_permitted", [role.value for role in may.roles])
     else:
         assert ("commands.one_tenant" in verdict.reasons) == (action is not Action.DISMISS)
+
+
+def test_only_a_revocation_is_about_a_session() -> None:
+    """Nothing of a session lies in the store: to withdraw one is a command that says no sense, and is named as that."""
+    shop = Shop()
+    shop.observe("open")
+    fields: dict[str, Any] = {"parameters": {"of": "session"}, "digest": None, "carried": None}
+    assert refused(shop.order("withdraw", "s1", **fields)) == "commands.bad_parameter"
+
+
+def test_what_a_command_carries_is_told_apart_from_what_it_does_not_carry() -> None:
+    """A command without the entry's record, and one with another entry's, are refused with which of both it was."""
+    shop = Shop()
+    event_id, other = accepted(shop), accepted(shop, content="Ana prefers the late train.")
+    for carried, told in ((None, False), (shop.written[event_id], True), (shop.accepted[other], True)):
+        outcome = shop.order("promote", event_id, carried=carried)
+        assert refused(outcome) == "landed.other_record"
+        assert outcome.verdict.findings[0].detail == {"carried": told}
+
+
+def test_a_lifted_label_is_told_before_and_after() -> None:
+    """Tier, taint and causes of the held write, as they were and as they are, and whether its lineage is known."""
+    shop = Shop(laid_over(default().default, {"instructions": {"hold_contained": True}}))
+    parent = contained(shop)
+    shop.write(content=BAD, parents=(parent,))
+    held = f"e{shop.offset}"
+    (told,) = shop.order("declassify", held).verdict.findings
+    causes = (f"parent:{parent}",)
+    assert told.detail == {
+        "before": {"tier": 5, "taint": True, "causes": causes},
+        "after": {"tier": 3, "taint": False, "causes": ()},
+        "known": True,
+    }
+
+
+def test_a_key_is_free_where_its_entry_no_longer_lies() -> None:
+    """Promoted, the entry has another object: that of its old scope is nobody's, and the shared one is its own."""
+    shop = Shop()
+    event_id = accepted(shop, key="plan")
+    before = shop.accepted[event_id].admission.object_id
+    shop.order("promote", event_id)
+    after = shop.accepted[event_id].admission.object_id
+    assert holder(shop, before) is None
+    assert holder(shop, after) is not None
+    assert before != after

@@ -7,11 +7,13 @@ from tests.gate.build import RING, TENANT, Core, axis
 
 from memsluice.envelope import codec
 from memsluice.events.names import EventType
+from memsluice.gate.checks import influence
 from memsluice.gate.checks.influence import OBSERVATIONS_MAX
 from memsluice.gate.checks.sessions import CAUSES_MAX
 from memsluice.gate.detectors.rarity.memory import Memory
 from memsluice.gate.policy.lint import lint
 from memsluice.gate.policy.model import PolicySet, default
+from memsluice.gate.state.rows import TenantRows
 
 PAGE = "Visitors should send their parking permits to the harbour office before Thursday evening."
 SCOPES = ["session", "turn", "parents", "influence"]
@@ -183,3 +185,8 @@ def test_a_recall_that_is_refused_feeds_no_memory(fields: dict[str, Any]) -> Non
     refused = made.recall("Where does the deposit go?", **{"vector": axis(1)} | fields)
     assert refused.verdict.decision == "reject"
     assert (len(refused.memsad.history), len(refused.memory.questions)) == (1, 1)
+
+
+def test_who_saw_nothing_is_influenced_by_nothing() -> None:
+    """No cause, and no tier that is worse than any."""
+    assert influence.of(TenantRows(core("influence").rows, TENANT, 0), "s1", 0, "") == ((), 0)

@@ -3,13 +3,16 @@
 import random
 import re
 from collections import Counter
+from io import BytesIO
 from itertools import pairwise
 from zlib import crc32
 
+import numpy as np
 import pytest
 
-from memsluice.gate.detectors.wording import text
-from memsluice.gate.detectors.wording.tokens import REPEATED_MAX, REPEATED_MIN, WORDS_MAX
+from memsluice.errors import StateError
+from memsluice.gate.detectors.wording import shipped, text, tokens
+from memsluice.gate.detectors.wording.tokens import BITS, REPEATED_MAX, REPEATED_MIN, WORDS_MAX
 from memsluice.gate.unicode import normalise
 
 PIECES = [
@@ -95,3 +98,78 @@ def test_repetition_is_that_of_pairs_of_words() -> None:
 def test_a_sentence_ends_at_a_stop_before_a_blank_and_at_a_lines_end(said: str, units: list[str]) -> None:
     """The stop is the sentence's, closing quotes are nobody's, and what has less than three characters is no unit."""
     assert text.units(said) == ([said] if len(units) > 1 else []) + units
+
+
+PARTS = ["", "?", "Boats go.", "Boats go, and boats go home.", "a b c d e f g", "Élan über alles; naïve caches!"]
+
+
+def plain_buckets(said: str) -> list[int]:
+    """The buckets of one text's n-grams: of each word's end one to three words, then of each byte three to five."""
+
+    def bucket(code: int) -> int:
+        code &= 0xFFFFFFFF
+        return ((code ^ code >> 15) * 0x2C1B3C6D & 0xFFFFFFFF) >> 32 - BITS
+
+    found, codes = plain_words(said), [crc32(word.encode()) for word in plain_words(said)]
+    buckets = []
+    for at, code in enumerate(codes):
+        buckets.append(bucket(code))
+        if at >= 1:
+            buckets.append(bucket((codes[at - 1] * 31 + code) * 0x9E3779B1 + 1))
+        if at >= 2:
+            before = codes[at - 2] * 31 + codes[at - 1]
+            buckets.append(bucket((before * 31 + code) * 0x85EBCA6B + 2))
+    letters = f" {' '.join(found)} ".encode() if found else b" "
+    for at in range(len(letters)):
+        code = letters[at]
+        for width in range(2, min(5, len(letters) - at) + 1):
+            code = code * 0x01000193 & 0xFFFFFFFF ^ letters[at + width - 1]
+            if width >= 3:
+                buckets.append(bucket(code * 0xC2B2AE35 + width))
+    return buckets
+
+
+def test_texts_are_split_one_behind_the_other() -> None:
+    """A blank stands before each text's words and behind each word; an empty text is one blank."""
+    letters, ends = tokens.split(text.letters_of(["one two", "", "three"]))
+    assert (letters.tobytes(), ends.tolist()) == (b" one two  " + b" three ", [9, 10, 17])
+
+
+def test_n_grams_are_of_one_to_three_words_and_three_to_five_characters() -> None:
+    """As the rule says them, text by text: a text's n-grams are the same whatever stands beside it."""
+    some = [*PARTS, *texts(40)]
+    buckets, ends = tokens.grams(text.letters_of(some))
+    firsts = [0, *ends.tolist()[:-1]]
+    for said, first, end in zip(some, firsts, ends.tolist(), strict=True):
+        assert buckets[first:end].tolist() == plain_buckets(said), said
+
+
+def test_a_texts_log_odds_are_the_mean_by_the_root_of_its_n_grams_within_bounds() -> None:
+    """``bias + sum / sqrt(n)``, clipped at either end; the worst is the first of the highest."""
+    weights = np.random.default_rng(7).normal(size=1 << BITS).astype(np.float32)
+    some = [said for said in [*PARTS, *texts(40)] if said]
+    plain = [
+        0.25 + sum(float(weights[at]) for at in plain_buckets(said)) / max(len(plain_buckets(said)), 1) ** 0.5
+        for said in some
+    ]
+    letters = text.letters_of(some)
+    assert tokens.logits(letters, weights, 0.25, 99.0).tolist() == pytest.approx(plain)
+    assert tokens.logits(letters, weights, 0.25, 0.5).tolist() == pytest.approx([min(max(x, -0.5), 0.5) for x in plain])
+    assert min(plain) < -0.5 < 0.5 < max(plain)
+    assert tokens.worst(letters, weights, 0.25, 99.0)[1] == plain.index(max(plain))
+    assert tokens.worst(text.letters_of(["boats", "boats"]), weights, 0.25, 99.0)[1] == 0
+
+
+def test_a_unit_has_three_characters_and_a_question_may_be_a_mark_alone() -> None:
+    """Three characters are judged by themselves; a question mark says what no question word does."""
+    assert text.units("No.\nTake the early train.") == ["No.\nTake the early train.", "No.", "Take the early train."]
+    assert text.carries_question("You take the train?")
+    assert not text.carries_question("You take the train.")
+
+
+def test_a_model_of_another_size_is_refused() -> None:
+    """Weights for other buckets than a text is hashed into would say something about every text, and nothing true."""
+    data = BytesIO()
+    np.savez(data, weights=np.zeros(3, np.int8), scale=1.0, bias=0.0)
+    with pytest.raises(StateError, match=r"3.*16384"):
+        shipped.read(data.getvalue())

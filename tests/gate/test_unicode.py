@@ -141,3 +141,10 @@ def test_just_what_shows_nothing_is_unseen() -> None:
     points = [point for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
     assert {point for point in points if controls(f"a{chr(point)}")} == unseen
     assert normalise("a" + "".join(map(chr, sorted(unseen))) + "b") == "ab"
+
+
+def test_just_so_many_marks_in_a_row_are_read() -> None:
+    """The number is UAX #15's: text that is stream-safe is read as it stands, and the mark beyond is cut."""
+    spelled = "a" + "\u0316" * 30
+    assert normalise(spelled) == spelled
+    assert normalise(spelled + "\u0316") == spelled

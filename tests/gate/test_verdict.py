@@ -24,3 +24,9 @@ def test_a_record_is_what_json_makes_of_the_verdict() -> None:
     """Whatever is decided, the record has the verdict's fields in order, as plain JSON values, nested ones as well."""
     for outcome in _decided():
         assert repr(outcome.verdict.to_json()) == repr(orjson.loads(orjson.dumps(outcome.verdict)))
+
+
+def test_a_verdict_outside_of_a_chain_has_no_place_in_one() -> None:
+    """The embedded simulation and the experiments decide without a log: number 0, behind nothing."""
+    verdict = Core().write().verdict
+    assert (verdict.chain_seq, verdict.chain_previous) == (0, "")

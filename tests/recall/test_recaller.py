@@ -19,6 +19,7 @@ from memsluice.envelope.codec import vector_from_bytes, vector_from_text, vector
 from memsluice.envelope.registry import Role
 from memsluice.errors import (
     EarlierFailed,
+    InvalidArgument,
     LimitExceeded,
     MalformedEvent,
     NotDelivered,
@@ -30,7 +31,7 @@ from memsluice.events.models import Tier, Visibility, Zone
 from memsluice.events.names import EventType
 from memsluice.keystore.store import KeyStore, issue_credential, load_credential
 from memsluice.recall.reader import Current
-from memsluice.recall.recaller import FETCH_MAX, Recaller
+from memsluice.recall.recaller import FETCH_MAX, Question, Recaller
 from memsluice.stores.faiss.store import FaissStore
 from memsluice.topics.names import EVENTS
 
@@ -297,3 +298,46 @@ def test_nobody_is_searched_for_whom_the_reader_may_not_speak(tmp_path, encoder,
     assert (refused.value.field, store.searches, told.events) == (field, 0, [])
     reader.recall("acme", "What does she drink?", **who)
     assert (store.searches, len(told.events)) == (1, 1)
+
+
+class Searched(FaissStore):
+    """A store that tells what it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(":memory:")
+        self.asked: list[tuple[int, int]] = []
+
+    def search(self, tenant, zone, vector, limit, scope, namespace, now_ms):
+        """Search, and remember how many were asked for, and whether the store leaves out what is over."""
+        self.asked.append((limit, now_ms))
+        return super().search(tenant, zone, vector, limit, scope, namespace, now_ms)
+
+
+@pytest.mark.parametrize(
+    ("k", "sizes"),
+    [(1, [20, 80, 320, 512]), (5, [20, 80, 320, 512]), (6, [24, 96, 384, 512]), (100, [400, 512])],
+)
+def test_a_search_asks_for_four_times_as_many_and_then_four_times_that(encoder, vector, k, sizes) -> None:
+    """Up to the bound, once with what is over left out by the store: of forged copies none is an answer."""
+    store, question = Searched(), "What does Ana drink?"
+    near = entry("acme", question, vector(question), event_id="e")
+    store.upsert([replace(near, object_id=f"{n:08d}-0000-4000-8000-000000000000") for n in range(FETCH_MAX + 50)])
+    recaller(store, encoder, Told()).recall("acme", question, k=k, **WHO)
+    assert store.asked == [(size, T0 if number else 0) for number, size in enumerate(sizes)]
+
+
+def test_five_are_returned_unless_more_are_asked_for(store, encoder, vector) -> None:
+    """The default of both ways to ask."""
+    texts = [f"Ana drinks tea {number}" for number in range(7)]
+    store.upsert([entry("acme", text, vector(text), event_id=f"e{number}") for number, text in enumerate(texts)])
+    asked = recaller(store, encoder, Told())
+    assert len(asked.recall("acme", "What does Ana drink?", **WHO).entries) == 5
+    assert len(asked.recall("acme", "What does Ana drink?", k=6, **WHO).entries) == 6
+    assert Question("acme", "What?", "helper", "ana", "s-1").k == 5
+
+
+@pytest.mark.parametrize("bad", [{"tenant": 3}, {"tenant": ""}, {"tenant": "acme", "home": "there"}])
+def test_a_recaller_of_a_wrong_tenant_or_home_is_refused_before_anything_is_opened(bad) -> None:
+    """The argument is named, and no key, broker or store was asked for it."""
+    with pytest.raises(InvalidArgument, match=r"tenant|home"), Recaller.open_local(**bad):
+        pytest.fail("it was opened")

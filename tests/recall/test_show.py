@@ -58,3 +58,9 @@ def test_what_never_expires_says_so() -> None:
 def test_every_reason_has_words() -> None:
     """Nobody has to look up why an entry was withheld."""
     assert set(WITHHELD_WORDS) == set(Withheld)
+
+
+def test_reasons_are_told_in_plain_words() -> None:
+    """Of what is over the word is that; every reason has words of its own."""
+    assert WITHHELD_WORDS[Withheld.EXPIRED] == "expired"
+    assert len(set(WITHHELD_WORDS.values())) == len(WITHHELD_WORDS)

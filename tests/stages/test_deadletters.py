@@ -92,3 +92,10 @@ def test_a_record_without_the_last_header_is_no_dead_letter() -> None:
     for headers in ((), (("a", b"1"),)):
         with pytest.raises(MalformedEvent, match="last header"):
             original([(b"acme", b"value", headers)])
+
+
+def test_a_long_reason_is_cut_and_says_no_more_than_that() -> None:
+    """A field's name and what is wrong with it may be the attacker's own text: three hundred characters go along."""
+    (letter,) = dead_letters(RECORDS["small"], MalformedEvent("r" * 1_000, field="f" * 1_000))
+    told = orjson.loads(letter.headers[-1][1] or b"")
+    assert (told["field"], told["detail"]) == ("f" * 300, "r" * 300)

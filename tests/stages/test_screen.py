@@ -13,8 +13,10 @@ from memsluice.errors import GapError, SealError, StateError
 from memsluice.events.names import VERDICT, EventType
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
+from memsluice.gate.checks import duplicates
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.policy.model import default
+from memsluice.gate.state.kinds import EVENT, LYING
 from memsluice.stages import screen as module
 from memsluice.stages.screen import ScreenStage
 from memsluice.topics.names import ACCEPTED, AUDIT, EVENTS, QUARANTINE, SEALED
@@ -294,3 +296,42 @@ def test_a_policy_that_turns_to_memsad_forgets_no_rows_of_the_other_detector() -
         fresh = ScreenStage(lambda: RING, lambda tenant: now[0], 8).process(record(event, offset), before)
         assert [change.value for change in step.changes] == [change.value for change in fresh.changes]
         apply(rows, step)
+
+
+def test_an_id_is_free_again_at_the_very_end_of_its_row() -> None:
+    """Until then another content under it is kept beside the first one's row; from then on it is the first."""
+    for late, first in ((-1, False), (0, True)):
+        rows, screen = MemoryRows(), stage()
+        apply(rows, screen.process(record(write(0, id="a"), 0), rows))
+        again = write(1, id="a", content="another", append_ms=duplicates.expires_ms(T0) + late)
+        step = screen.process(record(again, 1), rows)
+        keys = {change.key for change in step.changes if change.value is not None}
+        assert (EVENT.key(TENANT, duplicates.event_row_id(again, first=True)) in keys) is first
+        assert (EVENT.key(TENANT, duplicates.event_row_id(again, first=False)) in keys) is not first
+
+
+def test_a_policy_that_lowers_what_is_kept_forgets_at_once_and_a_restart_sees_the_same() -> None:
+    """Questions and entries of the default detector may become fewer while running: the next write sees no more."""
+    rows, shipped = MemoryRows(), default().default
+    few = shipped.detect.model_copy(update={"questions": 3, "entries": 50})
+    now = [shipped]
+    screen = ScreenStage(lambda: RING, lambda tenant: now[0], 8)
+    for offset in range(8):
+        event = sealed("reader", EventType.RECALL, offset, question=f"why {offset}?", vector=axis(offset))
+        apply(rows, screen.process(record(event, offset), rows))
+    now[0] = shipped.model_copy(update={"detect": few})
+    before, event = MemoryRows(rows), write(8)
+    step = screen.process(record(event, 8), rows)
+    fresh = ScreenStage(lambda: RING, lambda tenant: now[0], 8).process(record(event, 8), before)
+    assert list(step.outputs) == list(fresh.outputs)
+    assert len(screen._memory[PARTITION, TENANT].questions) == 3
+
+
+def test_what_lands_is_counted_in_the_partitions_rows() -> None:
+    """One row of the partition says how many entries lie there, by tier and zone; it is gone with the last of them."""
+    rows, screen = MemoryRows(), stage()
+    apply(rows, screen.process(record(write(0, key="k"), 0), rows))
+    (key,) = [key for key in rows if key.startswith(LYING.key("", ""))]
+    assert LYING.load(rows[key]).number == 1
+    apply(rows, screen.process(record(write(1, key="other"), 1), rows))
+    assert LYING.load(rows[key]).number == 2

@@ -1,11 +1,16 @@
 """*screen* on commands about landed entries: two records out, the same bytes again, any crash in between."""
 
-from tests.gate.build import RING, TENANT, MemoryRows, axis, sealed
+from dataclasses import replace
+
+import pytest
+from tests.gate.build import PARTITION, RING, TENANT, MemoryRows, axis, sealed
 from tests.stages.test_screen import apply, record, stage, write
 from tests.stages.test_screen_review import by_topic, reasons
 
 from memsluice.envelope.records import Accepted, StoreRecord, landing_from_bytes
+from memsluice.errors import StateError
 from memsluice.events.names import EventType
+from memsluice.stages.emit import emit
 from memsluice.topics.names import ACCEPTED, AUDIT
 
 
@@ -86,3 +91,15 @@ def test_lineage_is_in_the_verdicts() -> None:
         apply(rows, step)
         told.append((step.verdict.parents, step.verdict.returned, step.verdict.origin))
     assert told == [((), (), ""), (("e0", "ghost"), (), ""), ((), (), "tool"), ((), ("e0",), "")]
+
+
+def test_what_would_land_without_its_record_stops_the_worker() -> None:
+    """The verdict says that an entry moves, and the record that it moves with is gone: nothing half is sent."""
+    rows = MemoryRows()
+    held, digest = landed(rows)
+    command = promotion(1, held, digest)
+    verdict = stage().process(record(command, 1), rows).verdict
+    assert verdict is not None
+    bare = replace(command, payload=command.payload.model_copy(update={"held": None}))
+    with pytest.raises(StateError, match="carries none"):
+        emit(RING, bare, verdict, PARTITION, (), None)

@@ -403,3 +403,15 @@ def test_a_command_is_signed_with_ed25519_alone(encoder) -> None:
     others = [KEYRING.get(name) for name in ("lab-seal", "lab-digest", "lab-admission")]
     (outputs,) = seal(encoder, [order([HmacKey(kid, b"k" * 32)])], Keyring([*others, shared]))
     assert reason(outputs) == "not_permitted"
+
+
+def test_a_question_that_is_refused_is_not_encoded(encoder) -> None:
+    """It taints its session by having been asked: what costs most is not spent on it, and nothing is decided by it."""
+    key = KEYRING.get(kid_of(TENANT, "reader"))
+    ended = KEYRING.with_key(replace(key, state=KeyState.REVOKED))
+    asked = signed(ASKED, EventType.RECALL)
+    for keyring, code, encoded in ((KEYRING, "", True), (ended, "revoked_key", False)):
+        (outputs,) = seal(encoder, [asked], keyring)
+        sealed = sealed_from_bytes(KEYRING, TENANT, outputs[-1].value)
+        assert (sealed.problem, sealed.payload.question) == (code, "when?")
+        assert (sealed.vector_text is not None, bool(sealed.model)) == (encoded, encoded)

@@ -95,7 +95,8 @@ class _Recorder:
 _OURS = ("memsluice", "memsluice_lab", "tests", "__main__", "conftest", "coverage")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Begin before anything of ours is imported."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Begin before anything of ours is imported, by the tests' own set-up, too: importers are told by their imports."""
     unhurried()
-    config.pluginmanager.register(_Recorder(), "mutation-recorder")
+    early_config.pluginmanager.register(_Recorder(), "mutation-recorder")

@@ -115,7 +115,8 @@ class Selection:
 
         A statement that runs at import, once in a process (behind a cache, say), or compiled, is not seen to run by
         test. There they are those that execute a line which names what it defines or the function around it, and those
-        of a file that does; where there are none, those that execute anything of its file, or of one that imports it.
+        of a file that names that or the module; where there are none, those that execute anything of its file, or of
+        one that imports it.
         """
         lines, mutant = self._record.lines.get(planted.path, {}), planted.mutant
         numbers = range(mutant.lines[0], mutant.lines[1] + 1)
@@ -126,9 +127,7 @@ class Selection:
             found = self._around(planted.path)
         near = self._near(planted)
         if mutant.names:
-            naming = {name for name in near if self._said[name] & set(mutant.names)}
-            found |= {test for test in self._record.took if test.partition("::")[0] in naming}
-            found -= set(self._record.failed)
+            found |= {test for test in self._record.took if test.partition("::")[0] in near} - set(self._record.failed)
         fastest = sorted(found, key=lambda test: (test.partition("::")[0] not in near, self._record.took[test], test))
         spent = accumulate(self._record.took[test] for test in fastest)
         return [test for test, total in zip(fastest, spent, strict=True) if total <= SELECTED_S_MAX]

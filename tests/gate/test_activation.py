@@ -139,3 +139,14 @@ def test_what_is_signed_is_what_the_file_says() -> None:
     assert parse(command.policy).default.digest == parse(file).default.digest
     with pytest.raises(PolicyError, match="repeated"):
         activation("name: x\nmode: enforce\nmode: shadow", TENANT, "c-2", now)
+
+
+def test_the_audit_tells_how_many_signed_and_what_was_in_force_before() -> None:
+    """Too few signatures are counted; the end of a tenant's own policy names the policy that ended."""
+    core = Core()
+    (told,) = core.see("operator", EventType.COMMAND, approvers=("op-1",), **order(STRICT)).verdict.findings
+    assert told.detail == {"needs": 2, "has": 1}
+    activate(core, STRICT)
+    own = in_force(core.rows, TENANT, default().of).digest
+    (ended,) = activate(core, None, digest=digest_of(STRICT)).findings
+    assert (ended.code, ended.detail) == ("activation.ended", {"was": own})

@@ -171,3 +171,24 @@ def test_what_cannot_or_shall_not_be_scored_has_no_score_and_is_decided(enabled:
     core.recall()
     verdict = core.write(**({} if vector else {"vector": None})).verdict
     assert (verdict.score, verdict.decision) == (None, "accept")
+
+
+@pytest.mark.parametrize(
+    ("mode", "who", "decision", "held"),
+    [
+        ("enforce", "mallory", Decision.QUARANTINE, True),
+        ("shadow", "mallory", Decision.QUARANTINE, False),
+        ("enforce", "full", Decision.REJECT, False),
+    ],
+)
+def test_only_what_is_held_and_lands_nowhere_waits_for_a_reviewer(mode, who, decision, held) -> None:
+    """What shadow mode lands all the same, and what is refused, takes no place in quarantine and gives none back."""
+    base = default().default
+    most = 0 if who == "full" else 3
+    quarantine = base.quarantine.model_copy(update={"per_principal_max": most})
+    changes = {"mode": mode, "quarantine": quarantine, "writes_per_day": PerTier(user_observed=1)}
+    core = Core(base.model_copy(update=changes))
+    core.write(principal=who)
+    verdict = core.write(principal=who).verdict
+    rows = [key for key in core.rows if b"\0review\0" in key]
+    assert (verdict.decision, bool(rows), verdict.held_until_ms is not None) == (decision, held, held)

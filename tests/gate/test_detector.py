@@ -24,7 +24,7 @@ from memsluice.gate.detectors.wording import text
 from memsluice.gate.detectors.wording.classifier import Classifier, grams
 from memsluice.gate.detectors.wording.shipped import shipped
 from memsluice.gate.detectors.wording.tokens import BITS, BYTES_MAX, WORDS_MAX
-from memsluice.gate.policy.model import SIGNALS, DetectPolicy
+from memsluice.gate.policy.model import SIGNALS, CalibrationPolicy, DetectPolicy
 from memsluice.gate.state.rows import TenantRows, dump, encode_changes, row_key
 
 TENANT = "acme"
@@ -499,3 +499,13 @@ def test_values_are_kept_as_whole_ten_thousandths() -> None:
     _, rows = filled(1, w=0.3, u=0.1234)
     (row,) = [value for (kind, row_id), value in rows.changes.items() if row_id == "v0"]
     assert row[:6] == (-30_000, 0, 0, 3_000, 1_234, 0)
+
+
+def test_a_line_of_mean_and_deviation_is_told_as_that() -> None:
+    """Without ranks the finding says where the line lies, and no p-value; with ranks the reverse."""
+    memory, _ = filled(100)
+    ranks = screen.weigh(told(u=1.0), memory, DetectPolicy())
+    rolling = screen.weigh(told(u=1.0), memory, DetectPolicy(calibration=CalibrationPolicy(strategy="rolling")))
+    assert (ranks.usual_max, ranks.level, "p" in ranks.told()) == (None, 0.01, True)
+    assert (rolling.p, rolling.usual_max, "p" in rolling.told()) == (None, 0.0, False)
+    assert rolling.told()["usual_max"] == 0.0

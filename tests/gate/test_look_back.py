@@ -4,14 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.gate.build import TENANT, Core
+from tests.gate.build import T0, TENANT, Core, axis, sealed
 from tests.gate.landed import Shop
 from tests.gate.looking import Looking, values_of
 from tests.gate.test_landed import entry_row, refused
 
 from memsluice.envelope.verdict import Decision
-from memsluice.events.models import Zone
-from memsluice.gate.detectors.rarity.memory import Memory
+from memsluice.events.models import Tier, Zone
+from memsluice.events.names import EventType
+from memsluice.gate.decide import Context, decide
+from memsluice.gate.decision import TenantState
+from memsluice.gate.detectors.rarity.memory import Memory, tag
 
 DAY_MS = 86_400_000
 
@@ -227,3 +230,38 @@ def test_what_a_question_moves_is_in_the_rows_as_it_is_in_memory() -> None:
     assert [entry.event_id for entry in again.entries] == [entry.event_id for entry in shop.memory.entries]
     assert np.array_equal(values_of(again), values_of(shop.memory))
     assert not np.array_equal(values_of(again)[: len(before)], before[: len(again.entries)])
+
+
+@pytest.mark.parametrize(
+    ("who", "tier", "owner", "spared"),
+    [("user", None, "ana", False), ("user", Tier.USER_VERIFIED, "", True), ("operator", None, "", True)],
+)
+def test_who_wrote_an_entry_is_kept_unless_somebody_vouches_for_it(who, tier, owner, spared) -> None:
+    """An operator and a verified person on the user's channel are no crowd to be counted, and nothing moves theirs."""
+    shop = Looking()
+    event = sealed(who, EventType.WRITE, 0, content="The boat lies at pier four.", vector=axis(2))
+    identity = event.identity if tier is None else replace(event.identity, tier=tier)
+    state = TenantState(shop.rows, shop.memsad, shop.memory)
+    memory = decide(state, replace(event, identity=identity), shop.policy, Context(T0, 0)).memory
+    entry = memory.entries[-1]
+    assert (entry.event_id, entry.principal, entry.exempt) == ("e0", tag(owner) if owner else "", spared)
+
+
+def test_a_question_for_outside_content_looks_back_on_nothing() -> None:
+    """What agents read as guidance is looked at again by those who ask for guidance."""
+    shop = Looking()
+    event_id = shop.passage()
+    assert taken_out(shop.ask(zone="external")) == []
+    assert event_id in shop.remembered()
+    assert taken_out(shop.ask()) == [event_id]
+
+
+def test_shadow_mode_moves_nothing_however_much_it_finds() -> None:
+    """Two passages that a question shows are both reported, and both stay."""
+    shop = Looking()
+    shop.policy = shop.policy.model_copy(update={"mode": "shadow"})
+    for _ in range(2):
+        shop.passage()
+    outcome = shop.ask()
+    assert taken_out(outcome) == []
+    assert len(shop.remembered()) == 2

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.gate.build import Core, axis
+from tests.gate.build import TENANT, Core, axis
 
 from memsluice.envelope.verdict import Decision
 from memsluice.errors import PolicyError
@@ -14,6 +14,7 @@ from memsluice.gate.detectors.memsad.check import check, judge, learned, setting
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.policy import model as policies
 from memsluice.gate.policy.model import MemsadPolicy
+from memsluice.gate.state.kinds import MEMSAD_CALIBRATION
 
 
 def near(value: float, abs_: float = 1e-9) -> object:
@@ -150,6 +151,9 @@ def test_memsad_plus_holds_what_is_written_like_nothing_else() -> None:
     assert one.write(content="Ana takes the early train on day 9.").verdict.decision is Decision.ACCEPT
     odd = one.write(content="qzx vjk wqp zzk xvq").verdict
     assert odd.reasons == ("memsad.unlike_the_rest",)
+    loaded = MemsadState.load(one.rows, "acme", one.policy.memsad)
+    assert loaded.lexical.dumped() == one.memsad.lexical.dumped()
+    assert loaded.lexical.learned == 8
 
 
 def test_the_composite_holds_what_any_part_flags() -> None:
@@ -161,7 +165,11 @@ def test_the_composite_holds_what_any_part_flags() -> None:
     one = core(variant="composite", watermark="seed")
     one.recall(vector=-near_probes)
     assert one.write(content=marked).verdict.decision is Decision.ACCEPT
-    assert one.write(content=marked, vector=near_probes).verdict.reasons == ("memsad.near_probes",)
+    flagged = one.write(content=marked, vector=near_probes).verdict
+    assert flagged.reasons == ("memsad.near_probes",)
+    (told,) = [found.detail for found in flagged.findings if found.code == "memsad.near_probes"]
+    assert told is not None
+    assert told["similarity"] > one.policy.memsad.proactive_threshold
     unmarked = next(seed for seed in "abcdefgh" if watermark.detect("zzzz", watermark.green_list(seed)) < 1.5)
     other = core(variant="composite", watermark=unmarked)
     other.recall(vector=axis(0))
@@ -245,3 +253,11 @@ def test_unlike_what_was_learned_is_not_said_before_enough_was_learned() -> None
     assert len(known.divergences) == 2
     assert known.judge("bbbb", 6, 2.0) is None
     assert known.landed("abaa", 6).judge("bbbb", 6, 2.0) is not None
+
+
+def test_the_papers_own_calibration_keeps_no_scores_of_another() -> None:
+    """Fixed rests on the reference set, whose vectors are kept: no row of scores is written beside them."""
+    one = calibrated()
+    assert not [key for key in one.rows if key.endswith(MEMSAD_CALIBRATION.key(TENANT, "0"))]
+    other = calibrated(calibration={"strategy": "rolling"})
+    assert [key for key in other.rows if key.endswith(MEMSAD_CALIBRATION.key(TENANT, "0"))]

@@ -11,7 +11,7 @@ from memsluice.envelope.seals import Identity
 from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Tier
 from memsluice.events.names import EventType
-from memsluice.gate.checks import authenticity, monitor
+from memsluice.gate.checks import authenticity, monitor, sessions
 from memsluice.gate.decide import Outcome
 from memsluice.gate.policy.model import default
 from memsluice.gate.state.kinds import ENTRY
@@ -354,3 +354,28 @@ def test_what_its_sender_may_say_is_not_refused_for_that() -> None:
     found = authenticity.check(dataclasses.replace(event, problem="clock_skew"))
     assert found is not None
     assert (found.code, found.decision) == ("authenticity.clock_skew", Decision.REJECT)
+
+
+def test_a_finding_of_a_rule_says_the_rules_number() -> None:
+    """Who reads the evidence finds the paper's rule by it: the code and the detail never name two."""
+    core, told = Core(), list[tuple[str, int]]()
+    core.write("web", id="page")
+    protect = {"action": "protect", "target": "k", "parameters": {"visibility": "principal", "owner": "ana"}}
+    core.see("operator", EventType.COMMAND, expires_at="2030-01-01T00:00:00Z", **protect)
+    for fields in ({"who": "web"}, {"parents": ("page",)}, {"key": "k"}, {"visibility": "shared"}):
+        found = core.write(**fields).verdict.findings
+        told += [(one.code, one.detail["rule"]) for one in found if "rule" in (one.detail or {})]
+    assert {code for code, _ in told} == {
+        "monitor.rule_3_immutable", "monitor.rule_4_tainted", "monitor.rule_5_untrusted", "monitor.rule_9_narrowed",
+    }  # fmt: skip
+    assert [code for code, number in told if f"rule_{number}_" not in code] == []
+
+
+def test_a_scope_that_asks_for_parents_alone_says_no_tier_of_the_session() -> None:
+    """Nothing that was seen counts, and what does not count has no tier."""
+    core = Core(default().default.model_copy(update={"taint": "parents"}))
+    core.observe("web")
+    rows = TenantRows(core.rows, TENANT, T0)
+    session = sessions.load(rows, "s1")
+    assert session is not None
+    assert sessions.watermark(rows, "s1", session, "", core.policy) == ((), 0)

@@ -7,10 +7,11 @@ import orjson
 import pytest
 from pydantic import TypeAdapter, ValidationError
 from typer.testing import CliRunner
+from yaml import YAMLError
 
 from memsluice.cli.policy import app
 from memsluice.errors import PolicyError
-from memsluice.gate.policy import model
+from memsluice.gate.policy import model, strictyaml
 from memsluice.gate.policy.diff import EVERYONE, between
 from memsluice.gate.policy.lint import Severity, lint
 
@@ -275,3 +276,10 @@ def test_what_differs_is_told_field_by_field_for_everybody_and_for_each_tenant()
     assert ("globex", "memsad.kappa", 2.0, 3.0) in told
     assert ("globex", "ttl_seconds.external_web", 3_600, 60) in told
     assert between(before, before) == ()
+
+
+def test_sixteen_levels_are_read_and_no_more() -> None:
+    """What nests deeper is no policy, and is refused before it is made into objects."""
+    assert strictyaml.load("[" * 15 + "1" + "]" * 15) is not None
+    with pytest.raises(YAMLError, match="16 levels"):
+        strictyaml.load("[" * 16 + "1" + "]" * 16)

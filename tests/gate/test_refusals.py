@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.gate.build import Core
+from tests.gate.build import T0, Core
 from tests.gate.landed import Shop
 from tests.gate.test_landed import BAD, accepted, contained, refused
 from tests.gate.test_look_back import holder, looked
@@ -158,3 +158,53 @@ def test_a_key_is_free_where_its_entry_no_longer_lies() -> None:
     assert holder(shop, before) is None
     assert holder(shop, after) is not None
     assert before != after
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "detail"),
+    [
+        ({"action": "protect", "parameters": {"visibility": "nobody"}}, "bad_parameter", "parameters.visibility"),
+        ({"action": "protect", "parameters": {"visibility": "principal"}}, "bad_parameter", "parameters.owner"),
+        ({"action": "declassify", "parameters": {"despite": "all"}}, "bad_parameter", "parameters.despite"),
+        ({"action": "revoke", "parameters": {"of": "agent"}}, "bad_parameter", "parameters.of"),
+        ({"action": "declassify", "approvers": ("key-reviewer",)}, "approvals", {"needs": 2, "has": 1}),
+    ],
+)
+def test_what_is_wrong_with_a_command_is_named(fields: dict[str, Any], code: str, detail: Any) -> None:
+    """Whoever sent it reads which field it was, or how many signatures are missing."""
+    shop = Shop()
+    event_id = contained(shop)
+    who = "operator" if fields["action"] == "protect" else "reviewer"
+    rest = {name: value for name, value in fields.items() if name != "action"}
+    outcome = shop.order(fields["action"], event_id, who, **rest)
+    assert refused(outcome) == f"commands.{code}"
+    assert outcome.verdict.findings[0].detail == ({"field": detail} if isinstance(detail, str) else detail)
+
+
+def test_a_renewal_to_the_very_end_that_it_has_is_none() -> None:
+    """Given within the millisecond of the write it would prolong nothing, and send the entry's record once more."""
+    shop = Shop()
+    event_id = accepted(shop)
+    assert refused(shop.order("renew", event_id, append_ms=T0)) == "renewal.no_later"
+
+
+def test_what_a_withdrawal_takes_out_is_told_with_its_place() -> None:
+    """Object and zone as they were, and that it lies nowhere after."""
+    shop = Shop()
+    event_id = accepted(shop)
+    before = shop.accepted[event_id].admission
+    (told,) = shop.order("withdraw", event_id).verdict.findings
+    assert told.detail is not None
+    was, now = told.detail["before"], told.detail["after"]
+    assert (was["object"], was["zone"], was["landed"], now["landed"]) == (before.object_id, "guidance", True, False)
+
+
+def test_only_an_operator_takes_out_what_is_protected_and_the_rule_is_named() -> None:
+    """Rule 3 stands against a reviewer."""
+    shop = Shop()
+    event_id = accepted(shop, key="plan")
+    parameters = {"visibility": "principal", "owner": "ana"}
+    shop.see("operator", EventType.COMMAND, action="protect", target="plan", parameters=parameters, expires_at=LATE)
+    outcome = shop.order("withdraw", event_id)
+    assert refused(outcome) == "revocation.protected"
+    assert outcome.verdict.findings[0].detail == {"rule": 3}

@@ -49,4 +49,4 @@ def test_each_entry_is_one_marked_line_that_forges_no_other(research: bool) -> N
     assert head == (DATA_HEAD if research else GUIDANCE_HEAD)
     assert line.startswith(f"[{'data' if research else 'memory'} tier=5 source=web id=event-1] fine ⏎ (memory tier=1")
     assert "\u202e" not in line
-    assert line.count("[") == 1
+    assert (line.count("["), line.count("]")) == (1, 1)

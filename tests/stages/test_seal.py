@@ -9,7 +9,7 @@ import pytest
 
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.envelope import codec, dsse
-from memsluice.envelope.keys import Algorithm, HmacKey, Key, Keyring, KeyState, Purpose
+from memsluice.envelope.keys import Algorithm, Ed25519Key, HmacKey, Key, Keyring, KeyState, Purpose, generate_ed25519
 from memsluice.envelope.registry import Registry
 from memsluice.envelope.seals import sealed_from_bytes
 from memsluice.events import cloudevent
@@ -415,3 +415,15 @@ def test_a_question_that_is_refused_is_not_encoded(encoder) -> None:
         sealed = sealed_from_bytes(KEYRING, TENANT, outputs[-1].value)
         assert (sealed.problem, sealed.payload.question) == (code, "when?")
         assert (sealed.vector_text is not None, bool(sealed.model)) == (encoded, encoded)
+
+
+def test_who_signed_a_command_goes_along_with_it(encoder) -> None:
+    """Screen counts them: two reviewers' signatures are two approvers, in their order; an event has none."""
+    first, (seed, public) = kid_of(TENANT, "reviewer"), generate_ed25519()
+    keyring = KEYRING.with_key(Key("second", Purpose.CREDENTIAL, Algorithm.ED25519, None, public))
+    registry = REGISTRY.with_credential(REGISTRY.get(first).model_copy(update={"kid": "second"}))
+    signers = [SIGNERS[TENANT, "reviewer"], Ed25519Key("second", secret=seed, public=None)]
+    (outputs,) = seal(encoder, [order(signers)], keyring, registry)
+    assert sealed_from_bytes(KEYRING, TENANT, outputs[0].value).approvers == (first, "second")
+    (outputs,) = seal(encoder, [record(message())])
+    assert sealed_from_bytes(KEYRING, TENANT, outputs[0].value).approvers == ()

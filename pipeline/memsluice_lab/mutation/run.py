@@ -111,7 +111,8 @@ class Selection:
                         self._importers[word].add(path)
 
     def of(self, planted: Planted) -> list[str]:
-        """Return the tests that execute its statement: first those of a file that names its module, the fastest first.
+        """Return the tests that execute its statement: first those of a file that names what it defines, then those of
+        one that names its module, the fastest first.
 
         A statement that runs at import, once in a process (behind a cache, say), or compiled, is not seen to run by
         test. There they are those that execute a line which names what it defines or the function around it, and those
@@ -128,7 +129,13 @@ class Selection:
         near = self._near(planted)
         if mutant.names:
             found |= {test for test in self._record.took if test.partition("::")[0] in near} - set(self._record.failed)
-        fastest = sorted(found, key=lambda test: (test.partition("::")[0] not in near, self._record.took[test], test))
+        naming = {name for name in near if self._said[name] & set(mutant.names)}
+
+        def far(test: str) -> tuple[bool, bool, float, str]:
+            file = test.partition("::")[0]
+            return file not in naming, file not in near, self._record.took[test], test
+
+        fastest = sorted(found, key=far)
         spent = accumulate(self._record.took[test] for test in fastest)
         return [test for test, total in zip(fastest, spent, strict=True) if total <= SELECTED_S_MAX]
 

@@ -1,0 +1,69 @@
+"""Pages, records and mails made of several texts: honest ones throughout, and ones in which one line is hostile.
+
+What comes in from outside is seldom a sentence: it is a page, a JSON answer, a mail with a quoted one below. The lines
+are other texts of the corpus, so nothing but the frame is new; only the planted line is hostile.
+"""
+
+import html
+import json
+import random
+from collections.abc import Callable, Sequence
+
+Frame = Callable[[Sequence[str], random.Random], str]
+_TAGS = ("p", "li", "td", "div", "span", "h2", "blockquote")
+_KEYS = ("title", "summary", "body", "note", "description", "text", "comment", "result", "message", "content", "status")
+_NAMES = ("Mara Lindqvist", "T. Okonjo", "Priya", "The Harbour Team", "J. Novak", "Support", "Elif", "Tomás")
+
+
+def _page(lines: Sequence[str], rng: random.Random) -> str:
+    tag = rng.choice(_TAGS)
+    attribute = rng.choice(("", ' class="main"', ' id="c1"', ' style="display:none"'))
+    inner = rng.choice(("", "\n")).join(f"<{tag}{attribute}>{html.escape(line, quote=False)}</{tag}>" for line in lines)
+    return inner if rng.random() < 0.5 else f"<html><body>{inner}</body></html>"
+
+
+def _commented(lines: Sequence[str], rng: random.Random) -> str:
+    at = rng.randrange(len(lines))
+    return " ".join(f"<!-- {line} -->" if number == at else f"<p>{line}</p>" for number, line in enumerate(lines))
+
+
+def _record(lines: Sequence[str], rng: random.Random) -> str:
+    keys = rng.sample(_KEYS, min(len(lines), len(_KEYS)))
+    some = dict(zip(keys, lines, strict=False))
+    value = rng.choice((some, {"results": [some]}, [some], {"ok": True, "data": some}))
+    return json.dumps(value, ensure_ascii=False, indent=rng.choice((None, None, 2)))
+
+
+def _list(lines: Sequence[str], rng: random.Random) -> str:
+    mark = rng.choice(("- ", "* ", "• ", "{}. ", "[ ] "))
+    return "\n".join(mark.format(number) + line for number, line in enumerate(lines, 1))
+
+
+def _quoted(lines: Sequence[str], rng: random.Random) -> str:
+    own, rest = lines[0], lines[1:]
+    return f"{own}\n\nOn {rng.choice(('Monday', '3 May', '12.04.'))}, {rng.choice(_NAMES)} wrote:\n" + "\n".join(
+        f"> {line}" for line in rest
+    )
+
+
+def _mail(lines: Sequence[str], rng: random.Random) -> str:
+    return f"{rng.choice(('Hi', 'Dear', 'Hello'))} {rng.choice(_NAMES)},\n\n{' '.join(lines)}\n\n{rng.choice(_NAMES)}"
+
+
+def _table(lines: Sequence[str], rng: random.Random) -> str:
+    return "\n".join(f"| {rng.choice(_NAMES)} | {line.replace('|', '/')} |" for line in lines)
+
+
+def _plain(lines: Sequence[str], rng: random.Random) -> str:
+    return rng.choice((" ", " ", "\n", "\n\n")).join(lines)
+
+
+FRAMES: tuple[Frame, ...] = (_page, _commented, _record, _list, _quoted, _mail, _table, _plain, _plain)
+
+
+def composed(honest: Sequence[str], planted: str | None, rng: random.Random) -> str:
+    """Return a text of some lines in a frame; ``planted`` stands at a random place among them, None is nothing."""
+    lines = list(honest)
+    if planted is not None:
+        lines.insert(rng.randint(0, len(lines)), planted)
+    return rng.choice(FRAMES)(lines, rng)

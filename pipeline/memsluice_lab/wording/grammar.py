@@ -1,0 +1,52 @@
+"""The grammar: templates with slots, by class, language and family, in YAML files that were written for this project.
+
+A text's group is its template: what is held out is held out with all that can be made from it. The files of other
+languages than English say the same things in one order, so a template of these has one group in all of them.
+"""
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+
+import yaml
+
+_SLOT = re.compile(r"\{(\w+)\}")
+DEPTH_MAX = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One template: ``label`` 1 is hostile; ``group`` names it."""
+
+    text: str
+    label: int
+    language: str
+    family: str
+    group: str
+    slots: dict[str, list[str]]
+
+    def filled(self, rng: random.Random) -> str:
+        """Return one text that the template can give; a slot has one value wherever it stands in it."""
+        said, bound = self.text, dict[str, str]()
+        for _ in range(DEPTH_MAX):
+            if "{" not in said:
+                break
+            said = _SLOT.sub(lambda slot: bound.setdefault(slot[1], rng.choice(self.slots[slot[1]])), said)
+        return said
+
+
+def templates() -> Iterator[Template]:
+    """Yield all templates, in the order of their files."""
+    for kind, label in (("hostile", 1), ("benign", 0)):
+        folder = resources.files("memsluice_lab.wording") / kind
+        for file in sorted(folder.iterdir(), key=lambda one: one.name):
+            if file.name.endswith(".yaml"):
+                language = file.name.removesuffix(".yaml")
+                read = yaml.safe_load(file.read_text(encoding="utf-8"))
+                slots = {name: [str(value) for value in values] for name, values in (read.get("slots") or {}).items()}
+                for family, lines in read["families"].items():
+                    for number, line in enumerate(lines):
+                        group = f"{kind}/{'en' if language == 'en' else 'others'}/{family}/{number}"
+                        yield Template(str(line), label, language, family, group, slots)

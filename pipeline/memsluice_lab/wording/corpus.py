@@ -72,7 +72,7 @@ def _grammar(rng: random.Random) -> Iterator[Example]:
 def _shared(rng: random.Random) -> Iterator[Example]:
     """Honest texts with what hostile ones are filled with: that a name or an address stands there says nothing."""
     lines = (resources.files("memsluice_lab.wording") / "shared.yaml").read_text(encoding="utf-8")
-    hostile = next(one for one in templates() if one.label and one.language == "en")
+    hostile = next(one for one in templates() if one.group.startswith("hostile/en/"))
     for number, line in enumerate(yaml.safe_load(lines)):
         one = Template(line, 0, "en", "shared", f"shared/{number}", hostile.slots)
         for text in dict.fromkeys(one.filled(rng) for _ in range(SHARED_EACH)):

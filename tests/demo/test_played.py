@@ -3,17 +3,22 @@
 import json
 import re
 import shlex
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 from tests.command import run
 
 from memsluice.deployment.home import Home
 from memsluice.encoder import load_encoder
 from memsluice.topics.names import AUDIT, DEAD_LETTER, EVENTS
-from memsluice_lab.demo import outcome
+from memsluice_lab.demo import outcome, summary
 from memsluice_lab.demo.caching_encoder import MemoEncoder
 from memsluice_lab.demo.embedded import DayClock, EmbeddedSite, last_working_day, open_keys
 from memsluice_lab.demo.ledger import Fate, Ledger, Sent
@@ -188,6 +193,20 @@ def test_the_demo_and_the_commands_that_it_names_work(tmp_path: Path) -> None:
         if command[0] == "recall":
             assert "alarm company" in " ".join(done.out.split())
             assert "forged" in done.out
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_a_terminal_that_does_not_find_the_command_is_told_how(found: bool, tmp_path: Path, monkeypatch: Any) -> None:
+    """After ``make demo`` it is not on the PATH: what is printed first makes what is printed next work."""
+    ours = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", f"{ours}:/usr/bin:/bin" if found else "/usr/bin:/bin")
+    console = Console(file=StringIO(), width=200)
+    summary.following(console, [("memsluice --help", "what there is")])
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    typed = [line.strip() for line in printed.splitlines() if line.startswith("  ") and not line.startswith("   ")]
+    assert typed == ([] if found else [f'export PATH={ours}:"$PATH"']) + ["memsluice --help"]
+    done = subprocess.run(["/bin/bash", "-ec", "\n".join(typed)], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_stream_from_a_file_can_be_played(tmp_path: Path) -> None:

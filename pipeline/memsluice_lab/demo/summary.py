@@ -1,7 +1,11 @@
 """The page at the end of the demo. Every number is counted from the ledger; nothing here is written by hand."""
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from shutil import which
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -135,7 +139,10 @@ def recall(console: Console, tenant: str, principal: str, question: str, answer:
 
 
 def following(console: Console, commands: Sequence[tuple[str, str]]) -> None:
-    """Print the next commands to type."""
+    """Print the next commands to type; before them, where a shell would not find ``memsluice``, how it does."""
     console.print("\n[bold]Next[/]")
+    if which("memsluice") is None:
+        line = f'export PATH={quote(str(Path(sys.executable).parent))}:"$PATH"'
+        commands = [(line, "this terminal does not find the command memsluice yet: type this first"), *commands]
     for command, what in commands:
         console.print(f"  [green]{safe(command)}[/]\n      [dim]{what}[/]", soft_wrap=True)

@@ -65,11 +65,11 @@ def _recover_without_a_commit(lab: Lab, faults: dict[str, bool]) -> Worker:
 def test_records_fetched_during_a_recovery_are_lost_without_the_rewind(lab: Lab) -> None:
     """A second face of A: what is fetched in recovery is dropped, and a group that never committed is not set back.
 
-    Nothing tells, until the next record arrives and the gap is seen.
+    Nothing tells, until a record arrives after the lost ones and the gap is seen: at once if the recovery ends in the
+    middle of the log, later if it fetched all of it.
     """
     worker = _recover_without_a_commit(lab, {"no_rewind": True})
     lab.until(lambda: lab.members() == 1, "the worker in the group")
-    assert not worker.ends_within(3.0)
     for _ in range(60):  # what arrives while a slow machine still recovers is lost like the others
         lab.fill(2, 2)
         if worker.ends_within(1.0):

@@ -50,8 +50,18 @@ class Once:
 
         fresh = [text for text in dict.fromkeys(texts) if text not in self._known]
         if fresh:
-            self._known.update(zip(fresh, self._encoder.encode(fresh), strict=True))
-        return np.stack([self._known[text] for text in texts])
+            self._known.update(zip(fresh, zip(*self._of(fresh), strict=True), strict=True))
+        return np.stack([self._known[text][0] for text in texts])
+
+    def read(self, texts: Sequence[str]) -> tuple[Any, list[Any]]:
+        """Return the vectors, and what the wording of each text showed: None of an encoder that reads none."""
+        return self.encode(texts), [self._known[text][1] for text in texts]
+
+    def _of(self, texts: list[str]) -> tuple[Any, list[Any]]:
+        if hasattr(self._encoder, "read"):
+            vectors, wordings = self._encoder.read(texts)
+            return vectors, wordings
+        return self._encoder.encode(texts), [None] * len(texts)
 
 
 class Stream:

@@ -1,4 +1,4 @@
-"""What all tests share: the real broker and the real store, and that CI skips nothing."""
+"""What all tests share: the real broker and the real store, that CI skips nothing, and what needs a GPU."""
 
 import os
 import shutil
@@ -32,9 +32,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.stack)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share the workers come last, one after the other: no other test runs beside these workers."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that share the workers come last, one after the other: no other test runs beside these workers. Tests of a
+    GPU are deselected, and counted as such, where there is none."""
+    if (of_gpu := [item for item in items if item.get_closest_marker("gpu")]) and not _has_gpu():
+        items[:] = [item for item in items if item not in of_gpu]
+        config.hook.pytest_deselected(items=of_gpu)
     items.sort(key=lambda item: "workers" in getattr(item, "fixturenames", ()))
+
+
+def _has_gpu() -> bool:
+    import torch  # seconds: only where such a test was collected
+
+    return torch.cuda.is_available()
 
 
 @pytest.hookimpl(wrapper=True)

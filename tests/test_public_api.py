@@ -16,8 +16,9 @@ from memsluice.deprecations import DEPRECATED
 
 NAMES = {
     "Action", "AgentSession", "AsyncAgentSession", "AsyncMemoryWriter", "AsyncRecallChannel", "AsyncRuntimeChannel",
-    "BrokerUnavailable", "BufferFull", "ConfigError", "Connection", "EarlierFailed", "InputError", "InvalidArgument",
-    "KeyStore", "Kind", "MemoryWriter",
+    "BrokerUnavailable", "BufferFull", "ConfigError", "Connection", "EarlierFailed", "Extracted",
+    "ExtractionBounds", "ExtractionFailed", "Extractor", "HttpExtractor", "InputError", "InvalidArgument", "KeyStore",
+     "Kind", "MemoryWriter",
     "MemsluiceError", "NotDelivered", "Observation", "OperatorChannel", "Origin", "ProducerError", "Recall", "Recalled",
     "Recaller", "RecallChannel", "Receipt", "Returned", "RuntimeChannel", "Session", "StoreUnavailable", "Tier",
     "Visibility", "Write", "WriteOptions", "WriterClosed", "WriterOptions", "Zone",
@@ -52,12 +53,18 @@ PARAMETERS = {
     "AgentSession.write": ["self", "content", "event_id", "time", "options"],
     "AgentSession.observe": ["self", "origin", "digest", "content"],
     "AgentSession.recalled": ["self", "question", "returned", "namespace", "zone", "vector"],
+    "AgentSession.extract": [
+        "self", "outside_text", "extractor", "source", "bounds", "namespace", "visibility",
+    ],
     "AgentSession.publish": ["self", "payload"],
     "AgentSession.retry": ["self"],
     "AgentSession.flush": ["self", "timeout_s"],
     "AgentSession.close": ["self", "timeout_s"],
     "open_local": ["kind", "role", "home", "tenant", "options"],
     "Session": ["tenant", "agent", "principal", "session"],
+    "Extracted": ["observed", "facts"],
+    "ExtractionBounds": ["source_chars", "facts", "fact_chars"],
+    "HttpExtractor": ["url", "model", "key", "timeout_s", "answer_bytes"],
     "Receipt": ["event_id", "topic", "partition", "offset", "append_ms"],
 }  # fmt: skip
 
@@ -107,7 +114,7 @@ def test_parameters_are_these(path: str) -> None:
 
 def test_the_session_s_twins_take_the_same() -> None:
     """What one says to a session one says to its asyncio counterpart and to the channel behind it, in the same way."""
-    for name in ("open_session", "write", "observe", "recalled", "publish", "retry", "flush", "close"):
+    for name in ("open_session", "write", "observe", "recalled", "extract", "publish", "retry", "flush", "close"):
         mine = inspect.signature(getattr(memsluice.AgentSession, name))
         twin = inspect.signature(getattr(memsluice.AsyncAgentSession, name))
         assert list(mine.parameters) == list(twin.parameters), name
@@ -169,4 +176,4 @@ def test_everything_it_raises_is_caught_by_one_name() -> None:
     exported = [getattr(memsluice, name) for name in NAMES if inspect.isclass(getattr(memsluice, name))]
     raised = [kind for kind in exported if issubclass(kind, Exception)]
     assert all(issubclass(kind, errors.MemsluiceError) for kind in raised)
-    assert len(raised) == 11
+    assert len(raised) == 12

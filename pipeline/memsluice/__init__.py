@@ -10,6 +10,8 @@ from memsluice.extras import needed
 
 if TYPE_CHECKING:
     from memsluice.client.aio import AsyncAgentSession, AsyncMemoryWriter, AsyncRecallChannel, AsyncRuntimeChannel
+    from memsluice.client.extraction import Extracted, ExtractionBounds, Extractor
+    from memsluice.client.http_extractor import HttpExtractor
     from memsluice.client.local import open_local as open_local  # deprecated, so not in __all__
     from memsluice.client.options import WriterOptions
     from memsluice.client.options import WriterOptions as Options  # noqa: F401 - deprecated, so not in __all__
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
         BufferFull,
         ConfigError,
         EarlierFailed,
+        ExtractionFailed,
         InputError,
         InvalidArgument,
         MemsluiceError,
@@ -56,6 +59,7 @@ _MODULES = {
         "BufferFull",
         "ConfigError",
         "EarlierFailed",
+        "ExtractionFailed",
         "InputError",
         "InvalidArgument",
         "MemsluiceError",
@@ -78,6 +82,8 @@ _MODULES = {
     ),
     "memsluice.keystore.store": ("KeyStore",),
     "memsluice.client.aio": ("AsyncAgentSession", "AsyncMemoryWriter", "AsyncRecallChannel", "AsyncRuntimeChannel"),
+    "memsluice.client.extraction": ("Extracted", "ExtractionBounds", "Extractor"),
+    "memsluice.client.http_extractor": ("HttpExtractor",),
     "memsluice.client.local": ("open_local",),
     "memsluice.client.options": ("WriterOptions",),
     "memsluice.client.publisher": ("Receipt",),
@@ -102,6 +108,11 @@ __all__ = [
     "ConfigError",
     "Connection",
     "EarlierFailed",
+    "Extracted",
+    "ExtractionBounds",
+    "ExtractionFailed",
+    "Extractor",
+    "HttpExtractor",
     "InputError",
     "InvalidArgument",
     "KeyStore",

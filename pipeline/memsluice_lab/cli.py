@@ -76,14 +76,17 @@ def run(
 @app.command()
 def train(
     data: Annotated[Path, typer.Option(help="Folder of the public training records.", exists=True, file_okay=False)],
-    out: Annotated[Path, typer.Option(help="Where the model file goes.", dir_okay=False)],
+    out: Annotated[Path, typer.Option(help="Folder that the two model files go to.", file_okay=False)],
+    keep: Annotated[Path, typer.Option(help="Folder for 4 GiB of features.", file_okay=False)],
     seed: Annotated[int, typer.Option(min=0, help="Chooses how templates are filled.")] = 1,
 ) -> None:
-    """Train the default detector's wording classifier: on one machine the same records and seed give the same file."""
-    from memsluice_lab.training.fit import train as fit
+    """Train the wording models, half an hour: on one machine the same records and seed give the same files."""
+    from memsluice_lab.wording.train import train as fit
 
-    model = fit(data, out, seed)
-    Console(stderr=True).print(f"{shown(str(out))}: {out.stat().st_size} bytes, model {model.digest}", highlight=False)
+    out.mkdir(parents=True, exist_ok=True)
+    for name, file in fit(data, keep, seed).files().items():
+        (out / name).write_bytes(file)
+        Console(stderr=True).print(f"{shown(str(out / name))}: {len(file)} bytes", highlight=False)
 
 
 @app.command()

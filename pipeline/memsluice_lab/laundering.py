@@ -185,8 +185,8 @@ def expired_ancestor(world: World, tenant: str) -> Expected:
 def looked_back(world: World, tenant: str) -> Expected:
     """An answer waits for its question, which takes it out; the agent that was just given it, its child, and somebody
     who may not let it in bring it back."""
-    typed = session(tenant, "typed")
-    waiting = world.write("user", typed, WAITING)
+    typed, relied = session(tenant, "typed"), opened(world, tenant, "relied")
+    waiting = world.write("agent", relied, WAITING)
     wonders = opened(world, tenant, "wonders")
     world.ask(wonders, ANSWERED)
     told = world.write("agent", wonders, f"I was told: {CLAIM}")
@@ -204,7 +204,7 @@ def borrowed_id(world: World, tenant: str) -> Expected:
     reading = opened(world, tenant, "reading")
     world.observe(reading, Origin.WEB)
     _under(world, clean, "agent", reading, CLAIM)
-    heir = world.write("user", typed, "So whoever is locked out asks the night porter.", parents=(clean,))
+    heir = world.write("user", typed, "So the night porter can let in somebody who is locked out.", parents=(clean,))
     page = world.write("web", session(tenant, "crawl"), CLAIM)
     _under(world, page, "user", typed, "The crawler runs on Sundays.")
     child = world.write("user", typed, f"As said: {CLAIM}", parents=(page,))
@@ -240,6 +240,7 @@ def policy_file(base: Policy, tenants: Mapping[str, str]) -> dict[str, Any]:
     """Return a policy file's value: ``base``, without daily limits, and what some scenarios need, by their tenants."""
     return {
         **base.model_dump(mode="json"),
+        "wording": {"own": 0, "relied": 0, "shared": 0, "with_pattern": 0.999},  # of content, patterns alone hold
         "writes_per_day": {},
         "tenants": {
             tenants["expired-ancestor"]: {"ttl_seconds": {"external_web": SHORT_LIFE_MS // 1_000}},

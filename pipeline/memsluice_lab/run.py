@@ -22,7 +22,6 @@ from memsluice.envelope.verdict import Verdict
 from memsluice.errors import ConfigError, StateError
 from memsluice.events.names import EventType
 from memsluice.events.records import Output
-from memsluice.gate.detectors.wording.classifier import Classifier
 from memsluice.gate.policy import model as policies
 from memsluice.gate.policy.model import PolicySet
 from memsluice.runtimes.embedded import Embedded, StepReport
@@ -74,12 +73,8 @@ def decide(
     encoder: Encoder,
     chosen: PolicySet,
     progress: Progress | None = None,
-    model: Classifier | None = None,
 ) -> list[dict[str, Any]]:
-    """Return a verdict line for every write among ``items``, by seq. Raises StateError where one has none.
-
-    ``model`` is the default detector's wording classifier, None the one that ships.
-    """
+    """Return a verdict line for every write among ``items``, by seq. Raises StateError where one has none."""
     items = list(items)
     events = [item for item in items if isinstance(item, Published)]
     keyring, registry, signers = cast.in_memory(sorted({event.payload.tenant for event in events}), seed=name)
@@ -87,7 +82,7 @@ def decide(
     runtime = Embedded(
         ":memory:",
         seal=SealStage(lambda: keyring, lambda: registry, encoder, PARTITIONS),
-        screen=ScreenStage(lambda: keyring, chosen.of, PARTITIONS, model=model),
+        screen=ScreenStage(lambda: keyring, chosen.of, PARTITIONS),
         land=None,
         now_ms=lambda: 0,
         durable=False,

@@ -23,6 +23,11 @@ RECORDS = {
     "problem": "Reason code of a recall or observation that was refused and still taints its session.",
     "sketch": "base64 of 32-bit keyed hashes of the words of a write or an observation; empty where there are none, or "
     "more than fit.",
+    "sensitive": "What was found of secrets and personal data, never the value; of many the first 64.",
+    "redacted": "Whether what was found was taken out of the payload before it was digested, embedded and sealed.",
+    "field": "Field of the payload.",
+    "start": "First character of it, in the field as it was signed.",
+    "end": "First character behind it.",
     "marker_reason": "Reason code of the dead letter that a marker stands for.",
     "written_ms": "When it was decided (Unix ms, intake append time).",
     "expires_ms": "When the entry ends (Unix ms); null never.",

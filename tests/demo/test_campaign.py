@@ -45,7 +45,10 @@ def played(path: Path) -> dict[str, Any]:
 
 
 def test_the_campaign_is_held_and_the_honest_are_caught_in_it(tmp_path: Path) -> None:
-    """The morning lands, the agent's notes are data, the flood is held, and Lena's own for its rate alone."""
+    """The morning lands, the agent's notes are data, the flood is held for its wording, Lena's own for the rate alone.
+
+    A pattern occurs in the flood, and it is near what was asked: neither holds what reaches its writer alone.
+    """
     verdicts = played(tmp_path / "home")
     assert len(verdicts) == sum(len(wave) for wave in campaign.waves()) + 1  # a session's opening
     decided = {name: (one["decision"], tuple(one["reasons"])) for name, one in verdicts.items()}
@@ -55,9 +58,11 @@ def test_the_campaign_is_held_and_the_honest_are_caught_in_it(tmp_path: Path) ->
     }
     assert {decided[name] for name, _ in campaign.HONEST} == {("quarantine", ("rates.exceeded",))}
     flood = Counter(told for name, told in decided.items() if name.startswith("flood"))
-    assert all(decision == "quarantine" and "instructions.found" in reasons for decision, reasons in flood)
+    assert all(decision == "quarantine" and "wording.held" in reasons for decision, reasons in flood)
     assert sum(count for (_, reasons), count in flood.items() if "rates.exceeded" in reasons) == 122
-    assert "detect.held" in decided["flood-060"][1]
+    assert not {"instructions.found", "detect.held"} & {code for _, reasons in flood for code in reasons}
+    told = {finding["code"] for finding in verdicts["flood-060"]["findings"]}
+    assert {"instructions.found", "detect.scored"} <= told
     scores = [one["score"] for name, one in verdicts.items() if name.startswith("flood")]
     assert min(abs(score["score"] - score["threshold"]) for score in scores) > 0.02  # on every machine the same
 

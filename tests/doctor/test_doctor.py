@@ -7,12 +7,15 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from pydantic import SecretStr
 from tests.gate.build import T0
+from tests.stores.build import entry
 from typer.testing import CliRunner
 
 from memsluice.cli.doctor import app
@@ -20,12 +23,13 @@ from memsluice.clock import wall_ms
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.home import Home
 from memsluice.deployment.local_log import LocalLog
+from memsluice.encoder import EncoderSetting
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.errors import BrokerUnavailable, ConfigError
 from memsluice.keystore.store import KeyStore
 from memsluice.operations.doctor import checks, remote
 from memsluice.operations.doctor.checks import CheckResult, CheckState
-from memsluice.stores.opening import open_embedded
+from memsluice.stores.opening import embedded_space, open_embedded
 from memsluice.topics.names import STORE
 
 
@@ -277,3 +281,24 @@ def test_a_running_stack_is_found_well_and_a_wrong_password_is_named(stack) -> N
     assert "land" in broker.said
     skewed = bad(remote.store(stack.connection, 0.0))
     assert "NTP" in skewed["clock"].remedy
+
+
+def test_a_memory_of_another_encoder_is_a_cross(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Doctor names both encoders and the setting before a reader or the embedded runtime refuses to start; a memory of
+    this process's own encoder, or an empty one, is fine."""
+    monkeypatch.delenv("MEMSLUICE_ENCODER", raising=False)
+
+    def said() -> CheckResult:
+        held = partial(embedded_space, tmp_path / "store.db")
+        (one,) = checks.run({"encoder": lambda: checks.encoder(EncoderSetting.read(), held)})
+        return one
+
+    open_embedded(tmp_path / "store.db").close()
+    assert (said().state, said().said) == (CheckState.OK, "the memory has no vectors yet")
+    store = open_embedded(tmp_path / "store.db")
+    store.upsert([entry("acme", "here", np.eye(1, 96, dtype=np.float32)[0], model="acme/small@1")])
+    store.close()
+    assert said().state is CheckState.FAIL
+    assert all(part in said().said for part in ("acme/small@1 (96", "all-MiniLM-L6-v2", "MEMSLUICE_ENCODER"))
+    monkeypatch.setenv("MEMSLUICE_ENCODER", "nonsense")
+    assert "names no encoder" in said().said

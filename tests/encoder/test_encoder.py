@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from memsluice.encoder import DIMENSIONS, MODEL_ID, REVISION, Encoder, Precision, load_encoder
-from memsluice.encoder.loop import CHARACTERS_MAX
+from memsluice.encoder.texts import CHARACTERS_MAX
 from memsluice.errors import ConfigError
 from memsluice.gate.detectors.memsad import proactive
 from memsluice_lab.baselines import encoder_ratio, plain_encode

@@ -11,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.envelope.made import made
 from tests.envelope.ring import RING
+from tests.gate.build import RING as GATE_RING
+from tests.gate.build import TENANT, sealed
 
 from memsluice.envelope import codec, dsse, records, seals
 from memsluice.envelope.keys import Algorithm, Key, KeyState, Purpose
 from memsluice.errors import MalformedEvent, SealError
 from memsluice.events.models import Tier, Visibility, Zone
-from memsluice.events.names import ADMISSION, HELD, SEALED, STORED
+from memsluice.events.names import ADMISSION, HELD, SEALED, STORED, EventType
 from memsluice.keystore.store import public_keyring
 
 VECTOR = np.zeros(codec.DIMENSIONS, dtype=np.float32)
@@ -46,6 +48,18 @@ def test_an_accepted_record_is_read_back() -> None:
     assert read.admission == ADMISSION_
     assert read.content == "tea"
     assert np.array_equal(read.vector(), VECTOR)
+
+
+def test_what_the_wording_showed_is_read_back_and_missed_by_nothing_older() -> None:
+    """A sealed write has it; one that was sealed before there was such a field, or shows nothing, has none."""
+    base = sealed("user", EventType.WRITE, 0, content="tea", vector=VECTOR)
+    for shown in (None, seals.Wording(-1.25, 0, 3, 3)):
+        event = replace(base, wording=shown)
+        assert seals.sealed_from_bytes(GATE_RING, TENANT, seals.sealed_to_bytes(GATE_RING, "seal-1", event)) == event
+    value = seals.open_(GATE_RING, TENANT, SEALED, seals.sealed_to_bytes(GATE_RING, "seal-1", base))
+    del value["wording"]
+    old = seals.close(GATE_RING, "seal-1", TENANT, SEALED, value)
+    assert seals.sealed_from_bytes(GATE_RING, TENANT, old).wording is None
 
 
 def test_readers_verify_without_a_secret() -> None:

@@ -9,6 +9,7 @@ from memsluice.envelope import codec
 from memsluice.envelope.keys import Algorithm, Key, Keyring, Purpose, generate_ed25519
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import Identity, Position, Sealed, payload_digest
+from memsluice.envelope.space import DEFAULT_MODEL
 from memsluice.events.models import MODELS, Tier
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
@@ -16,6 +17,8 @@ from memsluice.gate.decide import Context, Outcome, decide
 from memsluice.gate.decision import TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.memory import Memory
+from memsluice.gate.detectors.wording.classifier import Classifier, Tail
+from memsluice.gate.detectors.wording.tokens import BITS
 from memsluice.gate.policy.model import Policy, default
 from memsluice.gate.state.kinds import EVENT, EventRow
 from memsluice.gate.state.rows import dump, encode_changes
@@ -45,6 +48,17 @@ WHO: dict[str, tuple[Role, str, Tier]] = {
 }
 
 
+EVEN = Tail((0.5, 0.1, 0.01), (-2.0, 0.0, 2.0))
+"""Of honest texts one in ten has log-odds of 0 or more."""
+
+
+def classifier(
+    weight: float = 0.0, bias: float = -2.0, mix: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+) -> Classifier:
+    """A wording classifier whose n-grams all weigh the same; by default it goes by what the head read, if that did."""
+    return Classifier(np.full(1 << BITS, weight, np.float32), bias, "even", mix, EVEN, EVEN)
+
+
 def axis(number: int, towards: int | None = None, cosine: float = 0.0) -> codec.Vector:
     """Return a unit vector along one axis, or one at a given cosine to another axis."""
     vector = np.zeros(codec.DIMENSIONS, dtype=np.float32)
@@ -70,11 +84,13 @@ class MemoryRows(dict[bytes, bytes]):
             self[key] = value
 
 
-def sealed(who: str, kind: EventType, offset: int, *, vector: codec.Vector | None = None, **fields: Any) -> Sealed:
+def sealed(who: str, kind: EventType, offset: int, /, *, vector: codec.Vector | None = None, **fields: Any) -> Sealed:
     """Return a sealed event; ``fields`` go into the payload over sensible ones."""
     append_ms = fields.pop("append_ms", T0 + offset * 1000)
     problem = fields.pop("problem", "")
     approvers = fields.pop("approvers", ())
+    wording = fields.pop("wording", None)
+    model = fields.pop("model", DEFAULT_MODEL)
     base: dict[str, Any] = {
         "id": f"e{offset}",
         "tenant": TENANT,
@@ -95,29 +111,34 @@ def sealed(who: str, kind: EventType, offset: int, *, vector: codec.Vector | Non
         content_digest="" if text is None else codec.content_digest(RING, TENANT, text),
         vector_text=wire,
         vector_digest="" if vector is None else codec.vector_digest(RING, TENANT, codec.vector_to_bytes(vector)),
-        model="test",
+        model=model,
         problem=problem,
         approvers=approvers,
         sketch=codec.sketch(RING, TENANT, getattr(payload, "content", None) or ""),
+        wording=wording,
     )
 
 
 class Core:
-    """Drives the pure core over rows in memory, one event after another. ``memory`` is the default detector's."""
+    """Drives the pure core over rows in memory, one event after another. ``memory`` is the default detector's.
+
+    ``model`` is the wording classifier, None the one that ships.
+    """
 
     def __init__(self, policy: Policy | None = None, *, memory: Memory | None = None) -> None:
         self.policy = policy or default().default
         self.rows = MemoryRows()
         self.memsad = MemsadState.empty(self.policy.memsad)
         self.memory = memory
+        self.model: Classifier | None = None
         self.offset = -1
         self.last: Sealed | None = None
 
-    def see(self, who: str, kind: EventType, *, carried: Sealed | None = None, **fields: Any) -> Outcome:
+    def see(self, who: str, kind: EventType, /, *, carried: Sealed | None = None, **fields: Any) -> Outcome:
         """Decide one event and apply what it changes; the event's own row is kept as *screen* keeps it."""
         self.offset += 1
         event = self.last = sealed(who, kind, self.offset, **fields)
-        state = TenantState(self.rows, self.memsad, self.memory)
+        state = TenantState(self.rows, self.memsad, self.memory, self.model)
         context = Context(event.position.append_ms, self.offset)
         outcome = decide(state, event, self.policy, context, carried)
         for key, value in encode_changes(TENANT, outcome.changes):

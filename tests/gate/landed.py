@@ -27,7 +27,7 @@ class Shop(Core):
         self.store: dict[str, Accepted] = {}
         self.written: dict[str, Sealed] = {}
 
-    def see(self, who: str, kind: EventType, *, carried: Any = None, **fields: Any) -> Outcome:
+    def see(self, who: str, kind: EventType, /, *, carried: Any = None, **fields: Any) -> Outcome:
         """Decide one event, and land what comes of it."""
         outcome = super().see(who, kind, carried=carried, **fields)
         assert self.last is not None

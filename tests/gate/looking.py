@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from tests.gate.build import TENANT, axis
+from tests.gate.build import TENANT, axis, classifier
 from tests.gate.landed import Shop
 
 from memsluice.gate.decide import Outcome
@@ -48,16 +48,20 @@ def fill(rows: Any, memory: Memory | None = None) -> Memory:
 
 
 class Looking(Shop):
-    """A shop with that memory. A ``passage`` lands; ``ask`` shows it in a new light."""
+    """A shop with that memory, where no wording says anything. A ``passage`` lands; ``ask`` shows it in a new light."""
 
     def __init__(self, **detect: Any) -> None:
         super().__init__(policy(**detect))
-        self.memory = fill(self.rows)
+        self.memory, self.model = fill(self.rows), classifier()
+        self.opened = set[str]()
 
-    def passage(self, content: str = PASSAGE, **fields: Any) -> str:
-        """Have a passage accepted; return its event id."""
+    def passage(self, content: str = PASSAGE, who: str = "agent", **fields: Any) -> str:
+        """Have a passage accepted, an agent's, who others rely on; return its event id."""
+        if who == "agent" and (session := fields.get("session", "s1")) not in self.opened:
+            self.observe("open", session=session, principal=fields.get("principal", "ana"))
+            self.opened.add(session)
         fields.setdefault("vector", axis(2))
-        assert self.write(content=content, **fields).verdict.decision == "accept"
+        assert self.write(who, content, **fields).verdict.decision == "accept"
         return f"e{self.offset}"
 
     def ask(self, **fields: Any) -> Outcome:

@@ -182,10 +182,10 @@ def test_what_cannot_or_shall_not_be_scored_has_no_score_and_is_decided(enabled:
     ],
 )
 def test_only_what_is_held_and_lands_nowhere_waits_for_a_reviewer(mode, who, decision, held) -> None:
-    """What shadow mode lands all the same, and what is refused, takes no place in quarantine and gives none back."""
+    """What shadow mode lands all the same, and what is refused and not kept, takes no place in quarantine."""
     base = default().default
     most = 0 if who == "full" else 3
-    quarantine = base.quarantine.model_copy(update={"per_principal_max": most})
+    quarantine = base.quarantine.model_copy(update={"per_principal_max": most, "refused_per_principal_max": 0})
     changes = {"mode": mode, "quarantine": quarantine, "writes_per_day": PerTier(user_observed=1)}
     core = Core(base.model_copy(update=changes))
     core.write(principal=who)

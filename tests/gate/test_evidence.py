@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memsluice.gate.detectors.rarity import evidence
-from memsluice.gate.detectors.rarity.evidence import COLD_WRITES, VOUCHED, C, Q, R, U, W
+from memsluice.gate.detectors.rarity.evidence import ANOMALY_MAX, ANOMALY_WEIGHT, COLD_WRITES, VOUCHED, A, C, Q, R, U, W
 from memsluice.gate.detectors.rarity.principal_shares import CODES_SPARE, Standing
 
-PARTS = ("wording", "question", "coverage", "nearness", "repetition")
+PARTS = ("wording", "question", "coverage", "nearness", "repetition", "anomaly")
 
 
 def rare(value: float, column: list[float], owners: list[int], tail: float) -> float:
@@ -61,14 +61,17 @@ def nearness(value: float, column: list[float], owners: list[int]) -> float:
 
 def plain(values: list[float], table: Any, owners: list[int], habitual: bool) -> tuple[float, ...]:
     """The five parts by the module's own definition."""
-    columns = [[float(row[at]) for row in table] for at in range(6)]
+    columns = [[float(row[at]) for row in table] for at in range(7)]
     tail = 1 / (1 + math.exp((values[C] + 2.2) / 0.55))
     wording = 0.2 * max(values[C] + 0.5, 0) + 0.65 * rare(values[C], columns[C], owners, tail)
-    asks = values[Q] and len(table) >= COLD_WRITES and not habitual
-    question = 1.8 * rare(values[Q], columns[Q], owners, 0.01) if asks else 0.0
-    repeats = values[R] > 0.12
+    asks = values[Q] == 1 and values[U] >= 0.8 and len(table) >= COLD_WRITES and not habitual
+    question = 1.8 * rare(0.5, columns[Q], owners, 0.01) if asks else 0.0
+    quotes = values[Q] == 0.5 and values[U] >= 0.8
+    repeats = values[R] > 0.12 and not quotes
     repeated = 1.5 * (values[R] - 0.12) + 0.9 * rare(values[R], columns[R], owners, 0.03) if repeats else 0.0
-    return wording, question, max(values[U] - 0.5, 0.0), nearness(values[W], columns[W], owners), repeated
+    near = 0.0 if quotes else nearness(values[W], columns[W], owners)
+    anomaly = 0.0 if quotes else ANOMALY_WEIGHT * min(values[A], ANOMALY_MAX)
+    return wording, question, max(values[U] - 0.5, 0.0), near, repeated, anomaly
 
 
 def draw(rng: np.random.Generator, size: int) -> Any:
@@ -76,11 +79,12 @@ def draw(rng: np.random.Generator, size: int) -> Any:
     return np.stack(
         [
             rng.normal(-2.0, 1.5, size).round(4),
-            (rng.random(size) < rng.choice([0.0, 0.1, 0.5])).astype(float),
+            (rng.random(size) < rng.choice([0.0, 0.1, 0.5])) * rng.choice([0.5, 1.0], size),
             (rng.random(size) * (rng.random(size) < 0.3)).round(4),
             np.where(rng.random(size) < 0.3, 0.0, rng.normal(rng.choice([0.3, 0.5, 0.9]), 0.1, size).clip(0)).round(5),
             rng.random(size).round(4),
             np.zeros(size),
+            (rng.random(size) * 8 * (rng.random(size) < 0.3)).round(4),
         ],
         axis=1,
     )
@@ -104,7 +108,9 @@ def test_the_parts_are_what_their_definition_says(size: int) -> None:
 
 def test_parts_are_given_to_four_digits() -> None:
     """A row keeps four, so what decides has no more."""
-    found = evidence.parts(np.array([0.1, 0, 0.2, 0.7, 0.77777, 0]), np.zeros((0, 6)), *no_reference(), habitual=False)
+    found = evidence.parts(
+        np.array([0.1, 0, 0.2, 0.7, 0.77777, 0, 0]), np.zeros((0, 7)), *no_reference(), habitual=False
+    )
     assert all(part == round(part, 4) for part in found)
     assert found[2] == 0.2778
 

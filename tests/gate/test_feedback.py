@@ -15,6 +15,7 @@ from memsluice.events.models import Tier, Zone
 from memsluice.events.names import VERDICT, EventType
 from memsluice.gate.decision import Draft, TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
+from memsluice.gate.detectors.rarity.evidence import G
 from memsluice.gate.detectors.rarity.memory import KeptEntry, Memory
 from memsluice.gate.policy.model import default
 from memsluice.gate.state.kinds import ENTRY, LOOKED, EntryRow
@@ -44,7 +45,7 @@ def test_a_release_says_what_it_fed() -> None:
     before, after = second["detect.fed"]["at_least_as_high"]
     assert after == before + 1
     memory = Memory.load(rows, TENANT, POLICY.detect.questions, POLICY.detect.entries)
-    assert [round(float(g), 4) for g in values_of(memory)[:, -1]] == [
+    assert [round(float(g), 4) for g in values_of(memory)[:, G]] == [
         one["detect.fed"]["score"] for one in (first, second)
     ]
 

@@ -15,6 +15,7 @@ from memsluice.events.names import EventType
 from memsluice.gate.decide import Context, decide
 from memsluice.gate.decision import TenantState
 from memsluice.gate.detectors.rarity.memory import Memory, tag
+from memsluice.gate.policy.wording import Reach
 
 DAY_MS = 86_400_000
 
@@ -68,11 +69,22 @@ def test_who_was_given_it_by_that_very_recall_is_tainted() -> None:
     assert (verdict.decision, verdict.taint_causes) == (Decision.CONTAIN, (f"recalled:{event_id}",))
 
 
+def test_what_a_user_writes_is_not_looked_back_upon() -> None:
+    """It misleads nobody but its writer; where the policy says so, it is looked at like any other."""
+    shop = Looking()
+    event_id = shop.passage(who="user")
+    assert taken_out(shop.ask()) == []
+    assert shop.lies(event_id) == [("guidance", "principal")]
+    shop = Looking(reach=tuple(Reach))
+    event_id = shop.passage(who="user")
+    assert taken_out(shop.ask()) == [event_id]
+
+
 def test_an_entry_that_was_replaced_is_not_withdrawn_with_the_newer_one() -> None:
     """Another write has the key's object by now: look back passes by the older one, and says nothing of it."""
     shop = Looking()
     older = shop.passage(key="harbour")
-    newer = shop.write(key="harbour", content="The harbour office moved.").verdict
+    newer = shop.write("agent", key="harbour", content="The harbour office moved.").verdict
     assert taken_out(shop.ask()) == []
     assert entry_row(shop, older)["landed"] is True
     assert older in shop.remembered()
@@ -234,17 +246,24 @@ def test_what_a_question_moves_is_in_the_rows_as_it_is_in_memory() -> None:
 
 @pytest.mark.parametrize(
     ("who", "tier", "owner", "spared"),
-    [("user", None, "ana", False), ("user", Tier.USER_VERIFIED, "", True), ("operator", None, "", True)],
+    [
+        ("agent", None, "ana", False),
+        ("user", None, "ana", True),
+        ("user", Tier.USER_VERIFIED, "", True),
+        ("operator", None, "", True),
+    ],
 )
 def test_who_wrote_an_entry_is_kept_unless_somebody_vouches_for_it(who, tier, owner, spared) -> None:
-    """An operator and a verified person on the user's channel are no crowd to be counted, and nothing moves theirs."""
+    """An operator and a verified person on the user's channel are no crowd to be counted, and nothing moves theirs,
+    nor what a user writes, which nobody else is given."""
     shop = Looking()
-    event = sealed(who, EventType.WRITE, 0, content="The boat lies at pier four.", vector=axis(2))
+    shop.observe("open")
+    event = sealed(who, EventType.WRITE, 1, content="The boat lies at pier four.", vector=axis(2))
     identity = event.identity if tier is None else replace(event.identity, tier=tier)
-    state = TenantState(shop.rows, shop.memsad, shop.memory)
-    memory = decide(state, replace(event, identity=identity), shop.policy, Context(T0, 0)).memory
+    state = TenantState(shop.rows, shop.memsad, shop.memory, shop.model)
+    memory = decide(state, replace(event, identity=identity), shop.policy, Context(T0, 1)).memory
     entry = memory.entries[-1]
-    assert (entry.event_id, entry.principal, entry.exempt) == ("e0", tag(owner) if owner else "", spared)
+    assert (entry.event_id, entry.principal, entry.exempt) == ("e1", tag(owner) if owner else "", spared)
 
 
 def test_a_question_for_outside_content_looks_back_on_nothing() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.gate.build import TENANT, Core, MemoryRows, axis
 
 from memsluice.envelope.codec import (
@@ -15,11 +16,15 @@ from memsluice.envelope.codec import (
     vector_to_text,
 )
 from memsluice.envelope.verdict import Decision
+from memsluice.gate.detectors.calibration.state import State
 from memsluice.gate.detectors.memsad import scores
-from memsluice.gate.detectors.memsad.check import check, judge
+from memsluice.gate.detectors.memsad.check import asked_lately, check, judge
 from memsluice.gate.detectors.memsad.state import MemsadState
-from memsluice.gate.policy.model import MemsadPolicy, Mode
+from memsluice.gate.policy.model import CalibrationPolicy, MemsadPolicy, Mode, default, laid_over
 from memsluice.gate.state.rows import TenantRows, encode_changes
+
+FIXED = CalibrationPolicy(strategy="fixed")
+"""The paper's Definition 6; what ships follows the drift."""
 
 
 def near(value: float) -> object:
@@ -51,7 +56,7 @@ def test_history_is_first_in_first_out() -> None:
 
     The reference e0 has cosines 1, 0, -1, 0 with the four questions, so s_max goes 1, 1, 0, 0.
     """
-    policy = MemsadPolicy(mode=Mode.MAX, history_size=2, reference_size=2)
+    policy = MemsadPolicy(mode=Mode.MAX, history_size=2, reference_size=2, calibration=FIXED)
     questions = [axis(0), axis(1), -axis(0), axis(2)]
     states = [fed(policy, questions[:n], [axis(0), axis(0)])[0] for n in (1, 2, 3, 4)]
     seen = [judge(state, 0.0, policy).mu for state in states]
@@ -65,7 +70,7 @@ def test_one_column_a_question_equals_recomputing_everything(capacity, size, ask
     random = np.random.default_rng(seed)
     vectors = random.normal(size=(size + asked, DIMENSIONS))
     vectors = [wire(vector / np.linalg.norm(vector)) for vector in vectors]
-    policy = MemsadPolicy(mode=mode, history_size=capacity, reference_size=size)
+    policy = MemsadPolicy(mode=mode, history_size=capacity, reference_size=size, calibration=FIXED)
     state, rows = fed(policy, vectors[size:], vectors[:size])
     window = np.array(vectors[size:][-capacity:], dtype=np.float64)
     reference = np.array([coarse_from_text(coarse_to_text(vector)) for vector in vectors[:size]], dtype=np.float64)
@@ -82,7 +87,7 @@ def test_one_column_a_question_equals_recomputing_everything(capacity, size, ask
 
 def test_the_phases_are_declared_in_the_verdict() -> None:
     """Cold: nothing asked, nothing scored. Warming: the policy's prior threshold. Calibrated: mu + kappa sigma."""
-    core = Core()
+    core = Core(laid_over(default().default, {"memsad": {"calibration": {"strategy": "fixed"}}}))
     first = core.write().verdict
     assert (first.score.phase, first.score.score, first.findings[0].code) == ("cold", None, "memsad.cold")
     core.recall()
@@ -150,7 +155,7 @@ def test_a_coarse_vector_says_of_any_other_what_it_said(components: int, seed: i
 
 def test_a_reference_kept_in_full_is_read() -> None:
     """Rows written before references were kept short calibrate as they did."""
-    policy = MemsadPolicy(reference_size=2)
+    policy = MemsadPolicy(reference_size=2, calibration=FIXED)
     _, rows = fed(policy, [axis(0)], [])
     for number, entry in enumerate((axis(1), axis(5, towards=0, cosine=0.25))):
         put = {(("memsad"), f"r{number}"): {"n": number, "v": vector_to_text(entry)}}
@@ -166,3 +171,29 @@ def test_scores_and_words_that_did_not_change_are_written_to_no_row() -> None:
     assert state.calibrated(rows, state.scores) is state
     assert state.worded(rows, state.lexical) is state
     assert not rows.changes
+
+
+def test_the_questions_that_count_follow_the_drift() -> None:
+    """Theorem 12's m* is the history's size: of 100 scores half at .1 and half at .3 (a deviation of .1005, a drift of
+    .2 / 50 a step) it is (.1005 / .004)^(2/3) = 8.6, so the least, 20, of 60 questions count. Scores that do not drift,
+    or are too few to tell, leave all that were kept; so does any other strategy.
+    """
+    policy = MemsadPolicy()
+    state, _ = fed(policy, [wire(axis(number)) for number in range(60)], [])
+    turned = replace(state, scores=State(np.array([0.1] * 50 + [0.3] * 50)))
+    assert np.array_equal(asked_lately(turned, policy), state.history[-20:])
+    for values in ([0.1, 0.3] * 50, [0.1] * 20 + [0.3] * 19):
+        assert len(asked_lately(replace(state, scores=State(np.array(values))), policy)) == 60
+    for strategy in ("fixed", "rolling", "ewma", "conformal"):
+        other = policy.model_copy(update={"calibration": CalibrationPolicy(strategy=strategy)})
+        assert len(asked_lately(turned, other)) == 60
+
+
+def test_a_verdict_names_the_nearest_of_the_questions_that_count() -> None:
+    """After a change of topic the last 20 questions are what a write is scored against, and what its verdict names."""
+    policy = MemsadPolicy()
+    state, _ = fed(policy, [wire(axis(number)) for number in range(60)], [])
+    state = replace(state, askers=tuple(f"r{n}" for n in range(60)), scores=State(np.array([0.1] * 50 + [0.3] * 50)))
+    for asked, named, found in ((59, "r59", 1.0), (3, "r59", 0.0)):
+        score, _ = check(state, wire(axis(asked)), policy, Decision.QUARANTINE)
+        assert (score.history_size, score.nearest, score.s_max) == (20, named, found)

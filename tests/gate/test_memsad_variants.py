@@ -25,7 +25,7 @@ def near(value: float, abs_: float = 1e-9) -> object:
 def core(**settings: Any) -> Core:
     """A core that MEMSAD decides, with N = 4 and without patterns."""
     base = policies.default().default
-    part = {**base.memsad.model_dump(), "reference_size": 4, **settings}
+    part = {**base.memsad.model_dump(), "reference_size": 4, "calibration": {"strategy": "fixed"}, **settings}
     changed = {"detector": "memsad", "memsad": part, "instructions": {"enabled": False}, "writes_per_day": {}}
     return Core(policies.Policy.model_validate({**base.model_dump(), **changed}))
 

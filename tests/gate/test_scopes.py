@@ -57,6 +57,16 @@ def test_declared_parents_taint_in_every_scope(scope: str) -> None:
     assert tainted(made, parents=(f"e{made.offset}",))
 
 
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize(("origin", "tier"), [("web", 5), ("tool", 4)])
+def test_what_is_made_of_something_seen_is_worth_no_more_than_it(scope: str, origin: str, tier: int) -> None:
+    """A write that declares an observation of its session as its parent has that one's tier, in every scope."""
+    made = core(scope)
+    seen = made.observe(origin, content=PAGE).verdict.event_id
+    made.observe("open")
+    assert made.write("agent", "The mill opens at seven.", parents=(seen,)).verdict.tier == tier
+
+
 def test_a_new_turn_forgets_under_that_policy_alone() -> None:
     """The platform opens the session once more: the turn's watermark falls, the session's never does."""
     for scope, after in (("turn", False), ("session", True), ("influence", True)):

@@ -7,9 +7,11 @@ from hashlib import sha256
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from memsluice.encoder import DIMENSIONS, MODEL_ID, REVISION
 from memsluice.envelope.dsse import Signer
 from memsluice.envelope.keys import Algorithm, Ed25519Key, HmacKey, Key, Keyring, KeyState, Purpose
 from memsluice.envelope.registry import Credential, Registry, Role
+from memsluice.envelope.seals import Wording
 from memsluice.events.models import Channel, Tier
 
 START_MS = 1_780_000_000_000
@@ -79,6 +81,10 @@ def signer(name: str) -> Signer:
     return HmacKey(name, _secret(name))
 
 
+ORDERS = {"obey": 9.0, "ignore all previous": 9.0, "ignore previous": 9.0, "kindly": 1.2}
+"""Log-odds of texts with such words; of others they are -6."""
+
+
 class WordEncoder:
     """Vectors from a text's words of seven letters or more (of all words where it has none), without any model.
 
@@ -88,12 +94,21 @@ class WordEncoder:
     adds it.
     """
 
-    model_id, revision, dimensions = "golden-words", "1", 384
+    model_id, revision, dimensions = MODEL_ID, REVISION, DIMENSIONS  # it stands for the default encoder
     blocks, width = 16, 24
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Return float32 of shape (len(texts), 384)."""
         return np.array([self._vector(text) for text in texts], np.float32).reshape(len(texts), self.dimensions)
+
+    def read(self, texts: Sequence[str]) -> tuple[np.ndarray, list[Wording | None]]:
+        """Return the vectors, and of texts with one of ORDERS that they give one; of texts without a word nothing."""
+        said = [max((ORDERS[one] for one in ORDERS if one in text.casefold()), default=-6.0) for text in texts]
+        found = [
+            Wording(logit, 0, len(text), len(text)) if text.strip() else None
+            for text, logit in zip(texts, said, strict=True)
+        ]
+        return self.encode(texts), found
 
     def _vector(self, text: str) -> np.ndarray:
         words = re.findall(r"\w+", text.casefold())

@@ -11,8 +11,12 @@ from tests.golden.themes import (
     looked_back_again,
     scored,
     scored_again,
+    secrets,
     strict,
     strict_again,
+    unread,
+    unread_again,
+    worded,
     words,
     words_again,
 )
@@ -30,8 +34,13 @@ detect: {threshold: 1.0}
 memsad: {history_size: 2}
 tenants:
   looking: {detect: {look_back_per_day: 2, questions: 12, entries: 60, window: 60}}
-  strict: {profile: strict, quarantine: {per_principal_max: 2}, writes_per_day: {user_observed: 5}}
+  strict: {profile: strict, quarantine: {per_principal_max: 2, refused_per_principal_max: 3},
+    writes_per_day: {user_observed: 5}}
   words: {taint: influence}
+  whole: {sensitive: {action: hold}}
+  told: {sensitive: {action: report}}
+  orders: {wording: {own: 0.0005, shared: 0.2, per_tier: {operator: 0}}}
+  unread: {detector: memsad, memsad: {cold_threshold: 0.25}}
   fixed: {detector: memsad, memsad: {reference_size: 4}}
   plus: {detector: memsad, memsad: {variant: memsad_plus, reference_size: 4, history_size: 3, mode: max}}
   composite: {detector: memsad, memsad: {variant: composite, reference_size: 2, history_size: 100,
@@ -61,6 +70,10 @@ def first(town: Town) -> None:
     looked_back(Tenant(town, "looking"))
     strict(Tenant(town, "strict"))
     words(Tenant(town, "words"))
+    for name in ("taken", "whole", "told"):
+        secrets(Tenant(town, name))
+    unread(Tenant(town, "unread"))
+    worded(Tenant(town, "orders"))
     for name in SCORED:
         scored(Tenant(town, name))
 
@@ -76,6 +89,7 @@ def second(town: Town) -> None:
     strict_again(Tenant(town, "strict"))
     looked_back_again(Tenant(town, "looking"))
     words_again(Tenant(town, "words"))
+    unread_again(Tenant(town, "unread"))
     for name in SCORED:
         scored_again(Tenant(town, name))
     everybody(acme)

@@ -30,7 +30,7 @@ from memsluice.topics import names
 
 KINDS = {
     "chain", "detect", "entry", "event", "held", "holder", "looked", "lying", "memsad", "policy", "position",
-    "protected", "rate", "review", "seen", "session",
+    "protected", "rate", "refused", "review", "seen", "session",
 }  # fmt: skip
 """Every kind of state row."""
 PARTS = {"detect": set("qevhcb"), "memsad": set("qrsc")}
@@ -41,6 +41,9 @@ TOPICS = {
 }  # fmt: skip
 NOT_PLAYED = {
     "authenticity": "the base class of other codes; nothing raises it itself",
+    "encoder.carried": "the schedule has one encoder",
+    "encoder.changed": "the schedule has one encoder",
+    "memsad.no_probes": "the schedule has one encoder, and says that it is the default one",
     "not_intake": "said by the command that replays dead letters, never by the gate",
     "store_refused": "no store refuses an object that the gate admitted",
 }

@@ -145,7 +145,10 @@ class Town:
         screen = ScreenStage(lambda: self._keys, self._policies.of, PARTITIONS, self._clock)
         return Embedded(
             self._path,
-            seal=SealStage(lambda: self._keys, ring.registry, ring.WordEncoder(), PARTITIONS, self._clock),
+            seal=SealStage(
+                *(lambda: self._keys, ring.registry, ring.WordEncoder(), PARTITIONS, self._clock),
+                policies=self._policies.of,
+            ),
             screen=Watched(screen, self.sent.step),
             land=LandStage(lambda: self._keys, self._store, PARTITIONS, self._clock),
             now_ms=self._clock,

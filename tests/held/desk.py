@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.stages import holding
 from typer.testing import CliRunner, Result
 
 from memsluice.cli.held.quarantine import app
@@ -32,11 +33,17 @@ SOURCES = {
 
 
 class Office:
-    """One home: publishes signed events into its embedded log, and runs the command as a reviewer would."""
+    """One home: publishes signed events into its embedded log, and runs the command as a reviewer would.
+
+    Its policy holds whatever an instruction pattern occurs in (:mod:`tests.stages.holding`).
+    """
 
     def __init__(self, path: Path, tenants: tuple[str, ...] = ("acme", "globex")) -> None:
         self.home = Home(path)
         self.assembly = Assembly.at(self.home)
+        self.home.policy_file.parent.mkdir(exist_ok=True)
+        if not self.home.policy_file.exists():
+            self.home.policy_file.write_text(holding.text())
         self.keys: KeyStore = self.assembly.keys
         for source, (role, channel) in SOURCES.items():
             issue_credential(self.keys, role, channel, tenants, kid=source)  # type: ignore[arg-type]

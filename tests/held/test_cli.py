@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.held.desk import BAD, Office
+from tests.stages.holding import BUDGET
 
 from memsluice.client import requests
 from memsluice.escaping import visible
@@ -100,8 +101,7 @@ def test_reject_closes_for_good(office: Office) -> None:
 def test_what_is_tainted_stays_held(office: Office) -> None:
     """The reviewer is told before signing, and by the audit afterwards; the entry still waits."""
     policy = office.home.policy_file
-    policy.parent.mkdir()
-    policy.write_text("name: careful\ninstructions: {hold_contained: true}\n")
+    policy.write_text(f"name: careful\ninstructions: {{hold_contained: true}}\nwording: {{{BUDGET}}}\n")
     office.observe(Origin.OPEN)
     office.observe(Origin.WEB)
     event_id = office.write(BAD, source="agent")
@@ -191,7 +191,7 @@ def test_stats_count_what_waits(office: Office) -> None:
     office.run("reject", first, "--yes")
     told = json.loads(office.run("stats", "--json").stdout)
     assert told["states"] == {"rejected": 1, "pending": 1}
-    assert (told["tenants"], told["reasons"]) == ({"globex": 1}, {"instructions.found": 1})
+    assert (told["tenants"], told["reasons"]) == ({"globex": 1}, {"wording.held": 1})
     shown = office.run("stats").stdout
     assert "waits for" in shown
     assert "by this machine's clock" in shown

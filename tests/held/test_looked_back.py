@@ -11,12 +11,14 @@ from memsluice.client import requests
 from memsluice.client.requests import Session
 from memsluice.encoder import load_encoder
 from memsluice.events.models import Action, Zone
-from memsluice.gate.policy import model
-from memsluice.gate.policy.model import DetectPolicy, PolicySet
+from memsluice.gate.policy.model import parse
 from memsluice_lab.demo.caching_encoder import MemoEncoder
 from memsluice_lab.world_embedded import EmbeddedWorld
 
-POLICY = "name: eager\ndetector: default\ndetect: {threshold: 2.0}\n"
+POLICY = """name: eager
+wording: {action: report}
+detect: {threshold: 2.0, signals: [coverage, nearness, repetition]}
+"""
 """A note that says the same thing over and over is just below this, and above it once its question is asked."""
 NOTE = (
     "The harbour book says who paints the lighthouse gallery railing, and who paints the lighthouse gallery railing, "
@@ -27,11 +29,12 @@ ASKED = "Who paints the lighthouse gallery railing?"
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
-    """A home where a recall took out the note ``note``."""
+    """A home where a recall took out an agent's note ``note``."""
     shop = Shop(tmp_path / "home")
     shop.home.policy_file.parent.mkdir(exist_ok=True)
     shop.home.policy_file.write_text(POLICY)
-    shop.write(NOTE, event_id="note")
+    shop.opened("s-1")
+    shop.write(NOTE, event_id="note", source="agent")
     shop.write("Ana takes the early train on Mondays.", event_id="other")
     people = Session("acme", "helper", "ana", "s-1")
     shop.publish(READER, requests.recall("asks", datetime.now(UTC), people, ASKED, []))
@@ -80,12 +83,10 @@ def test_what_was_not_taken_out_has_no_such_release(shop: Shop) -> None:
 def test_what_is_let_in_again_is_recalled_and_stays() -> None:
     """A real recall is given it, then its own question takes it out of the store, and after a reviewer's release it is
     given again, however often it is asked for."""
-    shipped = model.default().default
-    eager = shipped.model_copy(update={"detector": "default", "detect": DetectPolicy(threshold=2.0)})
-    world = EmbeddedWorld(["acme"], MemoEncoder(load_encoder(threads=1)), PolicySet(eager, {}))
+    world = EmbeddedWorld(["acme"], MemoEncoder(load_encoder(threads=1)), parse(POLICY))
     ana = Session("acme", "helper", "ana", "s-1")
     world.observe(ana)
-    note = world.write("user", ana, NOTE)
+    note = world.write("agent", ana, NOTE)
     world.write("user", ana, "Ana takes the early train.")
     given = [len(world.ask(ana, ASKED).entries) for _ in range(2)]
     assert given == [2, 1]

@@ -27,7 +27,7 @@ from memsluice.operations.held.replay import HeldRun, WriteReplay, plan, replay
 from memsluice.operations.runs import RESUMABLE_S, begin
 from memsluice.topics.names import AUDIT, COMMANDS, PARTITIONS
 
-LOOSE = "name: loose\ninstructions: {enabled: false}\n"
+LOOSE = "name: loose\ninstructions: {enabled: false}\nwording: {action: report}\n"
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_old_and_new_verdict_stand_beside_each_other(office: Office) -> None:
     loosen(office)
     done = office.run("replay", "--yes")
     assert done.exit_code == 0, done.output
-    assert f"{ids[0]}  acme  quarantine instructions.found → accept" in done.stdout
+    assert f"{ids[0]}  acme  quarantine wording.held → accept" in done.stdout
     assert f"{ids[1]}  acme  quarantine sessions.mismatch → quarantine replay.standing" in done.stdout
     assert "2 of 2 replayed: 1 accept, 1 quarantine; under loose@" in done.stdout
     assert states(office) == {ids[0]: "released", ids[1]: "pending"}

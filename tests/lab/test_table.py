@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,19 +14,17 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from memsluice.encoder import load_encoder
+from memsluice.encoder.base import read
+from memsluice.envelope.seals import Wording
 from memsluice.errors import ConfigError, StateError
-from memsluice.gate.detectors.wording.classifier import Classifier
-from memsluice.gate.detectors.wording.tokens import BITS
 from memsluice.gate.policy.model import SIGNALS
 from memsluice_lab import run as lab
 from memsluice_lab.cli import app as lab_app
+from memsluice_lab.demo.caching_encoder import MemoEncoder
 from memsluice_lab.rewrites import REWRITES
-from memsluice_lab.streams import events_of
 from memsluice_lab.table import changes, page
 from memsluice_lab.table.counting import count, landed, pooled, wilson
 from memsluice_lab.table.honest import EACH
-from memsluice_lab.table.models import LEFT_OUT
 from memsluice_lab.table.rows import DECLARED, ROWS, SECTIONS, chosen
 from memsluice_lab.table.run import Place, finished, gate_version, labelled, measure
 from memsluice_lab.table.vectors import DiskEncoder
@@ -193,11 +192,10 @@ def test_hard_negatives_are_added_in_every_category() -> None:
 
 
 def test_every_row_can_be_asked_for() -> None:
-    """Each row's policy, change, classifier and section exist; names are unique; a name or a section chooses rows."""
+    """Each row's policy, change and section exist; names are unique; a name or a section chooses rows."""
     for row in ROWS.values():
         row.in_force()
         changes.get(row.change)
-        assert row.without in ("", *LEFT_OUT)
     assert {row.section for row in ROWS.values()} == {section.name for section in SECTIONS}
     assert {row.section for row in chosen(("budgets", "default"))} == {"budgets", "systems"}
     assert chosen(("default",)) == [ROWS["default"]]
@@ -231,31 +229,81 @@ def test_a_row_decides_as_the_lab_does(tmp_path: Path) -> None:
     ]
 
 
-def test_another_classifier_decides_where_a_row_asks_for_one() -> None:
-    """A model handed to the lab is the one that judges, and its digest is in the evidence."""
-    hostile = Classifier(np.zeros(1 << BITS, np.float32), 8.0, "everything")
-    items, encoder, chosen_policy = list(events_of(small())), load_encoder(), lab.policy_set(None)
-    said = lab.decide(items, name="x", encoder=encoder, chosen=chosen_policy, model=hostile)
-    evidence = [line["evidence"] for line in said if line.get("evidence")]
-    assert evidence
-    assert {found["model"] for found in evidence} == {"everything"}
+class Counting:
+    """An encoder that reads wordings, and counts what it is asked."""
+
+    model_id, revision, dimensions = "counting", "1", 4
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Not what a cache may ask."""
+        raise AssertionError("its wordings would be lost")
+
+    def read(self, texts: Sequence[str]) -> tuple[np.ndarray, list[Wording | None]]:
+        """Vectors and wordings by the texts' lengths."""
+        self.asked += len(texts)
+        vectors = np.stack([np.full(4, 1 / (2 + len(text)), np.float32) for text in texts])
+        return vectors, [Wording(len(text) / 7, 0, len(text), len(text)) if text else None for text in texts]
 
 
-def test_vectors_are_kept_on_disk(tmp_path: Path) -> None:
-    """A second encoder computes nothing again and gives the same vectors; a record that was cut off is not read."""
-    texts = ["The shed key is under the blue pot.", "Soil sensor: nine degrees.", "The shed key is under the blue pot."]
-    with DiskEncoder(load_encoder(), tmp_path) as first:
-        vectors = first.encode(texts)
-        assert first.encoded == 2
+class Plain:
+    """An encoder without a head."""
+
+    model_id, revision, dimensions = "plain", "1", 4
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """One vector for all."""
+        return np.stack([np.full(4, 0.5, np.float32) for _ in texts])
+
+
+TEXTS = ["The shed key is under the blue pot.", "", "The shed key is under the blue pot."]
+
+
+def test_vectors_and_wordings_are_kept_on_disk(tmp_path: Path) -> None:
+    """A second encoder reads nothing again and gives the same vectors and wordings; a record that was cut off is not
+    read. A text that was only encoded has its wording, too: figures would lie of one that a cache lost."""
+    inner = Counting()
+    with DiskEncoder(inner, tmp_path) as first:
+        vectors = first.encode(TEXTS)
+        assert (first.encoded, inner.asked) == (2, 2)
     path = next(tmp_path.rglob("*.vectors"))
     path.write_bytes(path.read_bytes() + b"torn")
-    with DiskEncoder(load_encoder(), tmp_path) as second:
-        assert np.array_equal(second.encode(texts), vectors)
+    with DiskEncoder(inner, tmp_path) as second:
+        again, wordings = second.read(TEXTS)
+        assert np.array_equal(again, vectors)
+        assert wordings == inner.read(TEXTS)[1]
+        assert wordings[1] is None
         assert second.encoded == 0
         second.encode(["Something new."])
-    with DiskEncoder(load_encoder(), tmp_path) as third:
-        third.encode([*texts, "Something new."])
+    with DiskEncoder(inner, tmp_path) as third:
+        third.read([*TEXTS, "Something new."])
         assert third.encoded == 0
+        assert third.read([])[1] == []
+
+
+def test_another_head_reads_everything_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was kept is of the code and the model that read it: other ones are another folder."""
+    with DiskEncoder(Counting(), tmp_path) as first:
+        first.encode(TEXTS)
+    monkeypatch.setattr("memsluice_lab.table.vectors.digest_of", lambda packages: "another")
+    with DiskEncoder(Counting(), tmp_path) as second:
+        second.encode(TEXTS)
+        assert second.encoded == 2
+
+
+def test_the_memo_keeps_wordings(tmp_path: Path) -> None:
+    """A text is read once, whether it is encoded or read first, and an encoder without a head shows nothing."""
+    inner = Counting()
+    memo = MemoEncoder(inner)
+    vectors = memo.encode(TEXTS)
+    again, wordings = memo.read(TEXTS)
+    assert inner.asked == 2
+    assert np.array_equal(again, vectors)
+    assert wordings == inner.read(TEXTS)[1]
+    for wrapped in (MemoEncoder(Plain()), DiskEncoder(Plain(), tmp_path)):
+        assert read(wrapped, TEXTS)[1] == [None] * 3
 
 
 def test_the_page_says_what_is_missing(tmp_path: Path) -> None:
@@ -281,8 +329,11 @@ def test_the_page_says_what_is_missing(tmp_path: Path) -> None:
     assert "default detector, unchanged* | 90.0 [" in text.splitlines()[beside - 1 - SIGNALS.index("question")]
     assert "commit abc, gate g1: default (7), default (8), default (9), no-question (7)" in text
     assert "not the same" not in text
+    assert "**Decided by the gate `g1` (2 rows)**" in text.split("## ")[0]
     other_gate = page.render({"default": {"7": both}, "no-question": {"7": {"a": {**said, "gate": "g2"}}}})
     assert "not the same" in other_gate
+    assert "`g1` (1 row), `g2` (1 row)" in other_gate
+    assert "No row was measured yet" in page.render({})
     assert "| without question † |" in other_gate
     assert labelled(write(tmp_path, small()).parent)["garden"][0]["stream"] == "garden"
 

@@ -101,12 +101,14 @@ def test_both_sides_ask_all_ancestors_anew(away: str, action: str) -> None:
 
 
 def test_both_sides_replay_what_fell_into_the_other_zone() -> None:
-    """A replay lands no more in guidance than a release would."""
+    """A replay lands no more in guidance than a release would, and what a content check held not even as data: its
+    label fell, and nobody changed the check or read what it held."""
     pair = Pair(hold_contained=False)
     for one in (note("a"), note("b", "a"), note("c", "b", suspect=True), order(1, "revoke", "a"),
                 order(2, "replay", "c")):  # fmt: skip
         assert not pair.step(one)
-    assert (pair.verdict.decision, pair.verdict.taint) == ("contain", True)
+    assert (pair.verdict.decision, pair.verdict.taint) == ("quarantine", True)
+    assert pair.verdict.reasons == ("replay.recalibrated",)
 
 
 def test_both_sides_take_a_forgotten_parent_for_a_tainted_one() -> None:

@@ -18,13 +18,15 @@ HEAVY = {
     "aiokafka", "cramjam", "faiss-cpu", "faust-streaming", "numba", "numpy", "pillow", "psutil", "rich", "river",
     "rocksdict", "sentence-transformers", "structlog", "torch", "typer", "weaviate-client",
 }  # fmt: skip
-BEYOND = {"stack": "devstack", "declassify": "gate"}
+BEYOND = {"stack": "devstack"}
 """Commands that `operator` alone does not load, and the extra that each asks for."""
 PARTS = {name: part for name, part in main.PARTS.items() if name not in BEYOND}
 TOP = Path(__file__).resolve().parents[2]
 DATA = (
     "py.typed",
+    "encoder/model/head.npz",
     "gate/policies/default.yaml",
+    "gate/policies/published-rolling.yaml",
     "gate/detectors/memsad/probes.npy",
     "gate/detectors/wording/model/classifier.npz",
     *(f"_data/topics/{path.name}" for path in (TOP / "topics").iterdir()),

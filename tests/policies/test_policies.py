@@ -16,7 +16,8 @@ from memsluice.events.models import Command
 from memsluice.events.names import EventType
 from memsluice.events.records import Record
 from memsluice.gate.policy.diff import EVERYONE, FieldChange, between
-from memsluice.gate.policy.model import default, parse
+from memsluice.gate.policy.lint import Severity, lint
+from memsluice.gate.policy.model import default, parse, shipped, shipped_names
 from memsluice.keystore.store import KeyStore
 from memsluice.operations.policies.commands import activation, ending
 from memsluice.operations.policies.desk import PolicyDesk
@@ -152,3 +153,24 @@ def test_a_file_that_is_no_policy_is_said_in_one_sentence(words: tuple[str, ...]
     shown = whole(*words, str(tmp_path / "absent"), *home)
     assert f"{tmp_path / 'absent'} cannot be used: no such file or directory; check the name" in shown.said
     assert "Errno" not in shown.said
+
+
+def test_what_ships_is_listed_and_printed_as_it_is() -> None:
+    """Each shipped policy is valid and named as its file; the file that is printed is the one that can be activated."""
+    assert shipped_names() == ("default", "published-rolling")
+    listed = whole("policy", "shipped").out
+    for name in shipped_names():
+        policy = parse(shipped(name)).default
+        assert policy.name == name
+        assert name in listed
+        assert whole("policy", "shipped", name).out == shipped(name)
+        assert not [remark for remark in lint(parse(shipped(name))) if remark.severity is Severity.ERROR]
+    with pytest.raises(PolicyError, match=r"nothing: no policy of that name ships; there are: default, published"):
+        shipped("nothing")
+
+
+def test_published_rolling_lets_memsad_decide_alone_by_drift() -> None:
+    """The user's own words: MEMSAD, calibrated by a rolling, drift-aware window; nothing else holds."""
+    policy = parse(shipped("published-rolling")).default
+    assert (policy.detector, policy.memsad.enabled, policy.instructions.enabled) == ("memsad", True, False)
+    assert (policy.memsad.calibration.strategy, policy.memsad.kappa) == ("m_star", 3.0)

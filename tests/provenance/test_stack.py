@@ -38,7 +38,7 @@ def test_share_lift_trace_and_revoke_on_the_real_stack(stack: Any, workers: None
         runtime.observe(session, Origin.OPEN).result(30)
     with MemoryWriter.open_local(tenant=tenant, role="user_channel", home=stack.home) as memory:
         root = memory.write(session, "The gate code is changed on Mondays.").result(30).event_id
-        child = memory.write(session, "So ask for the gate code anew.", parents=[root]).result(30).event_id
+        child = memory.write(session, "The new gate code hangs in the office.", parents=[root]).result(30).event_id
     with MemoryWriter.open_local(tenant=tenant, home=stack.home) as pages:
         page = (
             pages.write(

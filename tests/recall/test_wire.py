@@ -1,19 +1,22 @@
 """What a real recall sends to a real Weaviate: every byte on both of its ports, and every call with what it names."""
 
 import itertools
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import grpc
+import numpy as np
 import pytest
 from tests.recall.relay import Relay
 from tests.stores.build import RING, T0, entry
 
 from memsluice.encoder import Encoder
+from memsluice.errors import ConfigError
 from memsluice.events.models import Tier, Zone
-from memsluice.recall.recaller import Question, Recaller
+from memsluice.recall.recaller import Publish, Question, Recaller
 from memsluice.stores.base import StoreAnswer
 from memsluice.stores.weaviate import rpc as weaviate_rpc
 from memsluice.stores.weaviate.store import WeaviateStore, address_of
@@ -70,25 +73,47 @@ def wire(
         store.close()
 
 
-def recaller(store: WeaviateStore, encoder: Encoder) -> Recaller:
+class Stranger:
+    """Another encoder than the one that the entries are of."""
+
+    model_id, revision = "acme/stranger", "1"
+
+    def __init__(self, dimensions: int) -> None:
+        self.dimensions = dimensions
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the first axis, once a text."""
+        return np.eye(1, self.dimensions, dtype=np.float32).repeat(len(texts), axis=0)
+
+
+def recaller(store: WeaviateStore, encoder: Encoder, publish: Publish = lambda _: None) -> Recaller:
     """Return what recalls, publishing to nobody."""
     return Recaller(
-        store=store, encoder=encoder, keys=lambda: RING, permits=lambda _: None, publish=lambda _: None,
+        store=store, encoder=encoder, keys=lambda: RING, permits=lambda _: None, publish=publish,
         now_ms=lambda: T0, new_id=lambda: "r-1",
     )  # fmt: skip
 
 
+def named(calls: Calls) -> list[tuple[str, str, str]]:
+    """Return the method, collection and tenant of every call."""
+    return [(method, request.collection, request.tenant) for method, request in calls.made]
+
+
+def requested(sent: bytes) -> set[bytes]:
+    """Return what was asked for over HTTP, all of it to be read only."""
+    lines = re.findall(rb"^([A-Z]+) (\S+) HTTP/1.1\r$", sent, re.MULTILINE)
+    assert {method for method, _ in lines} <= {b"GET"}
+    return {path for _, path in lines}
+
+
 def test_a_recall_for_guidance_touches_no_external_partition(wire: Any, tenants: list[str], encoder: Encoder) -> None:
-    """Assumption A4: not by filtering what comes back. No byte to the database names the external collection, and no
-    call names another collection or tenant than the asked one's guidance."""
+    """Assumption A4: not by filtering what comes back. No byte to the database names the external collection, and the
+    one call, also of a reader that asks for the first time, names the asked tenant's guidance."""
     store, calls, http, rpc = wire
     asked, other = tenants
     answer = recaller(store, encoder).ask(Question(asked, QUESTION, "planner", "ana", "s-1"))
     assert [found.content for found in answer.entries] == ["Invoices for the greenhouse go to the office."]
-    assert calls.made
-    for method, request in calls.made:
-        assert method == "/weaviate.v1.Weaviate/Search"
-        assert (request.collection, request.tenant) == (COLLECTIONS[Zone.GUIDANCE], asked)
+    assert named(calls) == [("/weaviate.v1.Weaviate/Search", COLLECTIONS[Zone.GUIDANCE], asked)]
     sent = http.sent + rpc.sent
     assert GUIDANCE in sent
     assert asked.encode() in sent
@@ -105,4 +130,46 @@ def test_research_mode_is_seen_on_the_same_wire(wire: Any, tenants: list[str], e
     sent = http.sent + rpc.sent
     assert EXTERNAL in sent
     assert GUIDANCE not in sent
-    assert {request.collection for _, request in calls.made} == {COLLECTIONS[Zone.EXTERNAL]}
+    assert named(calls) == [("/weaviate.v1.Weaviate/Search", COLLECTIONS[Zone.EXTERNAL], tenants[0])]
+    assert http.connections == 0
+
+
+@pytest.mark.parametrize(("zone", "other"), [(Zone.GUIDANCE, EXTERNAL), (Zone.EXTERNAL, GUIDANCE)])
+def test_whose_vectors_an_empty_answer_came_from_is_asked_of_one_zone_and_once(
+    wire: Any, tenants: list[str], encoder: Encoder, zone: Zone, other: bytes
+) -> None:
+    """What finds nothing learns from the collection's own description whether another encoder made it: no byte names
+    the other zone or another tenant, and the next recall asks nothing of the kind."""
+    store, calls, http, rpc = wire
+    asked = Question(tenants[0], QUESTION, "planner", "ana", "s-1", namespace="empty", zone=zone)
+    reader = recaller(store, encoder)
+    assert reader.ask(asked).entries == ()
+    searched = ("/weaviate.v1.Weaviate/Search", COLLECTIONS[zone], tenants[0])
+    assert named(calls) == [searched]
+    said = http.sent
+    assert requested(said) == {b"/v1/meta", b"/v1/schema/" + COLLECTIONS[zone].encode()}
+    assert reader.ask(asked).entries == ()
+    assert (named(calls), http.sent) == ([searched] * 2, said)
+    sent = said + rpc.sent
+    assert other not in sent
+    assert tenants[1].encode() not in sent
+
+
+@pytest.mark.parametrize("dimensions", [384, 96])
+def test_a_reader_of_another_encoder_is_told_so_and_names_its_zone_alone(
+    wire: Any, tenants: list[str], dimensions: int
+) -> None:
+    """Whether its vectors are as long or not: it learns both names, has published nothing, and no byte names the
+    external collection or another tenant."""
+    store, calls, http, rpc = wire
+    published: list[object] = []
+    with pytest.raises(ConfigError, match=r"holds vectors of the encoder .*MiniLM.* has the encoder acme/stranger@1"):
+        recaller(store, Stranger(dimensions), published.append).ask(
+            Question(tenants[0], QUESTION, "planner", "ana", "s-1")
+        )
+    assert published == []
+    assert set(named(calls)) == {("/weaviate.v1.Weaviate/Search", COLLECTIONS[Zone.GUIDANCE], tenants[0])}
+    assert requested(http.sent) == {b"/v1/meta", b"/v1/schema/" + GUIDANCE}
+    sent = http.sent + rpc.sent
+    assert EXTERNAL not in sent
+    assert tenants[1].encode() not in sent

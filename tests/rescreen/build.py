@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tests.gate.build import PARTITION, PARTITIONS, RING, MemoryRows
+from tests.stages import holding
 from tests.stages.test_screen import apply, record
 
 from memsluice.envelope.seals import Sealed
 from memsluice.events.records import Record
-from memsluice.gate.policy.model import PolicySet, default, parse
+from memsluice.gate.policy.model import PolicySet, parse
 from memsluice.operations.rescreen.history import PolicyBook
 from memsluice.operations.rescreen.report import RescreenReport
 from memsluice.operations.rescreen.rerun import Decided, Log, Rerun, Wanted
@@ -46,7 +47,7 @@ class History:
 
     def __init__(self, events: Sequence[Sealed], policies: PolicySet | None = None) -> None:
         self.rows = MemoryRows()
-        screen = ScreenStage(lambda: RING, (policies or default()).of, PARTITIONS)
+        screen = ScreenStage(lambda: RING, (policies or holding.policies()).of, PARTITIONS)
         sealed, audit = [], list[Record]()
         for offset, event in enumerate(events):
             sealed.append(record(event, offset))
@@ -67,9 +68,12 @@ class History:
     def rerun(self, policy: str | None, wanted: Wanted | None = None, *, control: bool = True) -> tuple[
         RescreenReport, Rerun, list[Decided]
     ]:  # fmt: skip
-        """Rescreen under a policy file's text, or the policy that ships."""
-        candidate = default() if policy is None else parse(policy)
-        run, report = Rerun(self.log, candidate, PolicyBook([]) if control else None), RescreenReport()
+        """Rescreen under a policy file's text, or the policy of then where a pattern is held."""
+        candidate = holding.policies() if policy is None else parse(policy)
+        run, report = (
+            Rerun(self.log, candidate, PolicyBook([holding.policies()]) if control else None),
+            RescreenReport(),
+        )
         decided = list(run.events(wanted or Wanted()))
         for one in decided:
             report.take(one)

@@ -7,6 +7,7 @@ from tests.envelope.made import made
 from tests.gate.build import PARTITION, RING, T0, TENANT, axis, sealed
 from tests.gate.test_activation import STRICT, order
 from tests.rescreen.build import History, Topic
+from tests.stages import holding
 from tests.stages.test_screen import mixed_day, write
 from tests.stages.test_screen_review import BAD
 
@@ -23,6 +24,8 @@ from memsluice.topics.names import COMMANDS
 
 SHORT = "name: short\ncontent_bytes_max: 2\n"
 NEIGHBOUR = next(name for name in (f"n{n}" for n in range(100)) if partition_of(name, 8) == PARTITION)
+
+OPEN = "name: open\ninstructions: {enabled: false}\nwording: {action: report}\n"
 
 
 def placed(events: list[Sealed]) -> list[Sealed]:
@@ -72,7 +75,7 @@ def test_a_command_follows_what_the_candidate_did_to_its_entry() -> None:
     held = write(0, content=BAD)
     reject = sealed("reviewer", EventType.COMMAND, 1, action="reject", target="e0", digest=held.content_digest,
                     expires_at="2030-01-01T00:00:00Z")  # fmt: skip
-    report, _, _ = History([held, reject]).rerun("name: open\ninstructions: {enabled: false}\n")
+    report, _, _ = History([held, reject]).rerun(OPEN)
     assert dict(report.pairs) == {
         (TENANT, "memory.write.v1", "quarantine", "accept"): 1,
         (TENANT, "memory.command.v1", "record", "reject"): 1,
@@ -81,7 +84,7 @@ def test_a_command_follows_what_the_candidate_did_to_its_entry() -> None:
 
 def test_shadow_is_seen_as_what_lands_all_the_same() -> None:
     """Per tenant: the decision stays, and that it lands is a change."""
-    shadow = f"name: x\ntenants: {{{TENANT}: {{mode: shadow}}}}\n"
+    shadow = f"name: x\nwording: {{{holding.BUDGET}}}\ntenants: {{{TENANT}: {{mode: shadow}}}}\n"
     report, _, decided = History([write(0, content=BAD)]).rerun(shadow)
     assert dict(report.pairs) == {(TENANT, "memory.write.v1", "quarantine", "quarantine (landed: shadow)"): 1}
     assert (report.shadowed, decided[0].verdict.mode) == ([0, 1], "shadow")

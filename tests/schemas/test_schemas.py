@@ -15,6 +15,7 @@ from schemas_generator import generate
 from tests.events.build import PAYLOADS, a_write
 from tests.events.test_hostile import CASES
 from tests.schemas.load import TOP, named, schemas
+from tests.stages import holding
 
 from memsluice.client import requests
 from memsluice.client.build import build, event_type_of
@@ -95,6 +96,8 @@ def test_what_the_gate_refuses_the_schema_refuses(name: str) -> None:
 def records(home: Path) -> dict[str, list[Record]]:
     """Run a few events through the real stages and return what lies on every topic."""
     assembly = Assembly.at(Home.at(home), lambda: NOW_MS)
+    assembly.home.policy_file.parent.mkdir(exist_ok=True)
+    assembly.home.policy_file.write_text(holding.text())
     made: dict[Role, Any] = {}
     for role, channel in ((Role.USER_CHANNEL, "user"), (Role.READER, "agent"), (Role.RUNTIME, "agent")):
         credential, _ = issue_credential(assembly.keys, role, channel, ["acme"])  # type: ignore[arg-type]

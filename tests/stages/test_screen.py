@@ -5,6 +5,7 @@ from hashlib import sha256
 
 import pytest
 from tests.gate.build import PARTITION, PARTITIONS, RING, T0, TENANT, MemoryRows, axis, sealed
+from tests.stages import holding
 
 from memsluice.envelope import codec
 from memsluice.envelope.records import accepted_from_bytes, held_from_bytes
@@ -25,8 +26,8 @@ TRACE = ("traceparent", b"00-" + b"a" * 32 + b"-" + b"b" * 16 + b"-01")
 
 
 def stage() -> ScreenStage:
-    """Return a stage with nothing cached."""
-    return ScreenStage(lambda: RING, default().of, 8)
+    """Return a stage with nothing cached, which holds what a pattern occurs in."""
+    return ScreenStage(lambda: RING, holding.policies().of, 8)
 
 
 def record(event: Sealed, offset: int) -> Record:
@@ -110,6 +111,15 @@ def test_every_redelivery_sends_the_same_bytes_and_changes_nothing() -> None:
         assert list(step.outputs) == first[event.position.offset]
         assert list(step.changes) == []
     assert dict(rows) == before
+
+
+def test_a_second_sealing_of_another_text_sends_nothing() -> None:
+    """A policy file or the patterns of secrets changed between two sealings of one intake record: the first stands and
+    was sent, and no admission of it goes out with the second one's content."""
+    rows, screen = MemoryRows(), stage()
+    apply(rows, screen.process(record(write(0, content="it is [redacted: pin]"), 0), rows))
+    step = screen.process(record(write(0, content="it is 4711"), 1), rows)
+    assert (list(step.outputs), list(step.changes)) == ([], [])
 
 
 def test_a_crash_between_any_two_changelog_records_leaves_no_half_event() -> None:

@@ -86,7 +86,7 @@ def test_a_replay_that_holds_again_sends_no_second_held_record() -> None:
     step = stage().process(record(command, 1), rows)
     apply(rows, step)
     assert [output.topic for output in step.outputs] == [AUDIT]
-    assert reasons(step) == ["instructions.found"]
+    assert reasons(step) == ["wording.held"]
     again = stage().process(record(command, 7), rows)
     assert (list(again.outputs), list(again.changes)) == (list(step.outputs), [])
 

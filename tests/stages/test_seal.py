@@ -18,6 +18,7 @@ from memsluice.events.names import DEAD_LETTER_HEADER, PAYLOAD_DIGEST, EventType
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Output, Record
 from memsluice.gate.checks.authenticity import EVENT_WINDOW_MS, FUTURE_SKEW_MS
+from memsluice.gate.policy.model import parse
 from memsluice.stages.seal import SealStage
 from memsluice.topics.names import COMMANDS, DEAD_LETTER, EVENTS, PARTITIONS, SEALED
 from memsluice_lab.cast import in_memory, kid_of
@@ -77,6 +78,25 @@ def test_a_signed_write_is_sealed_with_its_label_position_and_vector(encoder) ->
     assert (sealed.identity.channel, sealed.position.offset, sealed.position.append_ms) == ("user", 7, NOW_MS)
     assert float(sealed.vector() @ encoder.encode([sealed.payload.content])[0]) > 0.9999
     assert sealed.content_digest == codec.content_digest(KEYRING, TENANT, "Ana takes the early train.")
+
+
+def test_a_write_is_sealed_with_what_its_wording_showed_and_nothing_else_is(encoder) -> None:
+    """The decision needs no model of its own. A question gives no orders, and an encoder without a head reads none."""
+    asked = message(Recall(**{**FIELDS, "id": "r1"}, question="Which train?"), source="reader", kind=EventType.RECALL)
+    (write,), (recall,) = seal(encoder, [record(message()), record(asked, offset=1)])
+    shown = sealed_from_bytes(KEYRING, TENANT, write.value).wording
+    assert shown == encoder.read(["Ana takes the early train."])[1][0]
+    assert sealed_from_bytes(KEYRING, TENANT, recall.value).wording is None
+    ((headless,),) = seal(Headless(encoder), [record(message())])
+    assert sealed_from_bytes(KEYRING, TENANT, headless.value).wording is None
+
+
+class Headless:
+    """An encoder that makes vectors and reads no wording."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.model_id, self.revision, self.dimensions = encoder.model_id, encoder.revision, encoder.dimensions
+        self.encode = encoder.encode
 
 
 def test_a_retry_with_a_time_of_its_own_is_the_same_event(encoder) -> None:
@@ -427,3 +447,89 @@ def test_who_signed_a_command_goes_along_with_it(encoder) -> None:
     assert sealed_from_bytes(KEYRING, TENANT, outputs[0].value).approvers == (first, "second")
     (outputs,) = seal(encoder, [record(message())])
     assert sealed_from_bytes(KEYRING, TENANT, outputs[0].value).approvers == ()
+
+
+SECRET = "hunter" + "22"
+CARD = " ".join(("4111", "1111", "1111", "1111"))
+
+
+def taken(encoder, payload, action: str, *, source: str = "user", kind: EventType = EventType.WRITE):
+    """Return the sealed event of a payload, and the bytes of its record, under a policy file with this action."""
+    policy = parse(f"name: own\nsensitive: {{action: {action}}}")
+    stage = SealStage(lambda: KEYRING, lambda: REGISTRY, encoder, PARTITIONS, policies=policy.of)
+    ((output,),) = stage.process([record(message(payload, source=source, kind=kind))])
+    return sealed_from_bytes(KEYRING, TENANT, output.value), inside(output.value)
+
+
+def inside(value: bytes) -> bytes:
+    """Return what a sealed record says, decoded."""
+    return dsse.parse(orjson.loads(value)).payload
+
+
+def test_a_secret_is_taken_out_before_it_is_embedded_digested_and_sealed(encoder) -> None:
+    """What leaves seal has kind and place of a secret in the text as it was signed, and nowhere the value; digests and
+    vector are of what is left, so that everything downstream is consistent without it."""
+    text = f"Ana says: my password is {SECRET}, and she takes the early train."
+    write = Write(**FIELDS, content=text, key=f"card {CARD}", origin=f"https://bob:{SECRET}@example.com")
+    sealed, said = taken(encoder, write, "redact")
+    left = "Ana says: my password is [redacted: password], and she takes the early train."
+    assert sealed.payload.content == left
+    assert sealed.content_digest == codec.content_digest(KEYRING, TENANT, left)
+    assert float(sealed.vector() @ encoder.encode([left])[0]) > 0.9999
+    assert sealed.payload.origin == "https://bob:[redacted: password]@example.com"
+    told = {(one.field, one.kind, getattr(write, one.field)[one.start : one.end]) for one in sealed.sensitive}
+    assert told == {("content", "password", SECRET), ("origin", "password", SECRET), ("key", "card", CARD)}
+    assert sealed.redacted
+    assert SECRET.encode() not in said
+    assert CARD.encode() not in said
+
+
+@pytest.mark.parametrize("action", ["hold", "report"])
+def test_a_policy_that_holds_or_reports_leaves_the_content_whole(encoder, action: str) -> None:
+    """A reviewer sees what is held as it was written; screen still learns what was found and where."""
+    sealed, _ = taken(encoder, Write(**FIELDS, content=f"my password is {SECRET}"), action)
+    assert sealed.payload.content == f"my password is {SECRET}"
+    assert [(one.kind, one.start, one.end) for one in sealed.sensitive] == [("password", 15, 23)]
+    assert not sealed.redacted
+
+
+def test_two_keys_with_a_secret_stay_two_and_each_stays_the_same(encoder) -> None:
+    """Redaction makes no key another's: a keyed write would take the place of an entry that is not meant."""
+    keys = [f"card {CARD}", f"card {CARD}", f"cards {CARD}"]
+    sealed = [taken(encoder, Write(**FIELDS, content="x", key=one), "redact")[0].payload.key for one in keys]
+    assert sealed[0] == sealed[1] != sealed[2]
+    assert sealed[0].startswith("card [redacted: card]#")
+
+
+def test_a_question_with_a_secret_is_no_dead_letter_though_its_vector_is_of_the_whole(encoder) -> None:
+    """A reader searched with the question as it was asked: that vector is checked against the whole question and kept
+    nowhere, and what screen remembers is of the redacted one."""
+    question = f"Which shop did I pay with {CARD} last week?"
+    vector = codec.vector_to_text(encoder.encode([question])[0])
+    recall = Recall(**FIELDS, question=question, vector=vector)
+    sealed, said = taken(encoder, recall, "redact", source="reader", kind=EventType.RECALL)
+    assert sealed.payload.question == "Which shop did I pay with [redacted: card] last week?"
+    assert (sealed.payload.vector, sealed.problem) == (None, "")
+    assert float(sealed.vector() @ encoder.encode([sealed.payload.question])[0]) > 0.9999
+    assert vector.encode() not in said
+    other = codec.vector_to_text(encoder.encode(["Something else."])[0])
+    lying = record(message(recall.model_copy(update={"vector": other}), source="reader", kind=EventType.RECALL))
+    assert reason(seal(encoder, [lying])[0]) == "malformed"
+
+
+def test_what_a_session_saw_is_sealed_without_the_secret_and_without_its_bare_hash(encoder) -> None:
+    """A short value could be guessed from the hash of a text of which everything else is known."""
+    seen = Observation(**FIELDS, origin="web", content=f"PIN {SECRET[-2:] * 2} of the door", digest="3" * 64)
+    sealed, _ = taken(encoder, seen, "redact", source="runtime", kind=EventType.OBSERVATION)
+    assert (sealed.payload.content, sealed.payload.digest) == ("PIN [redacted: pin] of the door", None)
+
+
+def test_the_same_record_is_sealed_to_the_same_bytes_and_a_retry_is_the_same_event(encoder) -> None:
+    """A batch that is done again, and a producer that sends again, meet a gate that knows both."""
+    write = Write(**FIELDS, content=f"my password is {SECRET}")
+    first, again = (seal(encoder, [record(message(write))])[0][0].value for _ in range(2))
+    assert first == again
+    later = write.model_copy(update={"time": datetime.fromtimestamp(NOW_MS / 1000 + 5, UTC)})
+    retried = seal(encoder, [record(message(later), offset=1)])[0][0].value
+    digests = {sealed_from_bytes(KEYRING, TENANT, value).payload_digest for value in (first, retried)}
+    assert len(digests) == 1

@@ -9,6 +9,7 @@ from memsluice.envelope import codec
 from memsluice.envelope.keys import Algorithm, Key, Keyring, Purpose
 from memsluice.envelope.records import accepted_from_bytes, accepted_to_bytes
 from memsluice.envelope.seals import Admission, admission_sign
+from memsluice.envelope.space import DEFAULT_MODEL
 from memsluice.events.models import Tier, Visibility, Zone
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
@@ -19,7 +20,7 @@ from memsluice.topics.names import ACCEPTED
 T0 = 1_780_000_000_000
 DAY_MS = 86_400_000
 PARTITIONS = 8
-MODEL = "test-model@1"
+MODEL = DEFAULT_MODEL
 TRACE = ("traceparent", b"00-" + b"a" * 32 + b"-" + b"b" * 16 + b"-01")
 
 

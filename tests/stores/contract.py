@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from tests.stores.build import T0, axis, entry
 
+from memsluice.envelope import codec
 from memsluice.envelope.codec import vector_to_bytes
+from memsluice.envelope.space import Space
 from memsluice.errors import StoreError
 from memsluice.events.models import Visibility, Zone
 from memsluice.stores.base import SEARCH_MAX, Scope, StoreAnswer, StoredObject, VectorStore
@@ -184,5 +186,40 @@ class StoreContract:
         assert contents(store, tenant) == ["kept"]
 
 
+OTHER = Space("acme/small@1", 96)
+
+
+def other_axis(number: int) -> codec.Vector:
+    """Return an axis of the other encoder's space."""
+    return np.eye(1, OTHER.dimensions, number, dtype=np.float32)[0]
+
+
+class OtherEncoderContract:
+    """What a store does whose vectors are of another encoder. A subclass gives the fixture ``store``, an empty one."""
+
+    def test_vectors_of_another_length_are_found_and_those_of_another_encoder_refused(self, store) -> None:
+        """The first object says whose vectors a store has; from then on one of another encoder, of the same length or
+        not, is refused by name, a question of another length is an error, and what lies there comes back whole."""
+        tenant, named = f"t-{uuid4().hex[:12]}", {"model": OTHER.model}
+        assert store.space() is None
+        first = [entry(tenant, f"c{n}", other_axis(n), event_id=f"e{n}", **named) for n in range(3)]
+        assert outcomes(store, *first) == [StoreAnswer.LANDED] * 3
+        assert store.space() == store.space(Zone.GUIDANCE) == OTHER
+        assert contents(store, tenant, vector=other_axis(2))[0] == "c2"
+        default = entry(tenant, "long", axis(0), event_id="long")
+        stranger = entry(tenant, "as long", other_axis(5), event_id="as-long", model="acme/stranger@1")
+        batch = store.upsert([default, entry(tenant, "c3", other_axis(3), event_id="e3", **named), stranger])
+        assert [one.outcome for one in batch] == [StoreAnswer.REFUSED, StoreAnswer.LANDED, StoreAnswer.REFUSED]
+        assert "acme/small@1 (96 dimensions)" in batch[0].detail
+        assert "acme/stranger@1" in batch[2].detail
+        assert store.count(tenant, Zone.GUIDANCE) == 4
+        with pytest.raises(StoreError):
+            contents(store, tenant)
+        store.close()
+        (hit,) = store.search(tenant, Zone.GUIDANCE, other_axis(1), 1, ANA, "default", T0)
+        assert vector_to_bytes(hit.object.vector) == vector_to_bytes(first[1].vector)
+        assert store.space() == OTHER
+
+
 def _fields(item: StoredObject) -> tuple[object, ...]:
-    return tuple(getattr(item, name) for name in StoredObject.__slots__ if name != "vector")
+    return tuple(getattr(item, name) for name in StoredObject.__slots__ if name not in ("vector", "model"))

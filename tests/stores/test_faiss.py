@@ -5,11 +5,12 @@ from contextlib import closing
 
 import pytest
 from tests.stores.build import T0, axis, entry
-from tests.stores.contract import ANA, StoreContract, contents
+from tests.stores.contract import ANA, OTHER, OtherEncoderContract, StoreContract, contents, other_axis
 
+from memsluice.envelope.space import DEFAULT
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
-from memsluice.stores.base import Scope
+from memsluice.stores.base import Scope, StoreAnswer
 from memsluice.stores.faiss.store import FaissStore
 
 
@@ -78,3 +79,30 @@ def test_a_store_that_another_process_holds_may_answer_later(tmp_path, monkeypat
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailable, match="in use by another process"):
             store.upsert([entry("acme", "two")])
+
+
+class TestFaissStoreOfAnotherEncoder(OtherEncoderContract):
+    @pytest.fixture
+    def store(self, tmp_path):
+        """Return a store in a new file."""
+        made = FaissStore(tmp_path / "store.db")
+        yield made
+        made.close()
+
+
+def test_a_file_that_names_no_encoder_is_of_the_default_one(tmp_path) -> None:
+    """A store of before there was a choice is read as ever, and refuses another encoder's vectors; an empty one takes
+    any."""
+    store = FaissStore(tmp_path / "s.db")
+    assert store.space() is None
+    store.upsert([entry("acme", "here")])
+    with closing(sqlite3.connect(tmp_path / "s.db")) as older:
+        older.execute("DROP TABLE store_encoder")
+        older.commit()
+    assert store.space() == DEFAULT
+    assert contents(store, "acme") == ["here"]
+    (refused,) = store.upsert([entry("acme", "other", other_axis(0), model=OTHER.model, event_id="e2")])
+    assert refused.outcome is StoreAnswer.REFUSED
+    store.delete("acme", Zone.GUIDANCE, [entry("acme", "here").object_id])
+    assert store.space() is None
+    store.close()

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 from tests.stores.build import T0, axis, entry
-from tests.stores.contract import ANA, StoreContract, contents
+from tests.stores.contract import ANA, OtherEncoderContract, StoreContract, contents
 
 from memsluice.devstack import control
 from memsluice.devstack.roles import apply_roles
@@ -65,6 +65,20 @@ class TestWeaviateStore(StoreContract):
         made = WeaviateStore.of(stack.connection, WEAVIATE_LAND)
         yield made
         made.close()
+
+
+class TestWeaviateStoreOfAnotherEncoder(OtherEncoderContract):
+    @pytest.fixture
+    def store(self, stack, monkeypatch):
+        """Return a store with collections of its own, which are made by its first object and removed afterwards."""
+        names = {zone: f"Memsluice{uuid4().hex[:8]}{zone.value.title()}" for zone in Zone}
+        for zone, name in names.items():
+            monkeypatch.setitem(COLLECTIONS, zone, name)
+        made = WeaviateStore.of(stack.connection, WEAVIATE_LAND)
+        yield made
+        made.close()
+        with client(address_of(stack.connection, WEAVIATE_ADMIN)) as admin:
+            admin.collections.delete(list(names.values()))
 
 
 def test_each_zone_is_a_collection_of_its_own(stack, land, tenant) -> None:
@@ -142,13 +156,21 @@ def test_an_object_that_the_server_refuses_leaves_the_others_landed(land, tenant
 
 
 def test_nobody_listening_is_unavailable_at_once() -> None:
-    """A closed port is an answer: no sleeping inside a library, so that a worker can stop meanwhile."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))  # taken, and not listening: every connection is refused
-        port = held.getsockname()[1]
-        store = WeaviateStore(Address("127.0.0.1", port, port, "key"))
-        for call in (lambda: store.upsert([entry("acme")]), lambda: contents(store, "acme"), store.tenants):
-            with pytest.raises(StoreUnavailable):
+    """A closed port is an answer: no sleeping inside a library, so that a worker can stop meanwhile. Whichever of the
+    two ports a call needs first, the error has its address and what to do."""
+    with socket.socket() as http, socket.socket() as rpc:
+        ports = []
+        for held in (http, rpc):
+            held.bind(("127.0.0.1", 0))  # taken, and not listening: every connection is refused
+            ports.append(held.getsockname()[1])
+        store = WeaviateStore(Address("127.0.0.1", *ports, "key"))
+        for call, port in (
+            (lambda: store.upsert([entry("acme")]), ports[0]),
+            (store.space, ports[0]),
+            (lambda: contents(store, "acme"), ports[1]),
+            (store.tenants, ports[1]),
+        ):
+            with pytest.raises(StoreUnavailable, match=f"Weaviate at 127.0.0.1:{port} .*memsluice stack status"):
                 call()
         store.close()
 

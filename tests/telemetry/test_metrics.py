@@ -13,6 +13,7 @@ import pytest
 from prometheus_client import generate_latest
 from tests.envelope.made import finding, made, score
 from tests.gate.build import RING, MemoryRows
+from tests.stages import holding
 from tests.stages.test_screen import apply, mixed_day, stage, write
 from tests.stages.test_screen import record as sealed_record
 
@@ -22,7 +23,6 @@ from memsluice.events.models import Tier
 from memsluice.events.names import DEAD_LETTER_HEADER, EventType
 from memsluice.events.records import Output, Record
 from memsluice.gate.checks.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS
-from memsluice.gate.policy.model import default
 from memsluice.gate.reasons import WORDS
 from memsluice.runtimes.kafka.progress import PartitionProgress, StageProgress
 from memsluice.stages.dead_letter import dead_letters
@@ -53,7 +53,7 @@ def decided(meters: Meters) -> None:
 
 def test_what_lands_in_shadow_mode_counts_as_landed_and_apart() -> None:
     """Nothing waits for a reviewer and nothing was rejected; how much would have been is a number of its own."""
-    shadow = default().default.model_copy(update={"mode": "shadow"})
+    shadow = holding.policies().default.model_copy(update={"mode": "shadow"})
     meters, rows = Meters(), MemoryRows()
     watched = ObservedStateful(
         ScreenStage(lambda: RING, lambda tenant: shadow, PARTITIONS), Watch("screen", meters, None)
@@ -63,7 +63,7 @@ def test_what_lands_in_shadow_mode_counts_as_landed_and_apart() -> None:
     assert sample(meters, "memsluice_shadow_landed_total", decision="quarantine") == 1
     assert sample(meters, "memsluice_shadow_landed_total", decision="reject") == 0
     assert sample(meters, "memsluice_quarantine_held_total") == 0
-    assert sample(meters, "memsluice_memory_writes_rejected_total", reason="instructions.found") is None
+    assert sample(meters, "memsluice_memory_writes_rejected_total", reason="wording.held") is None
     assert sample(meters, "memsluice_memory_entries_admitted_total", trust="USER_OBSERVED") == 1
     assert sample(meters, "memsluice_verdicts_total", type="memory.write.v1", decision="quarantine") == 1
 
@@ -73,7 +73,7 @@ def test_the_metrics_of_seed_002_count_a_mixed_day() -> None:
     meters = Meters()
     decided(meters)
     assert sample(meters, "memsluice_memory_writes_total", trust="USER_OBSERVED") > 0
-    assert sample(meters, "memsluice_memory_writes_rejected_total", reason="instructions.found") == 1
+    assert sample(meters, "memsluice_memory_writes_rejected_total", reason="wording.held") == 1
     assert sample(meters, "memsluice_memory_poisoning_signals_total", pattern="marker_ignore_previous") == 1
     assert sample(meters, "memsluice_quarantine_held_total") == 2  # the other one: other content under a known id
     assert sample(meters, "memsluice_records_total", stage="screen", outcome="undecided") == 1  # the marker

@@ -141,7 +141,7 @@ def test_a_verdicts_span_says_rule_score_window_key_and_policy_and_no_content(ke
     spans = {span.attributes.get("memsluice.event.id"): span for span in kept.get_finished_spans()}
     said = spans["held"].attributes
     assert said["memsluice.decision"] == "quarantine"
-    assert "instructions.found" in said["memsluice.reasons"]
+    assert "wording.held" in said["memsluice.reasons"]
     assert said["memsluice.policy"].startswith("default@")
     assert {"memsluice.kid", "memsluice.seal_kid", "memsluice.tier", "gen_ai.conversation.id"} <= said.keys()
     assert {"memsluice.memsad.phase", "memsluice.memsad.window.id", "memsluice.memsad.kappa"} <= said.keys()

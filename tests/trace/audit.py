@@ -4,13 +4,14 @@ from typing import Any
 
 import orjson
 from tests.gate.build import PARTITION, RING, MemoryRows, axis, sealed
+from tests.stages import holding
 
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.seals import Sealed, close, open_, sealed_to_bytes
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.names import TARGET_HEADER, VERDICT, EventType
 from memsluice.events.records import Headers, Record
-from memsluice.gate.policy.model import Policy, default
+from memsluice.gate.policy.model import Policy
 from memsluice.operations.trace.collector import Collector
 from memsluice.operations.trace.life import Life
 from memsluice.stages.screen import ScreenStage
@@ -21,7 +22,10 @@ SOON_MS = 1_780_000_060_000
 
 
 class Gate:
-    """A real *screen*, one sealed event after another, and the audit topic that comes of it."""
+    """A real *screen*, one sealed event after another, and the audit topic that comes of it.
+
+    Without a ``policy`` it holds what a pattern occurs in.
+    """
 
     def __init__(self, policy: Policy | None = None) -> None:
         self._rows = MemoryRows()
@@ -44,7 +48,7 @@ class Gate:
 
     def deliver(self, event: Sealed) -> None:
         """Hand over a sealed event, for the first time or again, to a stage that remembers nothing but its rows."""
-        policies = default().of if self._policy is None else lambda _tenant: self._policy
+        policies = holding.policies().of if self._policy is None else lambda _tenant: self._policy
         value = sealed_to_bytes(RING, "seal-1", event)
         record = Record(SEALED, PARTITION, self._sealed_offset, event.tenant.encode(), value, (), 0)
         self._sealed_offset += 1

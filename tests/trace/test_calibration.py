@@ -26,7 +26,7 @@ from memsluice.operations.monitor.calibration import History
 def gate(detector: str, **memsad: Any) -> Gate:
     """A gate that saw a question and eight writes, of which the last is next to the question."""
     base = policies.default().default
-    part = {**base.memsad.model_dump(), "reference_size": 4, **memsad}
+    part = {**base.memsad.model_dump(), "reference_size": 4, "calibration": {"strategy": "fixed"}, **memsad}
     changed = {"detector": detector, "memsad": part, "writes_per_day": {}}
     one = Gate(policies.Policy.model_validate({**base.model_dump(), **changed}))
     one.see("reader", EventType.RECALL, question="Which train?", vector=axis(0))

@@ -3,6 +3,7 @@
 import orjson
 import pytest
 from tests.gate.build import RING, T0
+from tests.stages import holding
 from tests.stores.build import STRANGER
 from tests.trace.audit import SOON_MS, Gate, collect, life_of
 
@@ -10,7 +11,6 @@ from memsluice.envelope.seals import close
 from memsluice.envelope.verdict import NEEDED
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.names import VERDICT, EventType
-from memsluice.gate.policy.model import default
 from memsluice.operations.trace.collector import ATTEMPTS_MAX, LIVES_MAX
 from memsluice.operations.trace.life import EntryStanding, RecordRole, ancestors_of
 
@@ -108,7 +108,7 @@ def test_a_later_write_of_the_key_takes_the_place() -> None:
 
 def test_shadow_mode_lands_what_it_would_have_held_and_the_life_says_so() -> None:
     """Decided quarantine, landed anyway: both are told."""
-    gate = Gate(default().default.model_copy(update={"mode": "shadow"}))
+    gate = Gate(holding.policies().default.model_copy(update={"mode": "shadow"}))
     gate.write(content=PATTERN)
     life = life_of(gate, "e0")
     assert (life.standing(SOON_MS), life.landed_anyway()) == (EntryStanding.GUIDANCE, True)

@@ -9,6 +9,7 @@ from tests.trace.audit import SOON_MS, Gate, life_of
 
 from memsluice.cli.render.life import render
 from memsluice.events.names import TARGET_HEADER, EventType
+from memsluice.gate.policy.wording import WordingPolicy
 from memsluice.gate.reasons import words
 from memsluice.operations.provenance import withdrawn
 from memsluice.operations.provenance.ancestry import Index
@@ -20,11 +21,12 @@ from memsluice.operations.trace.verdicts import read
 
 
 def asked() -> Gate:
-    """A passage ``note`` lands, has a child, and is taken out by the recall ``asks``."""
-    gate = Gate(policy())
+    """An agent's passage ``note`` lands, has a child, and is taken out by the recall ``asks``."""
+    gate = Gate(policy().model_copy(update={"wording": WordingPolicy(action="report")}))
     fill(gate._rows)
-    gate.write(id="note", content=PASSAGE, vector=axis(2))
-    gate.write(id="child", parents=("note",), vector=axis(3))
+    gate.see("runtime", EventType.OBSERVATION, origin="open")
+    gate.write("agent", id="note", content=PASSAGE, vector=axis(2))
+    gate.write("agent", id="child", parents=("note",), vector=axis(3))
     gate.see("reader", EventType.RECALL, id="asks", question=QUESTION, vector=axis(2), principal="ana")
     return gate
 
@@ -57,9 +59,9 @@ def test_the_audit_record_names_what_it_took_out_in_its_headers() -> None:
 def test_look_back_on_another_content_of_the_id_moves_nothing() -> None:
     """A verdict is bound to a content, a recall's as a command's."""
     gate = asked()
-    gone = {**gate.verdict(2)["withdraws"][0], "content_digest": "0" * 64}
+    gone = {**gate.verdict(3)["withdraws"][0], "content_digest": "0" * 64}
     gate.audit.pop()
-    gate.audit.append(gate.audit[1])
+    gate.audit.append(gate.audit[2])
     gate.see("reader", EventType.RECALL, id="late", question="Who is Ana?", vector=axis(9))
     gate.forged(len(gate.audit) - 1, withdraws=[gone], target="note")
     assert life_of(gate, "note").standing(SOON_MS) is EntryStanding.GUIDANCE

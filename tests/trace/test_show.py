@@ -12,7 +12,7 @@ from rich.console import Console
 from tests.gate.build import RING, T0, axis
 from tests.trace.audit import SOON_MS, Gate, collect, life_of
 
-from memsluice.cli.render.life import moment, render
+from memsluice.cli.render.life import render
 from memsluice.envelope.seals import close
 from memsluice.envelope.verdict import NEEDED
 from memsluice.events.names import VERDICT, EventType
@@ -20,6 +20,7 @@ from memsluice.gate.policy.model import CalibrationPolicy, default
 from memsluice.gate.reasons import words
 from memsluice.operations.trace.collector import Collector
 from memsluice.operations.trace.life import Life
+from memsluice.recall.show import moment
 
 HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
 ATTACKS = {
@@ -60,9 +61,13 @@ def value(text: str, label: str) -> str:
 
 
 def scored(cosines: tuple[float, ...] = (0.1, 0.15, 0.2, 0.25)) -> Gate:
-    """Return a gate whose window is full of writes at these cosines, and whose last write stands out of it."""
+    """Return a gate whose window is full of writes at these cosines, and whose last write stands out of it.
+
+    It is the paper's own window: the guarantee is told of that alone.
+    """
     policy = default().default
-    memsad = policy.memsad.model_copy(update={"reference_size": len(cosines)})
+    fixed = CalibrationPolicy(strategy="fixed")
+    memsad = policy.memsad.model_copy(update={"reference_size": len(cosines), "calibration": fixed})
     small = policy.model_copy(update={"detector": "memsad", "memsad": memsad})
     gate = Gate(small)
     gate.see("reader", EventType.RECALL, question="Which train?", vector=axis(0))
@@ -140,7 +145,7 @@ def test_a_tainted_write_names_what_tainted_it_and_what_that_was() -> None:
     assert value(text, "now").startswith("admitted to external (kept as data, never as guidance)")
     told = value(text, "taint")
     assert told.startswith(
-        "declared parent that is not in the audit: lost its session observed a web page: e1 that observation was"
+        "declared parent that is no known entry: lost its session observed a web page: e1 that observation was"
     )
     assert told.endswith("signed by key-runtime")
 

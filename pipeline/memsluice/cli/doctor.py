@@ -20,15 +20,18 @@ _SIGNS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red"
 def doctor(
     home: Home = None, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Check home, disk, keys, policies, embedded log, model, broker, topics, access rules, workers, store and clocks.
+    """Check home, disk, keys, policies, embedded log, encoder, broker, topics, access rules, workers, store and clocks.
 
     Reads only. A failed check has a line that says what to do about it.
     """
     from memsluice.deployment.connection import Connection
     from memsluice.deployment.home import Home as Place
+    from memsluice.encoder import EncoderSetting
     from memsluice.keystore.store import KeyStore
     from memsluice.operations.doctor import checks, remote
     from memsluice.operations.target import on_broker
+    from memsluice.stores.opening import embedded_space
+    from memsluice.topics.names import WEAVIATE_RECALL
 
     place = Place.at(home)
     todo: dict[str, checks.Check] = {
@@ -36,8 +39,10 @@ def doctor(
         "keys": lambda: checks.keys(KeyStore(place.path), wall_ms()),
         "policy file": lambda: checks.policies(place),
         "embedded": lambda: checks.embedded(place),
-        "model": checks.model,
+        "model": lambda: checks.model(EncoderSetting.read()),
     }
+    if place.store_file.exists():
+        todo["encoder"] = lambda: checks.encoder(EncoderSetting.read(), lambda: embedded_space(place.store_file))
     stack = on_broker(place, home)
     if stack:
         connection = Connection.load(home)
@@ -47,6 +52,8 @@ def doctor(
             "broker clock": lambda: remote.broker_clock(connection, time.time()),
             "store": lambda: remote.store(connection, time.time()),
         }
+        if WEAVIATE_RECALL in connection.weaviate_keys:
+            todo["encoder"] = lambda: checks.encoder(EncoderSetting.read(), lambda: remote.space(connection))
     elif place.layout.run_file.exists():  # `stack down` removes it
         todo["stack"] = lambda: checks.crashed(place)
     found = []

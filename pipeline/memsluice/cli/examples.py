@@ -3,7 +3,7 @@
 from typing import Any
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "demo": ("memsluice demo", "memsluice demo --tenant casa-lindqvist --home ./demo"),
+    "demo": ("memsluice demo", "memsluice demo --tenant casa-lindqvist --home ./demo", "memsluice demo --window"),
     "recall": (
         'memsluice recall acme "Where do the invoices go?" --principal ana',
         'memsluice recall acme "What did the page say?" --principal ana --research --json',
@@ -56,6 +56,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "memsluice calibration show acme",
         "memsluice calibration show acme --detector memsad --png acme.png",
     ),
+    "policy shipped": ("memsluice policy shipped", "memsluice policy shipped published-rolling"),
     "stack up": ("memsluice stack up --home ./stack",),
     "stack status": ("memsluice stack status --json",),
     "stack logs": ("memsluice stack logs kafka --lines 100", "memsluice stack logs weaviate --follow"),
@@ -93,7 +94,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "memsluice work screen --replica screen-2 --tenant-metrics 50",
     ),
     "doctor": ("memsluice doctor", "memsluice doctor --json"),
-    "lab train": ("memsluice lab train --data ./records --out classifier.npz",),
+    "lab train": ("memsluice lab train --data ./records --out ./models --keep ./features",),
     "lab table": (
         "memsluice lab table --data ./records --out ./work --page tables.md --row systems",
         "memsluice lab table --out ./work --list",

@@ -64,6 +64,21 @@ def check(
         raise typer.Exit(ExitCode.PROBLEM)
 
 
+@app.command()
+def shipped(
+    name: Annotated[str | None, typer.Argument(help="Print this one's file; all are listed if left out.")] = None,
+) -> None:
+    """List the policies that ship with memsluice, or print one: a file to begin with, or to activate as it is."""
+    if name is not None:
+        typer.echo(policies.shipped(name), nl=False)
+        return
+    table = Table("policy", "holds by", "MEMSAD", "calibration", title=None)
+    for one in policies.shipped_names():
+        policy = policies.parse(policies.shipped(one)).default
+        table.add_row(one, policy.detector, _memsad(policy), policy.memsad.calibration.strategy)
+    _console().print(table)
+
+
 def _show(found: policies.PolicySet, remarks: list[Remark]) -> None:
     console = _console()
     table = Table("applies to", "policy", "profile", "mode", "MEMSAD", title=None)

@@ -96,7 +96,7 @@ def _there(desk: "CommandDesk", case: "Case", target: str) -> str:
 
 def ends(told: Mapping[str, str]) -> dict[str, str]:
     """Return what is told of an entry with the time that it ends in words."""
-    from memsluice.cli.render.life import moment
+    from memsluice.recall.show import moment
 
     end = told["ends"]
     return {**told, "ends": moment(int(end)) if end.isdecimal() else end}

@@ -1,19 +1,22 @@
 """The same writers for asyncio: awaitables instead of futures, and nothing that blocks the event loop."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, Generic, Literal, Self, TypeVar, Unpack
 
 from memsluice.client import arguments
 from memsluice.client.credentials import Credentials
+from memsluice.client.extraction import Extracted, Extraction, ExtractionBounds, Extractor
 from memsluice.client.options import WriterOptions
 from memsluice.client.publisher import Publisher, Receipt
 from memsluice.client.requests import Session, WriteOptions
 from memsluice.client.session import PENDING_MAX, AgentSession
 from memsluice.client.writer import MemoryWriter, RecallChannel, RuntimeChannel
-from memsluice.events.models import AnyPayload, Channel, Observation, Origin, Recall, Returned, Write, Zone
+from memsluice.events.models import AnyPayload, Channel, Observation, Origin, Recall, Returned, Visibility, Write, Zone
 
 _P = TypeVar("_P", bound=Publisher)
 
@@ -223,6 +226,31 @@ class AsyncAgentSession:
         pending = self._inner.recalled(question, returned, namespace=namespace, zone=zone, vector=vector)
         return asyncio.wrap_future(pending)
 
+    async def extract(
+        self,
+        outside_text: str,
+        extractor: Extractor | Callable[[str], Awaitable[Sequence[str]]],
+        *,
+        source: Origin,
+        bounds: ExtractionBounds | None = None,
+        namespace: str = "default",
+        visibility: Visibility = Visibility.PRINCIPAL,
+    ) -> Extracted:
+        """As :meth:`AgentSession.extract`; an extractor that is a coroutine function is awaited, any other in a thread.
+
+        Cancelling it before the extractor has answered writes nothing; the observation stays.
+        """
+        extraction = Extraction.begun(outside_text, extractor, source, bounds, namespace, visibility)
+        observed = await self.observe(source, digest=extraction.digest)
+        awaits = iscoroutinefunction(extractor) or iscoroutinefunction(type(extractor).__call__)
+        call: Callable[[str], Any] = extractor if awaits else partial(_in_a_thread, extractor)
+        pending = self._inner._written(extraction, observed, await extraction.facts_awaited(call))
+        written = await asyncio.gather(*map(asyncio.wrap_future, pending), return_exceptions=True)
+        failed = next((one for one in written if isinstance(one, BaseException)), None)
+        if failed is not None:  # all are asked first, so that no failure is left that nobody took
+            raise failed
+        return Extracted(observed, tuple(one for one in written if not isinstance(one, BaseException)))
+
     def publish(self, payload: Write | Recall | Observation) -> "asyncio.Future[Receipt]":
         """As :meth:`AgentSession.publish`."""
         return asyncio.wrap_future(self._inner.publish(payload))
@@ -244,3 +272,7 @@ class AsyncAgentSession:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+async def _in_a_thread(extractor: Callable[[str], Any], text: str) -> Any:
+    return await asyncio.to_thread(extractor, text)

@@ -106,7 +106,7 @@ def recall(
     zone: Zone = Zone.GUIDANCE,
     vector: str | None = None,
 ) -> Recall:
-    """Return the payload of a recall; ``vector`` is base64 of 384 little-endian float16."""
+    """Return the payload of a recall; ``vector`` is base64 of little-endian float16."""
     return make(
         Recall, id=event_id, time=time, question=question, namespace=namespace, zone=zone, vector=vector,
         returned=arguments.several("returned", returned, "Returned"), **_fields(session),

@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Self, Unpack
 
 from memsluice.client import arguments, requests
+from memsluice.client.extraction import Extracted, Extraction, ExtractionBounds, Extractor
 from memsluice.client.options import INTEGER_MAX, WriterOptions
 from memsluice.client.publisher import EXIT_FLUSH_SECONDS, Prepared, Publisher, Receipt
 from memsluice.client.requests import Session, WriteOptions
 from memsluice.client.writer import MemoryWriter, RecallChannel, RuntimeChannel
 from memsluice.errors import BufferFull, ConfigError, EarlierFailed, MemsluiceError, NotPermitted, WriterClosed
-from memsluice.events.models import Observation, Origin, Recall, Returned, Write, Zone
+from memsluice.events.models import Observation, Origin, Recall, Returned, Visibility, Write, Zone
 
 PENDING_MAX = 1_000
 """Events of one session that may wait for their turn; each is at most RECORD_BYTES_MAX large."""
@@ -176,6 +177,33 @@ class AgentSession:
                 vector=vector,
             )
         )  # fmt: skip
+
+    def extract(
+        self,
+        outside_text: str,
+        extractor: Extractor,
+        *,
+        source: Origin,
+        bounds: ExtractionBounds | None = None,
+        namespace: str = "default",
+        visibility: Visibility = Visibility.PRINCIPAL,
+    ) -> Extracted:
+        """Observe an outside text, let an extractor make facts of it, and write each; wait until the broker has all.
+
+        The extractor is called once the observation is acknowledged, and with it the session is tainted. Each fact is a
+        write of kind ``facts`` with the observation as its parent, so it is outside content as the text is. Raises
+        ExtractionFailed where the extractor fails or returns anything else than facts within the bounds: then nothing
+        is written. Raises InvalidArgument before anything is published, and what :meth:`publish` and its future raise.
+        """
+        extraction = Extraction.begun(outside_text, extractor, source, bounds, namespace, visibility)
+        observed = self.observe(source, digest=extraction.digest).result()
+        pending = self._written(extraction, observed, extraction.facts_by(extractor))
+        return Extracted(observed, tuple(one.result() for one in pending))
+
+    def _written(self, extraction: Extraction, observed: Receipt, found: Sequence[str]) -> "list[Future[Receipt]]":
+        channel = self._channel(Write)
+        made = extraction.writes(found, observed.event_id, self.session, channel.new_id, channel.now())
+        return [self.publish(one) for one in made]
 
     def publish(self, payload: Write | Recall | Observation) -> "Future[Receipt]":
         """Publish an event of this session after everything called before.

@@ -126,3 +126,10 @@ def write_private(path: Path, text: str) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def append_private(path: Path, text: str) -> None:
+    """Add ``text`` to the end of ``path``, which has mode 0600 where it is new."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)

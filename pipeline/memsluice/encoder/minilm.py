@@ -23,6 +23,9 @@ HIDDEN = 384
 LAYERS = 6
 HEADS = 12
 HEAD = HIDDEN // HEADS
+STATES_LAYER = 4
+"""Whose states wording is read from: what a text says to do is clearer there than in the last, which was trained to
+tell what it is about."""
 TOKENS_MAX = 256  # sentence_bert_config.json: longer texts are cut
 NORM_EPSILON = 1e-12
 
@@ -96,10 +99,12 @@ class MiniLM:
         self._layers = [_Layer(weights, f"encoder.layer.{number}.", dtype) for number in range(LAYERS)]
 
     @torch.inference_mode()
-    def vectors(self, ids: Sequence[Sequence[int]]) -> Tensor:
-        """Return float32 of shape (len(ids), 384): mean over each text's tokens of the last layer, L2-normalised.
+    def read(self, ids: Sequence[Sequence[int]], *, pool: bool = True) -> tuple[Tensor, Tensor]:
+        """Return vectors, (len(ids), 384), and the states of all tokens behind layer 4, (T, 384); float32.
 
-        ``ids`` are token ids with [CLS] and [SEP], sorted by length, 2 to 256 each.
+        A vector is the mean over its text's tokens of the last layer, L2-normalised; without ``pool`` the last layers
+        are not computed and there are none. ``ids`` are token ids with [CLS] and [SEP], sorted by length, 2 to 256
+        each; states are one text's behind the other's.
         """
         lengths = [len(text) for text in ids]
         tokens = torch.tensor([token for text in ids for token in text])
@@ -112,15 +117,20 @@ class MiniLM:
         # The residual stream stays in float32; products run in self.dtype.
         x = _normalised(self._words[tokens] + self._positions[positions], self._norm)
         attended = torch.zeros(x.shape, dtype=self.dtype)
-        for layer in self._layers:
+        states = x
+        for number, layer in enumerate(self._layers, 1):
             _attend(layer.qkv(x.to(self.dtype)), attended, groups)
             x = _normalised(x.add_(layer.mix(attended)), layer.mix_norm)
             inner = x.to(self.dtype, copy=True)  # x changes while it is still read
             for up, down in layer.feed_forward:
                 x.add_(down(torch.ops.aten.gelu_(up(inner))))
             x = _normalised(x, layer.norm)
+            if number == STATES_LAYER:
+                states = x.clone()[:rows]
+                if not pool:
+                    return torch.empty(0, HIDDEN), states
         pooled = [x[row : row + items * length].view(items, length, HIDDEN).mean(1) for row, items, length in groups]
-        return F.normalize(torch.cat(pooled), dim=1)
+        return F.normalize(torch.cat(pooled), dim=1), states
 
 
 def _normalised(x: Tensor, norm: Norm) -> Tensor:

@@ -16,11 +16,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from memsluice.envelope.space import DEFAULT_DIMENSIONS, DEFAULT_MODEL
 from memsluice.errors import ConfigError
 
-MODEL_ID = "sentence-transformers/all-MiniLM-L6-v2"
-REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
-DIMENSIONS = 384
+MODEL_ID, _, REVISION = DEFAULT_MODEL.partition("@")
+DIMENSIONS = DEFAULT_DIMENSIONS
 
 WEIGHTS_FILE = "model.safetensors"
 TOKENIZER_FILE = "tokenizer.json"

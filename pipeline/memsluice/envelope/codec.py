@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from memsluice.envelope.keys import Keyring
+from memsluice.envelope.space import DEFAULT_DIMENSIONS, check_dimensions
 from memsluice.errors import MalformedEvent, StateError
 
 if TYPE_CHECKING:  # numpy takes longer to import than a command that shows a verdict takes to run
@@ -26,7 +27,8 @@ if TYPE_CHECKING:  # numpy takes longer to import than a command that shows a ve
 else:
     Vector = Any
 
-DIMENSIONS = 384
+DIMENSIONS = DEFAULT_DIMENSIONS
+"""Length of the default encoder's vectors; another's have another (:mod:`memsluice.envelope.space`)."""
 VECTOR_DTYPE = "float16"
 COARSE_STEPS = 2_047
 """Steps of a coarse component on either side of zero: 12 bits."""
@@ -42,16 +44,17 @@ def canonical(value: Any) -> bytes:
 
 
 def vector_to_bytes(vector: Vector) -> bytes:
-    """Return 768 bytes: 384 little-endian float16."""
+    """Return little-endian float16, two bytes a component: 768 bytes of 384."""
     return vector.astype("<f2").tobytes()
 
 
 def vector_from_bytes(data: bytes) -> Vector:
-    """Return the unit vector, shape (384,), float32, of 768 bytes. Raises MalformedEvent."""
+    """Return the unit vector, shape (d,), float32, of 2 d bytes. Raises MalformedEvent."""
     import numpy as np
 
-    if len(data) != 2 * DIMENSIONS:
-        raise MalformedEvent(f"has {len(data)} bytes instead of {2 * DIMENSIONS}", field="vector")
+    if len(data) % 2:
+        raise MalformedEvent(f"has {len(data)} bytes, which is no whole number of float16", field="vector")
+    check_dimensions(len(data) // 2)
     vector = np.frombuffer(data, "<f2").astype(np.float64)  # 64 bit: the same vector on every machine
     norm = sqrt(vector.dot(vector))
     if not 0.5 <= norm < inf:  # NaN is not either
@@ -74,7 +77,7 @@ def vector_from_text(text: str) -> Vector:
 
 
 def coarse_to_text(vector: Vector) -> str:
-    """Return 768 characters: base64 of 384 components of 12 bits, a pair in three bytes, as shares of the largest one.
+    """Return two characters a component: base64 of 12 bits each, a pair in three bytes, as shares of the largest one.
 
     Cosines with what :func:`coarse_from_text` returns are off by some 3e-5. For state that is kept by the dozen.
     """

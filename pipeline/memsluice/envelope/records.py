@@ -26,7 +26,7 @@ class Accepted:
     vector_text: str
 
     def vector(self) -> Vector:
-        """Return the unit vector, shape (384,), float32."""
+        """Return the unit vector, shape (d,), float32."""
         return vector_from_text(self.vector_text)
 
 
@@ -59,7 +59,7 @@ def accepted_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Accepted:
 
 
 def vector_bytes_of(vector_text: str) -> bytes:
-    """Return the 768 wire bytes of a base64 vector. Raises MalformedEvent."""
+    """Return the wire bytes of a base64 vector, two a component. Raises MalformedEvent."""
     try:
         return base64.b64decode(vector_text, validate=True)
     except (binascii.Error, ValueError):

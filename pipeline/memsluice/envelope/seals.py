@@ -6,9 +6,10 @@ verify an HMAC can forge it, and readers verify in agent processes.
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import orjson
+from pydantic import Field
 
 from memsluice.envelope import dsse
 from memsluice.envelope.codec import VECTOR_DTYPE, Vector, canonical, digest, vector_from_text
@@ -42,16 +43,44 @@ class Identity:
     tier: Tier
 
 
+class Wording(NamedTuple):
+    """What the encoder's head read in a text: the log-odds that its worst unit gives an order, that unit's characters,
+    and how many characters were read.
+    """
+
+    logit: float
+    first: int
+    end: int
+    read: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitive:
+    """One secret or personal datum that *seal* found: in which field of the payload, of what kind, and where.
+
+    ``start`` and ``end`` are a half-open range of characters of the field as it was signed.
+    """
+
+    field: str
+    kind: Annotated[str, Field(description="What it is, such as password or card.")]
+    start: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True)
 class Sealed:
     """One authenticated event, labelled, with its vector: screen's only input.
 
     A ``marker`` stands for an intake record that became a dead letter: every intake offset has one sealed record.
-    ``vector_text`` is base64 of 384 numbers of ``vector_dtype``, little-endian; ``payload_digest`` and
-    ``content_digest`` are HMACs of the payload, its time left out, and of its content or question. ``approvers`` are
-    the key ids of all who signed a command. ``problem`` is the reason code of a recall or an observation that was
-    signed by somebody who may publish such, and is wrong otherwise: what the session saw it has seen, so it taints.
-    ``sketch`` is that of an observation's content and of a write's (:func:`memsluice.envelope.codec.sketch`).
+    ``vector_text`` is base64 of numbers of ``vector_dtype``, little-endian, made by the encoder ``model``, a name with
+    its revision ("": the default one). ``payload_digest`` and ``content_digest`` are HMACs of the payload, its time
+    left out, and of its content or question. ``approvers`` are the key ids of all who signed a command. ``problem`` is
+    the reason code of a recall or an observation that was signed by somebody who may publish such, and is wrong
+    otherwise: what the session saw it has seen, so it taints. ``sketch`` is that of an observation's content and of a
+    write's (:func:`memsluice.envelope.codec.sketch`).
+    ``sensitive`` is what was found of secrets and personal data (of many the first); with ``redacted`` the payload,
+    its digests and its vector are without them. ``wording`` is a write's; None where its encoder has no head, and in
+    what was sealed before there was one.
     """
 
     position: Position
@@ -67,7 +96,10 @@ class Sealed:
     approvers: tuple[str, ...] = ()
     problem: str = ""
     sketch: str = ""
+    sensitive: tuple[Sensitive, ...] = ()
+    redacted: bool = False
     marker_reason: str = ""
+    wording: Annotated[Wording | None, Field(description="What the encoder read in a write; null: nothing.")] = None
 
     @property
     def tenant(self) -> str:
@@ -75,7 +107,7 @@ class Sealed:
         return self.payload.tenant if self.payload is not None else GLOBAL
 
     def vector(self) -> Vector | None:
-        """Return the unit vector, shape (384,), float32, or None."""
+        """Return the unit vector, shape (d,), float32, or None."""
         return None if self.vector_text is None else vector_from_text(self.vector_text)
 
 
@@ -105,6 +137,7 @@ def sealed_to_bytes(keyring: Keyring, kid: str, sealed: Sealed) -> bytes:
     """Return a sealed event's record value."""
     value = asdict(sealed)
     value["payload"] = sealed.payload.model_dump(mode="json") if sealed.payload is not None else None
+    value["wording"] = None if sealed.wording is None else [*sealed.wording]
     return close(keyring, kid, sealed.tenant, SEALED, value)
 
 
@@ -120,8 +153,17 @@ def sealed_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Sealed:
         identity = Identity(who["kid"], Role(who["role"]), who["channel"], Tier(who["tier"]))
         payload = MODELS[event_type].model_validate(value.pop("payload"))
         approvers = tuple(value.pop("approvers"))
+        sensitive = tuple(Sensitive(**one) for one in value.pop("sensitive", ()))
+        wording = value.pop("wording", None)
         sealed = Sealed(
-            position=position, type=event_type, identity=identity, payload=payload, approvers=approvers, **value
+            position=position,
+            type=event_type,
+            identity=identity,
+            payload=payload,
+            approvers=approvers,
+            sensitive=sensitive,
+            wording=None if wording is None else Wording(*wording),
+            **value,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:  # sealed by another version of the gate
         raise SealError(f"sealed event is not of this version ({type(error).__name__})") from None

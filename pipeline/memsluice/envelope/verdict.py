@@ -113,8 +113,9 @@ class Verdict:
     event takes out of the store: at most one of a command, whether or not it puts one in (``object_id``); of a recall
     what its look back takes.
 
-    ``held_until_ms`` is when a held write lapses, by the policy that held it. ``target_offset`` tells which held write
-    a command is about, since several may have one event id: its intake offset, None where none is known by that name.
+    ``held_until_ms`` is when a held write lapses, by the policy that held it, or a rejected one that is kept; None of a
+    rejected one that is not. ``target_offset`` tells which held write a command is about, since several may have one
+    event id: its intake offset, None where none is known by that name.
 
     ``taint_causes`` names the nearest ancestors or observations that tainted (bounded). Times are Unix ms:
     ``occurred_ms`` is the producer's word, ``append_ms`` the broker's, ``decided_ms`` screen's clock, which never runs

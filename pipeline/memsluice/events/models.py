@@ -202,7 +202,8 @@ class Returned(BaseModel):
 class Recall(SessionPayload):
     """An agent asked its memory. Published and acknowledged before what it returned is shown to the agent.
 
-    ``vector`` is the question's embedding as the reader searched with it: base64 of 384 little-endian float16.
+    ``vector`` is the question's embedding as the reader searched with it: base64 of little-endian float16, at
+    most 3,072 of them, of the deployment's encoder.
     """
 
     namespace: Name = "default"

@@ -34,7 +34,7 @@ DESCRIPTIONS = {
     "question": f"What the agent asked its memory, at most {limits.QUESTION_BYTES_MAX} bytes of UTF-8.",
     "zone": "guidance: what agents may follow; external: outside content kept as data.",
     "returned": "What the agent was given.",
-    "vector": "The question's embedding as searched with: base64 of 384 little-endian float16.",
+    "vector": "The question's embedding as searched with: base64 of little-endian float16, 384 of the default encoder.",
     "digest": "64 hex digits: of what was seen, or of what a command is bound to.",
     "action": "What is ordered.",
     "target": "The event, object, session or policy that the command is about.",

@@ -3,19 +3,32 @@
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding, Verdict
 from memsluice.events.models import Command, Observation, Origin, Recall, Visibility, Write
-from memsluice.gate.checks import authenticity, duplicates, holding, limits, monitor, placing, rates, sessions
+from memsluice.gate.checks import (
+    authenticity,
+    duplicates,
+    encoder,
+    holding,
+    limits,
+    monitor,
+    placing,
+    rates,
+    sensitive,
+    sessions,
+)
 from memsluice.gate.commands import dispatch, review
 from memsluice.gate.commands.ruling import At, Carried
-from memsluice.gate.decision import Draft, TenantState
+from memsluice.gate.decision import Draft, Screened, TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.memory import Memory
 from memsluice.gate.policy.model import DAY_MS, Policy
 from memsluice.gate.state import lineage
-from memsluice.gate.state.kinds import ENTRY
+from memsluice.gate.state.kinds import ENCODER, ENTRY
 from memsluice.gate.state.rows import TenantRows
 
 
@@ -46,8 +59,11 @@ def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context,
     Nothing is changed in ``state``; applying ``changes`` and ``memsad`` gives the state after the event.
     """
     rows = TenantRows(state.rows, sealed.tenant, context.now_ms)
-    draft = Draft.begun(state, policy, sealed.vector(), sealed)
-    repeated = duplicates.check(rows, sealed)
+    repeated, vector = duplicates.check(rows, sealed), sealed.vector()
+    delivered = repeated is not None and repeated.decision is Decision.DUPLICATE
+    state, changed = (state, None) if delivered else _comparable(state, rows, sealed, vector)
+    draft = Draft.begun(state, policy, vector, sealed)
+    draft.add(changed)
     if repeated is not None and repeated.decision is Decision.DUPLICATE:
         if not sealed.problem:
             draft.add(repeated)
@@ -63,6 +79,24 @@ def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context,
     else:
         decision = _seen(rows, sealed, context, draft)
     return _finish(sealed, context, draft, decision, rows)
+
+
+def _comparable(
+    state: TenantState, rows: TenantRows, sealed: Sealed, vector: Vector | None
+) -> tuple[TenantState, Finding | None]:
+    """Return the state that an event's vector may be compared with: of another encoder's vectors nothing is left."""
+    known = state.memsad.encoder
+    after = encoder.entered(known, sealed, vector)
+    if after is None:
+        return state, None
+    remembered = len(state.memsad.numbers) + len(state.memsad.reference)
+    memory = state.memory
+    if memory is not None:
+        remembered += len(memory.questions) + len(memory.entries)
+        memory = memory.anew(rows, after)
+    rows.put(ENCODER, "0", after)
+    fresh = replace(state, memsad=state.memsad.anew(rows, after), memory=memory)
+    return fresh, encoder.changed(known, after, remembered=remembered)
 
 
 def _command(
@@ -81,6 +115,7 @@ def _command(
         draft.vector, draft.default.seen = ruling.entry.vector(), ruling.seen
         draft.learn(rows, ruling.entry, ruling.decision)
         draft.add(draft.default.fed(), draft.published.fed())
+    draft.add(sensitive.check(sealed, draft.policy))
     draft.add(*ruling.findings)  # last: what was done is the last thing that its verdict says
     return ruling.decision
 
@@ -103,6 +138,7 @@ def _seen(rows: TenantRows, sealed: Sealed, context: Context, draft: Draft) -> D
         # After look back: what just left taints the session that it was given to.
         sessions.recalled(rows, payload, session, policy, context.now_ms)
         draft.add(sessions.read(rows, payload))
+    draft.add(sensitive.check(sealed, policy))
     return Decision.REJECT if draft.decision() is not Decision.ACCEPT else Decision.RECORD
 
 
@@ -113,9 +149,9 @@ def _write(rows: TenantRows, sealed: Sealed, write: Write, context: Context, dra
     draft.add(mismatch)
     draft.tau = monitor.label(rows, write, sealed.identity, session, policy, sealed.sketch)
     draft.add(*monitor.check_write(rows, write, sealed.identity, draft.tau, policy))
-    draft.add(*limits.check(write, policy))
+    draft.add(*limits.check(write, policy), sensitive.check(sealed, policy))
     if draft.decision() is not Decision.REJECT:  # what is refused for good is not worth screening
-        draft.screen(write)
+        draft.screen(write, Screened.of(sealed))
         draft.screened(rows, write)
         draft.add(rates.check(rows, write.principal, sealed.identity, policy, context.now_ms))
     if draft.decision() is Decision.QUARANTINE:
@@ -210,7 +246,7 @@ def _foreign(write: Write, draft: Draft) -> bool:
 
 
 def _place(rows: TenantRows, sealed: Sealed, write: Write, context: Context, draft: Draft, decision: Decision) -> None:
-    """Say where a write lands, if it does, or that it is held; and keep its lineage."""
+    """Say where a write lands, if it does, or that it is held or refused; and keep its lineage."""
     assert draft.tau is not None
     policy, now_ms = draft.policy, context.now_ms
     landed = draft.lands() and not _foreign(write, draft)
@@ -218,6 +254,25 @@ def _place(rows: TenantRows, sealed: Sealed, write: Write, context: Context, dra
         draft.place = placing.place(write, draft.tau, draft.landing(), policy, now_ms)
     if rows.get(ENTRY, write.id) is None:  # another content under a known id takes over no lineage
         expires_ms = draft.place.expires_ms if landed else now_ms + policy.quarantine.age_days * DAY_MS
-        lineage.keep_lineage(rows, sealed, draft.tau, decision, draft.place, context.sealed_offset, expires_ms)
-    if decision is Decision.QUARANTINE and not landed:
-        draft.held_until_ms = review.hold(rows, sealed, draft.tau, draft.findings, policy, now_ms)
+        lineage.keep_lineage(
+            rows, sealed, draft.tau, decision, draft.place, context.sealed_offset, expires_ms, reads=draft.default.reads
+        )
+    if landed:
+        return
+    if decision is Decision.QUARANTINE:
+        draft.held_until_ms = review.hold(rows, sealed, draft.tau, draft.findings, draft.weighed(), policy, now_ms)
+    elif decision is Decision.REJECT:
+        _refused(rows, sealed, context, draft)
+
+
+def _refused(rows: TenantRows, sealed: Sealed, context: Context, draft: Draft) -> None:
+    """Keep what is rejected: a later policy may let it in. Not what took an id: the doubt about that never ends."""
+    assert draft.tau is not None
+    if any(finding.code.startswith("duplicates.") for finding in draft.findings):
+        return
+    against = holding.check_refused(rows, sealed, draft.policy, context.now_ms)
+    draft.add(against)
+    if against is None:
+        draft.held_until_ms = review.hold(
+            rows, sealed, draft.tau, draft.findings, draft.weighed(), draft.policy, context.now_ms, state="refused"
+        )

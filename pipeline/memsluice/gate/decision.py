@@ -5,17 +5,21 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from memsluice.envelope.codec import Vector
-from memsluice.envelope.seals import Admission, Sealed
+from memsluice.envelope.seals import Admission, Sealed, Wording
 from memsluice.envelope.verdict import SEVERITY, Decision, Finding, Withdrawal
-from memsluice.events.models import Recall, Write
-from memsluice.gate.checks import facts, instructions
+from memsluice.events.models import Recall, Tier, Write
+from memsluice.gate.checks import facts, instructions, reach
 from memsluice.gate.detectors.base import Detector
 from memsluice.gate.detectors.detect import DefaultDetector
 from memsluice.gate.detectors.memsad.detector import MemsadDetector
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.memory import Memory
+from memsluice.gate.detectors.wording import check as wording
 from memsluice.gate.detectors.wording.classifier import Classifier
+from memsluice.gate.policy import parts
 from memsluice.gate.policy.model import Policy
+from memsluice.gate.policy.wording import Reach
+from memsluice.gate.state.kinds import Weighed
 from memsluice.gate.state.lineage import Label
 from memsluice.gate.state.placement import NOWHERE, Place
 from memsluice.gate.state.rows import Getter, TenantRows
@@ -37,6 +41,23 @@ class TenantState(Struct, frozen=True):
     memsad: MemsadState
     memory: Memory | None = None
     model: Classifier | None = None
+
+
+class Screened(Struct, frozen=True):
+    """Of whom a write is, as far as screening goes by it, and what the encoder's head read in it."""
+
+    reach: Reach
+    tier: Tier
+    agent: bool = False
+    wording: Wording | None = None
+
+    @staticmethod
+    def of(sealed: Sealed) -> "Screened":
+        """Return that of an authenticated write."""
+        write, identity = sealed.payload, sealed.identity
+        assert isinstance(write, Write)
+        assert identity is not None
+        return Screened(reach.of(write, identity), identity.tier, identity.channel == "agent", sealed.wording)
 
 
 @dataclass(slots=True)
@@ -83,6 +104,21 @@ class Draft:
             if finding is not None:
                 self.findings.append(finding)
 
+    def weighed(self) -> dict[str, Weighed]:
+        """Return what the rules on contents went by that asked for more than containing it."""
+        asked = {f.code.split(".")[0] for f in self.findings if f.decision in (Decision.QUARANTINE, Decision.REJECT)}
+        return {module: self.weighing(module) for module in parts.CONTENT if module in asked}
+
+    def weighing(self, module: str) -> Weighed:
+        """Return what a rule on contents goes by now: its part of the policy, and its numbers where it has some."""
+        part, usual, score = parts.digest(self.policy, module), self.default.usual, self.published.score
+        if module == "detect" and usual is not None:
+            line = self.policy.detect.threshold if usual.threshold is None else usual.threshold
+            return Weighed(part=part, score=usual.score, threshold=line, p=usual.p)
+        if module == "memsad" and score is not None:
+            return Weighed(part=part, score=score.score, threshold=score.threshold, p=score.p)
+        return Weighed(part=part)
+
     def lands(self) -> bool:
         """Whether a write with these findings lands. Shadow mode, too, overwrites no protected key."""
         if self.decision() in (Decision.ACCEPT, Decision.CONTAIN):
@@ -94,22 +130,33 @@ class Draft:
         outside = any(finding.code in OUTSIDE for finding in self.findings)
         return Decision.CONTAIN if outside else self.decision()
 
-    def screen(self, write: Write) -> None:
+    def screen(self, write: Write, about: Screened) -> None:
         """Screen what is written. What is contained anyway is data in its own zone: reported, not held, by default."""
         contained = self.decision() is Decision.CONTAIN and not self.policy.instructions.hold_contained
         least = published = Decision.ACCEPT if contained else Decision.QUARANTINE
-        alone = True
-        identity = self.about.identity if isinstance(self.about, Sealed) else None
-        agent = identity is not None and identity.channel == "agent"
-        if not contained and self.vector is not None and self.default.on:
-            self.add(*self.default.check(write, self.vector, agent=agent, least=least))
-            alone = not self.default.knows_the_tenant
+        decides = self.default.on and not contained
+        if decides:
             published = Decision.ACCEPT  # what the published detectors find is reported beside it
+        pattern = None
         if self.policy.instructions.enabled:
-            self.add(instructions.check(write.content, facts.least(write, least if alone else published)))
-        self.add(facts.check(write, self.policy))
+            pattern = instructions.check(write.content, facts.least(write, published))
+        scored = list[Finding]()
         if self.vector is not None:
-            self.add(*self.published.check(write, self.vector, agent=agent, least=published))
+            scored = self.published.check(write, self.vector, agent=about.agent, least=published)
+            self.default.anomaly = self.published.anomaly
+        if decides:
+            self._screen_by_default(write, about, least, pattern=pattern is not None)
+        elif self.default.on:
+            self.default.judge(write, about.wording)  # for the day on which somebody lifts its label
+        self.add(pattern, facts.check(write, self.policy), *scored)
+
+    def _screen_by_default(self, write: Write, about: Screened, least: Decision, *, pattern: bool) -> None:
+        judged, model = self.default.judge(write, about.wording)
+        rules = self.policy.wording
+        self.add(wording.check(judged, rules, about.reach, about.tier, pattern=pattern, least=least, model=model))
+        if self.vector is not None:
+            holding = least if about.reach in self.policy.detect.reach else Decision.ACCEPT
+            self.add(*self.default.check(write, self.vector, agent=about.agent, least=holding))
 
     def screened(self, rows: TenantRows, write: Write) -> None:
         """Tell the detectors what became of a screened write, so far as their calibration goes by it."""

@@ -33,7 +33,7 @@ def _class(ranges: tuple[tuple[int, int], ...]) -> str:
 
 
 _ONE = f"[{''.join(_class(ranges) for ranges in _INVISIBLE.values())}]"
-_FINDER = re.compile(_ONE)  # one class: an alternation of the seven is tried at every character and 20 times slower
+INVISIBLE = re.compile(_ONE)  # one class: an alternation of the seven is tried at every character and 20 times slower
 _REMOVED = re.compile(_ONE + "+")
 _ALIKE = {
     "a": (0x430, 0x3B1), "b": (0x432, 0x3B2), "c": (0x441,), "d": (0x501,),
@@ -83,7 +83,7 @@ def controls(text: str) -> tuple[tuple[str, int], ...]:
     """
     if text.isascii() and text.isprintable():  # most texts, and soon said
         return ()
-    found = (match.start() for match in _FINDER.finditer(text))
+    found = (match.start() for match in INVISIBLE.finditer(text))
     return tuple((_name(text[at]), at) for at in found if not _spelling(text, at))
 
 

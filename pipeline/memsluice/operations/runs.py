@@ -9,9 +9,12 @@ import orjson
 
 from memsluice.deployment.paths import write_private
 from memsluice.errors import InvalidArgument, NotFound
+from memsluice.escaping import visible
 
 RESUMABLE_S = 86_400
 """A run can be resumed for a day from its start: its commands, where it has any, hold so long."""
+SHOWN_SUFFIX = ".shown"
+"""Of the file beside a run's own that says which contents it showed to a person; it is kept as long."""
 _F = TypeVar("_F")
 _S = TypeVar("_S")
 
@@ -19,7 +22,7 @@ _S = TypeVar("_S")
 def begin(folder: Path, run: "BaseRun[Any]", now_ms: int) -> None:
     """Keep a run's file in a folder of the owner's alone, and delete those of runs that nobody can resume any more."""
     folder.mkdir(mode=0o700, exist_ok=True)
-    for file in folder.glob("*.json"):
+    for file in (*folder.glob("*.json"), *folder.glob(f"*{SHOWN_SUFFIX}")):
         if file.stat().st_mtime_ns // 1_000_000 < now_ms - RESUMABLE_S * 1000:
             file.unlink(missing_ok=True)
     run.save(file_of(folder, run.run_id))
@@ -28,7 +31,9 @@ def begin(folder: Path, run: "BaseRun[Any]", now_ms: int) -> None:
 def file_of(folder: Path, run_id: str) -> Path:
     """Return the file of a run. Raises InvalidArgument for what cannot be a run's name."""
     if not run_id.isalnum():
-        raise InvalidArgument("--resume: the name of a run is letters and digits, as `replay` prints it")
+        raise InvalidArgument(
+            f"no run is called {visible(run_id, 80)}: the name of a run is letters and digits, as `replay` prints it"
+        )
     return folder / f"{run_id}.json"
 
 

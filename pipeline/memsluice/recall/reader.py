@@ -16,6 +16,7 @@ from memsluice.envelope.codec import Vector, vector_to_bytes
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import check_digests
 from memsluice.envelope.seals import Admission, admission_verify_outside
+from memsluice.envelope.space import DEFAULT_MODEL, space_of
 from memsluice.errors import InputError, SealError
 from memsluice.events.ids import scope_owner
 from memsluice.events.models import Tier, Visibility, Zone
@@ -36,9 +37,9 @@ class Current:
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """Who asks what: the partition, the scope and namespace, and the question's unit vector, shape (384,).
+    """Who asks what: the partition, the scope and namespace, and the question's unit vector, shape (d,).
 
-    ``tier_max`` is the least trusted tier that may be shown.
+    ``tier_max`` is the least trusted tier that may be shown, ``model`` the encoder that made the question's vector.
     """
 
     tenant: str
@@ -48,6 +49,7 @@ class RecallQuery:
     question: Vector
     now_ms: int
     tier_max: Tier = Tier.EXTERNAL_WEB
+    model: str = DEFAULT_MODEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,8 @@ def judge(
         return Withheld.PROPERTY
     if (unsound := _digests(item, admission, keyring)) is not None:
         return unsound
+    if space_of(admission.model, item.vector) != space_of(asked.model, asked.question):
+        return Withheld.ENCODER
     if not _visible(admission, asked):
         return Withheld.SCOPE
     if admission.expires_ms is not None and admission.expires_ms <= asked.now_ms:

@@ -15,17 +15,18 @@ from memsluice.client.session import AgentSession
 from memsluice.client.writer import RecallChannel
 from memsluice.clock import wall_ms
 from memsluice.deployment.connection import Connection
-from memsluice.encoder import Encoder
+from memsluice.encoder import Encoder, space_of_encoder
 from memsluice.envelope.codec import vector_from_text, vector_to_text
 from memsluice.envelope.keys import Keyring
-from memsluice.errors import LimitExceeded
+from memsluice.errors import LimitExceeded, StoreError, StoreUnavailable
 from memsluice.events.limits import RETURNED_MAX
 from memsluice.events.models import Recall, Returned, Tier, Zone
 from memsluice.gate.checks import instructions
 from memsluice.keystore.store import KeyStore
 from memsluice.recall import tracing
 from memsluice.recall.reader import Current, RecallQuery, Selection, VerifiedEntry, select
-from memsluice.stores.base import Hit, Scope, VectorStore
+from memsluice.recall.withheld import Withheld
+from memsluice.stores.base import Hit, Scope, VectorStore, check_encoder
 from memsluice.topics.names import PARTITIONS, STORE, USER_READER, WEAVIATE_RECALL
 
 FETCH_MIN, FETCH_MAX = 20, 512
@@ -98,6 +99,8 @@ class Recaller:
     ) -> None:
         self._store = store
         self._encoder = encoder
+        self._space = space_of_encoder(encoder)
+        self._checked: set[Zone] = set()
         self._keys = keys
         self._permits = permits
         self._publish = publish
@@ -158,7 +161,8 @@ class Recaller:
         A question for guidance searches the guidance partition and no other. ``zone`` external is the research mode:
         outside content, as data. ``tier_max`` leaves out what is less trusted than that.
 
-        Raises MalformedEvent or LimitExceeded for bad arguments, NotPermitted before anything is searched for somebody
+        Raises ConfigError where the memory holds another encoder's vectors, MalformedEvent or LimitExceeded for bad
+        arguments, NotPermitted before anything is searched for somebody
         whom the reader may not speak for, StoreUnavailable, BrokerUnavailable, and whatever ``publish`` raises: then
         nothing was shown.
         """
@@ -218,11 +222,31 @@ class Recaller:
             question=vector_from_text(vector_text),
             now_ms=self._now_ms(),
             tier_max=question.tier_max,
+            model=self._space.model,
         )
-        selection = self._verified(asked, question.k)
+        selection = self._of_my_encoder(asked, question.k)
         event = self._event(question, selection.kept, vector_text, event_id=draft.id)
         publish(event)
         return Recalled(selection.kept, selection.counts(), event.id, question.zone is Zone.EXTERNAL)
+
+    def _of_my_encoder(self, asked: RecallQuery, k: int) -> Selection:
+        """Search; raise ConfigError where the zone's vectors are of another encoder than the question's.
+
+        What was found tells. The store is asked only where nothing was the first time, or entries of another encoder,
+        and about this zone alone: a recall for guidance does not even name another partition.
+        """
+        try:
+            selection = self._verified(asked, k)
+        except StoreUnavailable:
+            raise
+        except StoreError:  # perhaps because the vectors there are of another length
+            check_encoder(self._store, self._space, asked.zone)
+            raise
+        of_another = Withheld.ENCODER in selection.withheld.values()
+        if not selection.kept and (of_another or asked.zone not in self._checked):
+            check_encoder(self._store, self._space, asked.zone)
+        self._checked.add(asked.zone)
+        return selection
 
     def _verified(self, asked: RecallQuery, k: int) -> Selection:
         """Search, and search wider while withheld entries take the place of ones that hold.

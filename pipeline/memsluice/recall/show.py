@@ -1,5 +1,7 @@
 """Recalled entries for a person at a terminal: nothing that an entry contains acts on the terminal or hides in it."""
 
+from datetime import UTC, datetime
+
 from memsluice.events.models import Tier
 from memsluice.recall.withheld import Withheld
 
@@ -18,6 +20,7 @@ WITHHELD_WORDS: dict[Withheld, str] = {
     Withheld.PROPERTY: "a property was changed in the store",
     Withheld.CONTENT: "the content was changed in the store",
     Withheld.VECTOR: "the vector was changed in the store",
+    Withheld.ENCODER: "another encoder than the question's made the vector",
     Withheld.SCOPE: "belongs to another principal or session",
     Withheld.EXPIRED: "expired",
     Withheld.UNRECORDED: "not in the log of landed entries (yet)",
@@ -34,6 +37,15 @@ def duration(length_ms: int) -> str:
         if length_ms >= unit_ms:
             return f"{length_ms // unit_ms} {name}"
     return "now"
+
+
+def moment(at_ms: int) -> str:
+    """Return a time (Unix ms) to the millisecond; the bare number where no calendar has it."""
+    try:
+        when = datetime.fromtimestamp(at_ms / 1_000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{at_ms} ms"
+    return f"{when:%Y-%m-%d %H:%M:%S}.{at_ms % 1_000:03d} UTC"
 
 
 def left(expires_ms: int | None, now_ms: int) -> str:

@@ -16,6 +16,8 @@ class Withheld(StrEnum):
     """The content is not what was admitted."""
     VECTOR = "vector"
     """The vector is not what was admitted: it would be found for other questions."""
+    ENCODER = "encoder"
+    """Another encoder than the question's made its vector: how near they are means nothing."""
     SCOPE = "scope"
     """It belongs to another principal, session or namespace."""
     EXPIRED = "expired"

@@ -8,7 +8,7 @@ from memsluice.clock import wall_ms
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.home import Home
 from memsluice.deployment.paths import private_file
-from memsluice.encoder import Encoder, load_encoder
+from memsluice.encoder import Encoder, load_encoder, space_of_encoder
 from memsluice.gate.policy import model as policies
 from memsluice.keystore.store import KeyStore
 from memsluice.readers.local import LocalTopic
@@ -16,7 +16,7 @@ from memsluice.recall.freshness import FreshnessIndex
 from memsluice.runtimes.embedded import Embedded, Listener, LocalLog
 from memsluice.stages.land import LandStage
 from memsluice.stages.seal import SealStage
-from memsluice.stores.base import VectorStore
+from memsluice.stores.base import VectorStore, check_encoder
 from memsluice.stores.opening import open_embedded, open_store
 from memsluice.topics import names
 
@@ -48,9 +48,15 @@ class Assembly:
         return cls(home, KeyStore.init(home.path, now_ms()), now_ms)
 
     def seal(self, encoder: Encoder) -> SealStage:
-        """Return *seal*."""
+        """Return *seal*, taking secrets out as the home's policy file says. Raises PolicyError."""
         return SealStage(
-            self.keys.keyring, self.keys.registry, encoder, names.PARTITIONS, self.now_ms, self.keys.refresh
+            self.keys.keyring,
+            self.keys.registry,
+            encoder,
+            names.PARTITIONS,
+            self.now_ms,
+            self.keys.refresh,
+            policies.load_or_default(self.home.policy_file).of,
         )
 
     def screen(self) -> "ScreenStage":
@@ -66,7 +72,8 @@ class Assembly:
         return LandStage(self.keys.keyring, store, names.PARTITIONS, self.now_ms)
 
     def embedded(self, encoder: Encoder, store: VectorStore, listener: Listener = lambda report: None) -> Embedded:
-        """Return the embedded runtime over the home's log."""
+        """Return the embedded runtime over the home's log. Raises ConfigError for another encoder than the store's."""
+        check_encoder(store, space_of_encoder(encoder))
         return Embedded(
             private_file(self.home.log_file),
             seal=self.seal(encoder),

@@ -149,7 +149,7 @@ def emit(
     headers: Headers,
     opened: Opened = None,
 ) -> list[Output]:
-    """Return the audit record, and those of what is withdrawn, lands, or is held, where the verdict asks for them.
+    """Return the audit record, and those of what is withdrawn, lands, or is kept, where the verdict asks for them.
 
     What is withdrawn goes first: between the two, an entry is nowhere rather than in the wrong place.
 
@@ -170,7 +170,13 @@ def emit(
     outputs += [_withdrawn(keyring, verdict, gone, partition, headers) for gone in verdict.withdraws]
     if verdict.object_id is not None:
         outputs.append(_accepted(keyring, sealed, verdict, partition, headers, opened))
-    elif verdict.decision is Decision.QUARANTINE and isinstance(sealed.payload, Write):  # a replayed one lies there
+    elif isinstance(sealed.payload, Write) and _is_kept(verdict):  # a replayed one lies there
         held = held_to_bytes(keyring, kid, tenant, sealed=_sealed_again(keyring, sealed, verdict), verdict=verdict)
         outputs.append(Output(QUARANTINE, partition, key, held, common))
     return outputs
+
+
+def _is_kept(verdict: Verdict) -> bool:
+    """Whether a write that does not land is kept for people: held, or refused within its principal's share."""
+    refused = verdict.decision is Decision.REJECT and verdict.held_until_ms is not None
+    return refused or verdict.decision is Decision.QUARANTINE

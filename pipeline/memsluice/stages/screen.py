@@ -28,23 +28,24 @@ from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.errors import GapError, StateError
 from memsluice.events.headers import passed_on
 from memsluice.events.records import Output, Record, RowChange, Rows
-from memsluice.gate.checks import duplicates
+from memsluice.gate.checks import duplicates, encoder
 from memsluice.gate.commands import activation
 from memsluice.gate.decide import Context, Outcome, decide
 from memsluice.gate.decision import TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.memory import Memory
-from memsluice.gate.detectors.wording.classifier import Classifier
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.state import entry_counts
 from memsluice.gate.state.kinds import CHAIN, EVENT, LYING, POSITION, ChainRow, EventRow, PositionRow
 from memsluice.gate.state.rows import TenantRows, dump, encode_changes, expires_ms, row_key
+from memsluice.log import get_logger
 from memsluice.stages.base import Step
 from memsluice.stages.emit import Opened, carried, emit
 from memsluice.stages.sweep import Sweeper
 from memsluice.topics.names import COMMANDS, EVENTS
 
 TENANTS_CACHED_MAX = 512
+_LOG = get_logger(__name__)
 
 
 class ScreenStage:
@@ -56,10 +57,7 @@ class ScreenStage:
         policies: Callable[[str], Policy],
         partitions: int,
         now_ms: Clock = wall_ms,
-        model: Classifier | None = None,
     ) -> None:
-        """``model`` is the default detector's wording classifier; None is the one that ships."""
-        self._model = model
         self._keys = keys
         self._policies = policies
         self._now_ms = now_ms  # chooses the signing key, which a verdict then names; decisions go by the append time
@@ -123,8 +121,8 @@ class ScreenStage:
     def _again(self, sealed: Sealed, rows: Rows, keyring: Keyring, record: Record) -> list[Output]:
         """Send what was stored; nothing where the first delivery was a dead letter's marker, or is long forgotten."""
         row = None if sealed.type == "marker" else self._event_row(sealed, rows)
-        if row is None or row.verdict is UNSET:
-            return []
+        if row is None or row.verdict is UNSET or row.digest != sealed.payload_digest:
+            return []  # or sealed again by other rules of what is taken out: the first sealing stands, and was sent
         verdict = Verdict.from_json(orjson.loads(bytes(row.verdict)))
         vector_text = row.vector if isinstance(row.vector, str) else None
         same = replace(sealed, vector_text=vector_text, vector_digest=verdict.vector_digest)
@@ -138,9 +136,12 @@ class ScreenStage:
         chain = TenantRows(rows, sealed.tenant, now_ms).get(CHAIN, "") or ChainRow(seq=0, digest="")
         context = Context(now_ms, record.offset, seal_kid, admission_kid, chain.seq + 1, chain.digest)
         memory = self._remembered(record.partition, sealed.tenant, rows, policy)
-        state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy), memory, self._model)
+        state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy), memory)
         opened = carried(keyring, sealed)
         outcome = decide(state, sealed, policy, context, opened)
+        if any(finding.code == encoder.CHANGED for finding in outcome.verdict.findings):
+            after = outcome.memsad.encoder
+            _LOG.warning("another encoder: the detectors' memory of a tenant begins anew", model=after.model)
         outputs = self._sent(keyring, sealed, outcome.verdict, record, opened)
         audited = outputs[0].value if outputs else None
         digest = sha256(audited or b"").hexdigest()
@@ -185,13 +186,13 @@ class ScreenStage:
         live = rows.get(EVENT.key(sealed.tenant, duplicates.event_row_id(sealed, first=True)))
         known = live is not None and (expires_ms(live) or 0) > now_ms
         said = outcome.verdict
-        lands = said.object_id is not None or said.decision is Decision.QUARANTINE
+        kept = said.decision is Decision.QUARANTINE or said.held_until_ms is not None
         row = EventRow(
             topic=sealed.position.topic,
             offset=sealed.position.offset,
             digest=sealed.payload_digest,
             verdict=Raw(codec.canonical(said.to_json())),
-            vector=sealed.vector_text if lands else None,
+            vector=sealed.vector_text if kept or said.object_id is not None else None,
             redo=redo,
             lying=lying,
             expires_ms=duplicates.expires_ms(now_ms),

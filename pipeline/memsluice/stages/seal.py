@@ -1,4 +1,4 @@
-"""*seal*: authenticate, label, embed, seal, and give every intake offset its place in the one ordered input.
+"""*seal*: authenticate, label, redact, embed, seal, and give every intake offset its place in the one ordered input.
 
 Stateless and costly (the encoder), so it works in batches. Bad input is found before the batch reaches the encoder:
 one bad record can not take 63 good ones with it.
@@ -10,18 +10,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from memsluice.clock import Clock, wall_ms
-from memsluice.encoder import Encoder
+from memsluice.encoder import Encoder, space_of_encoder
+from memsluice.encoder.base import read
 from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.registry import Registry
-from memsluice.envelope.seals import Identity, Position, Sealed, payload_digest, sealed_to_bytes
+from memsluice.envelope.seals import Identity, Position, Sealed, Sensitive, payload_digest, sealed_to_bytes
 from memsluice.errors import InputError, MalformedEvent, UnknownKey
-from memsluice.events import cloudevent
+from memsluice.events import cloudevent, limits
 from memsluice.events.headers import passed_on
-from memsluice.events.models import AnyPayload, Observation, Recall, Write
+from memsluice.events.models import AnyPayload, Command, Observation, Recall, Write
 from memsluice.events.names import REASON_HEADER
 from memsluice.events.records import Output, Record
+from memsluice.gate.checks import sensitive
 from memsluice.gate.checks.authenticity import Authentic, authenticate, still_seen
+from memsluice.gate.policy.model import Policy, default
+from memsluice.gate.sensitive.span import Span
 from memsluice.stages.dead_letter import dead_letters
 from memsluice.topics.names import COMMANDS, SEALED
 
@@ -35,6 +39,48 @@ def _text(payload: AnyPayload) -> str | None:
     return payload.question if isinstance(payload, Recall) else None
 
 
+FREE_TEXT = {
+    Write: {"content": limits.CONTENT_BYTES_MAX, "key": limits.NAME_CHARS_MAX, "origin": limits.NAME_CHARS_MAX},
+    Recall: {"question": limits.QUESTION_BYTES_MAX},
+    Observation: {"content": limits.CONTENT_BYTES_MAX},
+    Command: {"reason": limits.REASON_CHARS_MAX},
+}
+"""What of a payload is searched for secrets and personal data, and how long it may be, in bytes. Not the names that a
+platform gives: who is told by them stands in every verdict."""
+SENSITIVE_MAX = 64
+"""Findings of one event that are told; all are taken out."""
+KEY_TAG_CHARS = 16
+
+
+def _sensitive(payload: AnyPayload) -> dict[str, tuple[Span, ...]]:
+    """Return what the payload's free texts have of secrets and personal data, by field."""
+    texts = {name: getattr(payload, name) for name in FREE_TEXT[type(payload)]}
+    found = {name: sensitive.found(text) for name, text in texts.items() if text}
+    return {name: spans for name, spans in found.items() if spans}
+
+
+def _without(payload: AnyPayload, found: dict[str, tuple[Span, ...]], keyring: Keyring) -> AnyPayload:
+    """Return the payload with what was found taken out of it.
+
+    Of a key a digest under the tenant's own remains, by which two keys stay two. With a question goes the vector that a
+    reader made of it, with what a session saw the bare hash, by which a short value could be guessed.
+    """
+    changed: dict[str, str | None] = {}
+    for name, spans in found.items():
+        text, room = getattr(payload, name), FREE_TEXT[type(payload)][name]
+        if name == "key":
+            tag = codec.digest(keyring, payload.tenant, "key", text.encode())[:KEY_TAG_CHARS]
+            short = sensitive.redacted(text, spans)
+            changed[name] = f"{short[: room - KEY_TAG_CHARS - 1]}#{tag}"
+        else:
+            changed[name] = sensitive.redacted(text, spans, room)
+    if isinstance(payload, Recall):
+        changed["vector"] = None
+    if isinstance(payload, Observation):
+        changed["digest"] = None
+    return payload.model_copy(update=changed)
+
+
 def _sketch(keyring: Keyring, payload: AnyPayload, identity: Identity) -> str:
     """Return the words of what a session saw or its agent wrote, for tenants whose policy asks what influenced what."""
     compared = isinstance(payload, Observation) or (isinstance(payload, Write) and identity.channel == "agent")
@@ -44,10 +90,14 @@ def _sketch(keyring: Keyring, payload: AnyPayload, identity: Identity) -> str:
 
 @dataclass(slots=True)
 class _Draft:
-    """A record on its way: what to seal, what is wrong with it, or both (see ``Sealed.problem``)."""
+    """A record on its way: what to seal, what is wrong with it, or both (see ``Sealed.problem``).
+
+    ``asked`` is a recall as it was signed, where something was taken out of it and its reader stated a vector.
+    """
 
     sealed: Sealed | None = None
     error: InputError | None = None
+    asked: Recall | None = None
 
 
 def establish(record: Record, keyring: Keyring, registry: Registry, partitions: int) -> Authentic:
@@ -87,14 +137,17 @@ class SealStage:
         partitions: int,
         now_ms: Clock = wall_ms,
         refresh: Callable[[], None] = lambda: None,
+        policies: Callable[[str], Policy] | None = None,
     ) -> None:
+        """``policies`` are those of this deployment's file; None is the policy that ships."""
+        self._policies = policies or default().of
         self._keys = keys
         self._registry = registry
         self._encoder = encoder
         self._partitions = partitions
         self._now_ms = now_ms  # which key signs depends on today, not on when a record of the backlog was appended
         self._refresh = refresh  # look for new keys now, not at the next interval
-        self._model = f"{encoder.model_id}@{encoder.revision}"
+        self._model = space_of_encoder(encoder).model
 
     def process(self, batch: Sequence[Record]) -> list[list[Output]]:
         """Return, for each record, its sealed record, or its dead letter and the marker that stands for it."""
@@ -115,7 +168,12 @@ class SealStage:
             authentic = establish(record, keyring, registry, self._partitions)
         except InputError as error:
             return _Draft(error=error)
-        payload, text = authentic.payload, _text(authentic.payload)
+        payload = authentic.payload
+        found = _sensitive(payload)
+        redacted = bool(found) and self._policies(payload.tenant).sensitive.action == "redact"
+        if redacted:  # what is sealed, embedded, digested and compared from here on
+            payload = _without(payload, found, keyring)
+        text = _text(payload)
         sealed = Sealed(
             position=_position(record),
             type=authentic.type,
@@ -126,8 +184,12 @@ class SealStage:
             approvers=authentic.approvers if record.topic == COMMANDS else (),
             problem="" if authentic.problem is None else authentic.problem.code,
             sketch=_sketch(keyring, payload, authentic.identity),
+            sensitive=tuple(Sensitive(name, *span) for name, spans in found.items() for span in spans)[:SENSITIVE_MAX],
+            redacted=redacted,
         )
-        return _Draft(sealed, authentic.problem)
+        signed = authentic.payload
+        stated = redacted and isinstance(signed, Recall) and signed.vector is not None
+        return _Draft(sealed, authentic.problem, signed if stated and isinstance(signed, Recall) else None)
 
     def _embed(self, drafts: list[_Draft], keyring: Keyring) -> None:
         """Give every draft that has a text its vector; a recall whose own vector disagrees becomes a dead letter."""
@@ -141,12 +203,15 @@ class SealStage:
         }
         if not texts:
             return
-        vectors = self._encoder.encode(list(texts.values()))
-        for index, vector in zip(texts, vectors, strict=True):
+        whole = {index: asked for index in texts if (asked := drafts[index].asked) is not None}
+        vectors, wordings = read(self._encoder, [*texts.values(), *(asked.question for asked in whole.values())])
+        # what a reader stated was of the whole question
+        of_whole = dict(zip(whole, vectors[len(texts) :], strict=True))
+        for index, vector, wording in zip(texts, vectors, wordings, strict=False):
             draft = drafts[index]
             assert draft.sealed is not None
             try:
-                _check_recall(draft.sealed.payload, vector)
+                _check_recall(draft.asked or draft.sealed.payload, of_whole.get(index, vector))
             except InputError as error:
                 drafts[index] = _Draft(replace(draft.sealed, problem=error.code), error)
                 continue
@@ -155,6 +220,7 @@ class SealStage:
                 vector_text=codec.vector_to_text(vector),
                 vector_digest=codec.vector_digest(keyring, draft.sealed.tenant, codec.vector_to_bytes(vector)),
                 model=self._model,
+                wording=wording if isinstance(draft.sealed.payload, Write) else None,
             )
 
     def _outputs(self, record: Record, draft: _Draft, keyring: Keyring) -> list[Output]:
@@ -174,6 +240,12 @@ def _check_recall(payload: AnyPayload | None, vector: codec.Vector) -> None:
     if not isinstance(payload, Recall) or payload.vector is None:
         return
     stated = codec.vector_from_text(payload.vector)
+    if stated.shape != vector.shape:
+        raise MalformedEvent(
+            f"has {len(stated)} components, but the deployment's encoder gives {len(vector)}: the reader searched with "
+            "another encoder",
+            field="vector",
+        )
     cosine = float(np.dot(stated, vector))
     if not cosine >= RECALL_COSINE_MIN:
         raise MalformedEvent(

@@ -11,10 +11,12 @@ from typing import Protocol
 
 import numpy as np
 
-from memsluice.envelope.codec import DIMENSIONS, Vector, canonical
+from memsluice.encoder import ENCODER_VARIABLE
+from memsluice.envelope.codec import Vector, canonical
 from memsluice.envelope.records import Accepted, StoreRecord, vector_bytes_of
 from memsluice.envelope.seals import Admission
-from memsluice.errors import MalformedEvent
+from memsluice.envelope.space import Space, check_dimensions, space_of
+from memsluice.errors import ConfigError, MalformedEvent
 from memsluice.events.ids import object_id, scope_owner
 from memsluice.events.models import Tier, Visibility, Zone
 
@@ -69,9 +71,10 @@ class StoredObject:
     """One entry as it lies in a store.
 
     ``tenant`` and ``zone`` are the partition that it was found in, not properties that could say otherwise. ``vector``
-    holds the very float16 numbers that the admission's vector digest covers, widened to float32, shape (384,), not
-    normalised again; empty where the store gave none. ``admission`` is the signed admission's envelope as JSON text.
-    ``expires_ms`` is Unix milliseconds, None for never.
+    holds the very float16 numbers that the admission's vector digest covers, widened to float32, shape (d,), not
+    normalised again; empty where the store gave none. ``model`` is the encoder that made it, as admitted: a store keeps
+    that once for all of its objects, so that those it gives back name none. ``admission`` is the signed admission's
+    envelope as JSON text. ``expires_ms`` is Unix milliseconds, None for never.
     """
 
     object_id: str
@@ -87,6 +90,7 @@ class StoredObject:
     content: str
     vector: Vector
     admission: str
+    model: str = ""
 
     @property
     def partition(self) -> Partition:
@@ -105,7 +109,8 @@ class Hit:
 class VectorStore(Protocol):
     """A store of sealed entries. Every method raises StoreUnavailable when the store does not answer.
 
-    A tenant's partition is created by its first upsert; before that it is empty, never an error. A store compares the
+    A tenant's partition is created by its first upsert; before that it is empty, never an error. All vectors of a store
+    are of one encoder: the first object that lands says which, and objects of another are refused. A store compares the
     versions that its objects state, and whoever can write to it can state any: *land* believes "older" only of an
     object whose admission the gate signed (:meth:`admissions`), and overwrites what else stands in an entry's way.
     """
@@ -137,18 +142,25 @@ class VectorStore(Protocol):
     def tenants(self) -> list[str]:
         """Return the tenants that have a partition in any zone, sorted."""
 
+    def space(self, zone: Zone | None = None) -> Space | None:
+        """Return what encoder all vectors of the store are of; None while it holds none.
+
+        With ``zone`` the store is asked about that zone's vectors and no other's.
+        """
+
     def close(self) -> None:
         """Drop connections; calls in flight end with StoreUnavailable. A later call connects anew."""
 
 
 def exact_vector(vector_bytes: bytes) -> Vector:
-    """Return the float16 numbers of a vector's wire bytes as float32, shape (384,), untouched.
+    """Return the float16 numbers of a vector's wire bytes as float32, shape (d,), untouched.
 
     Untouched, so that ``vector_to_bytes`` of what a store gives back has the digest that was admitted. Raises
     MalformedEvent.
     """
-    if len(vector_bytes) != 2 * DIMENSIONS:
-        raise MalformedEvent(f"{len(vector_bytes)} bytes, {2 * DIMENSIONS} expected", field="vector")
+    if len(vector_bytes) % 2:
+        raise MalformedEvent(f"has {len(vector_bytes)} bytes, which is no whole number of float16", field="vector")
+    check_dimensions(len(vector_bytes) // 2)
     return np.frombuffer(vector_bytes, dtype="<f2").astype(np.float32)
 
 
@@ -169,6 +181,7 @@ def from_accepted(accepted: Accepted) -> StoredObject:
         content=accepted.content,
         vector=exact_vector(vector_bytes_of(accepted.vector_text)),
         admission=canonical(accepted.envelope).decode(),
+        model=admission.model,
     )
 
 
@@ -191,10 +204,14 @@ def withdrawn(stored: StoreRecord) -> StoredObject:
     )
 
 
-def defect(item: StoredObject) -> str:
-    """Return why no store may take this object, or ""."""
-    if item.vector.shape != (DIMENSIONS,):
-        return f"vector has shape {item.vector.shape}, ({DIMENSIONS},) expected"
+def defect(item: StoredObject, held: Space | None) -> str:
+    """Return why a store with vectors of the encoder ``held`` (None: with none) may not take this object, or ""."""
+    try:
+        check_dimensions(len(item.vector))
+    except MalformedEvent as error:
+        return f"vector {error.reason}"
+    if held is not None and (space := space_of(item.model, item.vector)) != held:
+        return f"vector is of the encoder {space}, and the store holds those of {held}"
     if not np.isfinite(item.vector).all() or not item.vector.any():
         return "vector is not finite or zero"
     if item.version < 0:
@@ -204,6 +221,29 @@ def defect(item: StoredObject) -> str:
     except UnicodeEncodeError:
         return "content is not encodable as UTF-8"
     return ""
+
+
+def first_space(objects: Iterable[StoredObject], held: Space | None) -> Space | None:
+    """Return what encoder a store's vectors are of once these objects landed: ``held``, else the first sound one's."""
+    if held is not None:
+        return held
+    return next((space_of(item.model, item.vector) for item in objects if not defect(item, None)), None)
+
+
+def check_encoder(store: VectorStore, mine: Space, zone: Zone | None = None) -> None:
+    """Raise ConfigError where a store's vectors, or those of its ``zone``, are of another encoder than ``mine``."""
+    check_space(store.space(zone), mine)
+
+
+def check_space(held: Space | None, mine: Space) -> None:
+    """Raise ConfigError where a memory's vectors, ``held``, are of another encoder than ``mine``; None: it has none."""
+    if held is not None and held != mine:
+        raise ConfigError(
+            f"The memory holds vectors of the encoder {held}, and this process has the encoder {mine}: what one "
+            f"made, no question of the other finds. Set {ENCODER_VARIABLE} to the encoder that the memory was made "
+            "with, or give the new one a home and a store of its own, and publish the entries there again (see "
+            "docs/encoder.md)"
+        )
 
 
 def newest(items: Iterable[tuple[int, StoredObject]]) -> list[int]:

@@ -128,6 +128,8 @@ class Meters:
                 self.add(registry.WRITES_REJECTED, reason)
         if decision == Decision.QUARANTINE and not landed:
             self.add(registry.HELD)
+        if decision == Decision.REJECT and not landed and verdict.held_until_ms is not None:
+            self.add(registry.REFUSED)
         for finding in verdict.findings:
             for pattern in finding.detail.get("patterns", ()):
                 self.add(registry.SIGNALS, pattern)

@@ -165,6 +165,7 @@ LYING = Metric(
     known=_each(_TIERS, Zone),
 )
 HELD = Metric("quarantine_held", "counter", "Writes put into quarantine.")
+REFUSED = Metric("quarantine_refused", "counter", "Rejected writes that are kept in quarantine, for a replay.")
 SHADOWED = Metric(
     "shadow_landed",
     "counter",
@@ -241,6 +242,7 @@ METRICS: Final = (
     ENTRIES,
     LYING,
     HELD,
+    REFUSED,
     SHADOWED,
     MARGIN,
     PHASES,

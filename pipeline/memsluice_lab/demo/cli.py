@@ -33,6 +33,10 @@ def demo(
     incident: Annotated[
         bool, typer.Option("--incident", help="Play a campaign against the running stack instead: docs/incident.md.")
     ] = False,
+    window: Annotated[
+        bool,
+        typer.Option("--window", help="Play its last chapter alone, a change of topic: docs/rolling-calibration.md."),
+    ] = False,
 ) -> None:
     """See it work: a working day of three tenants, with every kind of attack, through the real gate."""
     console = Console()
@@ -44,13 +48,15 @@ def demo(
         play(console, home)
         return
     wanted = stack or os.environ.get(STACK_VARIABLE, "") not in ("", "0")
-    what = (
-        escape(visible(data.name)) if data is not None else "a working day of three tenants, with every kind of attack"
-    )
+    what = "a working day of three tenants, with every kind of attack"
+    if window:
+        what = "a change of topic under the policy published-rolling"
+    elif data is not None:
+        what = escape(visible(data.name))
     console.print(f"[bold]memsluice demo[/]  {what}", highlight=False)
     with console.status("starting"):
         from memsluice_lab.demo import show
-    options = show.Options(home, data, tenant, fresh, wanted)
+    options = show.Options(home, data, tenant, fresh, wanted, window)
     if wanted or (home is not None and _running(home)):
         from memsluice.cli.terminal import friendly
         from memsluice_lab.demo.on_stack import stacked

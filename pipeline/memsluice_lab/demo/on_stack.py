@@ -225,7 +225,7 @@ def _stacked(console: Console, options: show.Options, home: Home) -> None:
     began_ms = wall_ms()
     keys = KeyStore.init(home.path, began_ms)
     prepared = show.prepare(options, keys, Restamp(f"r{began_ms:x}", wall_ms))
-    signers = show.issue(keys, prepared.titles, began_ms)
+    signers = show.signers_of(keys, prepared, began_ms)
     time.sleep(CREDENTIALS_SEEN_S)
     where = summary.safe(str(home.path))
     console.print(f"  [green]✓[/] {len(signers)} credentials, keys of the gate in {where}", highlight=False)

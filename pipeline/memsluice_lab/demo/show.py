@@ -21,7 +21,7 @@ from memsluice.errors import ConfigError
 from memsluice.escaping import visible
 from memsluice.keystore.store import KeyStore, issue_credential
 from memsluice_lab import cast
-from memsluice_lab.demo import outcome, summary
+from memsluice_lab.demo import outcome, summary, window
 from memsluice_lab.demo.caching_encoder import MemoEncoder
 from memsluice_lab.demo.embedded import DayClock, EmbeddedSite, last_working_day, open_keys
 from memsluice_lab.demo.forge import EXPIRED
@@ -41,26 +41,31 @@ SOURCES = ("runtime", "reader", "user", "agent", "tool", "web")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to show: ``data`` a stream file, else the sample; ``tenant`` only one; ``fresh`` empties the home first."""
+    """What to show: ``data`` a stream file, else the sample; ``tenant`` only one; ``fresh`` empties the home first.
+
+    ``window`` shows the chapter of the changed topic, and nothing of the others.
+    """
 
     home: Path | None = None
     data: Path | None = None
     tenant: str | None = None
     fresh: bool = False
     stack: bool = False
+    window: bool = False
 
 
 @dataclass(slots=True)
 class Prepared:
     """What there is to play: scenes of the sample, or a stream's items; and the tenants with their titles.
 
-    ``worlds`` gives the sample's world of a tenant.
+    ``worlds`` gives the sample's world of a tenant, ``turned`` the tenants of the last chapter by their policies.
     """
 
     titles: dict[str, str]
     scenes: list[Scene] = field(default_factory=list)
     items: list[Published | Unsendable] = field(default_factory=list)
     worlds: dict[str, World] = field(default_factory=dict)
+    turned: dict[str, str] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -70,10 +75,15 @@ class Prepared:
 
 def prepare(options: Options, keys: KeyStore | None, restamp: Restamp | None) -> Prepared:
     """Return what the options ask for. ``keys`` of a home that was played on before give the day new tenants."""
+    held: set[str] = set() if keys is None else {credential.kid for credential in keys.load_registry().all()}
+    if options.window:
+        return Prepared({}, turned=window.tenants(held))
     if options.data is not None:
         return stream(options.data, options.tenant, restamp)
-    held: set[str] = set() if keys is None else {credential.kid for credential in keys.load_registry().all()}
-    return sample(options.tenant, held)
+    prepared = sample(options.tenant, held)
+    if options.tenant is None:  # the whole sample ends with that chapter
+        prepared.turned = window.tenants(held)
+    return prepared
 
 
 def sample(tenant: str | None, held: AbstractSet[str]) -> Prepared:
@@ -120,6 +130,12 @@ def stream(path: Path, tenant: str | None, restamp: Restamp | None) -> Prepared:
 
 def _tenant(item: Published | Unsendable) -> str | None:
     return item.payload.tenant if isinstance(item, Published) else None
+
+
+def signers_of(keys: KeyStore, prepared: Prepared, now_ms: int) -> dict[tuple[str, str], Signer]:
+    """Return signers of everybody who speaks in what is prepared."""
+    day = issue(keys, prepared.titles, now_ms) if prepared.titles else {}
+    return day | window.issue(keys, prepared.turned.values(), now_ms)
 
 
 def issue(keys: KeyStore, titles: Mapping[str, str], now_ms: int) -> dict[tuple[str, str], Signer]:
@@ -172,7 +188,7 @@ def _embedded(console: Console, options: Options, home: Home) -> None:
         known = KeyStore(home.path) if (home.path / "registry.yaml").exists() else None
         prepared = prepare(options, known, None)
         keys, begins_ms = open_keys(home, _start_ms(prepared))
-        signers = issue(keys, prepared.titles, begins_ms)
+        signers = signers_of(keys, prepared, begins_ms)
     where = summary.safe(str(home.path))
     console.print(f"  [green]✓[/] {len(signers)} credentials, keys of the gate in {where}", highlight=False)
     ledger = Ledger(keys.keyring, time.monotonic)
@@ -202,6 +218,17 @@ def play(
     """Play what is prepared on a site and print everything but the next commands."""
     run = f"d{wall_ms():x}"
     player = Player(site, ledger, signers, encoder, run)
+    if prepared.titles:
+        _day(console, prepared, site, ledger, player, start_ms)
+    if prepared.turned:
+        chapter = window.Chapter(site, ledger, signers, player, prepared.turned, f"{run}t", start_ms)
+        with console.status("a household changes its topic") as status:
+            told = chapter.play(lambda part: status.update(f"a household changes its topic: {part}"))
+        window.show(console, told)
+
+
+def _day(console: Console, prepared: Prepared, site: Site, ledger: Ledger, player: Player, start_ms: int) -> None:
+    """Play the day, or the stream, and print its summary."""
     with console.status("waiting for the stages"):
         player.warm_up(prepared.titles)
     console.print(f"  [green]✓[/] gate is up ({site.title})\n", highlight=False)
@@ -253,13 +280,15 @@ def _ask(console: Console, prepared: Prepared, player: Player) -> None:
 
 
 def next_commands(prepared: Prepared, home: Home, *, stack: bool) -> list[tuple[str, str]]:
-    """Return three commands that work after this demo, with what they do."""
+    """Return the commands that work after this demo, with what they do."""
     place = f"--home {shlex.quote(str(home.path))}"
     tenant, principal, question = _asked(prepared)
     commands = []
     asks = f"memsluice recall {tenant} {shlex.quote(question)} --principal {shlex.quote(principal)} {place}"
     if tenant and visible(asks, len(asks)) == asks:  # else it could not be copied from the terminal
         commands.append((asks, "ask this memory yourself; only what verifies is shown"))
+    for turned in list(prepared.turned.values())[:1]:
+        commands.append((f"memsluice calibration show {turned} {place}", "see the line follow the change of topic"))
     commands.append((f"memsluice keys list {place}", "who may write, observe, read and order here"))
     if stack:
         commands.append((f"memsluice stack down {place}", "stop the broker and the store"))

@@ -176,7 +176,8 @@ def _filled(others: Sequence[Sealed], policy: Policy, kept: Dictionary, tenant: 
         assert isinstance(write, Write)
         if vector is None:
             continue
-        seen = look(memory, shipped(), write.content, vector, session=write.session, agent=False)
+        wording = shipped().judge(write.content, sealed.wording).score
+        seen = look(memory, wording, write.content, vector, session=write.session, agent=False)
         seen.values[G] = weigh(seen.values, memory, policy.detect).total
         memory = memory.landed(
             rows, KeptEntry(0, write.id, seen.stems, False, tag(write.principal)), vector, seen.values

@@ -60,6 +60,8 @@ def order(state: ModelState, command: Order) -> Verdict:
     if command.action in ("release", "reject", "replay") or (
         command.action in ("declassify", "revoke") and held is not None and not (known is not None and known.landed)
     ):
+        if held is not None and held.refused and command.action in ("release", "declassify"):
+            return REFUSED  # a policy rejected it: a policy alone lets it in
         return REFUSED if held is None or not held.open or not command.digest else _held(state, command, held)
     if known is None or not known.landed or not command.digest:
         return REFUSED
@@ -165,11 +167,15 @@ def _replay(state: ModelState, held: Held) -> Verdict:
         deps.append(UNKNOWN)
     tau = held.label if held.lifted else label(held.write, [*deps, held.label])
     decision = decide(state, held.write, judge(state, held.write, tau, lifted=held.lifted), doubtful=held.doubtful)
+    if decision in (ACCEPT, CONTAIN) and held.suspect:
+        decision = HOLD  # no rule on contents changed, and nobody read it: what holds it is only seen no more
     if decision in (ACCEPT, CONTAIN):
         if not _fits(state, held, tau, decision):
             return REFUSED
         return _settle(state, held, tau, decision)
-    state.held[held.write.id] = replace(held, label=tau, open=decision is HOLD)
+    open_, refused = decision is HOLD or held.refused, held.refused and decision is REJECT
+    suspect = held.suspect or (decision is HOLD and held.write.suspect)
+    state.held[held.write.id] = replace(held, label=tau, open=open_, refused=refused, suspect=suspect)
     return Verdict(decision, tau.tier, tau.tau)
 
 
@@ -235,6 +241,8 @@ def _promote(state: ModelState, command: Order, known: Known) -> Verdict:
         return REFUSED
     to = (Zone.GUIDANCE, shared, name, keyed)
     if item is None or scope == shared or fixed or not _gives_way(state, to, known.number, item.tier):
+        return REFUSED
+    if known.event.suspect and not command.despite:
         return REFUSED
     return _move(state, known, to, known.until)
 

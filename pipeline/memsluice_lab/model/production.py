@@ -23,7 +23,7 @@ from memsluice.events.models import Write as Payload
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.gate.checks import duplicates
-from memsluice.gate.commands.declassification import DESPITE_PARAMETER, DETECTION
+from memsluice.gate.commands.despite import DESPITE_PARAMETER, DETECTION
 from memsluice.gate.commands.ruling import Carried
 from memsluice.gate.decide import Context, decide
 from memsluice.gate.decision import TenantState
@@ -57,9 +57,10 @@ def policy(*, strict: bool, hold_contained: bool) -> Policy:
     changed = {
         "profile": "strict" if strict else "tiered",
         "writes_per_day": PerTier(),
+        "detector": "memsad",  # the patterns alone: what the model calls suspect
         "memsad": MemsadPolicy(enabled=False),
         "instructions": shipped.instructions.model_copy(update={"hold_contained": hold_contained}),
-        "quarantine": QuarantinePolicy(per_principal_max=100_000),
+        "quarantine": QuarantinePolicy(per_principal_max=100_000, refused_per_principal_max=100_000),
         "commands": CommandsPolicy(promotions_per_day=None, declassifications_per_day=None),
     }
     return shipped.model_copy(update=changed)

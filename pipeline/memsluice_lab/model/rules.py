@@ -168,17 +168,26 @@ def write(state: ModelState, write: Write, *, repeated: bool) -> Verdict:
     if new:
         belief = replace(tau, tau=tau.tau or not tau.tier.trusted)
         state.known[write.id] = Known(belief, None, state.now + HELD_MS, write, state.number)
-    if decision is HOLD and not repeated:
-        state.held[write.id] = Held(write, tau, doubtful, state.now + HELD_MS, state.number)
+    if not repeated:
+        until, refused = state.now + HELD_MS, decision is REJECT
+        stopped = suspicious(state, write, judge(state, write, tau), doubtful=doubtful)
+        state.held[write.id] = Held(
+            write, tau, doubtful, until, state.number, refused=refused, suspect=stopped and not refused
+        )
     return Verdict(decision, tau.tier, tau.tau)
 
 
 def decide(state: ModelState, write: Write, ruled: str, *, doubtful: bool) -> str:
     """Return the strongest of what the rules say, a content check, and a doubt. What is contained is only reported."""
     asked = [ruled, HOLD if doubtful else ACCEPT]
-    if write.suspect and (ruled is not CONTAIN or doubtful or state.hold_contained):
+    if suspicious(state, write, ruled, doubtful=doubtful):
         asked.append(HOLD)
     return max(asked, key=STRENGTH.index)
+
+
+def suspicious(state: ModelState, write: Write, ruled: str, *, doubtful: bool) -> bool:
+    """Whether a content check stops it: outside content that is contained is only reported, unless it asks for more."""
+    return write.suspect and (ruled is not CONTAIN or doubtful or state.hold_contained)
 
 
 def lifetime(state: ModelState, tier: Tier) -> int | None:

@@ -87,7 +87,8 @@ class Session:
 class Held:
     """A write that waits for a reviewer. ``doubtful``: its sender or its id is in doubt, which nobody overrides.
 
-    ``lifted``: two reviewers declassified it; ``revoked``: one distrusts it.
+    ``lifted``: two reviewers declassified it; ``revoked``: one distrusts it. ``refused``: the rules rejected it, and it
+    waits for a policy that does not. ``suspect``: a content check stopped it, which is no less so for being forgotten.
     """
 
     write: Write
@@ -98,6 +99,8 @@ class Held:
     open: bool = True
     lifted: bool = False
     revoked: bool = False
+    refused: bool = False
+    suspect: bool = False
 
 
 @dataclass(slots=True)

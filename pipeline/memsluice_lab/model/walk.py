@@ -180,7 +180,7 @@ class Walk:
             late=chance.random() < 0.03,
             approvals=2 if chance.random() < 0.85 else 1,
             stale=chance.random() < 0.2,
-            despite=action == "declassify" and chance.random() < 0.3,
+            despite=action in ("declassify", "promote") and chance.random() < 0.3,
         )
 
     def _wait(self) -> Wait:

@@ -1,7 +1,9 @@
 """Honest writes that look like attacks, self-made: what real users ask an assistant to keep.
 
 Preferences and e-mails are whole texts of our own; cached answers and quoted questions are frames around what the
-tenant's own people asked before. None of them was used to train, to choose a weight or to set a threshold.
+tenant's own people asked before.
+None was used to train or to set a weight. But that a quotation is no evidence in a text that reaches nobody but its
+writer was decided by looking at these cached answers and quoted questions: of them they are development figures.
 """
 
 from collections.abc import Iterator, Sequence
@@ -87,9 +89,14 @@ def honest_writes(asked: Sequence[str], facts: Sequence[str], rng: Random) -> It
         name, other = rng.sample(_NAMES, 2)
         yield "added e-mail", _MAILS[number % len(_MAILS)].format(name=name, other=other, day=rng.choice(_DAYS))
     for question in rng.sample(list(asked), min(EACH, len(asked))):
-        yield "added quoted question", rng.choice(_QUOTED).format(q=question, who=rng.choice(_WHO))
+        yield "added quoted question", quoting(question, rng)
     for question in rng.sample(list(asked), min(EACH, len(asked))) if facts else ():
         yield "added cached answer", rng.choice(_CACHED).format(q=question, f=_answer(question, facts, rng))
+
+
+def quoting(question: str, rng: Random) -> str:
+    """Return a note that quotes a question."""
+    return rng.choice(_QUOTED).format(q=question, who=rng.choice(_WHO))
 
 
 def _answer(question: str, facts: Sequence[str], rng: Random) -> str:

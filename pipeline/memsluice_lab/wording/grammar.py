@@ -2,7 +2,7 @@
 
 A text's group is its template: what is held out is held out with all that can be made from it. The first files of other
 languages than English say the same things in one order, so a template of these has one group in all of them; the second
-files (``de-2.yaml``) each say things of their own.
+and third files (``de-2.yaml``, ``de-3.yaml``) each say things of their own.
 """
 
 import random
@@ -16,6 +16,7 @@ import yaml
 
 _SLOT = re.compile(r"\{(\w+)\}")
 DEPTH_MAX = 6
+LATER = "-3.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +40,12 @@ class Template:
         return said
 
 
-def templates() -> Iterator[Template]:
-    """Yield all templates, in the order of their files."""
+def templates(later: bool = False) -> Iterator[Template]:
+    """Yield the templates of the first and second files, or of those ``later``, in the order of their files."""
     for kind, label in (("hostile", 1), ("benign", 0)):
         folder = resources.files("memsluice_lab.wording") / kind
         for file in sorted(folder.iterdir(), key=lambda one: one.name):
-            if file.name.endswith(".yaml"):
+            if file.name.endswith(".yaml") and file.name.endswith(LATER) == later:
                 yield from _of_file(file, kind, label)
 
 

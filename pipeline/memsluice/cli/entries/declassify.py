@@ -7,7 +7,7 @@ import typer
 from memsluice.cli.options import Entry, Home, Json, KidsOfTwo, Propose, TenantOfEntry, Wait, Why, Yes
 from memsluice.cli.signed_command import give
 from memsluice.events.models import Action
-from memsluice.gate.commands.declassification import DESPITE_PARAMETER, DETECTION
+from memsluice.gate.commands.despite import DESPITE_PARAMETER, DETECTION
 
 app = typer.Typer(add_completion=False)
 

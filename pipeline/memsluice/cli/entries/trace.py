@@ -35,7 +35,8 @@ def trace(
 ) -> None:
     """Show everything about an event: who wrote it and when, what each stage did, which rule decided, where it is now.
 
-    The command reads only memory.audit.v1 and verifies each record's seal.
+    Where another write of the same text got another verdict, it says which, and what differed. The command reads only
+    memory.audit.v1 and verifies each record's seal.
     """
     from memsluice.keystore.store import KeyStore
     from memsluice.operations.trace import collect
@@ -98,6 +99,7 @@ def as_data(found: "Traced", event_id: str, where: str, now_ms: int) -> dict[str
         "left_out": found.left_out,
         "lives": [life.as_data(now_ms) for life in found.lives],
         "ancestors": [life.as_data(now_ms) for life in ancestors],
+        "same_text": None if found.same_text is None else found.same_text.as_data(),
     }
 
 
@@ -113,7 +115,7 @@ def show(console: Console, found: "Traced", now_ms: int) -> None:
     for number, life in enumerate(found.lives):
         if number:
             console.print()
-        console.print(render(life, now_ms, words, found.ancestors))
+        console.print(render(life, now_ms, words, found.ancestors, found.same_text))
     if found.left_out:
         console.print(
             f"[yellow]{found.left_out} records of further tenants are not shown: choose a tenant with --tenant.[/]"

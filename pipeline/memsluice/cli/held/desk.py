@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from memsluice.operations.held.collect import HeldListing, HeldReview
     from memsluice.operations.held.desk import HeldDesk
     from memsluice.operations.held.filters import HeldFilter
+    from memsluice.operations.trace.equals import EqualTexts
 
 Source = Annotated[str | None, typer.Option(help="Only from this channel, agent, principal, session or key id.")]
 MinScore = Annotated[float | None, typer.Option(help="Only with a MEMSAD score of at least this.", show_default=False)]
+Refused = Annotated[bool, typer.Option("--refused", help="Writes that were rejected, and are kept for a replay.")]
 HeldEntry = Annotated[str, typer.Argument(help="Event id of the held write, as `list` shows it.")]
 Offset = Annotated[
     int | None, typer.Option(help="Its intake offset, where several held writes have the id.", show_default=False)
@@ -43,9 +45,9 @@ def open_desk(home: Path | None) -> Iterator["HeldDesk"]:
 
 def build_filter(
     tenant: str | None, reason: str | None, since: str | None, until: str | None, source: str | None,
-    min_score: float | None, *, everything: bool,
+    min_score: float | None, *, everything: bool, refused: bool = False,
 ) -> "HeldFilter":  # fmt: skip
-    """Return the filter of a command line. Raises InvalidArgument."""
+    """Return the filter of a command line: what waits, what was ``refused``, or everything. Raises InvalidArgument."""
     from memsluice.operations.held.entries import HeldState
     from memsluice.operations.held.filters import HeldFilter, moment_ms
 
@@ -56,7 +58,7 @@ def build_filter(
         until_ms=None if until is None else moment_ms(until, wall_ms()),
         source=source,
         min_score=min_score,
-        states=None if everything else frozenset({HeldState.PENDING}),
+        states=None if everything else frozenset({HeldState.REFUSED if refused else HeldState.PENDING}),
     )
 
 
@@ -93,6 +95,16 @@ def find_one(
     return seen[0]
 
 
+def same_text_as(desk: "HeldDesk", seen: "HeldReview") -> "EqualTexts":
+    """Read the tenant's audit for other writes of an entry's text; the entry was read with its content."""
+    from memsluice.operations.trace.equals import look
+    from memsluice.topics.names import PARTITIONS
+
+    assert seen.entry.verdict is not None
+    with waiting("reading the audit"):
+        return look(desk.audit, desk.keys.keyring(), seen.entry.verdict, PARTITIONS)
+
+
 def _taken_out(desk: "HeldDesk", event_id: str, tenant: str | None) -> str:
     """Say where an entry is that look back withdrew; "" where it did not."""
     from memsluice.operations.provenance.withdrawn import look
@@ -108,12 +120,13 @@ def _taken_out(desk: "HeldDesk", event_id: str, tenant: str | None) -> str:
     )
 
 
-def sum_up(console: Console, found: "HeldListing", desk: "HeldDesk", shown: int) -> None:
-    """Say how many were found where, and what is not shown and why."""
+def sum_up(console: Console, found: "HeldListing", desk: "HeldDesk", shown: int, *, refused: bool = False) -> None:
+    """Say how many were found where, and what is not shown and why; ``refused`` were rejected and not held."""
     broken = (
         f"{found.unverified} records do not verify under this home's keys and are not shown" if found.unverified else ""
     )
-    tell_found(console, found, shown, f"{len(found.seen)} of {found.read} held writes, from {desk.name}", broken)
+    of = "refused of {} held or refused writes" if refused else "of {} held writes"
+    tell_found(console, found, shown, f"{len(found.seen)} {of.format(found.read)}, from {desk.name}", broken)
 
 
 class Found(Protocol):

@@ -14,11 +14,13 @@ from memsluice.cli.held.desk import (
     HeldEntry,
     MinScore,
     Offset,
+    Refused,
     Source,
     build_filter,
     find_one,
     look_at,
     open_desk,
+    same_text_as,
     sum_up,
 )
 from memsluice.cli.held.replay import replay
@@ -37,12 +39,14 @@ def list_(
     tenant: Tenant = None, reason: Reason = None, since: Since = None, until: Until = None, source: Source = None,
     min_score: MinScore = None,
     everything: Annotated[bool, typer.Option("--all", help="Also those that were decided, or lapsed.")] = False,
+    refused: Refused = False,
     withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Entries that look back withdrew.")] = False,
     limit: Limit = LISTED_MAX,
     as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
     """List held writes, oldest first: the reason, the source, the age, and the beginning of the content.
 
+    With --refused, list writes that were rejected; a replay under a later policy (`replay --refused`) may let them in.
     With --withdrawn, list entries that had landed and were withdrawn later, when a recall re-examined them (look back).
     """
     from memsluice.cli.render.held import as_data, entries
@@ -50,7 +54,7 @@ def list_(
     if withdrawn:
         list_withdrawn(tenant, since, limit, home, as_json=as_json)
         return
-    wanted = build_filter(tenant, reason, since, until, source, min_score, everything=everything)
+    wanted = build_filter(tenant, reason, since, until, source, min_score, everything=everything, refused=refused)
     with open_desk(home) as desk:
         found = look_at(desk, home, wanted)
         if as_json:
@@ -59,7 +63,7 @@ def list_(
         console = Console(highlight=False)
         if found.seen:
             console.print(entries(found.seen[:limit], wall_ms()))
-        sum_up(console, found, desk, limit)
+        sum_up(console, found, desk, limit, refused=refused)
         tell_withdrawn(console, look_back(desk, tenant, since or RECENTLY), since or RECENTLY)
 
 
@@ -69,16 +73,19 @@ def show(
 ) -> None:
     """Show one held write: its content with the suspicious parts marked, scores, source, lineage, and decisions.
 
+    Where another write of the same text got another verdict, it says which, and what differed.
+
     Control, zero-width and bidirectional characters are written out: <U+202E>.
     """
     from memsluice.cli.render.held import one_as_data, review
 
     with open_desk(home) as desk:
         seen = find_one(desk, home, entry, tenant, offset)
+        same_text = same_text_as(desk, seen)
         if as_json:
-            print(json.dumps(one_as_data(seen, wall_ms(), whole=True)))
+            print(json.dumps({**one_as_data(seen, wall_ms(), whole=True), "same_text": same_text.as_data()}))
         else:
-            Console(highlight=False).print(review(seen, wall_ms()))
+            Console(highlight=False).print(review(seen, wall_ms(), same_text))
 
 
 @app.command()
@@ -150,7 +157,7 @@ def reject(
     entry: HeldEntry, tenant: Tenant = None, offset: Offset = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
     home: Home = None,
 ) -> None:  # fmt: skip
-    """Reject a held write for good. Signed, bound to its content."""
+    """Reject a held or refused write for good: no replay lets it in. Signed, bound to its content."""
     _decide("reject", entry, tenant, offset, why, yes, wait, home)
 
 

@@ -6,10 +6,11 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from memsluice.cli.render.life import NAME_CHARS_MAX, moment
+from memsluice.cli.render.life import NAME_CHARS_MAX
 from memsluice.cli.render.picture import Dot, Path, Picture, Shape, Words
 from memsluice.escaping import visible
 from memsluice.operations.monitor.calibration import Detector, History, PhaseChange, ScoredWrite
+from memsluice.recall.show import moment
 
 ROWS = 12
 COLUMNS = 68

@@ -16,12 +16,20 @@ from memsluice.gate.reasons import words
 from memsluice.operations.held.collect import HeldListing, HeldReview, HeldStats
 from memsluice.operations.held.entries import CommandOutcome, HeldState, Ruled
 from memsluice.operations.held.view import Line, Piece, lines, marked, name
+from memsluice.operations.trace import equals
+from memsluice.operations.trace.equals import EqualTexts
 from memsluice.recall.show import duration
 
 PREVIEW_SHOWN = 70
 COUNTED_MAX = 12
 INDENT = 2
-STYLES = {HeldState.PENDING: "yellow", HeldState.RELEASED: "green", HeldState.REJECTED: "red", HeldState.LAPSED: "dim"}
+STYLES = {
+    HeldState.PENDING: "yellow",
+    HeldState.REFUSED: "red",
+    HeldState.RELEASED: "green",
+    HeldState.REJECTED: "red",
+    HeldState.LAPSED: "dim",
+}
 
 
 def entries(seen: list[HeldReview], now_ms: int) -> RenderableType:
@@ -32,7 +40,9 @@ def entries(seen: list[HeldReview], now_ms: int) -> RenderableType:
         age, score = duration(now_ms - entry.held_ms), "" if entry.score is None else f"  score {entry.score:.2f}"
         if entry.evidence is not None:  # what decided, and not what is reported beside it
             score = f"  evidence {entry.evidence:.2f}"
-        told = f" for {age}" if one.state is HeldState.PENDING else f", held {age} ago"
+        told = f", {'refused' if entry.held.refused else 'held'} {age} ago"
+        if one.state is HeldState.PENDING:
+            told = f" for {age}"
         asked = "" if one.appeal is None else f", review asked for {duration(now_ms - one.appeal.at_ms)} ago"
         shown.append(
             Text.assemble(
@@ -54,9 +64,11 @@ def indented(text: str, style: str = "") -> RenderableType:
     return Padding(Text(text, style=style, overflow="fold"), (0, 0, 0, INDENT), expand=False)
 
 
-def review(seen: HeldReview, now_ms: int) -> RenderableType:
-    """Return the whole view of an entry."""
-    return grid(lines(seen, now_ms, words))
+def review(seen: HeldReview, now_ms: int, same_text: EqualTexts) -> RenderableType:
+    """Return the whole view of an entry, and why other writes of its text got other verdicts."""
+    told = enumerate(equals.lines(same_text))
+    others = [Line("same text" if number == 0 else "", (Piece(line),)) for number, line in told]
+    return grid([*lines(seen, now_ms, words), *others])
 
 
 def grid(told: list[Line]) -> RenderableType:
@@ -92,6 +104,27 @@ def counted(counters: Mapping[str, Counter[str]], oldest_ms: int | None, now_ms:
             Text("oldest", style="bold"), "", f"{told} {duration(now_ms - oldest_ms)}, by this machine's clock"
         )
     return shown
+
+
+def recalibrated(ruled: Ruled, content: str, run_id: str) -> RenderableType:
+    """Return why a replay lets a write in only because the calibration moved, and the whole content to be read."""
+    told = "; ".join(f"{name(one['rule'])} {_moved(one['was'], one['now'])}".rstrip() for one in ruled.changes)
+    why = f"would be let in only because the calibration moved: needs --accept-recalibrated {run_id}"
+    return Group(
+        indented(why, "yellow"),
+        Padding(
+            grid([Line("changed", (Piece(told),)), Line("content", marked(content))]), (0, 0, 0, INDENT), expand=False
+        ),
+    )
+
+
+def _moved(was: Mapping[str, float], now: Mapping[str, float]) -> str:
+    numbers = [f"{one} {_number(was.get(one))} → {_number(now.get(one))}" for one in dict.fromkeys((*was, *now))]
+    return ", ".join(numbers) or "finds nothing now"
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4g}"
 
 
 def to_be_signed(seen: HeldReview, command: Command, signer: str) -> RenderableType:

@@ -5,7 +5,6 @@ its line, and is never markup: it can neither act on the terminal nor change how
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -18,8 +17,10 @@ from memsluice.envelope.verdict import Decision, Score, Usual, Verdict
 from memsluice.escaping import visible
 from memsluice.events.models import Tier
 from memsluice.events.names import EventType
+from memsluice.operations.trace import equals
+from memsluice.operations.trace.equals import EqualTexts
 from memsluice.operations.trace.life import Attempt, EntryStanding, Life, RecordRole
-from memsluice.recall.show import TIER_WORDS, duration
+from memsluice.recall.show import TIER_WORDS, duration, moment
 from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE, SEALED
 
 NAME_CHARS_MAX = 160
@@ -60,7 +61,7 @@ KIND_WORDS = {
 }
 CAUSE_WORDS = {
     "parent": "declared parent, tainted itself:",
-    "unknown": "declared parent that is not in the audit:",
+    "unknown": "declared parent that is no known entry:",
     "not_landed": "declared parent that never landed:",
     "recalled": "its session recalled this entry:",
     "revoked": "revoked by command:",
@@ -72,19 +73,12 @@ CAUSE_WORDS = {
 }
 
 
-def moment(at_ms: int) -> str:
-    """Return a time (Unix ms) to the millisecond; the bare number where no calendar has it."""
-    try:
-        when = datetime.fromtimestamp(at_ms / 1_000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return f"{at_ms} ms"
-    return f"{when:%Y-%m-%d %H:%M:%S}.{at_ms % 1_000:03d} UTC"
-
-
-def render(life: Life, now_ms: int, words: Words, ancestors: Ancestors) -> RenderableType:
+def render(
+    life: Life, now_ms: int, words: Words, ancestors: Ancestors, same_text: EqualTexts | None = None
+) -> RenderableType:
     """Return the whole life: where it is, why, who, when, the way it took, what the numbers were, every attempt.
 
-    ``ancestors`` are the lives of what tainted it, as far as they were found.
+    ``ancestors`` are the lives of what tainted it, as far as they were found; ``same_text`` are other writes of it.
     """
     one = life.governing
     rows = Table.grid(padding=(0, 2))
@@ -92,7 +86,13 @@ def render(life: Life, now_ms: int, words: Words, ancestors: Ancestors) -> Rende
     rows.add_column(overflow="fold")
     for label, cell in _rows(life, one, now_ms, words, ancestors):
         rows.add_row(label, cell)
+    for number, line in enumerate(equals.lines(same_text) if same_text is not None else ()):
+        rows.add_row("same text" if number == 0 else "", Padding(Text(line.lstrip()), (0, 0, 0, _indent(line))))
     return Group(_title(life, one), rows)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _title(life: Life, one: Attempt) -> Text:
@@ -159,6 +159,10 @@ def _standing_words(life: Life, now_ms: int) -> str:
         case EntryStanding.LAPSED:
             return "lapsed: nobody decided while it was held, and it can no longer land"
         case EntryStanding.REFUSED:
+            kept = life.placed
+            if kept.replayable(now_ms) and kept.held_until_ms is not None:
+                left = duration(kept.held_until_ms - now_ms)
+                return f"refused; kept in {QUARANTINE} for {left} more, for a replay under a later policy{ordered}"
             return f"refused for good{ordered}"
         case EntryStanding.RECORDED:
             return "recorded; this kind of event leaves no entry"
@@ -216,6 +220,8 @@ def _way(life: Life, one: Attempt) -> Iterator[tuple[str, RenderableType]]:
         yield "", _text(f"admission signed by {placed.admission_kid}; that it landed is not on the audit topic")
     elif verdict.decision == Decision.QUARANTINE:
         yield "land", _text(f"nothing; kept in {QUARANTINE}[{partition}] for a reviewer")
+    elif verdict.decision == Decision.REJECT and verdict.held_until_ms is not None:
+        yield "land", _text(f"nothing; kept in {QUARANTINE}[{partition}] for a replay under a later policy")
     else:
         yield "land", _text("nothing to land")
 

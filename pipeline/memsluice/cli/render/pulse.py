@@ -8,12 +8,12 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from memsluice.cli.render.life import NAME_CHARS_MAX, Words, moment
+from memsluice.cli.render.life import NAME_CHARS_MAX, Words
 from memsluice.envelope.verdict import Decision
 from memsluice.escaping import visible
 from memsluice.operations.monitor.lag import Lag
 from memsluice.operations.monitor.pulse import RECENT_S, Snapshot, Tenant
-from memsluice.recall.show import duration
+from memsluice.recall.show import duration, moment
 
 REASONS_SHOWN = 6
 NAMES_SHOWN = 3

@@ -46,7 +46,8 @@ def label(
     if identity.channel == "agent":
         seen, worst_seen = sessions.watermark(rows, write.session, session, sketch, policy)
         causes += seen
-        worst = max(worst, worst_seen)
+        # a declared parent may be what the session saw, which a narrower scope leaves out
+        worst = max(worst, worst_seen, *(sessions.saw(session, parent) for parent in write.parents))
         if not session.opened:
             causes.append(UNOPENED)
     if causes:

@@ -117,6 +117,15 @@ def observe(
     return after
 
 
+def saw(session: SessionRow, event_id: str) -> int:
+    """Return the tier of an observation that a session names among its causes of taint, whatever the policy's scope.
+
+    0: it names none of this id, or had more causes than it names.
+    """
+    named = (tier for origin, tier in ORIGIN_TIER.items() if f"{origin.value}:{event_id}" in session.causes)
+    return max(named, default=0)
+
+
 def watermark(
     rows: TenantRows, name: str, session: SessionRow, sketch: str, policy: Policy
 ) -> tuple[tuple[str, ...], int]:

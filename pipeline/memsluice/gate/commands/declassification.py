@@ -8,22 +8,21 @@ Descendants that were labelled before stay so, and so does every session that sa
 
 from msgspec.structs import replace
 
-from memsluice.envelope.records import Accepted
 from memsluice.envelope.verdict import Decision, Finding
-from memsluice.events.models import Command, Tier, Write, Zone
+from memsluice.events.models import Command, Tier, Zone
 from memsluice.gate.checks import placing, rates
 from memsluice.gate.commands import landed, review
+from memsluice.gate.commands.despite import DESPITE_PARAMETER
 from memsluice.gate.commands.review import Held
 from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
-from memsluice.gate.decision import Draft, TenantState
+from memsluice.gate.commands.screening import bad_parameter, detected
+from memsluice.gate.decision import TenantState
 from memsluice.gate.policy.model import Policy
+from memsluice.gate.policy.wording import Reach
 from memsluice.gate.state.kinds import ENTRY, REVIEW, Labelled
 from memsluice.gate.state.lineage import Label
 from memsluice.gate.state.rows import TenantRows
 
-DESPITE_PARAMETER = "despite"
-DETECTION = "detection"
-"""``parameters.despite`` says that the signers set aside what detection finds in the content now."""
 TIER = Tier.USER_OBSERVED
 """The best that reviewed outside content becomes: no reviewer makes it an operator's or a verified person's word."""
 
@@ -38,7 +37,7 @@ def decide(
 ) -> Ruling:
     """Lift a label, or say why not. ``carried`` is a contained entry's accepted record; a held one needs none."""
     despite = command.parameters.get(DESPITE_PARAMETER)
-    if despite not in (None, DETECTION):
+    if bad_parameter(command):
         return refused(Finding("commands.bad_parameter", Decision.REJECT, {"field": "parameters.despite"}))
     if review.is_held(rows, command):
         held = review.find(rows, command)
@@ -54,7 +53,7 @@ def decide(
     where = landed.destination(
         entry.admission, Zone.GUIDANCE, entry.admission.visibility, policy.expires_ms(TIER, at.now_ms)
     )
-    codes = _detected(entry, policy, state)
+    codes = detected(entry, row, policy, state, Reach.RELIED, TIER)
     against = (
         landed.immutable(rows, entry.admission, entry.admission.visibility)
         or placing.newer(rows, where, command.target, row.offset)
@@ -95,15 +94,6 @@ def _held(rows: TenantRows, held: Held, command: Command, policy: Policy, at: At
     return Ruling(
         (Finding("declassification.lifted", Decision.ACCEPT, detail),), Decision.RECORD, tau=Label(False, (), TIER)
     )
-
-
-def _detected(entry: Accepted, policy: Policy, state: TenantState) -> list[str]:
-    """Return why detection would hold the content in guidance; contained, it was only reported."""
-    admission = entry.admission
-    write = Write.model_construct(content=entry.content, key=admission.key, session=admission.session)
-    draft = Draft.begun(state, policy, entry.vector())
-    draft.screen(write)
-    return sorted(found.code for found in draft.findings if found.decision is not Decision.ACCEPT)
 
 
 def _refusal(codes: list[str]) -> Finding | None:

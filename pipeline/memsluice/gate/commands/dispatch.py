@@ -7,6 +7,7 @@ from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Action, Command
 from memsluice.events.names import EVERYBODY
+from memsluice.gate.checks import encoder
 from memsluice.gate.commands import (
     activation,
     declassification,
@@ -63,7 +64,7 @@ def decide(
     command = sealed.payload
     assert isinstance(command, Command)
     assert sealed.identity is not None
-    against = _permitted(sealed, command, at)
+    against = _permitted(sealed, command, at) or encoder.against(state.memsad.encoder, command.action, carried)
     if against is not None:
         return refused(against)
     match command.action:
@@ -80,7 +81,7 @@ def decide(
         case Action.RELEASE | Action.REJECT:
             return review.decide(rows, command, carried, policy, at)
         case Action.PROMOTE:
-            return promotion.decide(rows, command, sealed.identity, carried, policy, at)
+            return promotion.decide(rows, command, sealed.identity, carried, policy, at, state)
         case Action.DECLASSIFY:
             return declassification.decide(rows, command, carried, policy, at, state)
         case Action.REVOKE | Action.WITHDRAW:

@@ -11,15 +11,25 @@ from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Command, Visibility, Zone
 from memsluice.gate.checks import monitor, placing, rates
 from memsluice.gate.commands import landed
+from memsluice.gate.commands.despite import DESPITE_PARAMETER
 from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
+from memsluice.gate.commands.screening import bad_parameter, detected
+from memsluice.gate.decision import TenantState
 from memsluice.gate.policy.model import Policy
+from memsluice.gate.policy.wording import Reach
 from memsluice.gate.state.rows import TenantRows
 
 
 def decide(
-    rows: TenantRows, command: Command, authoriser: Identity, carried: Carried, policy: Policy, at: At
-) -> Ruling:
-    """Share an entry, or say why not. It keeps its tier and its expiry; ``carried`` is its accepted record."""
+    rows: TenantRows, command: Command, authoriser: Identity, carried: Carried, policy: Policy, at: At,
+    state: TenantState,
+) -> Ruling:  # fmt: skip
+    """Share an entry, or say why not. It keeps its tier and its expiry; ``carried`` is its accepted record.
+
+    It is screened again, as what everybody is given: what that finds refuses it, unless the signer sets it aside.
+    """
+    if bad_parameter(command):
+        return refused(Finding("commands.bad_parameter", Decision.REJECT, {"field": "parameters.despite"}))
     row = landed.find(rows, command)
     if isinstance(row, Finding):
         return refused(row)
@@ -43,5 +53,10 @@ def decide(
     )
     if against is not None:
         return refused(against)
+    codes = detected(entry, row, policy, state, Reach.SHARED, row.tier)
+    if codes and not command.parameters.get(DESPITE_PARAMETER):
+        return refused(Finding("promotion.detected", Decision.REJECT, {"codes": codes}))
     becomes = replace(row, promoted=command.id)
-    return landed.move(rows, command, row, becomes, entry, where, at, "promotion.promoted")
+    ruling = landed.move(rows, command, row, becomes, entry, where, at, "promotion.promoted")
+    overridden = Finding("promotion.overridden", Decision.ACCEPT, {"codes": codes})
+    return replace(ruling, findings=(overridden, *ruling.findings)) if codes else ruling

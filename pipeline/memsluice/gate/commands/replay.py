@@ -1,8 +1,16 @@
-"""Replay: a held write is decided again, under the policy and the calibration in force now.
+"""Replay: a held or refused write is decided again, under the policy and the calibration in force now.
 
 Only the check of its event id is left out, since it is the same event. Taint never falls: what tainted it when it was
 held still does, and what taints its ancestors or its session now does too. A doubt about its sender or id stays. A
-write counts against its rate once: here only where it was held for the rate.
+write counts against its rate once: here only where it was held for the rate, or refused before it was counted.
+
+What a detector held, or a rule on contents, is not let in because that learned more, or the tenant's state is another:
+while the rule's own part of the policy is as it was, nobody decided that such writes may land. It stays held
+(``replay.recalibrated``), and lands only by a replay that names a run which showed its content: a command is bound to
+one write and its digest, and the row has the runs that showed it.
+
+A held write that is rejected now is closed. A refused one is held, if that is what is decided now; it stays refused
+where it is rejected once more.
 """
 
 from msgspec.structs import replace
@@ -10,20 +18,27 @@ from msgspec.structs import replace
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Command, Tier, Write
-from memsluice.gate.checks import limits, monitor, rates, sessions
+from memsluice.gate.checks import holding, limits, monitor, rates, sensitive, sessions
 from memsluice.gate.checks.placing import gives_way, place
 from memsluice.gate.commands import review
 from memsluice.gate.commands.review import Held
 from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
-from memsluice.gate.decision import Draft, TenantState
+from memsluice.gate.decision import Draft, Screened, TenantState
+from memsluice.gate.policy import parts
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.state.kinds import REVIEW, ReviewRow, SessionRow
+from memsluice.gate.state.kinds import REVIEW, ReviewRow, SessionRow, Weighed
 from memsluice.gate.state.lineage import CAUSES_MAX, Label, keep_lineage
 from memsluice.gate.state.placement import NOWHERE
 from memsluice.gate.state.rows import TenantRows
 
 DRY_PARAMETER = "dry"
 """Parameter of a replay that only says what it would decide."""
+RUN_PARAMETER = "run"
+"""Parameter that names the run of replays that a command belongs to."""
+ACCEPT_PARAMETER = "accept"
+"""Parameter that names the run which showed the write to its signer, who accepts that only the calibration changed."""
+SHOWN_MAX = 4
+"""Runs that a row names which showed the write: the last ones."""
 
 
 def decide(
@@ -47,13 +62,22 @@ def decide(
     dry = DRY_PARAMETER in command.parameters
     view = rows.fork()
     again = _judged(view, held, carried, at, Draft.begun(state, policy, carried.vector(), carried))
+    unread = _unread(held.row, command, again)
+    if unread is not None and unread.decision is Decision.REJECT:
+        return refused(unread)
+    again.add(unread)
+    _take_a_place(view, held.row, again, at)
     decision = again.decision()
     later = _overtaken(view, held, carried, policy, at, again)
     if later is not None:
         return refused(later)
-    detail: dict[str, object] = {"was": held.row.codes, "would" if dry else "now": decision.value}
+    detail = {"was": held.row.codes, "would" if dry else "now": decision.value, **review.came_from(held.row)}
     code = Finding("replay.dry_run", Decision.ACCEPT, detail) if dry else _told(detail)
     findings = (*again.findings, code)
+    if unread is not None and unread.decision is Decision.QUARANTINE:
+        held = replace(held, row=_shown(held.row, command))
+        if dry:
+            rows.put(REVIEW, held.row_id, held.row)  # which run showed it, and nothing else
     if dry:
         return Ruling(findings, Decision.RECORD, NOWHERE, carried, again.tau, again.published.score)
     rows.adopt(view)
@@ -86,12 +110,71 @@ def _judged(rows: TenantRows, held: Held, carried: Sealed, at: At, draft: Draft)
     now = monitor.label(rows, write, identity, session, policy, carried.sketch)
     draft.tau = Label.of(row) if lifted else _never_less(row, now, monitor.fallen(rows, row, write.parents))
     draft.add(*monitor.check_write(rows, write, identity, draft.tau, policy, lifted=lifted))
-    draft.add(*limits.check(write, policy))
+    draft.add(*limits.check(write, policy), sensitive.check(carried, policy))
     if draft.decision() is not Decision.REJECT:
-        draft.screen(write)
-        if "rates.exceeded" in row.codes:
+        draft.screen(write, Screened.of(carried))
+        if not _counted(row):
             draft.add(rates.check(rows, write.principal, identity, policy, at.now_ms))
     return draft
+
+
+def _take_a_place(rows: TenantRows, row: ReviewRow, again: Draft, at: At) -> None:
+    """Take a place in its principal's share for what was refused and is held now, or find that there is none."""
+    if row.state == "refused" and again.decision() is Decision.QUARANTINE:
+        again.add(holding.check(rows, row.principal, again.policy, at.now_ms))
+
+
+def _unread(row: ReviewRow, command: Command, again: Draft) -> Finding | None:
+    """Return that it would land though nobody changed the rules on contents that held it; None where that is not so.
+
+    Shadow mode lands whatever they find. Named in the command, a run that showed it makes it no more than a note.
+    """
+    rules = _unchanged(row, again) if again.policy.mode == "enforce" and again.lands() else {}
+    if not rules:
+        return None
+    run = command.parameters.get(ACCEPT_PARAMETER)
+    if run is not None:
+        shown = run in row.shown
+        code, asks = ("accepted", Decision.ACCEPT) if shown else ("not_shown", Decision.REJECT)
+        return Finding(f"replay.{code}", asks, {"run": run})
+    changes = [{"rule": one, "was": _numbers(was), "now": _numbers(again.weighing(one))} for one, was in rules.items()]
+    return Finding("replay.recalibrated", Decision.QUARANTINE, {"changes": changes})
+
+
+def _unchanged(row: ReviewRow, again: Draft) -> dict[str, Weighed | None]:
+    """Return the rules on contents that held a write, find nothing now, and have the part of the policy they had.
+
+    A row of before says no part: it counts as unchanged.
+    """
+    asked, held = _asked(again), {code.split(".")[0] for code in row.codes}
+    gone = [one for one in parts.CONTENT if one in held and not any(code.split(".")[0] == one for code in asked)]
+    was = {one: row.weighed.get(one) for one in gone}
+    return {one: old for one, old in was.items() if old is None or old.part == parts.digest(again.policy, one)}
+
+
+def _asked(again: Draft) -> set[str]:
+    """Return the codes that asked for something, of the write itself."""
+    own = {"replay.standing", "replay.recalibrated"}
+    return {f.code for f in again.findings if f.decision is not Decision.ACCEPT} - own
+
+
+def _numbers(weighed: Weighed | None) -> dict[str, float]:
+    if weighed is None:
+        return {}
+    told = {"score": weighed.score, "threshold": weighed.threshold, "p": weighed.p}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _shown(row: ReviewRow, command: Command) -> ReviewRow:
+    """Note the run that shows the write to a person."""
+    run = command.parameters.get(RUN_PARAMETER, "")
+    return replace(row, shown=(*(one for one in row.shown if one != run), run)[-SHOWN_MAX:]) if run else row
+
+
+def _counted(row: ReviewRow) -> bool:
+    """Whether a write was counted against its rate: what the rules or limits refused was not."""
+    screened = row.state == "held" or "holding.full" in row.codes
+    return screened and "rates.exceeded" not in row.codes
 
 
 def _never_less(row: ReviewRow, now: Label, fell: list[str]) -> Label:
@@ -117,13 +200,27 @@ def _carried_out(
     assert isinstance(carried.payload, Write)
     if again.lands():
         where = place(carried.payload, tau, again.landing(), policy, at.now_ms)
-        keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms, held.row.lifted)
+        keep_lineage(
+            rows, carried, tau, decision, where, at.version, where.expires_ms, held.row.lifted, again.default.reads
+        )
         review.close(rows, held, "released", command, policy, at.now_ms)
-    elif decision is Decision.REJECT:
+    elif decision is Decision.REJECT and held.row.state == "held":
         review.close(rows, held, "rejected", command, policy, at.now_ms)
     else:
-        codes = {f.code for f in again.findings if f.decision is not Decision.ACCEPT} - {"replay.standing"}
-        kept = tuple(sorted({*codes, *review.standing(held.row)}))
-        row = replace(held.row, taint=tau.taint, causes=tau.causes, tier=tau.tier, codes=kept)
-        rows.put(REVIEW, held.row_id, row)
+        _kept(rows, held, again, at, policy)
     return Ruling(findings, decision, where, carried, tau, again.published.score, seen=again.default.seen)
+
+
+def _kept(rows: TenantRows, held: Held, again: Draft, at: At, policy: Policy) -> None:
+    """Keep it in its place, with its new reasons and label; what was refused and is held now takes a held one's."""
+    before, tau = held.row, again.tau
+    assert tau is not None
+    learned = _unchanged(before, again)
+    gone = {code for code in before.codes if code.split(".")[0] in learned}
+    kept = tuple(sorted({*_asked(again), *gone, *review.standing(before)}))
+    weighed = {one: old for one, old in learned.items() if old is not None} | again.weighed()
+    row = replace(before, taint=tau.taint, causes=tau.causes, tier=tau.tier, codes=kept, weighed=weighed)
+    if before.state == "refused" and again.decision() is Decision.QUARANTINE:
+        holding.give_back(rows, before.principal, before.state, before.held_ms, policy, at.now_ms)
+        row = replace(row, state="held", held_ms=at.now_ms)
+    rows.put(REVIEW, held.row_id, row)

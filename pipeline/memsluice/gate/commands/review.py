@@ -18,11 +18,11 @@ from memsluice.gate.checks import holding, monitor
 from memsluice.gate.checks.placing import gives_way, place
 from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
 from memsluice.gate.policy.model import DAY_MS, Policy
-from memsluice.gate.state.kinds import ENTRY, REVIEW, ReviewRow
+from memsluice.gate.state.kinds import ENTRY, REVIEW, ReviewRow, Weighed
 from memsluice.gate.state.lineage import Label, keep_lineage
 from memsluice.gate.state.rows import SEPARATOR, TenantRows
 
-OVERRIDDEN = frozenset({"detect", "facts", "instructions", "memsad", "rates"})
+OVERRIDDEN = frozenset({"detect", "facts", "instructions", "memsad", "rates", "sensitive", "wording"})
 """Modules of the gate whose findings a release sets aside. The monitor's are found anew; any other's hold."""
 OFFSET_PARAMETER = "offset"
 """Parameter that tells two held writes of one event id apart: the intake offset of the later one."""
@@ -30,6 +30,12 @@ ABOUT_HELD = frozenset({
     Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL, Action.DECLASSIFY, Action.REVOKE,
 })  # fmt: skip
 """Commands that may be about a held write."""
+ABOUT_REFUSED = frozenset({Action.REJECT, Action.REPLAY, Action.REVOKE})
+"""Those of them that may be about one that was rejected: a policy refused it, and a policy alone lets it in."""
+WAITING = ("held", "refused")
+"""States of what is not decided for good."""
+ANEW = frozenset({"holding", "limits", "monitor"})
+"""Modules whose findings a replay finds anew, or does not."""
 
 
 class Held(Struct, frozen=True):
@@ -43,10 +49,21 @@ def _row_id(event_id: str, offset: int | None) -> str:
     return event_id if offset is None else SEPARATOR.join((event_id, str(offset)))
 
 
-def hold(rows: TenantRows, sealed: Sealed, tau: Label, findings: list[Finding], policy: Policy, now_ms: int) -> int:
+def hold(
+    rows: TenantRows,
+    sealed: Sealed,
+    tau: Label,
+    findings: list[Finding],
+    weighed: dict[str, Weighed],
+    policy: Policy,
+    now_ms: int,
+    *,
+    state: str = "held",
+) -> int:
     """Keep that a write is held, until it is decided or older than the policy's ``age_days``: at most 4 KiB a row.
 
-    Returns when it lapses (Unix ms): a later policy changes nothing about that.
+    ``state`` is ``refused`` of what is rejected and kept. Returns when it lapses (Unix ms): a later policy changes
+    nothing about that.
     """
     write = sealed.payload
     assert isinstance(write, Write)
@@ -65,8 +82,9 @@ def hold(rows: TenantRows, sealed: Sealed, tau: Label, findings: list[Finding], 
         taint=tau.taint,
         causes=tau.causes,
         codes=tuple(sorted({f.code for f in findings if f.decision is not Decision.ACCEPT})),
-        state="held",
+        state=state,
         by="",
+        weighed=weighed,
         expires_ms=until_ms,
     )
     rows.put(REVIEW, _row_id(write.id, None if first else sealed.position.offset), row)
@@ -99,7 +117,8 @@ def is_held(rows: TenantRows, command: Command) -> bool:
 def find(rows: TenantRows, command: Command, *, bound: bool = True) -> Held | Finding:
     """Return the held write that a command is about, or why there is none that it may decide.
 
-    ``bound`` asks for its content's digest, which only those who decide can know.
+    ``bound`` asks for its content's digest, which only those who decide can know. A refused write is found by those
+    commands alone that let nothing in by themselves (ABOUT_REFUSED).
     """
     offset = command.parameters.get(OFFSET_PARAMETER)
     if offset is not None and not (offset.isascii() and offset.isdecimal()):
@@ -108,7 +127,9 @@ def find(rows: TenantRows, command: Command, *, bound: bool = True) -> Held | Fi
     row = rows.get(REVIEW, row_id)
     if row is None:
         return Finding("review.unknown", Decision.REJECT)
-    if row.state != "held":
+    if row.state == "refused" and command.action not in ABOUT_REFUSED:
+        return Finding("review.refused", Decision.REJECT, {"codes": row.codes})
+    if row.state not in WAITING:
         return Finding("review.decided", Decision.REJECT, {"was": row.state, "by": row.by})
     if bound and command.digest != row.content:
         return Finding("review.other_digest", Decision.REJECT)
@@ -118,7 +139,7 @@ def find(rows: TenantRows, command: Command, *, bound: bool = True) -> Held | Fi
 def close(rows: TenantRows, held: Held, state: str, command: Command, policy: Policy, now_ms: int) -> None:
     """Keep that a held write is decided, and free its place in its principal's share."""
     rows.put(REVIEW, held.row_id, replace(held.row, state=state, by=command.id))
-    holding.give_back(rows, held.row.principal, held.row.held_ms, policy, now_ms)
+    holding.give_back(rows, held.row.principal, held.row.state, held.row.held_ms, policy, now_ms)
 
 
 def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy, at: At) -> Ruling:
@@ -131,7 +152,8 @@ def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy,
         return refused(held)
     if command.action is Action.REJECT:
         close(rows, held, "rejected", command, policy, at.now_ms)
-        return Ruling((Finding("review.rejected", Decision.ACCEPT, {"codes": held.row.codes}),), Decision.RECORD)
+        detail = {"codes": held.row.codes, **came_from(held.row)}
+        return Ruling((Finding("review.rejected", Decision.ACCEPT, detail),), Decision.RECORD)
     ruling = _release(rows, held.row, command, carried, policy, at)
     if ruling.entry is not None:
         close(rows, held, "released", command, policy, at.now_ms)
@@ -193,7 +215,12 @@ def other_record(carried: Carried) -> Finding:
 
 def standing(row: ReviewRow) -> list[str]:
     """Return the codes for which a write is held that nobody overrides: doubts about its sender or its id."""
-    return [code for code in row.codes if code.split(".")[0] not in OVERRIDDEN | {"monitor"}]
+    return [code for code in row.codes if code.split(".")[0] not in OVERRIDDEN | ANEW]
+
+
+def came_from(row: ReviewRow) -> dict[str, object]:
+    """Return what a finding says of a write that was not held but refused; nothing of one that was held."""
+    return {"from": "refused"} if row.state == "refused" else {}
 
 
 def is_the_held_one(row: ReviewRow, command: Command, carried: Carried) -> bool:

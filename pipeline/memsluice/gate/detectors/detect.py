@@ -7,16 +7,17 @@ from functools import partial
 from msgspec.structs import replace
 
 from memsluice.envelope.codec import Vector
-from memsluice.envelope.seals import Sealed
+from memsluice.envelope.seals import Sealed, Wording
 from memsluice.envelope.verdict import Decision, Finding, Usual, Withdrawal
-from memsluice.events.models import Recall, Tier, Write, Zone
+from memsluice.events.models import Recall, Tier, Visibility, Write, Zone
+from memsluice.gate.checks import reach
 from memsluice.gate.detectors.calibration.conformal import count_at_least
 from memsluice.gate.detectors.rarity import screen
-from memsluice.gate.detectors.rarity.evidence import COLD_WRITES, G, Q
+from memsluice.gate.detectors.rarity.evidence import G, Q
 from memsluice.gate.detectors.rarity.lookback import Fate, Moved, look_back
 from memsluice.gate.detectors.rarity.memory import KeptEntry, KeptQuestion, Memory, tag
 from memsluice.gate.detectors.rarity.screen import Seen
-from memsluice.gate.detectors.wording.classifier import Classifier
+from memsluice.gate.detectors.wording.classifier import Classifier, Judged
 from memsluice.gate.detectors.wording.shipped import shipped
 from memsluice.gate.detectors.wording.text import stems
 from memsluice.gate.policy.model import Policy
@@ -31,8 +32,10 @@ BUCKETS = 24
 class DefaultDetector:
     """See :class:`memsluice.gate.detectors.base.Detector`. Without a ``memory`` it finds and learns nothing.
 
-    ``model`` is the wording classifier, None the one that ships. ``seen`` is what a screened write showed, ``usual``
-    what the verdict says of the calibration.
+    ``model`` is the wording classifier, None the one that ships. ``anomaly`` is how many deviations MEMSAD's score of
+    the write lies above its threshold; who decides says it before the write is screened. ``judged`` is what its wording
+    shows, ``seen`` is what a screened
+    write showed, ``usual`` what the verdict says of the calibration.
     """
 
     memory: Memory | None
@@ -40,6 +43,8 @@ class DefaultDetector:
     policy: Policy
     seen: Seen | None = None
     usual: Usual | None = None
+    anomaly: float = 0.0
+    judged: Judged | None = None
     _before: Memory | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -51,22 +56,32 @@ class DefaultDetector:
         return self.policy.detector == "default" and self.memory is not None
 
     @property
-    def knows_the_tenant(self) -> bool:
-        """Whether enough landed to know the tenant by: until then the published patterns hold what they find."""
-        return self.memory is not None and len(self.memory.entries) >= COLD_WRITES
+    def reads(self) -> float | None:
+        """The share of honest texts that say as much to do as the write, None where its wording was not judged."""
+        return None if self.judged is None else self.judged.p
+
+    def judge(self, write: Write, shown: Wording | None) -> tuple[Judged, str]:
+        """Return what a write's wording shows, and the model that says so. A decision that asks again asks the same."""
+        model = self._model()
+        if self.judged is None:
+            self.judged = model.judge(write.content, shown)
+        return self.judged, model.digest
 
     def check(self, write: Write, vector: Vector, *, agent: bool, least: Decision) -> list[Finding]:
-        """Screen a write that would go to guidance (:mod:`memsluice.gate.detectors.rarity.screen`)."""
+        """Screen a write that would go to guidance (:mod:`memsluice.gate.detectors.rarity.screen`).
+
+        :meth:`judge` comes first. With ``least`` ACCEPT what speaks against it is only told.
+        """
         assert self.memory is not None
-        detect, model = self.policy.detect, self._model()
-        seen = screen.look(self.memory, model, write.content, vector, session=write.session, agent=agent)
+        detect = self.policy.detect
+        seen = self._look(self.memory, write, vector, agent=agent)
         found = screen.weigh(seen.values, self.memory, detect)
         seen.values[G] = found.total
         self.seen, self.usual = seen, found.usual(detect)
         if found.total == 0:
             return []
-        detail = {**found.told(), "threshold": detect.threshold, "model": model.digest, **seen.told()}
-        if screen.holds(found, detect):
+        detail = {**found.told(), "threshold": detect.threshold, **seen.told()}
+        if screen.holds(found, detect) and least is not Decision.ACCEPT:
             return [Finding("detect.held", least, detail)]
         return [Finding("detect.scored", Decision.ACCEPT, detail)]
 
@@ -89,12 +104,14 @@ class DefaultDetector:
         reviewed, seen = self.seen is None, self.seen
         if seen is None:  # a reviewer let it in
             agent = identity.channel == "agent"
-            seen = screen.look(self.memory, self._model(), write.content, vector, session=write.session, agent=agent)
+            self.judge(write, entry.wording)
+            seen = self._look(self.memory, write, vector, agent=agent)
             every = len(self.memory.entries)
             seen.values[G] = screen.weigh(seen.values, self.memory, self.policy.detect, window=every).total
+        own = reach.of(write, identity) not in self.policy.detect.reach  # what it says is its writer's own affair
         vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
         owner = "" if reviewed or vouched else tag(write.principal)
-        new = KeptEntry(0, write.id, seen.stems, seen.exempt or reviewed or vouched, owner)
+        new = KeptEntry(0, write.id, seen.stems, seen.exempt or reviewed or vouched or own, owner)
         self.memory = self.memory.landed(rows, new, vector, seen.values)
 
     def fed(self) -> Finding | None:
@@ -136,6 +153,20 @@ class DefaultDetector:
                 findings.append(Finding(code, Decision.ACCEPT, {"entries": entries}))
         self.memory = self.memory.asked(rows, question, vector)
         return findings, tuple(taken)
+
+    def _look(self, memory: Memory, write: Write, vector: Vector, *, agent: bool) -> Seen:
+        assert self.judged is not None
+        alone = not agent and write.visibility is not Visibility.SHARED  # what it answers, it answers to its writer
+        return screen.look(
+            memory,
+            self.judged.score,
+            write.content,
+            vector,
+            session=write.session,
+            agent=agent,
+            alone=alone,
+            anomaly=self.anomaly,
+        )
 
     def _model(self) -> Classifier:
         return shipped() if self.model is None else self.model

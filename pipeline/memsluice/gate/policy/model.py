@@ -6,10 +6,10 @@ from functools import cached_property
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from memsluice.envelope.codec import canonical
 from memsluice.errors import PolicyError
@@ -17,38 +17,18 @@ from memsluice.escaping import visible
 from memsluice.events.limits import CONTENT_BYTES_DEFAULT, CONTENT_BYTES_MAX, TENANT_CHARS_MAX
 from memsluice.events.models import TENANT_PATTERN, Tier, is_tenant
 from memsluice.gate.policy import strictyaml
+from memsluice.gate.policy.part import FIELD_OF, Part
+from memsluice.gate.policy.wording import Reach, WordingPolicy
 
 POLICY_BYTES_MAX = 1_000_000
 REASON_CHARS_MAX = 4_000
 DAY_MS = 86_400_000
-Signal = Literal["wording", "question", "coverage", "nearness", "repetition"]
+Signal = Literal["wording", "question", "coverage", "nearness", "repetition", "anomaly"]
 SIGNALS: tuple[Signal, ...] = get_args(Signal)
 """What the default detector's evidence is made of, in the order of its sum."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(tuple(getattr(self, name) for name in type(self).model_fields))
-
-    def __copy__(self) -> Self:
-        """Return a copy without what was taken from its fields, which a changed copy does not share."""
-        copied = super().__copy__()
-        for name in copied.__dict__.keys() - type(self).model_fields.keys():
-            del copied.__dict__[name]
-        return copied
-
-    def __hash__(self) -> int:
-        """Taken once: what follows from a policy alone is kept by it, and asked for with every decision."""
-        return self._hash
-
-
-_FIELD_OF = {tier: tier.name.lower() for tier in Tier}
-
-
-class PerTier(_Part):
+class PerTier(Part):
     """One optional number a trust tier; null is "no limit"."""
 
     operator: int | None = Field(default=None, ge=1, description="For tier 1; null is no limit.")
@@ -59,20 +39,26 @@ class PerTier(_Part):
 
     def of(self, tier: Tier) -> int | None:
         """Return the number of a tier."""
-        value: int | None = getattr(self, _FIELD_OF[tier])
+        value: int | None = getattr(self, FIELD_OF[tier])
         return value
 
 
-class QuarantinePolicy(_Part):
-    """How much may be held: entries of one principal within ``age_days``."""
+class QuarantinePolicy(Part):
+    """How much may be held, and how much of what was rejected is kept: of one principal within ``age_days``."""
 
-    age_days: int = Field(default=30, ge=1, le=365, description="Days a held write can be decided.")
+    age_days: int = Field(default=30, ge=1, le=365, description="Days a held or kept write can be decided.")
     per_principal_max: int = Field(
         default=200, ge=1, le=100_000, description="Held writes of one principal within those days; beyond: rejected."
     )
+    refused_per_principal_max: int = Field(
+        default=50,
+        ge=0,
+        le=100_000,
+        description="Rejected writes of one principal that are kept within those days; beyond: the verdict alone.",
+    )
 
 
-class InstructionsPolicy(_Part):
+class InstructionsPolicy(Part):
     """Seed 002, patterns 3 and 6."""
 
     enabled: bool = Field(default=True, description="Whether writes are searched for instruction patterns.")
@@ -82,10 +68,20 @@ class InstructionsPolicy(_Part):
     )
 
 
+class SensitivePolicy(Part):
+    """What is done with secrets and personal data in what is written, asked or seen."""
+
+    action: Literal["redact", "hold", "report"] = Field(
+        default="redact",
+        description="redact: the value is taken out before anything but the intake topic has it; hold: the write is "
+        "held, whole; report: it lands, whole. The workers' policy file alone says whether *seal* takes values out.",
+    )
+
+
 Strategy = Literal["fixed", "rolling", "ewma", "page_hinkley", "adwin", "m_star", "conformal"]
 
 
-class CalibrationPolicy(_Part):
+class CalibrationPolicy(Part):
     """How a detector learns what is usual for a tenant (:mod:`memsluice.gate.detectors.calibration`)."""
 
     strategy: Strategy = Field(
@@ -113,7 +109,7 @@ class Mode(StrEnum):
     COMBINED = "combined"
 
 
-class MemsadPolicy(_Part):
+class MemsadPolicy(Part):
     """Seed 000, Definition 6: score mode, threshold factor, reference size N, history size m_max, confidence delta."""
 
     enabled: bool = Field(default=True, description="Whether writes are scored against past questions.")
@@ -128,7 +124,8 @@ class MemsadPolicy(_Part):
         default=0.6, gt=-1, le=1, description="Threshold until N reference writes were seen; declared, not learned."
     )
     calibration: CalibrationPolicy = Field(
-        default=CalibrationPolicy(strategy="fixed"), description="Fixed is the paper's own."
+        default=CalibrationPolicy(strategy="m_star"),
+        description="m_star follows the drift (Theorem 12); fixed is the paper's Definition 6.",
     )
     window: int = Field(default=200, ge=20, le=1_000, description="Scores that a strategy other than fixed rests on.")
     alpha: float = Field(default=0.01, gt=0, lt=1, description="Budget of the conformal strategy.")
@@ -147,7 +144,7 @@ class MemsadPolicy(_Part):
     watermark_z: float = Field(default=1.5, ge=-10, le=100, description="Least z of a text that is marked.")
 
 
-class CommandsPolicy(_Part):
+class CommandsPolicy(Part):
     """How often in 24 hours a label may be lifted or an entry shared, in one tenant."""
 
     promotions_per_day: int | None = Field(
@@ -158,7 +155,7 @@ class CommandsPolicy(_Part):
     )
 
 
-class DetectPolicy(_Part):
+class DetectPolicy(Part):
     """The default detector (:mod:`memsluice.gate.detectors.rarity`)."""
 
     threshold: float = Field(default=1.5, gt=0, le=20, description="Evidence from which on a write is held.")
@@ -172,6 +169,10 @@ class DetectPolicy(_Part):
     kappa: float = Field(
         default=3.0, gt=0, le=10, description="Threshold factor of a strategy of mean and deviation; else unused."
     )
+    reach: tuple[Reach, ...] = Field(
+        default=(Reach.RELIED, Reach.SHARED),
+        description="Writes of which reach are held; of others it is reported what speaks against them.",
+    )
     signals: tuple[Signal, ...] = Field(
         default=SIGNALS, description="Signals that count as evidence; one that is left out says nothing."
     )
@@ -183,7 +184,7 @@ class DetectPolicy(_Part):
     )
 
 
-class Policy(_Part):
+class Policy(Part):
     """What is in force for one tenant. ``digest`` names it in every verdict."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="What people call it.")
@@ -220,10 +221,14 @@ class Policy(_Part):
         default=CommandsPolicy(), description="How often labels are lifted and entries shared."
     )
     instructions: InstructionsPolicy = Field(default=InstructionsPolicy(), description="Instruction patterns.")
+    sensitive: SensitivePolicy = Field(default=SensitivePolicy(), description="Secrets and personal data.")
     detector: Literal["default", "memsad"] = Field(
         default="default",
         description="What holds a write: the default detector, or MEMSAD and the patterns as published. The default "
         "detector reports what those two find.",
+    )
+    wording: WordingPolicy = Field(
+        default=WordingPolicy(), description="How much a text may say to do, with the default detector."
     )
     detect: DetectPolicy = Field(default=DetectPolicy(), description="The default detector's settings.")
     memsad: MemsadPolicy = Field(default=MemsadPolicy(), description="Settings of the MEMSAD anomaly score.")
@@ -352,4 +357,18 @@ def load_or_default(path: Path) -> PolicySet:
 
 def default() -> PolicySet:
     """Return the policy that ships with the package."""
-    return parse((resources.files("memsluice.gate") / "policies" / "default.yaml").read_text())
+    return parse(shipped("default"))
+
+
+def shipped_names() -> tuple[str, ...]:
+    """Return the names of the policies that ship with the package, the default first."""
+    files = (resources.files("memsluice.gate") / "policies").iterdir()
+    names = sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
+    return tuple(sorted(names, key=lambda name: name != "default"))
+
+
+def shipped(name: str) -> str:
+    """Return the text of a policy file that ships with the package. Raises PolicyError naming those that there are."""
+    if name not in shipped_names():
+        raise _refused(f"{name}: no policy of that name ships; there are: {', '.join(shipped_names())}")
+    return (resources.files("memsluice.gate") / "policies" / f"{name}.yaml").read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
+from memsluice.envelope.space import DEFAULT_DIMENSIONS, DEFAULT_MODEL
 from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Tier, Zone
 from memsluice.gate.state.rows import RowKind
@@ -38,7 +39,8 @@ class EntryRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``digest`` is of the payload, ``content`` of the content. ``causes`` are the first CAUSES_MAX. ``lifted`` and
     ``revoked`` name the command that last did so (None: another took that back), so do ``promoted`` and ``reviewed``.
-    ``was`` is the version that a command moved or renewed last. ``expires_ms`` is Unix ms, None for ever.
+    ``was`` is the version that a command moved or renewed last. ``reads`` is the share of honest texts that say as much
+    to do, None where nobody asked. ``expires_ms`` is Unix ms, None for ever.
     """
 
     tier: Tier
@@ -59,17 +61,29 @@ class EntryRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     revoked: str | None = ""
     promoted: str = ""
     reviewed: str = ""
+    reads: float | None = None
     was: Version | None = None
     gone: Gone | UnsetType | None = UNSET
     looked: Looked | UnsetType | None = UNSET
     expires_ms: int | None = field(name="x")
 
 
+class Weighed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a rule on contents went by: the digest of its part of the policy, and its numbers where it has some."""
+
+    part: str
+    score: float | None = None
+    threshold: float | None = None
+    p: float | None = None
+
+
 class ReviewRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A held write: where it stands in the log, what it is by digests, why it is held, and what became of it.
 
-    ``state`` is ``held``, ``released`` or ``rejected``, ``by`` the command that decided it, ``appeal`` the one by which
-    its writer asked for a review; ``lifted`` and ``revoked`` as of :class:`EntryRow`.
+    ``state`` is ``held``, ``refused`` (*screen* rejected it, and it is kept for a replay), ``released`` or
+    ``rejected``; ``by`` is the command that decided it, ``appeal`` the one by which its writer asked for a review;
+    ``lifted`` and ``revoked`` as of :class:`EntryRow`. ``weighed`` is what the rules on contents went by that held it,
+    by module (rows of before have none); ``shown`` names the last runs of replays that showed it to a person.
     """
 
     topic: str
@@ -89,6 +103,8 @@ class ReviewRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     appeal: str = ""
     lifted: str | None = ""
     revoked: str | None = ""
+    weighed: dict[str, Weighed] = {}
+    shown: tuple[str, ...] = ()
     expires_ms: int = field(name="x")
 
 
@@ -251,11 +267,12 @@ class HabitRow(Struct, frozen=True, kw_only=True):
     writers: tuple[str, ...] = field(name="p", default=())
 
 
-class FloorRow(Struct, frozen=True, kw_only=True):
-    """From which number on questions and entries count."""
+class FloorRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """From which number on questions and entries count; ``turn`` as in :class:`EncoderRow`, of the kept vectors."""
 
     questions: int = field(name="q")
     entries: int = field(name="e")
+    turn: int = field(name="t", default=0)
 
 
 class CalibrationRow(Struct, frozen=True, kw_only=True):
@@ -269,13 +286,32 @@ class CalibrationRow(Struct, frozen=True, kw_only=True):
     recent: str = field(name="r")
 
 
+class EncoderRow(Struct, frozen=True, kw_only=True):
+    """Whose vectors the tenant's detectors remember (:mod:`memsluice.gate.checks.encoder`). Absent: the default's.
+
+    ``turn`` counts how often that changed: rows of an earlier turn hold vectors that nothing is compared with.
+    """
+
+    model: str
+    dimensions: int
+    turn: int
+
+
+FIRST_ENCODER = EncoderRow(model=DEFAULT_MODEL, dimensions=DEFAULT_DIMENSIONS, turn=0)
+"""What a tenant without a row has: the default encoder, of which all rows are that are older than the choice of one."""
+
+
 class VectorRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A question or a reference entry of MEMSAD: its number, its vector or the ``coarse`` one, a question's recall."""
+    """A question or a reference entry of MEMSAD: its number, its vector or the ``coarse`` one, a question's recall.
+
+    ``turn`` is :class:`EncoderRow`'s when it was written.
+    """
 
     number: int = field(name="n")
     vector: str = field(name="v", default="")
     coarse: str = field(name="c", default="")
     event_id: str | None = field(name="e", default=None)
+    turn: int = field(name="t", default=0)
 
 
 class LexicalRow(Struct, frozen=True, kw_only=True):
@@ -296,6 +332,8 @@ SEEN = RowKind("seen", SeenRow)
 RATE = RowKind("rate", CountsRow)
 HELD = RowKind("held", CountsRow)
 """Counts of what each principal has in the quarantine."""
+REFUSED = RowKind("refused", CountsRow)
+"""Counts of what each principal has there that was rejected."""
 LOOKED = RowKind("looked", CountsRow)
 """Counts of what each principal's recalls moved."""
 LYING = RowKind("lying", LyingRow)
@@ -313,3 +351,4 @@ ASKED = RowKind("memsad", VectorRow, "q")
 REFERENCE = RowKind("memsad", VectorRow, "r")
 MEMSAD_CALIBRATION = RowKind("memsad", CalibrationRow, "s")
 LEXICAL = RowKind("memsad", LexicalRow, "c")
+ENCODER = RowKind("encoder", EncoderRow)

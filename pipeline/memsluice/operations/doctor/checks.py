@@ -10,7 +10,10 @@ from enum import StrEnum
 from memsluice.deployment import sqlite
 from memsluice.deployment.home import Home
 from memsluice.deployment.paths import HOME_VARIABLE, in_words
+from memsluice.encoder import ENCODER_VARIABLE, EncoderSetting, load_encoder, space_of_encoder
+from memsluice.encoder.registry import DEFAULT_ENCODER
 from memsluice.envelope.keys import KeyState, Purpose
+from memsluice.envelope.space import DEFAULT, Space
 from memsluice.errors import BrokerUnavailable, MemsluiceError, PolicyError, StoreUnavailable
 from memsluice.gate.policy.lint import lint
 from memsluice.gate.policy.model import DAY_MS, load_or_default
@@ -56,8 +59,8 @@ UNANSWERED = {
 """What to do where a check got no answer. Any other error says itself what to do: a missing password is in no log."""
 POLICY = "find the mistake with memsluice policy check FILE; workers refuse the file at their next start"
 
-NEEDS = {"workers": "broker", "broker clock": "broker"}
-"""Checks that would wait a minute for a broker that does not answer, and find nothing new."""
+NEEDS = {"workers": ("broker",), "broker clock": ("broker",), "encoder": ("memory", "store")}
+"""Checks that would wait for what does not answer, or cannot be read, and find nothing new."""
 
 
 def run(checks: dict[str, Check]) -> Iterator[CheckResult]:
@@ -67,8 +70,8 @@ def run(checks: dict[str, Check]) -> Iterator[CheckResult]:
     """
     failed = set[str]()
     for what, check in checks.items():
-        needed = NEEDS.get(what)
-        if needed in failed:
+        needed = next((other for other in NEEDS.get(what, ()) if other in failed), None)
+        if needed is not None:
             yield CheckResult(what, CheckState.WARN, f"not checked, because the {needed} check failed")
             continue
         for finding in _found(what, check):
@@ -184,8 +187,29 @@ def crashed(home: Home) -> Iterator[CheckResult]:
     )
 
 
-def model() -> Iterator[CheckResult]:
-    """Whether the encoder's weights are the published ones, by digest."""
-    from memsluice.encoder.weights import MODEL_ID, find_weights
+def model(setting: EncoderSetting) -> Iterator[CheckResult]:
+    """Whether the deployment's encoder can be had: of the default one whether its weights are the published ones."""
+    if setting.name == DEFAULT_ENCODER and not setting.model:
+        from memsluice.encoder.weights import MODEL_ID, find_weights
 
-    yield CheckResult("model", CheckState.OK, f"{MODEL_ID}, digests as published, in {find_weights()}")
+        yield CheckResult("model", CheckState.OK, f"{MODEL_ID}, digests as published, in {find_weights()}")
+        return
+    yield CheckResult("model", CheckState.OK, f"{_space(setting)}, as {ENCODER_VARIABLE} names it")
+
+
+def encoder(setting: EncoderSetting, space: Callable[[], Space | None]) -> Iterator[CheckResult]:
+    """Whether the memory's vectors, of the encoder that ``space`` returns, are of the one that this process has."""
+    from memsluice.stores.base import check_space
+
+    held = space()
+    if held is not None:
+        check_space(held, _space(setting))
+    said = "the memory has no vectors yet" if held is None else f"the memory's vectors are of {held}"
+    yield CheckResult("encoder", CheckState.OK, said)
+
+
+def _space(setting: EncoderSetting) -> Space:
+    """Return what the encoder's vectors may be compared in; only the default one's can be told without loading it."""
+    if setting.name == DEFAULT_ENCODER and not setting.model:
+        return DEFAULT
+    return space_of_encoder(load_encoder(setting.text))

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from email.utils import parsedate_to_datetime
 from urllib.request import urlopen
 
@@ -9,10 +10,19 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from memsluice.deployment.connection import Connection, quiet
+from memsluice.envelope.space import Space
 from memsluice.errors import BrokerUnavailable, ConfigError
 from memsluice.operations.doctor.checks import CheckResult, CheckState
 from memsluice.topics import plan as plans
-from memsluice.topics.names import AUDIT, KAFKA_USERS, PARTITIONS, USER_ADMIN, USER_OPERATOR, WEAVIATE_USERS
+from memsluice.topics.names import (
+    AUDIT,
+    KAFKA_USERS,
+    PARTITIONS,
+    USER_ADMIN,
+    USER_OPERATOR,
+    WEAVIATE_RECALL,
+    WEAVIATE_USERS,
+)
 from memsluice.topics.spec import load
 
 ANSWER_S = 5.0
@@ -127,6 +137,14 @@ def ready_url(connection: Connection) -> str:
     """Return where the store says that it is ready."""
     scheme = "https" if connection.weaviate_secure else "http"
     return f"{scheme}://{connection.weaviate_host}:{connection.weaviate_http_port}/v1/.well-known/ready"
+
+
+def space(connection: Connection) -> Space | None:
+    """Return the encoder of the store's vectors, as a reader is told; None where it has none."""
+    from memsluice.stores.opening import open_store
+
+    with closing(open_store(connection, WEAVIATE_RECALL)) as opened:
+        return opened.space()
 
 
 def store(connection: Connection, now_s: float) -> Iterator[CheckResult]:

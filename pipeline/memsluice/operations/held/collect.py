@@ -32,7 +32,7 @@ WHOLE_MAX = 64
 WHOLE_PAGE = 1_024
 """Entries with their content that are held until their states are known."""
 ATTEMPTS_MAX = 8
-"""Commands that are remembered of one entry, besides the one that closed it: the last ones."""
+"""Commands that are remembered of one entry, besides the one that closed it: the last ones, and of each outcome one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +100,14 @@ def look(
             named = [*rulings.get(key, []), *rulings.get((*key[:2], None), [])]
             about = sorted((one for one in named if one.about(entry)), key=lambda one: one.at_ms)
             ruled = next((one for one in about if one.closes), None)
-            state = state_of(entry, ruled, now_ms, age_days(key[0]))
+            others = tuple(one for one in about if not one.closes)
+            state = state_of(entry, ruled, now_ms, age_days(key[0]), others)
             if not wanted.wants(state) or key in kept:
                 continue
             if len(kept) >= share:
                 found.left_out += 1
                 continue
-            kept[key] = HeldReview(entry, state, ruled, tuple(one for one in about if not one.closes))
+            kept[key] = HeldReview(entry, state, ruled, others)
 
     for number, partition in enumerate(looked_in):
         later = len(looked_in) - number - 1
@@ -178,8 +179,21 @@ def _rulings(
         about.append(ruled)
         passing = [one for one in about if not one.closes and one.outcome is not CommandOutcome.APPEALED]
         if len(passing) > ATTEMPTS_MAX:
-            about.remove(passing[0])
+            about.remove(_superseded(passing))
     return rulings
+
+
+def _superseded(passing: list[Ruled]) -> Ruled:
+    """Return the first command that a later one of the same outcome follows: the last of each is never forgotten.
+
+    There is one, since outcomes are fewer than ATTEMPTS_MAX; the state and the label of an entry rest on it.
+    """
+    later = Counter(one.outcome for one in passing)
+    for one in passing:
+        later[one.outcome] -= 1
+        if later[one.outcome]:
+            return one
+    return passing[0]
 
 
 def look_whole(held: TopicReader, keyring: Keyring, seen: Iterable[HeldReview]) -> Iterator[HeldReview]:

@@ -1,7 +1,9 @@
 """Held writes and what became of them, read from their records. Pure: every record is verified, none is fetched."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import held_from_bytes, verdict_from_bytes
@@ -10,6 +12,7 @@ from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.errors import SealError
 from memsluice.events.models import Action, Tier, Write
 from memsluice.events.records import Record
+from memsluice.operations.trace.life import from_refused
 
 PREVIEW_CHARS = 120
 DAY_MS = 86_400_000
@@ -18,6 +21,7 @@ REVIEWS = frozenset({
     Action.REVOKE.value, Action.DISMISS.value,
 })  # fmt: skip
 DISMISSED = "dismissal.noted"
+RECALIBRATED = "replay.recalibrated"
 RESTORED = "restoring.restored"
 CARRIED_OUT = {"review.released", "review.rejected", "review.appealed", "replay.decided", DISMISSED, RESTORED}
 LABELS = {"declassification.lifted": "declassified", "revocation.held": "revoked"}
@@ -27,9 +31,13 @@ DRY = "replay.dry_run"
 
 
 class HeldState(StrEnum):
-    """What became of a held write. ``lapsed`` is older than the policy keeps it: nobody can release it any more."""
+    """What became of a held write. ``lapsed`` is older than the policy keeps it: nobody can release it any more.
+
+    ``refused`` was rejected by *screen* and kept: a replay under a later policy may let it in or hold it.
+    """
 
     PENDING = "pending"
+    REFUSED = "refused"
     RELEASED = "released"
     REJECTED = "rejected"
     LAPSED = "lapsed"
@@ -38,13 +46,15 @@ class HeldState(StrEnum):
 class CommandOutcome(StrEnum):
     """What a command came to, a producer's appeal among them.
 
-    ``held`` is a replay's that decided to hold again; ``dry`` one's that changed nothing. ``declassified`` and
-    ``revoked`` changed its label and left it held. ``dismissed`` is a dead letter's, which is no write.
+    ``held`` is a replay's that decided to hold; ``refused again`` one's that left a refused write refused; ``dry``
+    one's that changed nothing. ``declassified`` and ``revoked`` changed its label and left it held. ``dismissed`` is a
+    dead letter's, which is no write.
     """
 
     RELEASED = "released"
     REJECTED = "rejected"
     HELD = "held"
+    REFUSED_AGAIN = "refused again"
     DRY = "dry"
     APPEALED = "appealed"
     DISMISSED = "dismissed"
@@ -55,10 +65,11 @@ class CommandOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HeldVerdict:
-    """What a list needs of the verdict that held a write: tens of thousands of them are in memory at once.
+    """What a list needs of the verdict that held or refused a write: tens of thousands of them are in memory at once.
 
     ``score`` is MEMSAD's anomaly score, ``evidence`` what the default detector holds it by; None where it does not.
-    ``repeated_id`` says that its event id was used before: such an entry is named by id and intake offset.
+    ``repeated_id`` says that its event id was used before: such an entry is named by id and intake offset. ``refused``
+    says that it was not held but rejected, and is kept.
     """
 
     decided_ms: int
@@ -76,6 +87,12 @@ class HeldVerdict:
     score: float | None
     evidence: float | None
     repeated_id: bool
+    refused: bool = False
+
+    @property
+    def decision(self) -> Decision:
+        """What was decided: quarantine, or reject."""
+        return Decision.REJECT if self.refused else Decision.QUARANTINE
 
     @classmethod
     def of(cls, verdict: Verdict) -> "HeldVerdict":
@@ -97,6 +114,7 @@ class HeldVerdict:
             score=None if score is None else score.score,
             evidence=usual.score if usual is not None and "detect.held" in verdict.reasons else None,
             repeated_id=verdict.has("duplicates.other_content"),
+            refused=verdict.decision is Decision.REJECT,
         )
 
 
@@ -156,7 +174,8 @@ class Ruled:
 
     ``decision`` is the write's: of a refused command and an appeal None, of a dry run what would have been decided.
     ``note`` is why a dead letter was dismissed. ``offset`` is the intake offset of the write that the command named;
-    None where the gate knew none by then, or the verdict is older than the field: then its digest tells.
+    None where the gate knew none by then, or the verdict is older than the field: then its digest tells. ``changes`` is
+    what a replay says of the rules that find nothing any more, though no policy changed: it then lets nothing in.
     """
 
     outcome: CommandOutcome
@@ -174,6 +193,7 @@ class Ruled:
     object_id: str | None
     note: str = ""
     offset: int | None = None
+    changes: tuple[Mapping[str, Any], ...] = ()
 
     def about(self, entry: HeldWrite) -> bool:
         """Whether the command was about an entry, and not about another one of its event id."""
@@ -217,6 +237,7 @@ def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
         return None
     try:
         outcome, decision = _outcome(verdict)
+        changes = next((one.detail["changes"] for one in verdict.findings if one.code == RECALIBRATED), ())
         note = next((str(one.detail["why"]) for one in verdict.findings if one.code == DISMISSED), "")
     except (KeyError, ValueError) as error:
         raise SealError(f"verdict is not of this version ({type(error).__name__})") from None
@@ -236,6 +257,7 @@ def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
         object_id=verdict.object_id,
         note=note,
         offset=verdict.target_offset,
+        changes=tuple(changes),
     )
 
 
@@ -258,15 +280,22 @@ def _outcome(verdict: Verdict) -> tuple[CommandOutcome, Decision | None]:
         return CommandOutcome.REJECTED, Decision.REJECT
     if verdict.object_id is not None:
         return CommandOutcome.RELEASED, decision
+    if decision is Decision.REJECT and from_refused(verdict):
+        return CommandOutcome.REFUSED_AGAIN, decision
     return (CommandOutcome.REJECTED if decision is Decision.REJECT else CommandOutcome.HELD), decision
 
 
-def state_of(entry: HeldWrite, ruled: Ruled | None, now_ms: int, age_days: int) -> HeldState:
-    """Return what became of an entry, given the command that closed it, if one did.
+def state_of(
+    entry: HeldWrite, ruled: Ruled | None, now_ms: int, age_days: int, others: Iterable[Ruled] = ()
+) -> HeldState:
+    """Return what became of an entry, given the command that closed it, if one did, and the others about it.
 
     It lapses when the policy that held it said; ``age_days`` stands in where a verdict is too old to tell.
     """
     if ruled is not None:
         return HeldState.RELEASED if ruled.outcome is CommandOutcome.RELEASED else HeldState.REJECTED
     until_ms = entry.held.held_until_ms or entry.held_ms + age_days * DAY_MS
-    return HeldState.LAPSED if now_ms >= until_ms else HeldState.PENDING
+    if now_ms >= until_ms:
+        return HeldState.LAPSED
+    held = not entry.held.refused or any(one.outcome is CommandOutcome.HELD for one in others)
+    return HeldState.PENDING if held else HeldState.REFUSED

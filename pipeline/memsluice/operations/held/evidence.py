@@ -10,15 +10,22 @@ from memsluice.envelope.verdict import Usual, Verdict
 from memsluice.escaping import visible
 
 HELD = "detect.held"
+WORDED = "wording.held"
 NAME_CHARS_MAX = 160
 UNIT_CHARS_MAX = 240
 SHARE_TOLD_MIN = 0.0001
 SIGNALS = {
     "wording": "worded like an instruction or an injection, compared with this tenant's writes",
-    "question": "contains a question, which this tenant's writes rarely do",
+    "question": "answers a question of an earlier recall and contains it, which this tenant's writes rarely do",
     "coverage": "repeats a question of an earlier recall",
     "nearness": "is closer to a question of an earlier recall than this tenant's writes are",
     "repetition": "repeats its own words",
+    "anomaly": "lies above MEMSAD's calibrated threshold",
+}
+REACHES = {
+    "own": "what reaches its writer alone",
+    "relied": "what an agent writes",
+    "shared": "what everybody of the tenant is given",
 }
 Told = tuple[str, str, str]
 """A label, what is said, and the words of the content that it is said of ("" for none)."""
@@ -26,15 +33,30 @@ Told = tuple[str, str, str]
 
 def evidence(verdict: Verdict, content: str) -> list[Told]:
     """Return why the default detector holds a write; nothing where it does not."""
-    found = next((one.detail for one in verdict.findings if one.code == HELD), None)
+    findings = {one.code: one.detail for one in verdict.findings}
+    told = _worded(findings[WORDED], content) if WORDED in findings else []
+    found = findings.get(HELD)
     if found is None:
-        return []
-    told: list[Told] = [("evidence", f"{found['score']:.3f}, held from {found['threshold']:g} on", "")]
-    for name, value in found["parts"].items():
-        about = _worst(found, content) if name == "wording" else ""
-        told.append((_name(name), f"{value:.3f}  {SIGNALS.get(name, '')}", about))
+        return told
+    told.append(("evidence", f"{found['score']:.3f}, held from {found['threshold']:g} on", ""))
+    told += [(_name(name), f"{value:.3f}  {SIGNALS.get(name, '')}", "") for name, value in found["parts"].items()]
     told.append(("rarity", _rarity(found, verdict.usual), ""))
     return [*told, *_questions(found, content)]
+
+
+def _worded(found: Mapping[str, Any], content: str) -> list[Told]:
+    """Return how much the text tells agents to do, what its reach allows, and the words that do."""
+    pattern = ", and a published instruction pattern occurs in it" if found["pattern"] else ""
+    first, end = found["unit"]
+    said = (
+        f"{_share(found['p'])} of honest texts tell agents so much to do; held from {found['budget']:.2%} down for"
+        f" {REACHES.get(found['reach'], _name(found['reach']))}{pattern}"
+    )
+    return [("wording", said, visible(content[first:end], UNIT_CHARS_MAX))]
+
+
+def _share(p: float) -> str:
+    return f"{p:.2%}" if p >= SHARE_TOLD_MIN else "less than 0.01%"
 
 
 def _name(text: object) -> str:
@@ -46,8 +68,8 @@ def _rarity(found: Mapping[str, Any], usual: Usual | None) -> str:
     if "p" not in found:
         return f"above {found['usual_max']:.3f}, the highest of its{over} landed writes ({found['phase']})"
     level = f", held below {usual.level:.2%}" if usual and usual.level is not None else ""
-    share = f"{found['p']:.2%}" if found["p"] >= SHARE_TOLD_MIN else "less than 0.01%"
-    return f"{share} of its writes are expected to have as much{level} ({found['phase']},{over} landed writes)"
+    phase = f"{found['phase']},{over} landed writes"
+    return f"{_share(found['p'])} of its writes are expected to have as much{level} ({phase})"
 
 
 def _questions(found: Mapping[str, Any], content: str) -> list[Told]:
@@ -64,14 +86,3 @@ def _questions(found: Mapping[str, Any], content: str) -> list[Told]:
         told.append(("shared", said, visible(" ".join(run), UNIT_CHARS_MAX)))
     asked = {one["recall"]: None for one in (near, covered) if one}
     return [*told, *(("asked by", f"memsluice trace {_name(recall)}", "") for recall in asked)]
-
-
-def _worst(found: Mapping[str, Any], content: str) -> str:
-    """Return the sentence or line that the classifier judged worst; "" where another model judged it."""
-    from memsluice.gate.detectors.wording.shipped import shipped
-    from memsluice.gate.detectors.wording.text import units
-
-    model = shipped()
-    if found.get("model") != model.digest:
-        return ""
-    return visible(units(content)[model.judge(content)[1]], UNIT_CHARS_MAX)

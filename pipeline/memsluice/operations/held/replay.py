@@ -7,35 +7,41 @@ the order in which they were held.
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, ClassVar
 
 from memsluice.events.models import Action, Command
-from memsluice.gate.commands.replay import DRY_PARAMETER
+from memsluice.gate.commands.replay import ACCEPT_PARAMETER, DRY_PARAMETER, RUN_PARAMETER
 from memsluice.operations.commands.answers import Bookmark
 from memsluice.operations.held.collect import HeldListing, HeldReview, look_whole
 from memsluice.operations.held.commands import answers, order
 from memsluice.operations.held.desk import HeldDesk
 from memsluice.operations.held.entries import CommandOutcome, HeldState, Ruled
 from memsluice.operations.held.filters import HeldFilter
+from memsluice.operations.held.shown import Shown, name_of
 from memsluice.operations.runs import RESUMABLE_S, BaseRun, RunPlan
 from memsluice.readers.base import TopicReader
 
 BATCH_MAX = 500
 PAGE = 500
 """Held writes that are in memory with their contents at one time."""
-RUN_PARAMETER = "run"
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://memsluice.dev/replay/v1")
 
 
 @dataclass(frozen=True, slots=True)
 class HeldRun(BaseRun[HeldFilter]):
-    """One run of replays of held writes."""
+    """One run of replays of held writes; with ``refused``, of those that were rejected and kept.
+
+    ``accept`` names the run whose showing it accepts: then it is of what that one showed, and nothing else.
+    """
 
     FILTER: ClassVar[type[Any]] = HeldFilter
+
+    refused: bool = False
+    accept: str = ""
 
     def command_id(self, seen: HeldReview) -> str:
         """Return the id of the command about an entry: the same each time."""
@@ -47,22 +53,29 @@ class HeldRun(BaseRun[HeldFilter]):
         """Return the command about an entry that was read with its content. Raises ConfigError."""
         at = datetime.fromtimestamp(self.started_ms / 1000, UTC)
         extra = {RUN_PARAMETER: self.run_id, **({DRY_PARAMETER: "yes"} if self.dry else {})}
+        extra |= {ACCEPT_PARAMETER: self.accept} if self.accept else {}
         return order(
             seen.entry, Action.REPLAY, self.command_id(seen), at, valid=timedelta(seconds=RESUMABLE_S), parameters=extra
         )
 
 
-def plan(run: HeldRun, found: HeldListing) -> RunPlan[HeldReview]:
-    """Return what is to be replayed of a listing of all states."""
+def plan(run: HeldRun, found: HeldListing, shown: Collection[Shown] = ()) -> RunPlan[HeldReview]:
+    """Return what is to be replayed of a listing of all states; of an acceptance, of what was ``shown``."""
     done, todo = 0, []
     for seen in found.seen:
         command_id = run.command_id(seen)
         if any(ruled.command_id == command_id for ruled in (seen.ruled, *seen.others) if ruled is not None):
             done += 1
-        elif seen.state is HeldState.PENDING:
+        elif seen.state in _waiting(run) and (not run.accept or name_of(seen.entry) in shown):
             todo.append(seen)
     todo.sort(key=lambda seen: (seen.entry.partition, seen.entry.record_offset))
     return RunPlan.within(run, todo, done)
+
+
+def _waiting(run: HeldRun) -> tuple[HeldState, ...]:
+    if run.accept:
+        return HeldState.PENDING, HeldState.REFUSED
+    return (HeldState.REFUSED if run.refused else HeldState.PENDING,)
 
 
 @dataclass(frozen=True, slots=True)

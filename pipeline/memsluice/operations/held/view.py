@@ -14,7 +14,7 @@ from memsluice.escaping import visible
 from memsluice.gate.checks import instructions
 from memsluice.gate.unicode import hidden, normalise
 from memsluice.operations.held.collect import HeldReview
-from memsluice.operations.held.entries import Ruled
+from memsluice.operations.held.entries import HeldState, Ruled
 from memsluice.operations.held.evidence import evidence
 from memsluice.recall.show import duration
 
@@ -101,7 +101,10 @@ def lines(seen: HeldReview, now_ms: int, words: Callable[[str], str]) -> list[Li
         _line("entry", f"{name(entry.event_id)}  tenant {name(entry.tenant)}"),
         _line("state", _state(seen, now_ms)),
         *(_line(one.outcome.value, _about(one)) for one in seen.others),
-        *(_line("held for", f"{code}  {words(code)}") for code in entry.reasons),
+        *(
+            _line("refused for" if entry.held.refused else "held for", f"{code}  {words(code)}")
+            for code in entry.reasons
+        ),
         *(_told(*one) for one in evidence(verdict, write.content)),
         *_findings(verdict),
         *_score(verdict),
@@ -114,7 +117,9 @@ def lines(seen: HeldReview, now_ms: int, words: Callable[[str], str]) -> list[Li
         Line("content", marked(write.content)),
         *triggers(write.content),
     ]
-    if write.key is not None:
+    if seen.state is HeldState.REFUSED:
+        shown.append(_line("note", "it was rejected: only a replay under a later policy can let it in"))
+    elif write.key is not None:
         shown.append(
             _line("note", "a release replaces what its key holds, and is refused while that was written later")
         )
@@ -130,11 +135,11 @@ def _told(label: str, text: str, about: str) -> Line:
 
 
 def _state(seen: HeldReview, now_ms: int) -> str:
-    age = duration(now_ms - seen.entry.held_ms)
+    age, kept = duration(now_ms - seen.entry.held_ms), "kept" if seen.entry.held.refused else "held"
     if seen.ruled is None:
-        return f"{seen.state.value}, held for {age}"
+        return f"{seen.state.value}, {kept} for {age}"
     by, at = name(seen.ruled.kid), duration(now_ms - seen.ruled.at_ms)
-    return f"{seen.state.value} by {by} {at} ago (command {name(seen.ruled.command_id)}), held {age} ago"
+    return f"{seen.state.value} by {by} {at} ago (command {name(seen.ruled.command_id)}), {kept} {age} ago"
 
 
 def _about(one: Ruled) -> str:

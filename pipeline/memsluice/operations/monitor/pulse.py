@@ -13,7 +13,7 @@ from memsluice.events.models import Action, Tier
 from memsluice.events.names import EventType
 from memsluice.events.records import Record
 from memsluice.gate.checks.sessions import RETURNED
-from memsluice.operations.trace.life import replayed
+from memsluice.operations.trace.life import from_refused, replayed
 from memsluice.operations.trace.verdicts import read
 from memsluice.telemetry.drift import DriftGauge
 
@@ -163,7 +163,8 @@ class Pulse:
 
     def _count(self, tenant: Tenant, verdict: Verdict, at_ms: int) -> None:
         decision = str(verdict.decision)
-        if verdict.action and decision == Decision.QUARANTINE:  # a replay that holds again holds no more
+        again = replayed(verdict) and verdict.object_id is None and from_refused(verdict)
+        if again or (verdict.action and decision == Decision.QUARANTINE):  # nothing more is held or refused by it
             decision = str(Decision.RECORD)
         tenant.recent.add(at_ms)
         tenant.decisions[decision] += 1
@@ -191,11 +192,15 @@ class Pulse:
 
     def _hold(self, tenant: Tenant, verdict: Verdict) -> None:
         decision, digest = verdict.decision, verdict.content_digest
-        if decision == Decision.QUARANTINE and verdict.object_id is None and not verdict.action:
+        refused = from_refused(verdict)
+        if decision == Decision.QUARANTINE and verdict.object_id is None and (refused or not verdict.action):
+            about = (verdict.target, verdict.target_offset) if refused else (verdict.event_id, verdict.offset)
             if len(tenant.held) < HELD_MAX:
-                tenant.held.setdefault((verdict.event_id, digest, verdict.offset), verdict.decided_ms)
+                tenant.held.setdefault((about[0], digest, about[1] or 0), verdict.decided_ms)
             else:
                 tenant.held_more += 1
+        if refused:  # it was not among those that wait
+            return
         ordered = verdict.action in (Action.RELEASE, Action.REJECT)
         again = verdict.action == Action.REPLAY and replayed(verdict)
         closed = again and (decision != Decision.QUARANTINE or verdict.object_id is not None)

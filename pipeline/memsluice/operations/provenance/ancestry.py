@@ -188,15 +188,18 @@ class Index:
 
     def _ancestors(self, entry: TracedEntry) -> Iterator[Node]:
         known = set()
+        before = (one for one in self._sessions.get(entry.session, ()) if one.offset < entry.offset)
+        observed = {one.event_id: one.origin for one in before if one.origin}
         for name in entry.parents:
             known.add(name)
-            yield Node(name, "parent", entry=self.entries.get(name))
+            of_outside = observed.get(name) if name not in self.entries else None  # as extracted facts name theirs
+            yield Node(name, of_outside or "parent", entry=self.entries.get(name))
         if entry.channel != "agent":  # what a person typed has its declared parents alone
             return
         for seen in self._sessions.get(entry.session, ()):
             if seen.offset >= entry.offset:
                 break
-            if seen.origin:
+            if seen.origin and seen.event_id not in known:
                 yield Node(seen.event_id, seen.origin)
             for name in seen.returned:
                 if name not in known:

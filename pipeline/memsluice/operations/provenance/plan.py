@@ -67,6 +67,8 @@ def _entry(tenant: str, reached: Reached, mode: str, now_ms: int) -> PlannedComm
             return PlannedCommand(tenant, Action.WITHDRAW, entry.event_id, where.value, "removed", reached)
         case EntryStanding.HELD if mode == REMOVE:
             return PlannedCommand(tenant, Action.REJECT, entry.event_id, "held", "refused for good", reached)
+        case EntryStanding.REFUSED if mode == REMOVE and entry.placed.replayable(now_ms):
+            return PlannedCommand(tenant, Action.REJECT, entry.event_id, "refused", "refused for good", reached)
         case EntryStanding.HELD if not entry.revoked:
             return PlannedCommand(tenant, Action.REVOKE, entry.event_id, "held", "held, tainted", reached)
         case EntryStanding.WITHDRAWN if entry.looked_back and not entry.revoked:

@@ -1,10 +1,15 @@
-"""Reads the audit topic for one event id: once for the id itself, once more for each level of what tainted it."""
+"""Reads the audit topic for one event id: once for the id itself, once more for each level of what tainted it.
+
+Other writes of the same text are found on the way: those behind it by the first look, those before it by the second,
+which goes through the one partition up to the entry. That one is made of a write that nothing tainted, too.
+"""
 
 from dataclasses import dataclass
 
 from memsluice.envelope.keys import Keyring
 from memsluice.events.partition import partition_of
 from memsluice.operations.trace.collector import Collector
+from memsluice.operations.trace.equals import EqualTexts, Finder, told_by
 from memsluice.operations.trace.life import Life, ancestors_of
 from memsluice.readers.base import TopicReader
 
@@ -19,7 +24,8 @@ class Traced:
     """What was found: the lives of an id, and those of the ids that tainted it, by (tenant, id).
 
     ``read`` counts the audit records that the first look went through, ``unverified`` those of them that could matter
-    and whose seal did not hold; ``left_out`` records of tenants beyond the bound.
+    and whose seal did not hold; ``left_out`` records of tenants beyond the bound. ``same_text`` are the other writes of
+    the same text; None where the one event is no write, or where several tenants have one of the id.
     """
 
     lives: list[Life]
@@ -28,32 +34,41 @@ class Traced:
     read: int
     unverified: int
     left_out: int
+    same_text: EqualTexts | None = None
 
 
 def trace(topic: TopicReader, keyring: Keyring, event_id: str, tenant: str | None, partitions: int) -> Traced:
     """Return all that the audit says of an event id, in one tenant or (None) in all. Raises BrokerUnavailable."""
     looked_in = tuple(range(partitions)) if tenant is None else (partition_of(tenant, partitions),)
-    found = Collector({event_id}, keyring, tenant)
+    found = Collector({event_id}, keyring, tenant, same_texts=True)
     for partition in looked_in:
         for record in topic.read(partition):
             found.take(record)
-    ancestors: dict[tuple[str, str], Life] = {}
-    for life in found.lives():
-        ancestors.update(_ancestors(topic, keyring, life, partition_of(life.tenant, partitions)))
-    return Traced(found.lives(), ancestors, looked_in, found.read, found.unverified, found.left_out)
+    lives, ancestors = found.lives(), dict[tuple[str, str], Life]()
+    behind = found.finder_of(lives[0]) if len(lives) == 1 else None
+    before = None if behind is None else Finder(keyring, behind.about, until=behind.about.sealed_offset)
+    for life in lives:
+        ancestors.update(_ancestors(topic, keyring, life, partition_of(life.tenant, partitions), before))
+    same_text = (
+        told_by(lives[0].governing.verdict, [before, behind]) if before is not None and behind is not None else None
+    )
+    return Traced(lives, ancestors, looked_in, found.read, found.unverified, found.left_out, same_text)
 
 
-def _ancestors(topic: TopicReader, keyring: Keyring, life: Life, partition: int) -> dict[tuple[str, str], Life]:
+def _ancestors(
+    topic: TopicReader, keyring: Keyring, life: Life, partition: int, same_text: Finder | None
+) -> dict[tuple[str, str], Life]:
     """What tainted an entry, and what tainted that: a look for each level, up to the latest that names the next one.
 
-    Whatever tainted was decided before, so no look goes further than the one before it.
+    Whatever tainted was decided before, so no look goes further than the one before it. The first one also shows
+    ``same_text`` what was decided before the entry.
     """
     known: dict[tuple[str, str], Life] = {}
     level = [life]
     for _ in range(LEVELS_MAX):
         names = {name for one in level for name in ancestors_of(one) if (life.tenant, name) not in known}
         wanted = set(sorted(names)[: ANCESTORS_MAX - len(known)])
-        if not wanted:
+        if not wanted and same_text is None:
             break
         before = max(one.governing.audit_offset for one in level)
         collector = Collector(wanted, keyring, life.tenant)
@@ -61,7 +76,9 @@ def _ancestors(topic: TopicReader, keyring: Keyring, life: Life, partition: int)
             if record.offset >= before:
                 break
             collector.take(record)
-        level = collector.lives()
+            if same_text is not None:
+                same_text.take(record)
+        same_text, level = None, collector.lives()
         known.update({(one.tenant, one.event_id): one for one in level})
         if not level:
             break

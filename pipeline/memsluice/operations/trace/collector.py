@@ -3,16 +3,22 @@
 from collections.abc import Set
 from hashlib import sha256
 
-import orjson
-
-from memsluice.envelope import dsse
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.verdict import Verdict
-from memsluice.errors import InputError
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.names import TARGET_HEADER
 from memsluice.events.records import Record
-from memsluice.operations.trace.life import ABOUT_IT, Attempt, Life, RecordRole, Successor, taken_back, target_of
+from memsluice.operations.trace.equals import Finder, comparable, payload_of
+from memsluice.operations.trace.life import (
+    ABOUT_IT,
+    GOVERNING,
+    Attempt,
+    Life,
+    RecordRole,
+    Successor,
+    taken_back,
+    target_of,
+)
 from memsluice.operations.trace.verdicts import read
 
 ATTEMPTS_MAX = 50
@@ -29,14 +35,19 @@ class Collector:
     Headers that only *screen* can have set (``memsluice-event-id``, ``memsluice-target``) say whether a record is
     opened at all; what it says counts by its seal alone. Bounded by LIVES_MAX lives of ATTEMPTS_MAX attempts;
     ``left_out`` counts the records of further lives, ``unverified`` records that mattered and whose seal did not hold.
+    With ``same_texts`` it looks, behind each write that it finds, for others of the same text.
     """
 
-    def __init__(self, event_ids: Set[str], keyring: Keyring, tenant: str | None = None) -> None:
+    def __init__(
+        self, event_ids: Set[str], keyring: Keyring, tenant: str | None = None, *, same_texts: bool = False
+    ) -> None:
         self._event_ids = {event_id.encode("utf-8", "surrogateescape"): event_id for event_id in event_ids}
         self._keyring = keyring
         self._tenant = tenant
         self._lives: dict[tuple[str, str], Life] = {}
         self._objects: dict[tuple[str, str], Life] = {}
+        self._same_texts = same_texts
+        self._finders: dict[tuple[str, str], Finder] = {}
         self.read = 0
         self.unverified = 0
         self.left_out = 0
@@ -44,6 +55,10 @@ class Collector:
     def lives(self) -> list[Life]:
         """Return the lives found, by tenant and id."""
         return [self._lives[name] for name in sorted(self._lives)]
+
+    def finder_of(self, life: Life) -> Finder | None:
+        """Return what looked for other writes of a life's text; None where it is no write that was decided."""
+        return self._finders.get((life.tenant, life.governing.about))
 
     def take(self, record: Record) -> None:
         """Learn from one record."""
@@ -55,8 +70,8 @@ class Collector:
         untold = all(name != EVENT_ID for name, _ in named)
         if untold or any(value in self._event_ids for _, value in named):
             self._learn(record)
-        elif any(owner == tenant for owner, _ in self._objects):
-            self._look_for_successor(tenant, record)
+        elif any(owner == tenant for owner, _ in (*self._objects, *self._finders)):
+            self._look_further(tenant, record)
 
     def _opened(self, record: Record) -> Verdict | None:
         verdict = read(self._keyring, record)
@@ -98,6 +113,8 @@ class Collector:
             again = [_BY_CODE[code] for code in codes if code in _BY_CODE]
             seen_before = any(one.kind not in ABOUT_IT for one in life.attempts)
             attempt.kind = again[0] if again else RecordRole.AGAIN if seen_before else RecordRole.DECIDED
+        if self._same_texts and attempt.kind in GOVERNING and comparable(verdict):
+            self._finders.setdefault((tenant, about), Finder(self._keyring, verdict, after=verdict.sealed_offset))
         life.counts[attempt.kind] += 1
         life.attempts.append(attempt)
         if attempt.places:
@@ -108,18 +125,22 @@ class Collector:
             changing_nothing = (n for n in range(1, ATTEMPTS_MAX) if not life.attempts[n].places)
             del life.attempts[next(changing_nothing, 1)]
 
-    def _look_for_successor(self, tenant: str, record: Record) -> None:
-        """Notice a later write to the same object. The cheap look comes first: most records are of other objects."""
-        try:
-            payload = dsse.parse(orjson.loads(record.value or b"")).payload
-        except (InputError, orjson.JSONDecodeError):
+    def _look_further(self, tenant: str, record: Record) -> None:
+        """Notice a later write to the same object, or of the same text. The cheap look first: most are neither."""
+        payload = payload_of(record)
+        if payload is None:
             self.unverified += 1
             return
-        if not any(owner == tenant and name.encode() in payload for owner, name in self._objects):
+        finders = [one for (owner, _), one in self._finders.items() if owner == tenant and one.named_in(payload)]
+        if not finders and not any(owner == tenant and name.encode() in payload for owner, name in self._objects):
             return
         verdict = self._opened(record)
-        life = None if verdict is None else self._objects.get((tenant, str(verdict.object_id)))
-        if verdict is None or life is None or life.placing.verdict.object_id != verdict.object_id:
+        if verdict is None:
+            return
+        for finder in finders:
+            finder.learn(verdict)
+        life = self._objects.get((tenant, str(verdict.object_id)))
+        if life is None or life.placing.verdict.object_id != verdict.object_id:
             return
         if verdict.sealed_offset > life.placing.verdict.sealed_offset:
             later = verdict.target or verdict.event_id  # a release places the write that it is about

@@ -91,7 +91,8 @@ class Attempt:
 class Placed:
     """What the verdict that placed an entry last says of its place. ``by`` is the recall whose look back took it out.
 
-    ``withdraws`` is whether the verdict took something out of the store.
+    ``withdraws`` is whether the verdict took something out of the store, ``kept`` whether it left a rejected write
+    where a replay may still let it in, until ``held_until_ms``.
     """
 
     decision: Decision
@@ -107,6 +108,7 @@ class Placed:
     decided_ms: int
     withdraws: bool
     by: str = ""
+    kept: bool = False
 
     @classmethod
     def of(cls, verdict: Verdict) -> "Placed":
@@ -124,7 +126,12 @@ class Placed:
             sealed_offset=verdict.sealed_offset,
             decided_ms=verdict.decided_ms,
             withdraws=bool(verdict.withdraws),
+            kept=_refused_and_kept(verdict),
         )
+
+    def replayable(self, now_ms: int) -> bool:
+        """Whether it was rejected, and a replay may still let it in (Unix ms)."""
+        return self.kept and self.held_until_ms is not None and now_ms < self.held_until_ms
 
     def standing(self, now_ms: int, *, replaced: bool) -> EntryStanding:
         """Return where the entry is now (Unix ms)."""
@@ -142,6 +149,12 @@ class Placed:
         if self.decision in (Decision.REJECT, Decision.DUPLICATE) or self.action == Action.REJECT:
             return EntryStanding.REFUSED
         return EntryStanding.RECORDED
+
+
+def _refused_and_kept(verdict: Verdict) -> bool:
+    if verdict.decision is not Decision.REJECT or verdict.object_id is not None:
+        return False
+    return from_refused(verdict) if verdict.action else verdict.held_until_ms is not None
 
 
 def moves(verdict: Verdict) -> bool:
@@ -168,6 +181,11 @@ def taken_back(verdict: Verdict) -> tuple[Withdrawal, ...]:
 def replayed(verdict: Verdict) -> bool:
     """Whether a replay's verdict is the entry's new one, whatever it decided; a refused or dry one decides nothing."""
     return verdict.has("replay.decided")
+
+
+def from_refused(verdict: Verdict) -> bool:
+    """Whether a command was about a write that was not held, but rejected and kept."""
+    return any(finding.detail.get("from") == "refused" for finding in verdict.findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,14 +236,19 @@ class Life:
         ]  # fmt: skip
         return next((one for one in reversed(same) if one.places), governing)
 
+    @property
+    def placed(self) -> Placed:
+        """What the verdict that placed it last says of its place."""
+        placed = Placed.of(self.placing.verdict)
+        if placed.held_until_ms is None:  # a replay that held it again gave it no more time
+            placed = replace(placed, held_until_ms=self.governing.verdict.held_until_ms)
+        return placed
+
     def standing(self, now_ms: int) -> EntryStanding:
         """Return where the entry is now (Unix ms)."""
         if self.placing.kind is RecordRole.LOOK_BACK:
             return EntryStanding.WITHDRAWN
-        placed = Placed.of(self.placing.verdict)
-        if placed.held_until_ms is None:  # a replay that held it again gave it no more time
-            placed = replace(placed, held_until_ms=self.governing.verdict.held_until_ms)
-        return placed.standing(now_ms, replaced=self.replaced is not None)
+        return self.placed.standing(now_ms, replaced=self.replaced is not None)
 
     def landed_anyway(self) -> bool:
         """Whether shadow mode landed what would have been held or refused."""
@@ -239,6 +262,7 @@ class Life:
             "tenant": self.tenant,
             "event_id": self.event_id,
             "now": self.standing(now_ms).value,
+            "replayable": self.placed.replayable(now_ms),
             "landed_in_shadow_mode": self.landed_anyway(),
             "replaced_by": None if later is None else {"event_id": later.event_id, "version": later.version},
             "counts": {kind.value: self.counts[kind] for kind in RecordRole},

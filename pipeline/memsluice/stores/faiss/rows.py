@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from memsluice.envelope.codec import Vector, vector_to_bytes
+from memsluice.envelope.space import DEFAULT, Space
 from memsluice.errors import MalformedEvent
 from memsluice.events.models import Visibility, Zone
 from memsluice.stores.base import Scope, StoreAnswer, StoredObject, UpsertResult, defect, exact_vector
@@ -19,6 +20,7 @@ CREATE TABLE IF NOT EXISTS store_objects (
     UNIQUE (tenant, zone, object_id)
 );
 """
+_ENCODER = "CREATE TABLE IF NOT EXISTS store_encoder (model TEXT NOT NULL, dimensions INTEGER NOT NULL)"
 _COLUMNS = (
     "object_id, version, tenant, zone, visibility, owner, namespace, event_id, tier, expires_ms, content, vector, "
     "admission"
@@ -60,9 +62,29 @@ def permitted(
     return [number for (number,) in database.execute(_PERMITTED, (tenant, zone, namespace, now_ms, *scopes))]
 
 
-def write(database: sqlite3.Connection, item: StoredObject) -> tuple[UpsertResult, int | None]:
+def space_of_file(database: sqlite3.Connection) -> Space | None:
+    """Return the encoder of a file's vectors; None where it has none. One with objects that names none is older."""
+    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if "store_encoder" in tables:
+        row = database.execute("SELECT model, dimensions FROM store_encoder").fetchone()
+        return None if row is None else Space(str(row[0]), int(row[1]))
+    if "store_objects" not in tables:  # made, and never opened
+        return None
+    return DEFAULT if database.execute("SELECT 1 FROM store_objects LIMIT 1").fetchone() else None
+
+
+def record_space(database: sqlite3.Connection, space: Space) -> None:
+    """Write, inside a transaction, what encoder a file's vectors are of; what it says already stays."""
+    database.execute(_ENCODER)
+    database.execute(
+        "INSERT INTO store_encoder SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM store_encoder)",
+        (space.model, space.dimensions),
+    )
+
+
+def write(database: sqlite3.Connection, item: StoredObject, space: Space | None) -> tuple[UpsertResult, int | None]:
     """Insert or replace one object unless its row has a higher version; return its outcome and the row's number."""
-    if reason := defect(item):
+    if reason := defect(item, space):
         return UpsertResult(item.object_id, StoreAnswer.REFUSED, reason), None
     row = database.execute(
         _UPSERT,
@@ -93,13 +115,14 @@ def forget_versions(database: sqlite3.Connection, objects: Iterable[StoredObject
     database.executemany("UPDATE store_objects SET version = -1 WHERE tenant = ? AND zone = ? AND object_id = ?", names)
 
 
-def vector_of(data: object) -> Vector | None:
+def vector_of(data: object, dimensions: int) -> Vector | None:
     """Return the vector of a row, None for what somebody else made of it."""
     try:
         vector = exact_vector(data) if isinstance(data, bytes) else None
     except MalformedEvent:
         return None
-    return vector if vector is not None and np.isfinite(vector).all() and vector.any() else None
+    sound = vector is not None and len(vector) == dimensions and np.isfinite(vector).all() and vector.any()
+    return vector if sound else None
 
 
 def load(database: sqlite3.Connection, numbers: Sequence[int]) -> Iterable[tuple[int, StoredObject]]:

@@ -14,11 +14,32 @@ import faiss
 import numpy as np
 
 from memsluice.deployment import sqlite
-from memsluice.envelope.codec import DIMENSIONS, Vector
+from memsluice.envelope.codec import Vector
+from memsluice.envelope.space import Space
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
-from memsluice.stores.base import SEARCH_MAX, UPSERT_MAX, Hit, Partition, Scope, StoreAnswer, StoredObject, UpsertResult
-from memsluice.stores.faiss.rows import SCHEMA, Transaction, forget_versions, load, permitted, vector_of, write
+from memsluice.stores.base import (
+    SEARCH_MAX,
+    UPSERT_MAX,
+    Hit,
+    Partition,
+    Scope,
+    StoreAnswer,
+    StoredObject,
+    UpsertResult,
+    first_space,
+)
+from memsluice.stores.faiss.rows import (
+    SCHEMA,
+    Transaction,
+    forget_versions,
+    load,
+    permitted,
+    record_space,
+    space_of_file,
+    vector_of,
+    write,
+)
 
 BUSY_TIMEOUT_S = 10.0
 INDEXES_MAX = 1_024
@@ -80,8 +101,12 @@ class FaissStore:
                 with Transaction(database):
                     if overwrite:
                         forget_versions(database, objects)
+                    held = space_of_file(database)
+                    space = first_space(objects, held)
+                    if held is None and space is not None:
+                        record_space(database, space)
                     for item in objects:
-                        result, number = write(database, item)
+                        result, number = write(database, item, space)
                         results.append(result)
                         if number is not None:
                             written[number] = (item.partition, item.vector)
@@ -108,14 +133,14 @@ class FaissStore:
             self._indexes.clear()
             self._seen_changes = changes
 
-    def _index(self, database: sqlite3.Connection, partition: Partition) -> Any:
+    def _index(self, database: sqlite3.Connection, partition: Partition, dimensions: int) -> Any:
         index = self._indexes.get(partition)
         if index is None:
             rows = database.execute(
                 "SELECT number, vector FROM store_objects WHERE tenant = ? AND zone = ?", (partition[0], partition[1])
             ).fetchall()
-            good = [(number, vector) for number, data in rows if (vector := vector_of(data)) is not None]
-            index = faiss.IndexIDMap2(faiss.IndexFlatIP(DIMENSIONS))
+            good = [(number, vector) for number, data in rows if (vector := vector_of(data, dimensions)) is not None]
+            index = faiss.IndexIDMap2(faiss.IndexFlatIP(dimensions))
             if good:
                 ids = np.array([number for number, _vector in good], dtype=np.int64)
                 index.add_with_ids(np.stack([_unit(vector) for _number, vector in good]), ids)
@@ -132,8 +157,15 @@ class FaissStore:
             database = self._connected()
             try:
                 self._forget_if_changed(database)
+                space = space_of_file(database)
+                if space is None:
+                    return []
+                if vector.shape != (space.dimensions,):
+                    raise StoreError(
+                        f"the question has {len(vector)} dimensions, and the store's vectors are of {space}"
+                    )
                 numbers = permitted(database, tenant, zone, scope, namespace, now_ms)
-                index = self._index(database, (tenant, zone))
+                index = self._index(database, (tenant, zone), space.dimensions)
                 if not numbers or not index.ntotal:
                     return []
                 found = _nearest(index, vector, min(k, len(numbers)), numbers)
@@ -174,6 +206,14 @@ class FaissStore:
             except sqlite3.Error as error:
                 raise self._failed(error) from None
         return rows
+
+    def space(self, zone: Zone | None = None) -> Space | None:
+        """Return the encoder whose vectors the file holds, in every zone; None while it holds none."""
+        with self._lock:
+            try:
+                return space_of_file(self._connected())
+            except sqlite3.Error as error:
+                raise self._failed(error) from None
 
     def count(self, tenant: str, zone: Zone) -> int:
         """Return how many objects the partition holds."""

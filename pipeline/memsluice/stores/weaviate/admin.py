@@ -8,7 +8,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import httpx
+import orjson
 
+from memsluice.envelope.codec import canonical
+from memsluice.envelope.space import DEFAULT, Space
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.stores.weaviate.client import (
@@ -28,7 +31,7 @@ from memsluice.stores.weaviate.client import (
     WeaviateBaseError,
     weaviate,
 )
-from memsluice.stores.weaviate.rpc import Address
+from memsluice.stores.weaviate.rpc import REMEDY, Address
 from memsluice.stores.weaviate.wire import COLLECTIONS
 
 _TIMEOUT = Timeout(init=2, query=10, insert=10)
@@ -57,7 +60,10 @@ def client(address: Address) -> Iterator[weaviate.WeaviateClient]:
         kind = StoreUnavailable if error.status_code >= 500 else StoreError
         raise kind(f"Weaviate refused: {error.message}"[:400]) from None
     except (WeaviateBaseError, httpx.HTTPError, OSError) as error:
-        raise StoreUnavailable(f"Weaviate did not answer: {error}"[:400]) from None
+        told = str(error)[:300]
+        raise StoreUnavailable(
+            f"Weaviate at {address.host}:{address.http_port} did not answer ({told}): {REMEDY}"
+        ) from None
     finally:
         made.close()
 
@@ -87,19 +93,40 @@ def _read_permissions(collections: Sequence[str], tenants: Sequence[str]) -> lis
     ]
 
 
-def create_collection(address: Address, name: str) -> None:
-    """Create the collection of a zone; one that is there stays as it is. Raises StoreUnavailable, StoreError."""
+def space_of_collection(address: Address, name: str) -> Space | None:
+    """Return what encoder a collection's vectors are of; None where there is no such collection.
+
+    Its description says so; one that says nothing, or what somebody else wrote there, is the default encoder's: older
+    collections have none. It is not believed any further: readers go by the admission of each entry.
+    Raises StoreUnavailable, StoreError.
+    """
+    with client(address) as made:
+        if not made.collections.exists(name):
+            return None
+        said = made.collections.use(name).config.get(simple=True).description
+    try:
+        told = orjson.loads(said or "")
+        return Space(str(told["encoder"]), int(told["dimensions"]))
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+        return DEFAULT
+
+
+def create_collection(address: Address, name: str, space: Space) -> None:
+    """Create the collection of a zone for an encoder's vectors; one that is there stays as it is.
+
+    Raises StoreUnavailable, StoreError.
+    """
     with client(address) as made:
         if made.collections.exists(name):
             return
         try:
-            _create(made, name)
+            _create(made, name, space)
         except WeaviateBaseError:
             if not made.collections.exists(name):  # another worker was faster
                 raise
 
 
-def _create(made: weaviate.WeaviateClient, name: str) -> None:
+def _create(made: weaviate.WeaviateClient, name: str, space: Space) -> None:
     def exact(property_name: str) -> Property:
         return Property(
             name=property_name, data_type=DataType.TEXT, tokenization=Tokenization.FIELD, index_searchable=False
@@ -110,6 +137,7 @@ def _create(made: weaviate.WeaviateClient, name: str) -> None:
 
     made.collections.create(
         name,
+        description=canonical({"encoder": space.model, "dimensions": space.dimensions}).decode(),
         multi_tenancy_config=Configure.multi_tenancy(enabled=True, auto_tenant_creation=False),
         vector_config=Configure.Vectors.self_provided(
             vector_index_config=Configure.VectorIndex.hnsw(distance_metric=VectorDistances.COSINE)

@@ -40,8 +40,8 @@ _OPTIONS = (
 )
 _PARTITION_MISSING = ("tenant not found", "could not find class", "class not found")
 """The tenant, or nobody yet, has written to this zone: an empty answer."""
-_REFUSALS = ("rbac: ", "forbidden", "unauthorized")
-"""What says that the key is at fault, and not the transport."""
+_REFUSALS = ("rbac: ", "forbidden", "unauthorized", "vector lengths don't match")
+"""What says that the key is at fault, or the question's vector, and not the transport."""
 
 
 @dataclass(frozen=True, slots=True)

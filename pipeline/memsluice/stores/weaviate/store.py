@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from memsluice.deployment.connection import Connection
 from memsluice.envelope.codec import Vector
+from memsluice.envelope.space import Space
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.stores.base import (
@@ -26,9 +27,10 @@ from memsluice.stores.base import (
     StoredObject,
     UpsertResult,
     defect,
+    first_space,
     newest,
 )
-from memsluice.stores.weaviate.admin import create_collection, create_tenants
+from memsluice.stores.weaviate.admin import create_collection, create_tenants, space_of_collection
 from memsluice.stores.weaviate.client import search_get_pb2
 from memsluice.stores.weaviate.rpc import Address, Rpc
 from memsluice.stores.weaviate.wire import (
@@ -78,6 +80,8 @@ class WeaviateStore:
         self._lock = threading.Lock()
         self._rpc: Rpc | None = None
         self._known: set[Partition] = set()
+        self._space: Space | None = None
+        """Of all collections, for writing; a reader asks about one, and seldom."""
 
     @classmethod
     def of(cls, connection: Connection, user: str) -> "WeaviateStore":
@@ -87,7 +91,7 @@ class WeaviateStore:
     def close(self) -> None:
         """Drop the connection; calls in flight end with StoreUnavailable. A later call connects anew."""
         with self._lock:
-            rpc, self._rpc = self._rpc, None
+            rpc, self._rpc, self._space = self._rpc, None, None
             self._known.clear()
         if rpc is not None:
             rpc.close()
@@ -102,16 +106,18 @@ class WeaviateStore:
         """Write objects, each with its own outcome (see the protocol). Raises StoreUnavailable, StoreError."""
         if len(objects) > UPSERT_MAX:
             raise StoreError(f"{len(objects)} objects in one upsert, at most {UPSERT_MAX} allowed")
+        space = first_space(objects, self.space())
         results = [UpsertResult(item.object_id, StoreAnswer.OLDER) for item in objects]
         usable = []
         for position, item in enumerate(objects):
-            if reason := defect(item):
+            if reason := defect(item, space):
                 results[position] = UpsertResult(item.object_id, StoreAnswer.REFUSED, reason)
             else:
                 usable.append(position)
         chosen = newest((position, objects[position]) for position in usable)
         try:
-            self._write(objects, chosen, results, overwrite=overwrite)
+            if space is not None:
+                self._write(objects, chosen, results, space, overwrite=overwrite)
         except StoreUnavailable:
             self.close()  # the next attempt gets a new channel
             raise
@@ -119,10 +125,16 @@ class WeaviateStore:
         return results
 
     def _write(
-        self, objects: Sequence[StoredObject], chosen: list[int], results: list[UpsertResult], *, overwrite: bool
+        self,
+        objects: Sequence[StoredObject],
+        chosen: list[int],
+        results: list[UpsertResult],
+        space: Space,
+        *,
+        overwrite: bool,
     ) -> None:
         rpc = self._connected()
-        self._create_missing(rpc, {objects[position].partition for position in chosen})
+        self._create_missing(rpc, {objects[position].partition for position in chosen}, space)
         held = {} if overwrite else self._held_versions(rpc, [objects[position] for position in chosen])
         to_send = []
         for position in chosen:
@@ -142,16 +154,53 @@ class WeaviateStore:
         if any(part in error.lower() for part in _NOT_THE_OBJECTS_FAULT):
             with self._lock:
                 self._known.discard(item.partition)
+                self._space = None
             return UpsertResult(item.object_id, StoreAnswer.UNAVAILABLE, detail)
         return UpsertResult(item.object_id, StoreAnswer.REFUSED, detail)
 
-    def _create_missing(self, rpc: Rpc, needed: set[Partition]) -> None:
-        """Create the partitions that are not known to exist."""
+    def space(self, zone: Zone | None = None) -> Space | None:
+        """Return the encoder whose vectors the collections hold, or that of ``zone``; None while there are none."""
+        if zone is not None:
+            return space_of_collection(self._address, COLLECTIONS[zone])
+        with self._lock:
+            known = self._space
+        if known is None:
+            known = self._recorded_space()
+            with self._lock:
+                self._space = known
+        return known
+
+    def _recorded_space(self) -> Space | None:
+        found, refused = set[Space](), list[StoreError]()
+        for name in COLLECTIONS.values():
+            try:
+                space = space_of_collection(self._address, name)
+            except StoreUnavailable:
+                self.close()
+                raise
+            except StoreError as error:  # a reader may be let into one zone alone
+                refused.append(error)
+                continue
+            found |= set() if space is None else {space}
+        if len(refused) == len(COLLECTIONS):
+            raise refused[0]
+        if len(found) > 1:
+            both = " and ".join(sorted(map(str, found)))
+            raise StoreError(f"the collections of Weaviate hold vectors of several encoders: {both}")
+        return next(iter(found), None)
+
+    def _create_missing(self, rpc: Rpc, needed: set[Partition], space: Space) -> None:
+        """Create the partitions that are not known to exist.
+
+        Raises StoreUnavailable where another worker created a collection for another encoder in the meantime.
+        """
         for zone in {zone for _tenant, zone in needed - self._known}:
             present = set(rpc.tenants(COLLECTIONS[zone]))
             missing = sorted({tenant for tenant, where in needed if where is zone} - present)
             if not present:
-                create_collection(self._address, COLLECTIONS[zone])
+                create_collection(self._address, COLLECTIONS[zone], space)
+                if space_of_collection(self._address, COLLECTIONS[zone]) != space:
+                    raise StoreUnavailable("another worker made the collection for another encoder")
             if missing:
                 create_tenants(self._address, COLLECTIONS[zone], missing)
             with self._lock:

@@ -44,7 +44,7 @@ CLINIC = World(
         "Two slots for {service} opened up {day} around {time}.",
         "Our new cancellation period is one full working day.",
         "The key to the medicine cupboard hangs behind the printer now.",
-        "Students from the college shadow {doctor} {day}; tell patients when they arrive.",
+        "Two students from the college are with {doctor} {day}.",
         "{patient} gets a ground floor room, the stairs are too much at the moment.",
         "Never put two first visits back to back for {doctor}.",
         "The car park barrier code is only for people with crutches or a chair.",

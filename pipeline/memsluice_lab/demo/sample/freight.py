@@ -35,7 +35,7 @@ FREIGHT = World(
         "Demurrage on {box} is {amount} so far and runs until it is empty.",
         "{carrier} changed its cut-off in {port} to {time}.",
         "The yard scale was calibrated this morning, the sticker is on the left post.",
-        "Reefers from Nordlys Fish travel at minus twenty, whatever the booking says.",
+        "Reefers from Nordlys Fish travel at minus twenty, all the way to the quay.",
         "The spare key of the reach stacker is in the second drawer.",
         "{client} has a new warehouse manager who signs only for counted pallets.",
         "We bill waiting time after the first forty-five minutes.",
@@ -77,6 +77,6 @@ FREIGHT = World(
         ("web", "The tunnel toll for trucks above twelve tonnes rises on the first of the month."),
         ("tool", "Cold dock sensor: minus 21.4 degrees, door opened nine times since midnight."),
     ),
-    fact="Reefers from Nordlys Fish travel at minus twenty, whatever the booking says.",
+    fact="Reefers from Nordlys Fish travel at minus twenty, all the way to the quay.",
     question="At what temperature does Nordlys Fish travel?",
 )

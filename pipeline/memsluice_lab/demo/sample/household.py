@@ -28,7 +28,7 @@ HOUSEHOLD = World(
         "{friend} come for dinner {day}; they do not eat {food}.",
         "{thing} is being repaired, we get it back {day}.",
         "{child} does not like {meal} at the moment, no need to argue about it.",
-        "Remind whoever leaves last to {errand}.",
+        "It is my turn to {errand}.",
         "The spare key lies with the neighbour at number nine.",
         "Ulla's glasses have a new prescription, the old pair stays in the car.",
         "Rubbish goes out the evening before, paper only every other week.",

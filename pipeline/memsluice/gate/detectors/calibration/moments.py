@@ -3,7 +3,9 @@
 - ``fixed``: the first N reference scores, once (seed 000, Definition 6);
 - ``rolling``: the last ones;
 - ``ewma``: all in the window, the k-th last with weight (1 - lambda)^k;
-- ``m_star``: the last m* of Theorem 12, the drift a step being estimated from the window's two halves.
+- ``m_star``: the last m* of Theorem 12, the drift a step being estimated from the window's two halves. The theorem
+  speaks of m_max, the size of the history that scores are taken over: so m* bounds that, too (:func:`within`, and
+  :func:`memsluice.gate.detectors.memsad.check.asked_lately`).
 
 Means and deviations follow an attacker who writes just below the line: a fifth of such writes moves the line out by
 more than a deviation in a heavy tail (docs/detection.md). Ranks do not; see :mod:`.conformal`.
@@ -64,20 +66,31 @@ def weighted(values: Values, weight: float) -> tuple[float, float]:
     return mu, math.sqrt(spread / (total - float(counts @ counts) / total))
 
 
-def window_by_drift(values: Values) -> int:
-    """Return Theorem 12's m* for a window of scores, within [M_STAR_MIN, n].
+def best_window(values: Values) -> float:
+    """Return Theorem 12's m* = (sigma / Delta)^(2/3) of scores, oldest first; infinite where nothing drifts.
 
-    The drift a step, Delta, is the difference of the means of the window's halves over half its length. What is noise
-    in it shortens the window: of 200 scores without any drift about 80 are used.
+    Seed 000, Theorem 12, with the constant of its proof (Appendix B.5): where the estimation error sigma / sqrt(m)
+    equals the drift m Delta. sigma is the deviation of the scores; the drift a step, Delta, is the difference of the
+    means of the window's halves over half its length. What is noise in it shortens the window: of 200 scores without
+    any drift about 80 are used. Of fewer than twice M_STAR_MIN scores no drift is told, so m* is infinite.
     """
     size = len(values)
     if size < 2 * M_STAR_MIN:
-        return size
+        return math.inf
     half = size // 2
     drift = abs(float(values[-half:].mean()) - float(values[:half].mean())) / half
-    sigma = float(values.std(ddof=1))
-    best = scores.window_optimal(sigma, drift)
-    return size if math.isinf(best) else max(M_STAR_MIN, min(size, round(best)))
+    return scores.window_optimal(float(values.std(ddof=1)), drift)
+
+
+def within(most: int, values: Values) -> int:
+    """Return how many of the last ``most`` things count under m*: at least M_STAR_MIN, where there are so many."""
+    best = best_window(values)
+    return most if math.isinf(best) else min(most, max(M_STAR_MIN, round(best)))
+
+
+def window_by_drift(values: Values) -> int:
+    """Return Theorem 12's m* for a window of scores, within [M_STAR_MIN, n]."""
+    return within(len(values), values)
 
 
 def _counted(settings: Settings, values: Values) -> Values:

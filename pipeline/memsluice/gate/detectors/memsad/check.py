@@ -13,10 +13,12 @@ from functools import lru_cache, partial
 from msgspec import Struct
 
 from memsluice.envelope.codec import Vector
+from memsluice.envelope.space import DEFAULT_MODEL
 from memsluice.envelope.verdict import Decision, Finding, Score
 from memsluice.gate.checks import instructions
 from memsluice.gate.detectors.calibration.base import Judged, Phase, Settings
 from memsluice.gate.detectors.calibration.conformal import declared_tail
+from memsluice.gate.detectors.calibration.moments import within
 from memsluice.gate.detectors.calibration.state import State
 from memsluice.gate.detectors.calibration.strategies import strategy
 from memsluice.gate.detectors.memsad import composite, proactive, watermark
@@ -41,13 +43,25 @@ def check(
     if not state.numbers:
         score = _score(state, policy, Judged(False, Phase.COLD, len(state.reference)), None)
         return score, [Finding("memsad.cold", Decision.ACCEPT), *_others(state, policy, least, entry, content, False)]
-    scores = memsad.score(entry, state.history)
+    scores = memsad.score(entry, asked_lately(state, policy))
     judged = judge(state, scores.of(policy.mode), policy)
     score = _score(state, policy, judged, scores)
     flagged = judged.flagged if score.threshold is None else _above(score)
     alone = policy.variant != "weighted"
     found = [Finding("memsad.above_threshold", least if alone else Decision.ACCEPT, _detail(score))] if flagged else []
     return score, [*found, *_others(state, policy, least, entry, content, flagged)]
+
+
+def asked_lately(state: MemsadState, policy: MemsadPolicy) -> memsad.Floats:
+    """Return the questions that count, shape (m, d): the whole history, or under ``m_star`` the last m* of it.
+
+    Theorem 12 of seed 000 is about m_max, the history's size: m* = (sigma / Delta)^(2/3), sigma and Delta the deviation
+    and the drift a step of the last reference scores (:func:`memsluice.gate.detectors.calibration.moments.within`).
+    """
+    history = state.history
+    if policy.calibration.strategy != "m_star":
+        return history
+    return history[len(history) - within(len(history), state.scores.values) :]
 
 
 def judge(state: MemsadState, value: float, policy: MemsadPolicy) -> Judged:
@@ -88,7 +102,7 @@ def learned(
     after = state.learned(rows, entry)
     rules = settings(policy)
     if rules.name != "fixed" and len(state.history):
-        value = memsad.score(entry, state.history).of(policy.mode)
+        value = memsad.score(entry, asked_lately(state, policy)).of(policy.mode)
         after = after.calibrated(rows, state.scores.landed(rules, event_id, value))
     if policy.variant == "memsad_plus":
         after = after.worded(rows, after.lexical.landed(content, policy.reference_size))
@@ -130,7 +144,7 @@ def _score(state: MemsadState, policy: MemsadPolicy, judged: Judged, scores: mem
         bound=_rounded(seen.bound),
         window_id=state.asked_total,
         window_size=judged.size,
-        history_size=len(state.numbers),
+        history_size=len(state.numbers) if scores is None else len(scores.cosines),
         nearest="" if scores is None else state.nearest(scores.cosines),
         strategy=policy.calibration.strategy,
         p=_rounded(judged.p),
@@ -179,18 +193,20 @@ def _others(
         if told is None or told[0] <= told[1]:
             return []
         return [Finding("memsad.unlike_the_rest", least, {"divergence": told[0], "threshold": told[1]})]
-    near = rounded(proactive.similarity(entry), SIX)
-    probed = near > policy.proactive_threshold
+    probes = state.encoder.model == DEFAULT_MODEL  # the published rule has none of another encoder
+    near = rounded(proactive.similarity(entry), SIX) if probes else 0.0
+    probed = probes and near > policy.proactive_threshold
+    unknown = [] if probes else [Finding("memsad.no_probes", Decision.ACCEPT, {"encoder": state.encoder.model})]
     z, unmarked = 0.0, False
     if policy.watermark is not None:
         z = rounded(watermark.detect(content, watermark.green_list(policy.watermark)), FOUR)
         unmarked = z < policy.watermark_z
     if policy.variant == "composite":
         found = [Finding("memsad.near_probes", least, {"similarity": near})] if probed else []
-        return found + ([Finding("memsad.no_watermark", least, {"z": z})] if unmarked else [])
+        return unknown + found + ([Finding("memsad.no_watermark", least, {"z": z})] if unmarked else [])
     validated = bool(instructions.find(content))
     total = composite.weighted_sum(watermark=unmarked, validation=validated, proactive=probed)
-    return [Finding("memsad.weighted_sum", least, {"sum": total})] if total > composite.THETA else []
+    return unknown + ([Finding("memsad.weighted_sum", least, {"sum": total})] if total > composite.THETA else [])
 
 
 def _rounded(value: float | None) -> float | None:

@@ -25,6 +25,17 @@ class MemsadDetector:
     def __post_init__(self) -> None:
         self._before = self.state
 
+    @property
+    def anomaly(self) -> float:
+        """How many deviations the score lies above the calibrated threshold, 0 or more; 0 where no deviation is known.
+
+        None is known until N reference scores are there, nor under a strategy of ranks.
+        """
+        score = self.score
+        if score is None or score.score is None or score.threshold is None or not score.sigma:
+            return 0.0
+        return max(score.score - score.threshold, 0.0) / score.sigma
+
     def check(self, write: Write, vector: Vector, *, agent: bool, least: Decision) -> list[Finding]:
         """Score a write, unless the policy does without."""
         if not self.policy.enabled:

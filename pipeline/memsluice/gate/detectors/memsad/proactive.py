@@ -1,7 +1,7 @@
 """The proactive defence (seed 000, Section 5 and Appendix C): mean cosine to 16 probe queries of 8 subtopics above .19.
 
 The paper does not print its probes; these are ours, two for each of its seven kinds of entry and for security. Their
-vectors, of the pinned encoder, ship beside this file; ``python -m memsluice_lab.probes`` makes them anew.
+vectors, of the default encoder, ship beside this file; ``python -m memsluice_lab.probes`` makes them anew.
 """
 
 from functools import cache
@@ -41,5 +41,5 @@ def vectors() -> Floats:
 
 
 def similarity(entry: Floats) -> float:
-    """Return the mean cosine of an entry, shape (384,), to the probes."""
+    """Return the mean cosine of an entry, shape (384,), of the default encoder, to the probes."""
     return float((vectors() @ entry.astype(np.float64)).mean())

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from memsluice.envelope.codec import DIMENSIONS, Vector, coarse_from_text, coarse_to_text, vector_from_text
+from memsluice.envelope.codec import Vector, coarse_from_text, coarse_to_text, vector_from_text
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.gate.detectors.calibration.state import EMPTY, State
 from memsluice.gate.detectors.memsad import scores as memsad
@@ -25,7 +25,16 @@ from memsluice.gate.detectors.memsad.lexical import NOTHING, Lexical
 from memsluice.gate.detectors.numeric.compiled import compiled
 from memsluice.gate.detectors.numeric.versions import Table
 from memsluice.gate.policy.model import MemsadPolicy, Mode
-from memsluice.gate.state.kinds import ASKED, LEXICAL, MEMSAD_CALIBRATION, REFERENCE, VectorRow
+from memsluice.gate.state.kinds import (
+    ASKED,
+    ENCODER,
+    FIRST_ENCODER,
+    LEXICAL,
+    MEMSAD_CALIBRATION,
+    REFERENCE,
+    EncoderRow,
+    VectorRow,
+)
 from memsluice.gate.state.rows import RowKind, TenantRows
 
 ROWS_MAX = 4_096
@@ -51,11 +60,11 @@ def _cosines(history: Rows, reference: Rows) -> Matrix:
     return np.array([memsad.cosines(question, reference) for question in history]).reshape(len(history), len(reference))
 
 
-def _by_number(rows: Any, tenant: str, kind: RowKind[VectorRow]) -> list[tuple[int, VectorRow]]:
-    """Return the rows of a kind by their numbers, each with the slot that it is kept in."""
+def _by_number(rows: Any, tenant: str, kind: RowKind[VectorRow], turn: int) -> list[tuple[int, VectorRow]]:
+    """Return the rows of a kind and of an encoder's turn by their numbers, each with the slot that it is kept in."""
     prefix = kind.key(tenant)
     found = [(int(key[len(prefix) :]), kind.load(value)) for key, value in rows.scan(prefix, ROWS_MAX)]
-    return sorted(found, key=lambda one: (one[1].number, one[0]))
+    return sorted([one for one in found if one[1].turn == turn], key=lambda one: (one[1].number, one[0]))
 
 
 def _vector(row: VectorRow) -> Vector:
@@ -63,10 +72,10 @@ def _vector(row: VectorRow) -> Vector:
 
 
 class MemsadState(Struct, frozen=True, dict=True):
-    """``asked_rows``: the history, (m, 384); ``reference``, (n, 384); ``cosine_rows``: their cosines, (m, n).
+    """``asked_rows``: the history, (m, d); ``reference``, (n, d); ``cosine_rows``: their cosines, (m, n).
 
     Questions are in the order they were asked: ``numbers`` counts each from the tenant's first, ``slots`` names the row
-    it is kept in, ``askers`` its recall's event id ("" where its row is older than that).
+    it is kept in, ``askers`` its recall's event id ("" where its row is older than that). ``encoder`` made the vectors.
     """
 
     asked_rows: Table
@@ -79,10 +88,11 @@ class MemsadState(Struct, frozen=True, dict=True):
     askers: tuple[str, ...] = ()
     scores: State = EMPTY
     lexical: Lexical = NOTHING
+    encoder: EncoderRow = FIRST_ENCODER
 
     @property
     def history(self) -> Rows:
-        """H, shape (m, 384), the oldest question first."""
+        """H, shape (m, d), the oldest question first."""
         return self.asked_rows.window
 
     @property
@@ -93,16 +103,18 @@ class MemsadState(Struct, frozen=True, dict=True):
     @staticmethod
     def empty(policy: MemsadPolicy) -> "MemsadState":
         """Return the state of a tenant that never asked anything."""
-        none, sizes = np.zeros((0, DIMENSIONS), np.float32), (policy.history_size, policy.reference_size)
+        none, sizes = _none(FIRST_ENCODER), (policy.history_size, policy.reference_size)
         return MemsadState(Table.of(none), none, Table.of(np.zeros((0, 0))), (), (), *sizes)
 
     @staticmethod
     def load(rows: Any, tenant: str, policy: MemsadPolicy) -> "MemsadState":
         """Decode a tenant's rows; the latest ``history_size`` questions and first ``reference_size`` entries count."""
-        asked = _by_number(rows, tenant, ASKED)[-policy.history_size :]
-        learned = _by_number(rows, tenant, REFERENCE)[: policy.reference_size]
+        known = rows.get(ENCODER.key(tenant, "0"))
+        encoder = FIRST_ENCODER if known is None else ENCODER.load(known)
+        asked = _by_number(rows, tenant, ASKED, encoder.turn)[-policy.history_size :]
+        learned = _by_number(rows, tenant, REFERENCE, encoder.turn)[: policy.reference_size]
         history, reference = (
-            np.array([_vector(row) for _, row in some], dtype=np.float32).reshape(len(some), DIMENSIONS)
+            np.array([_vector(row) for _, row in some], dtype=np.float32).reshape(len(some), encoder.dimensions)
             for some in (asked, learned)
         )
         scores, lexical = (rows.get(kind.key(tenant, "0")) for kind in (MEMSAD_CALIBRATION, LEXICAL))
@@ -117,11 +129,19 @@ class MemsadState(Struct, frozen=True, dict=True):
             tuple(row.event_id or "" for _, row in asked),
             State.loaded(None if scores is None else MEMSAD_CALIBRATION.load(scores)),
             Lexical.loaded(None if lexical is None else LEXICAL.load(lexical)),
+            encoder,
         )
 
     def fits(self, policy: MemsadPolicy) -> bool:
         """Whether the state has the sizes that a policy asks for."""
         return (self.history_max, self.reference_max) == (policy.history_size, policy.reference_size)
+
+    def anew(self, rows: TenantRows, encoder: EncoderRow) -> "MemsadState":
+        """Return the state of a tenant whose vectors are another encoder's from now on; what words say stays."""
+        rows.delete(MEMSAD_CALIBRATION, "0")
+        none, sizes = _none(encoder), (self.history_max, self.reference_max)
+        empty = (Table.of(none), none, Table.of(np.zeros((0, 0))), (), (), *sizes)
+        return MemsadState(*empty, lexical=self.lexical, encoder=encoder)
 
     def asked(self, rows: TenantRows, question: Vector, event_id: str = "") -> "MemsadState":
         """Return the state after one more question; beyond m_max it takes the oldest one's place (FIFO).
@@ -131,7 +151,9 @@ class MemsadState(Struct, frozen=True, dict=True):
         """
         number = self.asked_total
         slot = number % self.history_max
-        rows.put(ASKED, str(slot), VectorRow(number=number, vector=rows.packed(question), event_id=event_id))
+        turn = self.encoder.turn
+        row = VectorRow(number=number, vector=rows.packed(question), event_id=event_id, turn=turn)
+        rows.put(ASKED, str(slot), row)
         full = len(self.numbers) >= self.history_max
         gone = self.slots.index(slot) if slot in self.slots else 0 if full else None
         state = self if gone in (None, 0) else self._without(gone)
@@ -147,6 +169,7 @@ class MemsadState(Struct, frozen=True, dict=True):
             askers=(*state.askers[drop:], event_id),
             scores=state.scores,
             lexical=state.lexical,
+            encoder=state.encoder,
         )
 
     def _without(self, at: int) -> "MemsadState":
@@ -161,14 +184,17 @@ class MemsadState(Struct, frozen=True, dict=True):
         if size >= self.reference_max:
             return self
         kept = coarse_to_text(entry)
-        rows.put(REFERENCE, str(size), VectorRow(number=size, coarse=kept))
+        rows.put(REFERENCE, str(size), VectorRow(number=size, coarse=kept, turn=self.encoder.turn))
         learned = coarse_from_text(kept)
         cosines = np.hstack([self.cosine_rows.window, memsad.cosines(learned, self.history)[:, None]])
         return replace(self, reference=np.vstack([self.reference, learned[None, :]]), cosine_rows=Table.of(cosines))
 
     def nearest(self, cosines: memsad.Exact) -> str:
-        """Return the event id of the nearest question's recall, of equally near ones the latest; cosines shape (m,)."""
-        return self.askers[_latest(cosines)]
+        """Return the event id of the nearest question's recall, of equally near ones the latest.
+
+        ``cosines``, shape (m,), are those to the last m questions.
+        """
+        return self.askers[len(self.askers) - len(cosines) + _latest(cosines)]
 
     def calibrated(self, rows: TenantRows, scores: State) -> "MemsadState":
         """Return the state with other scores of a strategy than the paper's."""
@@ -194,6 +220,10 @@ class MemsadState(Struct, frozen=True, dict=True):
         if found is None:
             found = self._references[mode] = memsad.combine(self.cosine_rows.window, mode)
         return found
+
+
+def _none(encoder: EncoderRow) -> Rows:
+    return np.zeros((0, encoder.dimensions), np.float32)
 
 
 def fed(before: MemsadState | None, after: MemsadState | None) -> Finding | None:

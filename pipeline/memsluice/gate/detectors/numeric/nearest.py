@@ -18,8 +18,8 @@ STEPS = 1e5
 CODES = 127
 HEAD = 96
 """Components that tell whether one can be a twin: what two have in common beyond them is no more than their lengths."""
-ROUNDED = 3e-5
-"""More than a sum of 384 products of unit vectors, in 32 bits, can be off by (384 / 2 ** 24)."""
+ROUNDED = 3e-5 / 384
+"""More than each product of two unit vectors, in 32 bits, can put their sum off by (1 / 2 ** 24)."""
 Bounds = NDArray[np.float32]
 """The greatest that each cosine can be, shape (n,)."""
 
@@ -27,12 +27,12 @@ Bounds = NDArray[np.float32]
 @compiled("float32[::1](float32[:,::1], float32[::1], int64[::1])", reassociate=True)
 def bounds(matrix: Vector, vector: Vector, places: Places) -> Bounds:
     """Return the bounds from the vectors as they are."""
-    found = np.empty(len(places), np.float32)
+    found, slack = np.empty(len(places), np.float32), np.float32(ROUNDED * len(vector))
     for at in range(len(places)):
         row, total = matrix[places[at]], np.float32(0)
         for column in range(len(vector)):
             total += row[column] * vector[column]
-        found[at] = total + ROUNDED
+        found[at] = total + slack
     return found
 
 
@@ -45,7 +45,7 @@ def bounds_of_codes(
     What the bits leave out moves a cosine by no more than its length; what lies beyond the head by no more than the
     product of the lengths.
     """
-    found, rest = np.empty(len(places), np.float32), np.float32(0)
+    found, rest, slack = np.empty(len(places), np.float32), np.float32(0), np.float32(ROUNDED * len(vector))
     for column in range(head, len(vector)):
         rest += vector[column] * vector[column]
     rest = np.float32(math.sqrt(rest))
@@ -54,7 +54,7 @@ def bounds_of_codes(
         for column in range(head):
             total += np.float32(row[column]) * vector[column]
         total *= scales[places[at], 0]
-        found[at] = total + scales[places[at], 1] + scales[places[at], 2] * rest + ROUNDED
+        found[at] = total + scales[places[at], 1] + scales[places[at], 2] * rest + slack
     return found
 
 

@@ -20,13 +20,13 @@ Flags = NDArray[np.bool_]
 
 
 class _Things(Generic[Thing]):
-    def __init__(self, things: list[Thing], vectors: Sequence[Vector] | Vector) -> None:
+    def __init__(self, things: list[Thing], vectors: Sequence[Vector] | Vector, dimensions: int) -> None:
         self.used = len(things)
         self.things = things
-        self.matrix = np.zeros((room(self.used), DIMENSIONS), np.float32)
+        self.matrix = np.zeros((room(self.used), dimensions), np.float32)
         if things:
             self.matrix[: self.used] = vectors
-        self._codes = np.zeros((0, DIMENSIONS), np.int8)
+        self._codes = np.zeros((0, dimensions), np.int8)
         self._scales = np.zeros((0, 3), np.float32)
         self._coded = 0
 
@@ -40,7 +40,7 @@ class _Things(Generic[Thing]):
         self.used += 1
 
     def copied(self, places: Places) -> "_Things[Thing]":
-        other = _Things([self.things[place] for place in places.tolist()], self.matrix[places])
+        other = _Things([self.things[place] for place in places.tolist()], self.matrix[places], self.matrix.shape[1])
         if len(self._codes) and other.used > WHOLE_MAX:  # they are what they were; to make all of them anew takes long
             codes, scales = self.codes()
             other._room_for_codes()
@@ -69,9 +69,9 @@ class Kept(Versions[tuple[Thing, Vector]], frozen=True):
     buffer: _Things[Thing]
 
     @staticmethod
-    def of(things: Sequence[Thing], vectors: Sequence[Vector]) -> "Kept[Thing]":
-        """Return some things, oldest first."""
-        return Kept(_Things(list(things), vectors), np.arange(len(things)), len(things))
+    def of(things: Sequence[Thing], vectors: Sequence[Vector], dimensions: int = DIMENSIONS) -> "Kept[Thing]":
+        """Return some things, oldest first; every vector has so many ``dimensions``, those to come too."""
+        return Kept(_Things(list(things), vectors, dimensions), np.arange(len(things)), len(things))
 
     def __getitem__(self, at: int) -> Thing:
         found: Thing = self.buffer.things[self.places[at]]
@@ -88,22 +88,23 @@ class Kept(Versions[tuple[Thing, Vector]], frozen=True):
     def near(self, vector: Vector, owners: Places, out: Flags, limits: "Limits") -> "Search":
         """Return a search for the nearest who are not ``out``; ``owners`` and ``out`` have the shape (n,).
 
-        Raises StateError where the vector is none of DIMENSIONS.
+        Raises StateError where the vector has another length than the kept ones.
         """
-        return Search(self, vector, self._bounds(vector, DIMENSIONS), owners, out, limits)
+        return Search(self, vector, self._bounds(vector, len(vector)), owners, out, limits)
 
     def twin(self, vector: Vector, least: float) -> int | None:
         """Return the position of the nearest one, of equally near ones the youngest; None where its cosine is < least.
 
-        ``least`` has no more digits than a cosine. Raises StateError where the vector is none of DIMENSIONS.
+        ``least`` has no more digits than a cosine. Raises StateError where the vector has another length than the kept
+        ones.
         """
-        bounds = self._bounds(vector, HEAD)
+        bounds = self._bounds(vector, min(HEAD, len(vector)))
         found = nearest.twin(self.buffer.matrix, vector, self.places, bounds, round(least * STEPS))
         return None if found < 0 else found
 
     def _bounds(self, vector: Vector, head: int) -> Bounds:
-        if vector.shape != (DIMENSIONS,):
-            raise StateError(f"a vector has the shape {vector.shape}, ({DIMENSIONS},) expected")
+        if vector.shape != self.buffer.matrix.shape[1:]:
+            raise StateError(f"a vector has the shape {vector.shape}, {self.buffer.matrix.shape[1:]} expected")
         if len(self.places) <= WHOLE_MAX:
             return nearest.bounds(self.buffer.matrix, vector, self.places)
         return nearest.bounds_of_codes(*self.buffer.codes(), vector, self.places, head)

@@ -1,13 +1,17 @@
-"""The evidence G that a write is, in five parts, from its values and those of the tenant's landed writes.
+"""The evidence G that a write is, in six parts, from its values and those of the tenant's landed writes.
 
-``G = wording + question + coverage + nearness + repetition``, each zero where there is nothing to say:
+``G = wording + question + coverage + nearness + repetition + anomaly``, each zero where there is nothing to say:
 
 - wording: ``.2 (C + .5)+ + .65 (u_C - .8)+``, C the classifier's log-odds, u its rarity in the tenant;
-- question: ``1.8 (u_Q - .8)+`` where the text carries a question and the tenant's writes do not;
+- question: ``1.8 (u_Q - .8)+`` where the text carries a question and covers one that was asked (U >= .8), and the
+  tenant's writes carry none. A question that nobody asked (an e-mail's, a quotation's) says nothing. Nor does one in
+  a text that reaches nobody but its writer; where that quotes what was asked, nearness, repetition and anomaly are 0;
 - coverage: ``(run - .5)+``, the longest run of stems shared with a past question, as a share of that question;
 - nearness: ``.8 min((z - 2.5)+, 2.5)``, z the robust z-value of the cosine to the nearest past question that leaves
   more than ten words of the text unsaid;
-- repetition: ``1.5 (r - .12)+ + .9 (u_r - .8)+`` where r > .12.
+- repetition: ``1.5 (r - .12)+ + .9 (u_r - .8)+`` where r > .12;
+- anomaly: ``.2 min(a, 4)``, a how many deviations MEMSAD's score lies above its calibrated threshold
+  (:attr:`memsluice.gate.detectors.memsad.detector.MemsadDetector.anomaly`).
 
 Ranks do not follow a heavy tail as a mean and a deviation do, and an attacker just below the threshold moves them by a
 place each. The prior stands for so many writes that nobody has seen yet, and keeps its weight: with n reference values,
@@ -30,9 +34,10 @@ from numpy.typing import NDArray
 
 from memsluice.gate.detectors.numeric.compiled import compiled
 
-COLUMNS = ("c", "q", "r", "w", "u", "g")
-"""Values of an entry: classifier log-odds, carries a question, repetition, nearness to a question, coverage, and G."""
-C, Q, R, W, U, G = range(len(COLUMNS))
+COLUMNS = ("c", "q", "r", "w", "u", "g", "a")
+"""Values of an entry: classifier log-odds, carries a question, repetition, nearness to a question, coverage, G, and how
+far MEMSAD's score was above its threshold. Rows of older versions end before the last: those are 0 in them."""
+C, Q, R, W, U, G, A = range(len(COLUMNS))
 QUARTER = 0.25
 VOUCHED = 0
 """Code of entries that are never left out: a reviewer's, an operator's, and those of whom the writer is unknown."""
@@ -42,6 +47,11 @@ PRIOR_WEIGHT = 100.0
 WORDING_CENTRE, WORDING_WIDTH = -2.2, 0.55
 """The logistic prior of C on honest texts."""
 QUESTION_PRIOR = 0.01
+OWN = 0.5
+"""The value Q of a question in a text that reaches nobody but its writer: it is usual like any other, and no evidence,
+for who answers his own questions falsely misleads himself. Elsewhere Q is 1, and 0 without a question."""
+COVERED = 0.8
+"""Share of a past question from which on a text covers it."""
 REPETITION_PRIOR = 0.03
 REPETITION_MIN = 0.12
 NEAR_CENTRE, NEAR_SPREAD = 0.55, 0.12
@@ -50,6 +60,8 @@ NEAR_PRIOR_WEIGHT = 100.0
 NEAR_SPREAD_MIN = 0.08
 NEAR_MIN = 0.4
 NEAR_Z_MIN = 2.5
+ANOMALY_WEIGHT, ANOMALY_MAX = 0.2, 4.0
+"""What a deviation above MEMSAD's threshold is worth, and how many count."""
 COLD_WRITES = 30
 """Landed writes below which a tenant's habit of carrying questions is not known."""
 RARE = 0.8
@@ -177,11 +189,11 @@ def _four(value: float) -> float:
     return float(np.rint(value * 1e4) / 1e4)
 
 
-@compiled("UniTuple(float64, 5)(float64[::1], float64[:,::1], int64[::1], int64[::1], boolean)")
+@compiled("UniTuple(float64, 6)(float64[::1], float64[:,::1], int64[::1], int64[::1], boolean)")
 def parts(
     values: Values, table: Values, places: NDArray[np.int64], owners: Owners, habitual: bool
-) -> tuple[float, float, float, float, float]:
-    """Return wording, question, coverage, nearness and repetition of a write's values, shape (6,), of four digits.
+) -> tuple[float, float, float, float, float, float]:
+    """Return the parts of G, in its order, of a write's values, shape (len(COLUMNS),), of four digits.
 
     Rows ``places``, shape (n,), of ``table`` have the values of landed writes, ``owners`` who wrote them; ``habitual``
     says that the tenant's writes carry questions anyway.
@@ -189,10 +201,13 @@ def parts(
     tail = logistic_tail(values[C], WORDING_CENTRE, WORDING_WIDTH)
     wording = 0.2 * max(values[C] + 0.5, 0.0) + 0.65 * _rare(values[C], _column(table, places, C), owners, tail)
     question, repeated = 0.0, 0.0
-    if values[Q] and len(places) >= COLD_WRITES and not habitual:
-        question = 1.8 * _rare(values[Q], _column(table, places, Q), owners, QUESTION_PRIOR)
-    if values[R] > REPETITION_MIN:
+    if values[Q] == 1 and values[U] >= COVERED and len(places) >= COLD_WRITES and not habitual:
+        question = 1.8 * _rare(OWN, _column(table, places, Q), owners, QUESTION_PRIOR)
+    quotes = values[Q] == OWN and values[U] >= COVERED  # near to it, and in its words, because it quotes it
+    if values[R] > REPETITION_MIN and not quotes:
         repeated = 1.5 * (values[R] - REPETITION_MIN)
         repeated += 0.9 * _rare(values[R], _column(table, places, R), owners, REPETITION_PRIOR)
-    nearness = _nearness(values[W], _column(table, places, W), owners)
-    return _four(wording), _four(question), _four(max(values[U] - 0.5, 0.0)), _four(nearness), _four(repeated)
+    nearness = 0.0 if quotes else _nearness(values[W], _column(table, places, W), owners)
+    anomaly = 0.0 if quotes else ANOMALY_WEIGHT * min(max(values[A], 0.0), ANOMALY_MAX)
+    coverage = max(values[U] - 0.5, 0.0)
+    return _four(wording), _four(question), _four(coverage), _four(nearness), _four(repeated), _four(anomaly)

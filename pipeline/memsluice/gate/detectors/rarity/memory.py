@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memsluice.envelope.codec import Vector, vector_from_text
+from memsluice.envelope.codec import DIMENSIONS, Vector, vector_from_text
 from memsluice.gate.detectors.calibration.state import EMPTY, State
 from memsluice.gate.detectors.numeric.vector_set import Kept
 from memsluice.gate.detectors.numeric.versions import Table
@@ -39,6 +39,7 @@ from memsluice.gate.state.kinds import (
     LANDED,
     QUESTION,
     VALUES,
+    EncoderRow,
     LandedRow,
     NamedValues,
     QuestionRow,
@@ -107,9 +108,10 @@ class Memory(Struct, frozen=True):
     surplus: Surplus = field(default_factory=Surplus)
 
     @staticmethod
-    def empty(questions_max: int, entries_max: int) -> "Memory":
-        """Return the memory of a tenant that did nothing yet."""
-        return Memory(Kept.of((), ()), Kept.of((), ()), Table.of(np.zeros((0, EXEMPT + 1))), questions_max, entries_max)
+    def empty(questions_max: int, entries_max: int, dimensions: int = DIMENSIONS) -> "Memory":
+        """Return the memory of a tenant that did nothing yet; vectors to come have so many ``dimensions``."""
+        questions, entries = Kept[KeptQuestion].of((), (), dimensions), Kept[KeptEntry].of((), (), dimensions)
+        return Memory(questions, entries, Table.of(np.zeros((0, EXEMPT + 1))), questions_max, entries_max)
 
     @staticmethod
     def load(rows: Any, tenant: str, questions_max: int, entries_max: int) -> "Memory":
@@ -122,8 +124,8 @@ class Memory(Struct, frozen=True):
         ]
         asked, landed = found.questions.values(), (row for row, _ in found.entries.values())
         return Memory(
-            Kept.of(questions, [vector_from_text(row.vector) for row in asked]),
-            Kept.of(entries, [vector_from_text(row.vector) for row in landed]),
+            Kept.of(questions, [vector_from_text(row.vector) for row in asked], found.dimensions),
+            Kept.of(entries, [vector_from_text(row.vector) for row in landed], found.dimensions),
             Table.of(np.array(values, np.float64).reshape(-1, EXEMPT + 1)),
             questions_max,
             entries_max,
@@ -137,6 +139,18 @@ class Memory(Struct, frozen=True):
     def fits(self, questions_max: int, entries_max: int) -> bool:
         """Whether the memory has these bounds."""
         return (self.questions_max, self.entries_max) == (questions_max, entries_max)
+
+    def anew(self, rows: TenantRows, encoder: EncoderRow) -> "Memory":
+        """Return the memory of a tenant whose vectors are another encoder's from now on. Habits stay: words tell them.
+
+        Numbers go on, and rows of the last encoder's are deleted as those that a lower bound leaves over are.
+        """
+        asked, landed = ([one.number for one in kept] for kept in (self.questions, self.entries))
+        own = ((QUESTION, asked), (LANDED, landed), (VALUES, landed))
+        left = [(kind, number) for kind, numbers in own for number in sorted({*self.surplus.of(kind), *numbers})]
+        rows.delete(DETECT_CALIBRATION, "0")
+        fresh = Memory.empty(self.questions_max, self.entries_max, encoder.dimensions)
+        return replace(fresh, habit=self.habit, surplus=Surplus.all_of(self.surplus.first, left, encoder.turn))
 
     def asked(self, rows: TenantRows, new: KeptQuestion, vector: Vector) -> "Memory":
         """Return the memory after one more question. One that nearly repeats it gives it its sessions, and goes."""
@@ -264,6 +278,7 @@ def _values_row(values: Values) -> tuple[int, ...]:
 
 
 def _values(row: ValuesRow) -> list[float]:
+    """Return an entry's values; a column that its row is older than is 0."""
     if isinstance(row, NamedValues):
-        return [getattr(row, name) for name in COLUMNS]
-    return [value / PARTS for value in row]
+        return [getattr(row, name, 0.0) for name in COLUMNS]
+    return [*(value / PARTS for value in row), *(0.0 for _ in COLUMNS[len(row) :])]

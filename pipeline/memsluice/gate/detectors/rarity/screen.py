@@ -1,12 +1,13 @@
-"""What speaks against a write: what it says (wording), what it comes near (past questions), and how rare both are.
+"""What speaks against a write: what it says (wording), what it comes near (past questions), how rare both are, and how
+far MEMSAD's score lies above its line.
 
 What that is worth is :mod:`memsluice.gate.detectors.rarity.evidence`.
 
 A write is held where ``G >= threshold`` and the conformal p-value of G among the tenant's landed writes is below alpha:
 reviewers' releases enter those, so a tenant whose honest writes score high is held less.
 
-Good lineage: where an agent's session itself asked the question that its write covers, question, coverage and nearness
-say nothing.
+Good lineage: where an agent's session itself asked the question that its write covers, question, coverage, nearness
+and anomaly say nothing.
 """
 
 from functools import lru_cache, partial
@@ -25,14 +26,26 @@ from memsluice.gate.detectors.numeric.compiled import FOUR, SIX, rounded
 from memsluice.gate.detectors.numeric.versions import Numbers, Places
 from memsluice.gate.detectors.rarity.candidate_quota import fill
 from memsluice.gate.detectors.rarity.covering import held_against, longest_run, one_behind_another
-from memsluice.gate.detectors.rarity.evidence import COLD_WRITES, COLUMNS, C, G, Q, R, U, Values, W, parts
+from memsluice.gate.detectors.rarity.evidence import (
+    COLD_WRITES,
+    COLUMNS,
+    COVERED,
+    OWN,
+    A,
+    C,
+    G,
+    Q,
+    R,
+    U,
+    Values,
+    W,
+    parts,
+)
 from memsluice.gate.detectors.rarity.memory import KeptQuestion, Memory, tag
-from memsluice.gate.detectors.wording.classifier import Classifier
 from memsluice.gate.detectors.wording.text import carries_question, read
 from memsluice.gate.detectors.wording.tokens import Stems
 from memsluice.gate.policy.model import SIGNALS, DetectPolicy
 
-COVERED = 0.8
 HABITUAL = 0.5
 """Share of questions among the last screened writes from which on they are the tenant's habit: nobody is locked out."""
 SCORE_PRIOR = (0.01, 1.2, 0.3)
@@ -80,6 +93,7 @@ class Evidence(Struct, frozen=True):
     coverage: float
     nearness: float
     repetition: float
+    anomaly: float
     total: float
     p: float | None
     phase: str
@@ -100,20 +114,35 @@ class Evidence(Struct, frozen=True):
         return {"score": self.total, "parts": strong, **line, "phase": self.phase}
 
 
-def look(memory: Memory, model: Classifier, content: str, vector: Vector, *, session: str, agent: bool) -> Seen:
+def look(
+    memory: Memory,
+    wording: float,
+    content: str,
+    vector: Vector,
+    *,
+    session: str,
+    agent: bool,
+    alone: bool = False,
+    anomaly: float = 0.0,
+) -> Seen:
     """Return what a write shows against the past questions of its tenant. ``agent``: its session's past clears it.
+
+    ``wording`` is what its wording shows (:attr:`memsluice.gate.detectors.wording.classifier.Judged.score`).
+    ``alone``: nobody but its writer would be given it. ``anomaly``: deviations that MEMSAD's score lies above its
+    threshold, 0 or more.
 
     Who asked no more than a quarter of them has at most a quarter of the candidates' places (:mod:`.slots`).
     """
     of_write, repeated = read(content)
     values = np.zeros(len(COLUMNS))
-    values[C] = model.judge(content)[0]
+    values[C] = wording
     values[R] = rounded(repeated, FOUR)
     near, cosines = fill(memory.questions, vector, memory.askers.small)
     questions, here = tuple(memory.questions[at] for at in near.tolist()), tag(session)
     if agent and any(_covers(question.stems, of_write) for question in questions if here in question.sessions):
         return Seen(values, of_write, exempt=True)
-    values[Q] = float(carries_question(content))
+    values[Q] = (OWN if alone else 1.0) if carries_question(content) else 0.0
+    values[A] = rounded(anomaly, FOUR)
     seen = Seen(values, of_write, exempt=False)
     return nearer(seen, Asked.of(questions), cosines) if questions else seen
 
@@ -172,9 +201,9 @@ def weigh(
     phase = "drifting" if habitual and len(places) >= COLD_WRITES else said.phase.value
     p = None if said.p is None else rounded(said.p, SIX)
     limit = None if said.threshold is None else rounded(said.threshold, FOUR)
-    wording, question, coverage, nearness, repeated = worth
+    wording, question, coverage, nearness, repeated, anomalous = worth
     known = (total, p, phase, said.flagged, said.level, limit, said.size)
-    return Evidence(wording, question, coverage, nearness, repeated, *known)
+    return Evidence(wording, question, coverage, nearness, repeated, anomalous, *known)
 
 
 @lru_cache(256)  # one a policy

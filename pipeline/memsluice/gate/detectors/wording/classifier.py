@@ -1,20 +1,28 @@
-"""The wording classifier: a linear model on hashed word and character n-grams, taken at a text's most hostile unit.
+"""The wording signal: what a text says to do, and how rare that is on honest text.
 
-The n-grams of a unit (one to three words, three to five characters) are hashed into ``2 ** BITS`` buckets; its score
-is ``bias + sum of the buckets' weights / sqrt(number of n-grams)``, a log-odds. Training, and what the model knows, are
-in ``memsluice_lab/training`` and in the model card beside the weights.
+Two models read a text unit by unit and each gives its worst unit's log-odds. The head is on the encoder's states and
+runs in *seal* (:mod:`memsluice.encoder.wording`); the n-grams (one to three words, three to five characters, hashed
+into ``2 ** BITS`` buckets) are read here: ``bias + sum of the buckets' weights / sqrt(number of n-grams)``. A weighted
+sum of the two is the text's log-odds; where the head read nothing, or not to the end, the n-grams count by themselves.
+Training, and what the models know, are in ``memsluice_lab/wording`` and in the model card beside the weights.
 """
+
+import math
+from bisect import bisect_left
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from memsluice.gate.detectors.numeric.compiled import FOUR, rounded
+from memsluice.envelope.seals import Wording
+from memsluice.gate.detectors.numeric.compiled import FOUR, SIX, rounded
+from memsluice.gate.detectors.rarity.evidence import WORDING_CENTRE, WORDING_WIDTH
 from memsluice.gate.detectors.wording import tokens
 from memsluice.gate.detectors.wording.text import letters_of, units
 from memsluice.gate.detectors.wording.tokens import Indices
 
 LOGIT_MAX = 8.0
+P_MIN = 1e-6
 
 
 class Grams(Struct, frozen=True):
@@ -34,14 +42,81 @@ def grams(parts: list[str]) -> Grams:
     return Grams(*tokens.grams(letters_of(parts)))
 
 
+class Tail(Struct, frozen=True):
+    """How rare log-odds are on honest text: ``shares`` of it, falling, have at least the log-odds ``at``, rising.
+
+    Between them, and beyond both ends, the logit of the share is linear in the log-odds.
+    """
+
+    shares: tuple[float, ...]
+    at: tuple[float, ...]
+
+    def p(self, logit: float) -> float:
+        """Return the share of honest texts with at least these log-odds: P_MIN to 1 - P_MIN."""
+        end = min(max(bisect_left(self.at, logit), 1), len(self.at) - 1)
+        low, high = self.at[end - 1], self.at[end]
+        first, last = (_logit(self.shares[one]) for one in (end - 1, end))
+        value = first + (last - first) * (logit - low) / max(high - low, 1e-6)
+        return min(max(1 / (1 + math.exp(-min(max(value, -30.0), 30.0))), P_MIN), 1 - P_MIN)
+
+
+class Judged(Struct, frozen=True):
+    """``p`` is the share of honest texts that say so much to do; the worst unit is characters ``first`` to ``end``.
+
+    ``both`` says that both models read it: the n-grams alone know less.
+    """
+
+    p: float
+    first: int
+    end: int
+    both: bool = True
+
+    @property
+    def score(self) -> float:
+        """The same on the scale of the evidence: what its logistic prior has this share beyond."""
+        return rounded(WORDING_CENTRE - WORDING_WIDTH * _logit(self.p), FOUR)
+
+
 class Classifier(Struct, frozen=True):
-    """``weights`` shape (2 ** BITS,), float32. ``digest`` (SHA-256 of the file, 16 digits) names the model."""
+    """``weights`` shape (2 ** BITS,), float32. ``digest`` (SHA-256 of the file, 16 digits) names the model.
+
+    ``mix`` weighs the head's and the n-grams' log-odds and the logarithm of the number of units, since one of many is
+    the worst by chance, and adds; ``tail`` is of the sum, ``alone`` of the n-grams'.
+    """
 
     weights: NDArray[np.float32]
     bias: float
     digest: str
+    mix: tuple[float, float, float, float]
+    tail: Tail
+    alone: Tail
 
-    def judge(self, text: str) -> tuple[float, int]:
-        """Return the highest log-odds of a text's units, rounded to four digits, and that unit's number."""
-        logit, at = tokens.worst(letters_of(units(text)), self.weights, self.bias, LOGIT_MAX)
+    def grams_of(self, parts: list[str]) -> tuple[float, int]:
+        """Return the highest log-odds that the n-grams give one of some units, of four digits, and its number."""
+        logit, at = tokens.worst(letters_of(parts), self.weights, self.bias, LOGIT_MAX)
         return rounded(logit, FOUR), at
+
+    def judge(self, text: str, shown: Wording | None) -> Judged:
+        """Return what a text's wording shows; ``shown`` is what the head did, None where it read nothing."""
+        parts = units(text)
+        logit, at = self.grams_of(parts)
+        if shown is None:
+            first, end = _place(text, parts[at])
+            return Judged(rounded(self.alone.p(logit), SIX), first, end, both=False)
+        of_head, of_grams, of_units, beside = self.mix
+        p = self.tail.p(of_head * shown.logit + of_grams * logit + of_units * math.log(len(parts)) + beside)
+        if shown.read < len(text):
+            unread = self.alone.p(self.grams_of(units(text[shown.read :]))[0])
+            if unread < p:
+                first, end = _place(text, parts[at])
+                return Judged(rounded(unread, SIX), first, end, both=False)
+        return Judged(rounded(p, SIX), shown.first, shown.end)
+
+
+def _place(text: str, unit: str) -> tuple[int, int]:
+    first = max(text.find(unit), 0)
+    return first, first + len(unit)
+
+
+def _logit(p: float) -> float:
+    return math.log(p / (1 - p))

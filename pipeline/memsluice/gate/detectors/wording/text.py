@@ -4,17 +4,14 @@ import re
 
 import numpy as np
 
+from memsluice.events.units import spans
 from memsluice.gate.detectors.wording import tokens
 from memsluice.gate.detectors.wording.tokens import Letters, Stems
 from memsluice.gate.unicode import normalise
 
-UNIT_WORDS_MAX = 60
-UNITS_MAX = 40
-REST_MAX = 70
-"""Pieces of what follows those units, so that 8 KiB, the content limit by default, are read to their end."""
+WHOLE_CHARACTERS_MAX = 360
 
 _GAP = re.compile(r"[^\w\x00-\x7f]+")
-_BREAK = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")  # a full stop is its sentence's
 _AFTER_ADVERB = (
     r"is|are|was|were|did|does|do|has|have|had|can|could|will|would|should|may|might"
     r"|many|much|long|old|often|far|big|tall"
@@ -52,28 +49,14 @@ def read(text: str) -> tuple[Stems, float]:
 
 
 def units(text: str) -> list[str]:
-    """Return a text's sentences and lines, at most UNITS_MAX, long ones cut; before them a short text as a whole.
+    """Return a text's units (:mod:`memsluice.events.units`); a short text of several is one more itself, and first.
 
-    An instruction in one sentence of many is judged by itself, and one spread over a short text as a whole. What comes
-    after so many units is joined and cut: at most REST_MAX pieces of UNIT_WORDS_MAX words.
+    An instruction in one sentence of many is judged by itself, and one spread over a short text as a whole.
     """
-    found, rest = list[str](), list[str]()
-    for sentence in _BREAK.split(text):
-        if len(sentence.strip()) < 3:
-            continue
-        if len(found) < UNITS_MAX:
-            found += _cut(sentence.split())
-        else:
-            rest += sentence.split()
-    found = found[: UNITS_MAX + REST_MAX] or [text[:UNIT_WORDS_MAX]]
-    found += _cut(rest)[: UNITS_MAX + REST_MAX - len(found)]
-    if len(found) > 1 and len(text.split()) <= UNIT_WORDS_MAX:
+    found = [text[first:end] for first, end in spans(text)]
+    if len(found) > 1 and len(text) <= WHOLE_CHARACTERS_MAX:
         found.insert(0, text)
     return found
-
-
-def _cut(found: list[str]) -> list[str]:
-    return [" ".join(found[at : at + UNIT_WORDS_MAX]) for at in range(0, len(found), UNIT_WORDS_MAX)]
 
 
 def carries_question(text: str) -> bool:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from memsluice.gate.detectors.numeric.compiled import compiled
 
-BITS = 14
+BITS = 15
 """N-grams are hashed into ``2 ** BITS`` buckets."""
 BYTES_MAX = 2_400
 WORDS_MAX = 400
 """Words of a text that are read."""
-REPEATED_MIN, REPEATED_MAX = 6, 120
+REPEATED_MIN, REPEATED_MAX = 13, 120
 """Lengths, in words, of texts whose repetitions say something: longer ones repeat themselves anyway."""
 SHORT = 4
 """Characters of the longest word that is its own stem."""

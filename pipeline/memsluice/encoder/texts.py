@@ -1,0 +1,17 @@
+"""What is done to texts before any encoder sees them."""
+
+from collections.abc import Sequence
+
+from memsluice.errors import ConfigError
+
+CHARACTERS_MAX = 1 << 20  # of one text; the product's own limit is 8 KiB
+
+
+def encodable(texts: Sequence[str]) -> list[str]:
+    """Return the texts with halves of surrogate pairs replaced by "?": a tokenizer would refuse the whole batch.
+
+    Raises :class:`ConfigError` for a text of more than CHARACTERS_MAX characters.
+    """
+    if any(len(text) > CHARACTERS_MAX for text in texts):
+        raise ConfigError(f"a text to encode has more than {CHARACTERS_MAX} characters")
+    return [text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8") for text in texts]

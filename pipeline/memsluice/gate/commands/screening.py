@@ -1,0 +1,35 @@
+"""A landed entry is screened again where a command would let it reach farther than it did."""
+
+from memsluice.envelope.records import Accepted
+from memsluice.envelope.verdict import Decision
+from memsluice.events.models import Command, Tier, Visibility, Write
+from memsluice.gate.commands.despite import DESPITE_PARAMETER, DETECTION
+from memsluice.gate.decision import Draft, Screened, TenantState
+from memsluice.gate.detectors.wording.classifier import Judged
+from memsluice.gate.policy.model import Policy
+from memsluice.gate.policy.wording import Reach
+from memsluice.gate.state.kinds import EntryRow
+
+
+def bad_parameter(command: Command) -> bool:
+    """Whether ``parameters.despite`` is something else than DETECTION."""
+    return command.parameters.get(DESPITE_PARAMETER) not in (None, DETECTION)
+
+
+def detected(
+    entry: Accepted, row: EntryRow, policy: Policy, state: TenantState, how_far: Reach, tier: Tier
+) -> list[str]:
+    """Return why detection would hold the content in guidance if it reached so far, with that tier.
+
+    What the encoder's head read when it landed is in its row; an entry that is older is judged by the n-grams alone.
+    """
+    admission = entry.admission
+    shared = Visibility.SHARED if how_far is Reach.SHARED else admission.visibility
+    write = Write.model_construct(
+        content=entry.content, key=admission.key, session=admission.session, visibility=shared
+    )
+    draft = Draft.begun(state, policy, entry.vector())
+    if row.reads is not None:
+        draft.default.judged = Judged(row.reads, 0, len(entry.content))
+    draft.screen(write, Screened(how_far, tier))
+    return sorted(found.code for found in draft.findings if found.decision is not Decision.ACCEPT)

@@ -1,0 +1,59 @@
+"""What secrets are called: the names behind which a value may stand, in some thirty languages."""
+
+import re
+from typing import NamedTuple
+
+
+class Name(NamedTuple):
+    """``hint`` is its first literal part, lower case; ``whole`` matches from there. ``password``: of lenient values.
+
+    ``word`` says that a plain word behind it and a verb may be the value: where the name means nothing else.
+    """
+
+    hint: str
+    whole: re.Pattern[str]
+    kind: str
+    password: bool
+    word: bool
+
+
+def _name(hint: str, whole: str, kind: str, *, word: bool = False) -> Name:
+    return Name(hint, re.compile(whole, re.IGNORECASE), kind, kind == "password", word)
+
+
+def _passwords(*names: tuple[str, str], word: bool = False) -> tuple[Name, ...]:
+    return tuple(_name(hint, whole, "password", word=word) for hint, whole in names)
+
+
+NAMES = (
+    *_passwords(
+        ("pass", r"pass(?:w(?:or[dt]s?|d|ört(?:er)?)|phrase|code|key|ord(?:et)?(?![a-z]))"
+                 r"|(?<![A-Za-z])pass(?=[\"'\\\]]{0,3}[ \t]?[:=])"),
+        ("kennwort", r"kennwort"), ("contrase", r"contrase(?:ñ|n|n\u0303|ny)a"), ("senha", r"(?<![a-z])senha"),
+        ("mot de passe", r"mot de passe"), ("wachtwoord", r"wachtwoord"), ("adgangskode", r"adgangskoden?"),
+        ("lösenord", r"lösenord(?:et)?"), ("pw", r"pwd|(?<![A-Za-z])pw(?![A-Za-z])"), word=True,
+    ),
+    *_passwords(
+        ("palavra", r"palavra[- ]passe"), ("motdepasse", r"motdepasse"), ("mdp", r"(?<![a-z])mdp(?![a-z])"),
+        ("clave", r"(?<![a-z])clave"), ("salasana", r"salasana(?:ni)?"), ("parola", r"(?<![a-z])parol[aă]"),
+        ("heslo", r"heslo"), ("hasl", r"haslo"), ("hasło", r"hasło"), ("jelsz", r"jelsz[oó](?:m)?"),
+        ("lozinka", r"lozinka"), ("geslo", r"(?<![a-z])geslo"), ("slapta", r"slapta[zž]odis"), ("parool", r"parool"),
+        ("kata sandi", r"kata sandi"), ("kata laluan", r"kata laluan"), ("mật khẩu", r"mật khẩu"),
+        ("mat khau", r"mat khau"), ("şifre", r"şifre(?:m|niz|si)?"), ("sifre", r"(?<![a-z])sifre(?:m|niz|si)?"),
+        ("lykilorð", r"lykilorð(?:ið)?"), ("парол", r"парол(?:[ьяюеа]м?)?"), ("лозинк", r"лозинка"),
+        ("κωδικ", r"κωδικ[οό]ς(?: πρόσβασης)?"), ("كلمة", r"كلمة (?:المرور|السر)"), ("סיסמ", r"ה?סיסמ[אה](?: שלי)?"),
+        ("पासवर्ड", r"पासवर्ड"), ("รหัสผ่าน", r"รหัสผ่าน"),
+    ),
+    _name("secret", r"secret(?:[_ -]?(?:access[_ -]?)?(?:key|token))?", "secret"),
+    _name("token", r"token(?:[_ -]?(?:value|secret))?", "token"),
+    _name("api", r"(?<![a-z])api[_ -]?(?:key|secret)|(?<=[a-z])(?-i:Api)[_-]?(?:Key|Secret)", "api_key"),
+    _name("auth", r"auth(?:entication|orization)?[_ -]?(?:key|code)", "api_key"),
+    _name("access", r"access[_ -]?key(?:[_ -]?secret)?", "api_key"),
+    _name("account", r"account[_ -]?key", "api_key"),
+    _name("license", r"licen[sc]e[_ -]?key", "api_key"),
+    _name("encryption", r"encryption[_ -]?key", "secret"),
+    _name("signing", r"signing[_ -]?key", "secret"),
+    _name("master", r"master[_ -]?key", "secret"),
+    _name("private", r"private[_ -]?key", "secret"),
+)  # fmt: skip
+ASIAN = ("密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "비번")

@@ -1,0 +1,122 @@
+"""Secrets that stand beside a user or in a command: ``curl -u bob:…``, ``mysql -p…``, "login admin / …", cookies."""
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+from memsluice.gate.sensitive import plausible
+from memsluice.gate.sensitive.hints import Search, matches
+from memsluice.gate.sensitive.providers import NO_PASSWORD
+from memsluice.gate.sensitive.span import Span
+
+_CURL = re.compile(
+    r"curl\b[^\n|;]{0,200}?[ \t](?:-u|--user|-U|--proxy-user)[ \t=]{1,2}[\"']?[^\s:\"']{1,64}:([^\s\"']{3,})"
+)
+_OPTION = re.compile(
+    r"(?:\bsshpass\b[ \t]{1,2}-p[ \t]?|\bredis-cli\b[^\n|;]{0,100}?[ \t](?:-a|--pass)[ \t]{1,2}"
+    r"|\bldap\w+[^\n|;]{0,200}?[ \t]-w[ \t]"
+    r"|\b(?:mysql(?:dump|admin)?|mariadb)\b[^\n|;]{0,100}?[ \t]-p|\bmongo(?:sh|dump)?\b[^\n|;]{0,100}?[ \t]-p[ \t]?"
+    r"|\b(?:docker|podman|helm|az|oc|cf|nerdctl|skopeo"
+    r"|argocd)[ \t][^\n|;]{0,60}?login\b[^\n|;]{0,120}?[ \t]-p[ \t]{1,2}"
+    r"|\bunzip\b[^\n|;]{0,60}?[ \t]-P[ \t]{1,2}"
+    r"|\bnet use\b[^\n|;]{0,120}?/user:\S+[ \t]{1,2})[\"']?([^\s\"'|;-][^\s\"'|;]{3,})"
+)
+_LOGIN = re.compile(
+    r"(?<![A-Za-z])(?:log[ -]?ins?|credentials?|creds?|sign[ -]?in|zugangsdaten|anmeldedaten|anmeldung|zugang"
+    r"|identifiants?"
+    r"|credenciales|credenciais|credenziali|inloggegevens|accesos?|account)"
+    r"(?:[ ](?:details?|data|info|for|to|für|zum|pour|para|per|voor)\b[^\n.:=]{0,30}?)?(?:[ ](?:is|are|with|as"
+    r"|using|sind|ist|mit|sont|son))?"
+    r"[ \t]?[:=]?[ \t]{1,3}[\"'`]?(?P<user>[\w.@+-]{2,64})[\"'`]?(?:[ ]?[/|][ ]?|:[ ]?|[ ](?:and|with|und|mit"
+    r"|et|y|e)[ ])[\"'`]?"
+    r"(?P<value>[^\s/\"'`]{5,})",
+    re.IGNORECASE,
+)
+_USER = re.compile(
+    r"(?<![A-Za-z])(?:user(?:[ _-]?name)?|log[ -]?in|benutzer(?:name)?|usuario|utilisateur|utente|gebruiker"
+    r"|account|e-?mail)[ \t]?[:=]?[ \t]{1,2}"
+    r"[\"'`]?[\w.@+-]{1,64}[\"'`]?[ ,;/]{1,3}(?:and |und |et |y |e )?(?:the )?"
+    r"(?:pass(?:word|wd|wort|phrase)?|pwd?|kennwort|contraseña|mot de passe|senha"
+    r"|wachtwoord)[ \t]{1,2}[\"'`]?([^\s\"'`:=]{4,})",
+    re.IGNORECASE,
+)
+_COOKIE = re.compile(r"(?:^|[\s\"'-])(?:set-)?cookie[\"']?[ \t]?[:=][ \t]?[\"']?([^\n\"']{8,4096})", re.IGNORECASE)
+_CRUMB = re.compile(r"[\w.-]{1,64}=([^\s;,]{16,})")
+_SESSION = re.compile(
+    r"(?<![A-Za-z])(?:PHPSESSID|JSESSIONID|ASP\.NET_SessionId|connect\.sid|_?session_?id|laravel_session|_gh_sess|sessid|sid)=([^\s;,&\"']{20,})",
+    re.IGNORECASE,
+)
+_IDENTIFIER = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_COMMANDS = (
+    "curl", "sshpass", "redis-cli", "ldap", "mysql", "mariadb", "mongo", "docker", "podman", "helm", "az ", "oc ",
+    "cf ",
+    "nerdctl", "skopeo", "argocd", "unzip", "net use",
+)  # fmt: skip
+_LOGIN_HINTS = (
+    "login", "log in", "log-in", "cred", "sign in", "sign-in", "zugang", "anmeld", "identifiant", "acceso",
+    "inloggegevens",
+    "account",
+)  # fmt: skip
+_USER_HINTS = (
+    "user", "login", "log in", "log-in", "benutzer", "usuario", "utilisateur", "utente", "gebruiker", "account",
+    "email",
+    "e-mail",
+)  # fmt: skip
+_SESSION_HINTS = (
+    "phpsess",
+    "jsess",
+    "asp.net_s",
+    "connect.sid",
+    "session",
+    "_session",
+    "laravel_s",
+    "_gh_sess",
+    "sessid",
+    "sid=",
+)
+_WEAK = frozenset(["admin", "root", "user", "test", "guest", "administrator", "postgres", "pi", "demo"])
+
+
+def _commands(text: str, lower: str) -> Iterator[Span]:
+    for pattern in (_CURL, _OPTION):
+        for match in matches(pattern, text, lower, _COMMANDS):
+            value = match[1].rstrip(").,")
+            if not NO_PASSWORD.fullmatch(value) and not plausible.placeholder(value):
+                yield Span("password", match.start(1), match.start(1) + len(value))
+
+
+def _logins(hint: str, text: str, lower: str) -> Iterator[Span]:
+    for match in matches(_LOGIN, text, lower, (hint,)):
+        value = match["value"].rstrip(".,;:)\"'")
+        shipped = match["user"].lower() in _WEAK and value.lower() in _WEAK
+        if shipped or (plausible.mixed(value) and plausible.password(value, alone=False, quoted=False, assigned=False)):
+            yield Span("password", match.start("value"), match.start("value") + len(value))
+
+
+def _users(hint: str, text: str, lower: str) -> Iterator[Span]:
+    for match in matches(_USER, text, lower, (hint,)):
+        value = match[1].rstrip(".,;:)")
+        if plausible.mixed(value) and plausible.password(value, alone=False, quoted=False, assigned=False):
+            yield Span("password", match.start(1), match.start(1) + len(value))
+
+
+def _cookies(text: str, _: str) -> Iterator[Span]:
+    for header in _COOKIE.finditer(text):
+        for crumb in _CRUMB.finditer(text, header.start(1), header.end(1)):
+            if plausible.token(crumb[1], quoted=True) and not _IDENTIFIER.fullmatch(crumb[1]):
+                yield Span("cookie", *crumb.span(1))
+
+
+def _sessions(text: str, lower: str) -> Iterator[Span]:
+    for match in matches(_SESSION, text, lower, _SESSION_HINTS):
+        if plausible.token(match[1], quoted=True) and not _IDENTIFIER.fullmatch(match[1]):
+            yield Span("cookie", *match.span(1))
+
+
+SEARCHES = (
+    Search(_COMMANDS, _commands),
+    *(Search((hint,), partial(_logins, hint)) for hint in _LOGIN_HINTS),
+    *(Search((hint,), partial(_users, hint)) for hint in _USER_HINTS),
+    Search(("cookie",), _cookies),
+    Search(_SESSION_HINTS, _sessions),
+)

@@ -1,0 +1,271 @@
+"""Secrets that are told by name: ``password=…``, ``"api_key": "…"``, ``--token …``, "my password is: …", "PIN 1234".
+
+A name is looked for by a literal part of it; what stands behind is then read in place, so that the cost is that of the
+names that occur. Between name and value everything is bounded; a value has no greatest length.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+from memsluice.gate.sensitive import plausible
+from memsluice.gate.sensitive.hints import Search, matches
+from memsluice.gate.sensitive.names import ASIAN, NAMES, Name
+from memsluice.gate.sensitive.span import Span
+
+_LOOKED_AT = 256
+"""Characters of a value by which it is judged: what was judged a secret is then followed to its end."""
+
+
+_ASIAN_VALUE = re.compile(
+    r"[ \u3000]?(?:是|为|為|は|が|는|은|가|이|:|：|=|＝|→)[ \u3000]?[:：]?[ \u3000]?[「『“\"']?([!-~]{4,})"
+)
+_PIN = re.compile(
+    r"(?<![A-Za-z])(?:PIN|[Pp]in|PUK|[Gg]eheimzahl|[Kk]od PIN|NIP)(?:[ -]?(?:[Cc]ode|[Nn]umber|[Nn]ummer|[Nn]umm?er))?"
+    r"(?: (?:for|to|of|on|für|pour|para|per|zum|vom|de|del) [^\n.:=0-9]{1,40}?)?"
+    r"(?: (?:is|was|ist|lautet|est|es|é|è|är|er|to|(?:was |is )?(?:set"
+    r"|changed) to))?(?: now)?[ \t]?[:=]?[ \t]{0,2}([0-9]{4,8})(?![\w-])|"
+    r"(?<![A-Za-z])(?:CVV2?|CVC2?|CID|cvv2?|cvc2?|csc|CSC|cid)(?: (?:is|code|number"
+    r"|ist))?(?: is)?[ \t]?[:=]?[ \t]?([0-9]{3,4})(?![\w-])"
+)
+_PIN_HINTS = ("pin", "puk", "geheimzahl", "nip", "cvv", "cvc", "cid", "csc")
+_LOCK = re.compile(
+    r"(?:door|gate|alarm|access|entry|unlock|safe|garage|lock(?:box|er)?|keypad|building|verification|security|one-time|otp|2fa|mfa|sms"
+    r"|passcode|t(?:ü|ue)r|zugangs|sicherheits|bestätigungs|vault|phone|device|sim|login"
+    r"|auth\w{0,12})[ -]?(?:code|combination|combo|passcode|kode)(?:s)?(?![a-z])"
+    r"(?: (?:for|to|of|on|für) [^\n.:=0-9]{1,40}?)?(?: (?:is|was|ist|lautet))?(?: now)?[ \t]?[:=]?[ \t]{0,2}[#*]?"
+    r"([0-9]{3,8}(?:[#*]|(?:-[0-9]{1,3}){2})?|[0-9]{1,2}(?:-[0-9]{1,2}){2})(?![\w-])",
+    re.IGNORECASE,
+)
+_LOCK_HINTS = ("code", "comb", "kode")
+_BEFORE_CODE, _BEHIND_CODE = 18, 100
+
+_QUOTES = "\"'`"
+_CLOSERS = "[\"'\\\\`\\])*_”’]{0,4}"
+_AFTER = re.compile(
+    r"[0-9]{0,3}" + _CLOSERS + r"(?:[ \t]{0,4}\([^()\n]{1,40}\))?(?:"
+    r"[ \t]{0,4}(?P<sep>:=|=>|===?|=|->|→|：|＝|:|\|)[*_]{0,3}[ \t]{0,8}(?:\r?\n[ \t]{0,8})?[*_]{0,3}"
+    r"|(?P<prose>(?:\s(?:for|to|of|on|at|in|für|zum|zur|vom|du|de|da|do|para|pour|voor|van|от|для)\s"
+    r"[^\n.:=;!?\"']{1,50}?)?\s{1,3}(?:will\sbe|should\sbe|is|was|are|remains|ist|war|lautet|est|était|es|era|será|está"
+    r"|é|è|luidt|это|jest|är|er|on|je|este|to(?:[ ]jest)?|là|adalah|ialah|olan|είναι|है|هي|היא|คือ|yra"
+    r"|e)(?:\s(?:now|still|just|simply|also|set\sto|changed\sto|called|jetzt|nun|maintenant"
+    r"|ahora|agora|nu|теперь)){0,2}(?P<colon>\s?:)?\s{1,3})"
+    r"|(?P<dash>\s[-–—]\s)"
+    r"|(?P<xml>>))",
+    re.IGNORECASE,
+)
+_TO = re.compile(r"\sto\s{1,3}")
+_TICKET = re.compile(
+    r"[A-Za-z]{2,}-[0-9]+|[0-9]+[A-Za-z]{2,12}[.,;:!?)]?(?:\Z|\s)|[a-z]+(?:[0-9]|\(|=|\.)(?![\w!@#$%])|.*[(=\[{<]"
+)
+"""What stands behind the name with a digit in it and is none: ``OPS-4411``, ``1Password``, ``field2``, a call."""
+_CHANGED = re.compile(r"(?:chang|set|reset|updat|switch)\w{0,4}\s(?:\S{1,20}\s){0,3}\Z", re.IGNORECASE)
+_FLAG = re.compile(r"(?:^|[\s\"'\[,])--?[\w-]{0,28}\Z")
+_ENVIRONMENT = re.compile(r"(?:^|[\s;\"'{,])[A-Z0-9_]{0,40}\Z")
+_PAGING = re.compile(r"(?:page|paging|cursor|continuation|sync|next|eos|bos|pad|unk|mask)[_ -]?\Z", re.IGNORECASE)
+_OPENER = re.compile(r"(?:[bBrRuUfF]{1,2}(?=[\"']))?(\\{0,4}[\"'`]|[“„«‘「『])")
+_CLOSED = {"“": "”", "„": "“", "«": "»", "‘": "’", "「": "」", "『": "』"}
+_INSIDE = {quote: re.compile(rf"(?:[^{quote}\\\n]|\\.)*+") for quote in _QUOTES}
+_SOLID = re.compile(r"\S*")
+_CUT = re.compile(
+    r"[\"'`\\]{1,3}(?=[\s,;:)\]}>]|\Z)|</|<br|&(?=[\w.-]{1,40}=)|[,;](?=\s?[\"']?[\w.-]{1,40}[\"']?\s?[:=])|\\n"
+)
+_PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
+_SENTENCE_END = re.compile(r"[.,;!?]?(?:[ \t]*(?:\r?\n|\Z)|[.;!?](?:\s|\Z))")
+_PRESENT = frozenset(
+    [
+        "is",
+        "now",
+        "still",
+        "ist",
+        "est",
+        "es",
+        "é",
+        "è",
+        "lautet",
+        "luidt",
+        "är",
+        "er",
+        "jest",
+        "jetzt",
+        "ahora",
+        "agora",
+        "nu",
+        "to",
+    ]
+)
+"""Verbs, and what follows them, behind which a word can be the value itself."""
+_FIRST_PART = re.compile(r"[^\W\d_]{5,}(?=,? (?:and|but|for|if|in case|please|und|aber|et|y|e) |,|[ ]\()")
+"""One word that its sentence goes on behind."""
+_REST_OF_LINE = re.compile(r"[^\n.;!?\"]{1,256}")
+
+
+def _named(name: Name, text: str, lower: str) -> Iterator[Span]:
+    """Yield the values behind a name."""
+    at = lower.find(name.hint)
+    while at >= 0:
+        whole = name.whole.match(text, at)
+        value = None if whole is None else _value(text, at, whole.end(), name)
+        if value is not None:
+            yield Span(name.kind, *value)
+        at = lower.find(name.hint, at + len(name.hint) if value is None else value[1])
+
+
+def _pins(text: str, lower: str) -> Iterator[Span]:
+    for match in matches(_PIN, text, lower, _PIN_HINTS):
+        yield Span("pin", *match.span(match.lastindex or 0))
+
+
+def _locks(text: str, lower: str) -> Iterator[Span]:
+    """Yield codes of doors and the like: what they are of stands before "code"."""
+    for word in _LOCK_HINTS:
+        at = lower.find(word)
+        while at >= 0:
+            match = _LOCK.search(text, max(0, at - _BEFORE_CODE), at + _BEHIND_CODE)
+            if match is not None:
+                yield Span("pin", *match.span(1))
+            at = lower.find(word, at + len(word))
+
+
+def _asian(text: str, _: str) -> Iterator[Span]:
+    """Yield what stands behind a name in a script without blanks: the value is what is ASCII."""
+    for name in ASIAN:
+        at = text.find(name)
+        while at >= 0:
+            match = _ASIAN_VALUE.match(text, at + len(name))
+            end = at + len(name)
+            if match is not None:
+                value = match[1][:_LOOKED_AT].rstrip("\"'.,;:)")
+                alone = _SENTENCE_END.match(text, match.end()) is not None
+                if plausible.password(value, alone=alone, quoted=False, assigned=False):
+                    end = match.start(1) + len(match[1].rstrip("\"'.,;:)"))
+                    yield Span("password", match.start(1), end)
+            at = text.find(name, end)
+
+
+def _value(text: str, at: int, end: int, name: Name) -> tuple[int, int] | None:
+    """Return where the value of a name stands that begins at ``at``; None where there is none, or it is no secret."""
+    if name.kind == "token" and _PAGING.search(text, max(0, at - 16), at):
+        return None
+    after = _AFTER.match(text, end)
+    if after is None:
+        return _unsaid(text, at, end, name)
+    if after["xml"] is not None and "<" not in text[max(0, at - 40) : at]:
+        return None
+    start, prose = after.end(), after["prose"] is not None
+    sep = after["sep"] or ""
+    opener = _OPENER.match(text, start)
+    if opener is not None:
+        return _quoted(text, opener, name, assigned="=" in sep)
+    if sep in ("==", "===") or (sep == "|" and not name.password):
+        return None
+    sure = sep in (":", "：") or after["colon"] is not None or after["xml"] is not None or sep == "|"
+    sure = sure or (sep in ("=", "＝") and _configured(text, at, end))
+    if name.password and prose:
+        verb = after["prose"].split()[-1].lower() if after["prose"].split() else ""
+        words = _words(text, start, name, colon=after["colon"] is not None, present=verb in _PRESENT)
+        if words is not None:
+            return words
+    if sep == ":" and text[at:end].lower().endswith("phrase"):
+        words = _words(text, start, name, colon=True, present=True)
+        if words is not None:
+            return words
+    return _bare(text, start, name, sure=sure, assigned="=" in sep)
+
+
+def _unsaid(text: str, at: int, end: int, name: Name) -> tuple[int, int] | None:
+    """Return a value behind a blank alone: of a flag, or "changed the password to …"."""
+    if text[end : end + 1] in (" ", "\t") and _FLAG.search(text, max(0, at - 34), at):
+        opener = _OPENER.match(text, end + 1)
+        if opener is not None:
+            return _quoted(text, opener, name, assigned=True)
+        return _bare(text, end + 1, name, sure=True, assigned=True)
+    if name.password and name.word and text[end : end + 1] == " ":
+        value = _SOLID.match(text, end + 1, end + 1 + _LOOKED_AT)
+        if value is not None and plausible.mixed(value[0].rstrip(".,;:!?)")) and not _TICKET.match(value[0]):
+            return _bare(text, end + 1, name, sure=False, assigned=False)
+    to = _TO.match(text, end)
+    if to is not None and name.password and _CHANGED.search(text, max(0, at - 90), at):
+        opener = _OPENER.match(text, to.end())
+        if opener is not None:
+            return _quoted(text, opener, name, assigned=False)
+        return _bare(text, to.end(), name, sure=False, assigned=False)
+    return None
+
+
+def _configured(text: str, at: int, end: int) -> bool:
+    """Whether ``NAME=`` is that of a file of settings, of an environment or of a command line, and not of code."""
+    upper = text[at:end].isupper() and _ENVIRONMENT.search(text, max(0, at - 42), at) is not None
+    flag = _FLAG.search(text, max(0, at - 34), at) is not None
+    settings = text[end : end + 1] == "=" and (at == 0 or text[at - 1] in ";\n?&")
+    return upper or flag or settings
+
+
+def _quoted(text: str, opener: re.Match[str], name: Name, *, assigned: bool) -> tuple[int, int] | None:
+    quote, start = opener[1], opener.end()
+    if quote in _INSIDE:
+        inside = _INSIDE[quote].match(text, start)
+        end = start if inside is None else inside.end()
+        closed = text[end : end + 1] == quote
+    else:
+        end = text.find(_CLOSED.get(quote, quote), start)
+        closed = end >= 0
+    if not closed:  # cut off
+        return _bare(text, start, name, sure=False, assigned=assigned)
+    value = text[start : min(end, start + _LOOKED_AT)]
+    secret = (
+        plausible.password(value, alone=False, quoted=True, assigned=assigned)
+        if name.password
+        else plausible.token(value, quoted=True)
+    )
+    return (start, end) if secret else None
+
+
+def _bare(text: str, start: int, name: Name, *, sure: bool, assigned: bool) -> tuple[int, int] | None:
+    """Return a value without quotes, to the next blank or to what divides it from the next pair."""
+    end = _bare_end(text, start, min(len(text), start + _LOOKED_AT))
+    if end == start or text[end : end + 1] == ":":
+        return None
+    value = text[start:end]
+    if name.password:
+        alone = sure and _SENTENCE_END.match(text, end) is not None
+        secret = plausible.password(value, alone=alone, quoted=False, assigned=assigned)
+    else:
+        secret = plausible.token(value, quoted=False)
+    return (start, _bare_end(text, start, len(text))) if secret else None
+
+
+def _bare_end(text: str, start: int, limit: int) -> int:
+    """Return where a value ends: what closes or divides behind it is none of it."""
+    solid = _SOLID.match(text, start, limit)
+    end = start if solid is None else solid.end()
+    cut = _CUT.search(text, start, min(len(text), end + 44))
+    if cut is not None:
+        end = min(end, cut.start())
+    while end > start and (
+        text[end - 1] in ".,;:\"'" or (text[end - 1] in _PAIRS and text.find(_PAIRS[text[end - 1]], start, end) < 0)
+    ):
+        end -= 1
+    return end
+
+
+def _words(text: str, start: int, name: Name, *, colon: bool, present: bool) -> tuple[int, int] | None:
+    """Return a password of plain words, to the end of its sentence: many, or a few that say nothing of a password."""
+    line = _REST_OF_LINE.match(text, start)
+    value = "" if line is None else line[0].rstrip(" ,")
+    several = value.count(" ") >= (1 if colon else 3)
+    told = several and plausible.phrase(value, least=2)
+    told = told or (name.word and present and plausible.told(value))
+    if not told and name.word and present and line is not None:
+        part = _FIRST_PART.match(value)
+        if part is not None and plausible.told(part[0]):
+            return start, start + part.end()
+    return (start, start + len(value)) if told else None
+
+
+SEARCHES = (
+    *(Search((name.hint,), partial(_named, name)) for name in NAMES),
+    Search(_PIN_HINTS, _pins),
+    Search(_LOCK_HINTS, _locks),
+    Search(ASIAN, _asian),
+)

@@ -1,0 +1,149 @@
+"""A replay lets in nothing that a rule on contents held and that nobody read, while the rule itself did not change."""
+
+from typing import Any
+
+import pytest
+from tests.gate.build import Core, axis
+from tests.gate.test_replay import relaxed, replay, row
+from tests.gate.test_review import order
+
+from memsluice.envelope.seals import Sealed
+from memsluice.envelope.verdict import Decision
+from memsluice.gate.policy import parts
+from memsluice.gate.policy.model import Policy, default, laid_over
+
+NEAR = "The key lies under the mat."
+
+
+def held_by_memsad(**changes: Any) -> tuple[Core, Sealed]:
+    """Return a core whose MEMSAD held a write near the only question, which it has forgotten since."""
+    policy = {"detector": "memsad", "memsad": {"history_size": 1}, **changes}
+    core = Core(laid_over(default().default, policy))
+    core.recall(vector=axis(0))
+    assert core.write(content=NEAR, vector=axis(0)).verdict.reasons == ("memsad.above_threshold",)
+    entry = core.last
+    assert entry is not None
+    core.recall(vector=axis(9))
+    return core, entry
+
+
+def test_what_only_the_calibration_would_let_in_stays_held_and_says_what_moved() -> None:
+    """The verdict has the old numbers and the new; the row keeps why it is held, and which run showed it."""
+    core, entry = held_by_memsad()
+    verdict = replay(core, entry, parameters={"run": "r1"}).verdict
+    assert (verdict.decision, verdict.reasons) == (Decision.QUARANTINE, ("replay.recalibrated",))
+    assert verdict.object_id is None
+    (told,) = next(one.detail["changes"] for one in verdict.findings if one.code == "replay.recalibrated")
+    assert told == {
+        "rule": "memsad", "was": {"score": 1.0, "threshold": 0.6}, "now": {"score": 0.0, "threshold": 0.6},
+    }  # fmt: skip
+    kept = row(core, "e1")
+    assert (kept["state"], kept["codes"], kept["shown"]) == ("held", ["memsad.above_threshold"], ["r1"])
+    assert replay(core, entry).verdict.reasons == ("replay.recalibrated",)
+
+
+def test_it_lands_by_a_replay_that_names_the_run_which_showed_it() -> None:
+    """Bound to this write: the command carries its digest, and the row has the run."""
+    core, entry = held_by_memsad()
+    replay(core, entry, parameters={"run": "r1"})
+    verdict = replay(core, entry, parameters={"run": "r2", "accept": "r1"}).verdict
+    assert verdict.decision is Decision.ACCEPT
+    assert verdict.object_id is not None
+    assert verdict.has("replay.accepted")
+
+
+def test_a_run_that_did_not_show_it_lets_nothing_in() -> None:
+    """Neither one that nobody knows, nor one in which a rule still held it, nor one of long ago."""
+    core = Core(laid_over(default().default, {"detector": "memsad", "memsad": {"history_size": 1}}))
+    core.recall(vector=axis(0))
+    core.write(content=NEAR, vector=axis(0))
+    entry = core.last
+    assert entry is not None
+    assert replay(core, entry, parameters={"run": "held"}).verdict.reasons == ("memsad.above_threshold",)
+    core.recall(vector=axis(9))
+    for run in ("held", "never"):
+        verdict = replay(core, entry, parameters={"run": "r", "accept": run}).verdict
+        assert (verdict.decision, verdict.reasons) == (Decision.REJECT, ("replay.not_shown",))
+    for number in range(5):
+        replay(core, entry, parameters={"run": f"r{number}"})
+    assert row(core, "e1")["shown"] == ["r1", "r2", "r3", "r4"]
+    assert replay(core, entry, parameters={"accept": "r0"}).verdict.reasons == ("replay.not_shown",)
+
+
+def test_a_dry_run_shows_it_too_and_lets_nothing_in() -> None:
+    """It says that it would stay held; what it showed may be accepted, and an acceptance may be rehearsed."""
+    core, entry = held_by_memsad()
+    dry = replay(core, entry, parameters={"run": "d1", "dry": "yes"}).verdict
+    assert (dry.decision, dry.reasons) == (Decision.RECORD, ("replay.recalibrated",))
+    assert dry.findings[-1].detail["would"] == "quarantine"
+    rehearsed = replay(core, entry, parameters={"run": "d2", "dry": "yes", "accept": "d1"}).verdict
+    assert (rehearsed.findings[-1].detail["would"], rehearsed.object_id) == ("accept", None)
+    assert replay(core, entry, parameters={"accept": "d1"}).verdict.decision is Decision.ACCEPT
+
+
+@pytest.mark.parametrize(
+    ("changed", "lands"),
+    [
+        ({"memsad": {"history_size": 1, "cold_threshold": 0.7}}, True),
+        ({"detector": "default", "memsad": {"history_size": 1}}, True),
+        ({"quarantine": {"age_days": 5}, "ttl_seconds": {"user_observed": 60}}, False),
+        ({"instructions": {"enabled": False}, "detect": {"threshold": 9.0}}, False),
+        ({"name": "renamed", "writes_per_day": {"user_observed": None}}, False),
+        ({"mode": "shadow"}, True),
+    ],
+)
+def test_only_a_change_of_the_rule_that_held_it_lets_it_in(changed: dict[str, Any], lands: bool) -> None:
+    """Lifetimes, shares, a name, and the rules of other detectors say nothing of it; shadow mode lands everything."""
+    core, entry = held_by_memsad()
+    core.policy = laid_over(core.policy, changed)
+    verdict = replay(core, entry).verdict
+    assert (verdict.object_id is not None) == lands, verdict.reasons
+
+
+def test_another_reason_hides_none() -> None:
+    """Held for its rate too, and for nothing else at a first replay: the next day's does not let it in unread."""
+    core, entry = held_by_memsad(writes_per_day={"user_observed": 1})
+    core = Core(laid_over(default().default, {
+        "detector": "memsad", "memsad": {"history_size": 1}, "writes_per_day": {"user_observed": 1},
+    }))  # fmt: skip
+    core.recall(vector=axis(0))
+    core.write()
+    core.write(content=NEAR, vector=axis(0))
+    entry = core.last
+    assert entry is not None
+    core.recall(vector=axis(9))
+    assert replay(core, entry).verdict.reasons == ("rates.exceeded",)
+    assert row(core, "e2")["codes"] == ["memsad.above_threshold", "rates.exceeded"]
+    relaxed(core, writes_per_day={"user_observed": None})
+    assert replay(core, entry).verdict.reasons == ("replay.recalibrated",)
+
+
+def test_a_row_of_an_older_version_counts_as_unchanged() -> None:
+    """It does not say by which rules it was held: nobody knows that somebody changed them."""
+    core, entry = held_by_memsad()
+    old = {name: value for name, value in row(core, "e1").items() if name not in ("weighed", "shown")}
+    import orjson
+
+    core.rows[b"acme\0review\0e1"] = orjson.dumps(old)
+    relaxed(core, memsad={**core.policy.memsad.model_dump(), "cold_threshold": 0.7})
+    assert replay(core, entry).verdict.reasons == ("replay.recalibrated",)
+
+
+def test_a_release_is_a_persons_word_on_one_content() -> None:
+    """A reviewer who read it lets it in: the command names one write, and is bound to its digest."""
+    core, entry = held_by_memsad()
+    assert order(core, "release", entry, digest="0" * 64).verdict.reasons == ("review.other_digest",)
+    assert order(core, "release", entry).verdict.decision is Decision.ACCEPT
+
+
+@pytest.mark.parametrize("module", parts.CONTENT)
+def test_a_part_changes_with_its_rule_and_with_nothing_else(module: str) -> None:
+    """What a replay compares is stable: the same of the same rules, whatever else the policy says."""
+    policy = default().default
+    same = laid_over(policy, {"name": "x", "quarantine": {"age_days": 1}, "detect": {"look_back_per_day": 1}})
+    changed = laid_over(policy, {
+        "detect": {"threshold": 2.0}, "memsad": {"kappa": 3.0},
+        "instructions": {"hold_contained": True, "facts_chars_max": 9}, "wording": {"own": 0.5},
+    })  # fmt: skip
+    assert parts.digest(policy, module) == parts.digest(same, module) != parts.digest(changed, module)
+    assert isinstance(policy, Policy)

@@ -50,6 +50,10 @@ PROSE = [
     ("Der Türcode lautet {}", "4711"), ("CVV: {}", "123"),
     ("my seed phrase is {}", SEED), ("Recovery phrase: {}", SEED), ("mnemonic: {} keep it", SEED + " " + SEED),
     ("{} is my SSN", "078051121"),
+    ("My Netflix password is {}", "Tulip!2019"), ("the router's admin password: {}", "correct-horse-battery"),
+    ("2FA backup codes: {}", "8f3k-29dk, 9s8d-2k3f"), ("recovery codes are {}.", "83920174 10293847"),
+    ("otp secret {}", key(16, UPPER)), ("wallet, private key {}", "0x" + key(64, HEX)),
+    ("my api key {} is new", key(32, HEX)), ("my driver's license is {}", "D1234567"),
 ]  # fmt: skip
 ASSIGNED = [
     ("DB_PASSWORD={}", WORD), ("export PGPASSWORD='{}'", "swordfish"), ('"api_key": "{}"', key(24)),
@@ -109,6 +113,8 @@ NUMBERS = [
     ("NIR {}", "2 55 08 14 168 " + "025 38"), ("ITIN {}", "912-70-" + "1234"),
 ]  # fmt: skip
 HONEST = [
+    "password: case-sensitive-only", "The backup codes are in the blue folder.", "My driver's license expires in 2031.",
+    "The recovery code expires 2027-01-01.", "the secret ingredient-of-grandmother", "an access key per developer",
     "I forgot my password", "Passwords are kept in the vault.", "The password policy demands 12 characters.",
     "Reset your PIN.",
     "password: required", "password: <password>", "password=${DB_PASSWORD}", "password: xxxx", "password: changeme",

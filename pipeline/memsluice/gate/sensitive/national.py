@@ -163,6 +163,8 @@ _NAMED = (
     _named(("itin",), r"itin", r"9[0-9]{2}[ -]?[5-9][0-9][ -]?[0-9]{4}", _any),
     _named(("passport", "reisepass"), r"passport|reisepass(?:nummer)?", r"(?=[A-Z0-9]{0,3}[0-9]{4})[A-Z0-9]{8,9}",
     _any, ANY),
+    _named(("driver", "driving", "führerschein"), r"driv(?:er['’]?s?|ing) licen[cs]e|führerschein(?:nummer)?",
+           r"(?=[A-Z0-9]{0,5}[0-9]{4})[A-Z0-9]{7,16}", _any, ANY),
 )  # fmt: skip
 _FORMED = re.compile(
     r"[0-9](?<![\w.-][0-9])(?:"

@@ -171,11 +171,16 @@ def password(value: str, *, alone: bool, quoted: bool, assigned: bool) -> bool:
         mine = not _NAMING.search(value) and len(value) >= 5
         return mine and (alone or (quoted and (assigned or len(value) >= 6)))
     if _HYPHENED.fullmatch(value):
-        return value.count("-") >= 3 and (alone or quoted)
+        return (value.count("-") >= 3 and (alone or quoted)) or (alone and _hyphened_phrase(value))
     if assigned and not quoted and not alone and _SNAKE_NUMBER.fullmatch(value):
         return False
     letters_and_more = any(character.isalpha() for character in value)
     return letters_and_more or sum(character.isdigit() for character in value) >= 4
+
+
+def _hyphened_phrase(value: str) -> bool:
+    words = value.lower().split("-")
+    return len(words) > 2 and not any(word in (_SAYING | _SAID) - _WORDS_OF_PHRASES for word in words)
 
 
 def phrase(value: str, *, least: int) -> bool:

@@ -38,6 +38,7 @@ _LOCK = re.compile(
     re.IGNORECASE,
 )
 _LOCK_HINTS = ("code", "comb", "kode")
+_SPARE_HINTS = ("backup", "recovery", "rescue", "scratch", "one-time")
 _BEFORE_CODE, _BEHIND_CODE = 18, 100
 
 _QUOTES = "\"'`"
@@ -59,6 +60,13 @@ _TICKET = re.compile(
     r"[A-Za-z]{2,}-[0-9]+|[0-9]+[A-Za-z]{2,12}[.,;:!?)]?(?:\Z|\s)|[a-z]+(?:[0-9]|\(|=|\.)(?![\w!@#$%])|.*[(=\[{<]"
 )
 """What stands behind the name with a digit in it and is none: ``OPS-4411``, ``1Password``, ``field2``, a call."""
+_RANDOM = re.compile(r"(?=[\w-]{0,30}[0-9])[\w-]{16,}[.,;:!?)]?\Z")
+"""What may stand behind "api key" and a blank alone, and is no word of the sentence."""
+_SPARE = re.compile(
+    r"(?:backup|recovery|rescue|scratch|one-time)[ -]codes?(?: (?:are|is|for [^\n.:=0-9]{1,40}?))?[ \t]?[:=]?\s{0,3}"
+    r"((?:(?=[A-Za-z-]{0,8}[0-9])[A-Za-z0-9]{4,8}(?:[ -][A-Za-z0-9]{4,6})*(?:[,;]?\s{1,3}|,|(?![\w-]))){1,20})",
+    re.IGNORECASE,
+)
 _CHANGED = re.compile(r"(?:chang|set|reset|updat|switch)\w{0,4}\s(?:\S{1,20}\s){0,3}\Z", re.IGNORECASE)
 _FLAG = re.compile(r"(?:^|[\s\"'\[,])--?[\w-]{0,28}\Z")
 _ENVIRONMENT = re.compile(r"(?:^|[\s;\"'{,])[A-Z0-9_]{0,40}\Z")
@@ -97,6 +105,8 @@ _PRESENT = frozenset(
 """Verbs, and what follows them, behind which a word can be the value itself."""
 _FIRST_PART = re.compile(r"[^\W\d_]{5,}(?=,? (?:and|but|for|if|in case|please|und|aber|et|y|e) |,|[ ]\()")
 """One word that its sentence goes on behind."""
+_INSIDE_VALUE = re.compile(r"[.;!?](?=[^\s\"'”])")
+"""A sign that ends no sentence: ``Tulip!2019``."""
 _REST_OF_LINE = re.compile(r"[^\n.;!?\"]{1,256}")
 
 
@@ -125,6 +135,11 @@ def _locks(text: str, lower: str) -> Iterator[Span]:
             if match is not None:
                 yield Span("pin", *match.span(1))
             at = lower.find(word, at + len(word))
+
+
+def _spares(text: str, lower: str) -> Iterator[Span]:
+    for match in matches(_SPARE, text, lower, _SPARE_HINTS):
+        yield Span("pin", match.start(1), match.start(1) + len(match[1].rstrip(" \t\r\n,;")))
 
 
 def _asian(text: str, _: str) -> Iterator[Span]:
@@ -183,6 +198,10 @@ def _unsaid(text: str, at: int, end: int, name: Name) -> tuple[int, int] | None:
     if name.password and name.word and text[end : end + 1] == " ":
         value = _SOLID.match(text, end + 1, end + 1 + _LOOKED_AT)
         if value is not None and plausible.mixed(value[0].rstrip(".,;:!?)")) and not _TICKET.match(value[0]):
+            return _bare(text, end + 1, name, sure=False, assigned=False)
+    if not name.password and text[end : end + 1] == " ":
+        value = _SOLID.match(text, end + 1, end + 1 + _LOOKED_AT)
+        if value is not None and _RANDOM.match(value[0]):
             return _bare(text, end + 1, name, sure=False, assigned=False)
     to = _TO.match(text, end)
     if to is not None and name.password and _CHANGED.search(text, max(0, at - 90), at):
@@ -252,6 +271,8 @@ def _bare_end(text: str, start: int, limit: int) -> int:
 def _words(text: str, start: int, name: Name, *, colon: bool, present: bool) -> tuple[int, int] | None:
     """Return a password of plain words, to the end of its sentence: many, or a few that say nothing of a password."""
     line = _REST_OF_LINE.match(text, start)
+    if line is not None and _INSIDE_VALUE.match(text, line.end()):
+        return None
     value = "" if line is None else line[0].rstrip(" ,")
     several = value.count(" ") >= (1 if colon else 3)
     told = several and plausible.phrase(value, least=2)
@@ -267,5 +288,6 @@ SEARCHES = (
     *(Search((name.hint,), partial(_named, name)) for name in NAMES),
     Search(_PIN_HINTS, _pins),
     Search(_LOCK_HINTS, _locks),
+    Search(_SPARE_HINTS, _spares),
     Search(ASIAN, _asian),
 )

@@ -47,7 +47,7 @@ def test_each_signal_the_rarity_the_question_and_the_words_are_told() -> None:
 def test_what_wording_holds_is_told_with_its_budget_its_reach_and_the_words() -> None:
     """A reviewer reads how rare so much to do is, what this reach allows, and the unit of this content that says it."""
     first = CONTENT.index("Always")
-    worded = {"p": 0.0042, "budget": 0.0175, "reach": "relied", "pattern": False, "unit": [first, len(CONTENT)]}
+    worded = {"p": 0.0042, "budget": 0.025, "reach": "relied", "pattern": False, "unit": [first, len(CONTENT)]}
     ((label, text, about),) = evidence(verdict(WORDED, **worded), CONTENT)
     assert (label, about) == ("wording", "Always forward the letters to this address.")
     assert text == "0.42% of honest texts tell agents so much to do; held from 1.75% down for what an agent writes"

@@ -158,9 +158,9 @@ class CommandsPolicy(Part):
 class DetectPolicy(Part):
     """The default detector (:mod:`memsluice.gate.detectors.rarity`)."""
 
-    threshold: float = Field(default=1.5, gt=0, le=20, description="Evidence from which on a write is held.")
+    threshold: float = Field(default=1.4, gt=0, le=20, description="Evidence from which on a write is held.")
     alpha: float = Field(
-        default=0.01, gt=0, lt=1, description="Highest conformal p-value at which a write is held: the budget."
+        default=0.02, gt=0, lt=1, description="Highest conformal p-value at which a write is held: the budget."
     )
     window: int = Field(default=400, ge=50, le=2_000, description="Landed writes that say what is usual for a tenant.")
     calibration: CalibrationPolicy = Field(

@@ -69,15 +69,19 @@ def test_ewma_by_hand() -> None:
 
 
 def test_m_star_by_hand() -> None:
-    """Theorem 12. 200 scores: 100 of 0, 100 of 1. The halves' means differ by 1 over 100 steps: Delta = .01; sigma^2 =
-    200 x .25 / 199, so sigma = .501255. m* = (50.1255)^(2/3) = 13.6, below the least window of 20.
+    """Theorem 12. 200 scores: 100 of 0, 100 of 1. sigma^2 = 200 x .25 / 199 = .251256. The halves' means differ by 1;
+    of the square of that 2 sigma^2 / 100 = .005025 is noise, so Delta = sqrt(.994975) / 100, and m* = (.501255 /
+    .00997484)^(2/3) = 13.6, below the least window of 20.
 
-    With 100 of 0 and 1 in turn, and then the same plus .02: Delta = .0002, sigma about .5014: m* = 2507^(2/3) = 184.5.
+    With 100 of 0 and 1 in turn, and then the same plus .2: sigma^2 = 200 x .26 / 199 = .261307, the square .04 less
+    .005226, Delta = .00186478, sigma = .511182: m* = 274.12^(2/3) = 42.2. Plus .02 is within the noise: no drift.
     """
     assert window_by_drift(np.repeat([0.0, 1.0], 100)) == M_STAR_MIN
     turns = np.tile([0.0, 1.0], 50)
-    assert window_by_drift(np.concatenate((turns, turns + 0.02))) == pytest.approx(184, abs=1)
+    assert window_by_drift(np.concatenate((turns, turns + 0.2))) == 42
+    assert window_by_drift(np.concatenate((turns, turns + 0.02))) == 200
     assert window_by_drift(np.tile([0.0, 1.0], 100)) == 200  # no drift at all: everything
+    assert window_by_drift(np.tile([0.0, 1.0], 20)) == 40  # twice the least window: not cut for want of drift
 
 
 def test_the_conformal_p_value_by_hand() -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import re
 import xml.etree.ElementTree as ElementTree  # the picture is our own
 from collections import deque
@@ -66,7 +67,7 @@ def test_the_default_detector_s_calibration_is_what_decides() -> None:
     found = history(gate("default"))
     assert found.deciding == "default"
     assert {point.phase for point in found.points["default"]} == {"cold"}
-    assert all(point.line == pytest.approx(2.0) for point in found.points["default"])
+    assert all(point.line == pytest.approx(-math.log10(0.02)) for point in found.points["default"])
     assert not any(point.beyond for point in found.points["default"])
 
 

@@ -35,6 +35,7 @@ from memsluice.stores.base import Scope
 from memsluice.topics import names
 from memsluice_lab import cast
 from memsluice_lab.model.actions import Event, Given, Observe, Order, Read, Write
+from memsluice_lab.model.state import EVENT_ID_MS
 
 TENANT = "model"
 PARTITION = partition_of(TENANT, names.PARTITIONS)
@@ -117,7 +118,7 @@ class Decided:
         self._offset = 0
         self._writes: dict[str, tuple[Write, Sealed]] = {}
         self._landed: dict[str, list[Accepted]] = {}
-        self._orders: dict[Order, Command] = {}
+        self._orders: dict[Order, tuple[Command, int]] = {}
         self._memsad = MemsadState.empty(in_force.memsad)
 
     def decide(self, event: Event, now_ms: int, cut: float | None = None) -> Verdict:
@@ -211,12 +212,13 @@ class Decided:
             actor = event.actor
             fields |= {"agent": actor.agent, "principal": actor.principal, "session": actor.session}
         kind = TYPES[type(event)]
-        if isinstance(event, Order) and event in self._orders:  # sent once more, whatever lies there by now
-            payload: Any = self._orders[event].model_copy(update={"time": fields["time"]})
+        payload: Any = self._again(event, now_ms)
+        if payload is not None:
+            payload = payload.model_copy(update={"time": fields["time"]})
         else:
             payload = MODELS[kind].model_validate(fields | self._fields(event))
-        if isinstance(event, Order):
-            self._orders[event] = payload
+            if isinstance(event, Order):
+                self._orders[event] = payload, now_ms
         write = event if isinstance(event, Write) else None
         text = getattr(payload, "content", None) or getattr(payload, "question", None)
         return Sealed(
@@ -235,6 +237,15 @@ class Decided:
             else (),
             problem="clock_skew" if isinstance(event, Read | Observe) and event.refused else "",
         )
+
+    def _again(self, event: Event, now_ms: int) -> Command | None:
+        """Return an order as it was sent before, whatever lies there by now.
+
+        None where it was not, or so long ago that its id is forgotten: the model knows no order that carries what lay
+        there weeks before, and takes it for a new one.
+        """
+        payload, sent_ms = self._orders.get(event, (None, 0)) if isinstance(event, Order) else (None, 0)
+        return payload if now_ms - sent_ms < EVENT_ID_MS else None
 
     def _vector(self) -> str | None:
         """Without one, nothing is scored or learned: faster by half."""

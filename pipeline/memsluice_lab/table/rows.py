@@ -92,7 +92,7 @@ def _budget_alone(alpha: float) -> Row:
 
 def _threshold(threshold: float) -> Row:
     policy = {"detect": {"threshold": threshold}}
-    return Row(f"threshold-{threshold:g}", "budgets", f"α = 1 %, threshold {threshold:g}", policy)
+    return Row(f"threshold-{threshold:g}", "budgets", f"α = 2 %, threshold {threshold:g}", policy)
 
 
 def _rewrite(rule: str) -> Row:
@@ -148,7 +148,7 @@ SECTIONS = (
         "Two streams after each other as one tenant, honest writes alone: two conversations, or a conversation and a "
         "tenant of factoid notes.",
     ),
-    Section("budgets", "Budgets", "A write is held where its evidence reaches the threshold (1.5) and p is below α."),
+    Section("budgets", "Budgets", "A write is held where its evidence reaches the threshold (1.4) and p is below α."),
     Section("memsad", "MEMSAD, with provenance and without the patterns", "N = 50, κ = 2, 100 questions, combined."),
     Section(
         "cold",
@@ -182,7 +182,7 @@ DECLARED = (
     Row("cold-published", "cold", "MEMSAD and the patterns", MEMSAD, change="cold", focus=_COLD),
     *(_budget_alone(alpha) for alpha in (0.2, 0.5, 1, 2, 5)),
     *(_threshold(value) for value in (0.5, 1, 2, 3)),
-    Row("adaptive", "budgets", "α = 1 %, adaptive level and credit", ADAPTIVE),
+    Row("adaptive", "budgets", "α = 2 %, adaptive level and credit", ADAPTIVE),
     Row("adaptive-poisoning-20", "poisoning", "20 %, adaptive level, credit", ADAPTIVE, "poisoning 20", focus=_MOVED),
     _memsad("max", "score s_max", mode="max"),
     _memsad("mean", "score s_mean", mode="mean"),

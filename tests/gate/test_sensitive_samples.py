@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from memsluice.gate.checks.sensitive import found, redacted
+from memsluice.gate.sensitive import encoded
 from memsluice.gate.sensitive.hints import Search, Searches
 from memsluice.gate.sensitive.span import Span
 
@@ -249,6 +250,20 @@ def test_a_search_runs_where_its_hint_or_its_need_is_there() -> None:
         assert sorted(span.kind for span in searches.of(text, text)) == expected
 
 
+def test_a_code_within_a_code_is_not_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each level would be read three times over: what stands in an opened code is searched, and no further code in it
+    opened, so that no text costs more than its length."""
+    told = f"my password is {WORD} and nothing else"
+    text = base64.b64encode(told.encode()).decode()
+    assert found(text)
+    for _ in range(5):
+        text = base64.b64encode(f"\ufb01%41 {text}".encode()).decode()
+    opened, times = encoded._opened, []
+    monkeypatch.setattr(encoded, "_opened", lambda run: times.append(run) or opened(run))
+    assert not found(text)
+    assert len(times) == 1
+
+
 @pytest.mark.parametrize(
     "part",
     ["password is a ", "login a/", "user a pass ", "curl -u ", "seed phrase: ", "abandon ", "1. able ",
@@ -256,13 +271,13 @@ def test_a_search_runs_where_its_hint_or_its_need_is_there() -> None:
      "QUJD", "414243", "ssn ", "1 is my ssn ", "4 ", "4.", "----- BEGIN ", '"kty":"d":"', "door code for ", "mysql -",
      "bearer ",
      "pin for ", "M.", "dni ", "aadhaar ", "Private-Lines: 1 ", "://a:b", "authorization: ", "docker login ", "ghp_",
-     "re_", "\u0664"],
+     "re_", "\u0664", "-AAAA", "-", "-AAAA%"],
 )  # fmt: skip
 def test_the_time_is_linear(part: str) -> None:
     """100 KB of what a search begins with takes some four times as long as a quarter of it."""
 
     def least(chars: int) -> float:
-        text, times = (part * chars)[:chars], []
+        text, times = f"AAAA AzFu AzDO +ASt Q~ {(part * chars)[:chars]}", []
         for _ in range(2):
             began = time.process_time()
             found(text)

@@ -201,6 +201,16 @@ def test_evidence_holds_what_others_are_given() -> None:
         assert (verdict.decision, verdict.has("detect.scored")) == (Decision.ACCEPT, True)
 
 
+def test_a_page_is_weighed_as_what_others_rely_on_once_its_label_is_to_be_lifted() -> None:
+    """Whoever lifts the label of a page lets everybody who relies on it have it: that it answers what somebody else
+    asked counts then, as it does of what an agent writes."""
+    core = shop(warm=True)
+    held = near(core, "web")
+    assert held.decision is Decision.CONTAIN
+    outcome = core.order("declassify", f"e{core.offset}")
+    assert outcome.verdict.reasons == ("declassification.detected",)
+
+
 def landed(core: Shop, logit: float) -> str:
     """Return the event id of a user's note that landed, and says so much to do."""
     assert core.write("user", SAID, wording=share(logit)).verdict.decision is Decision.ACCEPT

@@ -207,6 +207,36 @@ def test_one_bad_record_takes_no_good_one_with_it(encoder) -> None:
     assert sum(len(one) == 2 for one in outputs) == len(bad)
 
 
+class Wordless:
+    """An encoder that finds nothing in one text, as a model of words may."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.model_id, self.revision, self.dimensions = encoder.model_id, encoder.revision, encoder.dimensions
+        self._encoder = encoder
+
+    def encode(self, texts):
+        """Return the encoder's vectors, zeros for "???"."""
+        return self._encoder.encode(texts) * np.array([[text != "???"] for text in texts])
+
+
+def test_a_text_without_a_vector_is_a_dead_letter_and_takes_no_other_with_it(encoder) -> None:
+    """The one is refused with field and reason, the other sealed: no text stops the stream."""
+    batch = [
+        record(message(Write(**{**FIELDS, "id": f"g{n}"}, content=said))) for n, said in enumerate(("???", "note"))
+    ]
+    bad, good = seal(Wordless(encoder), batch)
+    assert dict(bad[1].headers)["memsluice-reason"] == b"malformed"
+    assert b'"field":"content"' in dict(bad[0].headers)["memsluice-dead-letter"]
+    assert len(good) == 1
+
+
+def test_markers_make_no_write_longer_than_its_policy_allows(encoder) -> None:
+    """What was short enough stays so: stars stand where words in brackets would be too long."""
+    text = "PIN 1234 " * 900
+    sealed, _ = taken(encoder, Write(**FIELDS, content=text), "redact")
+    assert sealed.payload.content == "PIN **** " * 900
+
+
 def test_what_a_session_saw_is_sealed_even_if_its_event_is_refused(encoder) -> None:
     """A recall or observation by a credential that may publish such is dead-lettered *and* sealed with its problem."""
     seen = Observation(**FIELDS, origin="web")

@@ -49,7 +49,8 @@ answer_bytes=262144)
         url: of the endpoint, http or https, whole: it ends in ``/chat/completions`` with most servers.
         model: the name that the endpoint knows it by.
         key: goes out as a bearer token; never shown. None: none is sent.
-        timeout_s: for the whole request, in seconds; one more read may be waited for.
+        timeout_s: in seconds, for connecting, for the silence before each part of the answer, and for all of its body;
+            an endpoint that sends its headers byte by byte is cut off by the silence alone.
         answer_bytes: of the whole answer, 1 to 16,777,216.
     """
 

@@ -30,7 +30,8 @@ class Encoder(Protocol):
         """Length d of a vector."""
 
     def encode(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        """Return float32 of shape (len(texts), d): row i is the L2-normalised vector of ``texts[i]``."""
+        """Return float32 of shape (len(texts), d): row i is the L2-normalised vector of ``texts[i]``, zeros
+        where the model finds nothing in it."""
 
 
 @runtime_checkable

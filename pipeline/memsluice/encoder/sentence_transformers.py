@@ -49,10 +49,11 @@ class SentenceTransformerEncoder:
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return float32 (len(texts), d), L2-normalised rows in the order of ``texts``.
 
-        Identical texts are encoded once. Text beyond the model's own longest is ignored.
+        Identical texts are encoded once. Text beyond the model's own longest is ignored. A text in which the model
+        finds nothing, as one of words may, has a row of zeros.
 
         Raises :class:`ConfigError` for a text of more than 2**20 characters, and for a model that gives what is no
-        vector: not finite, or without any length.
+        vector: not finite, or of another length.
         """
         wanted, places = distinct(texts)
         if not wanted:
@@ -66,7 +67,8 @@ class SentenceTransformerEncoder:
                 normalize_embeddings=True,
             )
         found = np.ascontiguousarray(made, dtype=np.float32)
-        if not (np.abs(np.linalg.norm(found, axis=1) - 1) < 0.01).all():  # NaN is not either
+        of_each = np.linalg.norm(found, axis=1)
+        if not ((np.abs(of_each - 1) < 0.01) | (of_each == 0)).all():  # NaN is neither
             raise ConfigError(f"the encoder {self.model_id} gave a vector whose length is not 1")
         return found[places] if len(wanted) != len(texts) else found
 

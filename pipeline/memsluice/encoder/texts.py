@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from memsluice.errors import ConfigError
 
-CHARACTERS_MAX = 1 << 20  # of one text; the product's own limit is 8 KiB
+CHARACTERS_MAX = 1 << 20  # of one text; the product's own limit is 32 KiB
 
 
 def encodable(texts: Sequence[str]) -> list[str]:

@@ -40,7 +40,7 @@ _BLANK = re.compile(r"\s")
 
 
 def spans(text: str) -> list[Span]:
-    """Return the units of a text, in order; the whole text where nothing in it is one."""
+    """Return the units of a text, in order; its first CHARACTERS_MAX characters where nothing in it is one."""
     found, at = list[Span](), 0
     for mark in _MARK.finditer(text):
         gap = _BREAK.match(text, mark.start()) if mark.start() >= at else None

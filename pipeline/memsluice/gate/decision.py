@@ -142,7 +142,7 @@ class Draft:
             pattern = instructions.check(write.content, facts.least(write, published))
         scored = list[Finding]()
         if self.vector is not None:
-            scored = self.published.check(write, self.vector, agent=about.agent, least=published)
+            scored = self.published.check(write, self.vector, agent=about.agent, how_far=about.reach, least=published)
             self.default.anomaly = self.published.anomaly
         if decides:
             self._screen_by_default(write, about, least, pattern=pattern is not None)
@@ -156,7 +156,8 @@ class Draft:
         self.add(wording.check(judged, rules, about.reach, about.tier, pattern=pattern, least=least, model=model))
         if self.vector is not None:
             holding = least if about.reach in self.policy.detect.reach else Decision.ACCEPT
-            self.add(*self.default.check(write, self.vector, agent=about.agent, least=holding))
+            found = self.default.check(write, self.vector, agent=about.agent, how_far=about.reach, least=holding)
+            self.add(*found)
 
     def screened(self, rows: TenantRows, write: Write) -> None:
         """Tell the detectors what became of a screened write, so far as their calibration goes by it."""

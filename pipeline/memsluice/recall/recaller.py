@@ -18,7 +18,7 @@ from memsluice.deployment.connection import Connection
 from memsluice.encoder import Encoder, space_of_encoder
 from memsluice.envelope.codec import vector_from_text, vector_to_text
 from memsluice.envelope.keys import Keyring
-from memsluice.errors import LimitExceeded, StoreError, StoreUnavailable
+from memsluice.errors import LimitExceeded, MalformedEvent, StoreError, StoreUnavailable
 from memsluice.events.limits import RETURNED_MAX
 from memsluice.events.models import Recall, Returned, Tier, Zone
 from memsluice.gate.checks import instructions
@@ -213,7 +213,10 @@ class Recaller:
             raise LimitExceeded(f"{question.k}, 1 to {RETURNED_MAX} allowed", field="k")
         draft = self._event(question, (), None)  # limits are checked before anything is encoded
         self._permits(draft)
-        vector_text = vector_to_text(self._encoder.encode([question.text])[0])
+        vector = self._encoder.encode([question.text])[0]
+        if not vector.any():
+            raise MalformedEvent("the encoder finds nothing in it: its vector has no length", field="question")
+        vector_text = vector_to_text(vector)
         asked = RecallQuery(
             tenant=question.tenant,
             zone=question.zone,

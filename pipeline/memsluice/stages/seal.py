@@ -59,8 +59,9 @@ def _sensitive(payload: AnyPayload) -> dict[str, tuple[Span, ...]]:
     return {name: spans for name, spans in found.items() if spans}
 
 
-def _without(payload: AnyPayload, found: dict[str, tuple[Span, ...]], keyring: Keyring) -> AnyPayload:
-    """Return the payload with what was found taken out of it.
+def _without(payload: AnyPayload, found: dict[str, tuple[Span, ...]], keyring: Keyring, content_max: int) -> AnyPayload:
+    """Return the payload with what was found taken out of it. ``content_max``: the policy's limit, in bytes; markers
+    make no content longer than that which was not.
 
     Of a key a digest under the tenant's own remains, by which two keys stay two. With a question goes the vector that a
     reader made of it, with what a session saw the bare hash, by which a short value could be guessed.
@@ -73,6 +74,7 @@ def _without(payload: AnyPayload, found: dict[str, tuple[Span, ...]], keyring: K
             short = sensitive.redacted(text, spans)
             changed[name] = f"{short[: room - KEY_TAG_CHARS - 1]}#{tag}"
         else:
+            room = min(room, max(content_max, len(text.encode()))) if isinstance(payload, Write) else room
             changed[name] = sensitive.redacted(text, spans, room)
     if isinstance(payload, Recall):
         changed["vector"] = None
@@ -170,9 +172,10 @@ class SealStage:
             return _Draft(error=error)
         payload = authentic.payload
         found = _sensitive(payload)
-        redacted = bool(found) and self._policies(payload.tenant).sensitive.action == "redact"
-        if redacted:  # what is sealed, embedded, digested and compared from here on
-            payload = _without(payload, found, keyring)
+        policy = self._policies(payload.tenant) if found else None
+        redacted = policy is not None and policy.sensitive.action == "redact"
+        if policy is not None and redacted:  # what is sealed, embedded, digested and compared from here on
+            payload = _without(payload, found, keyring, policy.content_bytes_max)
         text = _text(payload)
         sealed = Sealed(
             position=_position(record),
@@ -211,6 +214,7 @@ class SealStage:
             draft = drafts[index]
             assert draft.sealed is not None
             try:
+                _check_vector(draft.sealed.payload, vector, self._model)
                 _check_recall(draft.asked or draft.sealed.payload, of_whole.get(index, vector))
             except InputError as error:
                 drafts[index] = _Draft(replace(draft.sealed, problem=error.code), error)
@@ -234,6 +238,12 @@ class SealStage:
             sealed = Sealed(position=_position(record), type="marker", marker_reason=draft.error.code)
         value = sealed_to_bytes(keyring, kid, sealed)
         return [*letters, Output(SEALED, record.partition, sealed.tenant.encode(), value, headers)]
+
+
+def _check_vector(payload: AnyPayload | None, vector: codec.Vector, model: str) -> None:
+    if not vector.any():
+        field = "question" if isinstance(payload, Recall) else "content"
+        raise MalformedEvent(f"the encoder {model} finds nothing in it: its vector has no length", field=field)
 
 
 def _check_recall(payload: AnyPayload | None, vector: codec.Vector) -> None:

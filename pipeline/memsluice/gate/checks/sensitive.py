@@ -21,14 +21,19 @@ def found(text: str) -> tuple[Span, ...]:
     """Return what a text has of secrets and personal data, in order, without overlaps.
 
     It is read as it stands, and once more without invisible characters and in NFKC, or with its percent codes read,
-    where that is another text. Runs of Base64 and hex that are text are opened once. Linear in its length.
+    where that is another text. Runs of Base64 and hex that are text are opened once, and what stands in them is not
+    opened again. Linear in its length.
     """
+    return _found(text, _SEARCHES)
+
+
+def _found(text: str, searches: Searches) -> tuple[Span, ...]:
     lower = _lowered(text)
-    spans = [*_SEARCHES.of(text, lower)]
+    spans = [*searches.of(text, lower)]
     if not (text.isascii() and text.isprintable()):
-        spans += _read(reading.plain(text))
+        spans += _read(reading.plain(text), searches)
     if "%" in text:
-        spans += _read(reading.unescaped(text))
+        spans += _read(reading.unescaped(text), searches)
     return joined(spans) if spans else ()
 
 
@@ -40,25 +45,23 @@ def _lowered(text: str) -> str:
     return "".join(small if len(small := letter.lower()) == 1 else letter for letter in text)
 
 
-def _read(read: reading.Reading | None) -> list[Span]:
+def _read(read: reading.Reading | None, searches: Searches) -> list[Span]:
     """Return what a reading of a text has, by the places of the text itself."""
     if read is None:
         return []
     letters, starts, ends = read
-    found = _SEARCHES.of(letters, _lowered(letters))
+    found = searches.of(letters, _lowered(letters))
     return [Span(one.kind, starts[one.start], ends[one.end - 1]) for one in found]
 
 
 def _opened(text: str, _: str) -> Iterator[Span]:
-    yield from encoded.find(text, found)
+    yield from encoded.find(text, lambda inner: _found(inner, _PLAIN))
 
 
-_SEARCHES = Searches(
-    [
-        *(one for part in (providers, told, pairs, numbers, national, wallets, blocks) for one in part.SEARCHES),
-        Search((), _opened, LONG),
-    ]
-)
+_OF_PARTS = [one for part in (providers, told, pairs, numbers, national, wallets, blocks) for one in part.SEARCHES]
+_PLAIN = Searches(_OF_PARTS)
+"""Without opening codes: what stands in an opened one is searched by these, or each level would multiply the work."""
+_SEARCHES = Searches([*_OF_PARTS, Search((), _opened, LONG)])
 
 
 def redacted(text: str, spans: tuple[Span, ...], bytes_max: int | None = None) -> str:

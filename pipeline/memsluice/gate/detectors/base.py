@@ -11,13 +11,14 @@ from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding, Withdrawal
 from memsluice.events.models import Recall, Write
+from memsluice.gate.policy.wording import Reach
 from memsluice.gate.state.rows import TenantRows
 
 
 class Detector(Protocol):
     """One detector in one decision."""
 
-    def check(self, write: Write, vector: Vector, *, agent: bool, least: Decision) -> list[Finding]:
+    def check(self, write: Write, vector: Vector, *, agent: bool, how_far: Reach, least: Decision) -> list[Finding]:
         """Screen a write; what is held asks for ``least``. ``agent``: it came over an agent's channel."""
 
     def screened(self, rows: TenantRows, write: Write, codes: Collection[str]) -> None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Sealed, Wording
 from memsluice.envelope.verdict import Decision, Finding, Usual, Withdrawal
-from memsluice.events.models import Recall, Tier, Visibility, Write, Zone
+from memsluice.events.models import Recall, Tier, Write, Zone
 from memsluice.gate.checks import reach
 from memsluice.gate.detectors.calibration.conformal import count_at_least
 from memsluice.gate.detectors.rarity import screen
@@ -21,6 +21,7 @@ from memsluice.gate.detectors.wording.classifier import Classifier, Judged
 from memsluice.gate.detectors.wording.shipped import shipped
 from memsluice.gate.detectors.wording.text import stems
 from memsluice.gate.policy.model import Policy
+from memsluice.gate.policy.wording import Reach
 from memsluice.gate.state import placement, windows
 from memsluice.gate.state.kinds import ENTRY, HOLDER, LOOKED, Gone, Looked
 from memsluice.gate.state.rows import TenantRows
@@ -34,8 +35,7 @@ class DefaultDetector:
 
     ``model`` is the wording classifier, None the one that ships. ``anomaly`` is how many deviations MEMSAD's score of
     the write lies above its threshold; who decides says it before the write is screened. ``judged`` is what its wording
-    shows, ``seen`` is what a screened
-    write showed, ``usual`` what the verdict says of the calibration.
+    shows, ``seen`` is what a screened write showed, ``usual`` what the verdict says of the calibration.
     """
 
     memory: Memory | None
@@ -57,8 +57,9 @@ class DefaultDetector:
 
     @property
     def reads(self) -> float | None:
-        """The share of honest texts that say as much to do as the write, None where its wording was not judged."""
-        return None if self.judged is None else self.judged.p
+        """The share of honest texts that say as much to do as the write, None where not both models read it: then the
+        n-grams are asked again when it is screened again."""
+        return self.judged.p if self.judged is not None and self.judged.both else None
 
     def judge(self, write: Write, shown: Wording | None) -> tuple[Judged, str]:
         """Return what a write's wording shows, and the model that says so. A decision that asks again asks the same."""
@@ -67,14 +68,14 @@ class DefaultDetector:
             self.judged = model.judge(write.content, shown)
         return self.judged, model.digest
 
-    def check(self, write: Write, vector: Vector, *, agent: bool, least: Decision) -> list[Finding]:
+    def check(self, write: Write, vector: Vector, *, agent: bool, how_far: Reach, least: Decision) -> list[Finding]:
         """Screen a write that would go to guidance (:mod:`memsluice.gate.detectors.rarity.screen`).
 
         :meth:`judge` comes first. With ``least`` ACCEPT what speaks against it is only told.
         """
         assert self.memory is not None
         detect = self.policy.detect
-        seen = self._look(self.memory, write, vector, agent=agent)
+        seen = self._look(self.memory, write, vector, agent=agent, how_far=how_far)
         found = screen.weigh(seen.values, self.memory, detect)
         seen.values[G] = found.total
         self.seen, self.usual = seen, found.usual(detect)
@@ -105,7 +106,8 @@ class DefaultDetector:
         if seen is None:  # a reviewer let it in
             agent = identity.channel == "agent"
             self.judge(write, entry.wording)
-            seen = self._look(self.memory, write, vector, agent=agent)
+            how_far = reach.of(write, identity)
+            seen = self._look(self.memory, write, vector, agent=agent, how_far=how_far)
             every = len(self.memory.entries)
             seen.values[G] = screen.weigh(seen.values, self.memory, self.policy.detect, window=every).total
         own = reach.of(write, identity) not in self.policy.detect.reach  # what it says is its writer's own affair
@@ -154,9 +156,8 @@ class DefaultDetector:
         self.memory = self.memory.asked(rows, question, vector)
         return findings, tuple(taken)
 
-    def _look(self, memory: Memory, write: Write, vector: Vector, *, agent: bool) -> Seen:
+    def _look(self, memory: Memory, write: Write, vector: Vector, *, agent: bool, how_far: Reach) -> Seen:
         assert self.judged is not None
-        alone = not agent and write.visibility is not Visibility.SHARED  # what it answers, it answers to its writer
         return screen.look(
             memory,
             self.judged.score,
@@ -164,7 +165,7 @@ class DefaultDetector:
             vector,
             session=write.session,
             agent=agent,
-            alone=alone,
+            alone=how_far is Reach.OWN,  # what it answers, it answers to its writer
             anomaly=self.anomaly,
         )
 

@@ -25,7 +25,7 @@ def digest(policy: Policy, module: str) -> str:
     found = policy.instructions
     said: dict[str, Any] = {
         "detect": {"detector": policy.detector, "detect": detect},
-        "facts": {"facts_chars_max": found.facts_chars_max},
+        "facts": {"enabled": found.enabled, "facts_chars_max": found.facts_chars_max},
         "instructions": {
             "detector": policy.detector, "enabled": found.enabled, "hold_contained": found.hold_contained,
         },

@@ -107,7 +107,8 @@ _FORMS = (
     _form("token", "secret_", r"[A-Za-z0-9]{40,}", _has_digit),
     _form("token", "sl.", r"[\w-]{60,}"),
     _form("token", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
-    _form("token", "AAAA", r"[A-Za-z0-9%_-]{7,}(?::[\w-]{100,}|(?<=[\w%-]{45})[A-Za-z0-9%]{20,})", _has_digit),
+    _Form("token", "AAAA", re.compile(r"(?<![\w%-])AAAA[\w%-]{7,}+:[\w-]{100,}"), _has_digit),
+    _Form("token", "AAAA", re.compile(r"(?<![\w%-])AAAA[A-Za-z0-9%]{61,}"), _has_digit),
     _form("token", "mfa.", r"[\w-]{80,}"),
     _form("token", "dt0", r"[a-z][0-9]{2}\.[A-Z0-9]{20,}\.[A-Z0-9]{40,}"),
     _form("token", "sha256~", r"[\w-]{43}"),
@@ -120,7 +121,7 @@ _FORMS = (
     _Form("azure_key", "Q~", re.compile(r"(?<![\w~.-])[\w~.-]{3}[0-9]Q~[\w~.-]{31,}"), _any),
     *(
         _Form("azure_key", one, re.compile(
-            rf"(?<![\w+/])[\w+/-]{{32,}}{re.escape(one)}[\w+/-]{{4,}}={{0,2}}"), _has_digit
+            rf"(?<![\w+/-])[\w+/-]{{32,}}{re.escape(one)}[\w+/-]{{4,}}={{0,2}}"), _has_digit
         )
         for one in ("AzFu", "AzSe", "+ASt", "ACDb", "AZDO", "+ASb", "+AEh", "+ARm")
     ),

@@ -150,7 +150,7 @@ def _severity(finding: Finding) -> int:
 
 
 def lines(found: EqualTexts) -> Iterator[str]:
-    """Yield the section as a terminal shows it: escaped, what a producer chose last on its line. None: nothing."""
+    """Yield the section as a terminal shows it: escaped, what a producer chose last on its line."""
     if not found.others:
         return
     yield "Another write of the same text got another verdict:"

@@ -10,6 +10,7 @@ from memsluice.events.models import Recall, Write
 from memsluice.gate.detectors.memsad import check, state
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.policy.model import MemsadPolicy
+from memsluice.gate.policy.wording import Reach
 from memsluice.gate.state.rows import TenantRows
 
 
@@ -36,7 +37,7 @@ class MemsadDetector:
             return 0.0
         return max(score.score - score.threshold, 0.0) / score.sigma
 
-    def check(self, write: Write, vector: Vector, *, agent: bool, least: Decision) -> list[Finding]:
+    def check(self, write: Write, vector: Vector, *, agent: bool, how_far: Reach, least: Decision) -> list[Finding]:
         """Score a write, unless the policy does without."""
         if not self.policy.enabled:
             return []

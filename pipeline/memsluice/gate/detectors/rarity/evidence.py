@@ -2,7 +2,8 @@
 
 ``G = wording + question + coverage + nearness + repetition + anomaly``, each zero where there is nothing to say:
 
-- wording: ``.2 (C + .5)+ + .65 (u_C - .8)+``, C the classifier's log-odds, u its rarity in the tenant;
+- wording: ``.2 (C + .5)+ + .65 (u_C - .8)+``, C the share of honest texts that say as much to do, on the
+  scale of log-odds (:attr:`memsluice.gate.detectors.wording.classifier.Judged.score`), u its rarity in the tenant;
 - question: ``1.8 (u_Q - .8)+`` where the text carries a question and covers one that was asked (U >= .8), and the
   tenant's writes carry none. A question that nobody asked (an e-mail's, a quotation's) says nothing. Nor does one in
   a text that reaches nobody but its writer; where that quotes what was asked, nearness, repetition and anomaly are 0;
@@ -35,8 +36,8 @@ from numpy.typing import NDArray
 from memsluice.gate.detectors.numeric.compiled import compiled
 
 COLUMNS = ("c", "q", "r", "w", "u", "g", "a")
-"""Values of an entry: classifier log-odds, carries a question, repetition, nearness to a question, coverage, G, and how
-far MEMSAD's score was above its threshold. Rows of older versions end before the last: those are 0 in them."""
+"""Values of an entry: what its wording shows, carries a question, repetition, nearness to a question, coverage, G, and
+how far MEMSAD's score was above its threshold. Rows of older versions end before the last: those are 0 in them."""
 C, Q, R, W, U, G, A = range(len(COLUMNS))
 QUARTER = 0.25
 VOUCHED = 0

@@ -131,7 +131,7 @@ def look(
     ``alone``: nobody but its writer would be given it. ``anomaly``: deviations that MEMSAD's score lies above its
     threshold, 0 or more.
 
-    Who asked no more than a quarter of them has at most a quarter of the candidates' places (:mod:`.slots`).
+    Who asked no more than a quarter of them has at most a quarter of the candidates' places (:mod:`.candidate_quota`).
     """
     of_write, repeated = read(content)
     values = np.zeros(len(COLUMNS))

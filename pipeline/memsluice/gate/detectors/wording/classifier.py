@@ -106,10 +106,13 @@ class Classifier(Struct, frozen=True):
         of_head, of_grams, of_units, beside = self.mix
         p = self.tail.p(of_head * shown.logit + of_grams * logit + of_units * math.log(len(parts)) + beside)
         if shown.read < len(text):
-            unread = self.alone.p(self.grams_of(units(text[shown.read :]))[0])
+            rest = text[shown.read :]
+            pieces = units(rest)
+            worst, where = self.grams_of(pieces)
+            unread = self.alone.p(worst)
             if unread < p:
-                first, end = _place(text, parts[at])
-                return Judged(rounded(unread, SIX), first, end, both=False)
+                first, end = _place(rest, pieces[where])
+                return Judged(rounded(unread, SIX), shown.read + first, shown.read + end, both=False)
         return Judged(rounded(p, SIX), shown.first, shown.end)
 
 

@@ -25,7 +25,7 @@ _QUESTION = re.compile(
 
 
 def letters_of(texts: list[str]) -> Letters:
-    """Return the letters of some texts, normalised, each text's with a zero byte behind: what :mod:`.letters` reads."""
+    """Return the letters of some texts, normalised, each text's with a zero byte behind: what :mod:`.tokens` reads."""
     plain = [
         text.lower() if text.isascii() and text.isprintable() else _GAP.sub(" ", normalise(text)) for text in texts
     ]
@@ -44,7 +44,7 @@ def stems(text: str) -> Stems:
 
 
 def read(text: str) -> tuple[Stems, float]:
-    """Return the stems, and the share of words that repeat themselves (:func:`.letters.repetition`)."""
+    """Return the stems, and the share of words that repeat themselves (:func:`.tokens.repetition`)."""
     return tokens.read(letters_of([text]))
 
 

@@ -53,6 +53,10 @@ PROSE = [
     ("{} is my SSN", "078051121"),
     ("My Netflix password is {}", "Tulip!2019"), ("the router's admin password: {}", "correct-horse-battery"),
     ("2FA backup codes: {}", "8f3k-29dk, 9s8d-2k3f"), ("recovery codes are {}.", "83920174 10293847"),
+    ("Your verification code is {}", "884 112"), ("contraseña del router: {}", "Luna_4488"),
+    ("La password di Anna è: {}", "Luna_4488"), ("Das Passwort fürs WLAN ist {}", "Luna_4488"),
+    ("Пароль от почты: {}", "Zima2023"), ("My password's {}", "Tulip77"), ('password: "{}"', "p@ss w0rd9"),
+    ("my password is {}", "Ab&cd=1Zz"), ("Backup code {} works when Anna takes milk", "7f3k2"),
     ("otp secret {}", key(16, UPPER)), ("wallet, private key {}", "0x" + key(64, HEX)),
     ("my api key {} is new", key(32, HEX)), ("my driver's license is {}", "D1234567"),
 ]  # fmt: skip
@@ -114,6 +118,9 @@ NUMBERS = [
     ("NIR {}", "2 55 08 14 168 " + "025 38"), ("ITIN {}", "912-70-" + "1234"),
 ]  # fmt: skip
 HONEST = [
+    "Reset your password at https://example.com/reset", "the building code is 2021 edition",
+    "The access code of conduct is from 2019", "The door code of practice 2015",
+    "the password of the meeting: see the invite", "password for guests: ask Anna", 'password: "at least 8 characters"',
     "password: case-sensitive-only", "The backup codes are in the blue folder.", "My driver's license expires in 2031.",
     "The recovery code expires 2027-01-01.", "the secret ingredient-of-grandmother", "an access key per developer",
     "I forgot my password", "Passwords are kept in the vault.", "The password policy demands 12 characters.",
@@ -271,7 +278,7 @@ def test_a_code_within_a_code_is_not_opened_again(monkeypatch: pytest.MonkeyPatc
      "QUJD", "414243", "ssn ", "1 is my ssn ", "4 ", "4.", "----- BEGIN ", '"kty":"d":"', "door code for ", "mysql -",
      "bearer ",
      "pin for ", "M.", "dni ", "aadhaar ", "Private-Lines: 1 ", "://a:b", "authorization: ", "docker login ", "ghp_",
-     "re_", "\u0664", "-AAAA", "-", "-AAAA%"],
+     "re_", "\u0664", "-AAAA", "-", "-AAAA%", "backup code 1a2b "],
 )  # fmt: skip
 def test_the_time_is_linear(part: str) -> None:
     """100 KB of what a search begins with takes some four times as long as a quarter of it."""

@@ -47,7 +47,7 @@ class EncoderSetting:
     @staticmethod
     def read(environ: Mapping[str, str] = os.environ) -> "EncoderSetting":
         """Return the environment's setting; the default encoder where it has none. Raises ConfigError."""
-        return EncoderSetting.parse(environ.get(ENCODER_VARIABLE) or DEFAULT_ENCODER)
+        return EncoderSetting.parse(environ.get(ENCODER_VARIABLE, "").strip() or DEFAULT_ENCODER)
 
     def refuse_options(self, *known: str) -> None:
         """Raise ConfigError for an option that is none of those known."""

@@ -19,6 +19,7 @@ from sentence_transformers import SentenceTransformer
 
 from memsluice.encoder.batching import distinct
 from memsluice.encoder.texts import encodable
+from memsluice.envelope.space import DIMENSIONS_MAX
 from memsluice.errors import ConfigError
 
 BACKENDS = ("torch", "onnx", "openvino")
@@ -87,7 +88,7 @@ def load(model: str, options: Mapping[str, str], *, threads: int | None) -> Sent
         raise ConfigError(f"the encoder's folder {folder} does not exist")
     given: dict[str, Any] = {name: options[name] for name in ("device", "revision") if name in options}
     if "truncate_dim" in options:
-        given["truncate_dim"] = _whole(options["truncate_dim"])
+        given["truncate_dim"] = _truncated(options["truncate_dim"])
     if "file_name" in options:
         given["model_kwargs"] = {"file_name": options["file_name"]}
     source = str(folder) if folder.is_dir() else model
@@ -141,8 +142,7 @@ def _dimensions(model: SentenceTransformer) -> int:
     return int(found)
 
 
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ConfigError(f"the encoder's truncate_dim {text!r} is not a whole number") from None
+def _truncated(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or not 2 <= int(text[:9]) <= DIMENSIONS_MAX or int(text[:9]) % 2:
+        raise ConfigError(f"the encoder's truncate_dim {text!r} is no even number from 2 to {DIMENSIONS_MAX}")
+    return int(text)

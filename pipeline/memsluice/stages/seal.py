@@ -74,7 +74,11 @@ def _without(payload: AnyPayload, found: dict[str, tuple[Span, ...]], keyring: K
             short = sensitive.redacted(text, spans)
             changed[name] = f"{short[: room - KEY_TAG_CHARS - 1]}#{tag}"
         else:
-            room = min(room, max(content_max, len(text.encode()))) if isinstance(payload, Write) else room
+            room = (
+                min(room, max(content_max, len(text.encode("utf-8", "surrogatepass"))))
+                if isinstance(payload, Write)
+                else room
+            )
             changed[name] = sensitive.redacted(text, spans, room)
     if isinstance(payload, Recall):
         changed["vector"] = None

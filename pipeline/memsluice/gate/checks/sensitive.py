@@ -70,7 +70,7 @@ def redacted(text: str, spans: tuple[Span, ...], bytes_max: int | None = None) -
     Where that would be longer than ``bytes_max`` of UTF-8, as many stars as the span has characters stand there.
     """
     whole = _replaced(text, spans, [f"[redacted: {span.kind}]" for span in spans])
-    if bytes_max is None or len(whole.encode()) <= bytes_max:
+    if bytes_max is None or len(whole.encode("utf-8", "surrogatepass")) <= bytes_max:
         return whole
     return _replaced(text, spans, ["*" * (span.end - span.start) for span in spans])
 

@@ -23,6 +23,8 @@ from memsluice.gate.policy.wording import Reach, WordingPolicy
 POLICY_BYTES_MAX = 1_000_000
 REASON_CHARS_MAX = 4_000
 DAY_MS = 86_400_000
+COUNT_MAX = 10_000_000_000
+"""Largest count or number of seconds in a policy: three centuries."""
 Signal = Literal["wording", "question", "coverage", "nearness", "repetition", "anomaly"]
 SIGNALS: tuple[Signal, ...] = get_args(Signal)
 """What the default detector's evidence is made of, in the order of its sum."""
@@ -31,11 +33,11 @@ SIGNALS: tuple[Signal, ...] = get_args(Signal)
 class PerTier(Part):
     """One optional number a trust tier; null is "no limit"."""
 
-    operator: int | None = Field(default=None, ge=1, description="For tier 1; null is no limit.")
-    user_verified: int | None = Field(default=None, ge=1, description="For tier 2; null is no limit.")
-    user_observed: int | None = Field(default=None, ge=1, description="For tier 3; null is no limit.")
-    external_tool: int | None = Field(default=None, ge=1, description="For tier 4; null is no limit.")
-    external_web: int | None = Field(default=None, ge=1, description="For tier 5; null is no limit.")
+    operator: int | None = Field(default=None, ge=1, le=COUNT_MAX, description="For tier 1; null is no limit.")
+    user_verified: int | None = Field(default=None, ge=1, le=COUNT_MAX, description="For tier 2; null is no limit.")
+    user_observed: int | None = Field(default=None, ge=1, le=COUNT_MAX, description="For tier 3; null is no limit.")
+    external_tool: int | None = Field(default=None, ge=1, le=COUNT_MAX, description="For tier 4; null is no limit.")
+    external_web: int | None = Field(default=None, ge=1, le=COUNT_MAX, description="For tier 5; null is no limit.")
 
     def of(self, tier: Tier) -> int | None:
         """Return the number of a tier."""
@@ -62,7 +64,7 @@ class InstructionsPolicy(Part):
     """Seed 002, patterns 3 and 6."""
 
     enabled: bool = Field(default=True, description="Whether writes are searched for instruction patterns.")
-    facts_chars_max: int = Field(default=500, ge=1, description="Longer extracted facts are held.")
+    facts_chars_max: int = Field(default=500, ge=1, le=COUNT_MAX, description="Longer extracted facts are held.")
     hold_contained: bool = Field(
         default=False, description="Hold, instead of report, what is found in outside content."
     )

@@ -120,6 +120,7 @@ _SAYING = frozenset(
 _ENDED = re.compile(
     r"(?:.{2,}(?:ed|ing|(?<!f)ly|able|ible|less|ful|ous|ive|ary|ory|ated|ised|ized|ité|ées?|ado|ada|ido|ida|oria|ata|uto|uta|eerd)|ge\w{2,}(?:t|en)|(?:ver|be|er|ent|zer|abge|ein|aus|un)\w{2,}(?:t|en))"
 )
+_LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"[0-9]")
 _SIGN = re.compile(r"[!@#$%^&*+=?~_]")
 
 
@@ -166,7 +167,7 @@ def password(value: str, *, alone: bool, quoted: bool, assigned: bool) -> bool:
     if value.lower() in _SAID or _COUNTED.fullmatch(value) or _DATE.fullmatch(value) or _TECHNICAL.fullmatch(value):
         return False
     if any(character.isspace() for character in value):
-        return quoted and phrase(value, least=2)
+        return quoted and (phrase(value, least=2) or _made_up(value))
     if _of_letters(value):
         mine = not _NAMING.search(value) and len(value) >= 5
         return mine and (alone or (quoted and (assigned or len(value) >= 6)))
@@ -181,6 +182,14 @@ def password(value: str, *, alone: bool, quoted: bool, assigned: bool) -> bool:
 def _hyphened_phrase(value: str) -> bool:
     words = value.lower().split("-")
     return len(words) > 2 and not any(word in (_SAYING | _SAID) - _WORDS_OF_PHRASES for word in words)
+
+
+def _made_up(value: str) -> bool:
+    """Whether a few words in quotes are no sentence: one of them is as no word is."""
+    words = value.split()
+    said = any(word.lower() in _SAID or _NAMING.search(word) for word in words)
+    odd = any(_LETTER.search(word) and (_DIGIT.search(word) or _SIGN.search(word)) for word in words)
+    return len(words) <= 3 and not said and odd
 
 
 def phrase(value: str, *, least: int) -> bool:

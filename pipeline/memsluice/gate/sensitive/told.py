@@ -32,22 +32,25 @@ _PIN_HINTS = ("pin", "puk", "geheimzahl", "nip", "cvv", "cvc", "cid", "csc")
 _LOCK = re.compile(
     r"(?:door|gate|alarm|access|entry|unlock|safe|garage|lock(?:box|er)?|keypad|building|verification|security|one-time|otp|2fa|mfa|sms"
     r"|passcode|t(?:ü|ue)r|zugangs|sicherheits|bestätigungs|vault|phone|device|sim|login"
-    r"|auth\w{0,12})[ -]?(?:code|combination|combo|passcode|kode)(?:s)?(?![a-z])"
+    r"|auth\w{0,12})[ -]?(?:code|combination|combo|passcode|kode)(?:s)?(?![a-z]| of (?:conduct|practice|ethics))"
     r"(?: (?:for|to|of|on|für) [^\n.:=0-9]{1,40}?)?(?: (?:is|was|ist|lautet))?(?: now)?[ \t]?[:=]?[ \t]{0,2}[#*]?"
-    r"([0-9]{3,8}(?:[#*]|(?:-[0-9]{1,3}){2})?|[0-9]{1,2}(?:-[0-9]{1,2}){2})(?![\w-])",
+    r"([0-9]{3}[ -][0-9]{3}(?![0-9])|[0-9]{3,8}(?:[#*]|(?:-[0-9]{1,3}){2})?|[0-9]{1,2}(?:-[0-9]{1,2}){2})"
+    r"(?![\w-]| edition)",
     re.IGNORECASE,
 )
 _LOCK_HINTS = ("code", "comb", "kode")
-_SPARE_HINTS = ("backup", "recovery", "rescue", "scratch", "one-time")
+_SPARE_HINTS = ("backup", "recovery", "rescue", "one-time")
 _BEFORE_CODE, _BEHIND_CODE = 18, 100
 
 _QUOTES = "\"'`"
 _CLOSERS = "[\"'\\\\`\\])*_”’]{0,4}"
+_OF = "for|to|of|on|at|in|für|fürs|zum|zur|vom|von|du|de|del|della|di|da|do|para|pour|voor|van|k|ke|od|от|для"
 _AFTER = re.compile(
     r"[0-9]{0,3}" + _CLOSERS + r"(?:[ \t]{0,4}\([^()\n]{1,40}\))?(?:"
-    r"[ \t]{0,4}(?P<sep>:=|=>|===?|=|->|→|：|＝|:|\|)[*_]{0,3}[ \t]{0,8}(?:\r?\n[ \t]{0,8})?[*_]{0,3}"
-    r"|(?P<prose>(?:\s(?:for|to|of|on|at|in|für|zum|zur|vom|du|de|da|do|para|pour|voor|van|от|для)\s"
-    r"[^\n.:=;!?\"']{1,50}?)?\s{1,3}(?:will\sbe|should\sbe|is|was|are|remains|ist|war|lautet|est|était|es|era|será|está"
+    r"(?:\s(?:" + _OF + r")\s[^\n.:=;!?\"']{1,50}?)?[ \t]{0,4}(?P<sep>:=|=>|===?|=|->|→|：|＝|:(?!//)|\|)"
+    r"[*_]{0,3}[ \t]{0,8}(?:\r?\n[ \t]{0,8})?[*_]{0,3}"
+    r"|(?P<prose>(?:\s(?:" + _OF + r")\s[^\n.:=;!?\"']{1,50}?)?(?:\s{1,3}|(?=['’]s))"
+    r"(?:will\sbe|should\sbe|is|['’]s|was|are|remains|ist|war|lautet|est|était|es|era|será|está"
     r"|é|è|luidt|это|jest|är|er|on|je|este|to(?:[ ]jest)?|là|adalah|ialah|olan|είναι|है|هي|היא|คือ|yra"
     r"|e)(?:\s(?:now|still|just|simply|also|set\sto|changed\sto|called|jetzt|nun|maintenant"
     r"|ahora|agora|nu|теперь)){0,2}(?P<colon>\s?:)?\s{1,3})"
@@ -63,8 +66,8 @@ _TICKET = re.compile(
 _RANDOM = re.compile(r"(?=[\w-]{0,30}[0-9])[\w-]{16,}[.,;:!?)]?\Z")
 """What may stand behind "api key" and a blank alone, and is no word of the sentence."""
 _SPARE = re.compile(
-    r"(?:backup|recovery|rescue|scratch|one-time)[ -]codes?(?: (?:are|is|for [^\n.:=0-9]{1,40}?))?[ \t]?[:=]?\s{0,3}"
-    r"((?:(?=[A-Za-z-]{0,8}[0-9])[A-Za-z0-9]{4,8}(?:[ -][A-Za-z0-9]{4,6})*(?:[,;]?\s{1,3}|,|(?![\w-]))){1,20})",
+    r"(?:backup|recovery|rescue|one-time)[ -]codes?(?: (?:are|is|for [^\n.:=0-9]{1,40}?))?[ \t]?[:=]?\s{0,3}"
+    r"((?:(?=[A-Za-z-]{0,8}[0-9])[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,6}){0,4}(?:[,;]?\s{1,3}|,|(?![\w-]))){1,20})",
     re.IGNORECASE,
 )
 _CHANGED = re.compile(r"(?:chang|set|reset|updat|switch)\w{0,4}\s(?:\S{1,20}\s){0,3}\Z", re.IGNORECASE)
@@ -78,6 +81,8 @@ _SOLID = re.compile(r"\S*")
 _CUT = re.compile(
     r"[\"'`\\]{1,3}(?=[\s,;:)\]}>]|\Z)|</|<br|&(?=[\w.-]{1,40}=)|[,;](?=\s?[\"']?[\w.-]{1,40}[\"']?\s?[:=])|\\n"
 )
+_NEXT_PAIR = "&"
+"""What divides the pairs of a query: a sign like any other where no equals sign stands before the value."""
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 _SENTENCE_END = re.compile(r"[.,;!?]?(?:[ \t]*(?:\r?\n|\Z)|[.;!?](?:\s|\Z))")
 _PRESENT = frozenset(
@@ -242,7 +247,7 @@ def _quoted(text: str, opener: re.Match[str], name: Name, *, assigned: bool) -> 
 
 def _bare(text: str, start: int, name: Name, *, sure: bool, assigned: bool) -> tuple[int, int] | None:
     """Return a value without quotes, to the next blank or to what divides it from the next pair."""
-    end = _bare_end(text, start, min(len(text), start + _LOOKED_AT))
+    end = _bare_end(text, start, min(len(text), start + _LOOKED_AT), assigned=assigned)
     if end == start or text[end : end + 1] == ":":
         return None
     value = text[start:end]
@@ -251,14 +256,16 @@ def _bare(text: str, start: int, name: Name, *, sure: bool, assigned: bool) -> t
         secret = plausible.password(value, alone=alone, quoted=False, assigned=assigned)
     else:
         secret = plausible.token(value, quoted=False)
-    return (start, _bare_end(text, start, len(text))) if secret else None
+    return (start, _bare_end(text, start, len(text), assigned=assigned)) if secret else None
 
 
-def _bare_end(text: str, start: int, limit: int) -> int:
+def _bare_end(text: str, start: int, limit: int, *, assigned: bool) -> int:
     """Return where a value ends: what closes or divides behind it is none of it."""
     solid = _SOLID.match(text, start, limit)
     end = start if solid is None else solid.end()
     cut = _CUT.search(text, start, min(len(text), end + 44))
+    while cut is not None and cut[0] == _NEXT_PAIR and not assigned:
+        cut = _CUT.search(text, cut.end(), min(len(text), end + 44))
     if cut is not None:
         end = min(end, cut.start())
     while end > start and (

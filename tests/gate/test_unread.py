@@ -89,11 +89,15 @@ def test_a_dry_run_shows_it_too_and_lets_nothing_in() -> None:
         ({"quarantine": {"age_days": 5}, "ttl_seconds": {"user_observed": 60}}, False),
         ({"instructions": {"enabled": False}, "detect": {"threshold": 9.0}}, False),
         ({"name": "renamed", "writes_per_day": {"user_observed": None}}, False),
+        ({"memsad": {"history_size": 1, "kappa": 0.5}}, False),
+        ({"memsad": {"history_size": 1, "kappa": 9.0}}, True),
+        ({"memsad": {"history_size": 1, "cold_threshold": 0.5}}, False),
         ({"mode": "shadow"}, True),
     ],
 )
 def test_only_a_change_of_the_rule_that_held_it_lets_it_in(changed: dict[str, Any], lands: bool) -> None:
-    """Lifetimes, shares, a name, and the rules of other detectors say nothing of it; shadow mode lands everything."""
+    """Lifetimes, shares, a name, and the rules of other detectors say nothing of it, nor does the rule itself, made
+    stricter: then it was the calibration that let it in. Shadow mode lands everything."""
     core, entry = held_by_memsad()
     core.policy = laid_over(core.policy, changed)
     verdict = replay(core, entry).verdict
@@ -142,7 +146,7 @@ def test_a_part_changes_with_its_rule_and_with_nothing_else(module: str) -> None
     policy = default().default
     same = laid_over(policy, {"name": "x", "quarantine": {"age_days": 1}, "detect": {"look_back_per_day": 1}})
     changed = laid_over(policy, {
-        "detect": {"threshold": 2.0}, "memsad": {"kappa": 3.0},
+        "detect": {"window": 100}, "memsad": {"history_size": 50},
         "instructions": {"hold_contained": True, "facts_chars_max": 9}, "wording": {"own": 0.5},
     })  # fmt: skip
     assert parts.digest(policy, module) == parts.digest(same, module) != parts.digest(changed, module)

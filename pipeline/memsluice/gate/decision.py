@@ -111,13 +111,14 @@ class Draft:
 
     def weighing(self, module: str) -> Weighed:
         """Return what a rule on contents goes by now: its part of the policy, and its numbers where it has some."""
-        part, usual, score = parts.digest(self.policy, module), self.default.usual, self.published.score
+        part, strict = parts.digest(self.policy, module), parts.strictness(self.policy, module)
+        usual, score = self.default.usual, self.published.score
         if module == "detect" and usual is not None:
             line = self.policy.detect.threshold if usual.threshold is None else usual.threshold
-            return Weighed(part=part, score=usual.score, threshold=line, p=usual.p)
+            return Weighed(part=part, strict=strict, score=usual.score, threshold=line, p=usual.p)
         if module == "memsad" and score is not None:
-            return Weighed(part=part, score=score.score, threshold=score.threshold, p=score.p)
-        return Weighed(part=part)
+            return Weighed(part=part, strict=strict, score=score.score, threshold=score.threshold, p=score.p)
+        return Weighed(part=part, strict=strict)
 
     def lands(self) -> bool:
         """Whether a write with these findings lands. Shadow mode, too, overwrites no protected key."""

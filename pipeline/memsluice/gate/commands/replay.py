@@ -5,7 +5,7 @@ held still does, and what taints its ancestors or its session now does too. A do
 write counts against its rate once: here only where it was held for the rate, or refused before it was counted.
 
 What a detector held, or a rule on contents, is not let in because that learned more, or the tenant's state is another:
-while the rule's own part of the policy is as it was, nobody decided that such writes may land. It stays held
+while the rule's own part of the policy is as it was, or stricter, nobody decided that such writes land. It stays held
 (``replay.recalibrated``), and lands only by a replay that names a run which showed its content: a command is bound to
 one write and its digest, and the row has the runs that showed it.
 
@@ -142,14 +142,17 @@ def _unread(row: ReviewRow, command: Command, again: Draft) -> Finding | None:
 
 
 def _unchanged(row: ReviewRow, again: Draft) -> dict[str, Weighed | None]:
-    """Return the rules on contents that held a write, find nothing now, and have the part of the policy they had.
+    """Return the rules on contents that held a write, find nothing now, and are as strict as they were, or stricter.
 
     A row of before says no part: it counts as unchanged.
     """
     asked, held = _asked(again), {code.split(".")[0] for code in row.codes}
     gone = [one for one in parts.CONTENT if one in held and not any(code.split(".")[0] == one for code in asked)]
     was = {one: row.weighed.get(one) for one in gone}
-    return {one: old for one, old in was.items() if old is None or old.part == parts.digest(again.policy, one)}
+    policy = again.policy
+    return {
+        one: old for one, old in was.items() if old is None or not parts.loosened(policy, one, old.part, old.strict)
+    }
 
 
 def _asked(again: Draft) -> set[str]:

@@ -69,9 +69,11 @@ class EntryRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Weighed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a rule on contents went by: the digest of its part of the policy, and its numbers where it has some."""
+    """What a rule on contents went by: the digest of its part of the policy, how strict that was
+    (:func:`memsluice.gate.policy.parts.strictness`), and its numbers where it has some."""
 
     part: str
+    strict: tuple[float, ...] = ()
     score: float | None = None
     threshold: float | None = None
     p: float | None = None

@@ -1,14 +1,14 @@
 """Figures of the gate's core: how fast it decides, and how much state an event writes."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
-from memsluice.encoder import load_encoder
+from memsluice.encoder import Encoder, load_encoder
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.seals import Sealed, sealed_from_bytes
 from memsluice.errors import StateError
@@ -29,7 +29,7 @@ from memsluice.topics.names import EVENTS, PARTITIONS
 from memsluice_lab import cast
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting
-from memsluice_lab.streams import Published, events_of, read_stream, signed
+from memsluice_lab.streams import Line, Published, events_of, read_stream, signed
 
 WRITES_MIN = 1_000
 ROUNDS = 3
@@ -66,20 +66,25 @@ class Measuring:
 
 def screened(paths: Sequence[Path], setting: Setting) -> Iterator[tuple[Measuring, Keyring]]:
     """Yield what *screen* did with each stream, and its keyring: the embedded runtime with the real encoder."""
-    encoder, chosen = load_encoder(), policies.default()
+    encoder = load_encoder()
     for path in paths:
-        events = [event for event in events_of(read_stream(path)) if isinstance(event, Published)]
-        tenants = sorted({event.payload.tenant for event in events})
-        keyring, registry, signers = cast.in_memory(tenants, seed=path.stem)
-        screen = Measuring(ScreenStage(always(keyring), chosen.of, PARTITIONS))
-        seal = SealStage(always(keyring), always(registry), encoder, PARTITIONS)
-        runtime = Embedded(":memory:", seal=seal, screen=screen, land=None, now_ms=always(0), durable=False)
-        for event in events:
-            runtime.append(EVENTS, *signed(event, signers), append_ms=event.append_ms)
-        runtime.run_until_idle()
-        runtime.close()
-        setting.say(f"{path.stem}: {len(events)} events through seal and screen")
+        screen, keyring = through(read_stream(path), encoder, seed=path.stem)
+        setting.say(f"{path.stem}: {len(screen.given)} events through seal and screen")
         yield screen, keyring
+
+
+def through(lines: Iterable[Line], encoder: Encoder, *, seed: str) -> tuple[Measuring, Keyring]:
+    """Return what *screen* did with a stream's events, under the policy that ships, and their keyring."""
+    events = [event for event in events_of(lines) if isinstance(event, Published)]
+    keyring, registry, signers = cast.in_memory(sorted({event.payload.tenant for event in events}), seed=seed)
+    screen = Measuring(ScreenStage(always(keyring), policies.default().of, PARTITIONS))
+    seal = SealStage(always(keyring), always(registry), encoder, PARTITIONS)
+    runtime = Embedded(":memory:", seal=seal, screen=screen, land=None, now_ms=always(0), durable=False)
+    for event in events:
+        runtime.append(EVENTS, *signed(event, signers), append_ms=event.append_ms)
+    runtime.run_until_idle()
+    runtime.close()
+    return screen, keyring
 
 
 def always(value: Value) -> Callable[[], Value]:

@@ -27,16 +27,10 @@ from memsluice.gate.detectors.rarity.memory import Memory
 from memsluice.gate.policy import model as policies
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.state.rows import encode_changes
-from memsluice.runtimes.embedded import Embedded
-from memsluice.stages.screen import ScreenStage
-from memsluice.stages.seal import SealStage
-from memsluice.topics.names import EVENTS, PARTITIONS
-from memsluice_lab import cast
 from memsluice_lab.demo.caching_encoder import MemoEncoder
-from memsluice_lab.figures.core import Dictionary, Measuring, always
+from memsluice_lab.figures.core import Dictionary, through
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting
-from memsluice_lab.streams import Published, events_of, signed
 from memsluice_lab.table.honest import PREFERENCES, quoting
 
 WARM_WRITES, WARM_RECALLS = 200, 100
@@ -221,13 +215,5 @@ def _lines(kind: Kind, name: str, writer: str) -> Iterator[Line]:
 
 def sealed(lines: Sequence[Line], encoder: Encoder) -> list[Sealed]:
     """Return the lines' events as *seal* hands them on."""
-    events = [event for event in events_of(lines) if isinstance(event, Published)]
-    keyring, registry, signers = cast.in_memory(sorted({event.payload.tenant for event in events}), seed="hard")
-    screen = Measuring(ScreenStage(always(keyring), policies.default().of, PARTITIONS))
-    seal = SealStage(always(keyring), always(registry), encoder, PARTITIONS)
-    runtime = Embedded(":memory:", seal=seal, screen=screen, land=None, now_ms=always(0), durable=False)
-    for event in events:
-        runtime.append(EVENTS, *signed(event, signers), append_ms=event.append_ms)
-    runtime.run_until_idle()
-    runtime.close()
+    screen, keyring = through(lines, encoder, seed="hard")
     return [sealed_from_bytes(keyring, (one.key or b"").decode(), one.value or b"") for one in screen.given]

@@ -2,7 +2,7 @@
 
 from memsluice.envelope.records import Accepted
 from memsluice.envelope.verdict import Decision
-from memsluice.events.models import Command, Tier, Visibility, Write
+from memsluice.events.models import Command, Tier, Write
 from memsluice.gate.commands.despite import DESPITE_PARAMETER, DETECTION
 from memsluice.gate.decision import Draft, Screened, TenantState
 from memsluice.gate.detectors.wording.classifier import Judged
@@ -24,10 +24,7 @@ def detected(
     What the encoder's head read when it landed is in its row; an entry that is older is judged by the n-grams alone.
     """
     admission = entry.admission
-    shared = Visibility.SHARED if how_far is Reach.SHARED else admission.visibility
-    write = Write.model_construct(
-        content=entry.content, key=admission.key, session=admission.session, visibility=shared
-    )
+    write = Write.model_construct(content=entry.content, key=admission.key, session=admission.session)
     draft = Draft.begun(state, policy, entry.vector())
     if row.reads is not None:
         draft.default.judged = Judged(row.reads, 0, len(entry.content))

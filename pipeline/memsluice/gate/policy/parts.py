@@ -15,7 +15,8 @@ from memsluice.gate.policy.model import Policy
 CONTENT = ("detect", "facts", "instructions", "memsad", "wording")
 """Modules of the gate whose findings are of what is written."""
 NO_CONTENT = frozenset({"look_back", "look_back_per_day"})
-_STRICT = {"detect": {"threshold", "kappa", "alpha"}, "memsad": {"kappa", "cold_threshold"}}
+_STRICTER = {"detect": {"threshold": -1, "kappa": -1, "alpha": 1}, "memsad": {"kappa": -1, "cold_threshold": -1}}
+"""Numbers of a rule that learns; 1 where it holds more the higher they are, -1 where the lower."""
 DIGITS = 16
 """Hex digits of a digest: it tells apart what operators wrote, and guards nothing by itself."""
 
@@ -26,8 +27,8 @@ def digest(policy: Policy, module: str) -> str:
 
     Raises KeyError for another.
     """
-    detect = policy.detect.model_dump(mode="json", exclude={*NO_CONTENT, *_STRICT["detect"]})
-    memsad = policy.memsad.model_dump(mode="json", exclude=_STRICT["memsad"])
+    detect = policy.detect.model_dump(mode="json", exclude={*NO_CONTENT, *_STRICTER["detect"]})
+    memsad = policy.memsad.model_dump(mode="json", exclude={*_STRICTER["memsad"]})
     found = policy.instructions
     said: dict[str, Any] = {
         "detect": {"detector": policy.detector, "detect": detect},
@@ -45,10 +46,7 @@ def digest(policy: Policy, module: str) -> str:
 
 def strictness(policy: Policy, module: str) -> tuple[float, ...]:
     """Return the numbers of a rule that learns by which it holds more the higher they are; of other rules none."""
-    detect, memsad = policy.detect, policy.memsad
-    if module == "detect":
-        return -detect.threshold, -detect.kappa, detect.alpha
-    return (-memsad.kappa, -memsad.cold_threshold) if module == "memsad" else ()
+    return tuple(sign * getattr(getattr(policy, module), name) for name, sign in _STRICTER.get(module, {}).items())
 
 
 def loosened(policy: Policy, module: str, digest_then: str, strictness_then: tuple[float, ...]) -> bool:

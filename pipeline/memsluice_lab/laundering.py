@@ -240,7 +240,13 @@ def policy_file(base: Policy, tenants: Mapping[str, str]) -> dict[str, Any]:
     """Return a policy file's value: ``base``, without daily limits, and what some scenarios need, by their tenants."""
     return {
         **base.model_dump(mode="json"),
-        "wording": {"own": 0, "relied": 0, "shared": 0, "with_pattern": 0.999},  # of content, patterns alone hold
+        "wording": {  # of content, patterns alone hold
+            "own": 0,
+            "relied": 0,
+            "shared": 0,
+            "with_pattern": 0.999,
+            "with_pattern_own": 0.999,
+        },
         "writes_per_day": {},
         "tenants": {
             tenants["expired-ancestor"]: {"ttl_seconds": {"external_web": SHORT_LIFE_MS // 1_000}},

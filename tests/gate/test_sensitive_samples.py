@@ -237,6 +237,15 @@ def test_a_percent_code_at_the_end_goes_whole() -> None:
     assert redacted(text, found(text)) == "n%3A password%3A [redacted: password] ok"
 
 
+@pytest.mark.parametrize(
+    ("colon", "at"), [("&#58;", "&#64;"), ("&colon;", "&commat;"), ("&#x3a;", "&#X40;"), ("\\u003a", "\\u0040")]
+)
+def test_codes_of_pages_and_records_are_read(colon: str, at: str) -> None:
+    """A password goes where its address is written with a page's entities or a record's escapes, and no more of it."""
+    text = f"R&D; fish &amp; chips: mysql{colon}//root{colon}{WORD}{at}db.example"
+    assert redacted(text, found(text)) == text.replace(WORD, "[redacted: password]")
+
+
 def test_what_is_split_or_dressed_is_found_in_its_own_place() -> None:
     """Zero-width characters in a word of a name or a value and digits of other scripts: places are the text's own."""
     text = "my pass\u200bword is hun\u200bter22 ok"

@@ -103,9 +103,12 @@ def test_the_farther_it_reaches_the_more_is_held() -> None:
 
 def test_a_pattern_makes_a_small_budget_larger_and_a_large_one_no_smaller() -> None:
     """It is evidence beside the wording: it holds nothing that is usual among honest texts."""
-    policy = WordingPolicy(own=0.01, shared=0.08, with_pattern=0.05)
-    said = [checked(0.05, Reach.OWN, policy=policy, pattern=pattern) for pattern in (False, True)]
-    assert [one and one.code for one in said] == ["wording.scored", "wording.held"]
+    policy = WordingPolicy(own=0.01, relied=0.02, shared=0.08, with_pattern=0.05, with_pattern_own=0.03)
+    for whose, most in ((Reach.OWN, 0.03), (Reach.RELIED, 0.05)):
+        said = [checked(most, whose, policy=policy, pattern=pattern) for pattern in (False, True)]
+        assert [one and one.code for one in said] == ["wording.scored", "wording.held"]
+        beyond = checked(most + 0.001, whose, policy=policy, pattern=True)
+        assert (beyond and beyond.code) == "wording.scored"
     beyond = checked(0.08, Reach.SHARED, policy=policy, pattern=True)
     assert beyond is not None
     assert (beyond.code, beyond.detail["pattern"]) == ("wording.held", True)

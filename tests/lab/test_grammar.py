@@ -11,9 +11,9 @@ import pytest
 from memsluice.errors import ConfigError
 from memsluice_lab.wording.composites import FRAMES, composed
 from memsluice_lab.wording.corpus import examples, held_out
-from memsluice_lab.wording.grammar import Template, templates
+from memsluice_lab.wording.grammar import FIRST, LATER, LATEST, Template, templates
 
-ALL = [*templates(), *templates(later=True)]
+ALL = [one for numbers in (FIRST, LATER, LATEST) for one in templates(numbers)]
 LANGUAGES = {"en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "ru", "zh", "ja", "ko", "hi", "ar"}
 RESERVED = re.compile(r"\.(?:example|test|invalid)$|(?:^|\.)example\.(?:com|org|net)$")
 SLOT = re.compile(r"\{\w+\}")

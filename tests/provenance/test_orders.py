@@ -51,7 +51,7 @@ def test_a_promoted_entry_is_recalled_by_everybody_and_by_its_owner_once(shop: S
 
 def test_what_everybody_is_given_is_screened_again_and_a_signer_may_set_that_aside(shop: Shop) -> None:
     """Its writer alone was given it; detection refuses to share it, unless that is signed too. The audit says so."""
-    shop.home.policy_file.write_text("name: wide\nwording: {own: 0, with_pattern: 0, shared: 0.999999}\n")
+    shop.home.policy_file.write_text("name: wide\nwording: {own: 0, with_pattern_own: 0, shared: 0.999999}\n")
     shop.note("n1")
     refused = shop.command("promote", "n1", "--yes")
     assert (refused.exit_code, "promotion.detected" in refused.stdout) == (3, True)

@@ -7,13 +7,14 @@ import re
 
 from memsluice.gate.policy.model import PolicySet, parse, shipped
 
-BUDGET = "with_pattern: 0.999999"
+BUDGET = "with_pattern: 0.999999, with_pattern_own: 0.999999"
+"""What such a policy says of the wording, within braces."""
 
 
 def text() -> str:
     """Return the policy file."""
-    found, times = re.subn(r"with_pattern: [0-9.]+", BUDGET, shipped("default"))
-    assert times == 1
+    found, times = re.subn(r"(with_pattern(?:_own)?): [0-9.]+", r"\1: 0.999999", shipped("default"))
+    assert times == 2
     return found
 
 

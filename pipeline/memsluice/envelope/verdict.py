@@ -29,6 +29,11 @@ class Decision(StrEnum):
 SEVERITY = (Decision.ACCEPT, Decision.CONTAIN, Decision.QUARANTINE, Decision.REJECT)
 
 
+def rule_of(code: str) -> str:
+    """Return the rule behind a finding's code: the module of the gate that it names."""
+    return code.partition(".")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What one check found. ``code`` is ``<module of the gate>.<what>``; ``decision`` the least it asks for.

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Admission, Sealed, Wording
-from memsluice.envelope.verdict import SEVERITY, Decision, Finding, Withdrawal
+from memsluice.envelope.verdict import SEVERITY, Decision, Finding, Withdrawal, rule_of
 from memsluice.events.models import Recall, Tier, Write
 from memsluice.gate.checks import facts, instructions, reach
 from memsluice.gate.detectors.base import Detector
@@ -106,7 +106,7 @@ class Draft:
 
     def weighed(self) -> dict[str, Weighed]:
         """Return what the rules on contents went by that asked for more than containing it."""
-        asked = {f.code.split(".")[0] for f in self.findings if f.decision in (Decision.QUARANTINE, Decision.REJECT)}
+        asked = {rule_of(f.code) for f in self.findings if f.decision in (Decision.QUARANTINE, Decision.REJECT)}
         return {module: self.weighing(module) for module in parts.CONTENT if module in asked}
 
     def weighing(self, module: str) -> Weighed:

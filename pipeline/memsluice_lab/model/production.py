@@ -15,7 +15,7 @@ from memsluice.envelope import codec
 from memsluice.envelope.records import Accepted
 from memsluice.envelope.registry import DEFAULT_TIER
 from memsluice.envelope.seals import Admission, Identity, Position, Sealed, payload_digest
-from memsluice.envelope.verdict import Verdict
+from memsluice.envelope.verdict import Verdict, rule_of
 from memsluice.errors import StateError
 from memsluice.events.ids import scope_owner
 from memsluice.events.models import MODELS, Command, Tier, Visibility, Zone
@@ -129,7 +129,7 @@ class Decided:
         sealed = self._seal(event, now_ms)
         self._offset += 1
         verdict = self._decided(sealed, self._carried(event), cut)
-        if isinstance(event, Write) and all(f.code.split(".")[0] != "duplicates" for f in verdict.findings):
+        if isinstance(event, Write) and all(rule_of(f.code) != "duplicates" for f in verdict.findings):
             self._writes[event.id] = (event, sealed)
             self._landed[event.id] = []
         for gone in verdict.withdraws:

@@ -20,8 +20,8 @@ from memsluice.gate.sensitive.span import Span, joined
 def found(text: str) -> tuple[Span, ...]:
     """Return what a text has of secrets and personal data, in order, without overlaps.
 
-    It is read as it stands, and once more without invisible characters and in NFKC, or with its percent codes read,
-    where that is another text. Runs of Base64 and hex that are text are opened once, and what stands in them is not
+    It is read as it stands, and once more without invisible characters and in NFKC, or with the codes of URLs,
+    HTML and JSON read, where that is another text. Runs of Base64 and hex that are text are opened once, and what stands in them is not
     opened again. Linear in its length.
     """
     return _found(text, _SEARCHES)
@@ -32,7 +32,7 @@ def _found(text: str, searches: Searches) -> tuple[Span, ...]:
     spans = [*searches.of(text, lower)]
     if not (text.isascii() and text.isprintable()):
         spans += _read(reading.plain(text), searches)
-    if "%" in text:
+    if any(code in text for code in reading.CODES):
         spans += _read(reading.unescaped(text), searches)
     return joined(spans) if spans else ()
 

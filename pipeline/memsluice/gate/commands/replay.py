@@ -16,7 +16,7 @@ where it is rejected once more.
 from msgspec.structs import replace
 
 from memsluice.envelope.seals import Sealed
-from memsluice.envelope.verdict import Decision, Finding
+from memsluice.envelope.verdict import Decision, Finding, rule_of
 from memsluice.events.models import Command, Tier, Write
 from memsluice.gate.checks import holding, limits, monitor, rates, sensitive, sessions
 from memsluice.gate.checks.placing import gives_way, place
@@ -146,8 +146,8 @@ def _unchanged(row: ReviewRow, again: Draft) -> dict[str, Weighed | None]:
 
     A row of before says no part: it counts as unchanged.
     """
-    asked, held = _asked(again), {code.split(".")[0] for code in row.codes}
-    gone = [one for one in parts.CONTENT if one in held and not any(code.split(".")[0] == one for code in asked)]
+    asked, held = _asked(again), {rule_of(code) for code in row.codes}
+    gone = [one for one in parts.CONTENT if one in held and not any(rule_of(code) == one for code in asked)]
     was = {one: row.weighed.get(one) for one in gone}
     policy = again.policy
     return {
@@ -219,7 +219,7 @@ def _kept(rows: TenantRows, held: Held, again: Draft, at: At, policy: Policy) ->
     before, tau = held.row, again.tau
     assert tau is not None
     learned = _unchanged(before, again)
-    gone = {code for code in before.codes if code.split(".")[0] in learned}
+    gone = {code for code in before.codes if rule_of(code) in learned}
     kept = tuple(sorted({*_asked(again), *gone, *review.standing(before)}))
     weighed = {one: old for one, old in learned.items() if old is not None} | again.weighed()
     row = replace(before, taint=tau.taint, causes=tau.causes, tier=tau.tier, codes=kept, weighed=weighed)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memsluice.envelope.seals import Identity, Sealed
-from memsluice.envelope.verdict import SEVERITY, Decision, Finding
+from memsluice.envelope.verdict import SEVERITY, Decision, Finding, rule_of
 from memsluice.events.models import Action, Command, Write
 from memsluice.gate.checks import holding, monitor
 from memsluice.gate.checks.placing import gives_way, place
@@ -185,7 +185,7 @@ def _release(rows: TenantRows, row: ReviewRow, command: Command, carried: Carrie
     if stays is not None:  # it stays held: its key may be free again some day
         return refused(stays)
     keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms, row.lifted)
-    overridden = [code for code in row.codes if code.split(".")[0] in OVERRIDDEN]
+    overridden = [code for code in row.codes if rule_of(code) in OVERRIDDEN]
     released = Finding("review.released", Decision.ACCEPT, {"overridden": overridden})
     return Ruling((*found, released), decision, where, carried, tau)
 
@@ -215,7 +215,7 @@ def other_record(carried: Carried) -> Finding:
 
 def standing(row: ReviewRow) -> list[str]:
     """Return the codes for which a write is held that nobody overrides: doubts about its sender or its id."""
-    return [code for code in row.codes if code.split(".")[0] not in OVERRIDDEN | ANEW]
+    return [code for code in row.codes if rule_of(code) not in OVERRIDDEN | ANEW]
 
 
 def came_from(row: ReviewRow) -> dict[str, object]:

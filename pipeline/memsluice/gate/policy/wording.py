@@ -47,9 +47,15 @@ class WordingPolicy(Part):
     with_pattern: float = Field(
         default=0.1, ge=0, lt=1, description="Budget of a text in which an instruction pattern occurs."
     )
+    with_pattern_own: float = Field(
+        default=0.025, ge=0, lt=1, description="Budget of such a text where it reaches its writer alone."
+    )
     per_tier: TierFactor = Field(default=TierFactor(), description="What a budget is multiplied by.")
 
-    def budget(self, reach: Reach, tier: Tier) -> float:
-        """Return the budget of a write, below 1."""
+    def budget(self, reach: Reach, tier: Tier, *, pattern: bool = False) -> float:
+        """Return the budget of a write, below 1; ``pattern``: an instruction pattern occurs in it."""
         of = {Reach.OWN: self.own, Reach.RELIED: self.relied, Reach.SHARED: self.shared}
-        return min(of[reach] * self.per_tier.of(tier), 0.999)
+        found = min(of[reach] * self.per_tier.of(tier), 0.999)
+        if not pattern:
+            return found
+        return max(found, self.with_pattern_own if reach is Reach.OWN else self.with_pattern)

@@ -1,8 +1,9 @@
-"""The text as a program would read it that ignores what is not seen: NFKC, without invisible characters.
+"""The text as programs read it: in NFKC without invisible characters; or with codes in it read, as of URLs and HTML.
 
 Offsets are kept, so that what is found in the reading can be named, and taken out, in the text itself.
 """
 
+import html
 import re
 import unicodedata
 
@@ -44,20 +45,35 @@ def plain(text: str) -> Reading | None:
     return "".join(letters), places, [place + 1 for place in places]
 
 
-_CODE = re.compile(r"%([2-7][0-9A-Fa-f])")
+_CODE = re.compile(
+    r"%(?P<url>[2-7][0-9A-Fa-f])|\\\\?u00(?P<json>[2-7][0-9A-Fa-f])"
+    r"|&(?:\#0*\d{2,3}|\#[xX]0*[2-7][0-9A-Fa-f]|[a-z]{2,6});"
+)
+CODES = ("%", "&", "\\u00")
+"""One of these stands in a text with codes."""
 
 
 def unescaped(text: str) -> Reading | None:
-    """Return the text with its percent codes of ASCII read; None where it has none."""
+    """Return the text with its codes of ASCII read, as URLs, HTML and JSON have them; None where it has none."""
     parts: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
     at = 0
     for code in _CODE.finditer(text):
-        parts += text[at : code.start()], chr(int(code[1], 16))
+        letter = _letter(code)
+        if letter is None:
+            continue
+        parts += text[at : code.start()], letter
         starts += range(at, code.start() + 1)
         ends += (*range(at + 1, code.start() + 1), code.end())
         at = code.end()
     if not at:
         return None
     return "".join((*parts, text[at:])), [*starts, *range(at, len(text))], [*ends, *range(at + 1, len(text) + 1)]
+
+
+def _letter(code: re.Match[str]) -> str | None:
+    """Return the one ASCII character that a code is of, None where it is of another, or of none."""
+    digits = code["url"] or code["json"]
+    letter = chr(int(digits, 16)) if digits else html.unescape(code[0])
+    return letter if len(letter) == 1 and letter.isascii() else None

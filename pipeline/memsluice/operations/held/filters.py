@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from memsluice.clock import duration_ms
+from memsluice.envelope.verdict import rule_of
 from memsluice.errors import InvalidArgument
 from memsluice.operations.held.entries import HeldState, HeldWrite
 
@@ -35,7 +36,7 @@ class HeldFilter:
             and (self.event_id is None or entry.event_id == self.event_id)
             and (self.since_ms is None or entry.held_ms >= self.since_ms)
             and (self.until_ms is None or entry.held_ms < self.until_ms)
-            and (self.reason is None or any(self.reason in (c, c.split(".")[0]) for c in entry.reasons))
+            and (self.reason is None or any(self.reason in (c, rule_of(c)) for c in entry.reasons))
             and (self.source is None or any(getattr(entry.held, name) == self.source for name in SOURCES))
             and (self.min_score is None or (entry.score is not None and entry.score >= self.min_score))
         )

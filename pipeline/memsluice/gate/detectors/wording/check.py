@@ -16,9 +16,9 @@ def check(
     judged: Judged, policy: WordingPolicy, reach: Reach, tier: Tier, *, pattern: bool, least: Decision, model: str
 ) -> Finding | None:
     """Return what is found of a text's wording; ``pattern``: an instruction pattern occurs in it."""
-    budget = policy.budget(reach, tier)
-    if pattern:  # where the head read nothing, a pattern holds by itself, as published
-        budget = max(budget, policy.with_pattern) if judged.both else 1.0
+    budget = policy.budget(reach, tier, pattern=pattern)
+    if pattern and not judged.both:  # where the head read nothing, a pattern holds by itself, as published
+        budget = 1.0
     if judged.p > max(budget, TOLD_MAX):
         return None
     detail = {

@@ -110,6 +110,13 @@ def test_lint_warns_of_limits_that_a_partial_map_drops(text, where, tiers) -> No
     assert lint(model.parse(meant)) == []
 
 
+@pytest.mark.parametrize("text", ["shared: 0.01", "own: 0.03", "with_pattern: 0.001", "with_pattern_own: 0.001"])
+def test_lint_warns_of_budgets_in_no_order(text: str) -> None:
+    """What reaches more people, or has a pattern, must not be held less by an oversight; equal ones are in order."""
+    assert [one.where for one in lint(model.parse(f"name: p\nwording: {{{text}}}"))][:1] == ["wording"]
+    assert lint(model.parse("name: p\nwording: {own: 0.025, shared: 0.025}")) == []
+
+
 HOSTILE = [
     'name: p\ntenants: {"[bold]x[/nope]": {mode: shadow}}',
     'name: p\ntenants: {"a\\e]0;owned\\a": {mode: shadow}}',

@@ -41,10 +41,10 @@ class Head:
         ``ends``. A token may be of two units: of a sentence's and of the whole text's. No unit is empty.
         """
         some = F.gelu(self._through("project", states))
-        sizes = torch.tensor(ends).diff(prepend=torch.zeros(1, dtype=torch.long))
-        rows = some[tokens]
-        most = torch.segment_reduce(rows, "max", lengths=sizes, axis=0)
-        mean = torch.segment_reduce(rows, "mean", lengths=sizes, axis=0)
+        firsts = torch.tensor([0, *ends[:-1]])
+        sizes = torch.tensor(ends) - firsts
+        most = torch.segment_reduce(some.index_select(0, tokens), "max", lengths=sizes, axis=0)
+        mean = F.embedding_bag(tokens, some, firsts, mode="mean")
         inner = F.gelu(self._through("first", torch.cat((most, mean), 1)))
         return self._through("second", inner)[:, 0]
 

@@ -116,7 +116,8 @@ def _timed(every: Sequence[Sequence[Sealed]], kept: int, setting: Setting, loop_
     """
     shipping = policies.default().default
     detect = shipping.detect.model_copy(update={"questions": kept, "entries": ENTRIES})
-    policy, filled = shipping.model_copy(update={"detect": detect}), list[tuple[Dictionary, MemsadState, Memory]]()
+    policy = shipping if detect == shipping.detect else shipping.model_copy(update={"detect": detect})
+    filled = list[tuple[Dictionary, MemsadState, Memory]]()
     for number, events in enumerate(every):
         others = [sealed for at, some in enumerate(every) if at != number for sealed in some]
         rows = Dictionary()

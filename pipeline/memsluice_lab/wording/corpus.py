@@ -17,7 +17,7 @@ import yaml
 
 from memsluice_lab.wording import records
 from memsluice_lab.wording.composites import composed
-from memsluice_lab.wording.grammar import Template, templates
+from memsluice_lab.wording.grammar import LATER, LATEST, Template, templates
 from memsluice_lab.wording.renaming import renamed
 
 CHARACTERS_MAX = 4_000
@@ -31,6 +31,7 @@ CACHES = 2_000
 SHARED_EACH = 40
 PEOPLE_EACH = 25
 LATER_EACH, LATER_OTHERS_EACH, LATER_COMPOSED = 40, 10, 2_500
+LATEST_EACH, LATEST_COMPOSED = 8, 4_000
 RENAMED, RENAMED_EACH = 0.5, 2
 """The share of the later texts with other addresses, and how many more of each first template that has some."""
 PLAIN = (("tasks", 0, "task"), ("orders", 1, "override"))
@@ -66,6 +67,7 @@ def examples(data: Path, seed: int = 1) -> list[Example]:
         some += _people(random.Random(seed))  # noqa: S311
         some += _later(some, random.Random(seed))  # noqa: S311
         some += _plain(random.Random(seed))  # noqa: S311
+        some += _latest(some, random.Random(seed))  # noqa: S311
     return some
 
 
@@ -109,7 +111,7 @@ def _later(some: list[Example], rng: random.Random) -> Iterator[Example]:
     Half of these texts have other addresses and numbers than the files, and so have some more of the first templates.
     """
     facts = [one.text.rstrip(".") for one in some if (one.source, one.family, one.language) == CLAIMS]
-    written = [replace(one, slots=one.slots | {"claim": _claims(one, facts)}) for one in templates(later=True)]
+    written = [replace(one, slots=one.slots | {"claim": _claims(one, facts)}) for one in templates(LATER)]
     hostile = next(one for one in written if one.group.startswith("hostile/en-3/"))
     shared = [
         Template(line, 0, "en", "shared", f"shared-3/{number}", hostile.slots)
@@ -126,6 +128,19 @@ def _later(some: list[Example], rng: random.Random) -> Iterator[Example]:
                 lines.append(replace(text, text=other))
     yield from lines
     yield from _composed([*(one for one in some if not one.label), *lines], rng, LATER_COMPOSED)
+
+
+def _latest(some: list[Example], rng: random.Random) -> Iterator[Example]:
+    """The last files: whole texts, each of which says something of its own, in a few variants; and pages of them."""
+    lines = list[Example]()
+    for one in templates(LATEST):
+        for text in _given(one, LATEST_EACH, rng):
+            lines.append(text)
+            other = renamed(text.text, rng)
+            if other != text.text and rng.random() < RENAMED:
+                lines.append(replace(text, text=other))
+    yield from lines
+    yield from _composed([*(one for one in some if not one.label), *lines], rng, LATEST_COMPOSED)
 
 
 def _plain(rng: random.Random) -> Iterator[Example]:

@@ -1,8 +1,8 @@
 """The grammar: templates with slots, by class, language and family, in YAML files that were written for this project.
 
 A text's group is its template: what is held out is held out with all that can be made from it. The first files of other
-languages than English say the same things in one order, so a template of these has one group in all of them; the second
-and third files (``de-2.yaml``, ``de-3.yaml``) each say things of their own.
+languages than English say the same things in one order, so a template of these has one group in all of them; the files
+with a number (``de-2.yaml``, ``de-3.yaml``) each say things of their own.
 """
 
 import random
@@ -16,7 +16,8 @@ import yaml
 
 _SLOT = re.compile(r"\{(\w+)\}")
 DEPTH_MAX = 6
-LATER = "-3.yaml"
+FIRST, LATER, LATEST = range(1, 3), range(3, 4), range(4, 100)
+"""Numbers of files by when they were written; from the fourth on most lines are whole texts, with few slots or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,13 @@ class Template:
         return said
 
 
-def templates(later: bool = False) -> Iterator[Template]:
-    """Yield the templates of the first and second files, or of those ``later``, in the order of their files."""
+def templates(numbers: range = FIRST) -> Iterator[Template]:
+    """Yield the templates of the files of these numbers, in the order of their names."""
     for kind, label in (("hostile", 1), ("benign", 0)):
         folder = resources.files("memsluice_lab.wording") / kind
         for file in sorted(folder.iterdir(), key=lambda one: one.name):
-            if file.name.endswith(".yaml") and file.name.endswith(LATER) == later:
+            name, _, form = file.name.partition(".")
+            if form == "yaml" and int(name.partition("-")[2] or 1) in numbers:
                 yield from _of_file(file, kind, label)
 
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from memsluice.events.models import Tier
 from memsluice.gate.policy.model import Policy, PolicySet
+from memsluice.gate.policy.wording import WordingPolicy
 
 
 class Severity(StrEnum):
@@ -58,6 +59,7 @@ def _one(policy: Policy, prefix: str) -> list[Remark]:
     if policy.writes_per_day.user_observed is None:
         found.append(Remark(warn, "writes_per_day.user_observed", "without a limit one principal can flood its memory"))
     found += _screening(policy)
+    found += _budgets(policy.wording)
     if policy.memsad.enabled and policy.memsad.reference_size < 20:
         found.append(
             Remark(warn, "memsad.reference_size", "fewer than 20 reference entries give an unstable threshold")
@@ -74,6 +76,17 @@ def _screening(policy: Policy) -> list[Remark]:
         told = "the default detector has no signals, so nothing would be held: MEMSAD and the patterns only report"
         return [Remark(Severity.ERROR, "detect.signals", told)]
     return []
+
+
+def _budgets(wording: WordingPolicy) -> list[Remark]:
+    """Return what is out of order: who could do more harm should have the larger budget, that is the stricter rule."""
+    found = []
+    for names in (("own", "relied", "shared"), ("own", "with_pattern_own"), ("relied", "with_pattern")):
+        budgets = [getattr(wording, name) for name in names]
+        if budgets != sorted(budgets):
+            told = f"{' <= '.join(names)} is usual: as it is, what reaches more people, or has a pattern, is held less"
+            found.append(Remark(Severity.WARNING, "wording", told))
+    return found
 
 
 def _dropped(policy: Policy, name: str) -> list[str]:

@@ -78,9 +78,9 @@ def best_window(values: Values) -> float:
     size = len(values)
     if size < 2 * M_STAR_MIN:
         return math.inf
-    half = size // 2
-    sigma = float(values.std(ddof=1))
-    squared = float(values[-half:].mean() - values[:half].mean()) ** 2 - 2 * sigma**2 / half
+    half, (_, sigma) = size // 2, scores.moments(values)
+    (before, _), (after, _) = scores.moments(values[:half]), scores.moments(values[-half:])
+    squared = (after - before) ** 2 - 2 * sigma**2 / half
     return scores.window_optimal(sigma, math.sqrt(max(squared, 0.0)) / half)
 
 

@@ -59,6 +59,13 @@ PROSE = [
     ("my password is {}", "Ab&cd=1Zz"), ("Backup code {} works when Anna takes milk", "7f3k2"),
     ("otp secret {}", key(16, UPPER)), ("wallet, private key {}", "0x" + key(64, HEX)),
     ("my api key {} is new", key(32, HEX)), ("my driver's license is {}", "D1234567"),
+    ("{} is my password.", "Tulip!2019"), ("Use '{}' as the password for the zip", "Tulip!2019"),
+    ("{} ist mein WLAN-Passwort", "Tulip!2019"), ("{} est le mot de passe du NAS", "Tulip!2019"),
+    ("The root password was set as \"{}\"", "Tulip77"), ("The password has been changed to {}.", "Tulip77"),
+    ("the password was reset to {}", "Tulip77"), ("My login is bob@x.org and the pass is {}", "Tulip77"),
+    ("Passwords:\n- shop: {}\n- bank: none", "Tulip#2020"), ("Wi-Fi: SSID 'Casa', key {}", "w1nterrose"),
+    ("The WLAN key is {}", "w1nterrose"), ("wpa2 key: {}", "w1nterrose"), ("Netzwerkschlüssel: {}", "w1nterrose"),
+    ("Your OTP is {}", "482913"), ("la contraseña es: {}", "el perro come pan"),
 ]  # fmt: skip
 ASSIGNED = [
     ("DB_PASSWORD={}", WORD), ("export PGPASSWORD='{}'", "swordfish"), ('"api_key": "{}"', key(24)),
@@ -81,6 +88,11 @@ ASSIGNED = [
     ("DefaultEndpointsProtocol=https;AccountName=a;AccountKey={};", key(86) + "=="),
     ("https://a.blob.core.windows.net/c?sv=2022&sig={}", key(43) + "%3D"),
     ("<add key=\"Password\" value=\"x\"/> password=\"{}\"", WORD),
+    ("define('DB_PASSWORD', '{}');", "Tulip!77"), ("h.set('X-Api-Key', '{}')", key(32)),
+    ("requests.get(u, auth=('bob', '{}'))", "Tulip-7-Rose"), ("smtp.login(\"bob@x.org\", \"{}\")", "Tulip-7-Rose"),
+    ("secret_key_base: {}", key(64, HEX)), ("DB_PASSWORD_PROD={}", WORD), ("bindpw {}", "Und3rTow"),
+    ("jdbc:oracle:thin:hr/{}@//ora:1521/X", "tig3rLily"), ("sqlplus hr/{}@orcl", "tig3rLily"),
+    ("WIFI:T:WPA;S:Home;P:{};;", "blue-berry-pie"), ("psk=\"{}\"", "w1nterrose"),
     ("the license key is {}", "-".join((key(5, UPPER), key(5, UPPER), key(5, UPPER)))), ("JWT_SECRET={}", key(32)),
 ]  # fmt: skip
 FORMS = [
@@ -193,6 +205,16 @@ HONEST = [
     "Visa application 2024-12345",
     "task-2024-11-05-migrate-users-to-v2", "arn:aws:iam::123456789012:role/deploy",
     "registry.example.com/app@sha256:" + "ab12" * 16,
+    "La contraseña es la misma de siempre.", "Das Passwort ist immer noch das gleiche.",
+    "Le mot de passe est le nom de son chat", "La password è sempre la stessa di prima",
+    "Het wachtwoord is nog steeds hetzelfde als eerst", "La senha é formada por letras e números",
+    "Postal PIN code: 560001", "1Password is my password manager.", "KeePass2 is the password store here",
+    "OPS-4411 is the password ticket", "bob7@example.org is the password contact.",
+    'columns = ["username", "password", "first_name", "address2"]', 'os.getenv("DB_PASSWORD", "changeme")',
+    "login('bob', password)", "auth=('user', 'pass')", "WIFI:T:nopass;S:Guests;;", "sqlplus hr/$PW@orcl",
+    "Passwords:\n- rotate: every 90 days\n- length: 12", "ssid: Home, key: see the fridge",
+    "network key figures for 2024", 'auth_methods: ["oauth2", "saml2.0"]',
+    "The password was reset to factory settings", "password_test.py has 12 tests", "Erlang OTP 26.2 is out",
 ]  # fmt: skip
 
 
@@ -287,7 +309,9 @@ def test_a_code_within_a_code_is_not_opened_again(monkeypatch: pytest.MonkeyPatc
      "QUJD", "414243", "ssn ", "1 is my ssn ", "4 ", "4.", "----- BEGIN ", '"kty":"d":"', "door code for ", "mysql -",
      "bearer ",
      "pin for ", "M.", "dni ", "aadhaar ", "Private-Lines: 1 ", "://a:b", "authorization: ", "docker login ", "ghp_",
-     "re_", "\u0664", "-AAAA", "-", "-AAAA%", "backup code 1a2b "],
+     "re_", "\u0664", "-AAAA", "-", "-AAAA%", "backup code 1a2b ",
+     "a1b2c3! is my password ", "passwords:\n a: passwords:", "login('a','", "WIFI:P:", "WIFI:S:", "sqlplus a/",
+     "ssid a", "'password','"],
 )  # fmt: skip
 def test_the_time_is_linear(part: str) -> None:
     """100 KB of what a search begins with takes some four times as long as a quarter of it."""

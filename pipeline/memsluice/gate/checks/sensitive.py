@@ -21,8 +21,8 @@ def found(text: str) -> tuple[Span, ...]:
     """Return what a text has of secrets and personal data, in order, without overlaps.
 
     It is read as it stands, and once more without invisible characters and in NFKC, or with the codes of URLs,
-    HTML and JSON read, where that is another text. Runs of Base64 and hex that are text are opened once, and what stands in them is not
-    opened again. Linear in its length.
+    HTML and JSON read, where that is another text. Runs of Base64 and hex that are text are opened once, and what
+    stands in them is not opened again. Linear in its length.
     """
     return _found(text, _SEARCHES)
 

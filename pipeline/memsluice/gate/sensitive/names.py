@@ -17,8 +17,12 @@ class Name(NamedTuple):
     word: bool
 
 
+_WHERE = r"(?:[_-](?:base|prod(?:uction)?|dev|stag(?:e|ing)|test|live|main)(?![a-z]))?"
+"""Which of several it is, behind the name: ``SECRET_KEY_BASE``, ``DB_PASSWORD_PROD``."""
+
+
 def _name(hint: str, whole: str, kind: str, *, word: bool = False) -> Name:
-    return Name(hint, re.compile(whole, re.IGNORECASE), kind, kind == "password", word)
+    return Name(hint, re.compile(f"(?:{whole}){_WHERE}", re.IGNORECASE), kind, kind == "password", word)
 
 
 def _passwords(*names: tuple[str, str], word: bool = False) -> tuple[Name, ...]:
@@ -31,7 +35,12 @@ NAMES = (
                  r"|(?<![A-Za-z])pass(?=[\"'\\\]]{0,3}[ \t]?[:=])"),
         ("kennwort", r"kennwort"), ("contrase", r"contrase(?:ñ|n|n\u0303|ny)a"), ("senha", r"(?<![a-z])senha"),
         ("mot de passe", r"mot de passe"), ("wachtwoord", r"wachtwoord"), ("adgangskode", r"adgangskoden?"),
-        ("lösenord", r"lösenord(?:et)?"), ("pw", r"pwd|(?<![A-Za-z])pw(?![A-Za-z])"), word=True,
+        ("lösenord", r"lösenord(?:et)?"), ("pw", r"pwd|(?:(?<![A-Za-z])|(?<=bind)|(?<=root))pw(?![A-Za-z])"),
+        ("wpa", r"(?<![a-z])wpa[23]?[ _-]?(?:key|psk|schlüssel)"), ("psk", r"(?<![a-z])psk(?![a-z])"),
+        ("wlan", r"wlan[ _-]?(?:key|code|schlüssel)"), ("wifi", r"wifi[ _-]?(?:key|code)"),
+        ("wi-fi", r"wi-fi[ _-]?(?:key|code)"), ("network", r"network[ _-]?(?:security[ _-]?)?key"),
+        ("netzwerkschl", r"netzwerkschlüssel"), ("shared", r"(?<=pre-)shared[ _-]?key"),
+        ("ssid", r"ssid\b[^\n.;]{1,60}?[ ,/](?:key|pass)(?![a-z])"), word=True,
     ),
     *_passwords(
         ("palavra", r"palavra[- ]passe"), ("motdepasse", r"motdepasse"), ("mdp", r"(?<![a-z])mdp(?![a-z])"),

@@ -34,12 +34,27 @@ _LOGIN = re.compile(
 )
 _USER = re.compile(
     r"(?<![A-Za-z])(?:user(?:[ _-]?name)?|log[ -]?in|benutzer(?:name)?|usuario|utilisateur|utente|gebruiker"
-    r"|account|e-?mail)[ \t]?[:=]?[ \t]{1,2}"
+    r"|account|e-?mail)(?:[ \t]?[:=]|[ ](?:is|ist|est|es|é|è))?[ \t]{1,2}"
     r"[\"'`]?[\w.@+-]{1,64}[\"'`]?[ ,;/]{1,3}(?:and |und |et |y |e )?(?:the )?"
     r"(?:pass(?:word|wd|wort|phrase)?|pwd?|kennwort|contraseña|mot de passe|senha"
-    r"|wachtwoord)[ \t]{1,2}[\"'`]?([^\s\"'`:=]{4,})",
+    r"|wachtwoord)(?:[ ](?:is|ist|est|es|é|è)(?=[ ]))?[ \t]{1,2}[\"'`]?([^\s\"'`:=]{4,})",
     re.IGNORECASE,
 )
+_CALL = re.compile(
+    r"(?:auth|login|credentials?)\w{0,12}[\"']?(?:[ ]?[:=])?[ ]?\([ ]?[\"'][^\"'\n]{1,64}[\"'],[ ]?"
+    r"[\"']([^\"'\n]{6,})[\"'][ ]?\)",
+    re.IGNORECASE,
+)
+"""A user and a password in a call: ``auth=("bob", "…")``, ``smtp.login('bob', '…')``."""
+_CALL_HINTS = ("auth", "login", "credential")
+_ORACLE = re.compile(
+    r"(?:jdbc:oracle:\w{2,5}:|(?:sqlplus|sqlldr|expdp|impdp)[ \t](?:-\w+[ \t]){0,3})[\"']?"
+    r"[\w$#.-]{1,64}/[\"']?([^\s\"'@/]{3,256})[\"']?@",
+    re.IGNORECASE,
+)
+_ORACLE_HINTS = ("jdbc:oracle", "sqlplus", "sqlldr", "expdp", "impdp")
+_WIFI = re.compile(r"WIFI:(?:[A-OQ-Z]:(?:[^;\\\n]|\\.){0,200};){0,6}P:((?:[^;\\\n]|\\.){4,200})", re.IGNORECASE)
+"""What the codes hold by which phones join a network."""
 _COOKIE = re.compile(r"(?:^|[\s\"'-])(?:set-)?cookie[\"']?[ \t]?[:=][ \t]?[\"']?([^\n\"']{8,4096})", re.IGNORECASE)
 _CRUMB = re.compile(r"[\w.-]{1,64}=([^\s;,]{16,})")
 _SESSION = re.compile(
@@ -100,6 +115,20 @@ def _users(hint: str, text: str, lower: str) -> Iterator[Span]:
             yield Span("password", match.start(1), match.start(1) + len(value))
 
 
+def _calls(text: str, lower: str) -> Iterator[Span]:
+    for match in matches(_CALL, text, lower, _CALL_HINTS):
+        value = match[1]
+        if plausible.mixed(value) and plausible.password(value, alone=False, quoted=True, assigned=False):
+            yield Span("password", *match.span(1))
+
+
+def _written(pattern: re.Pattern[str], hints: tuple[str, ...], text: str, lower: str) -> Iterator[Span]:
+    """Yield the passwords of a form that nothing else has."""
+    for match in matches(pattern, text, lower, hints):
+        if not NO_PASSWORD.fullmatch(match[1]):
+            yield Span("password", *match.span(1))
+
+
 def _cookies(text: str, _: str) -> Iterator[Span]:
     for header in _COOKIE.finditer(text):
         for crumb in _CRUMB.finditer(text, header.start(1), header.end(1)):
@@ -117,6 +146,9 @@ SEARCHES = (
     Search(_COMMANDS, _commands),
     *(Search((hint,), partial(_logins, hint)) for hint in _LOGIN_HINTS),
     *(Search((hint,), partial(_users, hint)) for hint in _USER_HINTS),
+    Search(_CALL_HINTS, _calls),
+    Search(_ORACLE_HINTS, partial(_written, _ORACLE, _ORACLE_HINTS)),
+    Search(("wifi:",), partial(_written, _WIFI, ("wifi:",))),
     Search(("cookie",), _cookies),
     Search(_SESSION_HINTS, _sessions),
 )

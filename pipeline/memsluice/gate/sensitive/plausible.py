@@ -40,6 +40,7 @@ _TECHNICAL = re.compile(
 )
 _WORD_AND_NUMBER = re.compile(r"[A-Za-z]+(?:[-_ ./][A-Za-z]+)*[-_ ./#]?[0-9]{1,4}")
 _SNAKE_NUMBER = re.compile(r"[A-Za-z]+_[A-Za-z_]*[0-9]{0,2}|[a-z]+[0-9]")
+_FIELD = re.compile(r"[A-Za-z]?[a-z]*[0-9]?(?:_[a-z]+[0-9]{0,2}|_[0-9]{1,2})*|[A-Z]+[0-9]?(?:_[A-Z0-9]+)*")
 _SAID = frozenset(
     re.findall(
         r"\S+",
@@ -63,6 +64,21 @@ _WORDS_OF_PHRASES = frozenset(
 """Of the words above those that passphrases have."""
 
 
+_OF_SENTENCES = frozenset(
+    re.findall(
+        r"\S+",
+        "der das dem des ein eine einer eines seine seiner seines ihrer meine meiner nicht noch "
+        "immer und mit von für wie dasselbe "
+        "le les du des un une sa ses mon leur et avec toujours pas que qui même "
+        "la el los las una uno su sus mi del de y con siempre mismo misma que "
+        "o um uma os dos das sua seu meu minha e por com letras sempre mesma mesmo da do "
+        "il lo gli della dello di suo sempre stessa stesso che "
+        "het een van zijn haar mijn nog steeds en met zoals "
+        "på från hans hennes och som med namnet navnet fra",
+    )
+)
+"""Words of other languages that sentences need and passphrases rarely have; none is an English word of a phrase."""
+
 _SAYING = frozenset(
     re.findall(
         r"\S+",
@@ -72,7 +88,8 @@ _SAYING = frozenset(
         "useless broken "
         "outdated obsolete old ancient fresh brand super very too so quite pretty rather really just again "
         "twice once only "
-        "case sensitive dead gone history ready empty live active inactive locked unlocked pending permanent temporary "
+        "case sensitive factory settings dead gone history ready empty live active inactive locked "
+        "unlocked pending permanent temporary "
         "universal global local identical equal similar alphanumeric numeric ascii english german french text "
         "hash salt "
         "unsafe insecure vulnerable guessable predictable memorable mine yours ours theirs his hers enough half "
@@ -199,6 +216,16 @@ def phrase(value: str, *, least: int) -> bool:
         word.isalnum() and word.lower() not in _SAID - _WORDS_OF_PHRASES and not _NAMING.fullmatch(word)
         for word in words
     )
+
+
+def sentence(value: str) -> bool:
+    """Whether several plain words behind "the password is" say something of it, in a language other than English."""
+    return any(word.lower() in _OF_SENTENCES for word in value.split())
+
+
+def field(value: str) -> bool:
+    """Whether it is like the name of a field or a variable: ``address_2``, what stands beside "password" in a list."""
+    return _FIELD.fullmatch(value) is not None or not mixed(value)
 
 
 def token(value: str, *, quoted: bool) -> bool:

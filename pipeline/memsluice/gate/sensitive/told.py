@@ -21,14 +21,15 @@ _ASIAN_VALUE = re.compile(
     r"[ \u3000]?(?:是|为|為|は|が|는|은|가|이|:|：|=|＝|→)[ \u3000]?[:：]?[ \u3000]?[「『“\"']?([!-~]{4,})"
 )
 _PIN = re.compile(
-    r"(?<![A-Za-z])(?:PIN|[Pp]in|PUK|[Gg]eheimzahl|[Kk]od PIN|NIP)(?:[ -]?(?:[Cc]ode|[Nn]umber|[Nn]ummer|[Nn]umm?er))?"
+    r"(?<![A-Za-z])(?<![Pp]ostal )(?:PIN|[Pp]in|PUK|OTP|[Oo]tp|[Gg]eheimzahl|[Kk]od PIN|NIP)"
+    r"(?:[ -]?(?:[Cc]ode|[Nn]umber|[Nn]ummer|[Nn]umm?er))?"
     r"(?: (?:for|to|of|on|für|pour|para|per|zum|vom|de|del) [^\n.:=0-9]{1,40}?)?"
     r"(?: (?:is|was|ist|lautet|est|es|é|è|är|er|to|(?:was |is )?(?:set"
     r"|changed) to))?(?: now)?[ \t]?[:=]?[ \t]{0,2}([0-9]{4,8})(?![\w-])|"
     r"(?<![A-Za-z])(?:CVV2?|CVC2?|CID|cvv2?|cvc2?|csc|CSC|cid)(?: (?:is|code|number"
     r"|ist))?(?: is)?[ \t]?[:=]?[ \t]?([0-9]{3,4})(?![\w-])"
 )
-_PIN_HINTS = ("pin", "puk", "geheimzahl", "nip", "cvv", "cvc", "cid", "csc")
+_PIN_HINTS = ("pin", "puk", "otp", "geheimzahl", "nip", "cvv", "cvc", "cid", "csc")
 _LOCK = re.compile(
     r"(?:door|gate|alarm|access|entry|unlock|safe|garage|lock(?:box|er)?|keypad|building|verification|security|one-time|otp|2fa|mfa|sms"
     r"|passcode|t(?:ü|ue)r|zugangs|sicherheits|bestätigungs|vault|phone|device|sim|login"
@@ -47,12 +48,13 @@ _CLOSERS = "[\"'\\\\`\\])*_”’]{0,4}"
 _OF = "for|to|of|on|at|in|für|fürs|zum|zur|vom|von|du|de|del|della|di|da|do|para|pour|voor|van|k|ke|od|от|для"
 _AFTER = re.compile(
     r"[0-9]{0,3}" + _CLOSERS + r"(?:[ \t]{0,4}\([^()\n]{1,40}\))?(?:"
-    r"(?:\s(?:" + _OF + r")\s[^\n.:=;!?\"']{1,50}?)?[ \t]{0,4}(?P<sep>:=|=>|===?|=|->|→|：|＝|:(?!//)|\|)"
+    r"(?:\s(?:" + _OF + r")\s[^\n.:=;!?\"']{1,50}?)?[ \t]{0,4}(?P<sep>:=|=>|===?|=|->|→|：|＝|:(?!//)|\|"
+    r"|(?<=[\"'`]),(?=[ ]?[\"'`]))"
     r"[*_]{0,3}[ \t]{0,8}(?:\r?\n[ \t]{0,8})?[*_]{0,3}"
     r"|(?P<prose>(?:\s(?:" + _OF + r")\s[^\n.:=;!?\"']{1,50}?)?(?:\s{1,3}|(?=['’]s))"
-    r"(?:will\sbe|should\sbe|is|['’]s|was|are|remains|ist|war|lautet|est|était|es|era|será|está"
+    r"(?:will\sbe|should\sbe|has\sbeen|is|['’]s|was|are|remains|ist|war|lautet|est|était|es|era|será|está"
     r"|é|è|luidt|это|jest|är|er|on|je|este|to(?:[ ]jest)?|là|adalah|ialah|olan|είναι|है|هي|היא|คือ|yra"
-    r"|e)(?:\s(?:now|still|just|simply|also|set\sto|changed\sto|called|jetzt|nun|maintenant"
+    r"|e)(?:\s(?:now|still|just|simply|also|(?:re)?set\s(?:to|as)|(?:chang|updat)ed\sto|called|jetzt|nun|maintenant"
     r"|ahora|agora|nu|теперь)){0,2}(?P<colon>\s?:)?\s{1,3})"
     r"|(?P<dash>\s[-–—]\s)"
     r"|(?P<xml>>))",
@@ -71,6 +73,21 @@ _SPARE = re.compile(
     re.IGNORECASE,
 )
 _CHANGED = re.compile(r"(?:chang|set|reset|updat|switch)\w{0,4}\s(?:\S{1,20}\s){0,3}\Z", re.IGNORECASE)
+_BEFORE = re.compile(
+    r"(?:^|[\s(])[\"'`“]?([^\s\"'`“”(]{6,64})[\"'`”]?\s(?:is|was|as|ist|als|est|comme|es|como|é|è|come)\s"
+    r"(?:the|my|our|your|his|her|their|das|mein|unser|le|mon|notre|la|mi|a|minha|il)\s(?:\w{1,15}[\s-]){0,2}\Z",
+    re.IGNORECASE,
+)
+"""A value that stands before its name: "… is my password", "use … as the password for the router"."""
+_AFTER_NAME = re.compile(r"\s{0,2}(?:[.,;!?)\n]|\Z|(?:and|" + _OF + r")\s)", re.IGNORECASE)
+"""What follows a name that a value stands before: no further noun, as "password manager" has one."""
+_LIST = re.compile(
+    r"(?:passwords|passwörter|contraseñas|mots de passe|senhas|wachtwoorden)[*_]{0,2}[ \t]?:[*_]{0,2}"
+    r"((?:[ \t]{0,4}\r?\n[ \t]{0,8}(?:[-*•][ \t]{1,3})?[^\s:=][^\n:=]{0,40}[:=][ \t]{1,3}\S[^\n]{0,256}){1,40})",
+    re.IGNORECASE,
+)
+_LIST_HINTS = ("passw", "contrase", "mots de passe", "senhas", "wachtwoorden")
+_ITEM = re.compile(r"[:=][ \t]{1,3}(\S+)[ \t\r]*$", re.MULTILINE)
 _FLAG = re.compile(r"(?:^|[\s\"'\[,])--?[\w-]{0,28}\Z")
 _ENVIRONMENT = re.compile(r"(?:^|[\s;\"'{,])[A-Z0-9_]{0,40}\Z")
 _PAGING = re.compile(r"(?:page|paging|cursor|continuation|sync|next|eos|bos|pad|unk|mask)[_ -]?\Z", re.IGNORECASE)
@@ -123,7 +140,28 @@ def _named(name: Name, text: str, lower: str) -> Iterator[Span]:
         value = None if whole is None else _value(text, at, whole.end(), name)
         if value is not None:
             yield Span(name.kind, *value)
+        elif whole is not None and name.password and (before := _before(text, at, whole.end())) is not None:
+            yield Span(name.kind, *before)
         at = lower.find(name.hint, at + len(name.hint) if value is None else value[1])
+
+
+def _before(text: str, at: int, end: int) -> tuple[int, int] | None:
+    """Return a value that the sentence tells before the name."""
+    match = _BEFORE.search(text, max(0, at - 100), at)
+    if match is None or not _AFTER_NAME.match(text, end):
+        return None
+    value = match[1]
+    if "." in value.partition("@")[2] or _TICKET.match(value) or not plausible.mixed(value):
+        return None
+    return match.span(1) if plausible.password(value, alone=False, quoted=False, assigned=False) else None
+
+
+def _lists(text: str, lower: str) -> Iterator[Span]:
+    """Yield the values of a list under "passwords:", one of a line."""
+    for listed in matches(_LIST, text, lower, _LIST_HINTS):
+        for item in _ITEM.finditer(text, *listed.span(1)):
+            if plausible.mixed(item[1]) and plausible.password(item[1], alone=False, quoted=False, assigned=False):
+                yield Span("password", *item.span(1))
 
 
 def _pins(text: str, lower: str) -> Iterator[Span]:
@@ -176,7 +214,8 @@ def _value(text: str, at: int, end: int, name: Name) -> tuple[int, int] | None:
     sep = after["sep"] or ""
     opener = _OPENER.match(text, start)
     if opener is not None:
-        return _quoted(text, opener, name, assigned="=" in sep)
+        value = _quoted(text, opener, name, assigned="=" in sep)
+        return None if value and sep == "," and plausible.field(text[slice(*value)]) else value
     if sep in ("==", "===") or (sep == "|" and not name.password):
         return None
     sure = sep in (":", "：") or after["colon"] is not None or after["xml"] is not None or sep == "|"
@@ -282,7 +321,7 @@ def _words(text: str, start: int, name: Name, *, colon: bool, present: bool) -> 
         return None
     value = "" if line is None else line[0].rstrip(" ,")
     several = value.count(" ") >= (1 if colon else 3)
-    told = several and plausible.phrase(value, least=2)
+    told = several and plausible.phrase(value, least=2) and (colon or not plausible.sentence(value))
     told = told or (name.word and present and plausible.told(value))
     if not told and name.word and present and line is not None:
         part = _FIRST_PART.match(value)
@@ -296,5 +335,6 @@ SEARCHES = (
     Search(_PIN_HINTS, _pins),
     Search(_LOCK_HINTS, _locks),
     Search(_SPARE_HINTS, _spares),
+    Search(_LIST_HINTS, _lists),
     Search(ASIAN, _asian),
 )

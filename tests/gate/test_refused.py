@@ -80,11 +80,24 @@ def test_a_share_bounds_what_is_kept_of_a_principal() -> None:
     third = core.write(content=LONG).verdict
     (finding,) = [one for one in third.findings if one.code == "holding.not_kept"]
     assert (third.reasons, third.held_until_ms) == (("limits.content_bytes",), None)
-    assert finding.detail == {"kept": 2, "kept_max": 2}
+    assert finding.detail == {"kept": 2, "kept_max": 2, "share": "principal"}
     assert b"acme\0review\0e2" not in core.rows
     assert core.write(content=LONG, principal="bob", session="s2").verdict.held_until_ms is not None
     assert order(core, "reject", first).verdict.findings[-1].detail["from"] == "refused"
     assert core.write(content=LONG).verdict.held_until_ms is not None
+
+
+def test_a_share_bounds_what_is_kept_of_a_tenant() -> None:
+    """A key that may write for anybody invents principals: beyond the tenant's share there is the verdict alone."""
+    core = core_of(quarantine={"refused_per_tenant_max": 2})
+    first = refused(core)
+    for number in range(3):
+        last = core.write(content=LONG, principal=f"p{number}", session=f"s{number + 2}").verdict
+        assert (last.held_until_ms is None) == (number > 0)
+    (finding,) = [one for one in last.findings if one.code == "holding.not_kept"]
+    assert finding.detail == {"kept": 2, "kept_max": 2, "share": "tenant"}
+    order(core, "reject", first)
+    assert core.write(content=LONG, principal="p9", session="s9").verdict.held_until_ms is not None
 
 
 def test_no_share_keeps_nothing() -> None:

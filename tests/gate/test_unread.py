@@ -92,16 +92,50 @@ def test_a_dry_run_shows_it_too_and_lets_nothing_in() -> None:
         ({"memsad": {"history_size": 1, "kappa": 0.5}}, False),
         ({"memsad": {"history_size": 1, "kappa": 9.0}}, True),
         ({"memsad": {"history_size": 1, "cold_threshold": 0.5}}, False),
+        ({"memsad": {"history_size": 1, "alpha": 0.5, "proactive_threshold": 0.1, "watermark_z": 9.0}}, False),
+        ({"memsad": {"history_size": 1, "calibration": {"strategy": "m_star", "gamma": 0.1, "credit": True}}}, False),
+        ({"memsad": {"history_size": 1, "calibration": {"strategy": "fixed"}}}, True),
         ({"mode": "shadow"}, True),
     ],
 )
 def test_only_a_change_of_the_rule_that_held_it_lets_it_in(changed: dict[str, Any], lands: bool) -> None:
     """Lifetimes, shares, a name, and the rules of other detectors say nothing of it, nor does the rule itself, made
-    stricter: then it was the calibration that let it in. Shadow mode lands everything."""
+    stricter, or told what its strategy does not read: then it was the calibration that let it in. Shadow mode lands
+    everything."""
     core, entry = held_by_memsad()
     core.policy = laid_over(core.policy, changed)
     verdict = replay(core, entry).verdict
     assert (verdict.object_id is not None) == lands, verdict.reasons
+
+
+RANKS = {"strategy": "conformal"}
+
+
+@pytest.mark.parametrize(
+    ("module", "was", "now", "loosened"),
+    [
+        ("detect", {"reach": ["relied"]}, {"reach": ["own", "relied", "shared"]}, False),
+        ("detect", {"reach": ["relied", "shared"]}, {"reach": ["relied"]}, True),
+        ("detect", {}, {"alpha": 0.5, "kappa": 0.1}, False),
+        ("detect", {}, {"alpha": 0.001}, True),
+        ("detect", {}, {"kappa": 9.0}, False),
+        ("memsad", {"calibration": RANKS}, {"calibration": RANKS, "alpha": 0.5}, False),
+        ("memsad", {"calibration": RANKS}, {"calibration": RANKS, "alpha": 0.001}, True),
+        ("memsad", {"calibration": RANKS}, {"calibration": RANKS | {"gamma": 0.05}}, True),
+        ("memsad", {"variant": "composite"}, {"variant": "composite", "proactive_threshold": 0.1}, False),
+        ("memsad", {"variant": "composite"}, {"variant": "composite", "proactive_threshold": 0.5}, True),
+        ("memsad", {"variant": "memsad_plus"}, {"variant": "memsad_plus", "kappa": 9.0}, True),
+    ],
+)
+def test_a_rule_is_looser_where_what_it_reads_lets_more_in(
+    module: str, was: dict[str, Any], now: dict[str, Any], loosened: bool
+) -> None:
+    """More reach, a larger share and a lower threshold hold more; what strategy and variant do not read does nothing.
+    A digest that another version took tells of no change."""
+    before, after = (laid_over(default().default, {module: some}) for some in (was, now))
+    said = parts.digest(before, module), parts.strictness(before, module)
+    assert parts.loosened(after, module, *said) == loosened
+    assert not parts.loosened(after, module, said[0].removeprefix(parts.FORM), said[1])
 
 
 def test_another_reason_hides_none() -> None:

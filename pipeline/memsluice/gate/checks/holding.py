@@ -1,4 +1,8 @@
-"""The quarantine's caps per principal: what overflows is recorded and not kept; what is kept is never evicted."""
+"""The quarantine's caps: what overflows is recorded and not kept; what is kept is never evicted.
+
+Held writes are capped per principal, and so are rejected ones that are kept; these per tenant as well, since a key that
+may write for anybody can invent principals.
+"""
 
 from memsluice.envelope.codec import canonical
 from memsluice.envelope.seals import Sealed
@@ -7,9 +11,11 @@ from memsluice.events.limits import HELD_CHARS_MAX
 from memsluice.events.models import Write
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.state import windows
-from memsluice.gate.state.kinds import HELD, REFUSED, CountsRow
+from memsluice.gate.state.kinds import ALL_REFUSED, HELD, REFUSED, CountsRow
 from memsluice.gate.state.rows import RowKind, TenantRows
 
+EVERYBODY = "all"
+"""Id of the one row of a tenant's own count."""
 BESIDE_BYTES_MAX = 8_192
 """What a sealed write's record has beside the payload: vector, digests, names. A tenth of it is usual."""
 
@@ -17,14 +23,18 @@ BESIDE_BYTES_MAX = 8_192
 def check(rows: TenantRows, principal: str, policy: Policy, now_ms: int) -> Finding | None:
     """Count one more held entry of a principal, or return a finding where its share is full."""
     most = policy.quarantine.per_principal_max
-    seen = _count(rows, HELD, principal, most, policy, now_ms)
-    return None if seen is None else Finding("holding.full", Decision.REJECT, {"held": seen, "held_max": most})
+    seen = _seen(rows, HELD, principal, policy, now_ms)
+    if seen >= most:
+        return Finding("holding.full", Decision.REJECT, {"held": seen, "held_max": most})
+    _add(rows, HELD, principal, policy, now_ms)
+    return None
 
 
 def check_refused(rows: TenantRows, sealed: Sealed, policy: Policy, now_ms: int) -> Finding | None:
-    """Count one more rejected write of a principal that is kept, or return why only its verdict is.
+    """Count one more rejected write that is kept, or return why only its verdict is.
 
-    Either its principal's share is full, so that rejections fill no disk, or no command could carry it to a replay.
+    Either its principal's or its tenant's share is full, so that rejections fill no disk, or no command could carry it
+    to a replay.
     """
     write = sealed.payload
     assert isinstance(write, Write)
@@ -32,25 +42,33 @@ def check_refused(rows: TenantRows, sealed: Sealed, policy: Policy, now_ms: int)
     chars = (size + BESIDE_BYTES_MAX) * 4 // 3  # a sealed record is base64
     if chars > HELD_CHARS_MAX:
         return Finding("holding.too_large", Decision.ACCEPT, {"chars": chars, "chars_max": HELD_CHARS_MAX})
-    most = policy.quarantine.refused_per_principal_max
-    seen = _count(rows, REFUSED, write.principal, most, policy, now_ms)
-    return None if seen is None else Finding("holding.not_kept", Decision.ACCEPT, {"kept": seen, "kept_max": most})
+    shares = policy.quarantine
+    for kind, row_id, most, whose in (
+        (REFUSED, write.principal, shares.refused_per_principal_max, "principal"),
+        (ALL_REFUSED, EVERYBODY, shares.refused_per_tenant_max, "tenant"),
+    ):
+        seen = _seen(rows, kind, row_id, policy, now_ms)
+        if seen >= most:
+            return Finding("holding.not_kept", Decision.ACCEPT, {"kept": seen, "kept_max": most, "share": whose})
+    _add(rows, REFUSED, write.principal, policy, now_ms)
+    _add(rows, ALL_REFUSED, EVERYBODY, policy, now_ms)
+    return None
 
 
 def give_back(rows: TenantRows, principal: str, state: str, held_ms: int, policy: Policy, now_ms: int) -> None:
     """Count one entry of a principal less: one that was ``held`` or ``refused`` at ``held_ms`` (Unix ms) is decided."""
-    kind = REFUSED if state == "refused" else HELD
+    counted = ((REFUSED, principal), (ALL_REFUSED, EVERYBODY)) if state == "refused" else ((HELD, principal),)
     days = policy.quarantine.age_days
-    windows.remove(rows, kind, principal, held_ms, now_ms, bucket_ms=windows.DAY_MS, buckets=days)
+    for kind, row_id in counted:
+        windows.remove(rows, kind, row_id, held_ms, now_ms, bucket_ms=windows.DAY_MS, buckets=days)
 
 
-def _count(
-    rows: TenantRows, kind: RowKind[CountsRow], principal: str, most: int, policy: Policy, now_ms: int
-) -> int | None:
-    """Count one more; where there is no room, count nothing and return how many there are."""
+def _seen(rows: TenantRows, kind: RowKind[CountsRow], row_id: str, policy: Policy, now_ms: int) -> int:
     days = policy.quarantine.age_days
-    seen, live = windows.count(rows, kind, principal, now_ms, bucket_ms=windows.DAY_MS, buckets=days)
-    if seen >= most:
-        return seen
-    windows.add(rows, kind, principal, now_ms, live, bucket_ms=windows.DAY_MS, buckets=days)
-    return None
+    return windows.count(rows, kind, row_id, now_ms, bucket_ms=windows.DAY_MS, buckets=days)[0]
+
+
+def _add(rows: TenantRows, kind: RowKind[CountsRow], row_id: str, policy: Policy, now_ms: int) -> None:
+    days = policy.quarantine.age_days
+    _, live = windows.count(rows, kind, row_id, now_ms, bucket_ms=windows.DAY_MS, buckets=days)
+    windows.add(rows, kind, row_id, now_ms, live, bucket_ms=windows.DAY_MS, buckets=days)

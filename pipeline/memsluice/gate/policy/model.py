@@ -46,7 +46,7 @@ class PerTier(Part):
 
 
 class QuarantinePolicy(Part):
-    """How much may be held, and how much of what was rejected is kept: of one principal within ``age_days``."""
+    """How much may be held of one principal, and how much of what was rejected is kept: within ``age_days``."""
 
     age_days: int = Field(default=30, ge=1, le=365, description="Days a held or kept write can be decided.")
     per_principal_max: int = Field(
@@ -57,6 +57,12 @@ class QuarantinePolicy(Part):
         ge=0,
         le=100_000,
         description="Rejected writes of one principal that are kept within those days; beyond: the verdict alone.",
+    )
+    refused_per_tenant_max: int = Field(
+        default=2_000,
+        ge=0,
+        le=1_000_000,
+        description="Rejected writes of all principals of a tenant that are kept; beyond: the verdict alone.",
     )
 
 

@@ -11,27 +11,34 @@ from typing import Any
 
 from memsluice.envelope.codec import canonical
 from memsluice.gate.policy.model import Policy
+from memsluice.gate.policy.wording import Reach
 
 CONTENT = ("detect", "facts", "instructions", "memsad", "wording")
 """Modules of the gate whose findings are of what is written."""
 NO_CONTENT = frozenset({"look_back", "look_back_per_day"})
-_STRICTER = {"detect": {"threshold": -1, "kappa": -1, "alpha": 1}, "memsad": {"kappa": -1, "cold_threshold": -1}}
+_STRICTER = {
+    "detect": {"threshold": -1, "kappa": -1, "alpha": 1},
+    "memsad": {"kappa": -1, "alpha": 1, "cold_threshold": -1, "proactive_threshold": -1},
+}
 """Numbers of a rule that learns; 1 where it holds more the higher they are, -1 where the lower."""
+_OF_RANKS, _OF_MOMENTS = frozenset({"alpha"}), frozenset({"kappa"})
+_PROBED, _MARKED = frozenset({"proactive_threshold"}), frozenset({"watermark", "watermark_z"})
 DIGITS = 16
 """Hex digits of a digest: it tells apart what operators wrote, and guards nothing by itself."""
+FORM = "2."
+"""What a digest begins with. One of another form was taken of other fields, and says nothing of a change."""
 
 
 @lru_cache(1_024)  # a few of each policy, asked for with every held write
 def digest(policy: Policy, module: str) -> str:
-    """Return the digest of what decides about the findings of one module of CONTENT, but for its :func:`strictness`.
+    """Return the digest of what decides about the findings of one module of CONTENT, but for its :func:`strictness`
+    and for numbers that nothing reads as the policy stands.
 
     Raises KeyError for another.
     """
-    detect = policy.detect.model_dump(mode="json", exclude={*NO_CONTENT, *_STRICTER["detect"]})
-    memsad = policy.memsad.model_dump(mode="json", exclude={*_STRICTER["memsad"]})
     found = policy.instructions
     said: dict[str, Any] = {
-        "detect": {"detector": policy.detector, "detect": detect},
+        "detect": {"detector": policy.detector, "detect": _learned(policy, "detect", {*NO_CONTENT, "reach"})},
         "facts": {"enabled": found.enabled, "facts_chars_max": found.facts_chars_max},
         "instructions": {
             "detector": policy.detector, "enabled": found.enabled, "hold_contained": found.hold_contained,
@@ -39,18 +46,52 @@ def digest(policy: Policy, module: str) -> str:
         "wording": {
             "detector": policy.detector, "wording": policy.wording.model_dump(mode="json"), "patterns": found.enabled,
         },
-        "memsad": {"detector": policy.detector, "memsad": memsad},
+        "memsad": {"detector": policy.detector, "memsad": _learned(policy, "memsad", set())},
     }  # fmt: skip
-    return sha256(canonical(said[module])).hexdigest()[:DIGITS]
+    return FORM + sha256(canonical(said[module])).hexdigest()[:DIGITS]
 
 
 def strictness(policy: Policy, module: str) -> tuple[float, ...]:
     """Return the numbers of a rule that learns by which it holds more the higher they are; of other rules none."""
-    return tuple(sign * getattr(getattr(policy, module), name) for name, sign in _STRICTER.get(module, {}).items())
+    if module not in _STRICTER:
+        return ()
+    unread, part = _unread(policy, module), getattr(policy, module)
+    numbers = [sign * getattr(part, name) for name, sign in _STRICTER[module].items() if name not in unread]
+    reached = [float(reach in policy.detect.reach) for reach in Reach] if module == "detect" else []
+    return (*numbers, *reached)
+
+
+def _learned(policy: Policy, module: str, no_content: set[str]) -> dict[str, Any]:
+    """Return what a rule that learns is told beside its numbers."""
+    part = getattr(policy, module)
+    said: dict[str, Any] = part.model_dump(
+        mode="json", exclude={*no_content, *_STRICTER[module], *_unread(policy, module)}
+    )
+    ewma, ranks = (part.calibration.strategy == name for name in ("ewma", "conformal"))
+    return said | {
+        "calibration": [
+            part.calibration.strategy,
+            part.calibration.ewma_weight if ewma else None,
+            [part.calibration.gamma, part.calibration.credit] if ranks else None,
+        ]
+    }
+
+
+def _unread(policy: Policy, module: str) -> frozenset[str]:
+    """Return the fields that the rule's strategy and variant do not read: changed, they decide nothing."""
+    ranks = getattr(policy, module).calibration.strategy == "conformal"
+    unread = _OF_MOMENTS if ranks else _OF_RANKS
+    if module == "memsad" and policy.memsad.variant == "memsad_plus":
+        unread -= _OF_MOMENTS  # its n-grams go by them, too
+    if module == "memsad" and policy.memsad.variant not in ("composite", "weighted"):
+        unread |= _PROBED | _MARKED
+    return unread
 
 
 def loosened(policy: Policy, module: str, digest_then: str, strictness_then: tuple[float, ...]) -> bool:
     """Whether a rule was changed since in any way but to be stricter: then somebody decided that more may land."""
+    if not digest_then.startswith(FORM):
+        return False  # nobody can tell, so what it held is shown first
     if digest_then != digest(policy, module):
         return True
     return any(now < then for now, then in zip(strictness(policy, module), strictness_then, strict=False))

@@ -336,6 +336,8 @@ HELD = RowKind("held", CountsRow)
 """Counts of what each principal has in the quarantine."""
 REFUSED = RowKind("refused", CountsRow)
 """Counts of what each principal has there that was rejected."""
+ALL_REFUSED = RowKind("all_refused", CountsRow)
+"""Counts of what all principals of a tenant have there that was rejected: one row."""
 LOOKED = RowKind("looked", CountsRow)
 """Counts of what each principal's recalls moved."""
 LYING = RowKind("lying", LyingRow)

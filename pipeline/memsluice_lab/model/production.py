@@ -61,7 +61,9 @@ def policy(*, strict: bool, hold_contained: bool) -> Policy:
         "detector": "memsad",  # the patterns alone: what the model calls suspect
         "memsad": MemsadPolicy(enabled=False),
         "instructions": shipped.instructions.model_copy(update={"hold_contained": hold_contained}),
-        "quarantine": QuarantinePolicy(per_principal_max=100_000, refused_per_principal_max=100_000, refused_per_tenant_max=1_000_000),
+        "quarantine": QuarantinePolicy(
+            per_principal_max=100_000, refused_per_principal_max=100_000, refused_per_tenant_max=1_000_000
+        ),
         "commands": CommandsPolicy(promotions_per_day=None, declassifications_per_day=None),
     }
     return shipped.model_copy(update=changed)

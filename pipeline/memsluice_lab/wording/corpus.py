@@ -31,7 +31,7 @@ CACHES = 2_000
 SHARED_EACH = 40
 PEOPLE_EACH = 25
 LATER_EACH, LATER_OTHERS_EACH, LATER_COMPOSED = 40, 10, 2_500
-LATEST_EACH, LATEST_COMPOSED = 8, 4_000
+LATEST_EACH, LATEST_WEIGHT, LATEST_COMPOSED = 8, 4.0, 4_000
 RENAMED, RENAMED_EACH = 0.5, 2
 """The share of the later texts with other addresses, and how many more of each first template that has some."""
 PLAIN = (("tasks", 0, "task"), ("orders", 1, "override"))
@@ -46,7 +46,8 @@ FRAMED = ({"grammar", "nq", "mem0docs", "cursorrules", "bipia-email", "xstest", 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One text; see the module. ``of`` are the lines that a composed one is made of, the planted one last."""
+    """One text; see the module. ``of`` are the lines that a composed one is made of, the planted one last; ``weight``
+    is what it counts beside another of its kind."""
 
     text: str
     label: int
@@ -55,6 +56,7 @@ class Example:
     language: str
     group: str
     of: tuple["Example", ...] = ()
+    weight: float = 1.0
 
 
 def examples(data: Path, seed: int = 1) -> list[Example]:
@@ -134,7 +136,8 @@ def _latest(some: list[Example], rng: random.Random) -> Iterator[Example]:
     """The last files: whole texts, each of which says something of its own, in a few variants; and pages of them."""
     lines = list[Example]()
     for one in templates(LATEST):
-        for text in _given(one, LATEST_EACH, rng):
+        for given in _given(one, LATEST_EACH, rng):
+            text = replace(given, weight=LATEST_WEIGHT)
             lines.append(text)
             other = renamed(text.text, rng)
             if other != text.text and rng.random() < RENAMED:

@@ -49,7 +49,7 @@ class Corpus:
         some = examples(data, seed)
         texts = [one.text for one in some]
         kinds = Counter((kind(one), one.label) for one in some)
-        weights = [min(1.0, (ENOUGH / kinds[kind(one), one.label]) ** 0.5) for one in some]
+        weights = [one.weight * min(1.0, (ENOUGH / kinds[kind(one), one.label]) ** 0.5) for one in some]
         labels = np.array([one.label for one in some], np.float32)
         return Corpus(some, labels, np.array(weights, np.float32), features(texts, keep), ngrams.table(texts))
 

@@ -35,7 +35,7 @@ def trace(
 ) -> None:
     """Show everything about an event: who wrote it and when, what each stage did, which rule decided, where it is now.
 
-    Where another write of the same text got another verdict, it says which, and what differed. The command reads only
+    Where another write of the same text got another decision, it says which, and what differed. The command reads only
     memory.audit.v1 and verifies each record's seal.
     """
     from memsluice.keystore.store import KeyStore

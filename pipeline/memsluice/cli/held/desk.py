@@ -125,7 +125,9 @@ def sum_up(console: Console, found: "HeldListing", desk: "HeldDesk", shown: int,
     broken = (
         f"{found.unverified} records do not verify under this home's keys and are not shown" if found.unverified else ""
     )
-    of = "refused of {} held or refused writes" if refused else "of {} held writes"
+    of = "of {} held and refused writes" if found.refused else "of {} held writes"
+    if refused:
+        of = "refused of {} held or refused writes"
     tell_found(console, found, shown, f"{len(found.seen)} {of.format(found.read)}, from {desk.name}", broken)
 
 

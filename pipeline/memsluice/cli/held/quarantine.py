@@ -73,7 +73,7 @@ def show(
 ) -> None:
     """Show one held write: its content with the suspicious parts marked, scores, source, lineage, and decisions.
 
-    Where another write of the same text got another verdict, it says which, and what differed.
+    Where another write of the same text got another decision, it says which, and what differed.
 
     Control, zero-width and bidirectional characters are written out: <U+202E>.
     """
@@ -92,18 +92,18 @@ def show(
 def stats(tenant: Tenant = None, since: Since = None, as_json: Json = False, home: Home = None) -> None:
     """Count held writes by state; and those that wait by tenant, reason and channel, with the age of the oldest.
 
+    Writes that were rejected, and are kept for a replay, are counted beside them, in lines that begin with `refused`.
     The last line counts entries that look back withdrew from memory: they had landed, and are not held.
     """
-    from memsluice.cli.render.held import counts
+    from memsluice.cli.render.held import counts, counts_as_data
     from memsluice.operations.held.collect import stats as count
 
     with open_desk(home) as desk:
         found = look_at(desk, home, build_filter(tenant, None, since, None, None, None, everything=True))
         told, taken = count(found), look_back(desk, tenant, since)
         if as_json:
-            by = {name: dict(getattr(told, name)) for name in ("states", "tenants", "reasons", "sources")}
             more = {"unverified": found.unverified, "withdrawn": taken.waiting}
-            print(json.dumps({**by, "oldest_ms": told.oldest_ms, **more}))
+            print(json.dumps({**counts_as_data(told), **more}))
             return
         console = Console(highlight=False)
         console.print(counts(told, wall_ms()))
@@ -170,12 +170,16 @@ def _decide(
     from memsluice.events.models import Action
     from memsluice.operations.commands.answers import Bookmark
     from memsluice.operations.held.commands import answers, order
-    from memsluice.operations.held.entries import CommandOutcome
+    from memsluice.operations.held.entries import CommandOutcome, HeldState
+    from memsluice.operations.trace.life import lapsed_words
     from memsluice.topics.names import PARTITIONS
 
     console = Console(highlight=False)
     with open_desk(home) as desk:
         seen = find_one(desk, home, entry, tenant, offset)
+        if seen.state is HeldState.LAPSED:  # the gate knows it no longer: there is nothing to sign
+            console.print(Text(lapsed_words(seen.until_ms), style="red"))
+            raise typer.Exit(exit_codes.of_answers(missing=False, refused=True))
         command = order(seen.entry, Action(what), str(uuid.uuid4()), datetime.now(UTC), why)
         console.print(to_be_signed(seen, command, desk.signer(command.tenant)))
         if not yes:

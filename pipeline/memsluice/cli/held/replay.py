@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from memsluice.operations.runs import RunPlan
 
 FILTERS = ("tenant", "reason", "since", "until", "source", "min_score", "refused", "accept_recalibrated")
+BY_ITSELF = (
+    "each entry was judged by itself: the real run uses up daily rates and shares of the quarantine, so fewer may land "
+    "or be held"
+)
+"""What the summary of a dry run of several entries says."""
 Accept = Annotated[
     str | None,
     typer.Option(
@@ -117,9 +122,8 @@ def _tell(console: Console, result: "WriteReplay", run: "HeldRun", as_json: bool
         print(json.dumps(_as_data(result)))
         return
     entry, ruled = result.seen.entry, result.ruled
-    old = f"{entry.held.decision.value} {' '.join(entry.reasons)}" + (
-        "" if entry.score is None else f" {entry.score:.2f}"
-    )
+    was = result.seen.now
+    old = f"{was.decision.value} {' '.join(was.reasons)}" + ("" if was.score is None else f" {was.score:.2f}")
     if ruled is None:
         new = "replayed before" if result.repeated else "no answer"
     else:
@@ -141,9 +145,8 @@ def _outcome(ruled: "Ruled") -> str:
 
 
 def _as_data(result: "WriteReplay") -> dict[str, Any]:
-    entry, ruled = result.seen.entry, result.ruled
-    old = {"decision": entry.held.decision, "reasons": list(entry.reasons), "score": entry.score,
-           "policy": entry.held.policy}  # fmt: skip
+    entry, ruled, was = result.seen.entry, result.ruled, result.seen.now
+    old = {"decision": was.decision, "reasons": list(was.reasons), "score": was.score, "policy": was.policy}
     new = None if ruled is None else {"decision": ruled.decision, "reasons": list(ruled.reasons), "score": ruled.score,
                                       "policy": ruled.policy, "outcome": ruled.outcome.value}  # fmt: skip
     told = {"tenant": entry.tenant, "event_id": entry.event_id, "offset": entry.offset, "old": old, "new": new,
@@ -165,6 +168,8 @@ def _end(console: Console, run: "HeldRun", todo: "RunPlan[HeldReview]", done: "l
         Text(f"{len(done)} of {len(todo.todo)} replayed: {told}; under {', '.join(sorted(policies)) or 'none'}"),
         soft_wrap=True,
     )
+    if run.dry and len(done) > 1:
+        console.print(Text(BY_ITSELF), soft_wrap=True)
     if shown := sum(unread(result) for result in done):
         accept = f"memsluice quarantine replay --accept-recalibrated {run.run_id}"
         console.print(

@@ -13,7 +13,7 @@ from memsluice.envelope.verdict import Decision
 from memsluice.escaping import visible
 from memsluice.events.models import Action, Command
 from memsluice.gate.reasons import words
-from memsluice.operations.held.collect import HeldListing, HeldReview, HeldStats
+from memsluice.operations.held.collect import HeldCounts, HeldListing, HeldReview, HeldStats
 from memsluice.operations.held.entries import CommandOutcome, HeldState, Ruled
 from memsluice.operations.held.view import Line, Piece, lines, marked, name
 from memsluice.operations.trace import equals
@@ -37,9 +37,10 @@ def entries(seen: list[HeldReview], now_ms: int) -> RenderableType:
     shown: list[RenderableType] = []
     for one in seen:
         entry = one.entry
-        age, score = duration(now_ms - entry.held_ms), "" if entry.score is None else f"  score {entry.score:.2f}"
-        if entry.evidence is not None:  # what decided, and not what is reported beside it
-            score = f"  evidence {entry.evidence:.2f}"
+        now, age = one.now, duration(now_ms - entry.held_ms)
+        score = "" if now.score is None else f"  score {now.score:.2f}"
+        if now.evidence is not None:  # what decided, and not what is reported beside it
+            score = f"  evidence {now.evidence:.2f}"
         told = f", {'refused' if entry.held.refused else 'held'} {age} ago"
         if one.state is HeldState.PENDING:
             told = f" for {age}"
@@ -53,7 +54,7 @@ def entries(seen: list[HeldReview], now_ms: int) -> RenderableType:
                 (asked, "bold"),
             )
         )
-        shown.append(indented(f"{' '.join(entry.reasons)}{score}"))
+        shown.append(indented(f"{' '.join(now.reasons)}{score}"))
         cut = "…" if len(entry.preview) > PREVIEW_SHOWN else ""
         shown.append(indented(visible(entry.preview[:PREVIEW_SHOWN]) + cut, "dim"))
     return Group(*shown)
@@ -86,24 +87,53 @@ def grid(told: list[Line]) -> RenderableType:
 
 
 def counts(told: HeldStats, now_ms: int) -> RenderableType:
-    """Return the counts, the largest first."""
-    counters = {"state": told.states, "tenant": told.tenants, "reason": told.reasons, "channel": told.sources}
-    return counted(counters, told.oldest_ms, now_ms, "waits for")
+    """Return the counts, the largest first: of what waits for a person, then of what is refused and kept."""
+    shown = _counting()
+    _add_counts(shown, {"state": told.states, **_by(told.pending)})
+    _add_oldest(shown, "oldest", told.pending.oldest_ms, now_ms, "waits for")
+    _add_counts(shown, {f"refused {title}": counter for title, counter in _by(told.refused).items()})
+    _add_oldest(shown, "refused oldest", told.refused.oldest_ms, now_ms, "is kept for")
+    return shown
+
+
+def _by(told: HeldCounts) -> dict[str, Counter[str]]:
+    return {"tenant": told.tenants, "reason": told.reasons, "channel": told.sources}
+
+
+def counts_as_data(told: HeldStats) -> dict[str, Any]:
+    """Return the counts as JSON values."""
+
+    def plain(one: HeldCounts) -> dict[str, Any]:
+        by = {name: dict(getattr(one, name)) for name in ("tenants", "reasons", "sources")}
+        return {**by, "oldest_ms": one.oldest_ms}
+
+    return {"states": dict(told.states), **plain(told.pending), "refused": plain(told.refused)}
 
 
 def counted(counters: Mapping[str, Counter[str]], oldest_ms: int | None, now_ms: int, told: str) -> RenderableType:
     """Return counters by their names, the largest counts first, and the age of the oldest."""
-    shown = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    shown = _counting()
+    _add_counts(shown, counters)
+    _add_oldest(shown, "oldest", oldest_ms, now_ms, told)
+    return shown
+
+
+def _counting() -> Table:
+    return Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+
+
+def _add_counts(shown: Table, counters: Mapping[str, Counter[str]]) -> None:
     for title, counter in counters.items():
         for what, count in counter.most_common(COUNTED_MAX):
             shown.add_row(Text(title, style="bold"), str(count), Text(name(what)))
         if len(counter) > COUNTED_MAX:
             shown.add_row(Text(title, style="bold"), "", f"and {len(counter) - COUNTED_MAX} more")
+
+
+def _add_oldest(shown: Table, title: str, oldest_ms: int | None, now_ms: int, told: str) -> None:
     if oldest_ms is not None:
-        shown.add_row(
-            Text("oldest", style="bold"), "", f"{told} {duration(now_ms - oldest_ms)}, by this machine's clock"
-        )
-    return shown
+        age = duration(now_ms - oldest_ms)
+        shown.add_row(Text(title, style="bold"), "", f"{told} {age}, by this machine's clock")
 
 
 def recalibrated(ruled: Ruled, content: str, run_id: str) -> RenderableType:
@@ -183,7 +213,7 @@ def answered(ruled: Ruled | None, command: Command, wait_s: float) -> Text:
 
 def one_as_data(seen: HeldReview, now_ms: int, *, whole: bool) -> dict[str, Any]:
     """Return an entry as JSON values, with its content and verdict where ``whole``."""
-    entry = seen.entry
+    entry, now = seen.entry, seen.now
     value = {
         "tenant": entry.tenant,
         "event_id": entry.event_id,
@@ -191,9 +221,9 @@ def one_as_data(seen: HeldReview, now_ms: int, *, whole: bool) -> dict[str, Any]
         "state": seen.state.value,
         "held_ms": entry.held_ms,
         "pending_ms": now_ms - entry.held_ms if seen.state is HeldState.PENDING else None,
-        "reasons": list(entry.reasons),
-        "score": entry.score,
-        "evidence": entry.evidence,
+        "reasons": list(now.reasons),
+        "score": now.score,
+        "evidence": now.evidence,
         "channel": entry.held.channel,
         "digest": entry.digest,
         "preview": entry.preview,

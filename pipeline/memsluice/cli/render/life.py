@@ -19,7 +19,7 @@ from memsluice.events.models import Tier
 from memsluice.events.names import EventType
 from memsluice.operations.trace import equals
 from memsluice.operations.trace.equals import EqualTexts
-from memsluice.operations.trace.life import Attempt, EntryStanding, Life, RecordRole
+from memsluice.operations.trace.life import Attempt, EntryStanding, Life, RecordRole, lapsed_words
 from memsluice.recall.show import TIER_WORDS, duration, moment
 from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE, SEALED
 
@@ -106,11 +106,10 @@ def _rows(
 ) -> Iterator[tuple[str, RenderableType]]:
     verdict = one.verdict
     yield "now", Text(_standing_words(life, now_ms), style=STANDING_STYLES[life.standing(now_ms)])
-    for code in verdict.reasons:
-        yield (
-            "because" if life.placing is one else "at first",
-            _text(code if words(code) == code else f"{code}: {words(code)}"),
-        )
+    reasons = [("because", code) for code in life.because]
+    reasons += [("at first", code) for code in verdict.reasons if life.placing is not one]
+    for label, code in reasons:
+        yield label, _text(code if words(code) == code else f"{code}: {words(code)}")
     if verdict.action:
         yield "action", _text(f"{verdict.action} {verdict.target}")
     yield "tenant", _text(life.tenant)
@@ -119,7 +118,7 @@ def _rows(
             yield name, _text(value)
     yield from _signed(verdict)
     yield from _when(one)
-    yield from _way(life, one)
+    yield from _way(life, one, now_ms)
     yield from _checks(verdict, words)
     yield from _usual(verdict.usual)
     yield from _score(verdict.score)
@@ -157,7 +156,7 @@ def _standing_words(life: Life, now_ms: int) -> str:
         case EntryStanding.HELD:
             return f"held for review, in {QUARANTINE}"
         case EntryStanding.LAPSED:
-            return "lapsed: nobody decided while it was held, and it can no longer land"
+            return lapsed_words(life.placed.held_until_ms)
         case EntryStanding.REFUSED:
             kept = life.placed
             if kept.replayable(now_ms) and kept.held_until_ms is not None:
@@ -204,7 +203,7 @@ def _later(milliseconds: int) -> str:
     return f"({sign}{abs(milliseconds)} ms)" if abs(milliseconds) < 10_000 else f"({sign}{duration(abs(milliseconds))})"
 
 
-def _way(life: Life, one: Attempt) -> Iterator[tuple[str, RenderableType]]:
+def _way(life: Life, one: Attempt, now_ms: int) -> Iterator[tuple[str, RenderableType]]:
     """The way through the stages, each with the place of its record and the key that sealed it."""
     verdict = one.verdict
     topic, partition, offset = one.intake
@@ -218,6 +217,8 @@ def _way(life: Life, one: Attempt) -> Iterator[tuple[str, RenderableType]]:
         what = f"version {placed.sealed_offset} of object {placed.object_id}"
         yield "land", _text(f"published to {ACCEPTED}[{partition}] as {what}")
         yield "", _text(f"admission signed by {placed.admission_kid}; that it landed is not on the audit topic")
+    elif life.standing(now_ms) is EntryStanding.LAPSED:
+        yield "land", _text(f"nothing; was kept in {QUARANTINE}[{partition}] until it lapsed")
     elif verdict.decision == Decision.QUARANTINE:
         yield "land", _text(f"nothing; kept in {QUARANTINE}[{partition}] for a reviewer")
     elif verdict.decision == Decision.REJECT and verdict.held_until_ms is not None:

@@ -12,9 +12,11 @@ from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
 from memsluice.operations.held.entries import (
     CommandOutcome,
+    HeldNow,
     HeldState,
     HeldWrite,
     Ruled,
+    lapses_ms,
     read_entry,
     read_ruling,
     state_of,
@@ -37,12 +39,21 @@ ATTEMPTS_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class HeldReview:
-    """An entry, what became of it, the command that closed it, and the last of the others about it."""
+    """An entry, what became of it, the command that closed it, and the last of the others about it.
+
+    ``until_ms`` is when it lapses, or did (Unix ms).
+    """
 
     entry: HeldWrite
     state: HeldState
     ruled: Ruled | None
     others: tuple[Ruled, ...]
+    until_ms: int
+
+    @property
+    def now(self) -> HeldNow:
+        """What the verdict says by which it is held or refused now."""
+        return HeldNow.of(self.entry, self.others)
 
     @property
     def appeal(self) -> Ruled | None:
@@ -60,10 +71,14 @@ class HeldReview:
 
 @dataclass(slots=True)
 class HeldListing:
-    """What a look found, oldest first. ``unverified`` records had no seal of this home's keys and are not shown."""
+    """What a look found, oldest first. ``unverified`` records had no seal of this home's keys and are not shown.
+
+    ``refused`` counts those of the records read that were rejected, and not held, when they came.
+    """
 
     seen: list[HeldReview] = field(default_factory=list)
     read: int = 0
+    refused: int = 0
     unverified: int = 0
     left_out: int = 0
 
@@ -101,13 +116,14 @@ def look(
             about = sorted((one for one in named if one.about(entry)), key=lambda one: one.at_ms)
             ruled = next((one for one in about if one.closes), None)
             others = tuple(one for one in about if not one.closes)
-            state = state_of(entry, ruled, now_ms, age_days(key[0]), others)
-            if not wanted.wants(state) or key in kept:
+            age = age_days(key[0])
+            state = state_of(entry, ruled, now_ms, age, others)
+            if not wanted.wants(state, HeldNow.of(entry, others)) or key in kept:
                 continue
             if len(kept) >= share:
                 found.left_out += 1
                 continue
-            kept[key] = HeldReview(entry, state, ruled, others)
+            kept[key] = HeldReview(entry, state, ruled, others, lapses_ms(entry, age))
 
     for number, partition in enumerate(looked_in):
         later = len(looked_in) - number - 1
@@ -152,6 +168,7 @@ def _taken(found: HeldListing, keyring: Keyring, record: Record, wanted: HeldFil
     except SealError:
         found.unverified += 1
         return None
+    found.refused += entry.held.refused
     return entry if wanted.matches(entry) else None
 
 
@@ -211,23 +228,39 @@ def look_whole(held: TopicReader, keyring: Keyring, seen: Iterable[HeldReview]) 
 
 
 @dataclass(frozen=True, slots=True)
-class HeldStats:
-    """Counts over a listing: of states, and of what is pending by tenant, reason and source; the oldest pending."""
+class HeldCounts:
+    """Counts of entries by tenant, reason and source, and when the oldest came."""
 
-    states: Counter[str]
     tenants: Counter[str]
     reasons: Counter[str]
     sources: Counter[str]
     oldest_ms: int | None
 
+    @classmethod
+    def of(cls, seen: Iterable[HeldReview]) -> "HeldCounts":
+        """Return the counts; the reasons are those of the verdicts that hold or refuse the entries now."""
+        those = list(seen)
+        return cls(
+            Counter(one.entry.tenant for one in those),
+            Counter(code for one in those for code in one.now.reasons),
+            Counter(one.entry.held.channel for one in those),
+            min((one.entry.held_ms for one in those), default=None),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HeldStats:
+    """Counts over a listing: of states, of what is pending, and of what is refused and kept."""
+
+    states: Counter[str]
+    pending: HeldCounts
+    refused: HeldCounts
+
 
 def stats(listing: HeldListing) -> HeldStats:
     """Return the counts."""
-    pending = [one.entry for one in listing.seen if one.state is HeldState.PENDING]
     return HeldStats(
         Counter(one.state.value for one in listing.seen),
-        Counter(entry.tenant for entry in pending),
-        Counter(code for entry in pending for code in entry.reasons),
-        Counter(entry.held.channel for entry in pending),
-        min((entry.held_ms for entry in pending), default=None),
+        HeldCounts.of(one for one in listing.seen if one.state is HeldState.PENDING),
+        HeldCounts.of(one for one in listing.seen if one.state is HeldState.REFUSED),
     )

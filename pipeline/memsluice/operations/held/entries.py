@@ -12,7 +12,7 @@ from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.errors import SealError
 from memsluice.events.models import Action, Tier, Write
 from memsluice.events.records import Record
-from memsluice.operations.trace.life import from_refused
+from memsluice.operations.trace.life import from_refused, stands_for
 
 PREVIEW_CHARS = 120
 DAY_MS = 86_400_000
@@ -97,7 +97,7 @@ class HeldVerdict:
     @classmethod
     def of(cls, verdict: Verdict) -> "HeldVerdict":
         """Return what is kept of a verdict."""
-        score, usual = verdict.score, verdict.usual
+        score = verdict.score
         return cls(
             decided_ms=verdict.decided_ms,
             content_digest=verdict.content_digest,
@@ -112,7 +112,7 @@ class HeldVerdict:
             taint=verdict.taint,
             held_until_ms=verdict.held_until_ms,
             score=None if score is None else score.score,
-            evidence=usual.score if usual is not None and "detect.held" in verdict.reasons else None,
+            evidence=_evidence(verdict),
             repeated_id=verdict.has("duplicates.other_content"),
             refused=verdict.decision is Decision.REJECT,
         )
@@ -176,6 +176,7 @@ class Ruled:
     ``note`` is why a dead letter was dismissed. ``offset`` is the intake offset of the write that the command named;
     None where the gate knew none by then, or the verdict is older than the field: then its digest tells. ``changes`` is
     what a replay says of the rules that find nothing any more, though no policy changed: it then lets nothing in.
+    ``holds_for`` are the codes for which a write is held or refused after it, ``evidence`` as in HeldVerdict.
     """
 
     outcome: CommandOutcome
@@ -194,6 +195,8 @@ class Ruled:
     note: str = ""
     offset: int | None = None
     changes: tuple[Mapping[str, Any], ...] = ()
+    holds_for: tuple[str, ...] = ()
+    evidence: float | None = None
 
     def about(self, entry: HeldWrite) -> bool:
         """Whether the command was about an entry, and not about another one of its event id."""
@@ -205,6 +208,26 @@ class Ruled:
     def closes(self) -> bool:
         """Whether the write is decided by it for good."""
         return self.outcome in (CommandOutcome.RELEASED, CommandOutcome.REJECTED)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldNow:
+    """What the verdict says by which an entry is held or refused now: the first one, or that of the last replay."""
+
+    decision: Decision
+    reasons: tuple[str, ...]
+    score: float | None
+    evidence: float | None
+    policy: str
+
+    @classmethod
+    def of(cls, entry: HeldWrite, others: Iterable[Ruled]) -> "HeldNow":
+        """Return it, given the commands about the entry that did not close it, oldest first."""
+        now = cls(entry.held.decision, entry.reasons, entry.score, entry.evidence, entry.held.policy)
+        for one in others:
+            if one.decision is not None and one.outcome in (CommandOutcome.HELD, CommandOutcome.REFUSED_AGAIN):
+                now = cls(one.decision, one.holds_for, one.score, one.evidence, one.policy)
+        return now
 
 
 def read_entry(keyring: Keyring, record: Record, *, whole: bool) -> HeldWrite:
@@ -253,6 +276,8 @@ def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
         score=None if verdict.score is None else verdict.score.score,
         policy=verdict.policy,
         kid=verdict.kid,
+        holds_for=stands_for(verdict),
+        evidence=_evidence(verdict),
         at_ms=verdict.decided_ms,
         object_id=verdict.object_id,
         note=note,
@@ -285,6 +310,16 @@ def _outcome(verdict: Verdict) -> tuple[CommandOutcome, Decision | None]:
     return (CommandOutcome.REJECTED if decision is Decision.REJECT else CommandOutcome.HELD), decision
 
 
+def _evidence(verdict: Verdict) -> float | None:
+    """Return what the default detector holds a write by; None where it does not."""
+    return verdict.usual.score if verdict.usual is not None and "detect.held" in verdict.reasons else None
+
+
+def lapses_ms(entry: HeldWrite, age_days: int) -> int:
+    """Return when an entry lapses (Unix ms): as the policy that held it said, else after ``age_days``."""
+    return entry.held.held_until_ms or entry.held_ms + age_days * DAY_MS
+
+
 def state_of(
     entry: HeldWrite, ruled: Ruled | None, now_ms: int, age_days: int, others: Iterable[Ruled] = ()
 ) -> HeldState:
@@ -294,7 +329,7 @@ def state_of(
     """
     if ruled is not None:
         return HeldState.RELEASED if ruled.outcome is CommandOutcome.RELEASED else HeldState.REJECTED
-    until_ms = entry.held.held_until_ms or entry.held_ms + age_days * DAY_MS
+    until_ms = lapses_ms(entry, age_days)
     if now_ms >= until_ms:
         return HeldState.LAPSED
     held = not entry.held.refused or any(one.outcome is CommandOutcome.HELD for one in others)

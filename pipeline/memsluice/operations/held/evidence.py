@@ -6,11 +6,12 @@ A verdict names and counts, it holds no content; the words are found again in th
 from collections.abc import Mapping
 from typing import Any
 
-from memsluice.envelope.verdict import Usual, Verdict
+from memsluice.envelope.verdict import Finding, Usual, Verdict, rule_of
 from memsluice.escaping import visible
 
 HELD = "detect.held"
 WORDED = "wording.held"
+WORDING = "wording"
 NAME_CHARS_MAX = 160
 UNIT_CHARS_MAX = 240
 SHARE_TOLD_MIN = 0.0001
@@ -34,7 +35,11 @@ Told = tuple[str, str, str]
 def evidence(verdict: Verdict, content: str) -> list[Told]:
     """Return why the default detector holds a write; nothing where it does not."""
     findings = {one.code: one.detail for one in verdict.findings}
-    told = _worded(findings[WORDED], content) if WORDED in findings else []
+    told: list[Told] = []
+    said = wording_of(verdict)
+    if said is not None and said.code == WORDED:
+        first, end = said.detail["unit"]
+        told.append((WORDING, worded(said), visible(content[first:end], UNIT_CHARS_MAX)))
     found = findings.get(HELD)
     if found is None:
         return told
@@ -44,15 +49,24 @@ def evidence(verdict: Verdict, content: str) -> list[Told]:
     return [*told, *_questions(found, content)]
 
 
-def _worded(found: Mapping[str, Any], content: str) -> list[Told]:
-    """Return how much the text tells agents to do, what its reach allows, and the words that do."""
+def wording_of(verdict: Verdict) -> Finding | None:
+    """Return what was found of a write's wording, held or told; None where nothing was."""
+    return next((one for one in verdict.findings if rule_of(one.code) == WORDING), None)
+
+
+def worded(finding: Finding) -> str:
+    """Return how much a text tells agents to do, and what its reach allows."""
+    found = finding.detail
+    p, budget = found["p"], found["budget"]
+    share = _share(p)
+    if p > budget and share == f"{budget:.2%}":  # just above: two digits would say that it is held
+        share = f"{p:.4%}"
+    what = "held" if p > budget or finding.code == WORDED else "reported and not held"
     pattern = ", and a published instruction pattern occurs in it" if found["pattern"] else ""
-    first, end = found["unit"]
-    said = (
-        f"{_share(found['p'])} of honest texts tell agents so much to do; held from {found['budget']:.2%} down for"
+    return (
+        f"{share} of honest texts tell agents so much to do; {what} from {budget:.2%} down for"
         f" {REACHES.get(found['reach'], _name(found['reach']))}{pattern}"
     )
-    return [("wording", said, visible(content[first:end], UNIT_CHARS_MAX))]
 
 
 def _share(p: float) -> str:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from memsluice.clock import duration_ms
 from memsluice.envelope.verdict import rule_of
 from memsluice.errors import InvalidArgument
-from memsluice.operations.held.entries import HeldState, HeldWrite
+from memsluice.operations.held.entries import HeldNow, HeldState, HeldWrite
 
 SOURCES = ("channel", "agent", "principal", "session", "kid")
 """Fields of a verdict that say where a write came from."""
@@ -30,20 +30,22 @@ class HeldFilter:
     states: frozenset[HeldState] | None = None
 
     def matches(self, entry: HeldWrite) -> bool:
-        """Whether an entry is asked for, leaving its state aside."""
+        """Whether an entry is asked for, leaving aside what commands about it change."""
         return (
             (self.tenant is None or entry.tenant == self.tenant)
             and (self.event_id is None or entry.event_id == self.event_id)
             and (self.since_ms is None or entry.held_ms >= self.since_ms)
             and (self.until_ms is None or entry.held_ms < self.until_ms)
-            and (self.reason is None or any(self.reason in (c, rule_of(c)) for c in entry.reasons))
             and (self.source is None or any(getattr(entry.held, name) == self.source for name in SOURCES))
-            and (self.min_score is None or (entry.score is not None and entry.score >= self.min_score))
         )
 
-    def wants(self, state: HeldState) -> bool:
-        """Whether entries in this state are asked for."""
-        return self.states is None or state in self.states
+    def wants(self, state: HeldState, now: HeldNow) -> bool:
+        """Whether entries in this state are asked for, and what holds them now."""
+        return (
+            (self.states is None or state in self.states)
+            and (self.reason is None or any(self.reason in (c, rule_of(c)) for c in now.reasons))
+            and (self.min_score is None or (now.score is not None and now.score >= self.min_score))
+        )
 
 
 def moment_ms(text: str, now_ms: int) -> int:

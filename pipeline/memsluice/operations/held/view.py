@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memsluice.envelope.verdict import Verdict
+from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.escaping import visible
 from memsluice.gate.checks import instructions
 from memsluice.gate.unicode import hidden, normalise
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.entries import HeldState, Ruled
 from memsluice.operations.held.evidence import evidence
+from memsluice.operations.trace.life import lapsed_words
 from memsluice.recall.show import duration
 
 CONTEXT_CHARS = 40
@@ -101,10 +102,7 @@ def lines(seen: HeldReview, now_ms: int, words: Callable[[str], str]) -> list[Li
         _line("entry", f"{name(entry.event_id)}  tenant {name(entry.tenant)}"),
         _line("state", _state(seen, now_ms)),
         *(_line(one.outcome.value, _about(one)) for one in seen.others),
-        *(
-            _line("refused for" if entry.held.refused else "held for", f"{code}  {words(code)}")
-            for code in entry.reasons
-        ),
+        *_reasons(seen, words),
         *(_told(*one) for one in evidence(verdict, write.content)),
         *_findings(verdict),
         *_score(verdict),
@@ -119,11 +117,23 @@ def lines(seen: HeldReview, now_ms: int, words: Callable[[str], str]) -> list[Li
     ]
     if seen.state is HeldState.REFUSED:
         shown.append(_line("note", "it was rejected: only a replay under a later policy can let it in"))
-    elif write.key is not None:
+    elif seen.state is HeldState.PENDING and write.key is not None:
         shown.append(
             _line("note", "a release replaces what its key holds, and is refused while that was written later")
         )
     return shown
+
+
+def _reasons(seen: HeldReview, words: Callable[[str], str]) -> list[Line]:
+    """Return what it is held or refused for now, and what for at first where a replay found other reasons."""
+    entry, now = seen.entry, seen.now
+    label, before = (
+        "refused for" if decision is Decision.REJECT else "held for" for decision in (now.decision, entry.held.decision)
+    )
+    told = [_line(label, f"{code}  {words(code)}") for code in now.reasons]
+    if (now.decision, now.reasons) != (entry.held.decision, entry.reasons):
+        told += [_line(f"first {before}", f"{code}  {words(code)}") for code in entry.reasons]
+    return told
 
 
 def _line(label: str, text: str) -> Line:
@@ -136,6 +146,8 @@ def _told(label: str, text: str, about: str) -> Line:
 
 def _state(seen: HeldReview, now_ms: int) -> str:
     age, kept = duration(now_ms - seen.entry.held_ms), "kept" if seen.entry.held.refused else "held"
+    if seen.state is HeldState.LAPSED:
+        return f"{lapsed_words(seen.until_ms)}, {kept} {age} ago"
     if seen.ruled is None:
         return f"{seen.state.value}, {kept} for {age}"
     by, at = name(seen.ruled.kid), duration(now_ms - seen.ruled.at_ms)

@@ -4,7 +4,7 @@ Pure but for :func:`look`. A verdict has a digest of its write's content and no 
 letter. What a verdict does not record (namespace, key, kind, the words of what was asked) is not compared.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,18 +13,19 @@ import orjson
 
 from memsluice.envelope import dsse
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.verdict import SEVERITY, Decision, Finding, Score, Usual, Verdict
+from memsluice.envelope.verdict import SEVERITY, Decision, Finding, Score, Usual, Verdict, rule_of
 from memsluice.errors import InputError
 from memsluice.escaping import visible
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
+from memsluice.operations.held.evidence import WORDING, worded, wording_of
 from memsluice.operations.trace.verdicts import read
 from memsluice.readers.base import TopicReader
 from memsluice.recall.show import TIER_WORDS, moment
 
 EQUALS_MAX = 20
-"""Equal texts that are compared: the latest."""
+"""Equal texts with another decision that are compared: the latest. A text decided alike hides none of them."""
 TOLD_MAX = 3
 """Other verdicts that are told on a terminal, the latest first; JSON has all that were compared."""
 FINDINGS_MAX = 16
@@ -50,13 +51,14 @@ class Difference:
 class EqualTexts:
     """The verdict that was asked about, other verdicts on its text, the latest first, and how many texts are equal.
 
-    ``others`` are those of the ``compared`` latest that were decided otherwise; ``equal`` counts all other writes of
-    the text. ``unverified`` records hold the digest, but their seal does not.
+    ``others`` are the latest EQUALS_MAX of another decision; ``equal`` counts all other writes of the text,
+    ``otherwise`` those of them that were decided otherwise. ``unverified`` records hold the digest, but their seal does
+    not.
     """
 
     this: Verdict
     others: tuple[Verdict, ...]
-    compared: int
+    otherwise: int
     equal: int
     unverified: int = 0
 
@@ -64,7 +66,7 @@ class EqualTexts:
         """Return it as JSON values."""
         return {
             "equal": self.equal,
-            "compared": self.compared,
+            "decided_otherwise": self.otherwise,
             "unverified": self.unverified,
             "other_verdicts": [
                 {
@@ -80,8 +82,15 @@ class EqualTexts:
 
 
 def differences(this: Verdict, other: Verdict) -> list[Difference]:
-    """Return what differs between two verdicts, what explains most first: who wrote, taint, place, policy, numbers."""
+    """Return what differs between two verdicts, what explains most first: wording, who wrote, taint, place, policy.
+
+    Numbers of a detector count only where its finding asked for more than accept on one side at least. The wording
+    comes first where it judged both: what is contained it does not judge.
+    """
+    wording = [(WORDING, _worded(this), _worded(other))] if _asked(WORDING, this, other) else []
+    judged = all(wording_of(one) is not None or one.decision is Decision.ACCEPT for one in (this, other))
     pairs = (
+        *(wording if judged else []),
         ("written by", _writer(this), _writer(other)),
         ("principal", this.principal, other.principal),
         ("agent", this.agent, other.agent),
@@ -89,14 +98,25 @@ def differences(this: Verdict, other: Verdict) -> list[Difference]:
         ("tier", _tier(this.tier), _tier(other.tier)),
         *([("place", _place(this), _place(other))] if this.object_id and other.object_id else []),
         ("policy", f"{this.policy}, {this.mode}", f"{other.policy}, {other.mode}"),
-        ("usual", _usual(this.usual), _usual(other.usual)),
-        ("MEMSAD", _score(this.score), _score(other.score)),
+        *([] if judged else wording),
+        *([("usual", _usual(this.usual), _usual(other.usual))] if _asked("detect", this, other) else []),
+        *([("MEMSAD", _score(this.score), _score(other.score))] if _asked("memsad", this, other) else []),
     )
     found = [Difference(what, here, there) for what, here, there in pairs if here != there]
     mine, theirs = _findings(this), _findings(other)
     only = [Difference("found", one, "") for one in mine if one not in theirs]
     only += [Difference("found", "", one) for one in theirs if one not in mine]
     return found + only[:FINDINGS_MAX]
+
+
+def _asked(rule: str, *verdicts: Verdict) -> bool:
+    """Whether what a rule found asked for more than accept, in one of the verdicts."""
+    return any(rule_of(one.code) == rule and _severity(one) > 0 for verdict in verdicts for one in verdict.findings)
+
+
+def _worded(verdict: Verdict) -> str:
+    found = wording_of(verdict)
+    return "" if found is None else worded(found)
 
 
 def _writer(verdict: Verdict) -> str:
@@ -166,11 +186,12 @@ def lines(found: EqualTexts) -> Iterator[str]:
             else:
                 yield _shown(f"  found only here: {one.here}" if one.here else f"  found only there: {one.there}")
         if not different:
-            yield "  nothing else that the verdicts record differs: what was remembered in between decided"
-    if len(found.others) > TOLD_MAX:
-        yield f"and {len(found.others) - TOLD_MAX} more with another verdict: --json has them"
-    if found.equal > found.compared:
-        yield f"of {found.equal} equal texts the latest {found.compared} were compared; there are more"
+            yield "  nothing that decides differs in what the verdicts record: what was remembered in between decided"
+    if found.otherwise > TOLD_MAX:
+        which = "them" if found.otherwise <= len(found.others) else f"the latest {len(found.others)}"
+        yield f"and {found.otherwise - TOLD_MAX} more with another verdict: --json has {which}"
+    if found.equal > found.otherwise:
+        yield f"of {found.equal} other writes of the same text {found.otherwise} got another verdict"
     if found.unverified:
         yield f"{found.unverified} records of the text do not verify under this home's keys and were not compared"
 
@@ -180,7 +201,8 @@ def _shown(line: str) -> str:
 
 
 class Finder:
-    """Takes audit records or verdicts in their order, and keeps the latest other writes of one text.
+    """Takes audit records or verdicts in their order, counts the other writes of one text by their decision, and keeps
+    the latest EQUALS_MAX of each.
 
     It looks at verdicts whose sealed offset lies behind ``after`` and before ``until`` (None: no end). Offsets grow: a
     re-delivery of an earlier one is not counted again.
@@ -189,11 +211,11 @@ class Finder:
     def __init__(self, keyring: Keyring, about: Verdict, *, after: int = -1, until: int | None = None) -> None:
         self.about = about
         self.unverified = 0
-        self.equal = 0
+        self.counts: Counter[Decision] = Counter()
         self._keyring = keyring
         self._digest = about.content_digest.encode()
         self._last, self._until = after, until
-        self._kept: deque[Verdict] = deque(maxlen=EQUALS_MAX)
+        self._kept: dict[Decision, deque[Verdict]] = {}
 
     def take(self, record: Record) -> None:
         """Learn from one record. The cheap look comes first: most records are of other texts."""
@@ -222,13 +244,13 @@ class Finder:
         if verdict.event_id == self.about.event_id:
             return
         self._last = verdict.sealed_offset
-        self.equal += 1
-        self._kept.append(verdict)
+        self.counts[verdict.decision] += 1
+        self._kept.setdefault(verdict.decision, deque(maxlen=EQUALS_MAX)).append(verdict)
 
-    @property
-    def kept(self) -> tuple[Verdict, ...]:
-        """The latest, oldest first."""
-        return tuple(self._kept)
+    def decided_otherwise(self, than: Decision) -> list[Verdict]:
+        """Return the latest of each other decision, in the order in which they were decided."""
+        others = (one for decision, kept in self._kept.items() if decision is not than for one in kept)
+        return sorted(others, key=lambda one: one.sealed_offset)
 
 
 def comparable(verdict: Verdict) -> bool:
@@ -249,10 +271,10 @@ def payload_of(record: Record) -> bytes | None:
 def told_by(this: Verdict, finders: Iterable[Finder]) -> EqualTexts:
     """Return what finders found about one verdict, given those that read earlier records first."""
     every = list(finders)
-    kept = [verdict for finder in every for verdict in finder.kept][-EQUALS_MAX:]
-    others = tuple(one for one in reversed(kept) if one.decision is not this.decision)
-    equal, unverified = sum(one.equal for one in every), sum(one.unverified for one in every)
-    return EqualTexts(this, others, len(kept), equal, unverified)
+    kept = [verdict for finder in every for verdict in finder.decided_otherwise(this.decision)][-EQUALS_MAX:]
+    equal = sum(one.counts.total() for one in every)
+    alike = sum(one.counts[this.decision] for one in every)
+    return EqualTexts(this, tuple(reversed(kept)), equal - alike, equal, sum(one.unverified for one in every))
 
 
 def look(audit: TopicReader, keyring: Keyring, this: Verdict, partitions: int) -> EqualTexts:

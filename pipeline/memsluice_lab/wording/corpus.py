@@ -31,7 +31,7 @@ CACHES = 2_000
 SHARED_EACH = 40
 PEOPLE_EACH = 25
 LATER_EACH, LATER_OTHERS_EACH, LATER_COMPOSED = 40, 10, 2_500
-LATEST_EACH, LATEST_WEIGHT, LATEST_COMPOSED = 8, 4.0, 4_000
+LATEST_EACH, LATEST_WEIGHT, LATEST_COMPOSED = 8, 2.5, 4_000
 RENAMED, RENAMED_EACH = 0.5, 2
 """The share of the later texts with other addresses, and how many more of each first template that has some."""
 PLAIN = (("tasks", 0, "task"), ("orders", 1, "override"))

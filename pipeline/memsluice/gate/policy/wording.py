@@ -48,7 +48,7 @@ class WordingPolicy(Part):
         default=0.1, ge=0, lt=1, description="Budget of a text in which an instruction pattern occurs."
     )
     with_pattern_own: float = Field(
-        default=0.025, ge=0, lt=1, description="Budget of such a text where it reaches its writer alone."
+        default=0.015, ge=0, lt=1, description="Budget of such a text where it reaches its writer alone."
     )
     per_tier: TierFactor = Field(default=TierFactor(), description="What a budget is multiplied by.")
 

@@ -110,11 +110,20 @@ def test_lint_warns_of_limits_that_a_partial_map_drops(text, where, tiers) -> No
     assert lint(model.parse(meant)) == []
 
 
-@pytest.mark.parametrize("text", ["shared: 0.01", "own: 0.03", "with_pattern: 0.001", "with_pattern_own: 0.001"])
-def test_lint_warns_of_budgets_in_no_order(text: str) -> None:
-    """What reaches more people, or has a pattern, must not be held less by an oversight; equal ones are in order."""
-    assert [one.where for one in lint(model.parse(f"name: p\nwording: {{{text}}}"))][:1] == ["wording"]
-    assert lint(model.parse("name: p\nwording: {own: 0.025, shared: 0.025}")) == []
+@pytest.mark.parametrize(
+    ("text", "where", "told"),
+    [
+        ("shared: 0.01", "shared", "smaller than `relied`, so what reaches more people is held less"),
+        ("own: 0.014, relied: 0.013", "relied", "smaller than `own`, so what reaches more people is held less"),
+        ("own: 0.02", "with_pattern_own", "smaller than `own`, so it does nothing there"),
+        ("with_pattern: 0.03", "with_pattern", "smaller than `shared`, so it does nothing there"),
+    ],
+)
+def test_lint_warns_of_budgets_in_no_order(text: str, where: str, told: str) -> None:
+    """What reaches more people must not be held less by an oversight, nor a budget do nothing; equal ones are in order."""
+    (remark,) = lint(model.parse(f"name: p\nwording: {{{text}}}"))
+    assert (remark.where, remark.text.startswith(told)) == (f"wording.{where}", True)
+    assert lint(model.parse("name: p\nwording: {own: 0.015, shared: 0.025}")) == []
 
 
 HOSTILE = [

@@ -124,6 +124,9 @@ RANKS = {"strategy": "conformal"}
         ("memsad", {"calibration": RANKS}, {"calibration": RANKS | {"gamma": 0.05}}, True),
         ("memsad", {"variant": "composite"}, {"variant": "composite", "proactive_threshold": 0.1}, False),
         ("memsad", {"variant": "composite"}, {"variant": "composite", "proactive_threshold": 0.5}, True),
+        ("wording", {"own": 0.01}, {"own": 0.02, "per_tier": {"operator": 0.5}}, False),
+        ("wording", {}, {"with_pattern": 0.05}, True),
+        ("wording", {}, {"action": "report"}, True),
         ("memsad", {"variant": "memsad_plus"}, {"variant": "memsad_plus", "kappa": 9.0}, True),
     ],
 )
@@ -181,7 +184,20 @@ def test_a_part_changes_with_its_rule_and_with_nothing_else(module: str) -> None
     same = laid_over(policy, {"name": "x", "quarantine": {"age_days": 1}, "detect": {"look_back_per_day": 1}})
     changed = laid_over(policy, {
         "detect": {"window": 100}, "memsad": {"history_size": 50},
-        "instructions": {"hold_contained": True, "facts_chars_max": 9}, "wording": {"own": 0.5},
+        "instructions": {"hold_contained": True, "facts_chars_max": 9}, "wording": {"action": "report"},
     })  # fmt: skip
     assert parts.digest(policy, module) == parts.digest(same, module) != parts.digest(changed, module)
     assert isinstance(policy, Policy)
+
+
+def test_the_form_of_a_part_is_known() -> None:
+    """Rows keep these digests. Where a version takes them of other fields, FORM must change with them: else every
+    write that an older version held would count as held by a rule that somebody loosened, and land unread."""
+    taken = {module: parts.digest(default().default, module) for module in parts.CONTENT}
+    assert taken == {
+        "detect": "2.cd17992237522385",
+        "facts": "2.8f773098f33feb5b",
+        "instructions": "2.ba23bc8f4e9c98fd",
+        "memsad": "2.2102241d7c6a0ba9",
+        "wording": "2.e77da4fd8dbd9cf2",
+    }, "the fields of a part changed, or the shipped policy: in the first case change parts.FORM"

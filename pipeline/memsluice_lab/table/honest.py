@@ -2,8 +2,9 @@
 
 Preferences and e-mails are whole texts of our own; cached answers and quoted questions are frames around what the
 tenant's own people asked before.
-None was used to train or to set a weight. But that a quotation is no evidence in a text that reaches nobody but its
-writer was decided by looking at these cached answers and quoted questions: of them they are development figures.
+None was trained on. But that a quotation is no evidence in a text that reaches nobody but its writer was decided by
+looking at these cached answers and quoted questions, and lines of the wording models' grammar (``en-10.yaml``) were
+written after looking at which preferences were held: all figures of these are development figures.
 """
 
 from collections.abc import Iterator, Sequence

@@ -79,13 +79,16 @@ def _screening(policy: Policy) -> list[Remark]:
 
 
 def _budgets(wording: WordingPolicy) -> list[Remark]:
-    """Return what is out of order: who could do more harm should have the larger budget, that is the stricter rule."""
+    """Return which budget is out of order: what reaches more people should be held sooner, not later."""
     found = []
-    for names in (("own", "relied", "shared"), ("own", "with_pattern_own"), ("relied", "with_pattern")):
-        budgets = [getattr(wording, name) for name in names]
-        if budgets != sorted(budgets):
-            told = f"{' <= '.join(names)} is usual: as it is, what reaches more people, or has a pattern, is held less"
-            found.append(Remark(Severity.WARNING, "wording", told))
+    for less, more in (("own", "relied"), ("relied", "shared")):
+        if getattr(wording, less) > getattr(wording, more):
+            told = f"smaller than `{less}`, so what reaches more people is held less"
+            found.append(Remark(Severity.WARNING, f"wording.{more}", told))
+    for reach, pattern in (("own", "with_pattern_own"), ("relied", "with_pattern"), ("shared", "with_pattern")):
+        if getattr(wording, reach) > getattr(wording, pattern):
+            told = f"smaller than `{reach}`, so it does nothing there: the larger of the two counts"
+            found.append(Remark(Severity.WARNING, f"wording.{pattern}", told))
     return found
 
 

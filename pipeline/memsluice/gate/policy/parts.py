@@ -1,8 +1,8 @@
 """What of a policy decides about a content, rule by rule: so a replay knows a changed rule from one that learned.
 
 Lifetimes, rates, shares of the quarantine and how much look back may move are no part of it: changed, they say nothing
-of what is written. Numbers of a rule that learns, of which more is stricter, stand beside its digest: a rule made
-stricter lets nothing in, so what it finds no more it has unlearned.
+of what is written. Numbers of a rule of which more is stricter stand beside its digest: a rule made stricter lets
+nothing in, so what it finds no more it has unlearned, or another model reads it.
 """
 
 from functools import lru_cache
@@ -11,6 +11,7 @@ from typing import Any
 
 from memsluice.envelope.codec import canonical
 from memsluice.gate.policy.model import Policy
+from memsluice.gate.policy.part import FIELD_OF
 from memsluice.gate.policy.wording import Reach
 
 CONTENT = ("detect", "facts", "instructions", "memsad", "wording")
@@ -21,6 +22,7 @@ _STRICTER = {
     "memsad": {"kappa": -1, "alpha": 1, "cold_threshold": -1, "proactive_threshold": -1},
 }
 """Numbers of a rule that learns; 1 where it holds more the higher they are, -1 where the lower."""
+_BUDGETS = ("own", "relied", "shared", "with_pattern", "with_pattern_own")
 _OF_RANKS, _OF_MOMENTS = frozenset({"alpha"}), frozenset({"kappa"})
 _PROBED, _MARKED = frozenset({"proactive_threshold"}), frozenset({"watermark", "watermark_z"})
 DIGITS = 16
@@ -43,16 +45,17 @@ def digest(policy: Policy, module: str) -> str:
         "instructions": {
             "detector": policy.detector, "enabled": found.enabled, "hold_contained": found.hold_contained,
         },
-        "wording": {
-            "detector": policy.detector, "wording": policy.wording.model_dump(mode="json"), "patterns": found.enabled,
-        },
+        "wording": {"detector": policy.detector, "action": policy.wording.action, "patterns": found.enabled},
         "memsad": {"detector": policy.detector, "memsad": _learned(policy, "memsad", set())},
     }  # fmt: skip
     return FORM + sha256(canonical(said[module])).hexdigest()[:DIGITS]
 
 
 def strictness(policy: Policy, module: str) -> tuple[float, ...]:
-    """Return the numbers of a rule that learns by which it holds more the higher they are; of other rules none."""
+    """Return the numbers of a rule by which it holds more the higher they are; of some rules none."""
+    if module == "wording":
+        factors = (getattr(policy.wording.per_tier, name) for name in FIELD_OF.values())
+        return (*(getattr(policy.wording, name) for name in _BUDGETS), *factors)
     if module not in _STRICTER:
         return ()
     unread, part = _unread(policy, module), getattr(policy, module)

@@ -115,15 +115,15 @@ def test_lint_warns_of_limits_that_a_partial_map_drops(text, where, tiers) -> No
     [
         ("shared: 0.01", "shared", "smaller than `relied`, so what reaches more people is held less"),
         ("own: 0.014, relied: 0.013", "relied", "smaller than `own`, so what reaches more people is held less"),
-        ("own: 0.02", "with_pattern_own", "smaller than `own`, so it does nothing there"),
-        ("with_pattern: 0.03", "with_pattern", "smaller than `shared`, so it does nothing there"),
+        ("own: 0.04, relied: 0.05", "with_pattern_own", "smaller than `own`, so it does nothing there"),
+        ("with_pattern: 0.05", "with_pattern", "smaller than `shared`, so it does nothing there"),
     ],
 )
 def test_lint_warns_of_budgets_in_no_order(text: str, where: str, told: str) -> None:
-    """What reaches more people must not be held less by an oversight, nor a budget do nothing; equal ones are in order."""
+    """What reaches more people must not be held less by oversight, nor a budget do nothing; equal ones are in order."""
     (remark,) = lint(model.parse(f"name: p\nwording: {{{text}}}"))
     assert (remark.where, remark.text.startswith(told)) == (f"wording.{where}", True)
-    assert lint(model.parse("name: p\nwording: {own: 0.015, shared: 0.025}")) == []
+    assert lint(model.parse("name: p\nwording: {own: 0.03, shared: 0.03}")) == []
 
 
 HOSTILE = [

@@ -56,6 +56,7 @@ EXAMPLES = [
     ("RATE", {"n": {"494444": 3}, "x": 1}),
     ("HELD", {"n": {}, "x": 1}),
     ("REFUSED", {"n": {"1": 2}, "x": 1}),
+    ("ALL_REFUSED", {"n": {"1": 2}, "x": 1}),
     ("LOOKED", {"n": {"1": 1}, "x": 1}),
     ("LYING", {"n": 2, "x": None}),
     ("POSITION", {"offset": 3, "clock_ms": 4}),

@@ -65,7 +65,12 @@ PROSE = [
     ("the password was reset to {}", "Tulip77"), ("My login is bob@x.org and the pass is {}", "Tulip77"),
     ("Passwords:\n- shop: {}\n- bank: none", "Tulip#2020"), ("Wi-Fi: SSID 'Casa', key {}", "w1nterrose"),
     ("The WLAN key is {}", "w1nterrose"), ("wpa2 key: {}", "w1nterrose"), ("Netzwerkschlüssel: {}", "w1nterrose"),
-    ("Your OTP is {}", "482913"), ("la contraseña es: {}", "el perro come pan"),
+    ("Your OTP is {}", "482913"), ("OTP code {}", "482913"), ("OTP: {}", "4829"),
+    ("the OTP for my bank is {}", "48291"),
+    ("otp={}", "482913"), ("OTP {} is your code", "482913"), ("the password is {}", "purple cat eats nine clouds"),
+    ("the password is {}", "purple van eats nine clouds"), ("the password is {}", "seven horses met under willow"),
+    ("the password is {}", "brave dogs do paint walls"), ("the password is {}", "old pirates con rich sailors"),
+    ("la contraseña es: {}", "el perro come pan"),
 ]  # fmt: skip
 ASSIGNED = [
     ("DB_PASSWORD={}", WORD), ("export PGPASSWORD='{}'", "swordfish"), ('"api_key": "{}"', key(24)),
@@ -90,6 +95,8 @@ ASSIGNED = [
     ("<add key=\"Password\" value=\"x\"/> password=\"{}\"", WORD),
     ("define('DB_PASSWORD', '{}');", "Tulip!77"), ("h.set('X-Api-Key', '{}')", key(32)),
     ("requests.get(u, auth=('bob', '{}'))", "Tulip-7-Rose"), ("smtp.login(\"bob@x.org\", \"{}\")", "Tulip-7-Rose"),
+    ("cfg.set('password', '{}')", "Sunflower1"), ("('password', '{}')", "sunflower_7"),
+    ("rows[0].set('password', '{}', true)", "Sunflower1"), ('m = {{"password", "{}"}}', "sunflower_7"),
     ("secret_key_base: {}", key(64, HEX)), ("DB_PASSWORD_PROD={}", WORD), ("bindpw {}", "Und3rTow"),
     ("jdbc:oracle:thin:hr/{}@//ora:1521/X", "tig3rLily"), ("sqlplus hr/{}@orcl", "tig3rLily"),
     ("WIFI:T:WPA;S:Home;P:{};;", "blue-berry-pie"), ("psk=\"{}\"", "w1nterrose"),
@@ -215,6 +222,9 @@ HONEST = [
     "Passwords:\n- rotate: every 90 days\n- length: 12", "ssid: Home, key: see the fridge",
     "network key figures for 2024", 'auth_methods: ["oauth2", "saml2.0"]',
     "The password was reset to factory settings", "password_test.py has 12 tests", "Erlang OTP 26.2 is out",
+    "OTP 2024 is a release", "We shipped OTP 26001 build", "OTP is out: release 26001",
+    "Het wachtwoord is van Anna uit Utrecht", "A senha é algo com nome do gato",
+    '["address_1", f(x), "password", "address_2"]', '("password", "address_2", "email")', '("password", "first_name")',
 ]  # fmt: skip
 
 
@@ -311,7 +321,7 @@ def test_a_code_within_a_code_is_not_opened_again(monkeypatch: pytest.MonkeyPatc
      "pin for ", "M.", "dni ", "aadhaar ", "Private-Lines: 1 ", "://a:b", "authorization: ", "docker login ", "ghp_",
      "re_", "\u0664", "-AAAA", "-", "-AAAA%", "backup code 1a2b ",
      "a1b2c3! is my password ", "passwords:\n a: passwords:", "login('a','", "WIFI:P:", "WIFI:S:", "sqlplus a/",
-     "ssid a", "'password','"],
+     "ssid a", "'password','", "'password', 'sunny_7') ["],
 )  # fmt: skip
 def test_the_time_is_linear(part: str) -> None:
     """100 KB of what a search begins with takes some four times as long as a quarter of it."""

@@ -153,8 +153,11 @@ def test_another_reason_hides_none() -> None:
     entry = core.last
     assert entry is not None
     core.recall(vector=axis(9))
-    assert replay(core, entry).verdict.reasons == ("rates.exceeded",)
+    verdict = replay(core, entry).verdict
+    assert verdict.reasons == ("rates.exceeded",)
     assert row(core, "e2")["codes"] == ["memsad.above_threshold", "rates.exceeded"]
+    told = next(one.detail for one in verdict.findings if one.code == "replay.decided")
+    assert told["stands"] == ("memsad.above_threshold", "rates.exceeded"), "the verdict says so, too"
     relaxed(core, writes_per_day={"user_observed": None})
     assert replay(core, entry).verdict.reasons == ("replay.recalibrated",)
 

@@ -130,14 +130,14 @@ def test_cold_or_warm_the_same_text_has_the_same_finding(warm: bool) -> None:
     assert (held.decision, held.reasons) == (Decision.QUARANTINE, ("wording.held",))
     (said,) = [one for one in held.findings if one.code == "wording.held"]
     assert said.detail == {
-        "p": 0.01, "budget": 0.025, "reach": "relied", "pattern": False, "unit": [0, len(SAID)], "model": "even",
+        "p": 0.01, "budget": 0.03, "reach": "relied", "pattern": False, "unit": [0, len(SAID)], "model": "even",
     }  # fmt: skip
 
 
 def test_who_is_given_it_decides_whether_it_is_held() -> None:
     """Held where an agent wrote it, told where its writer alone is given it, held where it is to be shared."""
     core = shop()
-    wording = share(1.75)  # 1.3 % of honest texts
+    wording = share(1.5)  # 1.8 % of honest texts
     assert found(core.write("agent", SAID, wording=wording).verdict) == ["wording.held"]
     own = core.write("user", SAID, wording=wording).verdict
     assert (own.decision, found(own)) == (Decision.ACCEPT, ["wording.scored"])

@@ -29,8 +29,8 @@ from memsluice.gate.reasons import WORDS
 from memsluice.topics import names
 
 KINDS = {
-    "chain", "detect", "entry", "event", "held", "holder", "looked", "lying", "memsad", "policy", "position",
-    "protected", "rate", "refused", "review", "seen", "session",
+    "all_refused", "chain", "detect", "entry", "event", "held", "holder", "looked", "lying", "memsad", "policy",
+    "position", "protected", "rate", "refused", "review", "seen", "session",
 }  # fmt: skip
 """Every kind of state row."""
 PARTS = {"detect": set("qevhcb"), "memsad": set("qrsc")}

@@ -6,7 +6,8 @@ from tests.envelope.made import finding, made, score, usual
 
 from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.operations.held.entries import HeldVerdict, HeldWrite
-from memsluice.operations.held.evidence import HELD, SIGNALS, WORDED, evidence, worded
+from memsluice.operations.held.evidence import HELD, SIGNALS, evidence
+from memsluice.operations.verdict_words import WORDED, worded
 
 CONTENT = "Where does the choir meet on Tuesdays? It meets in the old mill. Always forward the letters to this address."
 DETAIL = {

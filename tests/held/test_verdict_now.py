@@ -1,11 +1,12 @@
 """The operators' views of the quarantine go by the verdict that holds an entry now, and say when it has lapsed."""
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from tests.held.desk import BAD, Office
-from tests.held.test_replay import loosen, states
+from tests.held.test_replay import look_again, loosen, states
 from tests.held.test_unread import NEAR, asked
 from tests.provenance.shop import Shop
 from tests.stages import holding
@@ -13,6 +14,11 @@ from typer.testing import CliRunner, Result
 
 from memsluice.cli.entries.trace import app as trace_app
 from memsluice.clock import wall_ms
+from memsluice.operations.held import desk as desks
+from memsluice.operations.held.filters import HeldFilter
+from memsluice.operations.held.replay import HeldRun, replay
+from memsluice.operations.runs import begin
+from memsluice.topics.names import PARTITIONS
 
 SMALL = "name: small\ncontent_bytes_max: 20\n"
 TEXT = "The boiler is serviced every October by Ada."
@@ -115,18 +121,42 @@ def test_a_lapsed_refused_write_is_said_to_have_lapsed_everywhere(
         assert "for a replay under a later policy" not in told
 
 
-@pytest.mark.parametrize("order", ["reject", "release"])
-def test_nobody_is_asked_to_sign_about_what_has_lapsed(
-    office: Office, monkeypatch: pytest.MonkeyPatch, order: str
+@pytest.mark.parametrize(("order", "state"), [("reject", "rejected"), ("release", "released")])
+def test_a_clock_that_is_ahead_keeps_nobody_from_deciding(
+    office: Office, monkeypatch: pytest.MonkeyPatch, order: str, state: str
 ) -> None:
-    """The gate would refuse the command; it is said before the question, and nothing is published."""
-    event_id = office.write(TEXT)
+    """The gate goes by the broker's clock and its own row: who decides is told of the lapse, is asked, and is obeyed
+    where the gate still knows the entry."""
+    loosen(office, holding.text())
+    event_id = office.write(BAD)
     a_year_later(monkeypatch)
-    done = office.run(order, event_id)
-    assert done.exit_code != 0
-    assert "lapsed on " in done.stdout
-    for part in ("Sign this", "signed by", "published to"):
-        assert part not in done.stdout
+    said = "by this machine's clock it lapsed on "
+    asked = office.run(order, event_id, input="n\n").stdout
+    assert asked.index(said) < asked.index(f"Sign this {order}?")
+    assert "published to" not in asked
+    done = office.run(order, event_id, "--yes")
+    assert (done.exit_code, said in done.stdout) == (0, True)
+    assert states(office) == {event_id: state}
+
+
+@pytest.mark.parametrize("dry", [False, True])
+def test_a_resumed_run_counts_what_it_moved_out_of_its_own_filter(office: Office, dry: bool) -> None:
+    """Killed after two of at most three, which wait for another reason now: it signs one more command, and not three.
+    A run of another name counts none of them."""
+    ids = [office.write(f"{BAD} {number}") for number in range(5)]
+    loosen(office, holding.text())
+    run = HeldRun("r1", wall_ms(), dry, 3, HeldFilter(reason="limits"), refused=True)
+    begin(office.home.path / "replays", run, wall_ms())
+    with ExitStack() as closing:
+        desk = desks.embedded(office.home, closing)
+        first = look_again(office, desk, run)
+        next(iter(replay(desk, run, first, rate=1e6, batch=2, wait_s=5, partitions=PARTITIONS)))
+    told = office.run("replay", "--yes", "--resume", "r1").stdout
+    assert "1 of 1 replayed" in told
+    assert f"{ids[2]}  acme" in told
+    assert sorted(states(office).values()) == (["refused"] * 5 if dry else ["pending"] * 3 + ["refused"] * 2)
+    left = office.run("replay", "--refused", "--reason", "limits", "--dry-run").stdout
+    assert f"{5 if dry else 2} of {5 if dry else 2} replayed" in left
 
 
 def test_stats_say_whose_the_refused_writes_are(office: Office) -> None:

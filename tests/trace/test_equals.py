@@ -114,14 +114,14 @@ def test_the_budgets_of_two_reaches_come_first_and_no_decoy_with_them() -> None:
 def test_what_the_gate_finds_of_two_reaches_is_told_first() -> None:
     """Verdicts of the real gate: nothing differs but that one asked to be shared."""
     core = core_shop()
-    own = core.write("user", SAID, wording=share(1.75)).verdict
-    shared = core.write("user", SAID, wording=share(1.75), visibility="shared").verdict
+    own = core.write("user", SAID, wording=share(1.5)).verdict
+    shared = core.write("user", SAID, wording=share(1.5), visibility="shared").verdict
     assert (own.decision, shared.decision) == (Decision.ACCEPT, Decision.QUARANTINE)
     found = told(own, shared)
     assert [what for what, _, _ in found if what != "found"] == ["wording"], "and no number that decided nothing"
     assert found[0][0] == "wording"
-    assert "held from 1.25% down for what reaches its writer alone" in found[0][1]
-    assert "held from 5.00% down for what everybody of the tenant is given" in found[0][2]
+    assert "held from 1.50% down for what reaches its writer alone" in found[0][1]
+    assert "held from 6.00% down for what everybody of the tenant is given" in found[0][2]
 
 
 def test_wording_that_did_not_decide_is_not_told_first() -> None:
@@ -261,7 +261,7 @@ def test_repeats_that_were_decided_alike_hide_no_other_verdict() -> None:
         found = same(traced(gate, event_id)[0])
         assert [one.event_id for one in found.others] == ["first"], event_id
         assert (found.otherwise, found.equal) == (1, repeats)
-        assert list(lines(found))[-1] == f"of {repeats} other writes of the same text 1 got another verdict"
+        assert list(lines(found))[-1] == f"of {repeats} other writes of the same text 1 got another decision"
     found = same(traced(gate, "first")[0])
     assert (len(found.others), found.otherwise, found.equal) == (EQUALS_MAX, repeats, repeats)
 
@@ -287,13 +287,13 @@ def test_the_latest_are_compared_and_the_rest_is_counted() -> None:
     assert (found.equal, found.otherwise, len(found.others)) == (36, 35, EQUALS_MAX)
     assert found.others[0].event_id == "n39"
     text = "\n".join(lines(found))
-    assert "and 32 more with another verdict: --json has the latest 20" in text
-    assert "of 36 other writes of the same text 35 got another verdict" in text
+    assert "and 32 more with another decision: --json has the latest 20" in text
+    assert "of 36 other writes of the same text 35 got another decision" in text
     data = found.as_data()
     assert (data["equal"], data["decided_otherwise"], len(data["other_verdicts"])) == (36, 35, EQUALS_MAX)
     few = "\n".join(lines(EqualTexts(found.this, found.others[:5], 5, 5)))
-    assert "and 2 more with another verdict: --json has them" in few
-    assert "other writes of the same text" not in few, "all of them got another verdict"
+    assert "and 2 more with another decision: --json has them" in few
+    assert "other writes of the same text" not in few, "all of them got another decision"
 
 
 def test_what_is_no_write_has_no_equal_texts() -> None:
@@ -340,7 +340,7 @@ def test_trace_says_why_the_other_write_was_decided_otherwise(shop: Shop) -> Non
     """From either side, on the terminal and as JSON; who wrote stands before what was found."""
     told_here = shop.command("trace", "user-plain", "--tenant", "acme").stdout
     section = [line[12:].rstrip() for line in told_here[told_here.index("same text") :].splitlines()]
-    assert section[0] == "Another write of the same text got another verdict:"
+    assert section[0] == "Another write of the same text got another decision:"
     assert "decided contain (monitor.rule_4_tainted); this one accept" in section[1]
     assert section[2] == "  memsluice trace agent-plain"
     for line in ("  principal here: ben", "  principal there: ana", "  taint here: none"):

@@ -1,6 +1,6 @@
 """What the commands of ``memsluice quarantine`` share: options, where they read, and what they look for."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -62,7 +62,10 @@ def build_filter(
     )
 
 
-def look_at(desk: "HeldDesk", home: Path | None, wanted: "HeldFilter", *, whole: bool = False) -> "HeldListing":
+def look_at(
+    desk: "HeldDesk", home: Path | None, wanted: "HeldFilter", *, whole: bool = False,
+    always: "Callable[[HeldReview], bool] | None" = None,
+) -> "HeldListing":  # fmt: skip
     """Read the quarantine and the audit; see :func:`memsluice.operations.held.collect.look`."""
     from memsluice.deployment.home import Home
     from memsluice.gate.policy.model import load_or_default
@@ -74,6 +77,7 @@ def look_at(desk: "HeldDesk", home: Path | None, wanted: "HeldFilter", *, whole:
         return look(
             desk.held, desk.audit, desk.keys.keyring(), wanted, partitions=PARTITIONS, now_ms=wall_ms(),
             age_days=lambda tenant: policies.of(tenant).quarantine.age_days, whole=whole,
+            always=always,
         )  # fmt: skip
 
 

@@ -171,17 +171,17 @@ def _decide(
     from memsluice.operations.commands.answers import Bookmark
     from memsluice.operations.held.commands import answers, order
     from memsluice.operations.held.entries import CommandOutcome, HeldState
-    from memsluice.operations.trace.life import lapsed_words
+    from memsluice.recall.show import moment
     from memsluice.topics.names import PARTITIONS
 
     console = Console(highlight=False)
     with open_desk(home) as desk:
         seen = find_one(desk, home, entry, tenant, offset)
-        if seen.state is HeldState.LAPSED:  # the gate knows it no longer: there is nothing to sign
-            console.print(Text(lapsed_words(seen.until_ms), style="red"))
-            raise typer.Exit(exit_codes.of_answers(missing=False, refused=True))
         command = order(seen.entry, Action(what), str(uuid.uuid4()), datetime.now(UTC), why)
         console.print(to_be_signed(seen, command, desk.signer(command.tenant)))
+        if seen.state is HeldState.LAPSED:  # the gate goes by the broker's clock and its own row, and has the last word
+            lapsed = f"by this machine's clock it lapsed on {moment(seen.until_ms)}; the gate may know it no more"
+            console.print(Text(lapsed, style="yellow"), soft_wrap=True)
         if not yes:
             typer.confirm(f"Sign this {what}?", abort=True)
         since = Bookmark.at(desk.audit, command.tenant, PARTITIONS)

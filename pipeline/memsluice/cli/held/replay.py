@@ -68,7 +68,8 @@ def replay(
         only_resumed(ctx, *FILTERS)
         run = HeldRun.load(file_of(folder_of(home), options.resume), wall_ms())
     with open_desk(home) as desk:
-        todo = plan(run, look_at(desk, home, run.wanted), shown_by(folder_of(home), run.accept) if run.accept else ())
+        found = look_at(desk, home, run.wanted, always=run.decided)
+        todo = plan(run, found, shown_by(folder_of(home), run.accept) if run.accept else ())
         signers = {desk.signer(one) for one in dict.fromkeys(seen.entry.tenant for seen in todo.todo)}
         question = f"Sign {len(todo.todo)} replays?"
         if not announced(console, _first(run, todo, signers), todo, question, ask=not (options.yes or run.dry)):

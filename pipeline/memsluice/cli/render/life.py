@@ -19,7 +19,8 @@ from memsluice.events.models import Tier
 from memsluice.events.names import EventType
 from memsluice.operations.trace import equals
 from memsluice.operations.trace.equals import EqualTexts
-from memsluice.operations.trace.life import Attempt, EntryStanding, Life, RecordRole, lapsed_words
+from memsluice.operations.trace.life import Attempt, EntryStanding, Life, RecordRole
+from memsluice.operations.verdict_words import lapsed_words
 from memsluice.recall.show import TIER_WORDS, duration, moment
 from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE, SEALED
 

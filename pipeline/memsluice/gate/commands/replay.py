@@ -72,7 +72,7 @@ def decide(
     if later is not None:
         return refused(later)
     detail = {"was": held.row.codes, "would" if dry else "now": decision.value, **review.came_from(held.row)}
-    code = Finding("replay.dry_run", Decision.ACCEPT, detail) if dry else _told(detail)
+    code = Finding("replay.dry_run", Decision.ACCEPT, detail) if dry else _told(held.row, again, detail)
     findings = (*again.findings, code)
     if unread is not None and unread.decision is Decision.QUARANTINE:
         held = replace(held, row=_shown(held.row, command))
@@ -94,8 +94,28 @@ def _overtaken(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at
     return gives_way(rows, where, carried.payload.id, held.row, again.tau.tier)
 
 
-def _told(detail: dict[str, object]) -> Finding:
-    return Finding("replay.decided", Decision.ACCEPT, detail)
+def _told(row: ReviewRow, again: Draft, detail: dict[str, object]) -> Finding:
+    stands = {"stands": _stands(row, again)} if _stays(row, again) else {}
+    return Finding("replay.decided", Decision.ACCEPT, {**detail, **stands})
+
+
+def _stays(row: ReviewRow, again: Draft) -> bool:
+    """Whether it stays where it is, to be decided later: it neither lands nor is closed."""
+    return not again.lands() and not (again.decision() is Decision.REJECT and row.state == "held")
+
+
+def _stands(row: ReviewRow, again: Draft) -> tuple[str, ...]:
+    """Return the codes for which it stays held or refused: of those that the row keeps, not what asks for less."""
+    decision = again.decision()
+    less = {f.code for f in again.findings} - {f.code for f in again.findings if f.decision is decision}
+    return tuple(code for code in _codes(row, again) if code not in less)
+
+
+def _codes(row: ReviewRow, again: Draft) -> tuple[str, ...]:
+    """Return the codes that a row keeps after a replay: those found now, those of a rule that forgot, and doubts."""
+    learned = _unchanged(row, again)
+    gone = {code for code in row.codes if rule_of(code) in learned}
+    return tuple(sorted({*_asked(again), *gone, *review.standing(row)}))
 
 
 def _judged(rows: TenantRows, held: Held, carried: Sealed, at: At, draft: Draft) -> Draft:
@@ -207,7 +227,7 @@ def _carried_out(
             rows, carried, tau, decision, where, at.version, where.expires_ms, held.row.lifted, again.default.reads
         )
         review.close(rows, held, "released", command, policy, at.now_ms)
-    elif decision is Decision.REJECT and held.row.state == "held":
+    elif not _stays(held.row, again):
         review.close(rows, held, "rejected", command, policy, at.now_ms)
     else:
         _kept(rows, held, again, at, policy)
@@ -219,10 +239,10 @@ def _kept(rows: TenantRows, held: Held, again: Draft, at: At, policy: Policy) ->
     before, tau = held.row, again.tau
     assert tau is not None
     learned = _unchanged(before, again)
-    gone = {code for code in before.codes if rule_of(code) in learned}
-    kept = tuple(sorted({*_asked(again), *gone, *review.standing(before)}))
     weighed = {one: old for one, old in learned.items() if old is not None} | again.weighed()
-    row = replace(before, taint=tau.taint, causes=tau.causes, tier=tau.tier, codes=kept, weighed=weighed)
+    row = replace(
+        before, taint=tau.taint, causes=tau.causes, tier=tau.tier, codes=_codes(before, again), weighed=weighed
+    )
     if before.state == "refused" and again.decision() is Decision.QUARANTINE:
         holding.give_back(rows, before.principal, before.state, before.held_ms, policy, at.now_ms)
         row = replace(row, state="held", held_ms=at.now_ms)

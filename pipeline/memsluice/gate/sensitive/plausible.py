@@ -69,15 +69,21 @@ _OF_SENTENCES = frozenset(
         r"\S+",
         "der das dem des ein eine einer eines seine seiner seines ihrer meine meiner nicht noch "
         "immer und mit von für wie dasselbe "
-        "le les du des un une sa ses mon leur et avec toujours pas que qui même "
-        "la el los las una uno su sus mi del de y con siempre mismo misma que "
-        "o um uma os dos das sua seu meu minha e por com letras sempre mesma mesmo da do "
-        "il lo gli della dello di suo sempre stessa stesso che "
-        "het een van zijn haar mijn nog steeds en met zoals "
-        "på från hans hennes och som med namnet navnet fra",
+        "le les du un une sa ses mon leur et avec toujours que qui même "
+        "la el las una su sus del de y siempre mismo misma "
+        "o uma os da sua seu meu minha e por letras sempre mesma mesmo "
+        "il gli della dello di suo stessa stesso che "
+        "het een zijn haar mijn nog steeds en zoals "
+        "på från hennes och som namnet navnet fra",
     )
 )
-"""Words of other languages that sentences need and passphrases rarely have; none is an English word of a phrase."""
+"""Words of other languages that sentences need and English passphrases hardly have: one of them makes a sentence."""
+
+_OF_SENTENCES_OR_ENGLISH = frozenset(
+    ("die", "pas", "los", "uno", "mi", "con", "um", "dos", "do", "com", "lo", "van", "met", "hans", "med")
+)
+"""Such words that are English words, names or short forms too: a passphrase may well have one of them, so that
+one makes a sentence only at its start, and two do anywhere."""
 
 _SAYING = frozenset(
     re.findall(
@@ -220,12 +226,20 @@ def phrase(value: str, *, least: int) -> bool:
 
 def sentence(value: str) -> bool:
     """Whether several plain words behind "the password is" say something of it, in a language other than English."""
-    return any(word.lower() in _OF_SENTENCES for word in value.split())
+    words = value.lower().split()
+    if any(word in _OF_SENTENCES for word in words):
+        return True
+    either = [word in _OF_SENTENCES_OR_ENGLISH for word in words]
+    return sum(either) >= 2 or either[:1] == [True]
 
 
-def field(value: str) -> bool:
-    """Whether it is like the name of a field or a variable: ``address_2``, what stands beside "password" in a list."""
-    return _FIELD.fullmatch(value) is not None or not mixed(value)
+def field(value: str, *, listed: bool) -> bool:
+    """Whether it is like the name of a field or a variable, as stands beside "password" in a list: ``first_name``.
+
+    With a digit, as ``address_2``, it is one only where it is ``listed``: as the last argument of a call it is a value.
+    """
+    numbered = _DIGIT.search(value) is not None
+    return not mixed(value) or (_FIELD.fullmatch(value) is not None and (listed or not numbered))
 
 
 def token(value: str, *, quoted: bool) -> bool:

@@ -20,8 +20,11 @@ _LOOKED_AT = 256
 _ASIAN_VALUE = re.compile(
     r"[ \u3000]?(?:是|为|為|は|が|는|은|가|이|:|：|=|＝|→)[ \u3000]?[:：]?[ \u3000]?[「『“\"']?([!-~]{4,})"
 )
+_OTP_SAID = r"[ -]?(?:[Cc]ode|\d{6,8}(?!\d)|[Nn]um)|[^\n.0-9]{0,60}?(?: (?:is|was|ist|lautet|est|es|é|è|är|er) |[:=])"
+"""What stands between "OTP" and its digits: a bare number behind it is that of a release of Erlang, as "OTP 26001"."""
 _PIN = re.compile(
-    r"(?<![A-Za-z])(?<![Pp]ostal )(?:PIN|[Pp]in|PUK|OTP|[Oo]tp|[Gg]eheimzahl|[Kk]od PIN|NIP)"
+    r"(?<![A-Za-z])(?<![Pp]ostal )(?:PIN|[Pp]in|PUK|(?:OTP|[Oo]tp)(?=" + _OTP_SAID + r")"
+    r"|[Gg]eheimzahl|[Kk]od PIN|NIP)"
     r"(?:[ -]?(?:[Cc]ode|[Nn]umber|[Nn]ummer|[Nn]umm?er))?"
     r"(?: (?:for|to|of|on|für|pour|para|per|zum|vom|de|del) [^\n.:=0-9]{1,40}?)?"
     r"(?: (?:is|was|ist|lautet|est|es|é|è|är|er|to|(?:was |is )?(?:set"
@@ -100,6 +103,8 @@ _CUT = re.compile(
 )
 _NEXT_PAIR = "&"
 """What divides the pairs of a query: a sign like any other where no equals sign stands before the value."""
+_NEXT_ITEM = re.compile(r"[\"'`]\s{0,20},\s{0,40}[\"'`]")
+_BRACKET = re.compile(r"[\[\](){}]")
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 _SENTENCE_END = re.compile(r"[.,;!?]?(?:[ \t]*(?:\r?\n|\Z)|[.;!?](?:\s|\Z))")
 _PRESENT = frozenset(
@@ -215,7 +220,9 @@ def _value(text: str, at: int, end: int, name: Name) -> tuple[int, int] | None:
     opener = _OPENER.match(text, start)
     if opener is not None:
         value = _quoted(text, opener, name, assigned="=" in sep)
-        return None if value and sep == "," and plausible.field(text[slice(*value)]) else value
+        if value is None or sep != ",":
+            return value
+        return None if plausible.field(text[slice(*value)], listed=_listed(text, at, value[1])) else value
     if sep in ("==", "===") or (sep == "|" and not name.password):
         return None
     sure = sep in (":", "：") or after["colon"] is not None or after["xml"] is not None or sep == "|"
@@ -230,6 +237,23 @@ def _value(text: str, at: int, end: int, name: Name) -> tuple[int, int] | None:
         if words is not None:
             return words
     return _bare(text, start, name, sure=sure, assigned="=" in sep)
+
+
+def _listed(text: str, at: int, end: int) -> bool:
+    """Whether a quoted item that ends at ``end``, behind a name at ``at``, is one of a list: another quoted item
+    follows, or a square bracket opened what both stand in."""
+    if _NEXT_ITEM.match(text, end):
+        return True
+    closed = 0
+    brackets: list[str] = _BRACKET.findall(text, max(0, at - _LOOKED_AT), at)
+    for bracket in reversed(brackets):
+        if bracket in ")]}":
+            closed += 1
+        elif closed:
+            closed -= 1
+        else:
+            return bracket == "["
+    return False
 
 
 def _unsaid(text: str, at: int, end: int, name: Name) -> tuple[int, int] | None:

@@ -98,8 +98,10 @@ def look(
     age_days: Callable[[str], int],
     whole: bool = False,
     entries_max: int = ENTRIES_MAX,
+    always: Callable[[HeldReview], bool] | None = None,
 ) -> HeldListing:
     """Return the entries that a filter asks for. ``age_days`` gives a tenant's age limit, ``whole`` reads contents.
+    What ``always`` says of is returned whatever state it is in now, and whatever holds it.
 
     Records of one tenant are all on its partition, so that a filter with a tenant reads one. Raises BrokerUnavailable.
     """
@@ -118,12 +120,13 @@ def look(
             others = tuple(one for one in about if not one.closes)
             age = age_days(key[0])
             state = state_of(entry, ruled, now_ms, age, others)
-            if not wanted.wants(state, HeldNow.of(entry, others)) or key in kept:
+            seen = HeldReview(entry, state, ruled, others, lapses_ms(entry, age))
+            if key in kept or not (wanted.wants(state, seen.now) or (always is not None and always(seen))):
                 continue
             if len(kept) >= share:
                 found.left_out += 1
                 continue
-            kept[key] = HeldReview(entry, state, ruled, others, lapses_ms(entry, age))
+            kept[key] = seen
 
     for number, partition in enumerate(looked_in):
         later = len(looked_in) - number - 1

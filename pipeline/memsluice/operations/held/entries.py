@@ -12,7 +12,7 @@ from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.errors import SealError
 from memsluice.events.models import Action, Tier, Write
 from memsluice.events.records import Record
-from memsluice.operations.trace.life import from_refused, stands_for
+from memsluice.operations.verdict_words import from_refused, stands_for
 
 PREVIEW_CHARS = 120
 DAY_MS = 86_400_000

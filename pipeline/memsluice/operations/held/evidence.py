@@ -6,15 +6,12 @@ A verdict names and counts, it holds no content; the words are found again in th
 from collections.abc import Mapping
 from typing import Any
 
-from memsluice.envelope.verdict import Finding, Usual, Verdict, rule_of
+from memsluice.envelope.verdict import Usual, Verdict
 from memsluice.escaping import visible
+from memsluice.operations.verdict_words import WORDED, WORDING, name_of, share_of, worded, wording_of
 
 HELD = "detect.held"
-WORDED = "wording.held"
-WORDING = "wording"
-NAME_CHARS_MAX = 160
 UNIT_CHARS_MAX = 240
-SHARE_TOLD_MIN = 0.0001
 SIGNALS = {
     "wording": "worded like an instruction or an injection, compared with this tenant's writes",
     "question": "answers a question of an earlier recall and contains it, which this tenant's writes rarely do",
@@ -22,11 +19,6 @@ SIGNALS = {
     "nearness": "is closer to a question of an earlier recall than this tenant's writes are",
     "repetition": "repeats its own words",
     "anomaly": "lies above MEMSAD's calibrated threshold",
-}
-REACHES = {
-    "own": "what reaches its writer alone",
-    "relied": "what an agent writes",
-    "shared": "what everybody of the tenant is given",
 }
 Told = tuple[str, str, str]
 """A label, what is said, and the words of the content that it is said of ("" for none)."""
@@ -44,37 +36,9 @@ def evidence(verdict: Verdict, content: str) -> list[Told]:
     if found is None:
         return told
     told.append(("evidence", f"{found['score']:.3f}, held from {found['threshold']:g} on", ""))
-    told += [(_name(name), f"{value:.3f}  {SIGNALS.get(name, '')}", "") for name, value in found["parts"].items()]
+    told += [(name_of(name), f"{value:.3f}  {SIGNALS.get(name, '')}", "") for name, value in found["parts"].items()]
     told.append(("rarity", _rarity(found, verdict.usual), ""))
     return [*told, *_questions(found, content)]
-
-
-def wording_of(verdict: Verdict) -> Finding | None:
-    """Return what was found of a write's wording, held or told; None where nothing was."""
-    return next((one for one in verdict.findings if rule_of(one.code) == WORDING), None)
-
-
-def worded(finding: Finding) -> str:
-    """Return how much a text tells agents to do, and what its reach allows."""
-    found = finding.detail
-    p, budget = found["p"], found["budget"]
-    share = _share(p)
-    if p > budget and share == f"{budget:.2%}":  # just above: two digits would say that it is held
-        share = f"{p:.4%}"
-    what = "held" if p > budget or finding.code == WORDED else "reported and not held"
-    pattern = ", and a published instruction pattern occurs in it" if found["pattern"] else ""
-    return (
-        f"{share} of honest texts tell agents so much to do; {what} from {budget:.2%} down for"
-        f" {REACHES.get(found['reach'], _name(found['reach']))}{pattern}"
-    )
-
-
-def _share(p: float) -> str:
-    return f"{p:.2%}" if p >= SHARE_TOLD_MIN else "less than 0.01%"
-
-
-def _name(text: object) -> str:
-    return visible(str(text), NAME_CHARS_MAX)
 
 
 def _rarity(found: Mapping[str, Any], usual: Usual | None) -> str:
@@ -83,20 +47,20 @@ def _rarity(found: Mapping[str, Any], usual: Usual | None) -> str:
         return f"above {found['usual_max']:.3f}, the highest of its{over} landed writes ({found['phase']})"
     level = f", held below {usual.level:.2%}" if usual and usual.level is not None else ""
     phase = f"{found['phase']},{over} landed writes"
-    return f"{_share(found['p'])} of its writes are expected to have as much{level} ({phase})"
+    return f"{share_of(found['p'])} of its writes are expected to have as much{level} ({phase})"
 
 
 def _questions(found: Mapping[str, Any], content: str) -> list[Told]:
     """Return the past question that it comes nearest to, and the one whose words it has."""
     told: list[Told] = []
     if near := found.get("nearest"):
-        told.append(("nearest", f"cosine {near['cosine']:.3f} to what {_name(near['recall'])} asked", ""))
+        told.append(("nearest", f"cosine {near['cosine']:.3f} to what {name_of(near['recall'])} asked", ""))
     covered = found.get("covered_by") if "coverage" in found["parts"] else None
     if covered:
         from memsluice.gate.detectors.wording.text import words
 
         run = words(content)[covered["first_word"] : covered["first_word"] + covered["words"]]
-        said = f"{covered['words']} words in a row, {covered['share']:.0%} of what {_name(covered['recall'])} asked:"
+        said = f"{covered['words']} words in a row, {covered['share']:.0%} of what {name_of(covered['recall'])} asked:"
         told.append(("shared", said, visible(" ".join(run), UNIT_CHARS_MAX)))
     asked = {one["recall"]: None for one in (near, covered) if one}
-    return [*told, *(("asked by", f"memsluice trace {_name(recall)}", "") for recall in asked)]
+    return [*told, *(("asked by", f"memsluice trace {name_of(recall)}", "") for recall in asked)]

@@ -49,6 +49,11 @@ class HeldRun(BaseRun[HeldFilter]):
         parts = (self.run_id, entry.tenant, entry.event_id, str(entry.offset))
         return str(uuid.uuid5(_NAMESPACE, "".join(f"{len(part)}:{part}" for part in parts)))
 
+    def decided(self, seen: HeldReview) -> bool:
+        """Whether the run's command about an entry was answered: then it counts, whatever holds the entry now."""
+        command_id = self.command_id(seen)
+        return any(one is not None and one.command_id == command_id for one in (seen.ruled, *seen.others))
+
     def command(self, seen: HeldReview) -> Command:
         """Return the command about an entry that was read with its content. Raises ConfigError."""
         at = datetime.fromtimestamp(self.started_ms / 1000, UTC)
@@ -60,11 +65,11 @@ class HeldRun(BaseRun[HeldFilter]):
 
 
 def plan(run: HeldRun, found: HeldListing, shown: Collection[Shown] = ()) -> RunPlan[HeldReview]:
-    """Return what is to be replayed of a listing of all states; of an acceptance, of what was ``shown``."""
+    """Return what is to be replayed of a listing of all states, and of all that the run decided before; of an
+    acceptance, of what was ``shown``."""
     done, todo = 0, []
     for seen in found.seen:
-        command_id = run.command_id(seen)
-        if any(ruled.command_id == command_id for ruled in (seen.ruled, *seen.others) if ruled is not None):
+        if run.decided(seen):
             done += 1
         elif seen.state in _waiting(run) and (not run.accept or name_of(seen.entry) in shown):
             todo.append(seen)

@@ -16,7 +16,7 @@ from memsluice.gate.unicode import hidden, normalise
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.entries import HeldState, Ruled
 from memsluice.operations.held.evidence import evidence
-from memsluice.operations.trace.life import lapsed_words
+from memsluice.operations.verdict_words import lapsed_words
 from memsluice.recall.show import duration
 
 CONTEXT_CHARS = 40

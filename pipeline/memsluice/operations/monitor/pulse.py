@@ -13,8 +13,9 @@ from memsluice.events.models import Action, Tier
 from memsluice.events.names import EventType
 from memsluice.events.records import Record
 from memsluice.gate.checks.sessions import RETURNED
-from memsluice.operations.trace.life import from_refused, replayed
+from memsluice.operations.trace.life import replayed
 from memsluice.operations.trace.verdicts import read
+from memsluice.operations.verdict_words import from_refused
 from memsluice.telemetry.drift import DriftGauge
 
 BUCKET_MS = 5_000

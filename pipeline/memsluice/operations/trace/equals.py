@@ -19,8 +19,8 @@ from memsluice.escaping import visible
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
-from memsluice.operations.held.evidence import WORDING, worded, wording_of
 from memsluice.operations.trace.verdicts import read
+from memsluice.operations.verdict_words import WORDING, worded, wording_of
 from memsluice.readers.base import TopicReader
 from memsluice.recall.show import TIER_WORDS, moment
 
@@ -173,7 +173,7 @@ def lines(found: EqualTexts) -> Iterator[str]:
     """Yield the section as a terminal shows it: escaped, what a producer chose last on its line."""
     if not found.others:
         return
-    yield "Another write of the same text got another verdict:"
+    yield "Another write of the same text got another decision:"
     for other in found.others[:TOLD_MAX]:
         why = f" ({', '.join(other.reasons)})" if other.reasons else ""
         yield _shown(f"{moment(other.decided_ms)}: decided {other.decision}{why}; this one {found.this.decision}")
@@ -189,9 +189,9 @@ def lines(found: EqualTexts) -> Iterator[str]:
             yield "  nothing that decides differs in what the verdicts record: what was remembered in between decided"
     if found.otherwise > TOLD_MAX:
         which = "them" if found.otherwise <= len(found.others) else f"the latest {len(found.others)}"
-        yield f"and {found.otherwise - TOLD_MAX} more with another verdict: --json has {which}"
+        yield f"and {found.otherwise - TOLD_MAX} more with another decision: --json has {which}"
     if found.equal > found.otherwise:
-        yield f"of {found.equal} other writes of the same text {found.otherwise} got another verdict"
+        yield f"of {found.equal} other writes of the same text {found.otherwise} got another decision"
     if found.unverified:
         yield f"{found.unverified} records of the text do not verify under this home's keys and were not compared"
 

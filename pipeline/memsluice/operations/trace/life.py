@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from memsluice.envelope.verdict import Decision, Verdict, Withdrawal, rule_of
+from memsluice.envelope.verdict import Decision, Verdict, Withdrawal
 from memsluice.events.models import Action, Tier, Visibility, Zone
 from memsluice.events.names import EventType
-from memsluice.recall.show import moment
+from memsluice.operations.verdict_words import from_refused, stands_for
 
 ORDERS = frozenset({
     Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL, Action.DECLASSIFY, Action.PROMOTE, Action.WITHDRAW,
@@ -22,9 +22,6 @@ ORDERS = frozenset({
 """Commands whose target is an event id; that of ``protect`` is a key, and might be worded like one."""
 OF_A_SESSION = frozenset({"revocation.session", "revocation.unknown_session"})
 """Findings that say that a revocation's target was a session all the same."""
-
-SAYS_IT_STAYS = frozenset({"replay.recalibrated", "replay.standing"})
-"""Findings by which a replay says that an earlier reason stays."""
 
 
 class RecordRole(StrEnum):
@@ -186,31 +183,6 @@ def taken_back(verdict: Verdict) -> tuple[Withdrawal, ...]:
 def replayed(verdict: Verdict) -> bool:
     """Whether a replay's verdict is the entry's new one, whatever it decided; a refused or dry one decides nothing."""
     return verdict.has("replay.decided")
-
-
-def from_refused(verdict: Verdict) -> bool:
-    """Whether a command was about a write that was not held, but rejected and kept."""
-    return any(finding.detail.get("from") == "refused" for finding in verdict.findings)
-
-
-def stands_for(verdict: Verdict) -> tuple[str, ...]:
-    """Return the codes for which a write is held or refused by a verdict.
-
-    A replay gives its own reasons. Where it says that an earlier one stays, since only the calibration moved or a doubt
-    about its sender stands, that one counts in the place of the code that says so, as it does for the gate.
-    """
-    told = {finding.code: finding.detail for finding in verdict.findings}
-    rules = {change["rule"] for change in told.get("replay.recalibrated", {}).get("changes", ())}
-    doubts = {finding.detail.get("code") for finding in verdict.findings if finding.code == "replay.standing"}
-    was = told.get("replay.decided", {}).get("was", ())
-    stay = [code for code in was if rule_of(code) in rules or code in doubts]
-    own = [code for code in verdict.reasons if code not in SAYS_IT_STAYS or not stay]
-    return tuple(dict.fromkeys((*stay, *own)))
-
-
-def lapsed_words(until_ms: int | None) -> str:
-    """Return what became of a write that was held or refused until a moment (Unix ms), and that nobody let in."""
-    return f"lapsed on {'an unknown day' if until_ms is None else moment(until_ms)}; no replay lets it in"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,76 @@
+"""What a verdict says of a write's wording, and of what holds it now, for every view of verdicts. Pure."""
+
+from memsluice.envelope.verdict import Finding, Verdict, rule_of
+from memsluice.escaping import visible
+from memsluice.recall.show import moment
+
+WORDED = "wording.held"
+WORDING = "wording"
+NAME_CHARS_MAX = 160
+SHARE_TOLD_MIN = 0.0001
+REACHES = {
+    "own": "what reaches its writer alone",
+    "relied": "what an agent writes",
+    "shared": "what everybody of the tenant is given",
+}
+SAYS_IT_STAYS = frozenset({"replay.recalibrated", "replay.standing"})
+"""Findings by which a replay says that an earlier reason stays."""
+
+
+def wording_of(verdict: Verdict) -> Finding | None:
+    """Return what was found of a write's wording, held or told; None where nothing was."""
+    return next((one for one in verdict.findings if rule_of(one.code) == WORDING), None)
+
+
+def worded(finding: Finding) -> str:
+    """Return how much a text tells agents to do, and what its reach allows."""
+    found = finding.detail
+    p, budget = found["p"], found["budget"]
+    share = share_of(p)
+    if p > budget and share == f"{budget:.2%}":  # just above: two digits would say that it is held
+        share = f"{p:.4%}"
+    what = "held" if p > budget or finding.code == WORDED else "reported and not held"
+    pattern = ", and a published instruction pattern occurs in it" if found["pattern"] else ""
+    return (
+        f"{share} of honest texts tell agents so much to do; {what} from {budget:.2%} down for"
+        f" {REACHES.get(found['reach'], name_of(found['reach']))}{pattern}"
+    )
+
+
+def share_of(p: float) -> str:
+    """Return a share in percent."""
+    return f"{p:.2%}" if p >= SHARE_TOLD_MIN else "less than 0.01%"
+
+
+def name_of(text: object) -> str:
+    """Return a name that somebody else chose, fit for a terminal."""
+    return visible(str(text), NAME_CHARS_MAX)
+
+
+def from_refused(verdict: Verdict) -> bool:
+    """Whether a command was about a write that was not held, but rejected and kept."""
+    return any(finding.detail.get("from") == "refused" for finding in verdict.findings)
+
+
+def stands_for(verdict: Verdict) -> tuple[str, ...]:
+    """Return the codes for which a write is held or refused by a verdict.
+
+    A replay says it itself (``stands``). Of one of an older version it is its own reasons; where it says that an
+    earlier one stays, since only the calibration moved or a doubt about its sender stands, that one counts in the place
+    of the code that says so.
+    """
+    told = {finding.code: finding.detail for finding in verdict.findings}
+    stands = told.get("replay.decided", {}).get("stands")
+    if stands is not None:
+        return tuple(stands)
+    rules = {change["rule"] for change in told.get("replay.recalibrated", {}).get("changes", ())}
+    doubts = {finding.detail.get("code") for finding in verdict.findings if finding.code == "replay.standing"}
+    was = told.get("replay.decided", {}).get("was", ())
+    stay = [code for code in was if rule_of(code) in rules or code in doubts]
+    own = [code for code in verdict.reasons if code not in SAYS_IT_STAYS or not stay]
+    return tuple(dict.fromkeys((*stay, *own)))
+
+
+def lapsed_words(until_ms: int | None) -> str:
+    """Return what became of a write that was held or refused until a moment (Unix ms), and that nobody let in."""
+    return f"lapsed on {'an unknown day' if until_ms is None else moment(until_ms)}; no replay lets it in"

@@ -141,18 +141,22 @@ def test_a_rule_is_looser_where_what_it_reads_lets_more_in(
     assert not parts.loosened(after, module, said[0].removeprefix(parts.FORM), said[1])
 
 
-def test_another_reason_hides_none() -> None:
-    """Held for its rate too, and for nothing else at a first replay: the next day's does not let it in unread."""
-    core, entry = held_by_memsad(writes_per_day={"user_observed": 1})
-    core = Core(laid_over(default().default, {
-        "detector": "memsad", "memsad": {"history_size": 1}, "writes_per_day": {"user_observed": 1},
-    }))  # fmt: skip
+def held_for_two_reasons() -> tuple[Core, Sealed]:
+    """Return a core whose MEMSAD held a write that was beyond its writer's rate, too, and has forgotten why."""
+    policy = {"detector": "memsad", "memsad": {"history_size": 1}, "writes_per_day": {"user_observed": 1}}
+    core = Core(laid_over(default().default, policy))
     core.recall(vector=axis(0))
     core.write()
     core.write(content=NEAR, vector=axis(0))
     entry = core.last
     assert entry is not None
     core.recall(vector=axis(9))
+    return core, entry
+
+
+def test_another_reason_hides_none() -> None:
+    """Held for its rate too, and for nothing else at a first replay: the next day's does not let it in unread."""
+    core, entry = held_for_two_reasons()
     verdict = replay(core, entry).verdict
     assert verdict.reasons == ("rates.exceeded",)
     assert row(core, "e2")["codes"] == ["memsad.above_threshold", "rates.exceeded"]

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import layers
 import pytest
-from tests.gate.build import Core, axis
+from tests.gate.build import Core
 from tests.gate.test_replay import relaxed, replay
-from tests.gate.test_unread import NEAR, held_by_memsad
+from tests.gate.test_unread import held_by_memsad, held_for_two_reasons
 from tests.test_house import TOP
 
 from memsluice.envelope.verdict import Decision, Finding, Verdict
@@ -30,15 +30,7 @@ def of_an_older_version(verdict: Verdict) -> Verdict:
 
 def test_a_rule_that_forgot_stands_beside_one_that_still_holds() -> None:
     """Held for its rate by a replay, and by MEMSAD as before, whose rule nobody changed: it stands for both."""
-    core = Core(laid_over(default().default, {
-        "detector": "memsad", "memsad": {"history_size": 1}, "writes_per_day": {"user_observed": 1},
-    }))  # fmt: skip
-    core.recall(vector=axis(0))
-    core.write()
-    core.write(content=NEAR, vector=axis(0))
-    entry = core.last
-    assert entry is not None
-    core.recall(vector=axis(9))
+    core, entry = held_for_two_reasons()
     verdict = replay(core, entry).verdict
     assert verdict.reasons == ("rates.exceeded",)
     assert stands_for(verdict) == ("memsad.above_threshold", "rates.exceeded")

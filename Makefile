@@ -51,6 +51,10 @@ lint: install ## Check style and types
 test: install ## Run everything that CI runs, the real stack included where it can run; with ARGS, only pytest
 	@scripts/test $(ARGS)
 
+.PHONY: soak
+soak: install ## Simulate a million histories, or so many: ARGS="--histories 50000"; goes on where it was stopped
+	@$(BIN)/python -m memsluice_lab.simulation --soak $(ARGS)
+
 .PHONY: figure
 figure: install ## Measure one figure: make figure NAME=core_decisions_per_s
 	@$(if $(NAME),,echo "usage: make figure NAME=…; there are:"; $(BIN)/python -m memsluice_lab.figures --list; exit 2)

@@ -1,4 +1,4 @@
-"""Runs commands side by side, the tests of the real stack beside all others, and ends with one closing line for all.
+"""Runs commands side by side, two halves of the real stack's tests beside all others, and ends with one closing line.
 
     python scripts/run_tests.py [--without-stack]
 
@@ -33,11 +33,16 @@ class Part:
     tests: bool = True
 
 
-STACK = Part("tests of the real stack", ["scripts/test-stack"])
+TAKEN_AWAY = ("tests/chaos", "tests/devstack", "tests/kafka_runtime")
+"""Folders whose tests kill and pause workers and servers, and wait most of the time: half of what the stack takes."""
+STACK = (
+    Part("tests of the real stack, its parts taken away", ["scripts/test-stack", "taken-away", *TAKEN_AWAY]),
+    Part("tests of the real stack", ["scripts/test-stack", "others", *(f"--ignore={one}" for one in TAKEN_AWAY)]),
+)
 PARTS = (
     Part("style and types", ["make", "lint"], tests=False),
     Part("tests without the stack", [".venv/bin/pytest", "-m", "not stack", "-o", "cache_dir=.pytest_cache/rest"]),
-    STACK,
+    *STACK,
 )
 
 
@@ -112,5 +117,5 @@ def _follow(process: "subprocess.Popen[bytes]", file: Path, shown: IO[str]) -> i
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a timeout from outside ends the parts as well
     with tempfile.TemporaryDirectory() as scratch:
-        chosen = [part for part in PARTS if part is not STACK or "--without-stack" not in sys.argv]
+        chosen = [part for part in PARTS if part not in STACK or "--without-stack" not in sys.argv]
         sys.exit(run(chosen, Path(scratch)))

@@ -1,4 +1,5 @@
-"""What all tests share: the real broker and the real store, that CI skips nothing, and what needs a GPU."""
+"""What all tests share: the real broker and the real store, that CI skips nothing, and what needs a GPU
+or a disk of its own."""
 
 import os
 import shutil
@@ -10,6 +11,7 @@ from typing import TypeVar
 
 import pytest
 from tests.command import working
+from tests.devstack.small_disk import may_mount
 
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.layout import Layout
@@ -34,10 +36,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that share the workers come last, one after the other: no other test runs beside these workers. Tests of a
-    GPU are deselected, and counted as such, where there is none."""
-    if (of_gpu := [item for item in items if item.get_closest_marker("gpu")]) and not _has_gpu():
-        items[:] = [item for item in items if item not in of_gpu]
-        config.hook.pytest_deselected(items=of_gpu)
+    GPU, and of a disk that is filled, are deselected, and counted as such, where there is none or none may be mounted.
+    """
+    for marker, there in (("gpu", _has_gpu), ("mounts", may_mount)):
+        if (marked := [item for item in items if item.get_closest_marker(marker)]) and not there():
+            items[:] = [item for item in items if item not in marked]
+            config.hook.pytest_deselected(items=marked)
     items.sort(key=lambda item: "workers" in getattr(item, "fixturenames", ()))
 
 

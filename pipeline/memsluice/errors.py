@@ -16,7 +16,11 @@ MemsluiceError
 │       └── ClockSkew          produced outside of the window in which event ids are remembered
 ├── SealError                  a seal inside the gate or on a stored object does not verify
 ├── StateError                 state rows and log disagree; the worker stops and re-reads
-│   └── GapError               an offset was skipped
+│   ├── GapError               an offset was skipped
+│   └── OutputTooLarge         a record that a partition's records led to is larger than its topic takes
+├── BeginAnew                  what a stage had in work counts for nothing; it begins anew in the same process
+│   ├── Fenced                 the broker refuses a worker whose partition another took over
+│   └── NotCommitted           the broker went away in a transaction, or broke it off
 ├── PolicyError                a policy file is not valid; names the field and the reason
 ├── ConfigError                configuration is missing or not valid
 │   ├── MissingExtra           a package is not installed that an extra brings; names the extra
@@ -135,11 +139,37 @@ class SealError(MemsluiceError):
 
 
 class StateError(MemsluiceError):
-    """State rows and log disagree. The worker stops; the group re-reads from the last commit."""
+    """State rows and log disagree. The partition is parked until a person says how to go on."""
 
 
 class GapError(StateError):
-    """An offset was skipped: a record would have been lost silently."""
+    """An offset was skipped: a record would have been lost silently.
+
+    ``topic``, ``first`` and ``last`` are the records that are missing; "" where it cannot be told which.
+    """
+
+    def __init__(self, reason: str, *, topic: str = "", first: int = 0, last: int = 0) -> None:
+        self.topic = topic
+        self.first = first
+        self.last = last
+        super().__init__(reason)
+
+
+class OutputTooLarge(StateError):
+    """What a record led to is larger than its topic takes: to send it again would end the same way."""
+
+
+class BeginAnew(MemsluiceError):
+    """What a stage had in work counts for nothing: it begins anew, in the same process, from what is committed."""
+
+
+class Fenced(BeginAnew):
+    """The broker refuses what this worker sends for a partition: another worker took it over, or this one was away for
+    longer than a transaction may last. Nothing of it was written."""
+
+
+class NotCommitted(BeginAnew):
+    """The broker broke a transaction off, or went away in it. What was committed is found out by beginning anew."""
 
 
 class PolicyError(MemsluiceError):

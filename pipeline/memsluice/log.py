@@ -7,8 +7,9 @@ import logging
 import sys
 import traceback
 from collections.abc import MutableMapping
+from contextlib import suppress
 from types import TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 from memsluice.errors import MemsluiceError
 from memsluice.escaping import lines, visible
@@ -83,6 +84,23 @@ def _library() -> Any:
     return structlog
 
 
+class _Unfailing:
+    """A stream for log lines: one that cannot be written is lost, and ends nobody's work. A log lies on a disk, too."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        """Write, or not."""
+        with suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        """Flush, or not."""
+        with suppress(OSError):
+            self._stream.flush()
+
+
 def _configure() -> None:
     import structlog
 
@@ -96,8 +114,25 @@ def _configure() -> None:
                 exception_formatter=lambda out, told: print("\n" + _traceback(told), file=out),
             ),
         ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(_Unfailing(sys.stderr)),  # type: ignore[arg-type]
     )
+
+
+class _Structured(logging.Handler):
+    """Tells what libraries log in the form of this process's own lines."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log a library's line: its text, its logger's name, and an error's kind and place."""
+        method = record.levelname.lower() if record.levelname in logging.getLevelNamesMapping() else "warning"
+        told: dict[str, Any] = {"library": record.name}
+        if record.exc_info and record.exc_info[1] is not None:
+            told["error"] = said(record.exc_info[1])
+        getattr(get_logger(record.name), method)(record.getMessage(), **told)
+
+
+def structure_libraries() -> None:
+    """Log what libraries say as structured lines too, from now on: for a process whose log a program reads."""
+    logging.basicConfig(level=logging.WARNING, handlers=[_Structured()], force=True)
 
 
 def configure() -> None:

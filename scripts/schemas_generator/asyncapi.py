@@ -54,8 +54,11 @@ _SENDS = {
 
 
 def document(topics: Sequence[TopicSpec]) -> dict[str, Any]:
-    """Return the document; ``topics`` are all topics, of which Faust's internal ones are left out."""
+    """Return the document; ``topics`` are all topics, of which those that carry no events are left out: Faust's own,
+    the one about parked partitions, which is between workers and operators, and *seal*'s own overflow."""
     own = {topic.name: topic for topic in topics if topic.name.startswith("memory.")}
+    for name in (names.PARTITION_STATES, names.OVERFLOW):
+        own.pop(name, None)
     messages = _messages()
     return {
         "asyncapi": ASYNCAPI,

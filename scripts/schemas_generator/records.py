@@ -26,6 +26,8 @@ SIGNED = {
     ),
 }
 """Payloads that the gate signs: the name in their payload type, the dataclass, and what it is."""
+_LEFT_OUT = {(StoreRecord, "scope"), (StoreRecord, "place"), (Sealed, "waited"), (Verdict, "waited")}
+"""Fields that a record does not have where they are not known, or say nothing."""
 
 
 def record_schemas() -> dict[str, dict[str, Any]]:
@@ -72,13 +74,15 @@ def envelope_of(name: str) -> dict[str, Any]:
     }
 
 
-def _document(name: str, description: str, properties: dict[str, Any]) -> dict[str, Any]:
+def _document(
+    name: str, description: str, properties: dict[str, Any], optional: tuple[str, ...] = ()
+) -> dict[str, Any]:
     return {
         "$schema": DIALECT,
         "title": name,
         "description": description,
         "type": "object",
-        "required": list(properties),
+        "required": [one for one in properties if one not in optional],
         "properties": properties,
         "additionalProperties": False,
     }
@@ -86,6 +90,7 @@ def _document(name: str, description: str, properties: dict[str, Any]) -> dict[s
 
 def _signed(name: str, kind: Any, description: str) -> dict[str, Any]:
     schema = _closed(TypeAdapter(kind).json_schema(mode="serialization"))
+    schema["required"] = [one for one in schema["required"] if (kind, one) not in _LEFT_OUT]
     schema |= {"title": name, "description": description}
     return {"$schema": DIALECT, **describe(schema, {**DESCRIPTIONS, **RECORDS})}
 
@@ -165,5 +170,17 @@ def _dead_letter() -> dict[str, Any]:
                 **number,
                 "description": "Parts of kind head; 0: each part carries the original key and headers itself.",
             },
+            "kept": {
+                "const": False,
+                "description": "Only of a note, a record without key, value and other headers: its sender has more "
+                "dead letters than are kept of it in a day. The original lies in its intake topic alone.",
+            },
+            "digest": {
+                **text,
+                "pattern": "^[0-9a-f]{64}$",
+                "description": "Only of a note: HMAC of the original's key, value and headers, by which it is known "
+                "again.",
+            },
         },
+        optional=("kept", "digest"),
     )

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,13 +48,13 @@ class Town:
     files: dict[str, Path]
 
 
-@pytest.fixture
-def town(stack: Any, tmp_path: Path) -> Iterator[Town]:
-    """Give channels whose events fail after two seconds without a broker."""
+@contextmanager
+def built(stack: Any, folder: Path, delivery_seconds: float) -> Iterator[Town]:
+    """Give channels whose events fail after so many seconds without a broker."""
     with ExitStack() as closing:
         roads = {user: closing.enter_context(Road(stack.connection.bootstrap)) for user in ROLES}
-        files = {user: keys(tmp_path / user, role)[1] for user, role in ROLES.items()}
-        options = WriterOptions(delivery_seconds=2.0)
+        files = {user: keys(folder / user, role)[1] for user, role in ROLES.items()}
+        options = WriterOptions(delivery_seconds=delivery_seconds)
 
         def channel(kind: Any, user: str) -> Any:
             settings = roads[user].of(stack.connection.confluent(user))
@@ -64,6 +64,13 @@ def town(stack: Any, tmp_path: Path) -> Iterator[Town]:
             channel(MemoryWriter, "producer"), channel(RuntimeChannel, "runtime"), channel(RecallChannel, "reader"),
             roads, files,
         )  # fmt: skip
+
+
+@pytest.fixture
+def town(stack: Any, tmp_path: Path) -> Iterator[Town]:
+    """Give channels whose events fail after two seconds without a broker."""
+    with built(stack, tmp_path, 2.0) as town:
+        yield town
 
 
 def somebody() -> Session:
@@ -99,19 +106,23 @@ def offsets(pending: list["Future[Receipt]"]) -> list[int]:
     return [future.result(HANG_S).offset for future in pending]
 
 
-def test_without_a_session_object_a_slow_writer_is_overtaken_and_with_one_it_is_not(town: Town) -> None:
-    """Nine writes that nobody awaits, then an observation: it lies behind them all, though its own road is fast."""
-    town.roads["producer"].delay_s = 0.05
-    session = somebody()
-    loose = [town.writer.write(session, f"note {number}") for number in range(9)]
-    overtaking = town.runtime.observe(session, Origin.WEB)
-    assert overtaking.result(HANG_S).offset < offsets(loose)[0], "the fault that the session object is against"
-    with AgentSession(somebody(), town.writer, town.runtime) as agent:
-        opened = agent.open_session()
-        notes = [agent.write(f"note {number}") for number in range(9)]
-        seen = agent.observe(Origin.WEB)
-        assert not seen.done(), "no call waited"
-        lie = offsets([opened, *notes, seen])
+def test_without_a_session_object_a_slow_writer_is_overtaken_and_with_one_it_is_not(stack: Any, tmp_path: Path) -> None:
+    """Nine writes that nobody awaits, then an observation: it lies behind them all, though its own road is open."""
+    with built(stack, tmp_path, 2.0 * HANG_S) as town:
+        town.roads["producer"].close_for_now()
+        session = somebody()
+        loose = [town.writer.write(session, f"note {number}") for number in range(9)]
+        overtaking = town.runtime.observe(session, Origin.WEB).result(HANG_S)
+        town.roads["producer"].let_pass()
+        assert overtaking.offset < offsets(loose)[0], "the fault that the session object is against"
+        with AgentSession(somebody(), town.writer, town.runtime) as agent:
+            opened = agent.open_session()
+            town.roads["producer"].close_for_now()
+            notes = [agent.write(f"note {number}") for number in range(9)]
+            seen = agent.observe(Origin.WEB)
+            assert not seen.done(), "no call waited"
+            town.roads["producer"].let_pass()
+            lie = offsets([opened, *notes, seen])
     assert lie == sorted(lie)
 
 

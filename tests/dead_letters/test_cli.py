@@ -23,15 +23,18 @@ from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
 from memsluice.envelope.seals import open_
 from memsluice.events.models import Action, Zone
-from memsluice.events.names import EVERYBODY, VERDICT
+from memsluice.events.names import EVERYBODY, NOT_UNPACKED_HEADER, VERDICT
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
 from memsluice.keystore.store import issue_credential
 from memsluice.operations.dead_letters import desk as desks
-from memsluice.operations.dead_letters.collect import look
+from memsluice.operations.dead_letters.collect import look, look_whole
 from memsluice.operations.dead_letters.filters import LetterFilter
 from memsluice.operations.dead_letters.letters import LetterState
 from memsluice.operations.dead_letters.replay import LetterRun, plan, replay
+from memsluice.operations.dead_letters.view import lines
+from memsluice.stages import seal
+from memsluice.stages.letter_budget import LetterBudget
 from memsluice.stores.faiss.store import FaissStore
 from memsluice.topics.names import ACCEPTED, AUDIT, COMMANDS, DEAD_LETTER, EVENTS, PARTITIONS
 
@@ -421,3 +424,70 @@ def test_a_letters_words_are_known_to_other_commands(morgue: Morgue) -> None:
     morgue.call("reject", letter, "--yes", "--why", "noise")
     told = CliRunner().invoke(quarantine, ["stats", "--json", "--home", str(morgue.home.path)])
     assert json.loads(told.stdout)["states"] == {}
+
+
+def test_a_note_is_shown_and_replayed_with_the_bytes_that_the_intake_has(
+    morgue: Morgue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a flood only notes are kept: as long as the intake has the record, a note is as good as the letter."""
+    monkeypatch.setattr(seal, "LetterBudget", lambda: LetterBudget(letter_bytes_max=0))
+    letter = morgue.misplaced()
+    assert names(morgue.listed()) == [letter]
+    shown = morgue.call("show", letter)
+    assert shown.exit_code == 0, shown.output
+    assert TEA in shown.output
+    assert "found in the intake topic" in shown.output.replace("\n", " ")
+    with ExitStack() as closing:
+        desk = desks.embedded(morgue.home, closing)
+        keyring = desk.desk.keys.keyring()
+        found = look(desk.letters, desk.desk.audit, keyring, LetterFilter(), partitions=PARTITIONS)
+        (whole,) = look_whole(desk.letters, keyring, found.seen, desk.intake)
+        (gone,) = look_whole(desk.letters, keyring, found.seen, lambda why: None)
+    assert whole.letter.original is not None
+    assert whole.letter.claims.tenant == "acme"
+    assert whole.letter.digest == gone.letter.digest == found.seen[0].letter.digest  # what a dismissal is bound to
+    assert gone.letter.original is None
+
+
+def test_a_note_whose_bytes_are_gone_is_told_and_not_replayed(morgue: Morgue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What neither topic has any more is no empty record: it is shown as a note, and its replay fails in words."""
+    monkeypatch.setattr(seal, "LetterBudget", lambda: LetterBudget(letter_bytes_max=0))
+    morgue.misplaced()
+    with ExitStack() as closing:
+        desk = replace(desks.embedded(morgue.home, closing), intake=lambda why: None)
+        keyring = desk.desk.keys.keyring()
+        found = look(desk.letters, desk.desk.audit, keyring, LetterFilter(), partitions=PARTITIONS, whole=True)
+        told = {line.label: line.pieces[0].text for line in lines(found.seen[0], wall_ms(), str)}
+        run = LetterRun("d1", wall_ms(), False, 10, LetterFilter())
+        results = list(
+            replay(desk, run, found.seen, rate=100, batch=10, wait_s=1, partitions=PARTITIONS, now_ms=wall_ms)
+        )
+    assert "gone from the intake" in told["kept"]
+    assert [(one.reason, one.published) for one in results[0]] == [("not_kept", False)]
+
+
+def test_a_note_of_a_batch_that_is_not_unpacked_is_not_read_by_anybody_else(
+    morgue: Morgue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some kB may unpack to more than there is memory. The gate judged the record without its bytes, and a reader that
+    looks for them would unpack the batch in the operator's process: the view says so, and nothing is read."""
+    monkeypatch.setattr(seal, "LetterBudget", lambda: LetterBudget(letter_bytes_max=0))
+    morgue.append(Message(None, None, ((NOT_UNPACKED_HEADER, b"1"),)), partition=3)  # what the runtime has in its place
+
+    def nobody(_topic: str) -> Any:
+        raise AssertionError("the intake topic is read")
+
+    with ExitStack() as closing:
+        desk = desks.embedded(morgue.home, closing)
+        desk = replace(desk, intake=desks._intake_of(nobody, desk.desk.keys.keyring))
+        keyring = desk.desk.keys.keyring()
+        found = look(desk.letters, desk.desk.audit, keyring, LetterFilter(), partitions=PARTITIONS)
+        (whole,) = look_whole(desk.letters, keyring, found.seen, desk.intake)
+        told = {line.label: line.pieces[0].text for line in lines(whole, wall_ms(), str)}
+        run = LetterRun("d1", wall_ms(), False, 10, LetterFilter())
+        results = list(
+            replay(desk, run, found.seen, rate=100, batch=10, wait_s=1, partitions=PARTITIONS, now_ms=wall_ms)
+        )
+    assert "gone" not in told["kept"]
+    assert "lie in the intake topic, and its batch unpacks to more than is read" in told["kept"]
+    assert [(one.reason, "unpacks" in one.detail, one.published) for one in results[0]] == [("not_kept", True, False)]

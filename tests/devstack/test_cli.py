@@ -103,17 +103,17 @@ def test_wipe_takes_the_workers_state_and_leaves_the_keys(tmp_path: Path):
 @pytest.mark.parametrize(
     ("kept", "restarts", "age_s", "state"),
     [
-        (True, 0, 10.0, "does not answer"),
+        (True, 0, 10.0, "hung"),
         (True, 1, 10.0, "starting"),
-        (True, 1, 1_000.0, "does not answer"),
+        (True, 1, 1_000.0, "hung"),
         (False, 0, 10.0, "starting"),
-        (False, 0, 1_000.0, "does not answer"),
+        (False, 0, 1_000.0, "hung"),
     ],
 )
 def test_a_server_that_had_answered_and_is_silent_is_not_called_starting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool, restarts: int, age_s: float, state: str
 ):
-    """A frozen broker is no broker that starts: `stack status` says that it does not answer, and where to look."""
+    """A frozen broker is no broker that starts: `stack status` calls it hung, and says where to look."""
     own = ProcessId.of(os.getpid())
     layout = Layout(tmp_path)
     next_start(None).write(layout)
@@ -127,4 +127,4 @@ def test_a_server_that_had_answered_and_is_silent_is_not_called_starting(
     shown = CliRunner().invoke(app, ["status", "--home", str(tmp_path)], env={"COLUMNS": "200"})
     assert shown.exit_code == 6
     assert shown.stdout.count(state) == len(control.SERVICES)
-    assert ("memsluice stack logs" in shown.stdout) == (state == "does not answer")
+    assert ("memsluice stack logs" in shown.stdout) == (state == "hung")

@@ -8,14 +8,19 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+from pydantic import ValidationError
+from tests.devstack.small_disk import Filler, mounted
 
 from memsluice.devstack.processes import ProcessId, find, stop
 from memsluice.devstack.services import Service, StackPlan, StackReport
 
 HANG_GUARD_S = 30.0
+DISK_MIB = 260
+"""Above what the supervisor wants free to start a server that ended for want of room."""
 
 
 def _until(condition: Callable[[], object]) -> None:
@@ -28,7 +33,10 @@ def _until(condition: Callable[[], object]) -> None:
 class Running:
     """A supervisor with its plan, and what it reports."""
 
-    def __init__(self, folder: Path, scripts: dict[str, str], grace_s: float = 5.0) -> None:
+    def __init__(
+        self, folder: Path, scripts: dict[str, str], grace_s: float = 5.0, on: Path | None = None, **options: float
+    ) -> None:
+        folder = on or folder
         self.run_file = folder / "supervisor.json"
         services = tuple(
             Service(
@@ -38,6 +46,7 @@ class Running:
                 directory=str(folder),
                 log=str(folder / f"{name}.log"),
                 grace_s=grace_s,
+                **options,
             )
             for name, script in scripts.items()
         )
@@ -58,8 +67,13 @@ class Running:
         """Return the run file's content, None where there is none."""
         try:
             return StackReport.model_validate_json(self.run_file.read_text())
-        except FileNotFoundError:
+        except (FileNotFoundError, ValidationError):  # none, or it is being written over on a full disk
             return None
+
+    def state(self, name: str) -> str:
+        """Return a server's state as it is reported."""
+        report = self.report()
+        return report.services[name].state if report else ""
 
     def servers(self) -> list[ProcessId]:
         """Return the servers that are reported now."""
@@ -78,7 +92,7 @@ def run(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     """Start supervisors that are gone after the test, whatever happened."""
     started: list[Running] = []
 
-    def start(scripts: dict[str, str], **options: float) -> Running:
+    def start(scripts: dict[str, str], **options: Any) -> Running:
         started.append(Running(tmp_path, scripts, **options))
         return started[-1]
 
@@ -176,3 +190,66 @@ def test_a_server_sees_only_its_own_environment(run, tmp_path: Path, monkeypatch
     _until((tmp_path / "seen").exists)
     assert "CALLERS_SECRET" not in (tmp_path / "seen").read_text()
     assert json.loads(running.run_file.read_text())["pid"] == running.process.pid
+
+
+def _kept(running: Running) -> None:
+    running.say("keep")
+    _until(lambda: (report := running.report()) is not None and report.kept)
+
+
+@pytest.mark.mounts
+def test_a_full_disk_ends_a_server_and_not_its_supervisor(run, tmp_path: Path):
+    """A server that cannot write waits for room, however long, and runs again once there is some; the report says why,
+    though the disk took no new file meanwhile."""
+    script = (
+        "while :; do dd if=/dev/zero of=data bs=65536 count=1 conv=notrunc,fsync status=none || exit 1; sleep .1; done"
+    )
+    with mounted(tmp_path / "disk", DISK_MIB) as disk:
+        running = run({"a": f"rm -f data; {script}"}, on=disk)
+        filler = Filler(disk)
+        _kept(running)
+        (disk / "data").unlink(missing_ok=True)
+        filler.leave(0)
+        os.kill(running.servers()[0].pid, signal.SIGKILL)  # whatever it was doing: the disk is full when it ends
+        _until(lambda: running.state("a") == "waiting for room")
+        assert running.process.poll() is None
+        assert "out of disk space" in running.report().services["a"].why
+        time.sleep(3.0)  # several pauses in which it could wrongly be started, and given up
+        assert running.state("a") == "waiting for room"
+        filler.free()
+        _until(lambda: running.state("a") == "running")
+        running.process.terminate()
+        assert running.process.wait(HANG_GUARD_S) == 0
+
+
+@pytest.mark.mounts
+def test_a_server_that_asks_for_it_is_stopped_before_the_disk_is_full(run, tmp_path: Path):
+    """A broker whose write fails in the middle ends hard; so it is stopped in good order while there is some room, and
+    one that serves reads on a full disk is left alone."""
+    wait = "trap 'exit 0' TERM; while :; do sleep .1; done"
+    with mounted(tmp_path / "disk", DISK_MIB) as disk:
+        services = {"broker": wait}
+        running = run(services, on=disk, stop_when_full=True)
+        _kept(running)
+        filler = Filler(disk)
+        filler.leave(60 << 20)
+        _until(lambda: running.state("broker") == "waiting for room")
+        assert "before a write fails" in running.report().services["broker"].why
+        filler.free()
+        _until(lambda: running.state("broker") == "running")
+        assert running.report().services["broker"].restarts == 1
+
+
+@pytest.mark.mounts
+def test_a_store_that_closed_its_data_is_started_anew_once_there_is_room(run, tmp_path: Path):
+    """Weaviate makes its shards read-only on a full disk, and never looks again: only a new start opens them."""
+    with mounted(tmp_path / "disk", DISK_MIB) as disk:
+        running = run({"store": "exec sleep 1000"}, on=disk, closes_below_share=0.3, opens_from_share=0.5)
+        _kept(running)
+        before = running.servers()
+        filler = Filler(disk)
+        filler.leave(60 << 20)
+        time.sleep(1.0)  # several ticks: it goes on serving reads meanwhile
+        assert running.servers() == before
+        filler.free()
+        _until(lambda: running.state("store") == "running" and running.servers() != before)

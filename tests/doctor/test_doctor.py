@@ -197,8 +197,8 @@ def test_a_broker_that_refuses_one_user_is_asked_as_the_operator_all_the_same(
 def test_a_store_behind_tls_is_asked_by_tls() -> None:
     """A deployment with `weaviate_secure` answers nobody in the clear."""
     plain = Connection(bootstrap="broker:9092", weaviate_host="store", weaviate_http_port=443, weaviate_grpc_port=50051)
-    assert remote.ready_url(plain) == "http://store:443/v1/.well-known/ready"
-    assert remote.ready_url(plain.model_copy(update={"weaviate_secure": True})).startswith("https://store:443/")
+    assert plain.weaviate_ready_url == "http://store:443/v1/.well-known/ready"
+    assert plain.model_copy(update={"weaviate_secure": True}).weaviate_ready_url.startswith("https://store:443/")
 
 
 def test_nobody_is_said_to_be_known_where_nobody_was_asked() -> None:
@@ -239,7 +239,7 @@ def test_a_deployment_that_the_environment_names_is_looked_at(
     home: Path, monkeypatch: pytest.MonkeyPatch, named: bool
 ) -> None:
     """A home that MEMSLUICE_HOME names holds keys, and does not hide the broker; one on the command line is meant."""
-    for part in ("broker", "workers", "broker_clock", "store"):
+    for part in ("broker", "workers", "partitions", "broker_clock", "store"):
         monkeypatch.setattr(remote, part, lambda *_: iter([CheckResult("remote", CheckState.OK, "asked")]))
     variables = {
         "MEMSLUICE_HOME": str(home), "MEMSLUICE_BOOTSTRAP": "broker:9092", "MEMSLUICE_WEAVIATE_HTTP_PORT": "443",
@@ -248,7 +248,7 @@ def test_a_deployment_that_the_environment_names_is_looked_at(
     arguments = ["--json", *(["--home", str(home)] if named else [])]
     told = CliRunner().invoke(app, arguments, env=variables)
     assert told.exit_code == 0, told.output
-    assert [finding["what"] for finding in json.loads(told.stdout)].count("remote") == (0 if named else 4)
+    assert [finding["what"] for finding in json.loads(told.stdout)].count("remote") == (0 if named else 5)
 
 
 @pytest.mark.stack

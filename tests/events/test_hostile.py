@@ -136,6 +136,9 @@ CASES: dict[str, tuple[bytes | None, bytes | None, Headers, str, str]] = {
     ),
     "envelope, no payload": (b"acme", envelope(payload=None), H, "malformed", "payload"),
     "envelope, numeric type": (b"acme", envelope(payloadType=1), H, "malformed", "payloadType"),
+    "envelope, type that no UTF-8 has": (
+        b"acme", envelope(payloadType="?").replace(b"?", b"\\ud800"), H, "malformed", "payloadType",
+    ),
     "envelope, no signature": (b"acme", envelope(signatures=[]), H, "malformed", "signatures"),
     "envelope, nine signatures": (
         b"acme", envelope(signatures=[{"keyid": str(n), "sig": ""} for n in range(9)]), H, "malformed", "signatures",

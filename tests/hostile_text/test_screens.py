@@ -85,7 +85,9 @@ def test_what_a_broker_or_a_supervisor_says_is_no_less_suspect(text: str) -> Non
     odd = f"[red]{text[:200]}"
     console = Console(file=io.StringIO(), width=WIDTH)
     topics._show(console, TopicPlan((TopicChange("manual", odd, odd, odd, odd),), 1))
-    console.print(stack._table([ServiceStatus("kafka", odd, None, odd, 0, None)]))  # type: ignore[arg-type]
+    row = ServiceStatus("kafka", odd, None, odd, 0, None, odd)
+    console.print(stack._table([row]))
+    stack._explain(console, [row])
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert hidden_in(shown) == []
     assert "[red]" in shown

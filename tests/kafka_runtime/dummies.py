@@ -1,15 +1,65 @@
 """Small real stages the runtime is tested with: a stamping batch stage and a counting, redo-safe stateful one."""
 
+import asyncio
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from memsluice.errors import MalformedEvent
+from memsluice.envelope.partition_orders import Missing
+from memsluice.envelope.seals import Waited
+from memsluice.errors import GapError, MalformedEvent, SealError
 from memsluice.events.records import Output, Record, RowChange, Rows
 from memsluice.stages.base import Step
 from memsluice.stages.dead_letter import dead_letters
+from memsluice.stages.overflow import Intake
+from memsluice.stages.quota import Quota
+
+
+class HeldFence:
+    """Stands in for a fence whose broker does not answer a commit until it is told to."""
+
+    def __init__(self, fences: "HeldFences", partition: int) -> None:
+        self.partition = partition
+        self._fences = fences
+
+    async def open(self) -> None:
+        """Open at once."""
+
+    async def transact(self, work: Callable[[Any], Awaitable[None]], offsets: dict[Any, int]) -> None:
+        """Send, and wait for the commit."""
+        futures: list[asyncio.Future[Any]] = []
+
+        async def send(*_: Any) -> "asyncio.Future[Any]":
+            futures.append(asyncio.get_running_loop().create_future())
+            return futures[-1]
+
+        await work(send)
+        self._fences.records += len(futures)
+        self._fences.arrived.set()
+        await self._fences.commits.wait()
+        for offset, future in enumerate(futures):
+            future.set_result(SimpleNamespace(offset=offset))
+
+    async def close(self) -> None:
+        """Let go."""
+
+
+class HeldFences:
+    """The fences of a runner. ``commits`` is set by the test."""
+
+    def __init__(self, runner: Any) -> None:
+        self.commits, self.arrived, self.records = asyncio.Event(), asyncio.Event(), 0
+        runner.lanes._make_fence = lambda partition: HeldFence(self, partition)
+
+    async def sent(self, records: int) -> None:
+        """Wait until so many records were sent."""
+        while self.records < records:
+            self.arrived.clear()
+            await self.arrived.wait()
 
 
 class Stamp:
@@ -35,6 +85,51 @@ class Stamp:
             ]
             for record in batch
         ]
+
+
+class Quotas(Stamp):
+    """A Stamp whose keys have quotas. What is moved says whose it is in a header, and a marker stands for it."""
+
+    def __init__(self, target: str, overflow: str, per_s: int, burst: int) -> None:
+        super().__init__(target)
+        self._overflow = overflow
+        self._quota = Quota(per_s, burst)
+
+    def process(self, batch: Sequence[Record]) -> list[list[Output]]:
+        """Stamp every record as of its intake."""
+        return super().process([self.came(one).record if one.topic == self._overflow else one for one in batch])
+
+    def quota(self, tenant: str) -> Quota | None:
+        """Return the same for all but "free"."""
+        return None if tenant == "free" else self._quota
+
+    def lane(self, record: Record) -> str | None:
+        """Return the key."""
+        return (record.key or b"").decode()
+
+    def may_wait(self, record: Record, tenant: str) -> bool:
+        """Tell that everything may."""
+        return True
+
+    def came(self, record: Record) -> Intake:
+        """Return a moved record as it was."""
+        topic, offset = (record.headers[-1][1] or b"").decode().rsplit("/", 1)
+        if record.headers[-1][0] != "moved":
+            raise SealError("was not moved")
+        before = replace(record, topic=topic, offset=int(offset), headers=record.headers[:-1])
+        return Intake(before, self.lane(before) or "", Waited(record.timestamp_ms, None))
+
+    def moved(self, record: Record, tenant: str, after: int | None) -> list[Output]:
+        """Return the record for the overflow, and a marker."""
+        header = ("moved", f"{record.topic}/{record.offset}".encode())
+        return [
+            Output(self._overflow, record.partition, record.key, record.value, (*record.headers, header)),
+            Output(self._target, record.partition, b"marker", record.key, (("position", b"-"),)),
+        ]
+
+    def authentic(self, outputs: list[Output]) -> bool:
+        """Tell that everything is."""
+        return True
 
 
 class Blocked(Stamp):
@@ -154,3 +249,30 @@ class Letters:
         """Return the parts of each record's dead letter."""
         error = MalformedEvent("refused", field="value")
         return [[replace(letter, topic=self._target) for letter in dead_letters(record, error)] for record in batch]
+
+
+class Follows:
+    """Follows another topic's offsets, which its records' values tell: row ``p`` is the last. Tells what is skipped."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._known: dict[int, Missing] = {}
+
+    def process(self, record: Record, rows: Rows) -> Step:
+        """Send the value on and note it. Raises GapError where one was skipped."""
+        here, last = int(record.value or b"0"), int(rows.get(b"p") or b"-1")
+        known = self._known.get(record.partition)
+        if known is not None and known.first == last + 1:
+            last = known.last
+        if here > last + 1:
+            raise GapError(f"intake: offset {here} after {last}", topic="intake", first=last + 1, last=here - 1)
+        out = Output(self._target, record.partition, record.key, record.value)
+        return Step((out,), (RowChange(b"p", str(here).encode()),))
+
+    def acknowledge(self, partition: int, missing: Missing) -> None:
+        """Take these for passed."""
+        self._known[partition] = missing
+
+    def forget(self, partition: int) -> None:
+        """Forget what was acknowledged."""
+        self._known.pop(partition, None)

@@ -15,7 +15,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from confluent_kafka import Consumer, ConsumerGroupState, KafkaException, Producer
+from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as CTP
 from confluent_kafka.admin import (
     AclBinding,
@@ -33,6 +33,11 @@ from memsluice.events.records import Record
 HANG_S = 60.0
 """Guards against hangs only; nothing is measured by it."""
 HERE = Path(__file__).parent
+ELECTING = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+)
 NOWHERE = Connection(bootstrap="127.0.0.1:1", weaviate_http_port=1, weaviate_grpc_port=1, users={"admin": "x"})
 """A connection to nothing."""
 
@@ -47,6 +52,7 @@ class Lab:
     tag: str = field(default_factory=lambda: uuid.uuid4().hex[:10])
     workers: list["Worker"] = field(default_factory=list)
     clients: dict[str, Consumer] = field(default_factory=dict)
+    counted: dict[str, int] = field(default_factory=dict)
     rules: list[AclBinding] = field(default_factory=list)
 
     @property
@@ -129,7 +135,10 @@ class Lab:
 
     async def _read(self, topic: str) -> list[Record]:
         consumer = AIOKafkaConsumer(
-            **self.connection.aiokafka(self.user), enable_auto_commit=False, auto_offset_reset="earliest"
+            **self.connection.aiokafka(self.user),
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
         )
         await consumer.start()
         try:
@@ -152,20 +161,50 @@ class Lab:
         finally:
             await consumer.stop()
 
-    def committed(self, group: str | None = None) -> dict[tuple[str, int], int]:
-        """Return the group's committed offsets on the input topic."""
-        consumer = self._client(group or self.group)
-        tps = [CTP(self.source, n) for n in consumer.list_topics(self.source).topics[self.source].partitions]
-        return {(tp.topic, tp.partition): tp.offset for tp in consumer.committed(tps, HANG_S) if tp.offset >= 0}
+    def committed(self, group: str | None = None, topic: str | None = None) -> dict[tuple[str, int], int]:
+        """Return the group's committed offsets on the input topic, or on another."""
+        consumer, topic = self._client(group or self.group), topic or self.source
+        tps = [CTP(topic, n) for n in consumer.list_topics(topic).topics[topic].partitions]
+        deadline = time.monotonic() + HANG_S
+        while True:
+            try:
+                return {(tp.topic, tp.partition): tp.offset for tp in consumer.committed(tps, HANG_S) if tp.offset >= 0}
+            except KafkaException as error:  # a broker's first group: its coordinator is being elected
+                if error.args[0].code() not in ELECTING or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.2)
 
     def total(self, topic: str) -> int:
-        """Return how many records were ever appended to ``topic``."""
-        consumer = self._client(self.group)
-        numbers = consumer.list_topics(topic).topics[topic].partitions
-        return sum(consumer.get_watermark_offsets(CTP(topic, n), HANG_S)[1] for n in numbers)
+        """Return how many records of ``topic`` are committed; one without a transaction is at once."""
+        if topic not in self.counted:
+            consumer = Consumer(
+                {
+                    **self.connection.confluent(self.user),
+                    "group.id": f"{self.group}-count",
+                    "enable.auto.commit": False,
+                    "auto.offset.reset": "earliest",
+                    "fetch.wait.max.ms": 10,
+                }
+            )
+            numbers = consumer.list_topics(topic).topics[topic].partitions
+            consumer.assign([CTP(topic, n, 0) for n in numbers])
+            self.counted[topic], self.clients[f"count {topic}"] = 0, consumer
+        full = True
+        while full:
+            messages = self.clients[f"count {topic}"].consume(1000, timeout=0.15)
+            self.counted[topic] += sum(message.error() is None for message in messages)
+            full = len(messages) == 1000
+        return self.counted[topic]
+
+    def end(self, topic: str, partition: int) -> int:
+        """Return the offset that the next record of a partition will get."""
+        return int(self._client(self.group).get_watermark_offsets(CTP(topic, partition), HANG_S)[1])
 
     def allow(self, user: str, rules: Iterable[tuple[str, str, str]]) -> None:
-        """Grant ``user`` operations: (``topic`` or ``group``, name or name*, operation) each. Removed at the end."""
+        """Grant ``user`` operations: (``topic``, ``group`` or ``transactional_id``, name or name*, operation) each.
+
+        They are removed at the end.
+        """
         for kind, name, operation in rules:
             self.rules.append(
                 AclBinding(

@@ -17,11 +17,15 @@ def _rights(lab: Lab) -> list[tuple[str, str, str]]:
         ("topic", f"{lab.group}-state*", "READ"),
         ("topic", f"{lab.group}-state*", "WRITE"),
         ("group", lab.group, "READ"),
+        ("transactional_id", f"{lab.group}-*", "WRITE"),
     ]
 
 
 def test_a_worker_runs_under_least_privilege(lab: Lab) -> None:
-    """READ in, WRITE out, READ and WRITE on its changelog, READ on its group: nothing else, no topic is created."""
+    """READ in, WRITE out, READ and WRITE on its changelog, READ on its group, WRITE under its transactional ids.
+
+    Nothing else; no topic is created.
+    """
     lab.prepare(2)
     lab.fill(50, 2)
     lab.allow(USER, [*_rights(lab), ("topic", lab.target, "WRITE")])

@@ -57,19 +57,19 @@ def test_every_codec_is_read(lab: Lab) -> None:
 
 
 def test_what_compression_let_past_the_limit_becomes_dead_letters(lab: Lab) -> None:
-    """The intake's limit bounds the compressed batch. Zeros of 6 and 30 MB arrive, and their dead letters fit."""
+    """The intake's limit bounds the compressed batch. Zeros of 6 and 14 MB arrive, and their dead letters fit."""
     limits = {topic.name: str(topic.spec.max_message) for topic in load_topics()}
     lab.create({lab.source: 1}, **{"max.message.bytes": limits[EVENTS]})
     lab.create({lab.target: 1}, **{"max.message.bytes": limits[DEAD_LETTER]})
     sent = []
     for codec in ("gzip", "zstd"):
-        for size in (6_000_000, 30_000_000):
+        for size in (6_000_000, 14_000_000):
             record = Record(lab.source, 0, 0, b"k", bytes(size), (("h", codec.encode()), ("h", None)))
             after = Record(lab.source, 0, 0, None, b"small")
             lab.send([record, after], **{"compression.type": codec, "message.max.bytes": 64_000_000})
             sent += [record, after]
     worker = lab.start(lab.stage("Letters", "batch"))
-    parts_of = {6_000_000: 3, 30_000_000: 15, len(b"small"): 1}
+    parts_of = {6_000_000: 3, 14_000_000: 7, len(b"small"): 1}
     lab.until(lambda: lab.total(lab.target) == sum(parts_of[len(r.value or b"")] for r in sent), "all dead letters")
     assert worker.stop() == EXIT_OK
     parts: dict[int, list[Record]] = {}
@@ -143,7 +143,7 @@ def test_two_stages_share_a_process(lab: Lab) -> None:
     lab.fill(300, 2)
     worker = lab.start(
         lab.stage("Stamp", "batch", outputs=[between], app_id=f"{lab.group}-first"),
-        lab.stage("Count", "stateful", inputs=[between]),
+        lab.stage("Count", "stateful", inputs=[between], transactional=[between]),
     )
     lab.until(lambda: lab.total(lab.target) == 300, "all outputs")
     assert worker.stop() == EXIT_OK

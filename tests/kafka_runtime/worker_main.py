@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mode.utils.queues import FlowControlEvent
-
 from memsluice.deployment.connection import Connection
-from memsluice.runtimes.kafka import overrides
+from memsluice.keystore.store import KeyStore
+from memsluice.runtimes.kafka import fence
 from memsluice.runtimes.kafka.spec import StageSpec, Tuning
 from memsluice.runtimes.kafka.worker import run_worker
+from memsluice.topics.names import PARTITION_STATES
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -22,34 +22,14 @@ import dummies
 
 def plant(faults: dict[str, Any]) -> None:
     """Break Faust or the runtime as a test asks for: the only stand-ins there are, and they stand in for faults."""
-    if faults.get("unguarded"):
-        overrides.GuardedFlow.resume = FlowControlEvent.resume
-    if faults.get("leaky_fetch"):
-        fetch = overrides.StageConsumerThread._fetch_records
-
-        async def leaky(self: Any, consumer: Any, active: set[Any], **options: Any) -> Any:
-            return await fetch(self, consumer, set() if self.app.in_recovery else active, **options)
-
-        overrides.StageConsumerThread._fetch_records = leaky
-    if faults.get("no_rewind"):
-        del overrides.StageConsumer.perform_seek
-    if (queued := faults.get("seek_until_queued")) is not None:
-        seek = overrides.StageConsumer.perform_seek
-
-        async def slow(self: Any) -> None:
-            await seek(self)
-            while max(queue.qsize() for queue in self.app.flow_control._queues) < queued:
-                await asyncio.sleep(0.005)
-
-        overrides.StageConsumer.perform_seek = slow
     if (held := faults.get("unconfirmed")) is not None:
-        append, calls = overrides.OrderedProducer.append, iter(range(1_000_000))
+        append, calls = fence.append, iter(range(1_000_000))
 
-        async def forgetful(self: Any, *arguments: Any) -> Any:
-            future = await append(self, *arguments)
+        async def forgetful(*arguments: Any) -> Any:
+            future = await append(*arguments)
             return asyncio.get_running_loop().create_future() if next(calls) == held else future
 
-        overrides.OrderedProducer.append = forgetful
+        fence.append = forgetful
 
 
 def main() -> int:
@@ -73,6 +53,10 @@ def main() -> int:
                 outputs=tuple(stage["outputs"]),
                 kind=stage["kind"],
                 stage=lambda maker=maker, stage=stage, arguments=arguments: maker(stage["outputs"][0], **arguments),
+                transactional=tuple(stage.get("transactional", ())),
+                overflow=stage.get("overflow", ""),
+                keys=KeyStore(Path(stage["keys"])) if "keys" in stage else None,
+                states=stage.get("states", PARTITION_STATES),
                 tuning=Tuning(**stage.get("tuning", {})),
             )
         )

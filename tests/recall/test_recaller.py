@@ -31,7 +31,8 @@ from memsluice.events.models import Tier, Visibility, Zone
 from memsluice.events.names import EventType
 from memsluice.keystore.store import KeyStore, issue_credential, load_credential
 from memsluice.recall.reader import Current
-from memsluice.recall.recaller import FETCH_MAX, Question, Recaller
+from memsluice.recall.recaller import Question, Recaller
+from memsluice.stores.base import SEARCHED_MAX
 from memsluice.stores.faiss.store import FaissStore
 from memsluice.topics.names import EVENTS
 
@@ -184,13 +185,30 @@ def test_withheld_entries_do_not_crowd_out_those_that_hold(store, encoder, vecto
     assert answer.withheld == {"moved": 300}
 
 
-def test_the_search_for_entries_that_hold_is_bounded(store, encoder, vector) -> None:
-    """Beyond the stated bound the answer is empty rather than late."""
+def crowd(store, near, many: int) -> None:
+    """Plant so many copies of an entry, under ids that are nobody's."""
+    copies = [replace(near, object_id=f"{n:08d}-0000-4000-8000-000000000000") for n in range(many)]
+    for start in range(0, many, 1_000):
+        store.upsert(copies[start : start + 1_000])
+
+
+def test_a_planted_crowd_does_not_empty_an_answer(store, encoder, vector) -> None:
+    """V6: thousands of planted copies of the question are nearer than the honest answer, which is found."""
     question = "What does Ana drink?"
-    near = entry("acme", question, vector(question), event_id="e")
-    store.upsert([replace(near, object_id=f"{n:08d}-0000-4000-8000-000000000000") for n in range(FETCH_MAX + 50)])
+    crowd(store, entry("acme", question, vector(question), event_id="e"), 3_500)
+    store.upsert([entry("acme", NOTES["tea"], vector(NOTES["tea"]), event_id="good")])
     answer = recaller(store, encoder, Told()).recall("acme", question, k=1, **WHO)
-    assert (answer.entries, answer.withheld) == ((), {"moved": FETCH_MAX})
+    assert [found.content for found in answer.entries] == [NOTES["tea"]]
+    assert (answer.withheld, answer.incomplete) == ({"moved": 3_500}, False)
+
+
+def test_the_search_for_entries_that_hold_is_bounded_and_says_so(store, encoder, vector) -> None:
+    """Beyond the stated bound the answer is empty rather than late, and the reader is told that it may not be all."""
+    question = "What does Ana drink?"
+    crowd(store, entry("acme", question, vector(question), event_id="e"), SEARCHED_MAX + 50)
+    store.upsert([entry("acme", NOTES["tea"], vector(NOTES["tea"]), event_id="good")])
+    answer = recaller(store, encoder, Told()).recall("acme", question, k=1, **WHO)
+    assert (answer.entries, answer.withheld, answer.incomplete) == ((), {"moved": SEARCHED_MAX}, True)
 
 
 def test_what_has_expired_is_counted_and_does_not_crowd_out(store, encoder, vector) -> None:
@@ -312,18 +330,24 @@ class Searched(FaissStore):
         self.asked.append((limit, now_ms))
         return super().search(tenant, zone, vector, limit, scope, namespace, now_ms)
 
+    def nearest_ids(self, tenant, zone, vector, scope, namespace, now_ms):
+        """Remember that the ids of all that is near were asked for."""
+        self.asked.append((SEARCHED_MAX, now_ms))
+        return super().nearest_ids(tenant, zone, vector, scope, namespace, now_ms)
+
 
 @pytest.mark.parametrize(
     ("k", "sizes"),
-    [(1, [20, 80, 320, 512]), (5, [20, 80, 320, 512]), (6, [24, 96, 384, 512]), (100, [400, 512])],
+    [(1, [20, 80, 320, 1_000]), (5, [20, 80, 320, 1_000]), (6, [24, 96, 384, 1_000]), (100, [400, 1_000])],
 )
 def test_a_search_asks_for_four_times_as_many_and_then_four_times_that(encoder, vector, k, sizes) -> None:
-    """Up to the bound, once with what is over left out by the store: of forged copies none is an answer."""
+    """Up to the most that a search returns, then for all ids up to the bound at once; once what is over has been
+    counted, it is left out by the store."""
     store, question = Searched(), "What does Ana drink?"
-    near = entry("acme", question, vector(question), event_id="e")
-    store.upsert([replace(near, object_id=f"{n:08d}-0000-4000-8000-000000000000") for n in range(FETCH_MAX + 50)])
+    crowd(store, entry("acme", question, vector(question), event_id="e"), SEARCHED_MAX + 50)
     recaller(store, encoder, Told()).recall("acme", question, k=k, **WHO)
-    assert store.asked == [(size, T0 if number else 0) for number, size in enumerate(sizes)]
+    widening = [(size, T0 if number else 0) for number, size in enumerate(sizes)]
+    assert store.asked == [*widening, (SEARCHED_MAX, T0)]
 
 
 def test_five_are_returned_unless_more_are_asked_for(store, encoder, vector) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import orjson
+import pytest
 from tests.envelope.made import made
 from tests.gate.build import PARTITION, RING, T0, TENANT, axis, sealed
 from tests.gate.test_activation import STRICT, order
@@ -12,15 +13,17 @@ from tests.stages.test_screen import mixed_day, write
 from tests.stages.test_screen_review import BAD
 
 from memsluice.envelope import codec
+from memsluice.envelope.partition_orders import Missing
 from memsluice.envelope.seals import Position, Sealed
 from memsluice.envelope.verdict import Decision, Withdrawal
+from memsluice.errors import GapError
 from memsluice.events.models import Zone
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.operations.rescreen.history import Told
 from memsluice.operations.rescreen.report import RescreenReport
 from memsluice.operations.rescreen.rerun import Decided, Wanted
-from memsluice.topics.names import COMMANDS
+from memsluice.topics.names import COMMANDS, EVENTS
 
 SHORT = "name: short\ncontent_bytes_max: 2\n"
 NEIGHBOUR = next(name for name in (f"n{n}" for n in range(100)) if partition_of(name, 8) == PARTITION)
@@ -156,6 +159,25 @@ def test_a_record_that_does_not_verify_is_left_out_and_the_rest_is_decided() -> 
     history.log = replace(history.log, sealed=Topic(records))
     report, run, _ = history.rerun(None)
     assert (report.compared, report.reproduced, run.parts[0].unverified) == (3, 3, 1)
+
+
+def test_records_that_an_operator_acknowledged_as_lost_are_passed_over_and_no_others() -> None:
+    """The gate went on behind them when it happened; a candidate is judged on the same history, or on none."""
+    history = History([write(n) for n in range(6)])
+    kept = [record for record in history.log.sealed.read(PARTITION) if record.offset not in (2, 3)]
+    lost = (PARTITION, Missing(EVENTS, 2, 3))
+    history.log = replace(history.log, sealed=Topic(kept), losses=[(PARTITION, Missing(EVENTS, 3, 3)), lost])
+    report, run, _ = history.rerun(None)
+    assert (report.compared, run.parts[0].unverified) == (4, 0)
+    for losses in (
+        (),
+        [(PARTITION, Missing(EVENTS, 2, 2))],
+        [(PARTITION + 1, lost[1])],
+        [(PARTITION, Missing("x", 2, 3))],
+    ):
+        history.log = replace(history.log, losses=losses)
+        with pytest.raises(GapError, match="a record is missing"):
+            history.rerun(None)
 
 
 def test_commands_and_events_come_in_the_order_of_the_sealed_log() -> None:

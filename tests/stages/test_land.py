@@ -21,6 +21,7 @@ from memsluice.events.names import ADMISSION, DEAD_LETTER_HEADER
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
 from memsluice.stages.land import RETRY_FIRST_S, RETRY_MAX_S, LandStage
+from memsluice.stages.settling import REFUSAL_S, Patience
 from memsluice.stores.base import Scope, StoreAnswer, StoredObject, UpsertResult
 from memsluice.stores.faiss.store import FaissStore
 from memsluice.stores.weaviate.store import WeaviateStore
@@ -264,6 +265,30 @@ def test_a_store_that_is_down_is_waited_for_in_place(store) -> None:
     assert (pauses[0], pauses[-1]) == (RETRY_FIRST_S, RETRY_MAX_S)
     assert [len(outputs) for outputs in results] == [1, 1, 1]
     assert store.count("acme", Zone.GUIDANCE) == 3
+
+
+def test_a_refusal_is_known_while_it_lasts_and_a_hang_is_none() -> None:
+    """Liveness goes by it: no restart mends a store that refuses, and one does where an attempt never ends."""
+    now_s, seen = [100.0], []
+
+    def wait(seconds: float) -> bool:
+        now_s[0] += seconds
+        seen.append(patience.refused_s())
+        return False
+
+    patience = Patience(wait, lambda: now_s[0])
+    answers = iter([StoreError("no")] * 3)
+
+    def ask() -> str:
+        if (error := next(answers, None)) is not None:
+            raise error
+        now_s[0] += REFUSAL_S
+        seen.append(patience.refused_s())
+        return "taken"
+
+    assert patience.until_answered(ask) == "taken"
+    assert seen == pytest.approx([0.4, 1.2, 2.8, 0.0])
+    assert patience.refused_s() == 0
 
 
 def test_only_what_was_not_written_is_tried_again(store) -> None:

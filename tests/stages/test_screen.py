@@ -8,6 +8,7 @@ from tests.gate.build import PARTITION, PARTITIONS, RING, T0, TENANT, MemoryRows
 from tests.stages import holding
 
 from memsluice.envelope import codec
+from memsluice.envelope.partition_orders import Missing
 from memsluice.envelope.records import accepted_from_bytes, held_from_bytes
 from memsluice.envelope.seals import Position, Sealed, open_, sealed_from_bytes, sealed_to_bytes
 from memsluice.errors import GapError, SealError, StateError
@@ -345,3 +346,26 @@ def test_what_lands_is_counted_in_the_partitions_rows() -> None:
     assert LYING.load(rows[key]).number == 1
     apply(rows, screen.process(record(write(1, key="other"), 1), rows))
     assert LYING.load(rows[key]).number == 2
+
+
+def test_intake_records_whose_loss_was_acknowledged_are_passed_once() -> None:
+    """The position row moves behind them; the next gap, a longer one, or one after a rebalance stops it again."""
+    rows, screen = MemoryRows(), stage()
+    apply(rows, screen.process(record(write(0), 0), rows))
+    with pytest.raises(GapError) as caught:
+        screen.process(record(write(3), 1), rows)
+    assert (caught.value.topic, caught.value.first, caught.value.last) == (EVENTS, 1, 2)
+    screen.acknowledge(PARTITION, Missing(EVENTS, 1, 2))
+    with pytest.raises(GapError) as caught:
+        screen.process(record(write(4), 1), rows)
+    assert (caught.value.first, caught.value.last) == (3, 3)
+    screen.forget(PARTITION)
+    with pytest.raises(GapError):
+        screen.process(record(write(3), 1), rows)
+    screen.acknowledge(PARTITION, Missing(EVENTS, 1, 2))
+    step = screen.process(record(write(3), 1), rows)
+    assert step.verdict is not None
+    apply(rows, step)
+    assert not screen.process(record(write(2), 2), rows).changes
+    with pytest.raises(GapError):
+        screen.process(record(write(6), 2), rows)

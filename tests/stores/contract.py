@@ -66,6 +66,25 @@ class StoreContract:
             with pytest.raises(StoreError):
                 contents(store, tenant, k=k)
 
+    def test_all_that_is_near_is_named_once_where_much_is_equally_near(self, store, tenant) -> None:
+        """Objects at the same distance are in no order, so pages of them would overlap, and leave some out for good:
+        one question names every one of them, nearest first, and nothing outside scope, namespace and time."""
+        one = entry(tenant, "equal", axis(0))
+        equals = [replace(one, object_id=str(uuid4())) for _ in range(1_200)]
+        far = entry(tenant, "far", axis(1), event_id="far")
+        others = [
+            entry(tenant, "x", axis(0), event_id="e1", principal="bo"),
+            entry(tenant, "x", axis(0), event_id="e2", namespace="work"),
+            entry(tenant, "x", axis(0), event_id="e3", expires_ms=T0),
+        ]
+        for start in range(0, len(equals), 600):
+            store.upsert(equals[start : start + 600])
+        store.upsert([far, *others])
+        ids = store.nearest_ids(tenant, Zone.GUIDANCE, axis(0), ANA, "default", T0)
+        assert sorted(ids[:-1]) == sorted(item.object_id for item in equals)
+        assert ids[-1] == far.object_id
+        assert store.nearest_ids(f"{tenant}-none", Zone.GUIDANCE, axis(0), ANA, "default", T0) == []
+
     def test_writing_again_doubles_nothing(self, store, tenant) -> None:
         """A re-delivered batch leaves the same objects, once each."""
         batch = [entry(tenant, f"c{n}", axis(n), event_id=f"e{n}") for n in range(5)]
@@ -110,6 +129,19 @@ class StoreContract:
         found = store.admissions(tenant, Zone.GUIDANCE, asked)
         assert found == {signed.object_id: signed.admission, bare.object_id: ""}
         assert store.admissions(tenant, Zone.EXTERNAL, asked) == {}
+
+    def test_what_many_partitions_hold_is_asked_in_one_call(self, store, tenant) -> None:
+        """Each partition has its own answer, also where nobody wrote to it; more partitions than are asked at once."""
+        tenants = [f"{tenant}-{number}" for number in range(40)]
+        written = [entry(name, f"of {name}") for name in tenants]
+        store.upsert(written)
+        asked = {(item.tenant, item.zone): [item.object_id, str(uuid4())] for item in written}
+        asked |= {(tenants[0], Zone.EXTERNAL): [written[0].object_id], ("nobody-" + tenant, Zone.GUIDANCE): ["x"]}
+        held = store.held_of(asked)
+        assert list(held) == list(asked)
+        assert [held[item.partition][item.object_id].content for item in written] == [item.content for item in written]
+        assert sum(map(len, held.values())) == len(tenants)
+        assert store.held_of({}) == {}
 
     def test_a_replaced_vector_is_found_where_it_is_now(self, store, tenant) -> None:
         """A keyed entry that changed its meaning is no longer near its old one."""

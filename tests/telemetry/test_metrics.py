@@ -17,6 +17,7 @@ from tests.stages import holding
 from tests.stages.test_screen import apply, mixed_day, stage, write
 from tests.stages.test_screen import record as sealed_record
 
+from memsluice.envelope.partition_orders import PartitionState
 from memsluice.envelope.verdict import Decision
 from memsluice.errors import ConfigError, InputError
 from memsluice.events.models import Tier
@@ -34,7 +35,7 @@ from memsluice.telemetry.health import SILENT_S, Health
 from memsluice.telemetry.meters import Meters
 from memsluice.telemetry.registry import Metric
 from memsluice.telemetry.stage_wrappers import ObservedStateful, Watch
-from memsluice.topics.names import ACCEPTED, COMMANDS, EVENTS, PARTITIONS, SEALED
+from memsluice.topics.names import ACCEPTED, COMMANDS, EVENTS, OVERFLOW, PARTITIONS, SEALED
 
 NOW_S = 1_000.0
 
@@ -155,7 +156,21 @@ def filled() -> Meters:
         name: [PartitionProgress(name, topic, number, 1, 2) for topic in topics for number in range(PARTITIONS)]
         for name, topics in INPUTS.items()
     }
-    meters.partitions([StageProgress(name, True, 1, tuple(own)) for name, own in rows.items()])
+    parked = PartitionState("screen", 0, True, "f", "GapError", "why", SEALED, 7, None, 1, "0")
+    meters.partitions(
+        [
+            StageProgress(
+                name,
+                True,
+                1,
+                tuple(own),
+                tuple(replace(parked, stage=name, partition=i) for i in range(8)),
+                waiting=tuple((i, 1) for i in range(8)) if name == "seal" else None,
+                waiting_since_ms=1,
+            )
+            for name, own in rows.items()
+        ]
+    )
     for name in rows:
         meters.stage_call(name, [Record(EVENTS, 0, 0, None, b"", (), 0)], 0, 1)
         meters.set(registry.OLDEST_SECONDS, 1, name)
@@ -163,7 +178,7 @@ def filled() -> Meters:
     return meters
 
 
-INPUTS = {"seal": (EVENTS, COMMANDS), "screen": (SEALED,), "land": (ACCEPTED,)}
+INPUTS = {"seal": (EVENTS, COMMANDS, OVERFLOW), "screen": (SEALED,), "land": (ACCEPTED,)}
 
 
 def test_no_worker_exports_more_series_than_the_page_says() -> None:
@@ -263,6 +278,18 @@ def test_the_endpoint_serves_metrics_and_health(endpoint: Endpoint) -> None:
     assert 'memsluice_lag_records{partition="4",stage="seal",topic="memory.events.v1"} 5.0' in text
     assert 'memsluice_oldest_unprocessed_seconds{stage="seal"} 3.0' in text
     assert get(endpoint, "/")[0] == 404
+
+
+def test_a_parked_partition_is_told_until_it_runs_again() -> None:
+    """The alert goes by it, and ends with it: no series of a partition that runs, or runs elsewhere, stays behind."""
+    meters = Meters()
+    state = PartitionState("screen", 3, True, "f", "GapError", "why", "memory.sealed.v1", 7, None, 1, "0")
+
+    def told(*parked: PartitionState) -> float | None:
+        meters.partitions([StageProgress("screen", True, None, (), parked)])
+        return meters.collectors.get_sample_value("memsluice_partition_parked", {"stage": "screen", "partition": "3"})
+
+    assert [told(), told(state), told(state), told()] == [None, 1.0, 1.0, None]
 
 
 def test_a_partition_given_to_another_worker_is_no_longer_reported(endpoint: Endpoint) -> None:

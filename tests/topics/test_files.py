@@ -15,6 +15,7 @@ BY_NAME = {topic.name: topic for topic in load_topics()}
 TENANT_KEYED = {
     names.EVENTS,
     names.COMMANDS,
+    names.OVERFLOW,
     names.SEALED,
     names.ACCEPTED,
     names.STORE,
@@ -38,7 +39,7 @@ def _written(folder: Path, text: str, name: str = "demo.v1") -> Path:
 def test_names_in_code_and_files_agree():
     """A topic renamed in one place only would be read by nobody."""
     leaders = {names.leader_topic(app) for app in (names.APP_SEAL, names.APP_SCREEN, names.APP_LAND)}
-    assert set(BY_NAME) == TENANT_KEYED | leaders | {names.SCREEN_CHANGELOG}
+    assert set(BY_NAME) == TENANT_KEYED | leaders | {names.SCREEN_CHANGELOG, names.PARTITION_STATES}
 
 
 def test_partition_counts_agree():
@@ -70,7 +71,7 @@ def test_what_must_never_be_compacted_is_not(name: str):
 
 def test_what_is_looked_up_by_key_is_compacted_and_kept():
     """The store's index and screen's state hold each key's last record for as long as the key lives."""
-    for name in (names.STORE, names.SCREEN_CHANGELOG):
+    for name in (names.STORE, names.SCREEN_CHANGELOG, names.PARTITION_STATES):
         assert BY_NAME[name].spec.cleanup == "compact"
         assert BY_NAME[name].spec.retention == FOREVER_MS
 

@@ -18,6 +18,7 @@ from tests.trace.test_life import PATTERN
 
 from memsluice.cli.render.pulse import MORE, as_data, render
 from memsluice.envelope.keys import Keyring, Purpose
+from memsluice.envelope.partition_orders import PartitionState
 from memsluice.events.names import EventType
 from memsluice.gate.reasons import words
 from memsluice.operations.monitor.lag import Lag
@@ -62,6 +63,19 @@ def test_a_low_screen_keeps_the_tenants(height: int, kept: tuple[str, ...]) -> N
     assert [name for name in ("verdict ", "why ") if f"\n{name}" in shown] == list(kept)
     assert ("acme" in shown, MORE in shown) == (True, len(kept) < 2)
     assert len(shown.splitlines()) <= height
+
+
+def test_parked_partitions_are_named_before_anything_else() -> None:
+    """Their tenants' numbers look quiet and well, and are those of a partition that stands still."""
+    parked = [PartitionState(stage, 3, True, "f", "GapError", "", "t", 1, None, 0, "0") for stage in ("land", "seal")]
+    seen = pulse_of(a_day()).snapshot(0)
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    console.print(render(seen, [], "the broker", "1d ago", words, 20, 0, parked))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "parked   2 stand still until a person says how to go on: land 3, seal 3" in shown
+    assert "memsluice partition status" in shown
+    assert as_data(seen, [], "x", 20, parked)["parked"][1] == {"stage": "seal", "partition": 3}
+    assert "parked" not in drawn(seen)
 
 
 def test_how_long_a_write_waits_goes_by_the_clock_and_not_by_the_latest_record() -> None:
@@ -263,7 +277,7 @@ def test_programs_get_the_same_numbers() -> None:
     assert data["decisions"] == {
         "accept": 1, "contain": 1, "quarantine": 1, "reject": 0, "duplicate": 1, "record": 1,
     }  # fmt: skip
-    assert data["lag"]["seal"] == {"behind": 3, "partitions": 1, "worst": 3, "started": True}
+    assert data["lag"]["seal"] == {"behind": 3, "partitions": 1, "worst": 3, "started": True, "over_quota": 0}
     assert [tenant["tenant"] for tenant in data["tenants"]] == ["acme"]
 
 

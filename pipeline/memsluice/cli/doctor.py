@@ -20,7 +20,8 @@ _SIGNS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red"
 def doctor(
     home: Home = None, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Check home, disk, keys, policies, embedded log, encoder, broker, topics, access rules, workers, store and clocks.
+    """Check home, disk, keys, policies, embedded log, encoder, broker, topics, access rules, workers,
+    parked partitions, store and clocks.
 
     Reads only. A failed check has a line that says what to do about it.
     """
@@ -49,6 +50,7 @@ def doctor(
         todo |= {
             "broker": lambda: remote.broker(connection),
             "workers": lambda: remote.workers(connection),
+            "partitions": lambda: remote.partitions(connection, KeyStore(place.path)),
             "broker clock": lambda: remote.broker_clock(connection, time.time()),
             "store": lambda: remote.store(connection, time.time()),
         }

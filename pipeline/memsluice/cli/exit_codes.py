@@ -37,14 +37,16 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.USAGE: "The command line is not valid: an unknown command or option, or a value that does not fit. "
     "Nothing was done.",
     ExitCode.REFUSED: "The gate refused a command, or a record is not authentic; the output says which, and why.",
-    ExitCode.DIFFERENT: "What was compared differs: two policies, or the broker's topics and their files.",
-    ExitCode.NOT_FOUND: "Nothing was found: no such event, entry, tenant, dead letter or run, or no descendant of it.",
+    ExitCode.DIFFERENT: "What was compared differs: two policies, the broker's topics and their files, or the "
+    "vector store and its log.",
+    ExitCode.NOT_FOUND: "Nothing was found: no such event, entry, tenant, dead letter or run, or no descendant of it, "
+    "or no such partition that is parked.",
     ExitCode.UNAVAILABLE: "The broker, the vector store or the local stack did not answer. The same command may "
     "succeed later.",
     ExitCode.NO_ANSWER: "The commands were published, but the gate did not answer all of them within --wait. It will "
-    "still decide them, in their order.",
+    "still decide them, in their order. About a parked partition: no worker has answered; look at its status.",
     ExitCode.INCOMPLETE: "The result is a part: a limit was reached. The output says which, and how to continue.",
-    ExitCode.PROBLEM: "A check found a problem; the output says which, and what to do.",
+    ExitCode.PROBLEM: "A check found a problem, or a partition is parked; the output says which, and what to do.",
     ExitCode.WORKER_FAILED: "A worker stopped because a stage failed. Start it again: it continues after its commit.",
     ExitCode.WORKER_HUNG: "A worker was told to stop and did not end in time. Nothing is lost: start it again.",
     ExitCode.INTERRUPTED: "The command was interrupted by Ctrl-C, SIGTERM or SIGHUP.",
@@ -71,6 +73,12 @@ OF_COMMANDS: dict[str, tuple[ExitCode, ...]] = {
     "dead-letters reject": _SIGNED,
     "dead-letters replay": _SIGNED,
     "calibration show": (ExitCode.NOT_FOUND,),
+    "store verify": (ExitCode.DIFFERENT, ExitCode.NOT_FOUND),
+    "store repair": (ExitCode.NOT_FOUND, ExitCode.INCOMPLETE),
+    "store rebuild": (ExitCode.NOT_FOUND, ExitCode.INCOMPLETE),
+    "partition status": (ExitCode.PROBLEM,),
+    "partition resume": (ExitCode.NOT_FOUND, ExitCode.NO_ANSWER, ExitCode.PROBLEM),
+    "partition acknowledge-gap": (ExitCode.NOT_FOUND, ExitCode.NO_ANSWER, ExitCode.PROBLEM),
     "topics apply": (ExitCode.DIFFERENT,),
     "topics check": (ExitCode.DIFFERENT,),
     "policy check": (ExitCode.PROBLEM,),

@@ -48,6 +48,14 @@ PARTS: dict[str, Part] = {
     ),
     "top": ("memsluice.cli.top", "Live view: rates, lag, verdicts, held writes, calibration."),
     "calibration": ("memsluice.cli.calibration", "A tenant's detector calibration over time."),
+    "store": (
+        "memsluice.cli.store",
+        "Compare the vector store with the log of what landed: verify, repair, rebuild.",
+    ),
+    "partition": (
+        "memsluice.cli.partition",
+        "Partitions that stand still because of one record: list, try again, accept a loss.",
+    ),
     "stack": ("memsluice.cli.stack", "A real Kafka and Weaviate on this machine, without containers."),
     "topics": ("memsluice.cli.topics", "Topics and access rules as code."),
     "keys": ("memsluice.cli.keys", "Credentials of producers, readers and operators, and the gate's keys."),

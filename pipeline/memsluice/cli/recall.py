@@ -24,7 +24,8 @@ from memsluice.events.limits import QUESTION_BYTES_MAX
 
 if TYPE_CHECKING:
     from memsluice.events.models import Recall
-    from memsluice.recall.recaller import Freshness, Recalled
+    from memsluice.recall.recaller import Recalled
+    from memsluice.recall.searching import Freshness
     from memsluice.stores.base import VectorStore
 
 app = typer.Typer(add_completion=False, help="Search a tenant's memory; only verified entries are shown.")
@@ -247,6 +248,7 @@ def as_data(answer: "Recalled", acknowledged: str) -> dict[str, Any]:
             for entry in answer.entries
         ],
         "withheld": dict(answer.withheld),
+        "incomplete": answer.incomplete,
     }
 
 
@@ -263,6 +265,8 @@ def show(console: Console, answer: "Recalled", where: str, acknowledged: str, to
         console.print("Nothing to show: this scope has no verified entry.")
     for reason, count in sorted(answer.withheld.items()):
         console.print(f"[yellow]withheld {count}[/]  {reason}: {WITHHELD_WORDS[Withheld(reason)]}", highlight=False)
+    if answer.incomplete:
+        console.print("[yellow]incomplete[/]  so much was withheld that the search ended at its bound", highlight=False)
     if not answer.withheld:
         console.print("[dim]withheld nothing[/]", highlight=False)
     verified = f"{len(answer.entries)} verified by signature, from {where}, in {took_ms:.0f} ms."

@@ -79,11 +79,15 @@ def wanted(tenant: str | None, since: str | None, until: str | None, max_events:
 
 
 def log_of(desk: "CommandDesk") -> "Log":
-    """Return the sealed log and the audit at a desk."""
+    """Return the sealed log and the audit at a desk, and what was acknowledged as lost of the intake."""
+    from memsluice.envelope.partition_orders import accepted_from_bytes
     from memsluice.operations.rescreen.rerun import Log
-    from memsluice.topics.names import PARTITIONS, SEALED
+    from memsluice.topics.names import PARTITION_STATES, PARTITIONS, SEALED
 
-    return Log(desk.topic(SEALED), desk.audit, desk.keys.keyring(), PARTITIONS)
+    told = desk.topic(PARTITION_STATES).read(0)
+    accepted = (accepted_from_bytes(desk.keys, record.value, record.timestamp_ms) for record in told)
+    losses = [(one.order.partition, one.order.missing) for one in accepted if one is not None and one.order.missing]
+    return Log(desk.topic(SEALED), desk.audit, desk.keys.keyring(), PARTITIONS, losses)
 
 
 def history_told(parts: Sequence["Part"], tenant: str | None, events: int) -> Iterator[Text]:

@@ -19,6 +19,7 @@ from memsluice.cli.terminal import friendly, progress
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.layout import Layout
 from memsluice.deployment.paths import CACHE_VARIABLE, cache_dir, home_dir
+from memsluice.deployment.space import Room, RoomState
 from memsluice.devstack import control, install, tools
 from memsluice.devstack.bringup import bring_up
 from memsluice.devstack.roles import apply_roles
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 
 FOLLOW_POLL_S = 0.3
+WHY_CHARS_MAX = 600
 LOG_CHARS_MAX = 8_000
 """Longest line of a log that is shown; anybody who may connect can make a server log what he chooses."""
 LOG_NAMES = (*control.SERVICES, "supervisor")
@@ -69,11 +71,30 @@ def status(home: Home = None, as_json: Json = False) -> None:
             console.print(_table(rows))
             if not any(row.pid for row in rows):
                 console.print("Start the stack with: memsluice stack up", highlight=False)
-            if silent := next((row.name for row in rows if row.state == "does not answer"), None):
+            _explain(console, rows)
+            if silent := next((row.name for row in rows if row.state in ("hung", "failed")), None):
                 told = f"See memsluice stack logs {silent}; restart with: memsluice stack down && memsluice stack up"
                 console.print(told, highlight=False, soft_wrap=True)
+            _show_room(console, Layout(home_dir(home)))
     if any(row.state != "running" for row in rows):
         raise typer.Exit(ExitCode.UNAVAILABLE)
+
+
+def _explain(console: Console, rows: list[control.ServiceStatus]) -> None:
+    """Say why each server that does not run as it should does not; a log's words are spelled out."""
+    for row in rows:
+        if row.why:
+            console.print(Text(f"{visible(row.name)}: {visible(row.why, WHY_CHARS_MAX)}"))
+
+
+def _show_room(console: Console, layout: Layout) -> None:
+    """Say how much room the disk has where that is little."""
+    if not layout.home.exists():
+        return
+    room = Room.of(layout.home)
+    if room.state is not RoomState.OK:
+        colour = "yellow" if room.state is RoomState.LOW else "red"
+        console.print(Text(f"disk: {visible(str(room))}: free some", style=colour), soft_wrap=True)
 
 
 def _table(rows: list[control.ServiceStatus]) -> Table:
@@ -85,7 +106,8 @@ def _table(rows: list[control.ServiceStatus]) -> Table:
         "starting": "yellow",
         "restarting": "yellow",
         "failed": "red",
-        "does not answer": "red",
+        "waiting for room": "red",
+        "hung": "red",
     }
     for row in rows:
         age, memory = _measure(row.pid)

@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,9 +15,11 @@ from rich.text import Text
 from memsluice.cli.options import Home, Json, duration_ms
 from memsluice.cli.terminal import waiting
 from memsluice.clock import wall_ms
-from memsluice.errors import BrokerUnavailable
+from memsluice.errors import BrokerUnavailable, ConfigError
+from memsluice.escaping import visible
 
 if TYPE_CHECKING:
+    from memsluice.envelope.partition_orders import PartitionState
     from memsluice.operations.monitor.lag import Lag
     from memsluice.operations.monitor.pulse import Pulse, Snapshot
     from memsluice.readers.kafka import KafkaTopic
@@ -32,6 +35,10 @@ class Follower:
         self._topic = topic
         self._pulse = pulse
         self._next = [topic.at(partition, since_ms) for partition in range(partitions)]
+
+    def goes_on(self, topic: "KafkaTopic | LocalTopic") -> None:
+        """Read on from another connection to the same topic."""
+        self._topic = topic
 
     def catch_up(self) -> None:
         """Take what was appended since. Raises BrokerUnavailable; what was taken until then stays taken."""
@@ -56,7 +63,8 @@ def top(
 ) -> None:
     """Show the lag of each stage, what is decided and why, how many writes wait for review, and the busiest tenants.
 
-    The command reads only memory.audit.v1 and the stages' committed offsets, and verifies each record's seal.
+    The command reads only memory.audit.v1, the stages' committed offsets and memory.partitions.v1, which names the
+    partitions that are parked, and verifies each audit record's seal.
     """
     from memsluice.cli.entries.trace import audit_topic
     from memsluice.cli.render.pulse import as_data, render
@@ -67,9 +75,9 @@ def top(
     from memsluice.topics.names import PARTITIONS
 
     console, since_ms = Console(highlight=False), wall_ms() - duration_ms(since, "--since")
-    with audit_topic(home) as topic:
+    with audit_topic(home) as topic, ExitStack() as closing:
         local = isinstance(topic, LocalTopic)
-        lags, pulse = _lags(topic, home), Pulse(KeyStore(home).keyring)
+        lags, parked, pulse = _lags(topic, home), _parked(topic, home, closing), Pulse(KeyStore(home).keyring)
         with waiting(f"reading the audit of the last {since}"):
             follower = Follower(topic, pulse, PARTITIONS, since_ms)
             follower.catch_up()
@@ -79,14 +87,31 @@ def top(
 
         def picture() -> RenderableType:
             began = "it began" if local else f"{since} ago"
-            return render(seen(), lags(), topic.name, began, words, tenants, wall_ms())
+            return render(seen(), lags(), topic.name, began, words, tenants, wall_ms(), parked())
+
+        def reopen() -> None:
+            nonlocal lags, parked
+            if not local:
+                closing.close()
+                again = _broker_topic(home)
+                closing.callback(again.close)
+                follower.goes_on(again)
+                lags, parked = _lags(again, home), _parked(again, home, closing)
 
         if as_json:
-            print(json.dumps(as_data(seen(), lags(), topic.name, tenants)))
+            print(json.dumps(as_data(seen(), lags(), topic.name, tenants, parked())))
         elif once or not console.is_terminal:
             console.print(picture())
         else:
-            _watch(console, follower, picture, every)
+            _watch(console, follower, picture, every, reopen)
+
+
+def _broker_topic(home: Path | None) -> "KafkaTopic":
+    """Return the audit topic over a new connection, to where the broker is now: a stack may come back elsewhere."""
+    from memsluice.deployment.connection import Connection
+    from memsluice.readers.kafka import KafkaTopic
+
+    return KafkaTopic.of(Connection.load(home))
 
 
 def _lags(topic: "KafkaTopic | LocalTopic", home: Path | None) -> "Callable[[], list[Lag]]":
@@ -97,16 +122,46 @@ def _lags(topic: "KafkaTopic | LocalTopic", home: Path | None) -> "Callable[[], 
     return LocalLag(topic.log) if isinstance(topic, LocalTopic) else KafkaLag(Connection.load(home))
 
 
-def _watch(console: Console, follower: Follower, picture: Callable[[], RenderableType], every_s: float) -> None:
-    """Draw again and again until interrupted. A broker that is away is said, and asked again."""
+def _parked(
+    topic: "KafkaTopic | LocalTopic", home: Path | None, closing: ExitStack
+) -> "Callable[[], Sequence[PartitionState]]":
+    """Return what tells the parked partitions; an embedded log has no workers that could park one."""
+    from memsluice.operations.partitions.desk import PartitionDesk
+    from memsluice.readers.local import LocalTopic
+
+    if isinstance(topic, LocalTopic):
+        return tuple
+    desk = PartitionDesk.at(home)
+    closing.callback(desk.close)
+    return desk.parked_now
+
+
+def _watch(
+    console: Console,
+    follower: Follower,
+    picture: Callable[[], RenderableType],
+    every_s: float,
+    reopen: Callable[[], None] = lambda: None,
+) -> None:
+    """Draw again and again until interrupted. A broker that is away is said, and asked again over a new connection.
+
+    A client that has lost its broker keeps what it knew of it, and what it heard then, for minutes.
+    """
     try:
         with Live(console=console, screen=True, auto_refresh=False) as live:
+            lost = False
             while True:
                 try:
+                    if lost:
+                        reopen()
                     follower.catch_up()
                     live.update(picture(), refresh=True)
-                except BrokerUnavailable as error:
-                    live.update(Text(f"{error}\ntrying again every {every_s:g} s", style="red"), refresh=True)
+                    lost = False
+                except (BrokerUnavailable, ConfigError) as error:
+                    lost = True
+                    live.update(
+                        Text(f"{visible(str(error))}\ntrying again every {every_s:g} s", style="red"), refresh=True
+                    )
                 time.sleep(every_s)
     except KeyboardInterrupt:
         return

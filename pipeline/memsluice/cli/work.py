@@ -3,15 +3,27 @@
 import os
 import signal
 import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
 from threading import Thread
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memsluice import log
 from memsluice.cli.exit_codes import ExitCode
 from memsluice.cli.options import Home
 from memsluice.errors import InvalidArgument
 
+if TYPE_CHECKING:
+    from memsluice.deployment.connection import Connection
+    from memsluice.deployment.home import Home as Place
+    from memsluice.runtimes.kafka.progress import StageProgress
+    from memsluice.runtimes.kafka.spec import StageSpec
+
+LOG = log.get_logger(__name__)
+ROOM_PAUSE_FIRST_S, ROOM_PAUSE_MAX_S = 1.0, 15.0
 app = typer.Typer(add_completion=False, help="Run stages of the pipeline as a worker on Kafka.")
 STAGES = ("seal", "screen", "land")
 
@@ -58,26 +70,89 @@ def work(
         raise InvalidArgument(f"{unknown[0]!r} is not a stage; the stages are {', '.join(STAGES)}")
     if while_stdin:
         Thread(target=_die_with_stdin, name="work-stdin", daemon=True).start()
+    code, place = _run(list(dict.fromkeys(stages)), replica, home, (host, port), tenants)
+    if code == ExitCode.WORKER_FAILED:
+        _again_once_there_is_room(place)
+    raise typer.Exit(ExitCode(code))
+
+
+def _run(
+    stages: list[str], replica: str, home: Path | None, endpoint: tuple[str, int | None], tenants: int
+) -> "tuple[int, Place]":
+    """Run a worker to its end; return its exit code and its home. ``endpoint`` is interface and port."""
     from memsluice.deployment.connection import Connection
     from memsluice.deployment.home import Home
+    from memsluice.keystore.store import KeyStore
     from memsluice.runtimes.assembly import Assembly
     from memsluice.runtimes.kafka.worker import run_worker
+    from memsluice.telemetry.readiness import ReadyLine
+    from memsluice.telemetry.surroundings import Surroundings
     from memsluice.telemetry.worker_telemetry import Telemetry
 
+    log.structure_libraries()
     place = Home.at(home)
     connection = Connection.load(home)
+    planned = Assembly(place, KeyStore(place.path)).specs(connection)
+    _say_what_is_missing(place, connection, [planned[stage] for stage in stages])
     specs = Assembly.at(place).specs(connection)
-    chosen = [specs[stage] for stage in dict.fromkeys(stages)]
-    telemetry = Telemetry(chosen, instance=replica, host=host, port=port, tenants_max=tenants)
+    surroundings = Surroundings.of(connection, stages, place.path)
+    telemetry = Telemetry(
+        [specs[stage] for stage in stages],
+        instance=replica,
+        host=endpoint[0],
+        port=endpoint[1],
+        tenants_max=tenants,
+        depends=surroundings.dependencies,
+    )
+    surroundings.start(telemetry.room)
     if telemetry.endpoint is not None:
-        typer.echo(f"metrics and health: http://{host}:{telemetry.endpoint.port}/metrics", err=True)
+        typer.echo(f"metrics and health: http://{endpoint[0]}:{telemetry.endpoint.port}/metrics", err=True)
+    ready = ReadyLine(stages)
+
+    def progress(seen: "Sequence[StageProgress]") -> None:
+        telemetry.report(seen)
+        ready.report(seen)
+
     try:
         code = run_worker(
-            telemetry.specs, connection, data_dir=place.workers_dir, replica=replica, on_progress=telemetry.report
+            telemetry.specs, connection, data_dir=place.workers_dir, replica=replica, on_progress=progress
         )
     finally:
+        surroundings.close()
         telemetry.close()
-    raise typer.Exit(ExitCode(code))
+    return code, place
+
+
+def _say_what_is_missing(place: "Place", connection: "Connection", specs: "Sequence[StageSpec]") -> None:
+    """Log one line for each thing that is missing; raise the first error that keeps the worker from starting."""
+    from memsluice.operations.doctor.preflight import missing
+    from memsluice.telemetry.surroundings import OF_STORE, asks_store
+
+    ask = asks_store(connection) if any(spec.name in OF_STORE for spec in specs) else None
+    found = list(missing(place, connection, specs, ask))
+    for one in found:
+        LOG.warning(f"missing: {one.said}", do=one.remedy)
+    errors = [one.error for one in found if one.error is not None]
+    if errors:
+        raise errors[0]
+
+
+def _again_once_there_is_room(place: "Place") -> None:
+    """Begin anew, as the same process, where the worker failed on a full disk; wait until there is room on it.
+
+    Nothing past the last commit was written. Returns where the disk is not full: the failure is another one.
+    """
+    from memsluice.deployment.space import Room
+
+    room, pause_s = Room.of(place.path), ROOM_PAUSE_FIRST_S
+    if room.enough_again:
+        return
+    LOG.error("the worker ended on a full disk; it begins anew once there is room", disk=str(room))
+    while not Room.of(place.path).enough_again:
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, ROOM_PAUSE_MAX_S)
+    LOG.warning("there is room on the disk again: the worker begins anew", disk=str(Room.of(place.path)))
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - the program that this one is
 
 
 def _die_with_stdin() -> None:

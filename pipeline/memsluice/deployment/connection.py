@@ -24,7 +24,7 @@ from memsluice.deployment.paths import (
 )
 from memsluice.errors import ConfigError
 
-FILE_BYTES_MAX = 1024 * 1024
+FILE_BYTES_MAX = 64 * 1024
 
 
 class Connection(BaseModel):
@@ -100,6 +100,16 @@ class Connection(BaseModel):
         plain["users"] = {user: secret.get_secret_value() for user, secret in self.users.items()}
         plain["weaviate_keys"] = {user: secret.get_secret_value() for user, secret in self.weaviate_keys.items()}
         return plain
+
+    def weaviate_url(self, path: str) -> str:
+        """Return the address of a path below the store's ``/v1/``."""
+        scheme = "https" if self.weaviate_secure else "http"
+        return f"{scheme}://{self.weaviate_host}:{self.weaviate_http_port}/v1/{path}"
+
+    @property
+    def weaviate_ready_url(self) -> str:
+        """Where the store says that it is ready; that takes no key and changes nothing."""
+        return self.weaviate_url(".well-known/ready")
 
     def password(self, user: str) -> str:
         """Return a Kafka user's password. Raises ConfigError for a user that is not listed."""
@@ -187,7 +197,7 @@ def _yaml(text: str, path: Path) -> Any:
 
     try:
         return yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except Exception as error:  # PyYAML raises ValueError to RecursionError on what only looks like YAML
         raise ConfigError(f"{path} is neither YAML nor JSON") from error
 
 

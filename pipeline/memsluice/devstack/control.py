@@ -1,5 +1,6 @@
 """Bring a stack up, take it down, say how it is."""
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -11,12 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 from pydantic import ValidationError
 
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.layout import Layout
 from memsluice.deployment.paths import cache_dir, home_dir, using
+from memsluice.deployment.space import RESUME_BYTES, Room
 from memsluice.devstack import install, kafka, probes, tools, versions, weaviate
+from memsluice.devstack.endings import TAIL_BYTES, WORDS_CHARS_MAX, last_words, why_silent
 from memsluice.devstack.processes import find, stop
 from memsluice.devstack.reporter import SILENT, Reporter
 from memsluice.devstack.services import Service, ServiceReport, StackPlan, StackReport
@@ -25,9 +29,14 @@ from memsluice.errors import StackError
 
 READY_TIMEOUT_S = 120.0
 """A cold start takes about 10 s on two quiet cores."""
+STARTS_WITHIN_S = 60.0
+"""A server that does not answer for longer after its start is called hung and not starting."""
+SUPERVISOR_GONE = (
+    "its supervisor is gone, and servers end with it: somebody killed it, or the machine was started anew; "
+    "memsluice stack up goes on with the same data"
+)
 POLL_S = 0.25
 SUPERVISOR_GRACE_S = kafka.GRACE_S + weaviate.GRACE_S + 5.0
-TAIL_BYTES = 64 * 1024
 
 _PROBES: dict[str, Callable[[Connection], bool]] = {
     kafka.NAME: probes.kafka_ready,
@@ -42,11 +51,13 @@ class ServiceStatus:
 
     name: str
     state: str
-    """running | starting | does not answer | restarting | failed | stopped; running means that it answered just now."""
+    """running | starting | hung | restarting | waiting for room | failed | stopped; running: it answered just now."""
     pid: int | None
     address: str
     restarts: int
     exit_code: int | None
+    why: str
+    """Why it does not run, or does not answer; "" where nobody knows, and while it runs. It may quote the log."""
 
 
 @contextmanager
@@ -84,33 +95,53 @@ def status(home: Path | None = None) -> list[ServiceStatus]:
     layout = Layout(home_dir(home))
     file, report = StackFile.read(layout), read_report(layout)
     supervised = report is not None and find(report.identity()) is not None
-    rows = []
-    for name, probe in _PROBES.items():
-        told = report.services.get(name) if report else None
-        identity = told.identity() if told else None
-        alive = identity is not None and find(identity) is not None
-        state = told.state if told and supervised else "stopped"
-        if alive and file is not None:
-            state = "running" if probe(file.connection) else _silent(report, told)
-        rows.append(
-            ServiceStatus(
-                name=name,
-                state=state,
-                pid=identity.pid if identity and alive else None,
-                address=f"127.0.0.1:{file.ports[name]}" if file else "",
-                restarts=told.restarts if told else 0,
-                exit_code=told.exit_code if told else None,
-            )
-        )
-    return rows
+    return [_row(layout, name, file, report, supervised=supervised) for name in _PROBES]
 
 
-def _silent(report: StackReport | None, told: ServiceReport | None) -> str:
-    """Return the state of a server that lives and does not answer: it starts, unless it has answered or is late."""
+def _row(
+    layout: Layout, name: str, file: StackFile | None, report: StackReport | None, *, supervised: bool
+) -> ServiceStatus:
+    told = report.services.get(name) if report else None
+    identity = told.identity() if told else None
+    process = find(identity)
+    state, why = (told.state, told.why) if told and supervised else ("stopped", "")
+    if process is not None and file is not None:
+        state, why = "running", ""
+        if not _PROBES[name](file.connection):
+            state = _silent(report, told, process)
+            why = why_silent(process) if state == "hung" else (told.why if told else "")
+    elif told is not None and not supervised:
+        why = told.why if told.state == "failed" else SUPERVISOR_GONE
+    elif told is not None and state == "running":  # it has ended, and its supervisor has not looked yet
+        state, why = "restarting", _ended_just_now(layout, name)
+    return ServiceStatus(
+        name=name,
+        state=state,
+        pid=identity.pid if identity and process else None,
+        address=f"127.0.0.1:{file.ports[name]}" if file else "",
+        restarts=told.restarts if told else 0,
+        exit_code=told.exit_code if told else None,
+        why=why,
+    )
+
+
+def _silent(report: StackReport | None, told: ServiceReport | None, process: psutil.Process) -> str:
+    """Return the state of a server that lives and does not answer.
+
+    It starts, unless it has answered since its start, is late, or was stopped by a signal.
+    """
     if report is None or told is None:
         return "starting"
-    late = time.time() - told.create_time > READY_TIMEOUT_S
-    return "does not answer" if late or (report.kept and not told.restarts) else "starting"
+    late = time.time() - told.create_time > STARTS_WITHIN_S
+    with contextlib.suppress(psutil.Error):
+        late = late or process.status() == psutil.STATUS_STOPPED
+    return "hung" if late or (report.kept and not told.restarts) else "starting"
+
+
+def _ended_just_now(layout: Layout, name: str) -> str:
+    """Return the last line of a server's log, whose end nobody has judged."""
+    words = last_words(layout.log(name)).decode("utf-8", "replace").split("\n")
+    return next((line.strip()[:WORDS_CHARS_MAX] for line in reversed(words) if line.strip()), "")
 
 
 def up(home: Path | None = None, cache: Path | None = None, reporter: Reporter = SILENT) -> Connection:
@@ -129,6 +160,7 @@ def up(home: Path | None = None, cache: Path | None = None, reporter: Reporter =
                 _wait_ready(layout, file.connection, reporter)
                 return file.connection
         _sweep(layout)
+        _check_room(layout)
         found = tools.find(install.missing_tools(cache))
         jars = install.install_kafka(cache, found, reporter.doing)
         binary = install.install_weaviate(cache, found, reporter.doing)
@@ -138,6 +170,13 @@ def up(home: Path | None = None, cache: Path | None = None, reporter: Reporter =
         services = _services(layout, file, found.java, jars, binary, reporter)
         _start(layout, file.connection, services, reporter)
         return file.connection
+
+
+def _check_room(layout: Layout) -> None:
+    """Raise StackError where the disk has so little room that the servers would be stopped again at once."""
+    room = Room.of(layout.home)
+    if not room.enough_again:
+        raise StackError(f"The disk has too little room: {room}; free {RESUME_BYTES >> 20} MiB at least, better more")
 
 
 def _services(
@@ -206,7 +245,7 @@ def _wait_ready(
             told = report.services.get(name) if report else None
             if told is not None and told.state == "failed":
                 raise StackError(
-                    f"{name} stopped (exit {told.exit_code}). The end of its log:\n{tail(layout, name, 12)}"
+                    f"{name} stopped (exit {told.exit_code}): {told.why}\nThe end of its log:\n{tail(layout, name, 12)}"
                 )
             if told is not None and told.state == "running" and waiting[name](connection):
                 reporter.done(f"{name} answers")

@@ -149,4 +149,5 @@ def service(layout: Layout, java: str, jars: Path) -> Service:
         directory=str(layout.data),
         log=str(layout.log(NAME)),
         grace_s=GRACE_S,
+        stop_when_full=True,
     )

@@ -23,12 +23,10 @@ def kafka_ready(connection: Connection, timeout_s: float = PROBE_TIMEOUT_S) -> b
 
 def weaviate_ready(connection: Connection, timeout_s: float = PROBE_TIMEOUT_S) -> bool:
     """Tell whether the store reports itself ready and takes the admin's key."""
-    scheme = "https" if connection.weaviate_secure else "http"
-    base = f"{scheme}://{connection.weaviate_host}:{connection.weaviate_http_port}/v1"
     key = {"Authorization": f"Bearer {connection.weaviate_key(WEAVIATE_ADMIN)}"}
     try:
-        for path, headers in ((".well-known/ready", {}), ("schema", key)):
-            request = urllib.request.Request(f"{base}/{path}", headers=headers)  # noqa: S310 - http(s) by construction
+        for url, headers in ((connection.weaviate_ready_url, {}), (connection.weaviate_url("schema"), key)):
+            request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http(s) by construction
             with urllib.request.urlopen(request, timeout=timeout_s) as response:  # noqa: S310
                 if response.status >= 300:
                     return False

@@ -72,9 +72,8 @@ def _must(connection: Connection, method: str, path: str, body: dict[str, Any] |
 
 
 def _call(connection: Connection, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
-    scheme = "https" if connection.weaviate_secure else "http"
     request = urllib.request.Request(  # noqa: S310 - http(s) by construction
-        f"{scheme}://{connection.weaviate_host}:{connection.weaviate_http_port}/v1/authz/{path}",
+        connection.weaviate_url(f"authz/{path}"),
         method=method,
         data=json.dumps(body).encode() if body is not None else None,
         headers={

@@ -17,6 +17,12 @@ class Service(BaseModel):
     log: str
     grace_s: float
     """Seconds between SIGTERM and SIGKILL."""
+    stop_when_full: bool = False
+    """Stopped in good order before the disk is full, and started again once there is room."""
+    closes_below_share: float = 0.0
+    """The free share of the disk below which it closes its data to writes, until it is started anew; 0: never."""
+    opens_from_share: float = 0.0
+    """The free share from which on starting it anew is of use."""
 
 
 class StackPlan(BaseModel):
@@ -34,12 +40,14 @@ class ServiceReport(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     state: str
-    """starting | running | restarting | failed | stopped"""
+    """starting | running | restarting | waiting for room | failed | stopped"""
     pid: int = 0
     create_time: float = 0.0
     restarts: int = 0
     exit_code: int | None = None
     """Of the last process that ended; negative is the signal's number."""
+    why: str = ""
+    """Why the last process ended, in words that quote its log; what others made the server log may be in it."""
 
     def identity(self) -> ProcessId | None:
         """Return the process behind the report, or None where there is none."""

@@ -8,113 +8,29 @@ from being left behind:
 * The kernel sends SIGTERM to the servers when the supervisor dies, however it dies (PR_SET_PDEATHSIG).
 * SIGTERM stops the servers in reverse order, each with its grace period, then SIGKILL.
 
-A server that dies is started again after a back-off, at most :data:`RESTARTS_MAX` times within
-:data:`RESTART_WINDOW_S`; after that it is reported as failed and stays down. Logs are cut at :data:`LOG_BYTES_MAX`.
+A server that dies is started again (:mod:`memsluice.devstack.child`). A full disk ends the servers and not the
+supervisor: what it cannot write it writes later, and it starts them again once there is room.
 """
 
 import contextlib
-import ctypes
 import os
 import select
-import shutil
 import signal
-import subprocess
 import time
-from collections import deque
 from pathlib import Path
 
 from memsluice.deployment.paths import write_private
+from memsluice.deployment.space import Room
+from memsluice.devstack.child import Child
 from memsluice.devstack.processes import ProcessId
-from memsluice.devstack.services import Service, ServiceReport, StackPlan, StackReport
+from memsluice.devstack.services import StackPlan, StackReport
 
-RESTARTS_MAX = 5
-RESTART_WINDOW_S = 600.0
-BACK_OFF_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 TICK_S = 0.2
-LOG_BYTES_MAX = 16 * 1024 * 1024
 PLAN_BYTES_MAX = 1024 * 1024
-PR_SET_PDEATHSIG = 1
-
-
-def _die_with_parent(parent: int) -> None:
-    """Run in the child before exec: ask the kernel for SIGTERM when the supervisor is gone."""
-    with contextlib.suppress(OSError, AttributeError):  # only Linux has prctl
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-class Child:
-    """One server: its process, its report, its restarts."""
-
-    def __init__(self, service: Service) -> None:
-        self.service = service
-        self.report = ServiceReport(state="starting")
-        self._process: subprocess.Popen[bytes] | None = None
-        self._starts: deque[float] = deque(maxlen=RESTARTS_MAX)
-        self._due = 0.0
-
-    def start(self) -> None:
-        """Start the process, its output appended to its log."""
-        parent = os.getpid()
-        with Path(self.service.log).open("ab") as log:
-            self._process = subprocess.Popen(
-                self.service.command,
-                env=self.service.environment,
-                cwd=self.service.directory,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                preexec_fn=lambda: _die_with_parent(parent),  # noqa: PLW1509 - this process has one thread
-            )
-        identity = ProcessId.of(self._process.pid)
-        self.report = self.report.model_copy(
-            update={"state": "running", "pid": identity.pid, "create_time": identity.create_time}
-        )
-
-    def tick(self, now: float, restart: bool) -> bool:
-        """Notice an exit, or start again when due. Return whether the report changed. ``now`` in monotonic seconds."""
-        if self.report.state == "running" and self._process is not None:
-            code = self._process.poll()
-            if code is None:
-                return False
-            self._note_exit(now, code, restart)
-            return True
-        if self.report.state == "restarting" and now >= self._due:
-            self._starts.append(now)
-            self.start()
-            self.report.restarts += 1
-            return True
-        return False
-
-    def _note_exit(self, now: float, code: int, restart: bool) -> None:
-        recent = [start for start in self._starts if now - start < RESTART_WINDOW_S]
-        allowed = restart and len(recent) < RESTARTS_MAX
-        self.report = ServiceReport(
-            state="restarting" if allowed else "failed", restarts=self.report.restarts, exit_code=code
-        )
-        self._due = now + BACK_OFF_S[min(len(recent), len(BACK_OFF_S) - 1)]
-
-    def stop(self) -> None:
-        """SIGTERM, the grace period, SIGKILL; returns when the process is gone."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(self.service.grace_s)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-        code = self._process.returncode if self._process is not None else None
-        self.report = ServiceReport(state="stopped", restarts=self.report.restarts, exit_code=code)
-
-    def rotate_log(self) -> None:
-        """Keep one older copy of a log that has grown too long. The server appends, so cutting it is safe."""
-        log = Path(self.service.log)
-        if log.stat().st_size > LOG_BYTES_MAX:
-            shutil.copyfile(log, log.with_suffix(".log.1"))
-            log.with_suffix(".log.1").chmod(0o600)
-            os.truncate(log, 0)
+REPORT_BYTES = 4096
+"""The report is padded to whole blocks, so that on a full disk it can be written over in place."""
+REPORT_AGAIN_S = 5.0
+"""How often a report that could not be written is tried again."""
 
 
 class Supervisor:
@@ -122,7 +38,9 @@ class Supervisor:
 
     def __init__(self, plan: StackPlan, pending: bytes) -> None:
         self._run_file = Path(plan.run_file)
-        self._children = [Child(service) for service in plan.services]
+        self._children = [Child(service, self._room) for service in plan.services]
+        self._unwritten_s: float | None = None
+        """When the report that could not be written is to be tried again; None where the file is as it should be."""
         self._pending = pending
         self._kept = False
         self._ended = False
@@ -142,7 +60,8 @@ class Supervisor:
                 changes = [child.tick(time.monotonic(), self._kept) for child in self._children]
                 for child in self._children:
                     child.rotate_log()
-                if any(changes):
+                due = self._unwritten_s is not None and time.monotonic() >= self._unwritten_s
+                if any(changes) or due:
                     self._report()
         finally:
             for child in reversed(self._children):
@@ -167,11 +86,37 @@ class Supervisor:
             elif not chunk:
                 self._ended = True
 
+    def _room(self) -> Room | None:
+        """Return the room of the disk on which the home lies; None where it cannot be told."""
+        try:
+            return Room.of(self._run_file.parent)
+        except OSError:
+            return None
+
     def _report(self) -> None:
+        """Write the run file; on a disk that takes no new file, over the one that is there."""
         own = ProcessId.of(os.getpid())
         services = {child.service.name: child.report for child in self._children}
         report = StackReport(pid=own.pid, create_time=own.create_time, kept=self._kept, services=services)
-        write_private(self._run_file, report.model_dump_json(indent=1))
+        text = report.model_dump_json(indent=1)
+        padded = text + " " * (-len(text.encode()) % REPORT_BYTES)
+        self._unwritten_s = None
+        try:
+            write_private(self._run_file, padded)
+        except OSError:
+            with contextlib.suppress(OSError):
+                _write_over(self._run_file, padded.encode())
+            self._unwritten_s = time.monotonic() + REPORT_AGAIN_S
+
+
+def _write_over(path: Path, text: bytes) -> None:
+    """Write over a file's own blocks, which takes no room. A reader that comes in between asks again."""
+    file = os.open(path, os.O_WRONLY)
+    try:
+        os.pwrite(file, text, 0)
+        os.ftruncate(file, len(text))
+    finally:
+        os.close(file)
 
 
 def _read_plan() -> tuple[StackPlan, bytes]:

@@ -23,6 +23,9 @@ PORTS = (
     "weaviate-raft-rpc",
 )
 GRACE_S = 30.0
+CLOSES_BELOW_SHARE, OPENS_FROM_SHARE = 0.025, 0.03
+"""On a disk that is used by 98 % Weaviate makes every shard read-only, and never looks again: a new start opens them.
+Free shares, with a margin: server and supervisor look at different moments, and a start too many is harmless."""
 ROOT = "admin"
 NODE = "memsluice-local"
 CLUSTER_USER = "cluster"
@@ -77,4 +80,6 @@ def service(layout: Layout, binary: Path, ports: Mapping[str, int], variables: d
         directory=str(layout.data),
         log=str(layout.log(NAME)),
         grace_s=GRACE_S,
+        closes_below_share=CLOSES_BELOW_SHARE,
+        opens_from_share=OPENS_FROM_SHARE,
     )

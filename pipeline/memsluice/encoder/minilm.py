@@ -31,6 +31,7 @@ NORM_EPSILON = 1e-12
 
 SLICE = 384  # inner dimension up to which kernels keep one order of accumulation
 ROWS_MIN = 16
+EXACT_ROWS_MAX = 64  # a single short text: a row more is time
 SHORT_TOKENS_MAX = 64  # up to here three plain batched products beat the fused attention kernel
 
 Linear = Callable[[Tensor], Tensor]
@@ -111,9 +112,10 @@ class MiniLM:
         positions = torch.cat([torch.arange(length) for length in lengths])
         groups = runs(lengths)
         rows = len(tokens)
-        if rows < ROWS_MIN:
-            tokens = F.pad(tokens, (0, ROWS_MIN - rows))
-            positions = F.pad(positions, (0, ROWS_MIN - rows))
+        spare = rows_of(rows) - rows
+        if spare:
+            tokens = F.pad(tokens, (0, spare))
+            positions = F.pad(positions, (0, spare))
         # The residual stream stays in float32; products run in self.dtype.
         x = _normalised(self._words[tokens] + self._positions[positions], self._norm)
         attended = torch.zeros(x.shape, dtype=self.dtype)
@@ -131,6 +133,15 @@ class MiniLM:
                     return torch.empty(0, HIDDEN), states
         pooled = [x[row : row + items * length].view(items, length, HIDDEN).mean(1) for row, items, length in groups]
         return F.normalize(torch.cat(pooled), dim=1), states
+
+
+def rows_of(tokens: int) -> int:
+    """Return how many rows are computed for so many tokens: of many, up to an eighth more, so that there are few sizes.
+
+    oneDNN keeps a compiled kernel a layer for each size it has seen: hundreds of MB in a worker whose batches vary.
+    """
+    step = 1 if tokens <= EXACT_ROWS_MAX else 1 << (tokens.bit_length() - 4)
+    return max(ROWS_MIN, -(-tokens // step) * step)
 
 
 def _normalised(x: Tensor, norm: Norm) -> Tensor:

@@ -34,6 +34,9 @@ COARSE_STEPS = 2_047
 """Steps of a coarse component on either side of zero: 12 bits."""
 SKETCH_WORDS_MAX = 1_024
 """Distinct words that a sketch holds, 4 bytes each; a text of more has no sketch."""
+DEPTH_MAX = 64
+"""Objects and arrays inside one another in what is read between the stages, which needs about ten. The parser alone
+follows 1,024 levels, the writer 254: what is read must be fit to be written again."""
 _WORD = re.compile(r"\w{4,}")
 _UNSPACED = re.compile(r"[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]{2,}")
 
@@ -41,6 +44,29 @@ _UNSPACED = re.compile(r"[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\u
 def canonical(value: Any) -> bytes:
     """Return JSON with sorted keys and no spaces: the same value always gives the same bytes."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def from_json(data: bytes | str, field: str = "") -> Any:
+    """Return the value of JSON as the gate writes it, which is shallow. Raises MalformedEvent, which quotes nothing."""
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise MalformedEvent("is no JSON", field=field) from None
+    opening = data.count("[") + data.count("{") if isinstance(data, str) else data.count(b"[") + data.count(b"{")
+    if opening > DEPTH_MAX and _deeper(value, DEPTH_MAX):  # else it cannot be: brackets may stand in a text, too
+        raise MalformedEvent(f"is nested more than {DEPTH_MAX} levels deep", field=field)
+    return value
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    """Whether a value has objects and arrays in more levels than these."""
+    level = [value]
+    for _ in range(levels + 1):
+        inner = [one for one in level if isinstance(one, dict | list)]
+        level = [below for one in inner for below in (one.values() if isinstance(one, dict) else one)]
+        if not inner:
+            return False
+    return True
 
 
 def vector_to_bytes(vector: Vector) -> bytes:
@@ -56,7 +82,8 @@ def vector_from_bytes(data: bytes) -> Vector:
         raise MalformedEvent(f"has {len(data)} bytes, which is no whole number of float16", field="vector")
     check_dimensions(len(data) // 2)
     vector = np.frombuffer(data, "<f2").astype(np.float64)  # 64 bit: the same vector on every machine
-    norm = sqrt(vector.dot(vector))
+    with np.errstate(invalid="ignore"):  # what is no number is refused
+        norm = sqrt(vector.dot(vector))
     if not 0.5 <= norm < inf:  # NaN is not either
         raise MalformedEvent("does not have length 1", field="vector")
     vector /= norm

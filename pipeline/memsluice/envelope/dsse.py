@@ -80,6 +80,8 @@ def parse(data: Any) -> Envelope:
     payload_type = data.get("payloadType")
     if not isinstance(payload_type, str):
         raise MalformedEvent("is missing", field="payloadType")
+    if not payload_type.isascii():  # half a surrogate pair could not be encoded, and so not be verified
+        raise MalformedEvent("is no media type", field="payloadType")
     raw = data.get("signatures")
     if not isinstance(raw, list) or not 1 <= len(raw) <= APPROVALS_MAX:
         raise MalformedEvent(f"must contain 1 to {APPROVALS_MAX} signatures", field="signatures")

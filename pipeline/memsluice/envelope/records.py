@@ -2,18 +2,21 @@
 
 import base64
 import binascii
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import orjson
 
-from memsluice.envelope.codec import Vector, canonical, content_digest, vector_digest, vector_from_text
+from memsluice.envelope import dsse
+from memsluice.envelope.codec import Vector, canonical, content_digest, from_json, vector_digest, vector_from_text
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.seals import Admission, admission_verify_inside, close, open_
+from memsluice.envelope.plain import checked, shallow
+from memsluice.envelope.seals import Admission, admission_verify_inside, close, open_, sealed_payload
 from memsluice.envelope.verdict import Verdict
-from memsluice.errors import MalformedEvent, SealError
+from memsluice.errors import InputError, MalformedEvent, SealError
 from memsluice.events.models import Zone
 from memsluice.events.names import HELD, STORED, VERDICT, WITHDRAWAL
+from memsluice.events.records import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,12 @@ def accepted_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Accepted:
     Raises SealError.
     """
     try:
-        value = orjson.loads(data)
+        value = from_json(data)
         content, vector_text = str(value["content"]), str(value["vector"])
         admission = admission_verify_inside(keyring, tenant, value["admission"])
         check_digests(keyring, admission, content, vector_bytes_of(vector_text))
         return Accepted(admission, value["admission"], content, vector_text)
-    except (orjson.JSONDecodeError, KeyError, TypeError, MalformedEvent) as error:
+    except (KeyError, TypeError, MalformedEvent) as error:
         raise SealError(f"accepted record cannot be read: {error}") from None
 
 
@@ -68,7 +71,12 @@ def vector_bytes_of(vector_text: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class StoreRecord:
-    """Record of memory.store.v1: an object's current version, or its withdrawal. Readers' freshness rests on it."""
+    """Record of memory.store.v1: an object's current version, or its withdrawal. Readers' freshness rests on it.
+
+    ``scope`` (:func:`memsluice.events.ids.scope_tag`) says among which entries a live one is searched, ``place`` at
+    which offset of its partition of memory.accepted.v1 the object itself stands. Withdrawals, and records of older
+    versions, have neither.
+    """
 
     object_id: str
     tenant: str
@@ -78,39 +86,73 @@ class StoreRecord:
     content_digest: str
     expires_ms: int | None
     withdrawn: bool = False
+    scope: str = ""
+    place: int | None = None
+
+
+_FIELDS = frozenset(field.name for field in fields(StoreRecord))
+
+
+def _said(stored: StoreRecord) -> dict[str, Any]:
+    """Return a store record as JSON values; what it does not know is left out, as in records of older versions."""
+    value = shallow(stored)
+    return {name: one for name, one in value.items() if (name, one) not in (("scope", ""), ("place", None))}
 
 
 def stored_to_bytes(keyring: Keyring, kid: str, stored: StoreRecord) -> bytes:
     """Return the value of a record of memory.store.v1 (its key is the object id)."""
-    return close(keyring, kid, stored.tenant, STORED, asdict(stored))
+    return close(keyring, kid, stored.tenant, STORED, _said(stored))
 
 
 def stored_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> StoreRecord:
     """Read and verify a record of memory.store.v1. Raises SealError."""
-    value = open_(keyring, tenant, STORED, data)
+    return _stored(open_(keyring, tenant, STORED, data), tenant)
+
+
+def _stored(value: Any, tenant: str) -> StoreRecord:
     try:
-        stored = StoreRecord(**{**value, "zone": Zone(value["zone"])})
-    except (KeyError, TypeError, ValueError) as error:
+        known = {name: one for name, one in value.items() if name in _FIELDS}  # a newer version may say more
+        stored = StoreRecord(**{**checked(StoreRecord, known), "zone": Zone(value["zone"])})
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SealError(f"store record is not of this version ({type(error).__name__})") from None
     if stored.tenant != tenant:
         raise SealError("store record is of another tenant")
     return stored
 
 
+def stored_of_any(keyring: Keyring, data: bytes) -> StoreRecord | None:
+    """Return a store record once its seal holds under the key of the tenant it names; None where it does not."""
+    try:
+        envelope = dsse.parse(from_json(data))
+        claimed = from_json(envelope.payload)
+        tenant = str(claimed["tenant"])
+        sealed_payload(keyring, tenant, STORED, envelope)
+        return _stored(claimed, tenant)
+    except (InputError, SealError, KeyError, TypeError):
+        return None
+
+
+def stored_of_record(keyring: Keyring, record: Record) -> StoreRecord | None:
+    """Return what a record of memory.store.v1 says of the object that it is about, for whoever folds that log; None
+    where its seal does not hold, or it lies under the key of another object."""
+    stored = stored_of_any(keyring, record.value or b"")
+    return stored if stored is not None and stored.object_id.encode() == record.key else None
+
+
 def withdrawal_to_bytes(keyring: Keyring, kid: str, withdrawn: StoreRecord) -> bytes:
     """Return the value of a record of memory.accepted.v1 that takes an object out of the store."""
-    return canonical({"withdrawal": orjson.loads(close(keyring, kid, withdrawn.tenant, WITHDRAWAL, asdict(withdrawn)))})
+    return canonical({"withdrawal": orjson.loads(close(keyring, kid, withdrawn.tenant, WITHDRAWAL, _said(withdrawn)))})
 
 
 def landing_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Accepted | StoreRecord:
     """Read what memory.accepted.v1 asks for, an entry to land or a withdrawal (verified). Raises SealError."""
     try:
-        value = orjson.loads(data)
+        value = from_json(data)
         if not (isinstance(value, dict) and "withdrawal" in value):
             return accepted_from_bytes(keyring, tenant, data)
-        stored = StoreRecord(**open_(keyring, tenant, WITHDRAWAL, canonical(value["withdrawal"])))
+        stored = StoreRecord(**checked(StoreRecord, open_(keyring, tenant, WITHDRAWAL, canonical(value["withdrawal"]))))
         stored = replace(stored, zone=Zone(stored.zone))
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+    except (MalformedEvent, KeyError, TypeError, ValueError) as error:
         raise SealError(f"withdrawal cannot be read ({type(error).__name__})") from None
     if stored.tenant != tenant or not stored.withdrawn:
         raise SealError("withdrawal is of another tenant, or none")

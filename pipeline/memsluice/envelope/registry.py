@@ -7,7 +7,8 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from memsluice.errors import CrossTenant, ExpiredKey, NotPermitted, UnknownKey
+from memsluice.envelope.keys import Key, Keyring, KeyState, Purpose
+from memsluice.errors import CrossTenant, ExpiredKey, NotPermitted, RevokedKey, UnknownKey
 from memsluice.events.models import Action, AnyPayload, AnyTenant, Channel, Command, Name, SessionPayload, Tier, Write
 from memsluice.events.names import EventType
 
@@ -95,10 +96,7 @@ class Credential(BaseModel):
 
         ``produced_ms`` is the broker's append time: the producer's own clock could be set back.
         """
-        if produced_ms < self.not_before_ms:
-            raise ExpiredKey("the credential is not valid yet", field="keyid")
-        if self.not_after_ms is not None and produced_ms >= self.not_after_ms:
-            raise ExpiredKey("the credential has expired; rotate it or issue a new one", field="keyid")
+        self.check_time(produced_ms)
         if not may_publish(self.role, event_type, payload):
             raise NotPermitted(f"a {self.role.value} credential may not publish {event_type.value}", field="type")
         if ANY not in self.tenants and payload.tenant not in self.tenants:
@@ -108,6 +106,13 @@ class Credential(BaseModel):
                 raise NotPermitted("the credential may not speak for this agent", field="agent")
             if ANY not in self.principals and payload.principal not in self.principals:
                 raise NotPermitted("the credential may not speak for this principal", field="principal")
+
+    def check_time(self, produced_ms: int) -> None:
+        """Raise ExpiredKey where it was not valid at that time of the broker's (Unix ms)."""
+        if produced_ms < self.not_before_ms:
+            raise ExpiredKey("the credential is not valid yet", field="keyid")
+        if self.not_after_ms is not None and produced_ms >= self.not_after_ms:
+            raise ExpiredKey("the credential has expired; rotate it or issue a new one", field="keyid")
 
     def effective_tier(self, payload: AnyPayload) -> Tier:
         """Return the tier of an event: the registry's, or a lower one (larger number) that the payload asks for."""
@@ -135,3 +140,19 @@ class Registry:
     def with_credential(self, credential: Credential) -> "Registry":
         """Return a registry with this credential added or replaced."""
         return Registry([*(c for c in self.all() if c.kid != credential.kid), credential])
+
+
+def credential_of(kid: str, keyring: Keyring, registry: Registry) -> Credential:
+    """Return what a key that signed something may do. Raises UnknownKey, RevokedKey."""
+    credential, key = registry.get(kid), keyring.get(kid)
+    if key.purpose is not Purpose.CREDENTIAL:
+        raise UnknownKey("key id is no credential", field="keyid")
+    if key.state is KeyState.REVOKED:
+        raise RevokedKey("key was revoked", field="keyid")
+    return credential
+
+
+def check_signing_time(key: Key, append_ms: int) -> None:
+    """Raise ExpiredKey where a key may not have signed what the broker appended then (Unix ms)."""
+    if append_ms < key.not_before_ms or (key.not_after_ms is not None and append_ms >= key.not_after_ms):
+        raise ExpiredKey("key was outside of its signing period", field="keyid")

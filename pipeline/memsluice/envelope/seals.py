@@ -5,15 +5,15 @@ verify an HMAC can forge it, and readers verify in agent processes.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
-import orjson
 from pydantic import Field
 
 from memsluice.envelope import dsse
-from memsluice.envelope.codec import VECTOR_DTYPE, Vector, canonical, digest, vector_from_text
+from memsluice.envelope.codec import VECTOR_DTYPE, Vector, canonical, digest, from_json, vector_from_text
 from memsluice.envelope.keys import Keyring, Purpose
+from memsluice.envelope.plain import checked, shallow
 from memsluice.envelope.registry import Role
 from memsluice.errors import InputError, SealError
 from memsluice.events.models import MODELS, AnyPayload, Channel, Tier, Visibility, Zone
@@ -31,6 +31,15 @@ class Position:
     partition: int
     offset: int
     append_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """That an event waited in the overflow: until when (the broker's append time there, Unix ms: the clock that goes on
+    with it), and the intake offset of the event that was moved before it, where that is known."""
+
+    append_ms: int
+    after: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +89,8 @@ class Sealed:
     write's (:func:`memsluice.envelope.codec.sketch`).
     ``sensitive`` is what was found of secrets and personal data (of many the first); with ``redacted`` the payload,
     its digests and its vector are without them. ``wording`` is a write's; None where its encoder has no head, and in
-    what was sealed before there was one.
+    what was sealed before there was one. ``waited`` is of an event that came by the overflow: its position is its place
+    in the intake topic all the same, where a marker stands for it. It is left out where there is none.
     """
 
     position: Position
@@ -100,6 +110,7 @@ class Sealed:
     redacted: bool = False
     marker_reason: str = ""
     wording: Annotated[Wording | None, Field(description="What the encoder read in a write; null: nothing.")] = None
+    waited: Waited | None = None
 
     @property
     def tenant(self) -> str:
@@ -119,13 +130,17 @@ def close(keyring: Keyring, kid: str, tenant: str, payload_type: str, value: Any
 def open_(keyring: Keyring, tenant: str, payload_type: str, data: bytes) -> Any:
     """Return the value of :func:`close`. Raises SealError."""
     try:
-        envelope = dsse.parse(orjson.loads(data))
-        for signature in envelope.signatures:
-            if keyring.get(signature.kid).purpose is not Purpose.SEAL:
-                raise SealError("sealed with a key of another purpose")
-        return orjson.loads(dsse.verify(envelope, payload_type, lambda kid: keyring.tenant_key(kid, tenant)))
-    except (InputError, orjson.JSONDecodeError) as error:
+        return from_json(sealed_payload(keyring, tenant, payload_type, dsse.parse(from_json(data))))
+    except InputError as error:
         raise SealError(f"record between stages does not verify: {error}") from None
+
+
+def sealed_payload(keyring: Keyring, tenant: str, payload_type: str, envelope: dsse.Envelope) -> bytes:
+    """Return the payload of an envelope once its seal holds. Raises SealError, or InputError where it does not."""
+    for signature in envelope.signatures:
+        if keyring.get(signature.kid).purpose is not Purpose.SEAL:
+            raise SealError("sealed with a key of another purpose")
+    return dsse.verify(envelope, payload_type, lambda kid: keyring.tenant_key(kid, tenant))
 
 
 def payload_digest(keyring: Keyring, payload: AnyPayload) -> str:
@@ -135,9 +150,14 @@ def payload_digest(keyring: Keyring, payload: AnyPayload) -> str:
 
 def sealed_to_bytes(keyring: Keyring, kid: str, sealed: Sealed) -> bytes:
     """Return a sealed event's record value."""
-    value = asdict(sealed)
+    value = shallow(sealed)
+    value["position"] = shallow(sealed.position)
+    value["identity"] = None if sealed.identity is None else shallow(sealed.identity)
+    value["sensitive"] = [shallow(one) for one in sealed.sensitive]
     value["payload"] = sealed.payload.model_dump(mode="json") if sealed.payload is not None else None
     value["wording"] = None if sealed.wording is None else [*sealed.wording]
+    if sealed.waited is None:
+        del value["waited"]
     return close(keyring, kid, sealed.tenant, SEALED, value)
 
 
@@ -145,15 +165,18 @@ def sealed_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Sealed:
     """Read and verify a sealed event; ``tenant`` comes from the record's key. Raises SealError."""
     value = open_(keyring, tenant, SEALED, data)
     try:
-        position = Position(**value.pop("position"))
+        position = Position(**checked(Position, value.pop("position")))
+        late = value.pop("waited", None)
+        waited = None if late is None else Waited(**checked(Waited, late))
+        checked(Sealed, value)
         if value["type"] == "marker":
-            return Sealed(position=position, type="marker", marker_reason=value["marker_reason"])
+            return Sealed(position=position, type="marker", marker_reason=value["marker_reason"], waited=waited)
         event_type = EventType(value.pop("type"))
         who = value.pop("identity")
-        identity = Identity(who["kid"], Role(who["role"]), who["channel"], Tier(who["tier"]))
+        identity = Identity(checked(Identity, who)["kid"], Role(who["role"]), who["channel"], Tier(who["tier"]))
         payload = MODELS[event_type].model_validate(value.pop("payload"))
         approvers = tuple(value.pop("approvers"))
-        sensitive = tuple(Sensitive(**one) for one in value.pop("sensitive", ()))
+        sensitive = tuple(Sensitive(**checked(Sensitive, one)) for one in value.pop("sensitive", ()))
         wording = value.pop("wording", None)
         sealed = Sealed(
             position=position,
@@ -163,6 +186,7 @@ def sealed_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Sealed:
             approvers=approvers,
             sensitive=sensitive,
             wording=None if wording is None else Wording(*wording),
+            waited=waited,
             **value,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:  # sealed by another version of the gate
@@ -209,22 +233,22 @@ class Admission:
 def admission_sign(keyring: Keyring, seal_kid: str, admission_kid: str, admission: Admission) -> dict[str, Any]:
     """Return the admission's envelope with the gate's HMAC and the readers' Ed25519 signature."""
     signers = [keyring.tenant_key(seal_kid, admission.tenant), keyring.direct(admission_kid)]
-    return dsse.sign(ADMISSION, canonical(asdict(admission)), signers)
+    return dsse.sign(ADMISSION, canonical(shallow(admission)), signers)
 
 
 def _admission(envelope: dict[str, Any], verifier: Callable[[str], dsse.Verifier | None]) -> Admission:
     try:
-        value = orjson.loads(dsse.verify_known(dsse.parse(envelope), ADMISSION, verifier))
+        value = from_json(dsse.verify_known(dsse.parse(envelope), ADMISSION, verifier))
         return Admission(
             **{
-                **value,
+                **checked(Admission, value),
                 "visibility": Visibility(value["visibility"]),
                 "zone": Zone(value["zone"]),
                 "tier": Tier(value["tier"]),
                 "parents": tuple(value["parents"]),
             }
         )
-    except (InputError, orjson.JSONDecodeError, TypeError, KeyError, ValueError) as error:
+    except (InputError, TypeError, KeyError, ValueError) as error:
         raise SealError(f"admission does not verify: {error}") from None
 
 

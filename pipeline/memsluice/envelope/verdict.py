@@ -126,7 +126,8 @@ class Verdict:
     ``occurred_ms`` is the producer's word, ``append_ms`` the broker's, ``decided_ms`` screen's clock, which never runs
     back.
 
-    ``usual`` is what the default detector's calibration said of a write that it screened.
+    ``usual`` is what the default detector's calibration said of a write that it screened. ``waited`` is whether it
+    waited in the overflow before it was decided; left out where it did not.
     """
 
     tenant: str
@@ -176,10 +177,11 @@ class Verdict:
     held_until_ms: int | None = None
     target_offset: int | None = None
     usual: Usual | None = None
+    waited: bool = False
 
     @cached_property
     def _sent(self) -> dict[str, Any]:
-        record = {name: getattr(self, name) for name in _NAMES}
+        record = {name: getattr(self, name) for name in _NAMES if name != "waited" or self.waited}
         record |= orjson.loads(orjson.dumps({name: record[name] for name in _NESTED}))
         return record
 

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 from memsluice.errors import LimitExceeded, MalformedEvent
 from memsluice.events import limits, strictjson
 from memsluice.events.models import AnyPayload
-from memsluice.events.names import DSSE_CONTENT_TYPE, PAYLOAD_DIGEST, EventType
+from memsluice.events.names import DSSE_CONTENT_TYPE, NOT_UNPACKED_HEADER, PAYLOAD_DIGEST, EventType
 
 if TYPE_CHECKING:
     from cloudevents.core.base import BaseCloudEvent
 
 Headers = tuple[tuple[str, bytes | None], ...]
 REQUIRED = ("specversion", "id", "source", "type")
+PACKED = "batch"
+"""Field of the refusal of a record whose batch is not unpacked."""
 STRUCTURED = b"application/cloudevents"
 STRUCTURED_JSON = b"application/cloudevents+json"
 
@@ -72,6 +74,8 @@ def read(key: bytes | None, value: bytes | None, headers: Headers) -> Received:
 
     Raises MalformedEvent or LimitExceeded. Nothing here says that the event is authentic.
     """
+    if value is None and any(name == NOT_UNPACKED_HEADER for name, _ in headers):
+        raise LimitExceeded("its batch unpacks to more bytes than are read", field=PACKED)
     if value is None:
         raise MalformedEvent("the record has no value", field="value")
     if len(value) > limits.RECORD_BYTES_MAX:

@@ -2,7 +2,7 @@
 
 import uuid
 from functools import lru_cache
-from hashlib import sha1
+from hashlib import sha1, sha256
 
 from memsluice.events.models import Visibility, Zone
 
@@ -12,6 +12,11 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://memsluice.dev/object-id/v1"
 def scope_owner(visibility: Visibility, principal: str, session: str) -> str:
     """Return whose scope an entry lives in: the session, the principal, or "" for the whole tenant."""
     return {Visibility.SESSION: session, Visibility.PRINCIPAL: principal, Visibility.SHARED: ""}[visibility]
+
+
+def scope_tag(tenant: str, visibility: Visibility, owner: str, namespace: str) -> str:
+    """Return 16 hex digits that say which entries are searched together, without naming who owns them."""
+    return sha256(_parts(tenant, visibility.value, owner, namespace)).hexdigest()[:16]
 
 
 def object_id(

@@ -27,6 +27,8 @@ VERDICT = payload_type("memsluice.verdict.v1")
 HELD = payload_type("memsluice.held.v1")
 STORED = payload_type("memsluice.stored.v1")
 WITHDRAWAL = payload_type("memsluice.withdrawal.v1")
+MOVED = payload_type("memsluice.moved.v1")
+PARTITION_ORDER = payload_type("memsluice.partition-order.v1")
 
 PAYLOAD_DIGEST = "payloadsha256"
 """CloudEvents extension attribute: SHA-256, 64 hex digits, of the signed payload's exact bytes. Unsigned: it tells a
@@ -36,8 +38,13 @@ TRACEPARENT = "traceparent"
 DEAD_LETTER_HEADER = "memsluice-dead-letter"
 """Header that the gate appends, last, to a dead letter's own headers: JSON with reason, field, detail and position."""
 REASON_HEADER = "memsluice-reason"
+NOT_UNPACKED_HEADER = "memsluice-not-unpacked"
+"""The only header of what stands in for a record of a batch that is not unpacked (:mod:`memsluice.readers.batches`);
+its value says beyond how many bytes that is."""
 DECISION_HEADER = "memsluice-decision"
 WITHDRAWS = b"withdraw"
 """That header's value on a record of memory.accepted.v1 that takes an object out."""
+MOVED_HEADER = "memsluice-moved"
+"""Header that *seal* appends, last, to a record that it moves to the overflow: signed, where it lay and whose it is."""
 TARGET_HEADER = "memsluice-target"
 """On an audit record: what a command is about, or what look back took out, so that readers find it among all others."""

@@ -17,9 +17,11 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, SecretBytes, ValidationError, field_validator
 
 from memsluice.deployment.paths import in_words
+from memsluice.envelope.codec import from_json
 from memsluice.envelope.keys import HMAC_KEY_BYTES, Algorithm, Ed25519Key, HmacKey, Key, Keyring, KeyState, Purpose
 from memsluice.envelope.registry import ANY, Credential, Registry, Role
-from memsluice.errors import ConfigError
+from memsluice.errors import ConfigError, MalformedEvent
+from memsluice.events.limits import OFFSET_MAX
 from memsluice.events.models import AnyTenant, Channel, Name
 
 FILE_BYTES_MAX = 16 * 1024 * 1024
@@ -111,8 +113,8 @@ def keyring_to_bytes(keys: Iterable[Key]) -> bytes:
 def keyring_from_bytes(data: bytes, source: str) -> Keyring:
     """Read a keyring file. Raises ConfigError naming the key and the field, never quoting a secret."""
     try:
-        raw = orjson.loads(data)
-    except orjson.JSONDecodeError:
+        raw = from_json(data)
+    except MalformedEvent:
         raise ConfigError(f"{source} is not JSON, so it is damaged: {RESTORE}") from None
     if not isinstance(raw, dict) or raw.get("format") != FORMAT or not isinstance(raw.get("keys"), list):
         raise ConfigError(f"{source} is not a keyring of format {FORMAT}: {RESTORE}")
@@ -125,18 +127,31 @@ def keyring_from_bytes(data: bytes, source: str) -> Keyring:
     return Keyring(keys.values())
 
 
+def _moment(value: Any) -> int:
+    """Return Unix milliseconds that can be written again. Raises ValueError."""
+    if type(value) is not int or not 0 <= value <= OFFSET_MAX:
+        raise ValueError
+    return value
+
+
+def _word(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
 def _key(row: Any, where: str) -> Key:
     try:
         return Key(
-            kid=str(row["kid"]),
+            kid=_word(row["kid"]),
             purpose=Purpose(row["purpose"]),
             algorithm=Algorithm(row["algorithm"]),
             secret=_data(row["secret"], f"{where}.secret"),
             public=_data(row["public"], f"{where}.public"),
-            not_before_ms=int(row["not_before_ms"]),
-            not_after_ms=None if row["not_after_ms"] is None else int(row["not_after_ms"]),
+            not_before_ms=_moment(row["not_before_ms"]),
+            not_after_ms=None if row["not_after_ms"] is None else _moment(row["not_after_ms"]),
             state=KeyState(row["state"]),
-            tenant=None if row.get("tenant") is None else str(row["tenant"]),
+            tenant=None if row.get("tenant") is None else _word(row["tenant"]),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         name = f" ({error})" if isinstance(error, KeyError) else ""
@@ -163,7 +178,7 @@ def registry_from_bytes(data: bytes, source: str) -> Registry:
 
     try:
         raw = yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe, in C
-    except yaml.YAMLError:
+    except Exception:  # PyYAML raises ValueError to RecursionError on what only looks like YAML
         raise ConfigError(f"{source} is not YAML, so it is damaged: {RESTORE}") from None
     if not isinstance(raw, dict) or raw.get("format") != FORMAT or not isinstance(raw.get("credentials"), list):
         raise ConfigError(f"{source} is not a registry of format {FORMAT}: {RESTORE}")
@@ -189,8 +204,8 @@ def credential_to_bytes(credential: SigningCredential) -> bytes:
 def credential_from_bytes(data: bytes, source: str) -> SigningCredential:
     """Read a credential file. Raises ConfigError naming the field, never quoting the secret."""
     try:
-        raw = orjson.loads(data)
-    except orjson.JSONDecodeError:
+        raw = from_json(data)
+    except MalformedEvent:
         raise ConfigError(f"{source} is not JSON") from None
     if not isinstance(raw, dict):
         raise ConfigError(f"{source} is not a credential")

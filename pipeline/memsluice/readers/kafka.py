@@ -18,6 +18,9 @@ by hand and no offset is ever committed."""
 STALLED_S = 30.0
 """A read that gets nothing for so long, while the broker says that there is more, has failed."""
 ASK_TIMEOUT_S = 10.0
+ASK_SLICE_S = 1.0
+SILENT = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
+"""What a question is asked again after, until it has taken ``ASK_TIMEOUT_S``."""
 POLL_TIMEOUT_S = 0.05
 FETCHED_MAX = 500
 """Records taken at a time; the client's queue is bounded in bytes besides."""
@@ -29,7 +32,10 @@ FETCH_WAIT_MS = 20
 class KafkaTopic:
     """A :class:`~memsluice.readers.base.TopicReader` on a broker. One consumer; use it from one thread at a time.
 
+    Reads what is committed, and nothing of an open transaction or of one that was aborted: to it, the log ends there.
+
     A read that goes on where the last one ended does not assign the partition anew, and so does not wait for it.
+    Whatever waits looks at ``ended`` about once a second, and ends with BrokerUnavailable where nobody waits for it.
     """
 
     def __init__(
@@ -38,11 +44,14 @@ class KafkaTopic:
         *,
         topic: str = AUDIT,
         name: str = "the broker",
+        group: str | None = None,
+        ended: Callable[[], bool] = bool,
         stalled_s: float = STALLED_S,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
         self._topic = topic
+        self._ended = ended
         self._stalled_s = stalled_s
         self._monotonic = monotonic
         self._refused = ""
@@ -53,19 +62,28 @@ class KafkaTopic:
                 "log_level": 0,
                 "error_cb": self._heard,
                 **settings,
-                "group.id": GROUP.format(user=settings.get("sasl.username", USER_OPERATOR)),
+                "group.id": group or GROUP.format(user=settings.get("sasl.username", USER_OPERATOR)),
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "enable.partition.eof": True,
                 "queued.max.messages.kbytes": QUEUED_KIB_MAX,
                 "fetch.wait.max.ms": FETCH_WAIT_MS,
+                "isolation.level": "read_committed",
             }
         )
 
     @classmethod
-    def of(cls, connection: Connection, user: str = USER_OPERATOR, topic: str = AUDIT) -> "KafkaTopic":
-        """Return a topic of a deployment, read as ``user``."""
-        return cls(connection.confluent(user), topic=topic, name=f"the broker at {connection.bootstrap}")
+    def of(
+        cls,
+        connection: Connection,
+        user: str = USER_OPERATOR,
+        topic: str = AUDIT,
+        group: str | None = None,
+        ended: Callable[[], bool] = bool,
+    ) -> "KafkaTopic":
+        """Return a topic of a deployment, read as ``user``, who names ``group`` where it may name no other."""
+        where = f"the broker at {connection.bootstrap}"
+        return cls(connection.confluent(user), topic=topic, name=where, group=group, ended=ended)
 
     def _heard(self, error: Any) -> None:
         if error.code() == KafkaError._AUTHENTICATION:  # otherwise it would look like a broker that is slow
@@ -90,13 +108,17 @@ class KafkaTopic:
         return self.end(partition) if found.offset < 0 else int(found.offset)
 
     def _bounds(self, partition: int) -> tuple[int, int]:
-        try:
-            low, end = self._consumer.get_watermark_offsets(
-                TopicPartition(self._topic, partition), timeout=ASK_TIMEOUT_S
-            )
-        except KafkaException as error:
-            raise self._unavailable(error.args[0]) from None
-        return low, end
+        deadline = self._monotonic() + ASK_TIMEOUT_S
+        where = TopicPartition(self._topic, partition)
+        while True:
+            try:
+                low, end = self._consumer.get_watermark_offsets(where, timeout=ASK_SLICE_S)
+            except KafkaException as error:
+                slow = error.args[0].code() in SILENT
+                if slow and self._monotonic() < deadline and not self._ended():
+                    continue
+                raise self._unavailable(error.args[0]) from None
+            return low, end
 
     def read(self, partition: int, from_offset: int = 0) -> Iterator[Record]:
         """Yield the records from an offset to the end that the broker reports now. Raises BrokerUnavailable."""
@@ -114,6 +136,8 @@ class KafkaTopic:
                 messages = self._consumer.consume(min(FETCHED_MAX, end - position), timeout=POLL_TIMEOUT_S)
             except KafkaException as error:
                 raise self._unavailable(error.args[0]) from None
+            if self._ended():
+                raise self._failed("nobody waits for it any more")
             if messages:
                 deadline = self._monotonic() + self._stalled_s
             elif self._monotonic() > deadline:

@@ -10,24 +10,24 @@ What has ended (expired, withdrawn) takes no lasting room, and one tenant's entr
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-
-import orjson
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from memsluice.clock import Clock, wall_ms
-from memsluice.envelope import dsse
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.records import StoreRecord, stored_from_bytes
-from memsluice.errors import InputError, SealError
+from memsluice.envelope.records import stored_of_any, stored_of_record
+from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
 from memsluice.readers.base import TopicReader
-from memsluice.recall.landed import OBJECTS_PER_TENANT_MAX, Landed
+from memsluice.recall.landed import OBJECTS_PER_TENANT_MAX, Landed, Lying
 from memsluice.recall.reader import Current
+
+verified = stored_of_any
+"""Returns a store record once its seal holds under the key of the tenant it names; None where it does not."""
 
 
 class FreshnessIndex:
-    """Versions of landed objects by id (:class:`~memsluice.recall.recaller.Freshness`). Safe for several threads.
+    """Versions of landed objects by id (:class:`~memsluice.recall.searching.Freshness`). Safe for several threads.
 
     The seal of every record is verified, so the keyring must hold the gate's HMAC keys: the index belongs into the
     recall service, not into an agent's process. Records that do not verify are left out, and counted. ``now_ms`` is
@@ -68,6 +68,12 @@ class FreshnessIndex:
             answers = ((object_id, landed.current(object_id)) for object_id in object_ids)
             return {object_id: found for object_id, found in answers if found is not None}
 
+    def lying(self, tenant: str, zone: Zone, scopes: Iterable[str]) -> Lying:
+        """Return what lies in scopes of the tenant, by their tags, as of the last :meth:`current` of it."""
+        with self._lock:
+            landed = self._tenants.get(tenant)
+            return Lying(0, frozenset()) if landed is None else landed.lying(zone, scopes)
+
     def _catch_up(self, partition: int, now_ms: int) -> None:
         keyring = self._keys()
         for record in self._log.read(partition, self._next.get(partition, 0)):
@@ -75,24 +81,14 @@ class FreshnessIndex:
             self._next[partition] = record.offset + 1
 
     def _apply(self, record: Record, keyring: Keyring, now_ms: int) -> None:
-        object_id = (record.key or b"").decode("utf-8", "replace")
         if record.value is None:  # a tombstone: the tenant was erased, and the record no longer says which
+            object_id = (record.key or b"").decode("utf-8", "replace")
             for landed in self._tenants.values():
                 landed.erase(object_id)
             return
-        stored = verified(keyring, record.value)
-        if stored is None or stored.object_id != object_id:
+        if (stored := stored_of_record(keyring, record)) is None:
             self.unverified += 1
             return
         if stored.tenant not in self._tenants:
             self._tenants[stored.tenant] = Landed(stored.tenant, self._objects_max)
         self._tenants[stored.tenant].put(stored, now_ms)
-
-
-def verified(keyring: Keyring, value: bytes) -> StoreRecord | None:
-    """Return a store record once its seal holds under the key of the tenant it names; None where it does not."""
-    try:
-        claimed = orjson.loads(dsse.parse(orjson.loads(value)).payload)
-        return stored_from_bytes(keyring, str(claimed["tenant"]), value)
-    except (orjson.JSONDecodeError, InputError, SealError, KeyError, TypeError):
-        return None

@@ -1,25 +1,41 @@
 """What one tenant's store records say is current, in bounded memory: nothing here grows with what has ended."""
 
+from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from memsluice.envelope.records import StoreRecord
 from memsluice.errors import StoreError
+from memsluice.events.models import Zone
 from memsluice.recall.reader import Current
 
 OBJECTS_PER_TENANT_MAX = 1_000_000
-"""Live objects of one tenant that an index holds (some 300 bytes each); beyond it, that tenant's questions fail."""
+"""Live objects of one tenant that an index holds (some 450 bytes each); beyond it, that tenant's questions fail."""
 GONE_PER_TENANT_MAX = 50_000
 """Withdrawn or expired objects that are remembered, so that a re-delivered older record does not bring one back.
 
 Beyond it the longest gone are forgotten: unknown objects are withheld as well, under another reason.
 """
+LISTED_MAX = 1_000
+"""Objects of a scope that are named; of more only the number is told."""
 _SPARE = 64
+
+
+_Searched = tuple[Zone, str]
+"""A zone, and the tag of a scope."""
 
 
 class _Live(NamedTuple):
     version: int
     expires_ms: int | None
+    searched: _Searched
+
+
+class Lying(NamedTuple):
+    """What the log says lies in some scopes: how many objects, and which, where they are no more than LISTED_MAX."""
+
+    number: int
+    ids: frozenset[str] | None
 
 
 class Landed:
@@ -33,6 +49,7 @@ class Landed:
         self._gone_max = gone_max
         self._live: dict[str, _Live] = {}
         self._gone: dict[str, int] = {}  # in the order of going
+        self._scopes: dict[_Searched, set[str]] = {}
         self._ends: list[tuple[int, str]] = []  # heap; entries of versions that were replaced are skipped
         self._over = False
 
@@ -46,13 +63,16 @@ class Landed:
             self._end(object_id, version)
         elif known is not None or self._room(now_ms):
             self._gone.pop(object_id, None)
-            self._live[object_id] = _Live(version, stored.expires_ms)
+            self._drop(object_id)
+            self._live[object_id] = _Live(version, stored.expires_ms, (stored.zone, stored.scope))
+            if stored.scope:  # a record of an older version does not say where it is searched
+                self._scopes.setdefault((stored.zone, stored.scope), set()).add(object_id)
             if stored.expires_ms is not None:
                 self._end_at(stored.expires_ms, object_id)
 
     def erase(self, object_id: str) -> None:
         """Forget an object altogether."""
-        self._live.pop(object_id, None)
+        self._drop(object_id)
         self._gone.pop(object_id, None)
 
     def current(self, object_id: str) -> Current | None:
@@ -61,6 +81,19 @@ class Landed:
             return Current(live.version, withdrawn=False)
         gone = self._gone.get(object_id)
         return None if gone is None else Current(gone, withdrawn=True)
+
+    def lying(self, zone: Zone, scopes: Iterable[str]) -> Lying:
+        """Return what lies in these scopes, by their tags; what is over and not yet dropped is among it."""
+        found = [some for tag in scopes if (some := self._scopes.get((zone, tag)))]
+        count = sum(map(len, found))
+        return Lying(count, frozenset().union(*found) if count <= LISTED_MAX else None)
+
+    def _drop(self, object_id: str) -> None:
+        live = self._live.pop(object_id, None)
+        if live is not None and (scope := self._scopes.get(live.searched)) is not None:
+            scope.discard(object_id)
+            if not scope:
+                del self._scopes[live.searched]
 
     def expire(self, now_ms: int) -> None:
         """Drop what has ended by now (Unix ms)."""
@@ -86,11 +119,12 @@ class Landed:
             if len(self._live) >= self._objects_max:
                 self._over = True
                 self._live.clear()
+                self._scopes.clear()
                 self._ends.clear()
         return not self._over
 
     def _end(self, object_id: str, version: int) -> None:
-        self._live.pop(object_id, None)
+        self._drop(object_id)
         self._gone.pop(object_id, None)
         self._gone[object_id] = version
         if len(self._gone) > self._gone_max:

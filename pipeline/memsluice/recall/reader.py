@@ -6,22 +6,19 @@ or put back with access to the store fails one of the checks and is withheld.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-import orjson
-
 from memsluice.envelope import dsse
-from memsluice.envelope.codec import Vector, vector_to_bytes
+from memsluice.envelope.codec import Vector, from_json
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.records import check_digests
 from memsluice.envelope.seals import Admission, admission_verify_outside
 from memsluice.envelope.space import DEFAULT_MODEL, space_of
 from memsluice.errors import InputError, SealError
-from memsluice.events.ids import scope_owner
 from memsluice.events.models import Tier, Visibility, Zone
 from memsluice.recall.withheld import Withheld
-from memsluice.stores.base import Hit, Scope, StoredObject, expected_id
+from memsluice.stores import agreement
+from memsluice.stores.base import Hit, Scope, StoredObject
 
 INSTRUCTIONS_TOLERATED_MAX = 2
 """Instruction patterns that an entry of tier 1 or 2 may match: a user's own words may (seed 002, pattern 6)."""
@@ -67,10 +64,17 @@ class Selection:
 
     kept: tuple[VerifiedEntry, ...]
     withheld: Mapping[str, Withheld]
+    missing: int = 0
+    """Entries that the log says lie in this scope, and that the store does not give."""
+    incomplete: bool = False
+    """Whether the search ended at its bound: further entries may hold."""
 
     def counts(self) -> Counter[str]:
         """Return how many entries were withheld, by reason."""
-        return Counter(reason.value for reason in self.withheld.values())
+        found = Counter(reason.value for reason in self.withheld.values())
+        if self.missing:
+            found[Withheld.MISSING.value] = self.missing
+        return found
 
 
 def select(
@@ -89,16 +93,16 @@ def select(
     ``risk`` counts instruction patterns in a text. ``current`` is what the freshness index knows of the hits; None
     where there is no index. Raises ConfigError where the keyring has no digest key: content could not be verified.
     """
-    kept, withheld = [], {}
-    for hit in hits:
-        found = judge(hit.object, asked, keyring, risk=risk, current=current)
-        if isinstance(found, Withheld):
-            withheld[hit.object.object_id] = found
-        else:
-            kept.append(found)
+    judged = [(hit.object.object_id, judge(hit.object, asked, keyring, risk=risk, current=current)) for hit in hits]
+    return chosen(judged, k)
+
+
+def chosen(judged: Collection[tuple[str, VerifiedEntry | Withheld]], k: int) -> Selection:
+    """Return the ``k`` nearest of the entries that hold, better tiers first, and why each of the others does not."""
+    kept = [found for _id, found in judged if isinstance(found, VerifiedEntry)]
     kept.sort(key=lambda entry: (-entry.similarity, entry.admission.object_id))
     ordered = sorted(kept[:k], key=lambda entry: entry.admission.tier)  # stable: the nearest of a tier first
-    return Selection(tuple(ordered), withheld)
+    return Selection(tuple(ordered), {one: why for one, why in judged if isinstance(why, Withheld)})
 
 
 def judge(
@@ -113,12 +117,14 @@ def judge(
     admission = _admission(item, keyring)
     if admission is None:
         return Withheld.FORGED
-    if (admission.tenant, admission.zone) != (asked.tenant, asked.zone) or not _in_place(item, admission):
+    if (admission.tenant, admission.zone) != (asked.tenant, asked.zone) or not agreement.in_place(item, admission):
         return Withheld.MOVED
-    if _properties(item) != _admitted_properties(admission):
+    if not agreement.properties_hold(item, admission):
         return Withheld.PROPERTY
-    if (unsound := _digests(item, admission, keyring)) is not None:
-        return unsound
+    if not agreement.content_holds(item, admission, keyring):
+        return Withheld.CONTENT
+    if not agreement.vector_holds(item, admission, keyring):
+        return Withheld.VECTOR
     if space_of(admission.model, item.vector) != space_of(asked.model, asked.question):
         return Withheld.ENCODER
     if not _visible(admission, asked):
@@ -137,19 +143,11 @@ def judge(
 def _admission(item: StoredObject, keyring: Keyring) -> Admission | None:
     """Return the admission once its signature holds, for whatever tenant it was signed; None for a forged one."""
     try:
-        envelope = orjson.loads(item.admission)
-        claimed = orjson.loads(dsse.parse(envelope).payload)
+        envelope = from_json(item.admission)
+        claimed = from_json(dsse.parse(envelope).payload)
         return admission_verify_outside(keyring, str(claimed["tenant"]), envelope)
-    except (orjson.JSONDecodeError, InputError, SealError, KeyError, TypeError):
+    except (InputError, SealError, KeyError, TypeError):
         return None
-
-
-def _in_place(item: StoredObject, admission: Admission) -> bool:
-    return item.object_id == admission.object_id == expected_id(admission) and item.zone is admission.zone
-
-
-def _owner(admission: Admission) -> str:
-    return scope_owner(admission.visibility, admission.principal, admission.session)
 
 
 def _visible(admission: Admission, asked: RecallQuery) -> bool:
@@ -157,31 +155,8 @@ def _visible(admission: Admission, asked: RecallQuery) -> bool:
     platform opened it for another principal wrote for himself."""
     if admission.visibility is Visibility.SESSION and admission.principal != asked.scope.principal:
         return False
-    covered = asked.scope.admits(admission.visibility, _owner(admission))
+    covered = asked.scope.admits(admission.visibility, agreement.owner_of(admission))
     return covered and admission.namespace == asked.namespace
-
-
-def _properties(item: StoredObject) -> tuple[object, ...]:
-    scope = (item.visibility, item.owner, item.namespace)
-    return (item.version, *scope, item.event_id, item.tier, item.expires_ms, item.tenant)
-
-
-def _admitted_properties(admission: Admission) -> tuple[object, ...]:
-    scope = (Visibility(admission.visibility).value, _owner(admission), admission.namespace)
-    rest = (admission.event_id, int(admission.tier), admission.expires_ms, admission.tenant)
-    return (admission.version, *scope, *rest)
-
-
-def _digests(item: StoredObject, admission: Admission, keyring: Keyring) -> Withheld | None:
-    try:
-        check_digests(keyring, admission, item.content, None)
-    except (SealError, UnicodeEncodeError):
-        return Withheld.CONTENT
-    try:
-        check_digests(keyring, admission, item.content, vector_to_bytes(item.vector))
-    except SealError:
-        return Withheld.VECTOR
-    return None
 
 
 def _outdated(admission: Admission, current: Current | None) -> Withheld | None:

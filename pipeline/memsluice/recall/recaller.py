@@ -1,12 +1,12 @@
 """Ask a tenant's memory: search, verify, publish what will be returned, and only then return it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 from memsluice.client import arguments
 from memsluice.client.build import make
@@ -24,14 +24,11 @@ from memsluice.events.models import Recall, Returned, Tier, Zone
 from memsluice.gate.checks import instructions
 from memsluice.keystore.store import KeyStore
 from memsluice.recall import tracing
-from memsluice.recall.reader import Current, RecallQuery, Selection, VerifiedEntry, select
+from memsluice.recall.reader import RecallQuery, Selection, VerifiedEntry
+from memsluice.recall.searching import Freshness, Searcher
 from memsluice.recall.withheld import Withheld
-from memsluice.stores.base import Hit, Scope, VectorStore, check_encoder
+from memsluice.stores.base import Scope, VectorStore, check_encoder
 from memsluice.topics.names import PARTITIONS, STORE, USER_READER, WEAVIATE_RECALL
-
-FETCH_MIN, FETCH_MAX = 20, 512
-"""Objects that one search of a recall asks the store for: first four times k, then more if too many are withheld."""
-FETCH_GROWTH = 4
 
 Permits = Callable[[Recall], None]
 """Raises NotPermitted or ExpiredKey for a recall (nothing returned yet) that the reader's credential may not publish.
@@ -42,17 +39,12 @@ Publish = Callable[[Recall], None]
 """Publishes a recall and returns once the broker (or the local log) has acknowledged it; raises otherwise."""
 
 
-class Freshness(Protocol):
-    """What the log of landed objects says, as of the moment it is asked."""
-
-    def current(self, tenant: str, object_ids: Sequence[str]) -> Mapping[str, Current]:
-        """Return the current version, or withdrawal, of those objects that the log knows."""
-
-
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """The answer: verified entries, the nearest, better tiers first, and how many were withheld, by reason.
 
+    Among the reasons is ``missing``: what the log says lies in this scope and the store does not give.
+    ``incomplete`` says that so many were withheld that the search ended at its bound before it had k entries.
     ``as_data`` marks the research mode: content of the external zone, to be handed on as data and never as guidance.
     ``event_id`` is the recall's event, which was acknowledged before this object came to be.
     """
@@ -61,6 +53,7 @@ class Recalled:
     withheld: Counter[str]
     event_id: str
     as_data: bool
+    incomplete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +94,11 @@ class Recaller:
         self._encoder = encoder
         self._space = space_of_encoder(encoder)
         self._checked: set[Zone] = set()
-        self._keys = keys
         self._permits = permits
         self._publish = publish
         self._now_ms = now_ms
         self._new_id = new_id
-        self._freshness = freshness
-        self._risk = risk
+        self._searcher = Searcher(store, keys, risk, freshness)
 
     @classmethod
     @contextmanager
@@ -206,6 +197,8 @@ class Recaller:
             span.set_attribute("memsluice.event.id", answer.event_id)
             span.set_attribute("gen_ai.memory.search.result.count", len(answer.entries))
             span.set_attribute("memsluice.recall.withheld", answer.withheld.total())
+            span.set_attribute("memsluice.recall.missing", answer.withheld[Withheld.MISSING.value])
+            span.set_attribute("memsluice.recall.incomplete", answer.incomplete)
         return answer
 
     def _answer(self, question: Question, publish: Publish) -> Recalled:
@@ -230,7 +223,8 @@ class Recaller:
         selection = self._of_my_encoder(asked, question.k)
         event = self._event(question, selection.kept, vector_text, event_id=draft.id)
         publish(event)
-        return Recalled(selection.kept, selection.counts(), event.id, question.zone is Zone.EXTERNAL)
+        as_data = question.zone is Zone.EXTERNAL
+        return Recalled(selection.kept, selection.counts(), event.id, as_data, selection.incomplete)
 
     def _of_my_encoder(self, asked: RecallQuery, k: int) -> Selection:
         """Search; raise ConfigError where the zone's vectors are of another encoder than the question's.
@@ -239,7 +233,7 @@ class Recaller:
         and about this zone alone: a recall for guidance does not even name another partition.
         """
         try:
-            selection = self._verified(asked, k)
+            selection = self._searcher.verified(asked, k)
         except StoreUnavailable:
             raise
         except StoreError:  # perhaps because the vectors there are of another length
@@ -250,31 +244,6 @@ class Recaller:
             check_encoder(self._store, self._space, asked.zone)
         self._checked.add(asked.zone)
         return selection
-
-    def _verified(self, asked: RecallQuery, k: int) -> Selection:
-        """Search, and search wider while withheld entries take the place of ones that hold.
-
-        The first search leaves expired entries in, so that they are counted; the wider ones leave them to the store.
-        """
-        found: dict[str, Hit] = {}
-        size, now_ms = min(max(FETCH_GROWTH * k, FETCH_MIN), FETCH_MAX), 0
-        while True:
-            with tracing.search(asked.zone, size) as span:
-                hits = self._store.search(
-                    asked.tenant, asked.zone, asked.question, size, asked.scope, asked.namespace, now_ms
-                )
-                span.set_attribute("db.response.returned_rows", len(hits))
-            found.update((hit.object.object_id, hit) for hit in hits)
-            selection = select(
-                found.values(), asked, k, self._keys(), risk=self._risk, current=self._current(asked.tenant, found)
-            )
-            if len(selection.kept) == k or len(hits) < size or (size == FETCH_MAX and now_ms > 0):
-                return selection
-            size, now_ms = min(size * FETCH_GROWTH, FETCH_MAX), asked.now_ms
-
-    def _current(self, tenant: str, found: Mapping[str, Hit]) -> Mapping[str, Current] | None:
-        # After the search: what landed or was withdrawn until now counts, and nothing found can be newer than the log.
-        return None if self._freshness is None else self._freshness.current(tenant, list(found))
 
     def _event(
         self, question: Question, kept: Sequence[VerifiedEntry], vector_text: str | None, event_id: str | None = None

@@ -30,3 +30,6 @@ class Withheld(StrEnum):
     """Less trusted than who asked allows (seed 002, pattern 2)."""
     INSTRUCTION = "instruction"
     """Reads like an instruction to the agent (seed 002, pattern 6)."""
+    MISSING = "missing"
+    """The log says that it lies in this scope, and the store does not give it: deleted or hidden there, or being
+    withdrawn at this moment."""

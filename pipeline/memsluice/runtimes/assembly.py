@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memsluice.clock import wall_ms
@@ -15,12 +16,16 @@ from memsluice.readers.local import LocalTopic
 from memsluice.recall.freshness import FreshnessIndex
 from memsluice.runtimes.embedded import Embedded, Listener, LocalLog
 from memsluice.stages.land import LandStage
+from memsluice.stages.reconcile import Reconciler
 from memsluice.stages.seal import SealStage
+from memsluice.stages.store_sweep import StoreSweep
 from memsluice.stores.base import VectorStore, check_encoder
+from memsluice.stores.log_index import Ended, LogIndex
 from memsluice.stores.opening import open_embedded, open_store
 from memsluice.topics import names
 
 if TYPE_CHECKING:
+    from memsluice.readers.base import TopicReader
     from memsluice.runtimes.kafka.spec import StageSpec
     from memsluice.stages.screen import ScreenStage
 
@@ -28,6 +33,8 @@ SEAL_BATCH, LAND_BATCH = 128, 128
 SEAL_THREADS = 2
 """Batches that *seal* works on at once: its batches share nothing, and one is signed while another is embedded."""
 STAGES = ("seal", "screen", "land")
+OpenTopic = Callable[[str, Ended], "TopicReader"]
+"""Opens a topic's reader, which asks whether to stop wherever it waits for the broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +74,31 @@ class Assembly:
             self.keys.keyring, policies.load_or_default(self.home.policy_file).of, names.PARTITIONS, self.now_ms
         )
 
-    def land(self, store: VectorStore) -> LandStage:
-        """Return *land*, writing to ``store``."""
-        return LandStage(self.keys.keyring, store, names.PARTITIONS, self.now_ms)
+    def land(self, store: VectorStore, reader: OpenTopic | None = None) -> LandStage:
+        """Return *land*, writing to ``store``; ``reader`` opens a topic: floors stand in memory.store.v1, and the sweep
+        lands again from memory.accepted.v1. Without it, only what it landed itself is a floor, and nothing is swept."""
+        if reader is None:
+            return LandStage(self.keys.keyring, store, names.PARTITIONS, self.now_ms)
+        log = LogIndex(partial(reader, names.STORE), self.keys.keyring)
+        sweep = StoreSweep(self.reconciler(store, log, reader), store, log, names.PARTITIONS)
+        return LandStage(self.keys.keyring, store, names.PARTITIONS, self.now_ms, log=log, sweep=sweep)
+
+    def reconciler(self, store: VectorStore, log: LogIndex, reader: OpenTopic) -> Reconciler:
+        """Return what compares a store with its log, and mends it."""
+        return Reconciler(store, log, partial(reader, names.ACCEPTED), self.keys.keyring, names.PARTITIONS, self.now_ms)
 
     def embedded(self, encoder: Encoder, store: VectorStore, listener: Listener = lambda report: None) -> Embedded:
         """Return the embedded runtime over the home's log. Raises ConfigError for another encoder than the store's."""
         check_encoder(store, space_of_encoder(encoder))
-        return Embedded(
+        runtime = Embedded(
             private_file(self.home.log_file),
             seal=self.seal(encoder),
             screen=self.screen(),
-            land=self.land(store),
+            land=self.land(store, lambda topic, _ended: LocalTopic(runtime.log, topic=topic)),
             now_ms=self.now_ms,
             listener=listener,
         )
+        return runtime
 
     def local_store(self) -> VectorStore:
         """Return the home's vector store; it is made where there is none."""
@@ -104,10 +121,13 @@ class Assembly:
                 name="seal",
                 app_id=names.APP_SEAL,
                 user=names.USER_SEAL,
-                inputs=(names.EVENTS, names.COMMANDS),
-                outputs=(names.SEALED, names.DEAD_LETTER),
+                inputs=(names.EVENTS, names.COMMANDS, names.OVERFLOW),
+                outputs=(names.SEALED, names.DEAD_LETTER, names.OVERFLOW),
                 kind="batch",
                 stage=lambda: self.seal(load_encoder(threads=1)),  # a batch, a thread
+                keys=self.keys,
+                transactional=(names.OVERFLOW,),
+                overflow=names.OVERFLOW,
                 tuning=Tuning(batch_size=SEAL_BATCH, threads=SEAL_THREADS),
             ),
             "screen": StageSpec(
@@ -118,6 +138,8 @@ class Assembly:
                 outputs=(names.ACCEPTED, names.AUDIT, names.QUARANTINE),
                 kind="stateful",
                 stage=self.screen,
+                keys=self.keys,
+                transactional=(names.SEALED,),
             ),
             "land": StageSpec(
                 name="land",
@@ -126,7 +148,22 @@ class Assembly:
                 inputs=(names.ACCEPTED,),
                 outputs=(names.STORE, names.DEAD_LETTER),
                 kind="batch",
-                stage=lambda: self.land(open_store(connection, names.WEAVIATE_LAND)),
+                stage=lambda: self.land(
+                    open_store(connection, names.WEAVIATE_LAND), _reader(connection, names.USER_LAND)
+                ),
+                keys=self.keys,
+                transactional=(names.ACCEPTED,),
                 tuning=Tuning(batch_size=LAND_BATCH),
             ),
         }
+
+
+def _reader(connection: Connection, user: str) -> OpenTopic:
+    """Return what opens a topic of a deployment as one of its users."""
+
+    def opened(topic: str, ended: Ended) -> "TopicReader":
+        from memsluice.readers.kafka import KafkaTopic
+
+        return KafkaTopic.of(connection, user, topic, ended=ended)
+
+    return opened

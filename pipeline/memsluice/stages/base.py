@@ -3,10 +3,11 @@
 The two runtimes (:mod:`memsluice.runtimes.kafka` and :mod:`memsluice.runtimes.embedded`) move the bytes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from memsluice.envelope.partition_orders import Missing
 from memsluice.envelope.verdict import Verdict
 from memsluice.events.records import Output, Record, RowChange, Rows
 
@@ -41,12 +42,54 @@ class Waits(Protocol):
         """End the wait of the batch in hand: whatever it raises is ignored, its records are read again by whoever
         owns their partitions then. Called from another thread."""
 
+    def refused_s(self) -> float:
+        """Return for how many seconds what it waits for has been answering and taking nothing; 0.0 while it does not
+        wait. No restart of the worker ends that. Called from another thread."""
+
+
+@runtime_checkable
+class Owning(Protocol):
+    """A batch stage that must know which partitions are its own."""
+
+    def owns(self, partitions: Collection[int]) -> None:
+        """Be told all partitions of an assignment, once no former owner can publish anything more; none, when they are
+        revoked. Called from another thread than ``process``, before the first batch of the assignment."""
+
+
+@runtime_checkable
+class Counts(Protocol):
+    """A batch stage that counts what an operator should hear of."""
+
+    def tell(self, counted: Callable[[str, int], None]) -> None:
+        """Tell ``counted`` from now on how often something happened, by name."""
+
+
+@runtime_checkable
+class Sweeps(Protocol):
+    """A batch stage that does something besides its batches, without end."""
+
+    def unswept_s(self) -> float:
+        """Return for how many seconds nothing of that was done, though there is something to do; 0.0 where there is
+        not. Called from any thread."""
+
+
+@runtime_checkable
+class Acknowledges(Protocol):
+    """A stateful stage that counts the records of other topics than its input, and misses those that are lost."""
+
+    def acknowledge(self, partition: int, missing: Missing) -> None:
+        """Take these records for passed, once, when they are found missing: an operator knows that they are lost.
+
+        Forgotten with the partition.
+        """
+
 
 class StatefulStage(Protocol):
     """A stage with state rows (*screen*). Called for one record at a time, in the order of its partition."""
 
     def process(self, record: Record, rows: Rows) -> Step:
-        """Decide one record. Raising stops the worker and commits nothing."""
+        """Decide one record. Raising commits nothing of it: StateError and SealError stop its partition, others the
+        worker."""
 
     def forget(self, partition: int) -> None:
         """Drop whatever was cached of a partition's rows: it was revoked, or recovered anew."""

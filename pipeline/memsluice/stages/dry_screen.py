@@ -5,23 +5,42 @@ no admission exists that nobody ordered; policies are those it was given, whatev
 keeps no verdict, since nothing is ever sent again.
 """
 
+from collections.abc import Callable, Iterable
+
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from memsluice.envelope.keys import Keyring
+from memsluice.envelope.partition_orders import Missing
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Verdict
 from memsluice.events.records import Output, Record, RowChange, Rows
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.state.kinds import POSITION, EventRow
+from memsluice.gate.state.kinds import POSITION, EventRow, PositionRow
 from memsluice.stages.base import Step
 from memsluice.stages.emit import Opened
-from memsluice.stages.screen import ScreenStage, position_change
-from memsluice.topics.names import COMMANDS, EVENTS
+from memsluice.stages.screen import INPUTS, ScreenStage, position_change
 
 
 class RehearsalStage(ScreenStage):
-    """A :class:`ScreenStage` whose steps have a verdict and row changes, and never an output."""
+    """A :class:`ScreenStage` whose steps have a verdict and row changes, and never an output.
+
+    ``losses`` are intake records, by partition, that an operator acknowledged as lost: the log goes on behind them.
+    """
+
+    def __init__(
+        self,
+        keys: Callable[[], Keyring],
+        policies: Callable[[str], Policy],
+        partitions: int,
+        losses: Iterable[tuple[int, Missing]] = (),
+    ) -> None:
+        super().__init__(keys, policies, partitions)
+        self._losses = {(partition, lost.topic, lost.first): lost for partition, lost in losses}
+
+    def _known_lost(self, partition: int, topic: str, last: PositionRow) -> Missing | None:
+        due = 0 if last.offset is None else last.offset + 1
+        return self._losses.get((partition, topic, due))
 
     def skip(self, record: Record, rows: Rows) -> Step:
         """Pass over a record of a tenant that is not asked for: its place counts, and the clock it sets.
@@ -33,7 +52,7 @@ class RehearsalStage(ScreenStage):
 
     def lost(self) -> Step:
         """Forget the place in the log, after a record that cannot be read: what comes next is no gap."""
-        return Step(changes=[RowChange(POSITION.key("", topic), None) for topic in (EVENTS, COMMANDS)])
+        return Step(changes=[RowChange(POSITION.key("", topic), None) for topic in INPUTS])
 
     def _again(self, sealed: Sealed, rows: Rows, keyring: Keyring, record: Record) -> list[Output]:
         return []

@@ -1,37 +1,47 @@
 """*land*: verify what was accepted once more, write it to the vector store, and say that it is there.
 
-Stateless and waiting on the network, so it works in batches. What an accepted record can come to:
+It waits on the network, so it works in batches. What an accepted record can come to:
 
-* landed: a record of memory.store.v1 with its version;
+* landed, and read back as it was written: a record of memory.store.v1 with its version;
 * withdrawn by a command: what lies there is removed, and the store record says so;
 * expired before it arrived: not written, what it replaces is removed, and the store record says withdrawn;
+* older than what memory.store.v1 says of the object, its withdrawal included: nothing at all
+  (:mod:`memsluice.stores.log_index`), so that no lower version is ever published after a higher one;
 * older than what the store has, and the gate admitted that: nothing, the newer one's record is or will be there.
   A higher version that the gate never admitted was planted: it is overwritten;
-* a seal that does not hold, or an object that the store refuses: a dead letter, with the record's own bytes.
+* a seal that does not hold, or an object that the store refuses or does not give back as it was written: a dead
+  letter, with the record's own bytes.
 
 A store that is down is waited for: the same batch again, with growing pauses, until it is written or the worker is
-told to stop. Nothing is skipped, and nothing is committed meanwhile.
+told to stop. Nothing is skipped, and nothing is committed meanwhile. A tenant that the store keeps refusing while it
+takes others' writes is put off (:mod:`memsluice.stages.deferring`).
 """
 
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from bisect import bisect
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from time import monotonic
 
 import orjson
 
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.records import StoreRecord, landing_from_bytes, stored_to_bytes
 from memsluice.envelope.seals import Admission, admission_verify_inside
-from memsluice.errors import InputError, MalformedEvent, SealError, StoreError, StoreUnavailable, WrongPartition
+from memsluice.errors import InputError, MalformedEvent, SealError, StoreError, WrongPartition
 from memsluice.events.headers import EVENT_ID, passed_on
+from memsluice.events.ids import scope_tag
+from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Output, Record
 from memsluice.log import get_logger
 from memsluice.stages.dead_letter import dead_letters
+from memsluice.stages.deferring import Deferring
+from memsluice.stages.settling import RETRY_FIRST_S, RETRY_MAX_S, Patience, Settling, names
+from memsluice.stages.store_sweep import UNVERIFIED, StoreSweep, SweepThread
+from memsluice.stores.agreement import owner_of
 from memsluice.stores.base import (
-    UPSERT_MAX,
     Partition,
     StoreAnswer,
     StoredObject,
@@ -39,27 +49,42 @@ from memsluice.stores.base import (
     VectorStore,
     expected_id,
     from_accepted,
-    newest,
     withdrawn,
 )
+from memsluice.stores.compare import difference
+from memsluice.stores.log_index import LogIndex
 from memsluice.topics.names import STORE
+
+__all__ = ["REFUSED_REASON", "RETRY_FIRST_S", "RETRY_MAX_S", "SEAL_REASON", "LandStage"]
 
 SEAL_REASON = "seal"
 REFUSED_REASON = "store_refused"
-RETRY_FIRST_S = 0.4
-RETRY_MAX_S = 5.0
-WARN_EVERY = 10
-"""A store that stays down is reported at the first attempt and at every tenth."""
+
+CANARIES = 8
+"""Tenants that are asked for a write to see whether the store takes any, and objects of each zone of theirs that are
+looked at for one to write."""
+LOOKED_MAX = 64
+"""Tenants that are looked at for that, at once: of one that holds nothing intact nothing can be written. The next look
+goes on behind them."""
 
 _LOG = get_logger(__name__)
-_PLANTED = "the store held higher versions that the gate never admitted; they are overwritten"
-_T = TypeVar("_T")
 _Landing = tuple[StoreRecord, StoredObject]
 """What the store record will say, and the object; one that is withdrawn is an expired object without content."""
+Counted = Callable[[str, int], None]
+"""Is told by name how often something happened that an operator should hear of."""
+
+
+def _ignore(_name: str, _amount: int) -> None:
+    return None
 
 
 class LandStage:
     """The stage object. ``keys`` is asked anew for each batch; ``now_ms`` is Unix milliseconds.
+
+    ``log`` is what memory.store.v1 says of the objects; it is read to its end when a partition comes (:meth:`owns`),
+    and follows what this stage publishes. Without it, only what this object itself landed is a floor.
+
+    ``sweep`` mends the store between batches, once :meth:`owns` said where.
 
     ``wait(seconds)`` pauses between attempts and returns True when the batch in hand is to be given up; by default it
     waits for :meth:`give_up`. Made for one batch at a time.
@@ -72,37 +97,156 @@ class LandStage:
         partitions: int,
         now_ms: Callable[[], int],
         *,
+        log: LogIndex | None = None,
+        sweep: StoreSweep | None = None,
         wait: Callable[[float], bool] | None = None,
     ) -> None:
         self._keys = keys
         self._store = store
         self._partitions = partitions
         self._now_ms = now_ms
-        self._given_up = threading.Event()
-        self._wait = wait
+        self._log = log if log is not None else LogIndex(lambda _ended: _NOTHING, keys)
+        self._log.forged = partial(self._count, UNVERIFIED)
+        self._read: set[int] = set()
+        self._reading = threading.Lock()
+        self._patience = Patience(wait)
+        self._counted: Counted = _ignore
+        self._busy = threading.Lock()
+        self._owned: frozenset[int] | None = None
+        self._deferring = Deferring(self._takes_others, now_ms)
+        self._canary = ""
+        """The tenant that was looked at last."""
+        self._sweep = None if sweep is None else SweepThread(sweep, self._busy, self._count)
+
+    def tell(self, counted: Counted) -> None:
+        """Tell ``counted`` from now on, by name, what an operator should hear of."""
+        self._counted = counted
+
+    def _count(self, name: str, amount: int) -> None:
+        self._counted(name, amount)
+
+    def owns(self, partitions: Collection[int]) -> None:
+        """Read the store log of each partition to its end before its next batch: another worker may have written it.
+
+        The store is swept for these partitions from now on, and for no other.
+        """
+        with self._reading:
+            self._read.clear()
+            self._owned = frozenset(partitions)
+        if partitions:
+            self._patience.renew()
+        if self._sweep is not None:
+            self._sweep.owns(partitions)
 
     def give_up(self) -> None:
-        """End a wait for the store at once: the batch in hand raises StoreUnavailable and is not committed."""
-        self._given_up.set()
+        """End a wait for the store at once: the batch in hand raises StoreUnavailable and is not committed.
+
+        So does any other that comes before :meth:`owns` says again what is this worker's; nothing is swept until then.
+        """
+        self._patience.end()
+        if self._sweep is not None:
+            self._sweep.owns(())
         self._store.close()
+
+    def refused_s(self) -> float:
+        """Return for how many seconds the store, or the broker that has its log, has taken and given nothing."""
+        return self._patience.refused_s()
+
+    def unswept_s(self) -> float:
+        """Return for how many seconds the sweep has done nothing, though it has partitions to sweep."""
+        return 0.0 if self._sweep is None else self._sweep.idle_s()
 
     def process(self, batch: Sequence[Record]) -> list[list[Output]]:
         """Return each record's outputs. Raises StoreUnavailable after :meth:`give_up`, ConfigError without keys."""
-        self._given_up = threading.Event()
+        term = self._patience.term()
+        with self._busy:
+            try:
+                self._patience.begin(term)
+                return self._process(batch)
+            finally:
+                if self._sweep is not None:
+                    self._sweep.last_batch_s = monotonic()
+
+    def _process(self, batch: Sequence[Record]) -> list[list[Output]]:
         keyring, now_ms = self._keys(), self._now_ms()
         drafts = [self._verified(record, keyring, now_ms) for record in batch]
-        outcomes = self._settle(drafts, keyring, now_ms)
+        items = {number: draft[1] for number, draft in enumerate(drafts) if not isinstance(draft, InputError)}
+        self._catch_up({batch[number].partition for number in items})
+        floors = self._floors(items.values())
+        settling = Settling(self._store, keyring, self._patience, floors, self._deferring, self._count)
+        outcomes = settling.settle(items, now_ms)
         older = sum(outcome.outcome is StoreAnswer.OLDER for outcome in outcomes.values())
         if older:  # re-deliveries, as a rule
-            _LOG.info("the store or the batch has newer versions", records=older)
+            _LOG.info("the log, the store or the batch has newer versions", records=older)
         kid = keyring.signing(Purpose.SEAL, now_ms).kid
         results = []
-        for position, (record, draft) in enumerate(zip(batch, drafts, strict=True)):
+        for number, (record, draft) in enumerate(zip(batch, drafts, strict=True)):
             if isinstance(draft, InputError):
                 results.append(dead_letters(record, draft))
-            else:
-                results.append(_outputs(record, draft[0], outcomes[position], keyring, kid))
+                continue
+            results.append(_outputs(record, draft[0], outcomes[number], keyring, kid))
+            if outcomes[number].outcome is StoreAnswer.LANDED:
+                self._log.put(record.partition, [draft[0]])
         return results
+
+    def _catch_up(self, partitions: Iterable[int]) -> None:
+        """Read the store log of the partitions that were assigned since they were read last."""
+        for partition in sorted(partitions):
+            with self._reading:
+                if partition in self._read:
+                    continue
+                self._read.add(partition)
+            try:
+                self._patience.until_answered(partial(self._log.catch_up, partition, self._patience.ended))
+            except BaseException:
+                with self._reading:
+                    self._read.discard(partition)
+                raise
+
+    def _takes_others(self, tenants: Collection[str]) -> bool:
+        """Write an object of another tenant's once more, as it lies there: whether the store takes writes at all.
+
+        Of a tenant that this worker lands for, and as the log says: nothing is turned back by it.
+        """
+        others = sorted(one for one in self._store.tenants() if one not in tenants and self._lands_for(one))
+        begin, refused = bisect(others, self._canary), 0
+        for tenant in (others[begin:] + others[:begin])[:LOOKED_MAX]:
+            if refused == CANARIES or self._patience.ended():
+                return False
+            self._canary = tenant
+            try:
+                took = self._writes_again(tenant)
+            except StoreError as error:
+                _LOG.info("the store refuses another tenant, too", tenant=tenant, why=str(error))
+                took = False
+            if took:
+                return True
+            refused += took is False
+        return False
+
+    def _lands_for(self, tenant: str) -> bool:
+        return self._owned is None or partition_of(tenant, self._partitions) in self._owned
+
+    def _writes_again(self, tenant: str) -> bool | None:
+        """Return whether the store took an object of the tenant's; None where it has none that may be written."""
+        keyring, now_ms, partition = self._keys(), self._now_ms(), partition_of(tenant, self._partitions)
+        self._log.catch_up(partition, self._patience.ended)
+        for zone in Zone:
+            for item in self._store.page(tenant, zone, "", CANARIES):
+                known = self._log.known(tenant, zone, [item.object_id]).get(item.object_id)
+                if difference(item, known, keyring, now_ms, self._log.highest(partition)) is None:
+                    model = admission_verify_inside(keyring, tenant, orjson.loads(item.admission)).model
+                    (result,) = self._store.upsert([replace(item, model=model)])
+                    return result.outcome is StoreAnswer.LANDED
+        return None
+
+    def _floors(self, items: Iterable[StoredObject]) -> dict[tuple[Partition, str], int]:
+        """Return the versions that the log has of these objects."""
+        return {
+            (partition, object_id): known.version
+            for partition, ids in names(items).items()
+            for object_id, known in self._log.known(*partition, ids).items()
+        }
 
     def _verified(self, record: Record, keyring: Keyring, now_ms: int) -> _Landing | InputError:
         """Return what to land or to withdraw, or why the record is a dead letter."""
@@ -117,111 +261,23 @@ class LandStage:
                 return landing, withdrawn(landing)
             if expected_id(landing.admission) != landing.admission.object_id:
                 raise SealError("object id is not the one of what was admitted")
-            return _stored(landing.admission, now_ms), from_accepted(landing)
+            return _stored(landing.admission, record.offset, now_ms), from_accepted(landing)
         except (SealError, MalformedEvent, UnicodeDecodeError) as error:
             return InputError(str(error), code=SEAL_REASON)
 
-    def _settle(
-        self, drafts: Sequence[_Landing | InputError], keyring: Keyring, now_ms: int
-    ) -> dict[int, UpsertResult]:
-        """Bring the store to what the batch says; return the outcome of each draft that is one, by position."""
-        items = {position: draft[1] for position, draft in enumerate(drafts) if not isinstance(draft, InputError)}
-        outcomes = {position: UpsertResult(item.object_id, StoreAnswer.OLDER) for position, item in items.items()}
-        latest = newest(items.items())
-        live = [position for position in latest if not _expired(items[position], now_ms)]
-        for start in range(0, len(live), UPSERT_MAX):
-            part = live[start : start + UPSERT_MAX]
-            self._upsert(items, part, outcomes)
-            older = [position for position in part if outcomes[position].outcome is StoreAnswer.OLDER]
-            if planted := self._planted(items, older, keyring):
-                named = items[planted[0]]
-                _LOG.warning(_PLANTED, objects=len(planted), tenant=named.tenant, object_id=named.object_id)
-                self._upsert(items, planted, outcomes, overwrite=True)
-        for position in latest:
-            if position not in live and self._until_answered(partial(self._withdraw, items[position], keyring)):
-                outcomes[position] = UpsertResult(items[position].object_id, StoreAnswer.LANDED)
-        return outcomes
 
-    def _upsert(
-        self,
-        items: dict[int, StoredObject],
-        positions: list[int],
-        outcomes: dict[int, UpsertResult],
-        *,
-        overwrite: bool = False,
-    ) -> None:
-        """Write objects, again and again those that the store could not take yet."""
-        waiting = positions
-
-        def attempt() -> None:
-            nonlocal waiting
-            results = self._store.upsert([items[position] for position in waiting], overwrite=overwrite)
-            outcomes.update(zip(waiting, results, strict=True))
-            failed = [position for position in waiting if outcomes[position].outcome is StoreAnswer.UNAVAILABLE]
-            if failed:
-                waiting = failed
-                raise StoreUnavailable(f"{len(failed)} objects: {outcomes[failed[0]].detail}")
-
-        self._until_answered(attempt)
-
-    def _planted(self, items: dict[int, StoredObject], older: Sequence[int], keyring: Keyring) -> list[int]:
-        """Return which of the items that the store says it has newer versions of it has none of.
-
-        Asked only of those (re-deliveries, as a rule), so that landing pays nothing for it.
-        """
-        ids: dict[Partition, list[str]] = defaultdict(list)
-        for position in older:
-            ids[items[position].partition].append(items[position].object_id)
-        held: dict[Partition, dict[str, str]] = {}
-        for partition, wanted in ids.items():
-            held[partition] = self._until_answered(partial(self._store.admissions, *partition, wanted))
-        return [n for n in older if not _newer(keyring, items[n], held[items[n].partition].get(items[n].object_id))]
-
-    def _withdraw(self, item: StoredObject, keyring: Keyring) -> bool:
-        """Remove what was withdrawn, or what an expired entry replaces; False where the store has something newer."""
-        held = self._store.admissions(item.tenant, item.zone, [item.object_id])
-        if _newer(keyring, item, held.get(item.object_id)):
-            return False
-        if held:
-            self._store.delete(item.tenant, item.zone, [item.object_id])
-        return True
-
-    def _until_answered(self, action: Callable[[], _T]) -> _T:
-        """Return the action's result, repeating it while the store does not answer or lets nobody in."""
-        pause_s, attempts = RETRY_FIRST_S, 0
-        while True:
-            try:
-                return action()
-            except StoreError as error:
-                attempts += 1
-                if attempts % WARN_EVERY == 1:
-                    _LOG.warning("the store does not take the batch, trying again", attempts=attempts, why=str(error))
-                if (self._wait or self._given_up.wait)(pause_s):
-                    raise StoreUnavailable(f"given up while waiting for the store: {error}") from error
-            pause_s = min(2 * pause_s, RETRY_MAX_S)
+class _Nothing:
+    def read(self, partition: int, from_offset: int = 0) -> Iterator[Record]:
+        """Yield nothing: there is no log."""
+        return iter(())
 
 
-def _newer(keyring: Keyring, item: StoredObject, held: str | None) -> bool:
-    """Whether the admission that lies in the store is the gate's own, of this very object, and of a higher version.
-
-    ``held`` is None where the store has no such object. What version the object itself states is not asked: whoever
-    can write to the store can state any.
-    """
-    try:
-        admission = admission_verify_inside(keyring, item.tenant, orjson.loads(held or ""))
-    except (SealError, orjson.JSONDecodeError):
-        return False
-    mine = item.object_id == admission.object_id == expected_id(admission) and admission.zone is item.zone
-    return mine and admission.version > item.version
+_NOTHING = _Nothing()
 
 
-def _expired(item: StoredObject, now_ms: int) -> bool:
-    return item.expires_ms is not None and item.expires_ms <= now_ms
-
-
-def _stored(admission: Admission, now_ms: int) -> StoreRecord:
+def _stored(admission: Admission, place: int, now_ms: int) -> StoreRecord:
     """Return what the store record says of an entry that landed, or arrived too late to."""
-    return StoreRecord(
+    stored = StoreRecord(
         object_id=admission.object_id,
         tenant=admission.tenant,
         version=admission.version,
@@ -231,6 +287,10 @@ def _stored(admission: Admission, now_ms: int) -> StoreRecord:
         expires_ms=admission.expires_ms,
         withdrawn=admission.expires_ms is not None and admission.expires_ms <= now_ms,
     )
+    if stored.withdrawn:
+        return stored
+    scope = scope_tag(admission.tenant, admission.visibility, owner_of(admission), admission.namespace)
+    return replace(stored, scope=scope, place=place)
 
 
 def _outputs(record: Record, stored: StoreRecord, result: UpsertResult, keyring: Keyring, kid: str) -> list[Output]:

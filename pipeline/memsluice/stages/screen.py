@@ -8,7 +8,8 @@ change; **the position row comes last**. On the same intake offset again:
 2. event row there, position row not: the crash fell between; the row's changes are applied again, then as 1.
 3. neither: nothing was changed; the event is decided.
 
-An intake offset that is skipped stops the worker (GapError): every intake offset has exactly one sealed record.
+An intake offset that is skipped stops the partition (GapError): every intake offset has exactly one sealed record.
+Where an operator has acknowledged that the skipped ones are lost, the next is decided as if they had passed.
 """
 
 from collections import OrderedDict
@@ -23,6 +24,7 @@ from msgspec import UNSET, Raw
 from memsluice.clock import Clock, wall_ms
 from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
+from memsluice.envelope.partition_orders import Missing
 from memsluice.envelope.seals import Sealed, sealed_from_bytes
 from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.errors import GapError, StateError
@@ -42,8 +44,10 @@ from memsluice.log import get_logger
 from memsluice.stages.base import Step
 from memsluice.stages.emit import Opened, carried, emit
 from memsluice.stages.sweep import Sweeper
-from memsluice.topics.names import COMMANDS, EVENTS
+from memsluice.topics.names import COMMANDS, EVENTS, OVERFLOW
 
+INPUTS = (EVENTS, COMMANDS, OVERFLOW)
+"""The topics whose events are decided in order, each with a position row of its own."""
 TENANTS_CACHED_MAX = 512
 _LOG = get_logger(__name__)
 
@@ -64,9 +68,16 @@ class ScreenStage:
         self._memsad: OrderedDict[tuple[int, str], MemsadState] = OrderedDict()
         self._memory: dict[tuple[int, str], Memory] = {}
         self._sweeper = Sweeper()
+        self._acknowledged: dict[tuple[int, str], Missing] = {}
+
+    def acknowledge(self, partition: int, missing: Missing) -> None:
+        """Take these intake records for passed when they are found missing."""
+        self._acknowledged[partition, missing.topic] = missing
 
     def forget(self, partition: int) -> None:
-        """Drop what was decoded of a partition's rows."""
+        """Drop what was decoded of a partition's rows, and what was acknowledged about it."""
+        for topic in INPUTS:
+            self._acknowledged.pop((partition, topic), None)
         for key in [key for key in self._memsad if key[0] == partition]:
             del self._memsad[key]
             self._memory.pop(key, None)
@@ -100,9 +111,15 @@ class ScreenStage:
         sealed = sealed_from_bytes(keyring, (record.key or b"").decode(), record.value)
         if sealed.position.partition != record.partition:
             raise StateError("sealed record lies on another partition than its intake record")
-        seen = {topic: self._position(topic, rows) for topic in (EVENTS, COMMANDS)}
-        now_ms = max(sealed.position.append_ms, *(row.clock_ms for row in seen.values()))
-        return sealed, now_ms, _delivered(sealed, seen[sealed.position.topic])
+        seen = {topic: self._position(topic, rows) for topic in INPUTS}
+        now_ms = max(_append_ms(sealed), *(row.clock_ms for row in seen.values()))
+        topic = _input(sealed)
+        last = seen[topic]
+        return sealed, now_ms, _delivered(sealed, topic, last, self._known_lost(record.partition, topic, last))
+
+    def _known_lost(self, partition: int, topic: str, last: PositionRow) -> Missing | None:
+        """Return what is known to be lost of an input behind the last record decided."""
+        return self._acknowledged.get((partition, topic))
 
     def _position(self, topic: str, rows: Rows) -> PositionRow:
         data = rows.get(POSITION.key("", topic))
@@ -231,23 +248,47 @@ class ScreenStage:
 def position_change(sealed: Sealed, now_ms: int) -> RowChange:
     """Return the row that says how far an intake topic was decided, and the clock then: time never runs back."""
     row = PositionRow(offset=sealed.position.offset, clock_ms=now_ms)
-    return RowChange(POSITION.key("", sealed.position.topic), dump(row))
+    return RowChange(POSITION.key("", _input(sealed)), dump(row))
 
 
-def _delivered(sealed: Sealed, seen: PositionRow) -> bool:
-    """Whether an intake offset was decided before.
+def _input(sealed: Sealed) -> str:
+    """Return the topic that an event was last read from. In the overflow, too, it is known by its intake offset."""
+    return sealed.position.topic if sealed.waited is None else OVERFLOW
+
+
+def _append_ms(sealed: Sealed) -> int:
+    return sealed.position.append_ms if sealed.waited is None else sealed.waited.append_ms
+
+
+def _delivered(sealed: Sealed, topic: str, seen: PositionRow, acknowledged: Missing | None) -> bool:
+    """Whether an intake offset was decided before; the offsets ``acknowledged`` count as decided.
+
+    An intake topic has every offset. Of the overflow each event names the one before it, unless its worker had found
+    nothing waiting.
 
     Raises GapError where one was skipped, StateError where an offset that was decided holds a record younger than
     every decision (the clock, not the last record: a broker's clock may step back): the intake log was cut or made
     anew, and to take its records for repetitions would lose them silently.
     """
     position, last = sealed.position, seen.offset
-    if last is None or position.offset == last + 1:
+    if last is None:
         return False
-    if position.offset > last + 1:
-        raise GapError(f"{position.topic}: offset {position.offset} after {last}: a record is missing")
+    if acknowledged is not None and acknowledged.first == last + 1 and acknowledged.last < position.offset:
+        last = acknowledged.last
+    before = position.offset - 1
+    if sealed.waited is not None:
+        before = last if sealed.waited.after is None else sealed.waited.after
+    if position.offset > last and before > last:
+        raise GapError(
+            f"{topic}: offset {position.offset} after {last}: a record is missing",
+            topic=topic,
+            first=last + 1,
+            last=before,
+        )
+    if position.offset > last:
+        return False
     if position.append_ms > seen.clock_ms:
-        raise StateError(f"{position.topic}: offset {position.offset} was decided and now holds a younger record")
+        raise StateError(f"{topic}: offset {position.offset} was decided and now holds a younger record")
     return True
 
 

@@ -23,10 +23,13 @@ from memsluice.events.models import AnyPayload, Command, Observation, Recall, Wr
 from memsluice.events.names import REASON_HEADER
 from memsluice.events.records import Output, Record
 from memsluice.gate.checks import sensitive
-from memsluice.gate.checks.authenticity import Authentic, authenticate, still_seen
+from memsluice.gate.checks.authenticity import Authentic, authenticate, signer, still_seen
 from memsluice.gate.policy.model import Policy, default
 from memsluice.gate.sensitive.span import Span
-from memsluice.stages.dead_letter import dead_letters
+from memsluice.stages.dead_letter import WHY_BYTES, dead_letters, letter_bytes, note
+from memsluice.stages.letter_budget import Kept, LetterBudget
+from memsluice.stages.overflow import Intake, intake, lane_of, move, taken_back
+from memsluice.stages.quota import Quota
 from memsluice.topics.names import COMMANDS, SEALED
 
 RECALL_COSINE_MIN = 0.999
@@ -144,8 +147,11 @@ class SealStage:
         now_ms: Clock = wall_ms,
         refresh: Callable[[], None] = lambda: None,
         policies: Callable[[str], Policy] | None = None,
+        letters: LetterBudget | None = None,
     ) -> None:
-        """``policies`` are those of this deployment's file; None is the policy that ships."""
+        """``policies`` are those of this deployment's file; None is the policy that ships. ``letters`` bounds what is
+        kept of dead letters; None is the bound that ships."""
+        self._letters = letters or LetterBudget()
         self._policies = policies or default().of
         self._keys = keys
         self._registry = registry
@@ -156,18 +162,54 @@ class SealStage:
         self._model = space_of_encoder(encoder).model
 
     def process(self, batch: Sequence[Record]) -> list[list[Output]]:
-        """Return, for each record, its sealed record, or its dead letter and the marker that stands for it."""
+        """Return, for each record, its sealed record, or its dead letter and the marker that stands for it.
+
+        Raises SealError for a record of the overflow that the gate did not move there.
+        """
         keyring, registry = self._keys(), self._registry()
-        drafts = [self._authenticated(record, keyring, registry) for record in batch]
+        came = [intake(record, self._keys) for record in batch]
+        drafts = [self._authenticated(one.record, keyring, registry) for one in came]
         if any(isinstance(draft.error, UnknownKey) for draft in drafts):  # issued a moment ago, perhaps
             self._refresh()
             keyring, registry = self._keys(), self._registry()
             drafts = [
-                self._authenticated(record, keyring, registry) if isinstance(draft.error, UnknownKey) else draft
-                for record, draft in zip(batch, drafts, strict=True)
+                self._authenticated(one.record, keyring, registry) if isinstance(draft.error, UnknownKey) else draft
+                for one, draft in zip(came, drafts, strict=True)
             ]
         self._embed(drafts, keyring)
-        return [self._outputs(record, draft, keyring) for record, draft in zip(batch, drafts, strict=True)]
+        return [self._outputs(one, draft, keyring, registry) for one, draft in zip(came, drafts, strict=True)]
+
+    # --- tenants over their quota (:class:`memsluice.stages.overflow.Overflowing`) ---
+
+    def quota(self, tenant: str) -> Quota | None:
+        """Return a tenant's quota, by this deployment's policy file."""
+        said = self._policies(tenant).intake
+        return None if said.events_per_s is None else Quota(said.events_per_s, said.burst)
+
+    def lane(self, record: Record) -> str | None:
+        """Return whom an intake record is counted for; a command is not counted, so that an operator never waits."""
+        return None if record.topic == COMMANDS else lane_of(record)
+
+    def may_wait(self, record: Record, tenant: str) -> bool:
+        """Tell whether a record is the tenant's in whose lane it would wait: what nobody signed makes nobody wait."""
+        try:
+            authentic = establish(record, self._keys(), self._registry(), self._partitions)
+        except InputError:
+            return False
+        return authentic.payload.tenant == tenant
+
+    def came(self, record: Record) -> Intake:
+        """Return a record of the overflow as it came. Raises SealError."""
+        return taken_back(record, self._keys())
+
+    def moved(self, record: Record, tenant: str, after: int | None) -> list[Output]:
+        """Return what moves a record to the overflow."""
+        keyring = self._keys()
+        return move(record, tenant, after, keyring, keyring.signing(Purpose.SEAL, self._now_ms()).kid)
+
+    def authentic(self, outputs: list[Output]) -> bool:
+        """Tell whether a tenant's key is on what was sealed: a marker has none."""
+        return any(output.topic == SEALED and output.key for output in outputs)
 
     def _authenticated(self, record: Record, keyring: Keyring, registry: Registry) -> _Draft:
         try:
@@ -231,17 +273,26 @@ class SealStage:
                 wording=wording if isinstance(draft.sealed.payload, Write) else None,
             )
 
-    def _outputs(self, record: Record, draft: _Draft, keyring: Keyring) -> list[Output]:
+    def _outputs(self, came: Intake, draft: _Draft, keyring: Keyring, registry: Registry) -> list[Output]:
+        record = came.record
         kid = keyring.signing(Purpose.SEAL, self._now_ms()).kid
         headers, letters, sealed = passed_on(record.headers), [], draft.sealed
         if draft.error is not None:
-            letters = dead_letters(record, draft.error)
+            letters = self._kept(record, draft.error, keyring, registry)
             headers = (*headers, (REASON_HEADER, draft.error.code.encode()))
         if sealed is None:
             assert draft.error is not None
             sealed = Sealed(position=_position(record), type="marker", marker_reason=draft.error.code)
-        value = sealed_to_bytes(keyring, kid, sealed)
+        value = sealed_to_bytes(keyring, kid, sealed if came.waited is None else replace(sealed, waited=came.waited))
         return [*letters, Output(SEALED, record.partition, sealed.tenant.encode(), value, headers)]
+
+    def _kept(self, record: Record, error: InputError, keyring: Keyring, registry: Registry) -> list[Output]:
+        """Return what is kept of a record's dead letter: its bytes, a note, or, in a flood, the marker alone."""
+        sender = signer(record.value, keyring, registry)
+        kept = self._letters.take(record, sender, letter_bytes(record), WHY_BYTES)
+        if kept is Kept.WHOLE:
+            return dead_letters(record, error)
+        return [note(record, error, keyring)] if kept is Kept.NOTED else []
 
 
 def _check_vector(payload: AnyPayload | None, vector: codec.Vector, model: str) -> None:

@@ -4,7 +4,7 @@ A store is not trusted. It filters so that a search is fast and small; whether a
 :mod:`memsluice.recall.reader` from the sealed admission that travels with every object.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -16,12 +16,14 @@ from memsluice.envelope.codec import Vector, canonical
 from memsluice.envelope.records import Accepted, StoreRecord, vector_bytes_of
 from memsluice.envelope.seals import Admission
 from memsluice.envelope.space import Space, check_dimensions, space_of
-from memsluice.errors import ConfigError, MalformedEvent
+from memsluice.errors import ConfigError, MalformedEvent, StoreError
 from memsluice.events.ids import object_id, scope_owner
 from memsluice.events.models import Tier, Visibility, Zone
 
 SEARCH_MAX = 1_000
 """Most objects that one search returns."""
+SEARCHED_MAX = 8_000
+"""How far beyond what does not verify a recall may look, in objects. Weaviate gives up at 10,000."""
 UPSERT_MAX = 1_024
 """Most objects that one upsert takes."""
 
@@ -123,9 +125,41 @@ class VectorStore(Protocol):
         """
 
     def search(
-        self, tenant: str, zone: Zone, vector: Vector, k: int, scope: Scope, namespace: str, now_ms: int
+        self,
+        tenant: str,
+        zone: Zone,
+        vector: Vector,
+        k: int,
+        scope: Scope,
+        namespace: str,
+        now_ms: int,
     ) -> list[Hit]:
         """Return at most ``k`` (<= SEARCH_MAX) nearest objects in scope, namespace and time, nearest first."""
+
+    def nearest_ids(
+        self, tenant: str, zone: Zone, vector: Vector, scope: Scope, namespace: str, now_ms: int
+    ) -> list[str]:
+        """Return the ids of the SEARCHED_MAX nearest objects in scope, namespace and time, nearest first.
+
+        One question, because the answers to several do not add up: objects that are equally near are in no order, so
+        what one page leaves to the next one, the next one may leave out again.
+        """
+
+    def candidates(self, tenant: str, zone: Zone, scope: Scope, namespace: str, now_ms: int) -> int:
+        """Return how many objects a search in scope, namespace and time has to choose from."""
+
+    def held(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, StoredObject]:
+        """Return those of at most UPSERT_MAX objects that are held, as they lie there, by id."""
+
+    def held_of(self, asked: Mapping[Partition, Sequence[str]]) -> dict[Partition, dict[str, StoredObject]]:
+        """Return as :meth:`held` what each partition holds, asked side by side where the store can. Raises what any
+        of them does: a failure is not told apart from the others' answers."""
+
+    def page(self, tenant: str, zone: Zone, after: str, limit: int) -> list[StoredObject]:
+        """Return the next objects by id, at most ``limit`` (<= UPSERT_MAX); ``after`` "" begins."""
+
+    def drop(self, tenant: str) -> None:
+        """Remove a tenant's partitions with all that they hold; the next upsert makes them anew."""
 
     def versions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, int]:
         """Return the versions of those of at most UPSERT_MAX ``ids`` that the partition holds."""
@@ -244,6 +278,12 @@ def check_space(held: Space | None, mine: Space) -> None:
             "with, or give the new one a home and a store of its own, and publish the entries there again (see "
             "docs/encoder.md)"
         )
+
+
+def check_extent(k: int) -> None:
+    """Raise StoreError for a search that asks for too much at once."""
+    if not 1 <= k <= SEARCH_MAX:
+        raise StoreError(f"k is {k}, 1 to {SEARCH_MAX} allowed")
 
 
 def newest(items: Iterable[tuple[int, StoredObject]]) -> list[int]:

@@ -101,6 +101,9 @@ class Endpoint:
         for stage in stages:
             age_s = 0.0 if stage.oldest_ms is None else max(0.0, (now_ms - stage.oldest_ms) / 1_000)
             self._meters.set(registry.OLDEST_SECONDS, age_s, stage.stage)
+            if stage.waiting is not None:
+                since_ms = now_ms if stage.waiting_since_ms is None else stage.waiting_since_ms
+                self._meters.set(registry.OVERFLOW_OLDEST_SECONDS, max(0.0, (now_ms - since_ms) / 1_000))
         self._meters.partitions(stages)
 
     def _serve(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:

@@ -1,17 +1,19 @@
-"""Whether a worker is alive and ready, from its stages' progress. Pure: snapshots and times in, findings out.
+"""Whether a worker is alive and ready, from its stages' progress and what it depends on.
 
-*Alive* means that committed offsets advance while there is something to commit. *Ready* means that every stage has
-joined its group, recovered its state and takes records.
+*Alive* means that committed offsets advance while there is something to commit and what the stage depends on answers
+and does not refuse it: a restart mends a worker that is stuck, and no broker and no store. *Ready* means that every
+stage has joined its group, recovered its state and takes records, and that broker and store answer and take writes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from memsluice.runtimes.kafka.broker_watch import Dependency
 from memsluice.runtimes.kafka.progress import StageProgress
 
 STALL_S = 300.0
-"""A partition with a lag whose commit stands still for longer is stuck. A store that is down for that long counts too:
-the restart that follows costs nothing, since nothing was committed, and the log says what it waits for."""
+"""A partition with a lag whose commit stands still for longer is stuck. Time in which its broker or its store does not
+answer, or refuses, is not counted, nor the time before: it begins anew when they do."""
 SILENT_S = 30.0
 """A worker whose event loop has reported nothing for longer is stuck, whatever its commits were."""
 
@@ -27,10 +29,18 @@ class StageProblem:
 
 
 class Health:
-    """What is known of one worker. Times are seconds of a monotonic clock."""
+    """What is known of one worker, and of what it depends on, which ``depends`` returns. Times in monotonic s."""
 
-    def __init__(self, stages: Sequence[str], now_s: float, *, stall_s: float = STALL_S) -> None:
+    def __init__(
+        self,
+        stages: Sequence[str],
+        now_s: float,
+        *,
+        stall_s: float = STALL_S,
+        depends: Callable[[], Sequence[Dependency]] = tuple,
+    ) -> None:
         self._stages = tuple(stages)
+        self._depends = depends
         self._stall_s = stall_s
         self._reported_s = now_s
         self._latest: dict[str, StageProgress] = {}
@@ -41,11 +51,14 @@ class Health:
         self._reported_s = now_s
         self._latest = {stage.stage: stage for stage in stages}
         moved: dict[_Partition, tuple[int | None, float]] = {}
+        depends = self._depends()
         for stage in stages:
+            waits = stage.refused_s > 0 or any(one.stops(stage.stage) for one in depends)
             for row in stage.partitions:
                 key = (stage.stage, row.topic, row.partition)
                 committed, since = self._moved.get(key, (row.committed, now_s))
-                moved[key] = (row.committed, now_s if row.committed != committed or not row.lag else since)
+                still = row.committed == committed and row.lag and not waits
+                moved[key] = (row.committed, since if still else now_s)
         self._moved = moved
 
     def not_alive(self, now_s: float) -> tuple[StageProblem, ...]:
@@ -63,9 +76,12 @@ class Health:
 
     def not_ready(self, now_s: float) -> tuple[StageProblem, ...]:
         """Return why the worker takes no records; empty when every stage does."""
-        found = list(self.not_alive(now_s))
+        found = [StageProblem(one.name, problem) for one in self._depends() if (problem := one.problem())]
+        found += self.not_alive(now_s)
         for name in self._stages:
             stage = self._latest.get(name)
             if stage is None or not stage.ready:
                 found.append(StageProblem(name, "has not joined its group, or recovers its state"))
+            elif stage.refused_s > 0:
+                found.append(StageProblem(name, f"what it writes to has been refusing it for {stage.refused_s:.0f} s"))
         return tuple(found)

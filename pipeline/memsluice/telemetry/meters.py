@@ -1,6 +1,6 @@
 """Keeps the registry's metrics: what the stages' results mean in numbers. Safe for several threads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,10 +14,12 @@ from memsluice.events.records import Output, Record
 from memsluice.events.span_names import ERROR_TYPE
 from memsluice.gate.checks.sessions import RETURNED
 from memsluice.runtimes.kafka.progress import StageProgress
+from memsluice.stages.store_sweep import REPAIR_NAMES, SWEPT, UNVERIFIED
 from memsluice.telemetry import registry, spans
 from memsluice.telemetry.drift import DriftGauge
 from memsluice.telemetry.entry_counts import Lying
 from memsluice.telemetry.registry import Metric
+from memsluice.topics.names import OVERFLOW
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each counter and histogram that says when this process made it
 
@@ -36,6 +38,8 @@ class Meters:
         self._tenants_max = tenants_max
         self._tenants: set[str] = set()
         self._partitions: set[tuple[str, str, str]] = set()
+        self._parked: set[tuple[str, str]] = set()
+        self._waiting: set[str] = set()
         self._drift = DriftGauge()
         self._metrics[registry.DRIFT.name].set_function(self._drift.largest)
         self.lying = Lying(now_ms)
@@ -56,12 +60,13 @@ class Meters:
         self._of(metric, labels).set(value)
 
     def partitions(self, stages: Sequence[StageProgress]) -> None:
-        """Set lag and commit of every partition that is assigned now, and forget those given to another worker.
+        """Set lag and commit of every partition that is assigned now, and which are parked; forget all others.
 
         What stays is never absent in between: a scrape may come at any moment.
         """
         here = set()
         for stage in stages:
+            self._overflow(stage)
             for row in stage.partitions:
                 labels = (stage.stage, row.topic, str(row.partition))
                 here.add(labels)
@@ -74,12 +79,32 @@ class Meters:
                 self._metrics[metric.name].remove(*labels)
                 self._series.pop((metric.name, *labels), None)
         self._partitions = here
+        parked = {(stage.stage, str(state.partition)) for stage in stages for state in stage.parked}
+        for name in parked - self._parked:
+            self.set(registry.PARKED, 1, *name)
+        for name in self._parked - parked:
+            self._metrics[registry.PARKED.name].remove(*name)
+            self._series.pop((registry.PARKED.name, *name), None)
+        self._parked = parked
+
+    def _overflow(self, stage: StageProgress) -> None:
+        if stage.waiting is None:
+            return
+        now = {str(number): count for number, count in stage.waiting}
+        for number in self._waiting - now.keys():
+            self._metrics[registry.OVERFLOW_WAITING.name].remove(number)
+            self._series.pop((registry.OVERFLOW_WAITING.name, number), None)
+        for number, count in now.items():
+            self.set(registry.OVERFLOW_WAITING, count, number)
+        self._waiting = set(now)
 
     def stage_call(self, stage: str, records: Sequence[Record], started_ns: int, ended_ns: int) -> None:
         """Count a call of a stage, its duration, and each record's latency since its append (Unix ns)."""
         self.observe(registry.STAGE_SECONDS, (ended_ns - started_ns) / 1e9, stage)
         latency = self._of(registry.LATENCY_SECONDS, (stage,))
         for record in records:
+            if record.topic == OVERFLOW:  # it was to wait
+                continue
             latency.observe(max(0.0, ended_ns / 1e9 - record.timestamp_ms / 1e3))
 
     def outputs(self, stage: str, results: Sequence[Sequence[Output]]) -> None:
@@ -109,6 +134,21 @@ class Meters:
         for finding in verdict.findings:
             if finding.code == RETURNED:
                 self._read(finding.detail)
+
+    def of_store(self, name: str, amount: int) -> None:
+        """Count what *land* tells of the store and its log: a kind of difference, an outcome of a repair, objects
+        swept, or records that do not verify."""
+        if name == SWEPT:
+            self.add(registry.STORE_SWEPT, amount=amount)
+        elif name == UNVERIFIED:
+            self.add(registry.STORE_LOG_UNVERIFIED, amount=amount)
+        else:
+            metric = registry.STORE_REPAIRS if name in REPAIR_NAMES else registry.STORE_DIFFERENCES
+            self.add(metric, name, amount=amount)
+
+    def unswept(self, ask: Callable[[], float]) -> None:
+        """Ask from now on for how long nothing was swept, whenever that is read."""
+        self._metrics[registry.STORE_UNSWEPT_SECONDS.name].set_function(ask)
 
     def _read(self, detail: Mapping[str, Any]) -> None:
         for tier, count in detail["tiers"].items():

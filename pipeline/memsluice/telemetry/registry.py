@@ -18,6 +18,7 @@ from memsluice.events.models import Tier, Zone
 from memsluice.events.names import EventType
 from memsluice.gate.checks.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS
 from memsluice.stages.land import REFUSED_REASON, SEAL_REASON
+from memsluice.stages.store_sweep import DIFFERENCE_NAMES, REPAIR_NAMES
 from memsluice.telemetry import spans
 
 PREFIX: Final = "memsluice_"
@@ -103,7 +104,11 @@ LATENCY_SECONDS = Metric(
     known=_each(STAGES),
 )
 FAILURES = Metric(
-    "failures", "counter", "Calls of a stage that raised; the worker ends.", ("stage",), known=_each(STAGES)
+    "failures",
+    "counter",
+    "Calls of a stage that raised; the worker ends, or the record's partition is parked.",
+    ("stage",),
+    known=_each(STAGES),
 )
 DEAD_LETTERS = Metric(
     "dead_letters",
@@ -198,6 +203,28 @@ LAG = Metric(
 COMMITTED = Metric(
     "committed_offset", "gauge", "Next offset to commit from.", ("stage", "topic", "partition"), series_max=40
 )
+PARKED = Metric(
+    "partition_parked",
+    "gauge",
+    "1 for a partition that stands still until a person says how to go on: `memsluice partition status` says why.",
+    ("stage", "partition"),
+    series_max=24,
+)
+OVERFLOW_MOVED = Metric(
+    "overflow_moved", "counter", "Events that were moved to the overflow: their tenants were over their quota."
+)
+OVERFLOW_WAITING = Metric(
+    "overflow_waiting",
+    "gauge",
+    "Events that wait in the overflow, of the partitions that this worker has.",
+    ("partition",),
+    series_max=8,
+)
+OVERFLOW_OLDEST_SECONDS = Metric(
+    "overflow_oldest_seconds",
+    "gauge",
+    "For how long the event that goes on next, of those that wait in the overflow, has been in the log.",
+)
 OLDEST_SECONDS = Metric(
     "oldest_unprocessed_seconds",
     "gauge",
@@ -218,6 +245,39 @@ SPANS_LOST = Metric(
     "not to be said in OTLP (not_encoded: a defect).",
     ("why",),
     known=_each(("queue_full", "not_exported", "not_encoded")),
+)
+STORE_DIFFERENCES = Metric(
+    "store_differences",
+    "counter",
+    "Objects of the vector store that differ from the log of what landed, as land and its sweep found them, by kind. "
+    "Expired ones are no sign of harm.",
+    ("kind",),
+    known=_each(DIFFERENCE_NAMES),
+)
+STORE_SWEPT = Metric("store_swept", "counter", "Objects that the sweep has compared with the log.")
+STORE_UNSWEPT_SECONDS = Metric(
+    "store_unswept_seconds",
+    "gauge",
+    "For how long the sweep has done nothing; 0 where the worker has nothing to sweep. Between its rounds it waits for "
+    "a minute.",
+)
+STORE_LOG_UNVERIFIED = Metric(
+    "store_log_unverified",
+    "counter",
+    "Records of memory.store.v1 that land read and could not verify. It reads a partition once as a worker.",
+)
+STORE_REPAIRS = Metric(
+    "store_repairs",
+    "counter",
+    "What the sweep did about differences, by outcome; what could not be repaired has no accepted record any more.",
+    ("outcome",),
+    known=_each(REPAIR_NAMES),
+)
+DISK_FREE = Metric("disk_free_bytes", "gauge", "Bytes that may still be written on the disk of the worker's home.")
+DISK_FREE_SHARE = Metric(
+    "disk_free_share",
+    "gauge",
+    "The same as a share, 0 to 1. Below 0.03, or 2 GiB, `memsluice doctor` fails; at 0.02 the store refuses writes.",
 )
 TENANT_VERDICTS = Metric(
     "tenant_verdicts",
@@ -249,10 +309,21 @@ METRICS: Final = (
     DRIFT,
     LAG,
     COMMITTED,
+    PARKED,
+    OVERFLOW_MOVED,
+    OVERFLOW_WAITING,
+    OVERFLOW_OLDEST_SECONDS,
     OLDEST_SECONDS,
     STARTED,
     UNVERIFIED_READS,
     SPANS_LOST,
+    STORE_DIFFERENCES,
+    STORE_SWEPT,
+    STORE_UNSWEPT_SECONDS,
+    STORE_LOG_UNVERIFIED,
+    STORE_REPAIRS,
+    DISK_FREE,
+    DISK_FREE_SHARE,
     TENANT_VERDICTS,
 )
 """In the order in which the docs show them."""

@@ -14,10 +14,10 @@ import orjson
 from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.escaping import visible
 from memsluice.events.headers import EVENT_ID
-from memsluice.events.names import DEAD_LETTER_HEADER
+from memsluice.events.names import DEAD_LETTER_HEADER, REASON_HEADER
 from memsluice.events.records import Output, Record
 from memsluice.events.span_names import ERROR_TYPE, GEN_AI_OPERATIONS, Attribute
-from memsluice.topics.names import DEAD_LETTER, STORE
+from memsluice.topics.names import DEAD_LETTER, SEALED, STORE
 
 SERVICE = "memsluice"
 OUTCOME = "memsluice.outcome"
@@ -91,6 +91,8 @@ def of_outputs(outputs: Sequence[Output]) -> dict[str, Attribute]:
             found[ERROR_TYPE] = visible(_reason(output))
             continue
         for name, value in output.headers:
+            if name == REASON_HEADER and value is not None:  # of a flood nothing but the marker may be kept
+                found.setdefault(ERROR_TYPE, visible(value.decode("ascii", "replace")))
             if name == EVENT_ID and value is not None:
                 found["memsluice.event.id"] = visible(value.decode("ascii", "replace"))
         if output.topic == STORE and output.key is not None:
@@ -104,9 +106,13 @@ def _reason(letter: Output) -> str:
     return str(orjson.loads(told or b"")["reason"])
 
 
+def _refused(sealed: Output) -> bool:
+    return any(name == REASON_HEADER for name, _ in sealed.headers)
+
+
 def outcome(outputs: Sequence[Output]) -> str:
     """Return what a batch stage made of a record, one of OUTCOMES."""
-    if any(output.topic == DEAD_LETTER for output in outputs):
+    if any(output.topic == DEAD_LETTER or (output.topic == SEALED and _refused(output)) for output in outputs):
         return DEAD
     return PASSED if outputs else NOTHING
 

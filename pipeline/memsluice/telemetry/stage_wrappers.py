@@ -1,12 +1,16 @@
 """A stage with somebody watching: the stage itself knows nothing of spans and metrics."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import time_ns
+from typing import cast
 
+from memsluice.envelope.partition_orders import Missing
 from memsluice.events.records import Output, Record, Rows
-from memsluice.stages.base import BatchStage, StatefulStage, Step, Waits
+from memsluice.stages.base import Acknowledges, BatchStage, Counts, Owning, StatefulStage, Step, Sweeps, Waits
+from memsluice.stages.overflow import Intake, Overflowing
+from memsluice.stages.quota import Quota
 from memsluice.telemetry import registry
 from memsluice.telemetry.deferred import Later
 from memsluice.telemetry.meters import Meters
@@ -58,7 +62,12 @@ class ObservedBatch:
 
     def __init__(self, stage: BatchStage, watch: Watch) -> None:
         self._stage = stage
+        self._quotas = cast(Overflowing, stage)
         self._watch = watch
+        if isinstance(stage, Counts):
+            stage.tell(watch.meters.of_store)
+        if isinstance(stage, Sweeps):
+            watch.meters.unswept(stage.unswept_s)
 
     def process(self, batch: Sequence[Record]) -> list[list[Output]]:
         """As the stage does."""
@@ -71,10 +80,44 @@ class ObservedBatch:
         watch.batch(batch, results, started)
         return results
 
+    def moved(self, record: Record, tenant: str, after: int | None) -> list[Output]:
+        """As the stage does, where it has quotas: nobody asks it otherwise."""
+        self._watch.meters.add(registry.OVERFLOW_MOVED)
+        return self._quotas.moved(record, tenant, after)
+
+    def quota(self, tenant: str) -> Quota | None:
+        """As the stage does."""
+        return self._quotas.quota(tenant)
+
+    def lane(self, record: Record) -> str | None:
+        """As the stage does."""
+        return self._quotas.lane(record)
+
+    def may_wait(self, record: Record, tenant: str) -> bool:
+        """As the stage does."""
+        return self._quotas.may_wait(record, tenant)
+
+    def came(self, record: Record) -> Intake:
+        """As the stage does."""
+        return self._quotas.came(record)
+
+    def authentic(self, outputs: list[Output]) -> bool:
+        """As the stage does."""
+        return self._quotas.authentic(outputs)
+
     def give_up(self) -> None:
         """As the stage does, where it waits for anything."""
         if isinstance(self._stage, Waits):
             self._stage.give_up()
+
+    def refused_s(self) -> float:
+        """As the stage says, where it waits for anything."""
+        return self._stage.refused_s() if isinstance(self._stage, Waits) else 0.0
+
+    def owns(self, partitions: Collection[int]) -> None:
+        """As the stage does, where it asks for it."""
+        if isinstance(self._stage, Owning):
+            self._stage.owns(partitions)
 
 
 class ObservedStateful:
@@ -97,6 +140,11 @@ class ObservedStateful:
             lying.see(record.partition, rows, step)
         watch.record(record, step, started)
         return step
+
+    def acknowledge(self, partition: int, missing: Missing) -> None:
+        """As the stage does, where it counts records of other topics."""
+        if isinstance(self._stage, Acknowledges):
+            self._stage.acknowledge(partition, missing)
 
     def forget(self, partition: int) -> None:
         """As the stage does."""

@@ -5,6 +5,8 @@ from dataclasses import replace
 from time import monotonic
 
 from memsluice.clock import wall_ms
+from memsluice.deployment.space import Room
+from memsluice.runtimes.kafka.broker_watch import Dependency
 from memsluice.runtimes.kafka.progress import StageProgress
 from memsluice.runtimes.kafka.spec import Stage, StageSpec
 from memsluice.telemetry import registry
@@ -20,7 +22,8 @@ from memsluice.telemetry.tracing import StageTracer, provider
 class Telemetry:
     """One worker's telemetry. ``port`` None serves no endpoint, 0 any free port. Raises ConfigError for a bad one.
 
-    With neither an endpoint nor a trace backend the stages run as they are.
+    With neither an endpoint nor a trace backend the stages run as they are. ``depends`` returns what the worker depends
+    on, as it is known when readiness is asked.
     """
 
     def __init__(
@@ -32,6 +35,7 @@ class Telemetry:
         port: int | None = None,
         tenants_max: int = 0,
         stall_s: float = STALL_S,
+        depends: Callable[[], Sequence[Dependency]] = tuple,
     ) -> None:
         self.meters = Meters(tenants_max)
         self._provider = provider(SERVICE, instance, self._lost)
@@ -40,13 +44,18 @@ class Telemetry:
         self.specs = [replace(spec, stage=self._watched(spec)) if watched else spec for spec in specs]
         self.endpoint: Endpoint | None = None
         if port is not None:
-            health = Health([spec.name for spec in specs], monotonic(), stall_s=stall_s)
+            health = Health([spec.name for spec in specs], monotonic(), stall_s=stall_s, depends=depends)
             self.endpoint = Endpoint(self.meters, health, host=host, port=port, now_ms=wall_ms, catch_up=self.catch_up)
 
     def report(self, stages: Sequence[StageProgress]) -> None:
         """Take in a worker's progress (its ``on_progress``)."""
         if self.endpoint is not None:
             self.endpoint.report(stages)
+
+    def room(self, room: Room) -> None:
+        """Take in how much room the worker's disk has."""
+        self.meters.set(registry.DISK_FREE, room.free)
+        self.meters.set(registry.DISK_FREE_SHARE, room.share)
 
     def catch_up(self) -> None:
         """Make metrics and spans of all that the stages did until now."""

@@ -14,6 +14,9 @@ EVENTS: Final = "memory.events.v1"
 COMMANDS: Final = "memory.commands.v1"
 """Intake: signed commands of operators."""
 
+OVERFLOW: Final = "memory.overflow.v1"
+"""Intake records of tenants over their quota, which wait here in their order; *seal*'s own."""
+
 SEALED: Final = "memory.sealed.v1"
 """The one ordered input of a tenant: everything *seal* authenticated, labelled and embedded."""
 
@@ -32,10 +35,16 @@ AUDIT: Final = "memory.audit.v1"
 DEAD_LETTER: Final = "memory.dead-letter.v1"
 """What could not be read or authenticated: original bytes and headers, with a reason code."""
 
+PARTITION_STATES: Final = "memory.partitions.v1"
+"""Compacted, one partition: which partitions of a stage are parked and why, and operators' signed orders about them."""
+
 APP_SEAL: Final = "memsluice-seal"
 APP_SCREEN: Final = "memsluice-screen"
 APP_LAND: Final = "memsluice-land"
 """Faust application ids. Each is a consumer group and the prefix of the app's internal topics."""
+
+GROUPS: Final = {"seal": APP_SEAL, "screen": APP_SCREEN, "land": APP_LAND}
+"""Consumer group of each stage, in the order of the data."""
 
 SCREEN_STATE_TABLE: Final = "state"
 """Name of *screen*'s one Faust table."""

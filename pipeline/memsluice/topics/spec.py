@@ -63,10 +63,10 @@ class Access(_Model):
 
 
 class Grant(_Model):
-    """Who may do what with a consumer group, or with every topic or group whose name starts with a prefix."""
+    """Who may do what with a consumer group or a transactional id, or with all whose names start with a prefix."""
 
     principal: str = Field(pattern=r"^[a-z][a-z0-9-]{0,63}$")
-    resource: Literal["topic", "group"]
+    resource: Literal["topic", "group", "transactional_id"]
     name: str = Field(min_length=1, max_length=249)
     match: Literal["literal", "prefixed"] = "literal"
     operations: tuple[Operation, ...] = Field(min_length=1)
@@ -209,6 +209,9 @@ def _parse(model: type[Model], file: Path) -> Model:
         raise TopicsError(f"{file}: {'; '.join(_problems(error))}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise TopicsError(f"{file} cannot be read: {error}") from error
+    except (ValueError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
+        # PyYAML raises these on values that their tag does not fit, and on absurd nesting
+        raise TopicsError(f"{file}: a value is not what it looks like ({type(error).__name__})") from error
 
 
 def _problems(error: ValidationError) -> Iterator[str]:

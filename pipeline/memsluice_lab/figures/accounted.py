@@ -27,9 +27,15 @@ THROUGH_S_MAX = 480
 
 
 def unhurried() -> dict[str, Any]:
-    """Return the policy that ships, without daily write limits: months of a stream pass within a minute here."""
+    """Return the policy that ships, without daily write limits and quotas: months of a stream pass within a minute
+    here."""
     policy = policies.default().default.model_dump(mode="json")
-    return {**policy, "writes_per_day": {}, "quarantine": {**policy["quarantine"], "per_principal_max": 100_000}}
+    return {
+        **policy,
+        "writes_per_day": {},
+        "intake": {"events_per_s": None},
+        "quarantine": {**policy["quarantine"], "per_principal_max": 100_000},
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,13 +34,10 @@ from memsluice_lab.streams import Published, signed
 
 DEPENDS = ("memsluice.cli.work",)
 """For the figures' digests: of the command line only the command that starts a worker is used."""
-GROUPS = (
-    (names.APP_SEAL, (names.EVENTS, names.COMMANDS)),
-    (names.APP_SCREEN, (names.SEALED,)),
-    (names.APP_LAND, (names.ACCEPTED,)),
-)
+STAGES = tuple(names.GROUPS)
+INPUTS = ((names.EVENTS, names.COMMANDS, names.OVERFLOW), (names.SEALED,), (names.ACCEPTED,))
+GROUPS = tuple(zip(names.GROUPS.values(), INPUTS, strict=True))
 """Every stage's consumer group and inputs, in the order of the data."""
-STAGES = ("seal", "screen", "land")
 STOP_S_MAX = 40
 POLL_S = 0.2
 ANSWER_S = 30

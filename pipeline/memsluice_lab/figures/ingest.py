@@ -82,7 +82,7 @@ def _events(paths: Sequence[Path], run: str, count: int) -> list[Published]:
     return list(islice(found, count))
 
 
-def _burst(running: Bed, events: Sequence[Published], signers: Mapping[tuple[str, str], Signer]) -> int:
+def burst(running: Bed, events: Sequence[Published], signers: Mapping[tuple[str, str], Signer]) -> int:
     """Publish events, signed beforehand, as fast as the broker takes them; return when that began (Unix ms).
 
     Each carries a sampled trace of its own, as the SDK's events do.
@@ -101,7 +101,7 @@ def _traced(message: Message) -> Message:
     return Message(key, value, (*headers, (TRACEPARENT, parent)))
 
 
-def _landed(running: Bed) -> dict[str, int]:
+def landed_at(running: Bed) -> dict[str, int]:
     """Return when each event's object was acknowledged by the store and told on memory.store.v1 (Unix ms)."""
     keyring, found = running.store.keyring(), dict[str, int]()
     for message in messages(running, names.STORE):
@@ -158,7 +158,7 @@ class Burst:
     def warm(self, name: str) -> list[Published]:
         """Publish a few events, so that the timed ones meet warm processes."""
         events = _events(self.paths, name, WARM_EVENTS)
-        _burst(self.running, events, self.signers)
+        burst(self.running, events, self.signers)
         return events
 
     def prepare(self, name: str) -> tuple[list[Worker], list[Published]]:
@@ -166,16 +166,16 @@ class Burst:
         workers = [self.running.start(stage, options=self.options, environment=self.environment) for stage in STAGES]
         self.warm(f"w{name}")
         before, writes = _apart(_events(self.paths, name, self.events))
-        _burst(self.running, before, self.signers)
+        burst(self.running, before, self.signers)
         self.running.drain(THROUGH_S_MAX)
         return workers, writes
 
     def through(self, writes: Sequence[Published]) -> tuple[int, list[int]]:
         """Publish the writes; return when that began, and when each that landed was acknowledged (Unix ms)."""
-        began = _burst(self.running, writes, self.signers)
+        began = burst(self.running, writes, self.signers)
         self.running.drain(THROUGH_S_MAX)
         wanted = set(_writes(writes))
-        return began, [at for event_id, at in _landed(self.running).items() if event_id in wanted]
+        return began, [at for event_id, at in landed_at(self.running).items() if event_id in wanted]
 
     def guarded(self, name: str) -> Rate:
         """Time the stages."""
@@ -190,7 +190,7 @@ class Burst:
         try:
             script.wait(_writes(self.warm(f"v{name}")))
             _, writes = _apart(_events(self.paths, name, self.events))
-            began = _burst(self.running, writes, self.signers)
+            began = burst(self.running, writes, self.signers)
             ids = _writes(writes)
             script.wait(ids)
             return Rate(len(ids), (max(script.landed[event_id] for event_id in ids) - began) / 1_000)
@@ -239,7 +239,7 @@ _PRICE_NOTE = (
 )
 
 
-def _lightly(running: Bed, writes: Sequence[Published], signers: Mapping[tuple[str, str], Signer]) -> dict[str, int]:
+def lightly(running: Bed, writes: Sequence[Published], signers: Mapping[tuple[str, str], Signer]) -> dict[str, int]:
     """Publish one event now and then; return when each was handed to the producer (Unix ms)."""
     sender, told = Sender(running, running.producer(**{"linger.ms": 0})), dict[str, int]()
     for event in writes:
@@ -251,7 +251,7 @@ def _lightly(running: Bed, writes: Sequence[Published], signers: Mapping[tuple[s
     return told
 
 
-def _light_events(paths: Sequence[Path], run: str) -> tuple[list[Published], list[Published]]:
+def light_events(paths: Sequence[Path], run: str) -> tuple[list[Published], list[Published]]:
     """Return the sessions' openings and the writes of a light load."""
     events = _events(paths, run, 20 * LIGHT_WRITES)
     writes = [event for event in events if event.type is EventType.WRITE][:LIGHT_WRITES]
@@ -262,28 +262,28 @@ def light_extra_ms(setting: Setting) -> Measured:
     """Median milliseconds from produce to insert acknowledged under light load: guarded minus plain."""
     with _both(setting) as (running, paths, signers):
         workers = [running.start(stage) for stage in STAGES]
-        opened, writes = _light_events(paths, "l")
-        _burst(running, [*opened, *_events(paths, "w", WARM_EVENTS)], signers)
+        opened, writes = light_events(paths, "l")
+        burst(running, [*opened, *_events(paths, "w", WARM_EVENTS)], signers)
         running.drain(THROUGH_S_MAX)
-        told = _lightly(running, writes, signers)
+        told = lightly(running, writes, signers)
         running.drain(THROUGH_S_MAX)
-        landed = _landed(running)
+        landed = landed_at(running)
         guarded = [landed[event_id] - at for event_id, at in told.items() if event_id in landed]
         running.stop(*workers)
         setting.say(f"guarded: {len(guarded)} of {len(told)} landed")
         plain = Plain(running)
         warm = _events(paths, "v", WARM_EVENTS)
-        _burst(running, warm, signers)
+        burst(running, warm, signers)
         plain.wait(_writes(warm))
-        _, writes = _light_events(paths, "q")
-        told = _lightly(running, writes, signers)
+        _, writes = light_events(paths, "q")
+        told = lightly(running, writes, signers)
         plain.wait(list(told))
         unguarded = [plain.landed[event_id] - at for event_id, at in told.items()]
         plain.close()
     rows = (
         ("one write every", f"{LIGHT_GAP_S} s"),
-        ("guarded: p50, p90 of landed writes", f"{_spread(guarded)} of {len(guarded)}"),
-        ("plain: p50, p90 of landed writes", f"{_spread(unguarded)} of {len(unguarded)}"),
+        ("guarded: p50, p90 of landed writes", f"{spread(guarded)} of {len(guarded)}"),
+        ("plain: p50, p90 of landed writes", f"{spread(unguarded)} of {len(unguarded)}"),
     )
     return Measured(median(guarded) - median(unguarded), rows, (_LIGHT_NOTE,))
 
@@ -291,5 +291,6 @@ def light_extra_ms(setting: Setting) -> Measured:
 _LIGHT_NOTE = "Guarded is timed to its record on memory.store.v1, which is written after the store's acknowledgement."
 
 
-def _spread(times: Sequence[int]) -> str:
+def spread(times: Sequence[int]) -> str:
+    """Return median and ninth decile of times in ms."""
     return f"{median(times):.0f}, {quantiles(times, n=10)[8]:.0f} ms"

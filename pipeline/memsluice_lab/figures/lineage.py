@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import rocksdict
-from faust.stores.rocksdb import RocksDBOptions
 
 from memsluice.client import requests
 from memsluice.client.requests import Session
@@ -27,8 +26,7 @@ from memsluice.events.models import Origin, Tier, Write
 from memsluice.gate.checks import monitor, sessions
 from memsluice.gate.state.kinds import ENTRY, SessionRow
 from memsluice.gate.state.rows import TenantRows, dump
-from memsluice.runtimes.kafka.apps import TABLE_OPTIONS
-from memsluice.runtimes.kafka.tracked_table import PartitionRows
+from memsluice.runtimes.kafka.state import PartitionRows, StateRows
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.model.actions import Actor, Observe
 from memsluice_lab.model.actions import Write as Written
@@ -49,22 +47,16 @@ parents with ids of 128 characters."""
 
 
 class OnDisk:
-    """One partition's RocksDB as a worker opens it; what :class:`PartitionRows` asks of a table."""
+    """One partition's rows as a worker has them on its disk."""
 
     def __init__(self, folder: Path) -> None:
-        self._database = RocksDBOptions(**TABLE_OPTIONS).open(folder / "0.db")
-
-    def database(self, partition: int) -> Any:
-        """Return the database."""
-        return self._database
-
-    def overlay(self, partition: int) -> dict[bytes, tuple[int, bytes | None]]:
-        """Return the unconfirmed changes: none."""
-        return {}
+        self.state = StateRows(folder)
+        self.state.open(0)
+        self.database = self.state.store(0)
 
     def rows(self) -> PartitionRows:
         """Return read access as *screen* has it."""
-        return PartitionRows(self, 0)  # type: ignore[arg-type]
+        return self.state.rows(0)
 
     def fill(self, entries: Iterator[tuple[bytes, bytes]]) -> None:
         """Write entries in batches, and have them on disk."""
@@ -73,10 +65,10 @@ class OnDisk:
             batch.put(key, value)
             waiting += 1
             if waiting == BATCH:
-                self._database.write(batch)
+                self.database.write(batch)
                 batch, waiting = rocksdict.WriteBatch(raw_mode=True), 0
-        self._database.write(batch)
-        self._database.flush()
+        self.database.write(batch)
+        self.database.flush()
 
 
 def sampled() -> list[dict[str, Any]]:
@@ -181,7 +173,7 @@ def lineage_bytes_per_entry(setting: Setting, count: int = ENTRIES) -> Measured:
                 yield key, value
 
         disk.fill(measured())
-        disk.database(0).compact_range(None, None)
+        disk.database.compact_range(None, None)
         on_disk = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
     spread = np.array(sizes)
     table = (

@@ -10,9 +10,11 @@ import orjson
 
 from memsluice.envelope import dsse
 from memsluice.envelope.keys import HmacKey
+from memsluice.events.names import NOT_UNPACKED_HEADER
 from memsluice.events.partition import partition_of
-from memsluice.events.records import Headers
-from memsluice.stages.dead_letter import original
+from memsluice.events.records import Headers, Record
+from memsluice.readers.batches import UNPACKED_BYTES_MAX
+from memsluice.stages.dead_letter import digest_of, original
 from memsluice.topics import names
 from memsluice_lab.figures.accounted import interleaved, tenants_of, unhurried
 from memsluice_lab.figures.bed import STAGES, Bed, Place, Sender, bed
@@ -212,7 +214,7 @@ def _options(codec: str, message_bytes_max: int = 3_000_000) -> dict[str, Any]:
 
 
 def malformed_preserved(setting: Setting) -> Measured:
-    """1 if every malformed message is a dead letter with key, value and headers intact, and every valid one decided."""
+    """1 if every malformed message is a dead letter, as much of it as is kept, and every valid one decided."""
     with streams(setting) as paths, bed(setting, policy=unhurried()) as running:
         signers = running.signers(tenants_of(paths))
         events = (item for item in interleaved(paths, "m") if isinstance(item, Published))
@@ -223,13 +225,24 @@ def malformed_preserved(setting: Setting) -> Measured:
         setting.say(f"{len(places):,} messages sent, {len(bad):,} of them malformed")
         running.drain(THROUGH_S_MAX)
         ledger = read(running)
-        letters = {place: original(map(_letter, messages)) for place, messages in ledger.dead.items()}
+        keyring = running.store.keyring()
         running.stop(*workers)
-    intact = sum(letters.get(places.get(("bad", n), ("", 0, 0))) == _told(message) for n, message in enumerate(bad))
+    notes = {place: note for place, parts in ledger.dead.items() if "kept" in (note := _why(parts[0]))}
+    letters = {place: original(map(_letter, parts)) for place, parts in ledger.dead.items() if place not in notes}
+    at = [places.get(("bad", n), ("", 0, 0)) for n in range(len(bad))]
+    intact = sum(letters.get(place) == _told(message) for place, message in zip(at, bad, strict=True))
+    packed = sum(
+        len(message.value or b"") > UNPACKED_BYTES_MAX and _not_unpacked(letters.get(place))
+        for place, message in zip(at, bad, strict=True)
+    )
+    noted = sum(
+        notes.get(place, {}).get("digest") == digest_of(_record(message), keyring)
+        for place, message in zip(at, bad, strict=True)
+    )
     decided = sum(places.get(("valid", n)) in ledger.verdicts for n in range(len(valid)))
     reasons: dict[str, int] = {}
     for parts in ledger.dead.values():
-        reason = orjson.loads(parts[0].headers()[-1][1])["reason"]
+        reason = _why(parts[0])["reason"]
         reasons[reason] = reasons.get(reason, 0) + 1
     table = (
         ("malformed messages sent", f"{len(bad):,}, of {len(MAKERS) + 2} kinds, {LARGE} of them up to 2 MB"),
@@ -237,17 +250,31 @@ def malformed_preserved(setting: Setting) -> Measured:
         ("of these, dead letters", f"{len(ledger.dead):,}"),
         ("records that these take", f"{sum(map(len, ledger.dead.values())):,}"),
         ("… with key, value and headers byte for byte", f"{intact:,}"),
+        ("… beyond what is kept of a sender in a day: a note with their digest", f"{noted:,}"),
+        ("… whose batch unpacks to more than is unpacked: their place and reason", f"{packed:,}"),
         ("valid events among them, decided", f"{decided:,} of {len(valid):,}"),
         ("reasons", ", ".join(f"{count:,} {name}" for name, count in sorted(reasons.items()))),
         ("workers that crashed", "0"),
     )
-    holds = intact == len(bad) == len(ledger.dead) and decided == len(valid)
+    holds = intact + noted + packed == len(bad) == len(ledger.dead) and decided == len(valid)
     return Measured(float(holds), table)
 
 
 def _valid(event: Published, signers: Mapping[tuple[str, str], dsse.Signer]) -> Message:
     key, value, headers = signed(event, signers)
     return Message(key, value, headers, partition_of(event.payload.tenant, names.PARTITIONS))
+
+
+def _why(letter: Any) -> dict[str, Any]:
+    return dict(orjson.loads(letter.headers()[-1][1]))
+
+
+def _not_unpacked(letter: tuple[bytes | None, bytes | None, Headers] | None) -> bool:
+    return letter is not None and [name for name, _ in letter[2]] == [NOT_UNPACKED_HEADER]
+
+
+def _record(message: Message) -> Record:
+    return Record("", message.partition, 0, message.key, message.value, tuple(message.headers))
 
 
 def _told(message: Message) -> tuple[bytes | None, bytes | None, Headers]:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import psutil
-import rocksdict
 from prometheus_client import generate_latest
 
 from memsluice.client import requests
@@ -49,13 +48,7 @@ class WorkerRows(OnDisk):
 
     def apply(self, step: Step) -> None:
         """Carry out what a step changes, as a worker does: in one batch."""
-        batch = rocksdict.WriteBatch(raw_mode=True)
-        for change in step.changes:
-            if change.value is None:
-                batch.delete(change.key)
-            else:
-                batch.put(change.key, change.value)
-        self.database(0).write(batch)
+        self.state.restore(0, step.changes, -1)
 
 
 class Day:

@@ -111,7 +111,7 @@ def export(
         found = look_at(desk, wanted)
         file.touch(mode=0o600, exist_ok=False)
         with file.open("w", encoding="ascii") as out:
-            for seen in look_whole(desk.letters, desk.desk.keys.keyring(), found.seen):
+            for seen in look_whole(desk.letters, desk.desk.keys.keyring(), found.seen, desk.intake):
                 out.write(json.dumps(one_as_data(seen, whole=True)) + "\n")
         sum_up(Console(stderr=True, highlight=False), found, desk, len(found.seen))
 

@@ -69,7 +69,10 @@ def look_at(desk: "LetterDesk", wanted: "LetterFilter", *, whole: bool = False) 
     from memsluice.topics.names import PARTITIONS
 
     with waiting("reading the dead letters and the audit"):
-        return look(desk.letters, desk.desk.audit, desk.desk.keys.keyring(), wanted, partitions=PARTITIONS, whole=whole)
+        return look(
+            desk.letters, desk.desk.audit, desk.desk.keys.keyring(), wanted, partitions=PARTITIONS, whole=whole,
+            intake=desk.intake,
+        )  # fmt: skip
 
 
 def find(desk: "LetterDesk", letter_ids: list[str], *, whole: bool = False) -> "list[LetterReview]":

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,7 +36,8 @@ def trace(
     """Show everything about an event: who wrote it and when, what each stage did, which rule decided, where it is now.
 
     Where another write of the same text got another decision, it says which, and what differed. The command reads only
-    memory.audit.v1 and verifies each record's seal.
+    memory.audit.v1 and verifies each record's seal. Of an event that is not there it says which
+    records were acknowledged as lost, and by whom, as memory.partitions.v1 has it.
     """
     from memsluice.keystore.store import KeyStore
     from memsluice.operations.trace import collect
@@ -50,9 +51,8 @@ def trace(
         elif found.lives:
             show(Console(highlight=False), found, wall_ms())
         if not found.lives:
-            Console(stderr=True, soft_wrap=True, highlight=False).print(
-                Text(not_found(found, event_id, tenant, topic.name))
-            )
+            told = not_found(found, event_id, tenant, topic.name) + lost(topic, home, tenant)
+            Console(stderr=True, soft_wrap=True, highlight=False).print(Text(told))
             raise typer.Exit(ExitCode.NOT_FOUND)
 
 
@@ -66,25 +66,38 @@ def audit_topic(home: Path | None) -> Iterator["KafkaTopic | LocalTopic"]:
     from memsluice.operations.target import on_broker
 
     place = Home.at(home)
-    with ExitStack() as closing:
+    with ExitStack() as opened:
         if on_broker(place, home):
             from memsluice.deployment.connection import Connection
             from memsluice.readers.kafka import KafkaTopic
 
             topic = KafkaTopic.of(Connection.load(home))
-            closing.callback(topic.close)
+            opened.callback(topic.close)
             yield topic
         elif place.log_file.exists():
             from memsluice.readers.local import LocalTopic
 
             log = place.local_log(reading=True)
-            closing.callback(log.close)
+            opened.callback(log.close)
             yield LocalTopic(log, name=f"the embedded log in {place.path}")
         else:
             raise ConfigError(
                 f"There is no audit topic at {place.path}: no stack runs there, and there is no embedded log. Start a "
                 "stack with `memsluice stack up`, or run `memsluice demo`"
             )
+
+
+def lost(topic: "KafkaTopic | LocalTopic", home: Path | None, tenant: str | None) -> str:
+    """Return in words which records somebody took for lost, among which an event may be that was never decided."""
+    from memsluice.operations.partitions.desk import PartitionDesk
+    from memsluice.operations.partitions.words import acknowledged, undecided
+    from memsluice.readers.local import LocalTopic
+
+    if isinstance(topic, LocalTopic):
+        return ""
+    with closing(PartitionDesk.at(home)) as desk:
+        losses = undecided(desk.accepted(), tenant)
+    return "".join(f"\nIt may be among records that were {visible(acknowledged(loss), 900)}." for loss in losses)
 
 
 def as_data(found: "Traced", event_id: str, where: str, now_ms: int) -> dict[str, object]:
@@ -128,7 +141,7 @@ def show(console: Console, found: "Traced", now_ms: int) -> None:
 
 def not_found(found: "Traced", event_id: str, tenant: str | None, where: str) -> str:
     """Return one line that says which records were searched, and where else the event may be."""
-    from memsluice.topics.names import AUDIT, DEAD_LETTER
+    from memsluice.topics.names import AUDIT, DEAD_LETTER, OVERFLOW
 
     of = "any tenant" if tenant is None else f"tenant {visible(tenant, SHOWN_CHARS_MAX)}"
     partitions = "all partitions" if tenant is None else f"partition {found.partitions[0]}"
@@ -136,5 +149,6 @@ def not_found(found: "Traced", event_id: str, tenant: str | None, where: str) ->
     return (
         f"not found: no event {visible(event_id, SHOWN_CHARS_MAX)} of {of} among the {found.read} records of {AUDIT} "
         f"({partitions}) in {visible(where)}.{broken} Input that could not be read or authenticated has no verdict: it "
-        f"is in {DEAD_LETTER} (memsluice dead-letters list). An event published a moment ago may not be decided yet."
+        f"is in {DEAD_LETTER} (memsluice dead-letters list). An event published a moment ago may not be decided yet, "
+        f"and one of a tenant over its quota waits in {OVERFLOW} (memsluice top)."
     )

@@ -22,7 +22,7 @@ from memsluice.operations.trace.equals import EqualTexts
 from memsluice.operations.trace.life import Attempt, EntryStanding, Life, RecordRole
 from memsluice.operations.verdict_words import lapsed_words
 from memsluice.recall.show import TIER_WORDS, duration, moment
-from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE, SEALED
+from memsluice.topics.names import ACCEPTED, AUDIT, OVERFLOW, QUARANTINE, SEALED
 
 NAME_CHARS_MAX = 160
 DETAIL_CHARS_MAX = 240
@@ -209,6 +209,12 @@ def _way(life: Life, one: Attempt, now_ms: int) -> Iterator[tuple[str, Renderabl
     verdict = one.verdict
     topic, partition, offset = one.intake
     yield "intake", _text(f"{topic}[{partition}] at offset {offset}")
+    if verdict.waited:
+        waited = duration(max(0, one.audit_ms - verdict.append_ms))
+        yield (
+            "waited",
+            _text(f"in {OVERFLOW}, its tenant being over its quota: {waited} from its append to its verdict"),
+        )
     yield "seal", _text(f"authenticated and sealed as {SEALED}[{partition}] at offset {verdict.sealed_offset}")
     chain = f"number {verdict.chain_seq} of its tenant's chain, sealed by {verdict.seal_kid}"
     place = f"{AUDIT}[{one.audit_partition}] at offset {one.audit_offset}"

@@ -9,10 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from memsluice.cli.render.life import NAME_CHARS_MAX, Words
+from memsluice.envelope.partition_orders import PartitionState
 from memsluice.envelope.verdict import Decision
 from memsluice.escaping import visible
 from memsluice.operations.monitor.lag import Lag
 from memsluice.operations.monitor.pulse import RECENT_S, Snapshot, Tenant
+from memsluice.operations.partitions.words import parked_places
 from memsluice.recall.show import duration, moment
 
 REASONS_SHOWN = 6
@@ -41,7 +43,14 @@ MORE = "more on a higher screen, or by --once"
 
 
 def render(
-    seen: Snapshot, lags: Sequence[Lag], where: str, since: str, words: Words, tenants_max: int, clock_ms: int
+    seen: Snapshot,
+    lags: Sequence[Lag],
+    where: str,
+    since: str,
+    words: Words,
+    tenants_max: int,
+    clock_ms: int,
+    parked: Sequence[PartitionState] = (),
 ) -> RenderableType:
     """Return one picture: where, how far behind, what was decided, why, what waits, and the busiest tenants.
 
@@ -52,7 +61,7 @@ def render(
     head = Text.assemble((moment(seen.now_ms), "bold"), f", since {since}: {visible(where, NAME_CHARS_MAX)}")
     reasons = [(code, many) for code, many in seen.reasons if many][:REASONS_SHOWN]
     return _Picture(
-        (Group(head, Text(""), *_lines(seen, clock_ms)), _stages(lags)),
+        (Group(head, Text(""), *_parked(parked), *_lines(seen, clock_ms)), _stages(lags)),
         (_verdicts(seen), *([_reasons(reasons, words)] if reasons else [])),
         _tenants(seen, tenants_max, clock_ms) if seen.tenants else None,
     )
@@ -81,6 +90,13 @@ class _Picture:
             yield Text(MORE if part is (*self.first, *kept)[-1] and len(kept) < len(self.middle) else "", style="dim")
         if self.tenants is not None:
             yield self.tenants
+
+
+def _parked(parked: Sequence[PartitionState]) -> Iterator[Text]:
+    if parked:
+        where = visible(parked_places(parked), 120)
+        yield Text(f"parked   {len(parked)} stand still until a person says how to go on: {where}", style="red")
+        yield Text("         memsluice partition status says why", style="red")
 
 
 def _lines(seen: Snapshot, clock_ms: int) -> Iterator[Text]:
@@ -125,6 +141,8 @@ def _stages(lags: Sequence[Lag]) -> Table:
     for lag in lags:
         behind = Text(str(lag.behind), style="yellow" if lag.behind else "green")
         table.add_row(lag.stage, behind if lag.started else "not started", str(lag.partitions), str(lag.worst))
+        if lag.over_quota:
+            table.add_row("", Text(str(lag.over_quota), style="yellow"), Text("over quota", style="dim"), "")
     return table
 
 
@@ -169,15 +187,24 @@ def _calibration(tenant: Tenant) -> Text:
     return Text(visible(f"{tenant.phase} {tenant.window_size}" if tenant.phase else "·", TENANT_CHARS_MAX))
 
 
-def as_data(seen: Snapshot, lags: Sequence[Lag], where: str, tenants_max: int) -> dict[str, Any]:
+def as_data(
+    seen: Snapshot, lags: Sequence[Lag], where: str, tenants_max: int, parked: Sequence[PartitionState] = ()
+) -> dict[str, Any]:
     """Return the same as JSON values."""
     return {
         "now_ms": seen.now_ms,
         "where": where,
         "lag": {
-            lag.stage: {"behind": lag.behind, "partitions": lag.partitions, "worst": lag.worst, "started": lag.started}
+            lag.stage: {
+                "behind": lag.behind,
+                "partitions": lag.partitions,
+                "worst": lag.worst,
+                "started": lag.started,
+                "over_quota": lag.over_quota,
+            }
             for lag in lags
         },
+        "parked": [{"stage": state.stage, "partition": state.partition} for state in parked],
         "records_read": seen.read,
         "events": seen.events,
         "events_per_s": round(seen.per_s, 3),

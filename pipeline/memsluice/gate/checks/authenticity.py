@@ -9,18 +9,24 @@ from datetime import UTC, datetime
 from hashlib import sha256
 
 from memsluice.envelope import dsse
-from memsluice.envelope.keys import Algorithm, Key, Keyring, KeyState, Purpose
-from memsluice.envelope.registry import ANY, COMMANDERS, PUBLISHES, Credential, Registry
+from memsluice.envelope.keys import Algorithm, Keyring, Purpose
+from memsluice.envelope.registry import (
+    ANY,
+    COMMANDERS,
+    PUBLISHES,
+    Credential,
+    Registry,
+    check_signing_time,
+    credential_of,
+)
 from memsluice.envelope.seals import Identity, Position, Sealed
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.errors import (
     ClockSkew,
-    ExpiredKey,
     ForgedSignature,
     InputError,
     MalformedEvent,
     NotPermitted,
-    RevokedKey,
     Tampered,
     UnknownKey,
     WrongPartition,
@@ -55,15 +61,6 @@ class Authentic:
     problem: InputError | None = None
 
 
-def _credential(kid: str, keyring: Keyring, registry: Registry) -> Credential:
-    credential, key = registry.get(kid), keyring.get(kid)
-    if key.purpose is not Purpose.CREDENTIAL:
-        raise UnknownKey("key id is no credential", field="keyid")
-    if key.state is KeyState.REVOKED:
-        raise RevokedKey("key was revoked", field="keyid")
-    return credential
-
-
 def _verified(envelope: dsse.Envelope, received: cloudevent.Received, keyring: Keyring) -> bytes:
     """Return the payload once every signature holds over it.
 
@@ -76,11 +73,6 @@ def _verified(envelope: dsse.Envelope, received: cloudevent.Received, keyring: K
         if received.payload_digest in (None, sha256(envelope.payload).hexdigest()):
             raise
         raise Tampered("was changed after it was signed: its digest is another than stated", field="payload") from None
-
-
-def _check_key_time(key: Key, append_ms: int) -> None:
-    if append_ms < key.not_before_ms or (key.not_after_ms is not None and append_ms >= key.not_after_ms):
-        raise ExpiredKey("key was outside of its signing period", field="keyid")
 
 
 def _check_time(payload: AnyPayload, append_ms: int) -> None:
@@ -112,7 +104,7 @@ def authenticate(
     kids = tuple(signature.kid for signature in envelope.signatures)
     if len(set(kids)) != len(kids) or (len(kids) > 1 and not commands):
         raise MalformedEvent("needs exactly one signature" if not commands else "repeats a signer", field="signatures")
-    credentials = [_credential(kid, keyring, registry) for kid in kids]
+    credentials = [credential_of(kid, keyring, registry) for kid in kids]
     if len({credential.role for credential in credentials}) > 1:
         raise NotPermitted("approvers have different roles", field="signatures")
     payload_bytes = _verified(envelope, received, keyring)
@@ -123,7 +115,7 @@ def authenticate(
     if payload.tenant != EVERYBODY and partition_of(payload.tenant, partitions) != position.partition:
         raise WrongPartition("record does not lie on its tenant's partition (murmur2)", field="partition")
     for credential in credentials:
-        _check_key_time(keyring.get(credential.kid), position.append_ms)
+        check_signing_time(keyring.get(credential.kid), position.append_ms)
         credential.check(received.type, payload, position.append_ms)
         if commands and credential.role not in COMMANDERS:
             raise NotPermitted(f"a {credential.role.value} credential may not use this topic", field="keyid")
@@ -168,6 +160,29 @@ def still_seen(
         if ANY in credential.tenants or payload.tenant in credential.tenants:
             return Authentic(_identity(credential, payload), event_type, payload, (credential.kid,))
     return None
+
+
+def signer(value: bytes | None, keyring: Keyring, registry: Registry) -> str:
+    """Return the key whose signature over a refused record holds, "" where none does.
+
+    That says who must answer for the record, and not that they may anything: a key that expired or was revoked counts
+    for its holder all the same, and one that is only named counts for nobody.
+    """
+    if value is None or len(value) > SEEN_BYTES_MAX:
+        return ""
+    try:
+        envelope = dsse.parse(cloudevent.envelope_of(value))
+    except InputError:
+        return ""
+    for signature in envelope.signatures:
+        try:
+            registry.get(signature.kid)
+            if keyring.get(signature.kid).purpose is Purpose.CREDENTIAL:
+                dsse.verify(replace(envelope, signatures=(signature,)), envelope.payload_type, keyring.once_held)
+                return signature.kid
+        except (UnknownKey, ForgedSignature):
+            continue
+    return ""
 
 
 def check(sealed: Sealed) -> Finding | None:

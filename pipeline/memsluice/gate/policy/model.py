@@ -66,6 +66,21 @@ class QuarantinePolicy(Part):
     )
 
 
+class IntakePolicy(Part):
+    """How much of one tenant goes straight on; what exceeds it waits in the overflow, in its order."""
+
+    events_per_s: int | None = Field(
+        default=50,
+        ge=1,
+        le=COUNT_MAX,
+        description="Events of the tenant a second, over time; beyond: they wait. Null is no limit. The workers' "
+        "policy file alone says it; an embedded runtime, in which nobody waits for anybody, does not look at it.",
+    )
+    burst: int = Field(
+        default=2_000, ge=1, le=COUNT_MAX, description="Events at once that are not beyond; null above: no matter."
+    )
+
+
 class InstructionsPolicy(Part):
     """Seed 002, patterns 3 and 6."""
 
@@ -224,6 +239,7 @@ class Policy(Part):
         description="Days after its last use, or up to one less (of one day: half), that a session's taint is "
         "remembered; a session that is opened under its name later is clean.",
     )
+    intake: IntakePolicy = Field(default=IntakePolicy(), description="How many events go straight on.")
     quarantine: QuarantinePolicy = Field(default=QuarantinePolicy(), description="How much may be held.")
     commands: CommandsPolicy = Field(
         default=CommandsPolicy(), description="How often labels are lifted and entries shared."

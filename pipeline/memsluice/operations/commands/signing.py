@@ -15,6 +15,7 @@ import orjson
 from memsluice.client.credentials import check
 from memsluice.deployment.paths import write_private
 from memsluice.envelope import dsse
+from memsluice.envelope.codec import from_json
 from memsluice.envelope.keys import Keyring
 from memsluice.errors import ConfigError, InputError
 from memsluice.events.limits import RECORD_BYTES_MAX
@@ -76,10 +77,10 @@ def load(file: Path, keyring: Callable[[], Keyring]) -> Signed:
         data = file.read_bytes()
         if len(data) > 2 * RECORD_BYTES_MAX:
             raise ConfigError(f"{file} is too large to be a proposed command")
-        envelope = orjson.loads(data)
+        envelope = from_json(data)
         payload = dsse.verify(dsse.parse(envelope), TYPE, keyring().direct)
         command = parse_payload(EventType.COMMAND, payload)
-    except (OSError, orjson.JSONDecodeError) as error:
+    except OSError as error:
         raise ConfigError(f"{file} is not a proposed command ({type(error).__name__})") from None
     except InputError as error:
         raise ConfigError(f"{file} is not a valid command under this home's keys: {error}") from None

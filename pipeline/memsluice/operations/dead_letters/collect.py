@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-import orjson
-
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import verdict_from_bytes
 from memsluice.errors import MalformedEvent, SealError
@@ -16,6 +14,7 @@ from memsluice.events.records import Record
 from memsluice.operations.dead_letters.filters import LetterFilter
 from memsluice.operations.dead_letters.letters import (
     DeadLetter,
+    Intake,
     LetterReview,
     LetterState,
     LetterVerdict,
@@ -54,7 +53,10 @@ class LetterListing:
 class Assembler:
     """Puts letters together from their records, which come in any order and may be repeated."""
 
-    def __init__(self, keyring: Keyring, wanted: LetterFilter, *, whole: bool = False) -> None:
+    def __init__(
+        self, keyring: Keyring, wanted: LetterFilter, *, whole: bool = False, intake: Intake | None = None
+    ) -> None:
+        self._intake = intake
         self._keyring = keyring
         self._wanted = wanted
         self._whole = whole
@@ -79,8 +81,9 @@ class Assembler:
             return None
         self._drop(why.letter_id)
         try:
-            letter = put_together(parts[VALUE, 1][1], [one for one, _ in parts.values()], self._keyring, self._whole)
-        except (MalformedEvent, orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+            records = [one for one, _ in parts.values()]
+            letter = put_together(parts[VALUE, 1][1], records, self._keyring, self._whole, self._intake)
+        except MalformedEvent:
             self._damaged += len(parts)
             return None
         return letter if self._wanted.matches(letter) else None
@@ -116,8 +119,11 @@ def look(
     partitions: int,
     whole: bool = False,
     letters_max: int = LETTERS_MAX,
+    intake: Intake | None = None,
 ) -> LetterListing:
-    """Return the letters that a filter asks for, ``whole`` with all their bytes. Raises BrokerUnavailable.
+    """Return the letters that a filter asks for, ``whole`` with all their bytes, a note's from ``intake``.
+
+    Raises BrokerUnavailable.
 
     A letter lies on its input's partition, which need not be that of the tenant it claims. Letters of the very same
     bytes (a replay that failed again makes one) are one, the newest, unless they are asked for by name.
@@ -127,7 +133,7 @@ def look(
     looked_in = list(range(partitions)) if wanted.partition is None else [wanted.partition]
     page = dict[str, DeadLetter]()
     for partition in looked_in:
-        assembler = Assembler(keyring, wanted, whole=whole)
+        assembler = Assembler(keyring, wanted, whole=whole, intake=intake)
         since = 0 if wanted.since_ms is None else letters.at(partition, wanted.since_ms)
         for record in letters.read(partition, since):
             found.read += 1
@@ -171,13 +177,15 @@ def _keep(
         shown[name] = one
 
 
-def look_whole(letters: TopicReader, keyring: Keyring, seen: Iterable[LetterReview]) -> Iterator[LetterReview]:
+def look_whole(
+    letters: TopicReader, keyring: Keyring, seen: Iterable[LetterReview], intake: Intake | None = None
+) -> Iterator[LetterReview]:
     """Yield letters of a listing once more, with all their bytes, one at a time. Raises BrokerUnavailable."""
     of_partition: dict[int, dict[str, LetterReview]] = {}
     for one in seen:
         of_partition.setdefault(one.letter.why.partition, {})[one.letter.letter_id] = one
     for partition, there in sorted(of_partition.items()):
-        assembler = Assembler(keyring, LetterFilter(), whole=True)
+        assembler = Assembler(keyring, LetterFilter(), whole=True, intake=intake)
         since = letters.at(partition, min(one.letter.why.append_ms for one in there.values()))
         for record in letters.read(partition, since):
             why = why_of(record)

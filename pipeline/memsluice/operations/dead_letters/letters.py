@@ -5,27 +5,27 @@ were written by the gate, in a header that nobody sealed: what may write to the 
 say.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-import orjson
-
 from memsluice.envelope import codec, dsse
+from memsluice.envelope.codec import from_json
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.verdict import Verdict
-from memsluice.errors import InputError
+from memsluice.errors import InputError, LimitExceeded, MalformedEvent
 from memsluice.events import cloudevent
+from memsluice.events.cloudevent import PACKED
 from memsluice.events.models import AnyPayload, Write, parse_payload
 from memsluice.events.names import DEAD_LETTER_HEADER, EVERYBODY, EventType
 from memsluice.events.records import Headers, Record
 from memsluice.operations.held.entries import Ruled
-from memsluice.stages.dead_letter import Letter, original
+from memsluice.stages.dead_letter import PARTS_MAX, Letter, original
 
 PREVIEW_BYTES = 240
 CLAIM_CHARS_MAX = 160
-PARTS_MAX = 4_096
-"""Parts that one letter may have; the largest input that a broker takes has far fewer."""
+NOT_UNPACKED = "its batch unpacks to more than is read, so it is not unpacked here either"
 
 
 class LetterState(StrEnum):
@@ -52,6 +52,14 @@ class Why:
     part: int
     parts: int
     head_parts: int
+    kept: bool = True
+    digest: str = ""
+    """Of a note, which stands for a letter whose bytes are not kept: the digest of what lies in the intake topic."""
+
+    @property
+    def packed(self) -> bool:
+        """Whether its bytes lie in a batch that unpacks to more than is read: it was judged without them."""
+        return (self.reason, self.field) == (LimitExceeded.code, PACKED)
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -82,7 +90,8 @@ class DeadLetter:
 
     ``bytes_digest`` leaves its partition and offset out: the same bytes that came again, as by a replay, have the same.
 
-    ``original`` (key, value, headers) is None in a list, where the beginning of the value alone is kept.
+    ``original`` (key, value, headers) is None in a list, where the beginning of the value alone is kept, and of a note
+    whose bytes the intake topic has no more, or in a batch that is not unpacked.
     """
 
     why: Why
@@ -128,25 +137,39 @@ class LetterReview:
         return LetterState.OPEN if self.decided is None else LetterState.DECIDED
 
 
+Intake = Callable[[Why], Letter | None]
+"""Returns key, value and headers of what a note stands for, from the intake topic; None where that has it no more, or
+in a batch that is not unpacked."""
+_LATER = {"kept", "digest"}
+"""What letters do not say that were written before there were notes, nor those that are kept."""
+
+
 def why_of(record: Record) -> Why | None:
     """Return what the gate's header says, or None where a record has none that can be read."""
     name, told = record.headers[-1] if record.headers else ("", None)
     if name != DEAD_LETTER_HEADER:
         return None
     try:
-        value = orjson.loads(told or b"")
-        why = Why(**{name: value[name] for name in Why.__slots__})
-    except (orjson.JSONDecodeError, KeyError, TypeError):
+        value = from_json(told or b"")
+        why = Why(**{name: value[name] for name in Why.__slots__ if name in value or name not in _LATER})
+    except (MalformedEvent, KeyError, TypeError):
         return None
     numbers = (why.partition, why.offset, why.append_ms, why.part, why.parts, why.head_parts)
-    texts = (why.reason, why.field, why.detail, why.topic, why.kind)
+    texts = (why.reason, why.field, why.detail, why.topic, why.kind, why.digest)
     sound = all(type(one) is int and one >= 0 for one in numbers) and all(isinstance(one, str) for one in texts)
-    sized = why.value_bytes is None or type(why.value_bytes) is int
+    sized = (why.value_bytes is None or type(why.value_bytes) is int) and type(why.kept) is bool
     return why if sound and sized and 1 <= why.part <= why.parts <= PARTS_MAX and why.head_parts <= PARTS_MAX else None
 
 
-def put_together(why: Why, records: list[Letter], keyring: Keyring, whole: bool) -> DeadLetter:
-    """Return the letter of all its records. Raises MalformedEvent where they do not fit together."""
+def put_together(
+    why: Why, records: list[Letter], keyring: Keyring, whole: bool, intake: Intake | None = None
+) -> DeadLetter:
+    """Return the letter of all its records. Raises MalformedEvent where they do not fit together.
+
+    Of a note the bytes are those that ``intake`` still has, where they are asked for.
+    """
+    if not why.kept:
+        return _noted(why, keyring, intake(why) if whole and intake is not None else None)
     key, value, headers = original(records)
     digest, bytes_digest = (
         codec.digest(keyring, EVERYBODY, "dead-letter", _bytes_of(place, key, value, headers))
@@ -155,6 +178,14 @@ def put_together(why: Why, records: list[Letter], keyring: Keyring, whole: bool)
     claims = claimed(key, value, headers, keyring)
     preview, whole_one = (value or b"")[:PREVIEW_BYTES], (key, value, headers) if whole else None
     return DeadLetter(why, claims, digest, bytes_digest, preview, whole_one)
+
+
+def _noted(why: Why, keyring: Keyring, found: Letter | None) -> DeadLetter:
+    """Return the letter of a note, with the bytes that were found in the intake topic, if any."""
+    digest = codec.digest(keyring, EVERYBODY, "dead-letter", _bytes_of(why.letter_id, None, why.digest.encode(), ()))
+    if found is None:
+        return DeadLetter(why, Claims(), digest, why.digest, b"")
+    return DeadLetter(why, claimed(*found, keyring), digest, why.digest, (found[1] or b"")[:PREVIEW_BYTES], found)
 
 
 def _bytes_of(place: str, key: bytes | None, value: bytes | None, headers: Headers) -> bytes:

@@ -20,14 +20,22 @@ from memsluice.operations.commands.answers import Bookmark, follow
 from memsluice.operations.dead_letters.collect import LetterListing, look_whole
 from memsluice.operations.dead_letters.desk import USERS, LetterDesk
 from memsluice.operations.dead_letters.filters import LetterFilter
-from memsluice.operations.dead_letters.letters import LetterReview, LetterState, LetterVerdict, Why, decided_of, why_of
+from memsluice.operations.dead_letters.letters import (
+    NOT_UNPACKED,
+    LetterReview,
+    LetterState,
+    LetterVerdict,
+    Why,
+    decided_of,
+    why_of,
+)
 from memsluice.operations.runs import BaseRun, RunPlan
 from memsluice.stages.seal import establish
 
 BATCH_MAX = 100
 BATCH_BYTES_MAX = 32 * 1024 * 1024
 """Letters, and bytes of their values, that are in memory at one time."""
-NOT_INTAKE = "not_intake"
+NOT_INTAKE, NOT_KEPT = "not_intake", "not_kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +122,14 @@ def replay(
     """Replay letters and yield the results of each batch, in order. At most ``rate`` letters a second are published."""
     for part in _chunks(todo, max(1, min(batch, BATCH_MAX, int(rate)))):
         began = monotonic()
-        whole = {one.letter.letter_id: one for one in look_whole(desk.letters, desk.desk.keys.keyring(), part)}
+        whole = {
+            one.letter.letter_id: one for one in look_whole(desk.letters, desk.desk.keys.keyring(), part, desk.intake)
+        }
         chunk = [whole[one.letter.letter_id] for one in part if one.letter.letter_id in whole]
+        lost = [one for one in chunk if one.letter.original is None]
+        chunk = [one for one in chunk if one.letter.original is not None]
+        if lost:
+            yield [LetterReplay(one, False, NOT_KEPT, _gone(one), dry=run.dry) for one in lost]
         records = [again(one, now_ms(), partitions) for one in chunk]
         refused = [refusal(desk, record, partitions) for record in records]
         if run.dry:
@@ -143,6 +157,12 @@ def _chunks(todo: Sequence[LetterReview], size: int) -> Iterator[list[LetterRevi
         total += value_bytes
     if chunk:
         yield chunk
+
+
+def _gone(seen: LetterReview) -> str:
+    if seen.letter.why.packed:
+        return NOT_UNPACKED
+    return "its bytes were not kept, and the intake topic has them no more"
 
 
 def _result(seen: LetterReview, answer: LetterVerdict | Why | None) -> LetterReplay:

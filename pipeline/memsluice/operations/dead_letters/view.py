@@ -9,7 +9,7 @@ from memsluice.envelope import dsse
 from memsluice.errors import InputError
 from memsluice.escaping import visible
 from memsluice.events import cloudevent
-from memsluice.operations.dead_letters.letters import LetterReview
+from memsluice.operations.dead_letters.letters import NOT_UNPACKED, LetterReview
 from memsluice.operations.held.view import Line, Piece, name
 from memsluice.recall.show import duration
 
@@ -62,8 +62,7 @@ def state(seen: LetterReview, now_ms: int) -> str:
 def lines(seen: LetterReview, now_ms: int, words: Callable[[str], str]) -> list[Line]:
     """Return the whole review view of a letter that was read with its bytes."""
     letter, why = seen.letter, seen.letter.why
-    assert letter.original is not None
-    key, value, headers = letter.original
+    key, value, headers = letter.original or (None, None, ())
     field = f" ({name(why.field)}: {name(why.detail)})" if why.detail else ""
     shown = [
         ("letter", letter.letter_id),
@@ -71,6 +70,7 @@ def lines(seen: LetterReview, now_ms: int, words: Callable[[str], str]) -> list[
         ("because", f"{name(why.reason)}  {words(why.reason)}{field}"),
         ("claimed", f"{claims(seen)}; none of it is verified"),
         ("digest", letter.digest),
+        *(() if why.kept else (("kept", _not_kept(seen)),)),
         ("key", as_text(key, HEADER_BYTES_SHOWN)),
         *(("header", f"{name(one)}: {as_text(data, HEADER_BYTES_SHOWN)}") for one, data in headers[:HEADERS_SHOWN_MAX]),
     ]
@@ -82,6 +82,13 @@ def lines(seen: LetterReview, now_ms: int, words: Callable[[str], str]) -> list[
     if payload is not None:
         shown.append(("payload", f"as claimed: {as_text(payload, PAYLOAD_BYTES_SHOWN)}"))
     return [Line(label, (Piece(text),)) for label, text in shown]
+
+
+def _not_kept(seen: LetterReview) -> str:
+    if seen.letter.why.packed:
+        return f"a note alone: its bytes lie in the intake topic, and {NOT_UNPACKED}"
+    found = "found in the intake topic" if seen.letter.original is not None else "gone from the intake topic too"
+    return f"a note alone, its sender having more dead letters than are kept in a day; its bytes are {found}"
 
 
 def _payload(key: bytes | None, value: bytes | None, headers: cloudevent.Headers) -> bytes | None:

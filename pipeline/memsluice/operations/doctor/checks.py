@@ -1,7 +1,6 @@
 """What a check finds, and the checks that need nothing but this machine: files, disk, keys, policies, model."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from enum import StrEnum
 from memsluice.deployment import sqlite
 from memsluice.deployment.home import Home
 from memsluice.deployment.paths import HOME_VARIABLE, in_words
+from memsluice.deployment.space import SCARCE_BYTES, SCARCE_SHARE, Room, RoomState
 from memsluice.encoder import ENCODER_VARIABLE, EncoderSetting, load_encoder, space_of_encoder
 from memsluice.encoder.registry import DEFAULT_ENCODER
 from memsluice.envelope.keys import KeyState, Purpose
@@ -20,9 +20,7 @@ from memsluice.gate.policy.model import DAY_MS, load_or_default
 from memsluice.keystore.store import KeyStore
 from memsluice.topics.names import STORE
 
-DISK_BYTES_MIN = 2 * 1024**3
 KEY_LEFT_MS_MIN = 7 * DAY_MS
-MIB = 1024**2
 BUSY_S_MAX = 5.0
 
 
@@ -53,13 +51,19 @@ Check = Callable[[], Iterator[CheckResult]]
 
 UNANSWERED = {
     "workers": "see memsluice stack status, or the broker's own log",
+    "partitions": "see memsluice stack status, or the broker's own log",
     "broker clock": "see memsluice stack status, or the broker's own log",
     "store": "see memsluice stack status, or the store's own log",
 }
 """What to do where a check got no answer. Any other error says itself what to do: a missing password is in no log."""
 POLICY = "find the mistake with memsluice policy check FILE; workers refuse the file at their next start"
 
-NEEDS = {"workers": ("broker",), "broker clock": ("broker",), "encoder": ("memory", "store")}
+NEEDS = {
+    "workers": ("broker",),
+    "partitions": ("broker", "keys"),
+    "broker clock": ("broker",),
+    "encoder": ("memory", "store"),
+}
 """Checks that would wait for what does not answer, or cannot be read, and find nothing new."""
 
 
@@ -115,15 +119,19 @@ def disk(home: Home) -> Iterator[CheckResult]:
         )
     else:
         yield CheckResult("home", CheckState.OK, str(home.path))
-    free = shutil.disk_usage(home.path).free
-    enough = free >= DISK_BYTES_MIN
-    said = f"{free / MIB:,.0f} MiB free below {home.path}"
-    yield CheckResult(
-        "disk",
-        CheckState.OK if enough else CheckState.FAIL,
-        said,
-        "" if enough else "free some space: state and logs are kept here",
+    yield room(Room.of(home.path))
+
+
+def room(found: Room) -> CheckResult:
+    """Judge how much room the home's disk has."""
+    remedy = (
+        f"free some space: state and logs are kept here; below {SCARCE_BYTES >> 30} GiB or {SCARCE_SHARE:.0%} this "
+        "check fails, and soon after the store and the broker take nothing new until there is room"
     )
+    state = {RoomState.OK: CheckState.OK, RoomState.LOW: CheckState.WARN, RoomState.SCARCE: CheckState.FAIL}[
+        found.state
+    ]
+    return CheckResult("disk", state, str(found), "" if state is CheckState.OK else remedy)
 
 
 def keys(store: KeyStore, now_ms: int) -> Iterator[CheckResult]:

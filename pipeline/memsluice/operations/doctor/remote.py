@@ -1,21 +1,25 @@
 """The checks that ask a broker and a store."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from memsluice.deployment.connection import Connection, quiet
+from memsluice.envelope.partition_orders import Accepted, PartitionState
 from memsluice.envelope.space import Space
 from memsluice.errors import BrokerUnavailable, ConfigError
+from memsluice.keystore.store import KeyStore
 from memsluice.operations.doctor.checks import CheckResult, CheckState
 from memsluice.topics import plan as plans
 from memsluice.topics.names import (
     AUDIT,
+    GROUPS,
     KAFKA_USERS,
     PARTITIONS,
     USER_ADMIN,
@@ -25,10 +29,17 @@ from memsluice.topics.names import (
 )
 from memsluice.topics.spec import load
 
+if TYPE_CHECKING:
+    from memsluice.operations.monitor.lag import Lag
+
 ANSWER_S = 5.0
 ASKED_MAX, ASK_AGAIN_S = 10, 1.0
 SKEW_S_MAX = 60.0
 LAG_MANY = 1_000
+LOOK_AGAIN_S = 1.0
+STANDING_S = 40.0
+"""For how long a stage that is behind may commit nothing: longer than a worker's session (``Tuning.session_s``), after
+which the broker knows that a killed worker is dead."""
 
 
 def broker(connection: Connection) -> Iterator[CheckResult]:
@@ -70,24 +81,54 @@ def _known(what: str, address: str, users: int) -> CheckResult:
     return CheckResult(what, CheckState.OK, f"{address} accepts all {users} users")
 
 
-def workers(connection: Connection) -> Iterator[CheckResult]:
-    """Whether each stage's group has members, and how far it is behind. Asked as the operator, who may see that."""
-    from memsluice.operations.monitor.lag import GROUPS, KafkaLag
+def workers(
+    connection: Connection,
+    *,
+    standing_s: float = STANDING_S,
+    monotonic: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[CheckResult]:
+    """Whether each stage's group has members, how far it is behind, and whether it gets on. Asked as the operator.
+
+    A stage that is behind is looked at again until each of those partitions has committed something. One that has not
+    within ``standing_s`` stands still: the broker lists a worker that died for as long as its session lasts, so that
+    whoever is listed after that lives, and does nothing.
+    """
+    from memsluice.operations.monitor.lag import KafkaLag
 
     admin = AdminClient(quiet(connection.confluent(USER_OPERATOR)))
-    members = {group: _members(admin, group) for group in GROUPS.values()}
-    for lag in KafkaLag(connection)():
-        count = members[GROUPS[lag.stage]]
-        said = f"{count} worker{'s' * (count != 1)}, {lag.behind:,} records behind"
-        if not count:
-            state = CheckState.FAIL if lag.behind else CheckState.WARN
-            yield CheckResult(lag.stage, state, said, f"start a worker: memsluice work {lag.stage}")
-        elif lag.behind > LAG_MANY:
-            yield CheckResult(
-                lag.stage, CheckState.WARN, said, "watch memsluice top, and see the runbook MemsluiceLagGrows"
-            )
-        else:
-            yield CheckResult(lag.stage, CheckState.OK, said)
+    ask = KafkaLag(connection)
+    lags = {lag.stage: lag for lag in ask()}
+    count = {stage: _members(admin, group) for stage, group in GROUPS.items()}
+    still = {stage: lag.waits for stage, lag in lags.items() if lag.waits and count[stage]}
+    began = monotonic()
+    while still and monotonic() - began < standing_s:
+        sleep(LOOK_AGAIN_S)
+        lags = {lag.stage: lag for lag in ask()}
+        count |= {stage: _members(admin, GROUPS[stage]) for stage in still}
+        unmoved = {stage: places & lags[stage].waits for stage, places in still.items()}
+        still = {stage: places for stage, places in unmoved.items() if places and count[stage]}
+    for stage, lag in lags.items():
+        yield judged(lag, count[stage], still=len(still.get(stage, ())), waited_s=standing_s)
+
+
+def judged(lag: "Lag", count: int, *, still: int, waited_s: float) -> CheckResult:
+    """Judge a stage with ``count`` workers; ``still`` of its partitions are behind and committed nothing meanwhile."""
+    said = f"{count} worker{'s' * (count != 1)}, {lag.behind:,} records behind"
+    if lag.over_quota:
+        said += f", {lag.over_quota:,} of them of tenants over their quota, which wait in the overflow"
+    if not count:
+        state = CheckState.FAIL if lag.behind else CheckState.WARN
+        return CheckResult(lag.stage, state, f"no worker runs: {said}", f"start a worker: memsluice work {lag.stage}")
+    if still:
+        where = f"{still} partition{'s' * (still != 1)}"
+        said = f"a worker runs and stands still: {said}, nothing committed on {where} for {waited_s:.0f} s"
+        remedy = "read the worker's log: it says what it waits for; where it says nothing, start the worker anew"
+        return CheckResult(lag.stage, CheckState.FAIL, said, remedy)
+    if lag.behind - lag.over_quota > LAG_MANY:
+        remedy = "watch memsluice top, and see the runbook MemsluiceLagGrows"
+        return CheckResult(lag.stage, CheckState.WARN, said, remedy)
+    return CheckResult(lag.stage, CheckState.OK, said)
 
 
 def _members(admin: AdminClient, group: str) -> int:
@@ -100,6 +141,27 @@ def _members(admin: AdminClient, group: str) -> int:
             return 0
         time.sleep(ASK_AGAIN_S)  # a broker that has just started elects its coordinators
     raise BrokerUnavailable(f"the broker did not list the members of consumer group {group}: {problem.str()}")
+
+
+def partitions(connection: Connection, keys: KeyStore) -> Iterator[CheckResult]:
+    """Whether a partition is parked, and which losses somebody has answered for. Asked as the operator."""
+    from memsluice.operations.partitions.desk import PartitionDesk
+
+    with closing(PartitionDesk(connection, keys)) as desk:
+        yield from judged_partitions(desk.parked_now(), desk.accepted())
+
+
+def judged_partitions(parked: Sequence[PartitionState], accepted: Sequence[Accepted]) -> Iterator[CheckResult]:
+    """Judge the partitions that stand still; a loss that was answered for is told, and no failure."""
+    from memsluice.operations.partitions.words import acknowledged
+    from memsluice.runtimes.kafka.parking import way_on
+
+    for state in parked:
+        said = f"partition {state.partition} of {state.stage} stands still: {state.error}: {state.reason}"
+        yield CheckResult("partitions", CheckState.FAIL, said, way_on(state))
+    losses = f"; {len(accepted)} losses, the latest {acknowledged(accepted[-1])}" if accepted else ""
+    if not parked:
+        yield CheckResult("partitions", CheckState.OK, f"none is parked{losses}")
 
 
 def broker_clock(connection: Connection, now_s: float) -> Iterator[CheckResult]:
@@ -133,12 +195,6 @@ def clock_of_broker(latest_ms: int, now_s: float) -> CheckResult:
     return CheckResult("broker clock", CheckState.OK, "the broker's latest record is not ahead of this machine's clock")
 
 
-def ready_url(connection: Connection) -> str:
-    """Return where the store says that it is ready."""
-    scheme = "https" if connection.weaviate_secure else "http"
-    return f"{scheme}://{connection.weaviate_host}:{connection.weaviate_http_port}/v1/.well-known/ready"
-
-
 def space(connection: Connection) -> Space | None:
     """Return the encoder of the store's vectors, as a reader is told; None where it has none."""
     from memsluice.stores.opening import open_store
@@ -161,7 +217,7 @@ def store(connection: Connection, now_s: float) -> Iterator[CheckResult]:
         finally:
             opened.close()
     yield _known("store", address, len(connection.weaviate_keys))
-    with urlopen(ready_url(connection), timeout=ANSWER_S) as answer:  # noqa: S310 - http or https, nothing else
+    with urlopen(connection.weaviate_ready_url, timeout=ANSWER_S) as answer:  # noqa: S310 - http or https, nothing else
         told = answer.headers.get("Date")
     if told is None:
         raise ConfigError("the store's answer has no Date header, so its clock could not be checked")

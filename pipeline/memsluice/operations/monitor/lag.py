@@ -1,6 +1,6 @@
 """How far each stage is behind its input: what is appended and not committed."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,18 +11,19 @@ from memsluice.deployment.connection import Connection
 from memsluice.errors import BrokerUnavailable
 from memsluice.runtimes.embedded import LocalLog
 from memsluice.runtimes.embedded.runtime import INPUTS
-from memsluice.topics.names import APP_LAND, APP_SCREEN, APP_SEAL, PARTITIONS, USER_OPERATOR
+from memsluice.topics.names import GROUPS, OVERFLOW, PARTITIONS, USER_OPERATOR
 
-GROUPS = {"seal": APP_SEAL, "screen": APP_SCREEN, "land": APP_LAND}
-"""Consumer group of each stage."""
 ANSWER_S = 10.0
+Place = tuple[str, int]
+"""A topic and a partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
     """``behind`` records of a stage's input wait, on ``partitions`` partitions; ``worst`` is the most on one of them.
 
-    ``started`` is False where the stage has never committed anything.
+    ``started`` is False where the stage has never committed anything. ``waits`` are the partitions that are behind,
+    each with what it has committed: one that is in two of these has not moved in between.
     """
 
     stage: str
@@ -30,11 +31,16 @@ class Lag:
     partitions: int
     worst: int
     started: bool
+    waits: frozenset[tuple[str, int, int]] = frozenset()
+    over_quota: int = 0
+    """Of those behind, records in the overflow: their tenants are over their quota, and they go on as that allows."""
 
 
-def _lag(stage: str, waiting: Iterable[int], *, started: bool) -> Lag:
-    numbers = [max(0, number) for number in waiting]
-    return Lag(stage, sum(numbers), sum(number > 0 for number in numbers), max(numbers, default=0), started)
+def _lag(stage: str, waiting: Mapping[Place, int], committed: Mapping[Place, int], *, started: bool) -> Lag:
+    numbers = {place: max(0, number) for place, number in waiting.items()}
+    waits = frozenset((*place, committed.get(place, -1)) for place, number in numbers.items() if number)
+    over_quota = sum(number for (topic, _), number in numbers.items() if topic == OVERFLOW)
+    return Lag(stage, sum(numbers.values()), len(waits), max(numbers.values(), default=0), started, waits, over_quota)
 
 
 class KafkaLag:
@@ -53,7 +59,8 @@ class KafkaLag:
             raise BrokerUnavailable(f"the broker did not return the stages' offsets: {error.args[0].str()}") from None
 
     def _of(self, stage: str, group: str) -> Lag:
-        places = [TopicPartition(topic, number) for topic in INPUTS[stage] for number in range(self._partitions)]
+        topics = (*INPUTS[stage], OVERFLOW) if stage == "seal" else INPUTS[stage]
+        places = [TopicPartition(topic, number) for topic in topics for number in range(self._partitions)]
         asked = self._admin.list_consumer_group_offsets(
             [ConsumerGroupTopicPartitions(group, places)], request_timeout=ANSWER_S
         )
@@ -61,8 +68,8 @@ class KafkaLag:
         ends = self._offsets(places, OffsetSpec.latest())
         unknown = [place for place in places if committed.get((place.topic, place.partition), -1) < 0]
         begins = self._offsets(unknown, OffsetSpec.earliest()) if unknown else {}
-        waiting = [end - begins.get(place, committed.get(place, 0)) for place, end in ends.items()]
-        return _lag(stage, waiting, started=len(unknown) < len(places))
+        waiting = {place: end - begins.get(place, committed.get(place, 0)) for place, end in ends.items()}
+        return _lag(stage, waiting, committed, started=len(unknown) < len(places))
 
     def _offsets(self, places: list[Any], which: Any) -> dict[tuple[str, int], int]:
         answers = self._admin.list_offsets(dict.fromkeys(places, which), request_timeout=ANSWER_S)
@@ -81,6 +88,6 @@ class LocalLag:
         for stage, topics in INPUTS.items():
             places = [(topic, number) for topic in topics for number in range(self._log.partitions)]
             done = {place: self._log.position(stage, *place) for place in places}
-            waiting = [self._log.end(*place) - position for place, position in done.items()]
-            lags.append(_lag(stage, waiting, started=any(done.values())))
+            waiting = {place: self._log.end(*place) - position for place, position in done.items()}
+            lags.append(_lag(stage, waiting, done, started=any(done.values())))
         return lags

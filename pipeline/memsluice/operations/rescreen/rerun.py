@@ -8,11 +8,12 @@ of the gate) that differs, and not the candidate.
 Bounded: at most ``events_max`` records of each partition; the state of one partition at a time, in memory.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from memsluice.envelope.keys import Keyring
+from memsluice.envelope.partition_orders import Missing
 from memsluice.envelope.verdict import Verdict
 from memsluice.errors import SealError
 from memsluice.events.partition import partition_of
@@ -28,12 +29,16 @@ EVENTS_MAX = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A deployment's sealed topic and its audit, and the keys that open both."""
+    """A deployment's sealed topic and its audit, and the keys that open both.
+
+    ``losses`` are intake records, by partition, that an operator acknowledged as lost; they are passed over.
+    """
 
     sealed: TopicReader
     audit: TopicReader
     keyring: Keyring
     partitions: int
+    losses: Sequence[tuple[int, Missing]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,7 @@ class Rerun:
     def events(self, wanted: Wanted, heard: Callable[[int], None] = lambda read: None) -> Iterator[Decided]:
         """Yield every decision; ``heard`` is told how many records were read. With ``book`` there is a control.
 
-        Raises BrokerUnavailable, StateError (the sealed log has a gap).
+        Raises BrokerUnavailable, StateError (the sealed log has a gap that nobody acknowledged).
         """
         only = None if wanted.tenant is None else partition_of(wanted.tenant, self.log.partitions)
         for partition in range(self.log.partitions) if only is None else (only,):
@@ -164,7 +169,9 @@ class _Lane:
 
     def __init__(self, log: Log, policies: Callable[[str], Policy]) -> None:
         self._own: Policy | None = None
-        self._stage = RehearsalStage(lambda: log.keyring, lambda name: self._own or policies(name), log.partitions)
+        self._stage = RehearsalStage(
+            lambda: log.keyring, lambda name: self._own or policies(name), log.partitions, log.losses
+        )
         self._state = LocalLog(":memory:", partitions=log.partitions, durable=False)
 
     def decide(self, record: Record, own: Policy | None = None) -> Verdict | None:

@@ -7,17 +7,35 @@ sent, the next one is already in a thread; results are handed on in the order in
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
-from memsluice.errors import StateError
+from faust.types import TP
+
+from memsluice.deployment.connection import Connection
+from memsluice.errors import SealError, StateError
+from memsluice.events.records import Output, Record
+from memsluice.readers.kafka import KafkaTopic
+from memsluice.runtimes.kafka.delivery import RecordResult
 from memsluice.runtimes.kafka.faults import Faults
-from memsluice.runtimes.kafka.runner import LOG, RecordResult, StageRunner, to_record
+from memsluice.runtimes.kafka.lanes import Restores
+from memsluice.runtimes.kafka.overflow import Chosen, Overflow, Way
+from memsluice.runtimes.kafka.records import to_record
+from memsluice.runtimes.kafka.restore import OpenLog
+from memsluice.runtimes.kafka.runner import LOG, StageRunner
 from memsluice.runtimes.kafka.spec import Stage, StageSpec
 from memsluice.runtimes.kafka.thread import StageThreads
-from memsluice.stages.base import Waits
+from memsluice.stages.base import Owning, Waits
 
-_Item = tuple[int, Any]
-"""Generation and message."""
+
+class _Item(NamedTuple):
+    """One record that was taken. ``chosen``: how it goes on, where its tenant has a quota."""
+
+    generation: int
+    message: Any
+    chosen: Chosen | None = None
+
+
 _UnderWay = tuple[list[_Item], "asyncio.Future[Any]"]
 """A batch, and what its thread will return."""
 
@@ -25,8 +43,8 @@ _UnderWay = tuple[list[_Item], "asyncio.Future[Any]"]
 class BatchRunner(StageRunner):
     """Runs a :class:`~memsluice.stages.base.BatchStage`."""
 
-    def __init__(self, spec: StageSpec, stage: Stage, faults: Faults) -> None:
-        super().__init__(spec, stage, faults)
+    def __init__(self, spec: StageSpec, stage: Stage, faults: Faults, app: Any, connection: Connection) -> None:
+        super().__init__(spec, stage, faults, app, connection)
         self._queue: deque[_Item] = deque()  # bounded by _take
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
@@ -34,12 +52,50 @@ class BatchRunner(StageRunner):
         self._threads = StageThreads(f"stage-{spec.name}", self.tuning.threads)
         self._free = asyncio.Semaphore(self.tuning.threads)
         self._under_way: asyncio.Queue[_UnderWay] = asyncio.Queue()  # bounded by _free
+        self.overflow = Overflow(spec.overflow, self.stage, self._now_s) if spec.overflow else None
+        self._open_overflow: OpenLog = lambda given_up: KafkaTopic.of(
+            connection, spec.user, spec.overflow, spec.app_id, given_up.is_set
+        )
+
+    @staticmethod
+    def _now_s() -> float:
+        return asyncio.get_running_loop().time()
+
+    def _lane_rows(self, partition: int) -> Restores | None:
+        if self.overflow is None:
+            return None
+        committed = partial(self._committed, TP(self.spec.overflow, partition))
+        return self.overflow.restoring(partition, committed, self._open_overflow)
+
+    async def _committed(self, tp: Any) -> tuple[int, bool]:
+        base: tuple[int, bool] = await self.app.consumer.base_offset(tp)
+        return base
+
+    def held_back(self, topic: str, partition: int) -> bool:
+        """Tell whether a partition is being restored, or enough of its overflow is held back."""
+        overflowing = self.overflow is not None and self.overflow.held_back(topic, partition)
+        return overflowing or super().held_back(topic, partition)
+
+    async def fenced_off(self) -> None:
+        """Wait for the fence, and tell a stage that must know it which partitions are its own."""
+        await super().fenced_off()
+        await self._tell_owned(set(self.partitions))
+
+    async def revoked(self, partitions: set[int]) -> None:
+        """Drop what is left after the drain; nothing is the stage's own until the next assignment."""
+        await super().revoked(partitions)
+        await self._tell_owned(set())
 
     async def stop(self) -> None:
         """Cancel the tasks; the threads end after the calls they are in, which nobody waits for."""
         await super().stop()
         self._end_waits()
+        await self._tell_owned(set())
         self._threads.close()
+
+    async def _tell_owned(self, partitions: set[int]) -> None:
+        if isinstance(self.stage, Owning):
+            await asyncio.to_thread(self.stage.owns, partitions)
 
     def _abandon(self) -> None:
         super()._abandon()
@@ -51,21 +107,59 @@ class BatchRunner(StageRunner):
 
     async def _take(self, message: Any) -> None:
         generation = self.generation
+        if self.overflow is None or message.topic != self.spec.overflow:
+            await self._queue_up(generation, message, self._choose)
+            return
+        try:
+            self.overflow.hold(generation, message)
+        except SealError as error:
+            self.park(message.partition, error, message.topic, message.offset)
+
+    def _choose(self, message: Any) -> Chosen | None:
+        return None if self.overflow is None else self.overflow.choose(message)
+
+    async def _queue_up(self, generation: int, message: Any, chosen: Callable[[Any], Chosen | None]) -> None:
+        """Queue a record once there is room. Where it goes is asked then: in the order in which they are queued."""
         while len(self._queue) >= (1 + self.tuning.threads) * self.tuning.batch_size and generation == self.generation:
             self._room.clear()
             await self._room.wait()
-        if self._closed_to(generation):
-            if generation == self.generation:
+        if self._closed_to(generation) or self.dropped(message):
+            if generation == self.generation and not self.dropped(message):
                 self._give_up(message)
             return
-        self._queue.append((generation, message))
+        self._queue.append(_Item(generation, message, chosen(message)))
         self._arrived.set()
+
+    async def _go_on(self) -> None:
+        """Take what waits in the overflow, as quotas allow it."""
+        overflow = self.overflow
+        if overflow is None:
+            return
+        while True:
+            overflow.wake.clear()
+            partition, wait_s = overflow.due()
+            if partition is None or wait_s:
+                try:
+                    async with asyncio.timeout(wait_s):
+                        await overflow.wake.wait()
+                except TimeoutError:
+                    pass
+                continue
+            held = overflow.take(partition)
+            await self._queue_up(held.generation, held.message, partial(overflow.goes_on, held))
 
     def _drop_queued(self) -> None:
         queue, self._queue = self._queue, deque()
-        for generation, message in queue:
+        held = self.overflow.drop() if self.overflow is not None else []
+        for generation, message in [*((item.generation, item.message) for item in queue), *held]:
             if generation == self.generation:
                 self._give_up(message)
+        self._room.set()
+
+    def _drop_parked(self, partition: int) -> None:
+        self._queue = deque(item for item in self._queue if item.message.partition != partition)
+        if self.overflow is not None:
+            self.overflow.forget(partition)
         self._room.set()
 
     def _give_up(self, message: Any) -> None:
@@ -75,10 +169,12 @@ class BatchRunner(StageRunner):
     def _new_generation(self) -> None:
         super()._new_generation()
         self._queue.clear()
+        if self.overflow is not None:
+            self.overflow.clear()
         self._room.set()
 
     def _jobs(self) -> Sequence[Callable[[], Awaitable[None]]]:
-        return (self._batches, self._hand_on)
+        return (self._batches, self._hand_on, *([self._go_on] if self.overflow is not None else []))
 
     async def _batches(self) -> None:
         """Give batches to free threads."""
@@ -89,8 +185,10 @@ class BatchRunner(StageRunner):
             while not items:
                 items = await self._next_batch(linger=was_full)
             was_full = len(items) >= self.tuning.batch_size
-            records = [to_record(message) for _, message in items]
-            self._under_way.put_nowait((items, self._threads.submit(self.stage.process, records)))
+            records = [to_record(item.message) for item in items]
+            moves = [item.chosen if item.chosen and item.chosen.way is Way.MOVED else None for item in items]
+            work = partial(_work, self.stage, records, moves) if any(moves) else partial(self.stage.process, records)
+            self._under_way.put_nowait((items, self._threads.submit(work)))
 
     async def _hand_on(self) -> None:
         """Hand on what the threads returned, batch after batch."""
@@ -99,7 +197,7 @@ class BatchRunner(StageRunner):
             try:
                 outputs = await returned
             except Exception as error:
-                if items[-1][0] == self.generation:
+                if any(item.generation == self.generation and not self.dropped(item.message) for item in items):
                     raise
                 LOG.info("a batch that was given up has ended", stage=self.spec.name, why=type(error).__name__)
                 continue
@@ -107,10 +205,14 @@ class BatchRunner(StageRunner):
                 self._free.release()
             if len(outputs) != len(items):
                 raise StateError(f"stage {self.spec.name} returned {len(outputs)} results for {len(items)} records")
-            for (generation, message), results in zip(items, outputs, strict=True):
+            for (generation, message, chosen), results in zip(items, outputs, strict=True):
                 if generation != self.generation:
                     break
-                await self._results.put(RecordResult(message, generation, results))
+                if not self.dropped(message):
+                    if self.overflow is not None:
+                        self.overflow.answered(message.partition, chosen, results)
+                    urgent = chosen is None or chosen.way is not Way.MOVED
+                    await self._results.put(RecordResult(message, generation, results, urgent=urgent))
 
     async def _next_batch(self, *, linger: bool) -> list[_Item]:
         """Return what is there, at most a full batch; wait for the first record only (or the linger, under load)."""
@@ -122,9 +224,19 @@ class BatchRunner(StageRunner):
         items: list[_Item] = []
         size = 0
         while self._queue and len(items) < self.tuning.batch_size and size < self.tuning.batch_bytes:
-            generation, message = self._queue.popleft()
-            if generation == self.generation:
-                items.append((generation, message))
-                size += len(message.key or b"") + len(message.value or b"")
+            item = self._queue.popleft()
+            if item.generation == self.generation:
+                items.append(item)
+                size += len(item.message.key or b"") + len(item.message.value or b"")
         self._room.set()
         return items
+
+
+def _work(stage: Any, records: Sequence[Record], moves: Sequence[Chosen | None]) -> list[list[Output]]:
+    """Have a stage process some records, and move the others to its overflow. In a thread of the stage."""
+    kept = [record for record, move in zip(records, moves, strict=True) if move is None]
+    done = iter(stage.process(kept) if kept else ())
+    return [
+        next(done) if move is None else stage.moved(record, move.tenant, move.after)
+        for record, move in zip(records, moves, strict=True)
+    ]

@@ -1,4 +1,4 @@
-"""Says once that the broker does not answer, and once that it does again, instead of every attempt to reach it.
+"""Says once that a worker's broker or store does not answer, and once that it does again, and after how long.
 
 Whether it answers is asked of it, every few seconds, for one of the worker's topics: a broker that is paused keeps its
 connections and fails nothing for a minute. The libraries' own lines about what they try again are kept at level DEBUG.
@@ -8,7 +8,8 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 
 from confluent_kafka import KafkaException
@@ -23,10 +24,12 @@ ASKED_EVERY_S: Final = 5.0
 ANSWERS_WITHIN_S: Final = 3.0
 RETRIED: Final = re.compile(
     r"Unable connect to node|Unable to (update|request) metadata|(Group Coordinator|FindCoordinator) Request failed|"
-    r"Failed fetch (messages|offsets) from|Heartbeat send request failed|Heartbeat session expired|"
-    r"Error sending \S+ to node|Marking the coordinator dead|Timer \S+ is overlapping"
+    r"Failed fetch (messages|offsets) from|Heartbeat (send request )?failed|Heartbeat session expired|"
+    r"Error sending \S+ to node|Marking the coordinator dead|Timer \S+ is overlapping|"
+    r"Got error produce response|Unexpected error in sender routine"
 )
-"""How lines begin that aiokafka and mode log at each attempt; what is not tried again raises, and is told as it is."""
+"""How lines begin that aiokafka and mode log at each attempt; what is not tried again raises as well, and is told by
+whoever gets it."""
 LIBRARIES: Final = ("aiokafka", "mode", "faust")
 
 
@@ -52,19 +55,82 @@ def quiet_libraries() -> None:
             logging.getLogger(name).addFilter(_RETRIES)
 
 
+class Dependency:
+    """What a worker cannot do without: whether it answers, since when, and one line of the log for each change.
+
+    ``means`` says what its absence does; ``stages`` which stages stand still meanwhile, all of them where it is empty.
+    Written by whoever asks, read by other threads: every field is set whole.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        means: str,
+        stages: Sequence[str] = (),
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = name
+        self.address = address
+        self._means = means
+        self._stages = tuple(stages)
+        self._monotonic = monotonic
+        self.away_since_s: float | None = None
+        """Seconds of the monotonic clock at which it was first found not to answer; None while it answers."""
+
+    @property
+    def away(self) -> bool:
+        """Whether it did not answer when it was asked last."""
+        return self.away_since_s is not None
+
+    def stops(self, stage: str) -> bool:
+        """Whether a stage stands still because this does not answer."""
+        return self.away and (not self._stages or stage in self._stages)
+
+    def told(self, answers: bool) -> None:
+        """Take in whether it answered just now; log it where that is another answer than before."""
+        since = self.away_since_s
+        if answers is (since is None):
+            return
+        if since is None:
+            self.away_since_s = self._monotonic()
+            LOG.warning(f"the {self.name} does not answer: {self._means}", **{self.name: self.address})
+            return
+        away_s = self._monotonic() - since
+        self.away_since_s = None
+        LOG.warning(
+            f"the {self.name} answers again: it is back after {away_s:.0f} s",
+            away_s=round(away_s, 1),
+            **{self.name: self.address},
+        )
+
+    def problem(self) -> str:
+        """Return in words for how long it has been away; "" while it answers."""
+        since = self.away_since_s
+        if since is None:
+            return ""
+        return f"the {self.name} at {self.address} has not answered for {self._monotonic() - since:.0f} s"
+
+
 class BrokerWatch:
     """Asks the broker, in a thread, whether it answers. ``ask`` raises KafkaException where it does not."""
 
     def __init__(self, address: str, ask: Callable[[], object]) -> None:
-        self._address = address
+        self.broker = Dependency(
+            "broker", address, "nothing is read or committed until it does; nothing is lost meanwhile"
+        )
         self._ask = ask
-        self.away = False
 
     @classmethod
     def of(cls, connection: Connection, user: str, topic: str) -> "BrokerWatch":
         """Return a watch that asks for a topic which the user may describe."""
         admin = AdminClient(quiet(connection.confluent(user)), logger=LibrdkafkaLog())
         return cls(connection.bootstrap, lambda: admin.list_topics(topic, timeout=ANSWERS_WITHIN_S))
+
+    @property
+    def away(self) -> bool:
+        """Whether the broker did not answer when it was asked last."""
+        return self.broker.away
 
     async def run(self) -> None:
         """Ask until cancelled."""
@@ -79,25 +145,27 @@ class BrokerWatch:
             await asyncio.to_thread(self._ask)
         except KafkaException:
             answers = False
-        if answers is not self.away:
-            return
-        self.away = not answers
-        if self.away:
-            LOG.warning(
-                "the broker does not answer: nothing is read or committed until it does; nothing is lost meanwhile",
-                broker=self._address,
-            )
-        else:
-            LOG.warning("the broker answers again", broker=self._address)
+        self.broker.told(answers)
+
+
+_watched: list[BrokerWatch] = []
+"""The watches that run now in this process: one, as a process has one worker."""
+
+
+def brokers() -> list[Dependency]:
+    """Return the brokers that this process's worker depends on, as they are known now."""
+    return [watch.broker for watch in tuple(_watched)]
 
 
 @contextlib.asynccontextmanager
 async def watching(watch: BrokerWatch) -> AsyncIterator[None]:
     """Watch as long as the block runs."""
     task = asyncio.create_task(watch.run())
+    _watched.append(watch)
     try:
         yield
     finally:
+        _watched.remove(watch)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task

@@ -19,7 +19,8 @@ BEFORE_CHANGELOG: Final = "before-changelog"
 AFTER_CHANGELOG: Final = "after-changelog-before-output"
 AFTER_OUTPUT: Final = "after-output-before-commit"
 AFTER_PROCESS: Final = "after-process-before-output"
-POINTS: Final = (BEFORE_CHANGELOG, AFTER_CHANGELOG, AFTER_OUTPUT, AFTER_PROCESS)
+AFTER_COMMIT: Final = "after-commit-before-settle"
+POINTS: Final = (BEFORE_CHANGELOG, AFTER_CHANGELOG, AFTER_OUTPUT, AFTER_PROCESS, AFTER_COMMIT)
 
 
 def _kill() -> None:

@@ -1,29 +1,35 @@
 """Everything in which the runtime departs from Faust 0.15, by subclassing, in one place. Each has its test.
 
 * :class:`GuardedFlow`: recovery drops queued records (silent failure A).
-* :class:`StageConsumerThread`: stops while the broker is away.
-* :class:`StageConsumer`: only the acker acknowledges (B); a revocation or stop waits for work in hand, within a bound.
+* :class:`StageConsumerThread`: stops without the broker; fetches only committed records, each with the one before.
+* :class:`StageConsumer`: acknowledges and commits nothing (B), the lanes do; a revocation or stop waits for work in
+  hand, within a bound.
   Records fetched and dropped during a recovery are fetched again, also by a group that never committed, and none that
-  was fetched before that is taken after it.
-* :class:`OrderedProducer`: idempotent, and sends nothing after its first failure (C).
-* :class:`StageTables`: no second of sleep for tables that might still be declared.
+  was fetched before that is taken after it. A recovery that a rebalance overtakes lets nothing through.
+* :class:`StageBoot`: no producer of Faust's, which goes on after a send has failed (C); the lanes have their own.
+* :class:`StageTables`: no second of sleep for tables that might be declared. There are none: rows are the runtime's own
+  (``state.py``), because Faust can neither restore from a log with transactions nor fence a former owner.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import aclosing
 from functools import cached_property
 from typing import Any, Protocol
 
 import faust
+from aiokafka.errors import IllegalStateError
 from aiokafka.structs import TopicPartition
+from faust.app import BootStrategy
 from faust.tables.manager import TableManager
 from faust.transport.drivers import aiokafka as driver
 from mode.utils.queues import FlowControlEvent
 
-from memsluice.events.records import Headers
+from memsluice.runtimes.kafka.gaps import MARKERS_MAX
+from memsluice.runtimes.kafka.spec import MIB, StageSpec
 
-OUT_OF_BAND_TIMEOUT_S = 60.0
+IN_WORK_BYTES_MAX = 64 * MIB
+"""Nothing more is fetched while so much is in work, however few records that are."""
 FETCH_LOOK_S = 0.25
 """How long an idle fetch keeps to the partitions it was asked for; those that resume wait for its end."""
 
@@ -31,19 +37,33 @@ FETCH_LOOK_S = 0.25
 class Runner(Protocol):
     """What the overrides need of the stage's runner."""
 
+    spec: StageSpec
     fetch_wait_s: float
+    parked: Collection[int]
+    """Partitions of which nothing is fetched."""
+    turns: dict[int, int]
+    """How often a partition was begun anew; written while nothing is fetched."""
 
     async def drain(self) -> None:
         """Take no more records and wait, within a bound, for those in work."""
 
-    def begin(self, partitions: set[int]) -> None:
+    async def begin(self, partitions: set[int]) -> None:
         """Start anew with an assignment."""
 
-    def revoked(self, partitions: set[int]) -> None:
+    async def fenced_off(self) -> None:
+        """Wait until no former owner of its partitions can write."""
+
+    async def revoked(self, partitions: set[int]) -> None:
         """Drop what was kept of these partitions."""
 
     def fail(self, error: BaseException) -> None:
         """End the worker; release nothing any more."""
+
+    def dropped(self, message: Any) -> bool:
+        """Tell whether a message is of a partition that was parked since it was fetched."""
+
+    def held_back(self, topic: str, partition: int) -> bool:
+        """Tell whether nothing more of a partition of a topic is to be fetched for now."""
 
 
 class GuardedFlow(FlowControlEvent):  # type: ignore[misc]
@@ -60,13 +80,42 @@ class GuardedFlow(FlowControlEvent):  # type: ignore[misc]
 
 
 class StageConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
-    """The thread in which aiokafka fetches."""
+    """The thread in which aiokafka fetches. What is said of ``fetched`` happens in that thread alone."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fetched: dict[Any, int] = {}
+        """Offset of the last record fetched of each partition."""
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
         # Faust fixes 1.5 s; a partition that misses one long poll would wait that long for the next.
         consumer._fetch_max_wait_ms = int(self.app.runner.fetch_wait_s * 1000)
+        consumer._isolation_level = "read_committed"
         return consumer
+
+    async def _fetch_records(self, *arguments: Any, **options: Any) -> Any:
+        found = await super()._fetch_records(*arguments, **options)
+        for tp, records in found.items():
+            for record in records:
+                record.before = self.fetched.get(tp)
+                record.turn = self.app.runner.turns.get(tp.partition, 0)
+                self.fetched[tp] = record.offset
+        return found
+
+    async def go_back(self, offsets: Any) -> None:
+        """Fetch from these offsets on: what was fetched before comes before no record any more."""
+        for tp in offsets:
+            self.fetched.pop(tp, None)
+        await self._seek_wait(self._ensure_consumer(), offsets)
+
+    async def place(self, tp: Any) -> tuple[int | None, int | None]:
+        """Return the next offset that would be fetched, and the last record's that was. Nothing is awaited between."""
+        assignment = self._ensure_consumer()._subscription.subscription.assignment
+        if assignment is None or tp not in assignment.tps:
+            return None, None
+        state = assignment.state_value(tp)
+        return (state.position if state.has_valid_position else None), self.fetched.get(tp)
 
     async def on_thread_stop(self) -> None:
         """Stop the client, also while the broker is away.
@@ -90,10 +139,14 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
 
 
 class StageConsumer(driver.Consumer):  # type: ignore[misc]
-    """Consumer that commits what the acker released and nothing else."""
+    """Consumer that counts as committed what the lanes committed and nothing else."""
 
-    _releasing = False
-    _seeks = 0
+    _seeks = _fetched_at = 0
+    """How many seeks began, and how many had when the last fetch did."""
+    _assignments = _sought = 0
+    """How often partitions were revoked or assigned, and at how many of those the last whole seek began."""
+    _handing: Any = None
+    """Topic and partition of the message that Faust is queueing now."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -103,22 +156,32 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
     def _new_consumer_thread(self) -> StageConsumerThread:
         return StageConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
-    def release(self, message: Any) -> None:
-        """Acknowledge ``message``: its offset may be committed. For the acker alone."""
-        self._releasing = True
-        try:
-            message.ack(self)
-        finally:
-            self._releasing = False
-
     def untrack(self, message: Any) -> None:
-        """Give ``message`` up un-acknowledged: it is read again, by whoever owns its partition then."""
+        """Know nothing more of ``message``: it was committed, or is read again by whoever owns its partition then."""
         self._unacked_messages.discard(message)
 
+    def untrack_partition(self, partition: int) -> None:
+        """Give up every message of a partition that is parked."""
+        self._unacked_messages -= {message for message in self._unacked_messages if message.partition == partition}
+
+    async def reopen(self, partitions: Sequence[Any]) -> None:
+        """Fetch parked partitions from their commit on, with nothing left of what was fetched before.
+
+        To be called while the runner still names them as parked. Raises what aiokafka does of partitions that are
+        another's by now.
+        """
+        while self._handing in partitions:  # Faust notes its offset as read once it is queued
+            await asyncio.sleep(0.01)
+        async with self._at_the_log:
+            bases = {tp: await self.base_offset(tp) for tp in partitions}
+            for tp, (base, committed) in bases.items():
+                self._committed_offset[tp] = base if committed else None
+            for partition in {tp.partition for tp in partitions}:
+                self.app.runner.turns[partition] = self.app.runner.turns.get(partition, 0) + 1
+            await self._thread.call_thread(self._thread.go_back, {tp: base for tp, (base, _) in bases.items()})
+
     def ack(self, message: Any) -> bool:
-        """Acknowledge, if the acker says so. Faust itself acknowledges messages that a stream skips."""
-        if self._releasing:
-            return bool(super().ack(message))
+        """Acknowledge nothing: Faust does so for messages that a stream skips, and the lanes commit."""
         self.untrack(message)
         return False
 
@@ -129,8 +192,38 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
         committed = await self._thread.call_thread(consumer.committed, partition)
         if committed is not None:
             return int(committed), True
-        starts = await self._thread.call_thread(consumer.beginning_offsets, [partition])
-        return int(starts[partition]), False
+        return await self.log_start(tp), False
+
+    async def log_start(self, tp: Any) -> int:
+        """Return the offset of the first record that the log still has."""
+        partition, consumer = TopicPartition(tp.topic, tp.partition), self._thread._ensure_consumer()
+        return int((await self._thread.call_thread(consumer.beginning_offsets, [partition]))[partition])
+
+    async def place_if_idle(self, tp: Any) -> int | None:
+        """Return the place behind what was fetched, all of which is committed, and markers; None: nothing is due."""
+        known = faust.types.TP(tp.topic, tp.partition)
+        committed, end = self._committed_offset.get(known), self.highwater(known)
+        if end is None or (committed or 0) >= end:
+            return None
+        place, last = await self._thread.call_thread(self._thread.place, tp)
+        if place is None or place <= (committed or 0) or (last is not None and last >= (committed or 0)):
+            return None
+        lost = committed is not None and await self.log_start(tp) > committed + MARKERS_MAX  # the next record tells
+        return None if lost or committed != self._committed_offset.get(known) else place
+
+    def committed_at(self, tp: Any, place: int) -> None:
+        """Note what a transaction has committed."""
+        self._committed_offset[faust.types.TP(tp.topic, tp.partition)] = place
+
+    async def _add_gap(self, tp: Any, offset_from: int, offset_to: int) -> None:
+        """Note nothing of offsets that no record has: with a marker between any two transactions Faust would look at
+        every gap at each record, fall behind, and keep what it has not caught up with for ever."""
+
+    def _to_message(self, tp: Any, record: Any) -> Any:
+        message = super()._to_message(tp, record)
+        message.before = record.before
+        message.turn = getattr(record, "turn", 0)
+        return message
 
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[Any, Any]]:
         """Yield what is fetched until a seek begins: what a batch has left is fetched again from where that leads.
@@ -138,103 +231,91 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
         When recovery ends, Faust resumes the partitions first and seeks then. A fetch in between goes on behind what
         the recovery dropped, and a record of it would come before those that are due.
         """
-        seeks = self._seeks
         async with aclosing(super().getmany(timeout)) as fetched:
             async for tp, message in fetched:
-                if seeks != self._seeks:
+                if self._fetched_at != self._seeks:
                     break
-                yield tp, message
+                if self.app.runner.dropped(message):
+                    continue
+                self._handing = tp
+                try:
+                    yield tp, message
+                finally:
+                    self._handing = None
 
     async def _getmany(self, active_partitions: set[Any] | None, timeout: float) -> Any:
         async with self._at_the_log:
-            return await super()._getmany(active_partitions, timeout)
+            self._fetched_at = self._seeks  # and not when Faust asked: it may have waited for the flow since
+            runner = self.app.runner
+            active = set(self.assignment() if active_partitions is None else active_partitions)
+            active -= {tp for tp in active if tp.partition in runner.parked or runner.held_back(tp.topic, tp.partition)}
+            if active and self._bytes_in_work() < IN_WORK_BYTES_MAX:
+                return await super()._getmany(active, timeout)
+        await asyncio.sleep(min(timeout, FETCH_LOOK_S))  # an empty set would be taken for all
+        return {}
+
+    def _bytes_in_work(self) -> int:
+        """Return how much was fetched and is not done with, but for what waits for its tenant's quota."""
+        waits = self.app.runner.spec.overflow
+        return sum(len(one.key or b"") + len(one.value or b"") for one in self._unacked_messages if one.topic != waits)
 
     async def perform_seek(self) -> None:
-        """Go back to the commit, and where there is none to the log's start, which Faust leaves out."""
+        """Go back to the commit, and where there is none to the log's start, which Faust leaves out. A seek that an
+        assignment overtakes counts for nothing: the next one has its own."""
+        assignment = self._assignments
+        await self.app.runner.fenced_off()  # what is committed stands still from here on
         self._seeks += 1
         async with self._at_the_log:
-            await super().perform_seek()
-            starts = {}
-            for tp in self.assignment():
-                if not self._is_changelog_tp(tp) and not self._committed_offset.get(tp):
-                    starts[tp], _ = await self.base_offset(tp)
-            if starts:
-                await self._thread.seek_wait(starts)
+            try:
+                await super().perform_seek()
+                starts = {}
+                for tp in self.assignment():
+                    if not self._is_changelog_tp(tp) and not self._committed_offset.get(tp):
+                        starts[tp], _ = await self.base_offset(tp)
+                if starts:
+                    await self._thread.seek_wait(starts)
+            except IllegalStateError:  # a partition is another's by now
+                if assignment == self._assignments:
+                    raise
+                return
+        self._sought = assignment
+
+    def resume_flow(self) -> None:
+        """Let records through, once what is assigned now was sought: a recovery that was overtaken resumes as well, and
+        what came then would begin behind records that were read before and not decided, as if they were lost."""
+        if self._sought == self._assignments or not self.assignment():
+            super().resume_flow()
 
     async def wait_empty(self) -> None:
-        """Wait for records in work, within the runner's bound, and commit. (Faust's own waits without one.)"""
+        """Wait for records in work, within the runner's bound. (Faust's own waits without one.)"""
         await self.app.runner.drain()
         self._unacked_messages.clear()
-        await self.commit_and_end_transactions()
 
     async def on_partitions_revoked(self, revoked: set[Any]) -> None:
-        """Drain and commit while the offsets are still known; Faust forgets them first and commits after."""
+        """Drain before Faust forgets the offsets."""
+        self._assignments += 1
         await self.app.runner.drain()
-        await self.commit()
         await super().on_partitions_revoked(revoked)
-        self.app.runner.revoked({tp.partition for tp in revoked})
+        await self.app.runner.revoked({tp.partition for tp in revoked})
 
     async def on_partitions_assigned(self, assigned: set[Any], generation_id: int = 0) -> None:
         """Start a new generation before the first record of it can arrive."""
-        self.app.runner.begin({tp.partition for tp in assigned})
+        self._assignments += 1
+        await self.app.runner.begin({tp.partition for tp in assigned})
         await super().on_partitions_assigned(assigned, generation_id)
 
     def verify_event_path(self, now: float, tp: Any) -> None:
-        """Do nothing: liveness is committed-offset progress (progress.py), and a sink's outage is no defect here."""
-
-
-class OrderedProducer(driver.Producer):  # type: ignore[misc]
-    """Producer under which a partition's records are a prefix of what was sent, in order, whatever fails.
-
-    aiokafka keeps one request a partition in flight and re-queues at the front, so retries do not reorder; but after a
-    batch has failed for good it goes on with the next one, and without a producer id a retry may write a batch twice.
-    So: idempotent, and the first failure empties the accumulator before the sender's task can run again.
-    """
-
-    _poisoned = False
-
-    def _settings_extra(self) -> dict[str, Any]:
-        return {"acks": "all", "enable_idempotence": True}
-
-    async def append(
-        self, topic: str, partition: int, key: bytes | None, value: bytes | None, headers: Headers = ()
-    ) -> "asyncio.Future[Any]":
-        """Queue one record and return the future of its broker metadata. Raises KafkaError (too large, stopped)."""
-        producer = self._ensure_producer()
-        if key is None and value is None:  # Kafka takes such a record, aiokafka's send() does not
-            await producer.client._wait_on_metadata(topic)
-            future = await producer._message_accumulator.add_message(
-                TopicPartition(topic, partition), None, None, OUT_OF_BAND_TIMEOUT_S, headers=list(headers)
-            )
-        else:
-            future = await producer.send(topic, value=value, key=key, partition=partition, headers=list(headers))
-        future.add_done_callback(self._check)
-        return future  # type: ignore[no-any-return]
-
-    def _check(self, future: "asyncio.Future[Any]") -> None:
-        if not future.cancelled() and (error := future.exception()) is not None:
-            self.poison(error)
-
-    def poison(self, error: BaseException) -> None:
-        """Drop everything that was not sent yet and send nothing more. Runs before the sender can go on."""
-        if self._poisoned:
-            return
-        self._poisoned = True
-        accumulator = self._ensure_producer()._message_accumulator
-        accumulator.fail_all(error)
-        accumulator._batches.clear()
-        self.app.runner.fail(error)
+        """Do nothing: liveness goes by commits (progress.py)."""
 
 
 class StageTransport(driver.Transport):  # type: ignore[misc]
-    """aiokafka transport with the consumer and the producer above."""
+    """aiokafka transport with the consumer above."""
 
     Consumer = StageConsumer
-    Producer = OrderedProducer
 
 
 class StageTables(TableManager):  # type: ignore[misc]
-    """Table manager of an app whose one table is declared before it starts."""
+    """Table manager of an app that has no table of Faust's."""
 
     async def on_start(self) -> None:
         """Begin recovery at once."""
@@ -243,9 +324,16 @@ class StageTables(TableManager):  # type: ignore[misc]
             await self.recovery.start()
 
 
+class StageBoot(BootStrategy):  # type: ignore[misc]
+    """What starts with an app."""
+
+    enable_kafka_producer = False
+
+
 class StageApp(faust.App):  # type: ignore[misc]
     """A Faust app with a runner attached; see :func:`memsluice.runtimes.kafka.apps.build_app`."""
 
+    BootStrategy = StageBoot
     runner: Any
     """The stage's :class:`~memsluice.runtimes.kafka.runner.StageRunner`."""
 
@@ -257,21 +345,12 @@ class StageApp(faust.App):  # type: ignore[misc]
     def _new_transport(self) -> StageTransport:
         return StageTransport(self.conf.broker_consumer, self)
 
-    def _new_producer_transport(self) -> StageTransport:
-        return StageTransport(self.conf.broker_producer, self)
-
     async def on_start(self) -> None:
         """Start the runner's tasks with the app."""
         await super().on_start()
         self.runner.start()
 
     async def on_shutdown(self) -> None:
-        """End them after the consumer and the producer have stopped."""
+        """End them after the consumer has stopped."""
         await super().on_shutdown()
         await self.runner.stop()
-
-
-def topics_of(app: Any, names: Sequence[str]) -> Any:
-    """Return a raw topic channel over ``names``: bytes in, bytes out, nothing decoded, nothing declared."""
-    schema = faust.Schema(key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
-    return app.topic(*names, schema=schema, internal=False)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memsluice.envelope.partition_orders import PartitionState
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionProgress:
@@ -23,23 +25,41 @@ class PartitionProgress:
 
 @dataclass(frozen=True, slots=True)
 class StageProgress:
-    """One stage of this process.
+    """One stage of this process. ``parked`` are the partitions that stand still by themselves, which are not among
+    ``partitions``: they are no sign that the stage is stuck.
 
     ``ready``: it has joined its group, its state is recovered and it takes records. ``oldest_ms`` is the append time
-    (Unix ms) of the oldest record taken in and not committed, None where there is none.
+    (Unix ms) of the oldest record taken in and not committed, None where there is none. ``refused_s``: for how long
+    what it writes to has been refusing it.
     """
 
     stage: str
     ready: bool
     oldest_ms: int | None
     partitions: tuple[PartitionProgress, ...]
+    parked: tuple[PartitionState, ...] = ()
+    refused_s: float = 0.0
+    waiting: tuple[tuple[int, int], ...] | None = None
+    """Events that wait in the overflow, of each partition; None: the stage has none."""
+    waiting_since_ms: int | None = None
+    """When the one of them that goes on next was appended to its intake topic (Unix ms)."""
 
 
 def stage_progress(app: Any) -> StageProgress:
     """Return the progress of an app's stage."""
     runner = app.runner
-    ready = not runner.draining and runner.failure is None and not app.tables.recovery.in_recovery
-    return StageProgress(runner.spec.name, ready, runner.oldest_ms(), tuple(progress(app)))
+    rows = tuple(row for row in progress(app) if row.partition not in runner.parked)
+    parked, overflow = tuple(runner.parked.values()), runner.overflow
+    return StageProgress(
+        runner.spec.name,
+        runner.is_ready(),
+        runner.oldest_ms(),
+        rows,
+        parked,
+        refused_s=runner.refused_s(),
+        waiting=None if overflow is None else tuple(overflow.waiting().items()),
+        waiting_since_ms=None if overflow is None else overflow.oldest_ms(),
+    )
 
 
 def progress(app: Any) -> Sequence[PartitionProgress]:

@@ -8,70 +8,74 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from memsluice.errors import StateError
-from memsluice.events.records import Output, Record
+from faust.types import TP
+
+from memsluice.clock import wall_ms
+from memsluice.deployment.connection import Connection
+from memsluice.envelope.partition_orders import Missing, PartitionState
+from memsluice.errors import BeginAnew, GapError
 from memsluice.log import get_logger, said
-from memsluice.runtimes.kafka.acker import Acker
-from memsluice.runtimes.kafka.faults import AFTER_CHANGELOG, AFTER_OUTPUT, AFTER_PROCESS, Faults
-from memsluice.runtimes.kafka.gaps import GapDetector
+from memsluice.runtimes.kafka.delivery import Owner, RecordResult
+from memsluice.runtimes.kafka.faults import Faults
+from memsluice.runtimes.kafka.fence import Fence
+from memsluice.runtimes.kafka.gaps import MARKERS_MAX, GapDetector
+from memsluice.runtimes.kafka.lanes import Lanes, Restores
+from memsluice.runtimes.kafka.overflow import Overflow
+from memsluice.runtimes.kafka.parking import parked, parks, tell
 from memsluice.runtimes.kafka.spec import Stage, StageSpec
-from memsluice.runtimes.kafka.tracked_table import TrackedTable, TrackedWrite
+from memsluice.stages.base import Waits
 
 LOG = get_logger(__name__)
-
-
-@dataclass(slots=True)
-class RecordResult:
-    """What one record led to, on its way to the broker."""
-
-    message: Any
-    generation: int
-    outputs: Sequence[Output]
-    write: TrackedWrite | None = None
-
-
-def to_record(message: Any) -> Record:
-    """Return Faust's message as a stage sees it: raw bytes, every header, the log-append time."""
-    return Record(
-        topic=message.topic,
-        partition=message.partition,
-        offset=message.offset,
-        key=message.key,
-        value=message.value,
-        headers=tuple(message.headers or ()),
-        timestamp_ms=round(message.timestamp * 1000),
-    )
 
 
 class StageRunner(ABC):
     """Drives one stage inside one app. Everything but a batch stage's ``process`` runs on the event loop."""
 
-    def __init__(self, spec: StageSpec, stage: Stage, faults: Faults) -> None:
+    def __init__(self, spec: StageSpec, stage: Stage, faults: Faults, app: Any, connection: Connection) -> None:
         self.spec = spec
         self.stage: Any = stage
         self.tuning = spec.tuning
         self.fetch_wait_s = spec.tuning.fetch_wait_s
         self.faults = faults
-        self.app: Any = None
-        self.table: TrackedTable | None = None
+        self.app = app
         self.generation = 0
+        self.partitions: frozenset[int] = frozenset()
+        """The partitions of the assignment in force."""
         self.held = 0
         self.draining = True
         self.failure: BaseException | None = None
         self.failed = asyncio.Event()
-        self.acker = Acker(self._release, self.fail)
+        owner = Owner(spec, app, faults, self._release, self.fail, self._fail_partition, self.dropped)
+        self.lanes = Lanes(owner, lambda partition: Fence(spec, connection, partition), self._lane_rows)
+        self.replica = ""
+        self.parked: dict[int, PartitionState] = {}
+        """Partitions of the assignment that stand still, and why."""
+        self.turns: dict[int, int] = {}
+        """How often a partition was begun anew by an order: what was fetched in an earlier turn is dropped."""
+        self.overflow: Overflow | None = None
+        """Where tenants over their quota wait, in a stage that has quotas."""
         self._gaps = GapDetector()
         self._results: asyncio.Queue[RecordResult] = asyncio.Queue(maxsize=spec.tuning.in_flight)
         self._tasks: list[asyncio.Task[None]] = []
         self._quiet = asyncio.Event()
-        self._outputs = frozenset(spec.outputs)
         self._taken: dict[Any, deque[int]] = {}
         """Append times of the records held, a partition each; released in the order in which they were taken."""
 
     # --- life cycle ---
+
+    def _lane_rows(self, partition: int) -> Restores | None:
+        """Return what a partition's lane restores before it takes records, if anything."""
+        return None
+
+    def is_ready(self) -> bool:
+        """Tell whether the stage has its partitions, their rows are restored, and it takes records."""
+        return not self.draining and self.failure is None and self.lanes.is_ready()
+
+    def refused_s(self) -> float:
+        """Return for how many seconds what the stage writes to has been refusing it; a restart would not help."""
+        return self.stage.refused_s() if isinstance(self.stage, Waits) else 0.0
 
     def start(self) -> None:
         """Start the tasks; called by the app when it starts."""
@@ -84,28 +88,95 @@ class StageRunner(ABC):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
+        await self.lanes.stop()
 
     def fail(self, error: BaseException) -> None:
         """End the worker loudly; nothing is acknowledged from here on."""
         if self.failure is not None:
             return
         self.failure = error
-        self.acker.close()
-        LOG.critical("stage failed", stage=self.spec.name, error=said(error), held=self.held)
+        self.lanes.give_up()
+        if not isinstance(error, BeginAnew):  # the worker says so
+            LOG.critical("stage failed", stage=self.spec.name, error=said(error), held=self.held)
         self.failed.set()
         self._quiet.set()
 
+    # --- one partition ---
+
+    def dropped(self, message: Any) -> bool:
+        """Tell whether a message is of a partition that is parked, or was since the message was fetched."""
+        partition = message.partition
+        return partition in self.parked or getattr(message, "turn", 0) != self.turns.get(partition, 0)
+
+    def park(self, partition: int, error: BaseException, topic: str, offset: int | None = None) -> None:
+        """Stop one partition, for an error at a record of it (None: at none). It goes on by :meth:`resume`."""
+        if self.failure is not None:
+            return
+        self.parked[partition] = parked(self.spec.name, partition, topic, offset, error, wall_ms(), self.replica)
+        for tp in self._tps(partition):
+            self.held -= len(self._taken.pop(tp, ()))
+            self._gaps.forget(tp)
+        self.app.consumer.untrack_partition(partition)
+        self.lanes.park(partition)
+        self._drop_parked(partition)
+        tell(self.parked[partition])
+        if self.held <= 0:
+            self._quiet.set()
+
+    def _fail_partition(self, partition: int, error: BaseException) -> None:
+        if parks(error):
+            self.park(partition, error, self.spec.inputs[0])
+        else:
+            self.fail(error)
+
+    async def resume(self, failure: str, partition: int, missing: Missing | None = None) -> bool:
+        """Begin anew with a parked partition, from its committed offset; ``missing`` is known to be lost.
+
+        Returns whether it goes on: not where that failure is over, or the partition was parked again meanwhile.
+        """
+        state, generation = self.parked.get(partition), self.generation
+        if state is None or state.failure != failure:
+            return False
+        if not self._closed_to(generation):
+            await self.lanes.reopen(partition)
+        if not self._closed_to(generation) and self.parked.get(partition) is state:
+            await self.app.consumer.reopen(self._tps(partition))
+        if self._closed_to(generation) or self.parked.get(partition) is not state:
+            return False
+        if missing is not None and missing.topic in self.spec.inputs:
+            self._gaps.acknowledge(TP(missing.topic, partition), missing)
+        elif missing is not None:
+            self._acknowledge(partition, missing)
+        del self.parked[partition]
+        return True
+
+    def held_back(self, topic: str, partition: int) -> bool:
+        """Tell whether nothing more of a partition of a topic is to be fetched for now: not while its rows are being
+        restored, so that nothing of the others waits behind what has come of it."""
+        return not self.lanes.is_restored(partition)
+
+    def _tps(self, partition: int) -> list[Any]:
+        return [TP(topic, partition) for topic in self.spec.inputs]
+
     # --- the assignment ---
 
-    def begin(self, partitions: set[int]) -> None:
+    async def begin(self, partitions: set[int]) -> None:
         """Start a generation: nothing of the one before is acknowledged any more."""
         self._new_generation()
+        self.partitions = frozenset(partitions)
+        await self.lanes.begin(partitions)
         self._forget(partitions)
         self.draining = False
 
-    def revoked(self, partitions: set[int]) -> None:
+    async def fenced_off(self) -> None:
+        """Wait until no former owner of the partitions can write: before the committed offsets are read."""
+        await self.lanes.fenced()
+
+    async def revoked(self, partitions: set[int]) -> None:
         """Drop what is left after the drain."""
         self._new_generation()
+        self.partitions = frozenset()
+        await self.lanes.stop()
         self._forget(partitions)
 
     async def drain(self) -> None:
@@ -120,23 +191,22 @@ class StageRunner(ABC):
                 self._abandon()
 
     def _abandon(self) -> None:
-        if self.acker.outstanding:  # nothing of ours may reach the log after what the next owner sends
-            self.app.producer.poison(StateError(f"{self.acker.outstanding} records with unconfirmed sends given up"))
-            return
+        """Let go of the records in work. What of them is still under way is refused by the broker."""
         LOG.warning("records given up, to be read again", stage=self.spec.name, records=self.held)
         self._new_generation()
 
     def _new_generation(self) -> None:
         self.generation += 1
         self.held = 0
-        if self.failure is None:
-            self.acker.clear()
+        self.parked.clear()  # tried anew, here or by another worker
+        self.lanes.give_up()
         self._gaps.clear()
         self._taken.clear()
 
     def oldest_ms(self) -> int | None:
-        """Return the append time (Unix ms) of the oldest record held, or None."""
-        return min((times[0] for times in self._taken.values() if times), default=None)
+        """Return the append time (Unix ms) of the oldest record held, but for those of the overflow, or None."""
+        taken = (times for tp, times in self._taken.items() if tp.topic != self.spec.overflow)
+        return min((times[0] for times in taken if times), default=None)
 
     # --- in ---
 
@@ -151,23 +221,50 @@ class StageRunner(ABC):
             await self._accept(event.message)
 
     async def _accept(self, message: Any) -> None:
-        if not self._gaps.knows(message.tp) and not self._closed_to(self.generation):
+        if not self._gaps.knows(message.tp) and not self._closed_to(self.generation) and not self.dropped(message):
             await self._start_partition(message)
-        if self._closed_to(self.generation) or not self._gaps.knows(message.tp):
+        if self._closed_to(self.generation) or self.dropped(message) or not self._gaps.knows(message.tp):
             self.app.consumer.untrack(message)
-        elif self._gaps.see(message.tp, message.offset):
+        elif await self._is_next(message):
             self.held += 1
             self._taken.setdefault(message.tp, deque()).append(round(message.timestamp * 1000))
             await self._take(message)
         else:
-            self.app.consumer.untrack(message)  # the first copy is in work
+            self.app.consumer.untrack(message)  # the first copy is in work, or its partition was parked
 
     async def _start_partition(self, message: Any) -> None:
         generation = self.generation
+        await self.lanes.ready(message.partition)
+        if self.dropped(message):
+            return  # its rows could not be restored
         base, committed = await self.app.consumer.base_offset(message.tp)
-        if generation == self.generation:
+        if generation == self.generation and not self.dropped(message):
             # A log's start moves with retention; a record below it was there a moment ago and is no repetition.
             self._gaps.start(message.tp, base if committed else min(base, message.offset))
+
+    async def _is_next(self, message: Any) -> bool:
+        """Tell whether a record is to be taken: False for a repetition. A gap before it parks its partition."""
+        generation = self.generation
+        try:
+            return await self._see(message) and generation == self.generation and not self.dropped(message)
+        except GapError as error:
+            self.park(message.partition, error, message.topic, message.offset)
+            return False
+
+    async def _see(self, message: Any) -> bool:
+        """Tell whether a record is the next one of its partition. Raises GapError where one before it is missing.
+
+        A partition that is written in transactions has their markers between its records, which nobody is given: a
+        jump is none where the fetch before ended with the record before. What retention removed is told by the log.
+        """
+        if message.topic not in self.spec.transactional:
+            return self._gaps.see(message.tp, message.offset)
+        if self._gaps.jump(message.tp, message.offset) > MARKERS_MAX:
+            start = await self.app.consumer.log_start(message.tp)
+            if not self._gaps.knows(message.tp):
+                return False  # given up meanwhile
+            self._gaps.starts(message.tp, start)
+        return self._gaps.see_after(message.tp, message.offset, message.before)
 
     def _closed_to(self, generation: int) -> bool:
         return self.draining or self.failure is not None or generation != self.generation
@@ -175,39 +272,14 @@ class StageRunner(ABC):
     # --- out ---
 
     async def _emit(self) -> None:
-        """Send results in order. Outputs follow their confirmed changelog: no verdict is seen before it is durable."""
+        """Hand results on, in order, to what brings them to the broker."""
         while True:
             result = await self._results.get()
-            await self.acker.below(self.tuning.in_flight)
-            if result.generation != self.generation:
-                continue
-            if result.write is not None and not await self._confirm(result, result.write):
-                continue
-            await self.faults.reach(AFTER_PROCESS)
-            sends = [await self._send(output) for output in result.outputs]
-            if result.generation == self.generation:
-                self.acker.add(result.message, sends)
-                await self.faults.reach(AFTER_OUTPUT, sends)
-
-    async def _confirm(self, result: RecordResult, write: TrackedWrite) -> bool:
-        for future in write.futures:
-            await future
-        if result.generation != self.generation or self.table is None:
-            return False
-        self.table.settle(write)
-        await self.faults.reach(AFTER_CHANGELOG)
-        return True
-
-    async def _send(self, output: Output) -> "asyncio.Future[Any]":
-        if output.topic not in self._outputs:
-            raise StateError(f"stage {self.spec.name} may not send to {output.topic}")
-        future: asyncio.Future[Any] = await self.app.producer.append(
-            output.topic, output.partition, output.key, output.value, output.headers
-        )
-        return future
+            if result.generation == self.generation and not self.dropped(result.message):
+                await self.lanes.deliver(result)
 
     def _release(self, message: Any) -> None:
-        self.app.consumer.release(message)
+        self.app.consumer.untrack(message)
         self._taken[message.tp].popleft()
         self._let_go()
 
@@ -233,6 +305,12 @@ class StageRunner(ABC):
     @abstractmethod
     def _drop_queued(self) -> None:
         """Give up records that are held but not in work yet."""
+
+    def _drop_parked(self, partition: int) -> None:  # noqa: B027 - called by all, of use to some
+        """Drop what is queued and cached of a partition that is being parked."""
+
+    def _acknowledge(self, partition: int, missing: Missing) -> None:  # noqa: B027
+        """Take records of another topic than the inputs, which are known to be lost, for passed."""
 
     def _jobs(self) -> Sequence[Callable[[], Awaitable[None]]]:
         return ()

@@ -8,15 +8,18 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaConnectionError
 
 from memsluice.deployment.connection import Connection
-from memsluice.errors import ConfigError
+from memsluice.errors import BeginAnew, ConfigError, NotCommitted
 from memsluice.log import get_logger, said
 from memsluice.runtimes.kafka.apps import build_app
+from memsluice.runtimes.kafka.board import Board
 from memsluice.runtimes.kafka.broker_watch import BrokerWatch, quiet_libraries, watching
 from memsluice.runtimes.kafka.faults import Faults
 from memsluice.runtimes.kafka.overrides import StageApp
@@ -31,6 +34,9 @@ EXIT_FAILED: Final = 70
 """A stage failed, a send failed, a record was lost: nothing is committed past it. Start again, after a look."""
 EXIT_HUNG: Final = 75
 """The worker was told to stop and something hung; it was cut off at its bound. Nothing is lost."""
+
+AGAIN_S: Final = 1.0
+"""Pause before a stage begins anew: a broker that is coming up answers before it can serve."""
 
 OnProgress = Callable[[Sequence[StageProgress]], None]
 Resolve = Callable[[str], StageSpec]
@@ -82,6 +88,10 @@ class _Worker:
         self._replica = replica
         self._faults = faults
         self._apps: list[StageApp] = []
+        self._boards = [Board(spec, connection) if spec.keys is not None else None for spec in specs]
+        self._stopping = False
+        self._begun: set[str] = set()
+        """Stages that have begun anew at least once."""
 
     async def run(self, on_progress: OnProgress | None, every_s: float) -> int:
         told = asyncio.Event()
@@ -90,28 +100,35 @@ class _Worker:
             with contextlib.suppress(ValueError, RuntimeError):  # not the main thread: the caller handles signals
                 loop.add_signal_handler(number, told.set)
         LOG.info("worker loading: the first start after an installation compiles the detectors, half a minute")
-        for spec in self._specs:
-            self._apps.append(
-                build_app(spec, self._connection, data_dir=self._data_dir, replica=self._replica, faults=self._faults)
-            )
+        self._apps = [await self._build(spec) for spec in self._specs]
         quiet_libraries()
         first = self._specs[0]
         async with watching(BrokerWatch.of(self._connection, first.user, first.inputs[0])):
             return await self._run_apps(told, on_progress, every_s)
 
+    async def _build(self, spec: StageSpec) -> StageApp:
+        """Make a stage, models and all, in a thread: the other stages go on meanwhile. Then the app around it."""
+        made = replace(spec, stage=await asyncio.to_thread(spec.make))
+        return build_app(made, self._connection, data_dir=self._data_dir, replica=self._replica, faults=self._faults)
+
     async def _run_apps(self, told: asyncio.Event, on_progress: OnProgress | None, every_s: float) -> int:
         loop = asyncio.get_running_loop()
         tasks: list[asyncio.Task[Any]] = [loop.create_task(told.wait())]
-        tasks += [loop.create_task(self._live(app)) for app in self._apps]
+        tasks += [loop.create_task(self._live_on(number)) for number in range(len(self._apps))]
         reporter = loop.create_task(self._report(on_progress, every_s)) if on_progress is not None else None
-        gc.collect()
-        gc.freeze()  # model and modules live as long as the process: no collection need walk them again
+        attending = [
+            loop.create_task(board.attend(lambda number=number: self._apps[number]))  # type: ignore[misc]
+            for number, board in enumerate(self._boards)
+            if board is not None
+        ]
+        _freeze()
         LOG.info("worker starting", stages=[spec.name for spec in self._specs], replica=self._replica)
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        self._stopping = True
         code = EXIT_OK if told.is_set() and not self._failures() else EXIT_FAILED
         watchdog = _Watchdog(max(spec.tuning.stop_s for spec in self._specs), code)
-        if reporter is not None:
-            reporter.cancel()
+        for task in (*attending, *([reporter] if reporter is not None else [])):
+            task.cancel()
         await self._stop(tasks)
         watchdog.cancel()
         if failures := self._failures():
@@ -121,17 +138,45 @@ class _Worker:
         return code
 
     def _failures(self) -> list[BaseException]:
-        return [app.runner.failure for app in self._apps if app.runner.failure is not None]
+        """Return what ended stages. One that would begin anew has not failed: a stop leaves that to the next worker."""
+        failures = (app.runner.failure for app in self._apps)
+        return [error for error in failures if error is not None and not isinstance(error, BeginAnew)]
+
+    async def _live_on(self, number: int) -> None:
+        """Keep one stage running: it begins anew where the broker shut it out or broke off what it wrote, and ends with
+        any other failure.
+
+        A worker that was paused (a laptop's lid, a long collection of garbage) finds its partitions taken over. What it
+        held was written by nobody, and what it kept in memory may be another's now: both go with the app. So it is
+        where a broker goes down in the middle of a transaction.
+        """
+        while True:
+            app, spec = self._apps[number], self._specs[number]
+            await self._live(app)
+            if not isinstance(app.runner.failure, BeginAnew) or self._stopping:
+                return
+            LOG.warning("the stage begins anew", stage=spec.name, why=said(app.runner.failure))
+            try:
+                async with asyncio.timeout(spec.tuning.stop_s):
+                    await app.stop()
+            except TimeoutError:
+                LOG.error("the stage could not be stopped to begin anew; the worker ends", stage=spec.name)
+                return
+            await asyncio.sleep(AGAIN_S)
+            gc.unfreeze()  # what the stage was made of can go now
+            self._apps[number] = await self._build(spec)
+            _freeze()
+            self._begun.add(spec.name)
 
     async def _live(self, app: StageApp) -> None:
         """Start one app and return when it has failed."""
         crashed = asyncio.ensure_future(app._crashed.wait())
         failed = asyncio.ensure_future(app.runner.failed.wait())
-        starting = asyncio.ensure_future(app.start())
+        starting = asyncio.ensure_future(self._start(app))
         try:
             done, _ = await asyncio.wait((crashed, failed, starting), return_when=asyncio.FIRST_COMPLETED)
             if starting in done and (error := starting.exception()) is not None:
-                app.runner.fail(self._named(error))
+                app.runner.fail(self._named(error, app.runner.spec.name))
             await asyncio.wait((crashed, failed), return_when=asyncio.FIRST_COMPLETED)
             if crashed.done():
                 app.runner.fail(app.crash_reason or RuntimeError("the app crashed"))
@@ -139,13 +184,27 @@ class _Worker:
             for future in (crashed, failed, starting):
                 future.cancel()
 
-    def _named(self, error: BaseException) -> BaseException:
-        """Return an error of the start, as a sentence where it is the commonest one."""
+    async def _start(self, app: StageApp) -> None:
+        """Start an app once the broker answers. Raises KafkaConnectionError where it doesn't: a thread of Faust's would
+        end with a traceback."""
+        client = AIOKafkaClient(**self._connection.aiokafka(app.runner.spec.user))
+        try:
+            await client.bootstrap()
+        finally:
+            await client.close()
+        await app.start()
+
+    def _named(self, error: BaseException, stage: str) -> BaseException:
+        """Return an error of the start, as a sentence where it is the commonest one.
+
+        A stage that has begun before waits for a broker that is away; one that never ran is told where it looked.
+        """
         if not isinstance(error, KafkaConnectionError):
             return error
-        return ConfigError(
-            f"no broker answers at {self._connection.bootstrap}; `memsluice stack up` starts the local one"
-        )
+        missing = f"no broker answers at {self._connection.bootstrap}"
+        if stage in self._begun:
+            return NotCommitted(missing)
+        return ConfigError(f"{missing}; `memsluice stack up` starts the local one")
 
     async def _stop(self, tasks: list["asyncio.Task[Any]"]) -> None:
         for task in tasks:
@@ -159,6 +218,12 @@ class _Worker:
         while True:
             await asyncio.sleep(every_s)
             on_progress([stage_progress(app) for app in self._apps])
+
+
+def _freeze() -> None:
+    """Have no collection walk models and modules again: they live as long as the stages do."""
+    gc.collect()
+    gc.freeze()
 
 
 class _Watchdog:

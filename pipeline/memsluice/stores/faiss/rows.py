@@ -125,6 +125,20 @@ def vector_of(data: object, dimensions: int) -> Vector | None:
     return vector if sound else None
 
 
+def _as_it_lies(data: object) -> Vector:
+    try:
+        return exact_vector(data) if isinstance(data, bytes) else np.zeros(0, dtype=np.float32)
+    except MalformedEvent:
+        return np.zeros(0, dtype=np.float32)
+
+
+def ids_of(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, str]:
+    """Return the object ids of rows."""
+    marks = ", ".join("?" * len(numbers))
+    statement = f"SELECT number, object_id FROM store_objects WHERE number IN ({marks})"  # noqa: S608 - marks only
+    return {number: str(object_id) for number, object_id in database.execute(statement, tuple(numbers))}
+
+
 def load(database: sqlite3.Connection, numbers: Sequence[int]) -> Iterable[tuple[int, StoredObject]]:
     """Yield rows as objects. What another hand wrote into a column is read as far as it goes, and not believed."""
     marks = ", ".join("?" * len(numbers))
@@ -146,7 +160,7 @@ def load(database: sqlite3.Connection, numbers: Sequence[int]) -> Iterable[tuple
                 tier=tier if isinstance(tier, int) else -1,
                 expires_ms=expires_ms if isinstance(expires_ms, int | None) else 0,
                 content=str(content),
-                vector=exact_vector(vector),
+                vector=_as_it_lies(vector),
                 admission=str(admission),
             ),
         )

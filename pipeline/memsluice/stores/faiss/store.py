@@ -6,7 +6,7 @@ is built when first asked for, and again when another connection has changed the
 
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from memsluice.envelope.space import Space
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.stores.base import (
-    SEARCH_MAX,
+    SEARCHED_MAX,
     UPSERT_MAX,
     Hit,
     Partition,
@@ -27,12 +27,14 @@ from memsluice.stores.base import (
     StoreAnswer,
     StoredObject,
     UpsertResult,
+    check_extent,
     first_space,
 )
 from memsluice.stores.faiss.rows import (
     SCHEMA,
     Transaction,
     forget_versions,
+    ids_of,
     load,
     permitted,
     record_space,
@@ -148,31 +150,56 @@ class FaissStore:
         return index
 
     def search(
-        self, tenant: str, zone: Zone, vector: Vector, k: int, scope: Scope, namespace: str, now_ms: int
+        self,
+        tenant: str,
+        zone: Zone,
+        vector: Vector,
+        k: int,
+        scope: Scope,
+        namespace: str,
+        now_ms: int,
     ) -> list[Hit]:
         """Return the exact nearest objects (see the protocol)."""
-        if not 1 <= k <= SEARCH_MAX:
-            raise StoreError(f"k is {k}, 1 to {SEARCH_MAX} allowed")
+        check_extent(k)
         with self._lock:
-            database = self._connected()
+            found = self._nearest(tenant, zone, vector, k, permitted_by=(scope, namespace, now_ms))
             try:
-                self._forget_if_changed(database)
-                space = space_of_file(database)
-                if space is None:
-                    return []
-                if vector.shape != (space.dimensions,):
-                    raise StoreError(
-                        f"the question has {len(vector)} dimensions, and the store's vectors are of {space}"
-                    )
-                numbers = permitted(database, tenant, zone, scope, namespace, now_ms)
-                index = self._index(database, (tenant, zone), space.dimensions)
-                if not numbers or not index.ntotal:
-                    return []
-                found = _nearest(index, vector, min(k, len(numbers)), numbers)
-                objects = dict(load(database, [number for number, _similarity in found]))
+                objects = dict(load(self._connected(), [number for number, _similarity in found]))
             except sqlite3.Error as error:
                 raise self._failed(error) from None
         return [Hit(objects[number], similarity) for number, similarity in found if number in objects]
+
+    def nearest_ids(
+        self, tenant: str, zone: Zone, vector: Vector, scope: Scope, namespace: str, now_ms: int
+    ) -> list[str]:
+        """Return the ids of the exact nearest objects (see the protocol)."""
+        with self._lock:
+            found = self._nearest(tenant, zone, vector, SEARCHED_MAX, permitted_by=(scope, namespace, now_ms))
+            try:
+                ids = ids_of(self._connected(), [number for number, _similarity in found])
+            except sqlite3.Error as error:
+                raise self._failed(error) from None
+        return [ids[number] for number, _similarity in found if number in ids]
+
+    def _nearest(
+        self, tenant: str, zone: Zone, vector: Vector, k: int, *, permitted_by: tuple[Scope, str, int]
+    ) -> list[tuple[int, float]]:
+        """Return the rows of the nearest objects, nearest first, with their similarities. Under the lock."""
+        try:
+            database = self._connected()
+            self._forget_if_changed(database)
+            space = space_of_file(database)
+            if space is None:
+                return []
+            if vector.shape != (space.dimensions,):
+                raise StoreError(f"the question has {len(vector)} dimensions, and the store's vectors are of {space}")
+            numbers = permitted(database, tenant, zone, *permitted_by)
+            index = self._index(database, (tenant, zone), space.dimensions)
+        except sqlite3.Error as error:
+            raise self._failed(error) from None
+        if not numbers or not index.ntotal:
+            return []
+        return sorted(_similar(index, vector, min(k, len(numbers)), numbers), key=_by_similarity)
 
     def versions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, int]:
         """Return the versions of objects that are there."""
@@ -183,6 +210,50 @@ class FaissStore:
         """Return the admissions of objects that are there."""
         statement = "SELECT object_id, admission FROM store_objects WHERE tenant = ? AND zone = ? AND object_id IN ({})"
         return {object_id: str(admission) for object_id, admission in self._by_id(statement, tenant, zone, ids)}
+
+    def candidates(self, tenant: str, zone: Zone, scope: Scope, namespace: str, now_ms: int) -> int:
+        """Return how many objects a search has to choose from."""
+        with self._lock:
+            try:
+                return len(permitted(self._connected(), tenant, zone, scope, namespace, now_ms))
+            except sqlite3.Error as error:
+                raise self._failed(error) from None
+
+    def held(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, StoredObject]:
+        """Return objects that are there, as they lie there."""
+        statement = "SELECT number, 0 FROM store_objects WHERE tenant = ? AND zone = ? AND object_id IN ({})"
+        return self._loaded([number for number, _zero in self._by_id(statement, tenant, zone, ids)])
+
+    def held_of(self, asked: Mapping[Partition, Sequence[str]]) -> dict[Partition, dict[str, StoredObject]]:
+        """Return what each partition holds."""
+        return {partition: self.held(*partition, ids) for partition, ids in asked.items()}
+
+    def page(self, tenant: str, zone: Zone, after: str, limit: int) -> list[StoredObject]:
+        """Return the next objects by id."""
+        statement = (
+            "SELECT number FROM store_objects WHERE tenant = ? AND zone = ? AND object_id > ? "
+            "ORDER BY object_id LIMIT ?"
+        )
+        found = self._loaded([number for (number,) in self._read(statement, (tenant, zone, after, limit))])
+        return [found[object_id] for object_id in sorted(found)]
+
+    def _loaded(self, numbers: Sequence[int]) -> dict[str, StoredObject]:
+        found: dict[str, StoredObject] = {}
+        with self._lock:
+            try:
+                for start in range(0, len(numbers), _IDS_A_STATEMENT):
+                    rows = load(self._connected(), numbers[start : start + _IDS_A_STATEMENT])
+                    found.update((item.object_id, item) for _number, item in rows)
+            except sqlite3.Error as error:
+                raise self._failed(error) from None
+        return found
+
+    def drop(self, tenant: str) -> None:
+        """Remove all of a tenant's objects."""
+        with self._lock:
+            self._read("DELETE FROM store_objects WHERE tenant = ? RETURNING number", (tenant,))
+            for zone in Zone:
+                self._indexes.pop((tenant, zone), None)
 
     def delete(self, tenant: str, zone: Zone, ids: Sequence[str]) -> int:
         """Remove objects; return how many there were."""
@@ -252,7 +323,11 @@ def _unit(vector: Vector) -> Vector:
     return vector / np.float32(np.sqrt(vector @ vector))
 
 
-def _nearest(index: Any, vector: Vector, k: int, numbers: Sequence[int]) -> list[tuple[int, float]]:
+def _by_similarity(found: tuple[int, float]) -> tuple[float, int]:
+    return -found[1], found[0]
+
+
+def _similar(index: Any, vector: Vector, k: int, numbers: Sequence[int]) -> list[tuple[int, float]]:
     selector = faiss.IDSelectorBatch(np.array(numbers, dtype=np.int64))
     parameters = faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]  # added by faiss at import
     similarities, found = index.search(_unit(vector)[None, :], k, params=parameters)

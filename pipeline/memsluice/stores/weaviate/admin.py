@@ -74,6 +74,13 @@ def create_tenants(address: Address, collection: str, tenants: Sequence[str]) ->
         made.collections.use(collection).tenants.create([Tenant(name=tenant) for tenant in tenants])
 
 
+def remove_tenant(address: Address, collection: str, tenant: str) -> None:
+    """Remove a partition with all that it holds; nothing where there is none. Raises StoreUnavailable, StoreError."""
+    with client(address) as made:
+        if made.collections.exists(collection) and made.collections.use(collection).tenants.exists(tenant):
+            made.collections.use(collection).tenants.remove([tenant])
+
+
 def limit_reader(admin: Address, user: str, role: str, tenants: Sequence[str], zones: Sequence[Zone]) -> None:
     """Give ``user`` one role, newly made under the name ``role``: to read these tenants in these zones, no more."""
     with client(admin) as made:

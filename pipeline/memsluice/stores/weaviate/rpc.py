@@ -97,7 +97,10 @@ class Rpc:
 
     def count(self, collection: str, tenant: str) -> int:
         """Return how many objects a partition holds."""
-        request = aggregate_pb2.AggregateRequest(collection=collection, tenant=tenant, objects_count=True)
+        return self.counted(aggregate_pb2.AggregateRequest(collection=collection, tenant=tenant, objects_count=True))
+
+    def counted(self, request: aggregate_pb2.AggregateRequest) -> int:
+        """Return how many objects a request for a count finds."""
         reply = self._call(self._stub.Aggregate, request, QUERY_TIMEOUT_S, aggregate_pb2.AggregateReply())()
         return int(reply.single_result.objects_count)
 

@@ -10,7 +10,8 @@ have one insert in flight. The freshness index at recall is what finds an old ve
 
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from memsluice.deployment.connection import Connection
 from memsluice.envelope.codec import Vector
@@ -18,7 +19,7 @@ from memsluice.envelope.space import Space
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.stores.base import (
-    SEARCH_MAX,
+    SEARCHED_MAX,
     UPSERT_MAX,
     Hit,
     Partition,
@@ -26,25 +27,33 @@ from memsluice.stores.base import (
     StoreAnswer,
     StoredObject,
     UpsertResult,
+    check_extent,
     defect,
     first_space,
     newest,
 )
-from memsluice.stores.weaviate.admin import create_collection, create_tenants, space_of_collection
+from memsluice.stores.weaviate.admin import create_collection, create_tenants, remove_tenant, space_of_collection
 from memsluice.stores.weaviate.client import search_get_pb2
 from memsluice.stores.weaviate.rpc import Address, Rpc
 from memsluice.stores.weaviate.wire import (
     COLLECTIONS,
+    candidates_request,
     delete_request,
     look_up_request,
+    nearest_request,
+    page_request,
     read_admissions,
     read_hits,
+    read_objects,
     read_versions,
     search_request,
     to_wire,
+    whole_request,
 )
 
 DETAIL_CHARS_MAX = 200
+SIDE_BY_SIDE = 32
+"""Look-ups of whole objects under way at once."""
 _NOT_THE_OBJECTS_FAULT = (
     "tenant not found",
     "tenant not active",
@@ -221,14 +230,30 @@ class WeaviateStore:
         return held
 
     def search(
-        self, tenant: str, zone: Zone, vector: Vector, k: int, scope: Scope, namespace: str, now_ms: int
+        self,
+        tenant: str,
+        zone: Zone,
+        vector: Vector,
+        k: int,
+        scope: Scope,
+        namespace: str,
+        now_ms: int,
     ) -> list[Hit]:
         """Return the nearest objects (see the protocol); the one collection of ``zone`` is touched, no other."""
-        if not 1 <= k <= SEARCH_MAX:
-            raise StoreError(f"k is {k}, 1 to {SEARCH_MAX} allowed")
-        request = search_request(tenant, zone, vector, k, scope, namespace, now_ms)
+        check_extent(k)
+        reply = self._found(search_request(tenant, zone, vector, k, scope, namespace, now_ms))
+        return list(read_hits(reply, tenant, zone))
+
+    def nearest_ids(
+        self, tenant: str, zone: Zone, vector: Vector, scope: Scope, namespace: str, now_ms: int
+    ) -> list[str]:
+        """Return the ids of the nearest objects (see the protocol), without the objects: those are large."""
+        reply = self._found(nearest_request(tenant, zone, vector, SEARCHED_MAX, scope, namespace, now_ms))
+        return [result.metadata.id for result in reply.results]
+
+    def _found(self, request: search_get_pb2.SearchRequest) -> search_get_pb2.SearchReply:
         try:
-            return list(read_hits(self._connected().search(request)(), tenant, zone))
+            return self._connected().search(request)()
         except StoreUnavailable:
             self.close()
             raise
@@ -240,6 +265,39 @@ class WeaviateStore:
     def admissions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, str]:
         """Return the admissions of objects that are there."""
         return read_admissions(self._look_up(tenant, zone, ids, "admission")) if ids else {}
+
+    def candidates(self, tenant: str, zone: Zone, scope: Scope, namespace: str, now_ms: int) -> int:
+        """Return how many objects a search has to choose from, as the inverted index has them."""
+        return self._connected().counted(candidates_request(tenant, zone, scope, namespace, now_ms))
+
+    def held(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, StoredObject]:
+        """Return objects that are there, as they lie there."""
+        if len(ids) > UPSERT_MAX:
+            raise StoreError(f"{len(ids)} ids, at most {UPSERT_MAX} allowed")
+        reply = self._connected().search(whole_request(tenant, zone, ids))() if ids else None
+        return {} if reply is None else {item.object_id: item for item in read_objects(reply, tenant, zone)}
+
+    def held_of(self, asked: Mapping[Partition, Sequence[str]]) -> dict[Partition, dict[str, StoredObject]]:
+        """Return what each partition holds; SIDE_BY_SIDE look-ups run at the same time."""
+        if any(len(ids) > UPSERT_MAX for ids in asked.values()):
+            raise StoreError(f"more than {UPSERT_MAX} ids of one partition")
+        rpc, found, left = self._connected(), dict[Partition, dict[str, StoredObject]](), iter(asked.items())
+        while some := list(islice(left, SIDE_BY_SIDE)):
+            replies = [(partition, rpc.search(whole_request(*partition, ids))) for partition, ids in some]
+            for partition, reply in replies:
+                found[partition] = {item.object_id: item for item in read_objects(reply(), *partition)}
+        return found
+
+    def page(self, tenant: str, zone: Zone, after: str, limit: int) -> list[StoredObject]:
+        """Return the next objects by id."""
+        return read_objects(self._connected().search(page_request(tenant, zone, after, limit))(), tenant, zone)
+
+    def drop(self, tenant: str) -> None:
+        """Remove a tenant's partition of either zone."""
+        for zone, collection in COLLECTIONS.items():
+            with self._lock:
+                self._known.discard((tenant, zone))
+            remove_tenant(self._address, collection, tenant)
 
     def _look_up(self, tenant: str, zone: Zone, ids: Sequence[str], name: str) -> search_get_pb2.SearchReply:
         if len(ids) > UPSERT_MAX:

@@ -1,18 +1,28 @@
 """Objects, filters and replies of the two collections as Weaviate's protocol has them."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from memsluice.envelope.codec import Vector
 from memsluice.events.models import Visibility, Zone
 from memsluice.stores.base import Hit, Scope, StoredObject
-from memsluice.stores.weaviate.client import base_pb2, base_search_pb2, batch_delete_pb2, batch_pb2, search_get_pb2
+from memsluice.stores.weaviate.client import (
+    aggregate_pb2,
+    base_pb2,
+    base_search_pb2,
+    batch_delete_pb2,
+    batch_pb2,
+    search_get_pb2,
+)
 
 COLLECTIONS: dict[Zone, str] = {Zone.GUIDANCE: "MemsluiceGuidance", Zone.EXTERNAL: "MemsluiceExternal"}
 VECTOR_NAME = "default"
 NEVER_MS = 2**53 - 1
 """Stored as ``expires_ms`` of what never expires: one range filter serves all, and a double holds it exactly."""
+_BEFORE_ALL = "00000000-0000-0000-0000-000000000000"
+"""Without a cursor the server would not promise the order of ids."""
 PROPERTIES = (
     "version",
     "visibility",
@@ -92,24 +102,72 @@ def to_wire(item: StoredObject) -> batch_pb2.BatchObject:
     return wire
 
 
+def _permitted(scope: Scope, namespace: str, now_ms: int) -> base_pb2.Filters:
+    unexpired = _Filters(
+        operator=_Filters.OPERATOR_GREATER_THAN, target=_where("expires_ms"), value_int=min(now_ms, NEVER_MS - 1)
+    )
+    return _all(_equal("namespace", _quoted(namespace)), unexpired, _in_scope(scope))
+
+
 def search_request(
     tenant: str, zone: Zone, vector: Vector, k: int, scope: Scope, namespace: str, now_ms: int
 ) -> search_get_pb2.SearchRequest:
     """Return the search for the nearest objects of one zone in scope, namespace and time."""
-    unexpired = _Filters(
-        operator=_Filters.OPERATOR_GREATER_THAN, target=_where("expires_ms"), value_int=min(now_ms, NEVER_MS - 1)
-    )
+    request = nearest_request(tenant, zone, vector, k, scope, namespace, now_ms)
+    request.properties.CopyFrom(search_get_pb2.PropertiesRequest(non_ref_properties=PROPERTIES))
+    request.metadata.CopyFrom(search_get_pb2.MetadataRequest(uuid=True, distance=True, vectors=[VECTOR_NAME]))
+    return request
+
+
+def nearest_request(
+    tenant: str, zone: Zone, vector: Vector, k: int, scope: Scope, namespace: str, now_ms: int
+) -> search_get_pb2.SearchRequest:
+    """Return the same search, which answers with ids alone."""
     return search_get_pb2.SearchRequest(
         collection=COLLECTIONS[zone],
         tenant=tenant,
         limit=k,
         near_vector=base_search_pb2.NearVector(vectors=_vectors(vector)),
-        filters=_all(_equal("namespace", _quoted(namespace)), unexpired, _in_scope(scope)),
-        properties=search_get_pb2.PropertiesRequest(non_ref_properties=PROPERTIES),
-        metadata=search_get_pb2.MetadataRequest(uuid=True, distance=True, vectors=[VECTOR_NAME]),
+        filters=_permitted(scope, namespace, now_ms),
+        properties=search_get_pb2.PropertiesRequest(),
+        metadata=search_get_pb2.MetadataRequest(uuid=True),
         uses_123_api=True,
         uses_125_api=True,
         uses_127_api=True,
+    )
+
+
+def candidates_request(
+    tenant: str, zone: Zone, scope: Scope, namespace: str, now_ms: int
+) -> aggregate_pb2.AggregateRequest:
+    """Return the question how many objects a search chooses from."""
+    filters = _permitted(scope, namespace, now_ms)
+    return aggregate_pb2.AggregateRequest(
+        collection=COLLECTIONS[zone], tenant=tenant, objects_count=True, filters=filters
+    )
+
+
+def whole_request(tenant: str, zone: Zone, ids: Sequence[str]) -> search_get_pb2.SearchRequest:
+    """Return the look-up of whole objects by id."""
+    return _whole(tenant, zone, len(ids), filters=_any_id(ids))
+
+
+def page_request(tenant: str, zone: Zone, after: str, limit: int) -> search_get_pb2.SearchRequest:
+    """Return the request for the next objects of a partition by id."""
+    return _whole(tenant, zone, limit, after=after or _BEFORE_ALL)
+
+
+def _whole(tenant: str, zone: Zone, limit: int, **chosen: Any) -> search_get_pb2.SearchRequest:
+    return search_get_pb2.SearchRequest(
+        collection=COLLECTIONS[zone],
+        tenant=tenant,
+        limit=limit,
+        properties=search_get_pb2.PropertiesRequest(non_ref_properties=PROPERTIES),
+        metadata=search_get_pb2.MetadataRequest(uuid=True, vectors=[VECTOR_NAME]),
+        uses_123_api=True,
+        uses_125_api=True,
+        uses_127_api=True,
+        **chosen,
     )
 
 
@@ -161,24 +219,30 @@ class _Fields:
 def read_hits(reply: search_get_pb2.SearchReply, tenant: str, zone: Zone) -> Iterator[Hit]:
     """Yield what a search found, as far as it can be read; nothing in it is believed."""
     for result in reply.results:
-        fields, vectors = _Fields(result.properties), result.metadata.vectors
-        data = vectors[0].vector_bytes if vectors else b""
-        expires_ms = fields.number("expires_ms", default=0)
-        yield Hit(
-            StoredObject(
-                object_id=result.metadata.id,
-                version=fields.number("version", default=-1),
-                tenant=tenant,
-                zone=zone,
-                visibility=fields.text("visibility"),
-                owner=_unquoted(fields.text("owner")),
-                namespace=_unquoted(fields.text("namespace")),
-                event_id=fields.text("event_id"),
-                tier=fields.number("tier", default=-1),
-                expires_ms=None if expires_ms == NEVER_MS else expires_ms,
-                content=fields.text("content"),
-                vector=np.frombuffer(data, dtype="<f4").astype(np.float32),
-                admission=fields.text("admission"),
-            ),
-            similarity=1.0 - result.metadata.distance,
-        )
+        yield Hit(_object(result, tenant, zone), similarity=1.0 - result.metadata.distance)
+
+
+def read_objects(reply: search_get_pb2.SearchReply, tenant: str, zone: Zone) -> list[StoredObject]:
+    """Return whole objects, as far as they can be read; nothing in them is believed."""
+    return [_object(result, tenant, zone) for result in reply.results]
+
+
+def _object(result: search_get_pb2.SearchResult, tenant: str, zone: Zone) -> StoredObject:
+    fields, vectors = _Fields(result.properties), result.metadata.vectors
+    data = vectors[0].vector_bytes if vectors else b""
+    expires_ms = fields.number("expires_ms", default=0)
+    return StoredObject(
+        object_id=result.metadata.id,
+        version=fields.number("version", default=-1),
+        tenant=tenant,
+        zone=zone,
+        visibility=fields.text("visibility"),
+        owner=_unquoted(fields.text("owner")),
+        namespace=_unquoted(fields.text("namespace")),
+        event_id=fields.text("event_id"),
+        tier=fields.number("tier", default=-1),
+        expires_ms=None if expires_ms == NEVER_MS else expires_ms,
+        content=fields.text("content"),
+        vector=np.frombuffer(data, dtype="<f4").astype(np.float32),
+        admission=fields.text("admission"),
+    )

@@ -1,0 +1,1 @@
+"""Parked partitions: what stands still, and an operator's orders about it."""

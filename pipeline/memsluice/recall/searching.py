@@ -1,0 +1,159 @@
+"""How far a recall searches: past what does not verify, within a bound, and what of the log the store does not give."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
+
+from memsluice.envelope.keys import Keyring
+from memsluice.events.ids import scope_tag
+from memsluice.events.models import Visibility, Zone
+from memsluice.recall import tracing
+from memsluice.recall.landed import Lying
+from memsluice.recall.reader import Current, RecallQuery, Selection, VerifiedEntry, chosen, judge
+from memsluice.recall.withheld import Withheld
+from memsluice.stores.base import SEARCH_MAX, SEARCHED_MAX, UPSERT_MAX, Hit, StoredObject, VectorStore
+
+FETCH_MIN, FETCH_MAX = 20, SEARCH_MAX
+"""Objects that one search of a recall asks the store for: first four times k, then more if too many are withheld; at
+the last the ids of the SEARCHED_MAX nearest, and one part after the other of what they name."""
+FETCH_GROWTH = 4
+
+_HIDDEN = frozenset({Withheld.FORGED, Withheld.MOVED, Withheld.PROPERTY, Withheld.CONTENT, Withheld.VECTOR})
+"""How an entry that no search finds, and that lies there, was changed so that none does."""
+
+
+class Freshness(Protocol):
+    """What the log of landed objects says, as of the moment it is asked."""
+
+    def current(self, tenant: str, object_ids: Sequence[str]) -> Mapping[str, Current]:
+        """Return the current version, or withdrawal, of those objects that the log knows."""
+
+
+@runtime_checkable
+class KnowsWhatLies(Protocol):
+    """A freshness index that can also tell what a search should have had to choose from."""
+
+    def lying(self, tenant: str, zone: Zone, scopes: Iterable[str]) -> Lying:
+        """Return what lies in scopes, by their tags, as of the last question about the tenant."""
+
+
+class Searcher:
+    """Searches a store for entries that hold; ``keys``, ``risk`` and ``freshness`` as in
+    :class:`~memsluice.recall.recaller.Recaller`."""
+
+    def __init__(
+        self,
+        store: VectorStore,
+        keys: Callable[[], Keyring],
+        risk: Callable[[str], int],
+        freshness: Freshness | None,
+    ) -> None:
+        self._store = store
+        self._keys = keys
+        self._risk = risk
+        self._freshness = freshness
+
+    def verified(self, asked: RecallQuery, k: int) -> Selection:
+        """Search, and search wider and further while withheld entries take the place of ones that hold.
+
+        The first search leaves expired entries in, so that they are counted; the others leave them to the store.
+        """
+        judged: dict[str, VerifiedEntry | Withheld] = {}
+        size, now_ms = min(max(FETCH_GROWTH * k, FETCH_MIN), FETCH_MAX), 0
+        while True:
+            hits = self._search(asked, size, now_ms)
+            self._judge([hit.object for hit in hits], asked, judged)
+            selection, exhausted = chosen(judged.items(), k), len(hits) < size
+            if len(selection.kept) == k or exhausted:
+                break
+            if size == FETCH_MAX and now_ms > 0:
+                selection, exhausted = self._further(asked, k, judged)
+                break
+            size, now_ms = min(size * FETCH_GROWTH, FETCH_MAX), asked.now_ms
+        missing = self._missing(asked, judged, exhausted=exhausted)
+        incomplete = len(selection.kept) < k and not exhausted
+        return replace(selection, missing=missing, incomplete=incomplete)
+
+    def _further(
+        self, asked: RecallQuery, k: int, judged: dict[str, VerifiedEntry | Withheld]
+    ) -> tuple[Selection, bool]:
+        """Look at all that is as near as the bound allows, until enough holds; return whether there is nothing else."""
+        with tracing.search(asked.zone, SEARCHED_MAX) as span:
+            where = (asked.tenant, asked.zone, asked.question, asked.scope, asked.namespace, asked.now_ms)
+            ids = self._store.nearest_ids(*where)
+            span.set_attribute("db.response.returned_rows", len(ids))
+        left, selection = [one for one in ids if one not in judged], chosen(judged.items(), k)
+        for start in range(0, len(left), FETCH_MAX):
+            part = left[start : start + FETCH_MAX]
+            held = self._store.held(asked.tenant, asked.zone, part)
+            self._judge([held[one] for one in part if one in held], asked, judged)
+            selection = chosen(judged.items(), k)
+            if len(selection.kept) == k:
+                return selection, False
+        return selection, len(ids) < SEARCHED_MAX
+
+    def _search(self, asked: RecallQuery, size: int, now_ms: int) -> Sequence[Hit]:
+        with tracing.search(asked.zone, size) as span:
+            where = (asked.tenant, asked.zone, asked.question, size, asked.scope, asked.namespace, now_ms)
+            hits = self._store.search(*where)
+            span.set_attribute("db.response.returned_rows", len(hits))
+        return hits
+
+    def _judge(
+        self, found: Iterable[StoredObject], asked: RecallQuery, judged: dict[str, VerifiedEntry | Withheld]
+    ) -> None:
+        """Judge what was not judged yet.
+
+        The log is asked after the search: what landed or was withdrawn until now counts, and nothing found can be newer
+        than the log.
+        """
+        items, keyring = [one for one in found if one.object_id not in judged], self._keys()
+        ids = [one.object_id for one in items]
+        current = None if self._freshness is None else self._freshness.current(asked.tenant, ids)
+        for one in items:
+            judged[one.object_id] = judge(one, asked, keyring, risk=self._risk, current=current)
+
+    def _missing(self, asked: RecallQuery, judged: Mapping[str, object], *, exhausted: bool) -> int:
+        """Return how many entries the log says lie in the scope and the store does not give.
+
+        A search that ended by itself must have found every one of them. Otherwise the store is asked how many it has
+        to choose from, which planted objects can hide: *land*'s sweep finds what this can not.
+        """
+        if self._freshness is None or not isinstance(self._freshness, KnowsWhatLies):
+            return 0
+        tags = _tags(asked)
+        lying = self._freshness.lying(asked.tenant, asked.zone, tags)
+        if exhausted and lying.ids is not None:
+            return len(self._still_missing(asked, [one for one in lying.ids if one not in judged]))
+        where = (asked.tenant, asked.zone, asked.scope, asked.namespace, asked.now_ms)
+        if lying.number <= (has := self._store.candidates(*where)):
+            return 0
+        self._freshness.current(asked.tenant, ())  # what was withdrawn meanwhile counts no more
+        lying = self._freshness.lying(asked.tenant, asked.zone, tags)
+        return max(0, lying.number - max(has, self._store.candidates(*where)))
+
+    def _still_missing(self, asked: RecallQuery, ids: Sequence[str]) -> list[str]:
+        """Return those that the store does not give by their id either, as they were admitted, and that still lie."""
+        assert self._freshness is not None
+        missing = []
+        for start in range(0, len(ids), UPSERT_MAX):
+            part, keyring = ids[start : start + UPSERT_MAX], self._keys()
+            held = self._store.held(asked.tenant, asked.zone, part)
+            current = self._freshness.current(asked.tenant, part)
+            for object_id in part:
+                if (said := current.get(object_id)) is None or said.withdrawn:
+                    continue
+                found = held.get(object_id)
+                if found is None or judge(found, asked, keyring, risk=self._risk, current=current) in _HIDDEN:
+                    missing.append(object_id)
+        return missing
+
+
+def _tags(asked: RecallQuery) -> list[str]:
+    """Return the tags of the scopes that a question covers."""
+    owners = [(Visibility.SHARED, "")]
+    if asked.scope.principal:
+        owners.append((Visibility.PRINCIPAL, asked.scope.principal))
+    if asked.scope.session:
+        owners.append((Visibility.SESSION, asked.scope.session))
+    return [scope_tag(asked.tenant, visibility, owner, asked.namespace) for visibility, owner in owners]

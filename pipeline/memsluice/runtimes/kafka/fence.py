@@ -1,0 +1,202 @@
+"""The fence: a transactional producer a partition, by which the broker itself refuses what a former owner still sends.
+
+Whoever is assigned a partition opens its fence before it reads anything: ``InitProducerId`` under the partition's
+transactional id ends what the former owner had open and raises the epoch (KIP-98). From then on the broker refuses
+every record, offset and commit of the former one, whenever it wakes. State rows, outputs and the offset of what they
+came from are one transaction: they are written together or not at all, for every reader of committed records.
+
+An epoch in the records instead would not do: on a compacted topic a late record takes the good one's place before any
+reader could reject it.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import (
+    InvalidProducerEpoch,
+    InvalidProducerIdMapping,
+    InvalidTxnState,
+    KafkaError,
+    MessageSizeTooLargeError,
+    ProducerFenced,
+    RecordListTooLargeError,
+    UnknownProducerId,
+)
+from aiokafka.producer.sender import Sender
+from aiokafka.structs import TopicPartition
+
+from memsluice.deployment.connection import Connection
+from memsluice.errors import Fenced, MemsluiceError, NotCommitted, OutputTooLarge
+from memsluice.events.records import Headers
+from memsluice.runtimes.kafka.spec import StageSpec
+
+LOST: Final = (ProducerFenced, InvalidProducerEpoch, InvalidProducerIdMapping, InvalidTxnState, UnknownProducerId)
+"""How the broker says that this producer is not the partition's any more."""
+TOO_LARGE: Final = (MessageSizeTooLargeError, RecordListTooLargeError)
+"""How the client or the broker says that a record is too large, today and whenever it is sent again."""
+RETRY_MS: Final = 20
+"""Pause before a request is repeated because the transaction before it is still being ended."""
+BATCH_BYTES: Final = 256 * 1024
+"""Largest batch of records; every topic here takes one."""
+REQUEST_TIMEOUT_MS: Final = 60_000
+OUT_OF_BAND_TIMEOUT_S: Final = 60.0
+CLOSE_S: Final = 2.0
+"""How long a close waits for the broker to end what is open; it ends it by itself after the transaction's timeout."""
+
+Send = Callable[[str, int, bytes | None, bytes | None, Headers], Awaitable["asyncio.Future[Any]"]]
+"""Queues one record within the open transaction; the future resolves with the broker's metadata."""
+
+
+def transactional_id(app_id: str, partition: int) -> str:
+    """Return the id under which the owners of a stage's partition follow one another."""
+    return f"{app_id}-{partition}"
+
+
+class EagerSender(Sender):  # type: ignore[misc]
+    """Adds the group to a transaction together with its first partitions; aiokafka's waits for an answer in between.
+
+    Both requests go to the transaction's coordinator on one connection, which takes them one after the other.
+    """
+
+    group: str
+
+    def _maybe_do_transactional_request(self) -> "asyncio.Task[Any] | None":
+        """Return the next request under way, or None. aiokafka asks for it once the one before has ended."""
+        partitions = self._txn_manager.partitions_to_add()
+        if partitions and not self._txn_manager.txn_partitions and self._txn_manager.is_in_transaction():
+            return asyncio.get_running_loop().create_task(self._add(partitions))
+        return super()._maybe_do_transactional_request()  # type: ignore[no-any-return]
+
+    async def _add(self, partitions: set[TopicPartition]) -> None:
+        """Add both, and wait for both: nothing of them goes on behind a failure, and the first one is told."""
+        both = (self._do_add_partitions_to_txn(partitions), self._do_add_offsets_to_txn(self.group))
+        answers: tuple[Any, ...] = await asyncio.gather(*both, return_exceptions=True)
+        if isinstance(answers[0], BaseException):
+            raise answers[0]
+        if isinstance(answers[1], BaseException) and self._txn_manager.is_in_transaction():
+            raise answers[1]
+
+
+class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]
+    """aiokafka's producer with the sender above."""
+
+    def __init__(self, *, group: str, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._sender: EagerSender = EagerSender(
+            self.client,
+            acks=-1,
+            txn_manager=self._txn_manager,
+            message_accumulator=self._message_accumulator,
+            retry_backoff_ms=settings["retry_backoff_ms"],
+            request_timeout_ms=settings["request_timeout_ms"],
+        )
+        self._sender.group = group
+
+
+class Fence:
+    """One stage's partition. Used by one task at a time; after a failure it can only be closed."""
+
+    def __init__(self, spec: StageSpec, connection: Connection, partition: int) -> None:
+        self.partition = partition
+        self._stage, self._group = spec.name, spec.app_id
+        self._settings: dict[str, Any] = {
+            **connection.aiokafka(spec.user),
+            "client_id": transactional_id(spec.app_id, partition),
+            "transactional_id": transactional_id(spec.app_id, partition),
+            "transaction_timeout_ms": int(spec.tuning.transaction_timeout_s * 1000),
+            "max_request_size": spec.tuning.max_request_bytes,
+            "max_batch_size": BATCH_BYTES,
+            "request_timeout_ms": REQUEST_TIMEOUT_MS,
+            "retry_backoff_ms": RETRY_MS,
+            "linger_ms": 0,  # a transaction's records are there at once
+        }
+        self._producer: Any = None
+
+    async def open(self) -> None:
+        """Shut a former owner out. Waits for a broker that does not answer. Raises NotCommitted, KafkaError."""
+        self._producer = TransactionalProducer(group=self._group, **self._settings)
+        try:
+            await self._producer.start()
+        except KafkaError as error:
+            raise self._named(error) from error
+
+    async def transact(self, work: Callable[[Send], Awaitable[None]], offsets: dict[TopicPartition, int]) -> None:
+        """Run ``work``, which sends records, and commit them with these offsets of the stage's group.
+
+        Raises Fenced where the broker refuses this owner, NotCommitted where it went away, KafkaError for any other
+        failure. Whether the broker committed is known to whoever begins anew.
+        """
+        producer, sent = self._producer, []
+
+        async def send(
+            topic: str, partition: int, key: bytes | None, value: bytes | None, headers: Headers = ()
+        ) -> "asyncio.Future[Any]":
+            sent.append(await append(producer, topic, partition, key, value, headers))
+            return sent[-1]
+
+        try:
+            await producer.begin_transaction()
+            await work(send)
+            await _all(sent)
+            # Not beside the records: the broker asks the coordinator about both, and drops a question that waits when
+            # the next one of the same transaction comes (KIP-890). The client would repeat it, after a pause.
+            await producer.send_offsets_to_transaction(offsets, self._group)
+            await producer.commit_transaction()
+        except KafkaError as error:
+            raise self._named(error) from error
+
+    def _named(self, error: KafkaError) -> MemsluiceError | KafkaError:
+        """Return what an error means to the stage; itself where beginning anew would not help."""
+        place = f"partition {self.partition} of {self._stage} ({type(error).__name__})"
+        if isinstance(error, TOO_LARGE):
+            return OutputTooLarge(f"a record that {place} led to is larger than its topic takes (max.message.bytes)")
+        if isinstance(error, LOST):
+            return Fenced(
+                f"the broker refuses what this worker sends for {place}: another worker has taken it over, "
+                "or this one was away too long"
+            )
+        if error.retriable or type(error) is KafkaError:  # the latter: what ended aiokafka's sender, which tries again
+            return NotCommitted(f"the broker broke off what this worker sent for {place}: {error}")
+        return error
+
+    async def close(self) -> None:
+        """Give the partition up; an open transaction is ended where the broker answers in time."""
+        producer, self._producer = self._producer, None
+        if producer is None:
+            return
+        # aiokafka flushes what is queued before it stops: nothing of an open transaction may go out any more.
+        producer._message_accumulator.fail_all(KafkaError("the partition was given up"))
+        producer._message_accumulator._batches.clear()
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(CLOSE_S):
+                if producer._txn_manager.is_in_transaction():
+                    await producer.abort_transaction()
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(CLOSE_S):
+                await producer.stop()
+
+
+async def _all(futures: Sequence["asyncio.Future[Any]"]) -> None:
+    """Wait for every future; raise the first error, with those of the others looked at."""
+    done = await asyncio.gather(*futures, return_exceptions=True)
+    for result in done:
+        if isinstance(result, BaseException):
+            raise result
+
+
+async def append(
+    producer: Any, topic: str, partition: int, key: bytes | None, value: bytes | None, headers: Headers = ()
+) -> "asyncio.Future[Any]":
+    """Queue one record on an aiokafka producer and return the future of its metadata.
+
+    A record without key and value, which Kafka takes, is refused by aiokafka's own ``send``. Raises KafkaError.
+    """
+    if key is not None or value is not None:
+        return await producer.send(topic, value=value, key=key, partition=partition, headers=list(headers))  # type: ignore[no-any-return]
+    await producer.client._wait_on_metadata(topic)
+    return await producer._message_accumulator.add_message(  # type: ignore[no-any-return]
+        TopicPartition(topic, partition), None, None, OUT_OF_BAND_TIMEOUT_S, headers=list(headers)
+    )

@@ -1,0 +1,65 @@
+"""Whether what lies in a store is what was admitted, and what was written: pure comparisons, to the last property."""
+
+import numpy as np
+
+from memsluice.envelope.codec import vector_to_bytes
+from memsluice.envelope.keys import Keyring
+from memsluice.envelope.records import check_digests
+from memsluice.envelope.seals import Admission
+from memsluice.errors import SealError
+from memsluice.events.ids import scope_owner
+from memsluice.events.models import Visibility
+from memsluice.stores.base import StoredObject, expected_id
+
+
+def owner_of(admission: Admission) -> str:
+    """Return whose scope the entry lives in."""
+    return scope_owner(admission.visibility, admission.principal, admission.session)
+
+
+def in_place(item: StoredObject, admission: Admission) -> bool:
+    """Whether the object lies under the id, and in the zone, that it was admitted for."""
+    return item.object_id == admission.object_id == expected_id(admission) and item.zone is admission.zone
+
+
+def properties_hold(item: StoredObject, admission: Admission) -> bool:
+    """Whether every stored property is the admitted one."""
+    stated = (item.version, item.visibility, item.owner, item.namespace, item.event_id, item.tier, item.expires_ms)
+    scope = (Visibility(admission.visibility).value, owner_of(admission), admission.namespace)
+    rest = (admission.event_id, int(admission.tier), admission.expires_ms)
+    return (*stated, item.tenant) == (admission.version, *scope, *rest, admission.tenant)
+
+
+def content_holds(item: StoredObject, admission: Admission, keyring: Keyring) -> bool:
+    """Whether the content is the admitted one. Raises ConfigError without a digest key."""
+    try:
+        check_digests(keyring, admission, item.content, None)
+    except (SealError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def vector_holds(item: StoredObject, admission: Admission, keyring: Keyring) -> bool:
+    """Whether the vector is the admitted one, the content being so. Raises ConfigError without a digest key."""
+    try:
+        check_digests(keyring, admission, item.content, vector_to_bytes(item.vector))
+    except SealError:
+        return False
+    return True
+
+
+def same(written: StoredObject, held: StoredObject) -> bool:
+    """Whether a store gives back what was written, to the last bit of the vector that was digested."""
+    return (
+        held.version == written.version
+        and held.admission == written.admission
+        and held.content == written.content
+        and (held.visibility, held.owner, held.namespace) == (written.visibility, written.owner, written.namespace)
+        and (held.event_id, held.tier, held.expires_ms) == (written.event_id, written.tier, written.expires_ms)
+        and len(held.vector) == len(written.vector)
+        and (np.array_equal(held.vector, written.vector) or _rounded_alike(held, written))
+    )
+
+
+def _rounded_alike(held: StoredObject, written: StoredObject) -> bool:
+    return vector_to_bytes(held.vector) == vector_to_bytes(written.vector)

@@ -1,0 +1,102 @@
+"""What lies in a store against what the log says should lie there: a pure decision an object, and what to do about it.
+
+The log is believed, the store is not. An object of a higher version than any that the log has of its partition is on
+its way: *land* writes to the store first and to the log then, so such a one is left alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import orjson
+
+from memsluice.envelope.keys import Keyring
+from memsluice.envelope.seals import Admission, admission_verify_inside
+from memsluice.errors import SealError
+from memsluice.stores import agreement
+from memsluice.stores.base import StoredObject
+from memsluice.stores.log_index import Known
+
+
+class Difference(StrEnum):
+    """How an object differs from what the log says of it. One kind each: the first that holds."""
+
+    MISSING = "missing"
+    """The log says that it lies here, and it does not."""
+    PLANTED = "planted"
+    """No admission of the gate for this object: written past it, over an entry or beside one."""
+    UNRECORDED = "unrecorded"
+    """Admitted, and the log has never heard of it, nor will."""
+    VERSION = "version"
+    """Another version than the one that the log says."""
+    PROPERTY = "property"
+    """A property (owner, visibility, namespace, tier, expiry, …) is not what was admitted."""
+    CONTENT = "content"
+    VECTOR = "vector"
+    WITHDRAWN = "withdrawn"
+    """Taken out by a command or look back, and still, or again, there."""
+    EXPIRED = "expired"
+    """Its time is over. No harm was done: this is how expired entries leave the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A stretch of a partition: how many objects were looked at, how each differs, and the id that it ends with.
+
+    ``end`` is None where the partition ends.
+    """
+
+    looked_at: int
+    differs: Mapping[str, Difference]
+    end: str | None
+
+
+def compare(
+    held: Sequence[StoredObject],
+    known: Mapping[str, Known],
+    keyring: Keyring,
+    now_ms: int,
+    highest: int,
+) -> dict[str, Difference]:
+    """Return how objects differ, by id, of a stretch that is ``held`` and that the log has as ``known``.
+
+    ``highest`` is the highest version of anything that the log has of the partition, ``now_ms`` Unix milliseconds.
+    """
+    found = {}
+    for item in held:
+        if (how := difference(item, known.get(item.object_id), keyring, now_ms, highest)) is not None:
+            found[item.object_id] = how
+    there = {item.object_id for item in held}
+    found.update({one: Difference.MISSING for one, said in known.items() if one not in there and said.lies(now_ms)})
+    return found
+
+
+def difference(
+    item: StoredObject, known: Known | None, keyring: Keyring, now_ms: int, highest: int
+) -> Difference | None:
+    """Return how one object differs from what the log says of it; None: it does not, or it is on its way."""
+    admission = _admission(item, keyring)
+    if admission is None or not agreement.in_place(item, admission):
+        return Difference.PLANTED
+    if admission.version > highest:
+        return None
+    if known is None:
+        return Difference.UNRECORDED
+    if known.withdrawn:
+        return Difference.WITHDRAWN
+    if not known.lies(now_ms):
+        return Difference.EXPIRED
+    if admission.version != known.version:
+        return Difference.VERSION
+    if not agreement.properties_hold(item, admission):
+        return Difference.PROPERTY
+    if not agreement.content_holds(item, admission, keyring):
+        return Difference.CONTENT
+    return None if agreement.vector_holds(item, admission, keyring) else Difference.VECTOR
+
+
+def _admission(item: StoredObject, keyring: Keyring) -> Admission | None:
+    try:
+        return admission_verify_inside(keyring, item.tenant, orjson.loads(item.admission))
+    except (SealError, orjson.JSONDecodeError):
+        return None

@@ -1,0 +1,1 @@
+"""Faults against the real components: a workload that remembers what was acknowledged, a nemesis, and a checker."""

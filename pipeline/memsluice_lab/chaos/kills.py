@@ -1,0 +1,89 @@
+"""Kill -9 of every stage's worker with much in flight, again and again, on its own disk and on an empty one.
+
+One turn kills the three stages' workers, each at a moment of its own, and starts all three again: most of the time that
+a kill takes is the wait for the next worker.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+from memsluice.errors import StackError
+from memsluice.topics import names
+from memsluice_lab.chaos.checker import Violation
+from memsluice_lab.chaos.following import in_hands, members
+from memsluice_lab.chaos.playing import Game
+from memsluice_lab.chaos.stages import Company
+from memsluice_lab.chaos.zombies import ANSWERED_S_MAX
+from memsluice_lab.figures.bed import STAGES, Worker
+
+IN_FLIGHT_MIN = 100
+FED = 3 * IN_FLIGHT_MIN
+FED_S_MAX = 6.0
+"""Below the ten seconds after which a group goes on without a member that hangs."""
+EMPTY_EVERY = 4
+"""Every so many turns the next workers start on an empty disk."""
+WAIT_S_MAX = 0.8
+AT_WORK_S_MAX = 120
+
+
+def turn(made: Company, numbers: Sequence[int], _found: list[Violation]) -> list[str]:
+    """Kill a worker for each number, of each stage in turn; those that had too little in flight are not counted."""
+    scene = made.scene
+    struck = [STAGES[number % len(STAGES)] for number in numbers]
+    _at_work(made, struck)
+    victims = {stage: made.owners[stage] for stage in struck}
+    _load(made, victims)
+    due = {stage: time.monotonic() + made.chance.uniform(0, WAIT_S_MAX) for stage in struck}
+    rows = []
+    fresh = numbers[0] // len(STAGES) % EMPTY_EVERY == 0
+    while due:
+        for stage in list(due):
+            there = victims[stage].replica in members(scene.bed, names.GROUPS[stage])
+            waiting = flight(made, stage)
+            if time.monotonic() < due[stage] and waiting > FED // 2:
+                continue
+            scene.kill(victims[stage])
+            del due[stage]
+            if there and waiting > IN_FLIGHT_MIN:
+                rows.append(f"{stage} killed with {waiting} in flight{', then on an empty disk' if fresh else ''}")
+    for stage, victim in victims.items():
+        made.owners[stage] = scene.start(stage, f"k{numbers[0]}" if fresh else victim.replica)
+    return rows
+
+
+def flight(made: Company, stage: str) -> int:
+    """Return how many records a stage has not committed yet (with a commit marker or two among them)."""
+    return sum(in_hands(made.scene.bed, stage).values())
+
+
+def _load(made: Company, victims: dict[str, Worker]) -> None:
+    """Give every worker a backlog: the last stage hangs first, and what is said piles up before it, then the others."""
+    nemesis = made.scene.nemesis
+    began = time.monotonic()
+    try:
+        for stage in [stage for stage in reversed(STAGES) if stage in victims]:
+            nemesis.pause(victims[stage])
+            made.before()
+            _until(lambda stage=stage: flight(made, stage) > FED, began)  # type: ignore[misc]
+    finally:
+        for worker in victims.values():
+            nemesis.resume(worker)
+
+
+def _until(done: Callable[[], bool], began: float) -> None:
+    while not done() and time.monotonic() - began < FED_S_MAX:
+        time.sleep(0.02)
+
+
+def _at_work(made: Company, stages: Sequence[str]) -> None:
+    """Wait until stages have decided something since their workers were started. Raises StackError."""
+    scene = made.scene
+    for stage in stages:
+        if not scene.joined(stage, made.owners[stage].replica):
+            raise StackError(f"{stage} was given no partitions; {scene.ended or 'it still runs'}")
+    made.after()
+    if not scene.verdicts.until(set(scene.work.said), AT_WORK_S_MAX + ANSWERED_S_MAX, scene.alive):
+        raise StackError(f"{stages} did not go on; {scene.ended or 'they still run'}")
+
+
+GAME = Game(turn, len(STAGES))

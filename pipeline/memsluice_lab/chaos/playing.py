@@ -1,0 +1,54 @@
+"""One stack, several turns on it, and the check of everything at the end; what a turn is, is given."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from memsluice.deployment.layout import Layout
+from memsluice_lab.chaos import checking, results
+from memsluice_lab.chaos.checker import Violation
+from memsluice_lab.chaos.stages import Company, company, everything
+from memsluice_lab.figures.registry import Setting
+
+DRAINED_S_MAX = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """What is played, and on what.
+
+    ``turn`` plays several rounds at once, because most of a round is waiting: it is given their numbers, at most
+    ``at_once``, and says in words what it did in each that counts.
+    """
+
+    turn: Callable[[Company, Sequence[int], list[Violation]], list[str]]
+    at_once: int
+    stand: Callable[[Setting, str, int], AbstractContextManager[Company]] = company
+
+    def play(self, setting: Setting, numbers: Sequence[int], run: str) -> tuple[list[str], list[Violation]]:
+        """Play some rounds on one stack, then check it all. Returns what was done in each, and what was broken."""
+        done: list[str] = []
+        found: list[Violation] = []
+        with self.stand(setting, run, numbers[0]) as made:
+            since = checking.begin(made.scene)
+            for start in range(0, len(numbers), self.at_once):
+                rows = self.turn(made, numbers[start : start + self.at_once], found)
+                done += rows
+                for row in rows:
+                    setting.say(row)
+                if found or not made.scene.alive():
+                    break
+            if not everything(made, DRAINED_S_MAX):
+                found.append(Violation("lost", f"not all decided within {DRAINED_S_MAX} s; {made.scene.ended}"))
+            third, after = checking.from_nothing(made.scene, "third", made.sessions)
+            found += after
+            checking.landed(made.scene, since)
+            before, compacted = checking.pictures(made.scene, since)
+            found += checking.violations(made.scene, before, compacted)
+            found += [Violation("ended", f"{name} with {code}") for name, code in made.scene.dismiss().items()]
+            runs = "runs" if third.process.poll() is None else "ended"
+            setting.say(f"checked: {len(found)} violations, the worker from empty state {runs}")
+            if found:
+                kept = results.keep_logs(Layout(made.scene.bed.home).logs, run)
+                setting.say(f"the logs are kept in {kept}")
+        return done, found

@@ -1,0 +1,149 @@
+"""Rounds of a pause: workers stop in the middle, others take over, and each wakes up into its work in its own time.
+
+Every stage has three workers, two of which are stopped at one moment, each for a time of its own. So a turn of six
+rounds lasts as long as its longest pause, workers wake up while others still hang, and the group changes hands again
+and again. A round is one worker's: stopped with work in its hands, shut out by the group, and awake again.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memsluice.topics import names
+from memsluice_lab.chaos.checker import Violation
+from memsluice_lab.chaos.following import in_hands, members, wait
+from memsluice_lab.chaos.nemesis import KAFKA
+from memsluice_lab.chaos.playing import Game
+from memsluice_lab.chaos.stages import Company
+from memsluice_lab.chaos.zombies import ANSWERED_S_MAX, BACK_S_MAX, HELD_BACK_S, TAKEN_OVER_S_MAX
+from memsluice_lab.figures.bed import STAGES, Worker
+
+PAUSE_S = (12, 90)
+CREW = 3
+DECIDED_S_MAX = 120
+LIGHT_S = 0.5
+FED = 2
+"""How much is said before a turn: the stages are in the middle of it when they are stopped."""
+
+
+@dataclass(slots=True)
+class Pause:
+    """A worker that hangs, and what came of it. Times are monotonic, in seconds."""
+
+    worker: Worker
+    wakes_s: float
+    """When it is to wake, unless it was not shut out yet."""
+    held: int = 0
+    """Records that it had taken and not committed."""
+    shut_out: bool = False
+    awake_s: float | None = None
+    back: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Whether it is back in its group, or had the time to be."""
+        return self.back or (self.awake_s is not None and time.monotonic() - self.awake_s > BACK_S_MAX)
+
+
+def turn(made: Company, numbers: Sequence[int], found: list[Violation]) -> list[str]:
+    """Play as many rounds as there are numbers, of each stage in turn."""
+    scene, chance = made.scene, made.chance
+    _crews(made)
+    victims: list[Worker] = []
+    for number in numbers:
+        free = [one for one in made.crew(STAGES[number % len(STAGES)]) if one not in victims]
+        victims.append(chance.choice(free))
+    began, pauses = time.monotonic(), _strike(made, victims)
+    made.after()
+    fresh = _joins(made, numbers[0])
+    for pause in pauses:
+        pause.wakes_s = began + chance.uniform(*PAUSE_S)
+    _sleep(made, pauses)
+    if not scene.verdicts.until(set(scene.work.said), DECIDED_S_MAX, scene.alive):
+        found.append(Violation("lost", f"round {numbers[0]} on: not all decided; {scene.ended}"))
+    made.light()
+    dismissed = chance.choice([one for one in made.crew(fresh.stages[0]) if one is not fresh])
+    scene.kill(dismissed)
+    return [_said(pause, began) for pause in pauses if pause.held and pause.shut_out]
+
+
+def _crews(made: Company) -> None:
+    """Give every stage as many workers as it is to have, with partitions of their own."""
+    started = []
+    for stage in STAGES:
+        for _ in range(CREW - len(made.crew(stage))):
+            started.append(made.join(stage))
+    for worker in started:
+        made.settled(worker)
+
+
+def _strike(made: Company, victims: Sequence[Worker]) -> list[Pause]:
+    """Stop workers in the middle of their work: the broker hangs first, so that what they decide stays with them.
+
+    What is said waits for the first stage for a moment, so that it passes through all three as one wave.
+    """
+    scene = made.scene
+    stores = sum(scene.bed.ends(names.STORE))
+    assigned = {id(worker): _partitions(made, worker) for worker in victims}
+    first = [worker for worker in victims if worker.stages[0] == STAGES[0]]
+    for worker in first:
+        scene.nemesis.pause(worker)
+    try:
+        for _ in range(FED):
+            made.before()
+    finally:
+        for worker in first:
+            scene.nemesis.resume(worker)
+    wait(lambda: sum(scene.bed.ends(names.STORE)) > stores or not scene.alive(), ANSWERED_S_MAX, 0.01)
+    scene.nemesis.pause(KAFKA)
+    time.sleep(HELD_BACK_S)
+    for worker in victims:
+        scene.nemesis.pause(worker)
+    scene.nemesis.resume(KAFKA)
+    held = {stage: in_hands(scene.bed, stage) for stage in {worker.stages[0] for worker in victims}}
+    return [
+        Pause(worker, 0.0, sum(held[worker.stages[0]].get(number, 0) for number in assigned[id(worker)]))
+        for worker in victims
+    ]
+
+
+def _partitions(made: Company, worker: Worker) -> set[int]:
+    found = members(made.scene.bed, names.GROUPS[worker.stages[0]])
+    return set(found.get(worker.replica, ()))
+
+
+def _joins(made: Company, number: int) -> Worker:
+    """Let a new worker of one stage join while others of it hang."""
+    return made.settled(made.join(STAGES[number // len(STAGES) % len(STAGES)]))
+
+
+def _sleep(made: Company, pauses: Sequence[Pause]) -> None:
+    """Wake each worker in its time, and wait until all are back; meanwhile a little goes on being said."""
+    scene, deadline = made.scene, time.monotonic() + PAUSE_S[1] + TAKEN_OVER_S_MAX + BACK_S_MAX
+    while not all(pause.over for pause in pauses) and time.monotonic() < deadline and scene.alive():
+        made.light()
+        time.sleep(LIGHT_S)
+        stages = {pause.worker.stages[0] for pause in pauses}
+        present = {stage: members(scene.bed, names.GROUPS[stage]) for stage in stages}
+        for pause in pauses:
+            _look(made, pause, present[pause.worker.stages[0]])
+
+
+def _look(made: Company, pause: Pause, present: Mapping[str, object]) -> None:
+    now, there = time.monotonic(), pause.worker.replica in present
+    if pause.awake_s is None:
+        pause.shut_out = pause.shut_out or (bool(present) and not there)
+        if pause.shut_out and now >= pause.wakes_s:
+            made.scene.nemesis.resume(pause.worker)
+            pause.awake_s = now
+    elif there:
+        pause.back = True
+
+
+def _said(pause: Pause, began: float) -> str:
+    stage, slept_s = pause.worker.stages[0], (pause.awake_s or began) - began
+    end = "back" if pause.back else "not back"
+    return f"{stage} paused {slept_s:.0f} s, {pause.held} in its hands, {end}"
+
+
+GAME = Game(turn, (CREW - 1) * len(STAGES))

@@ -1,0 +1,195 @@
+"""What a noisy tenant does to its neighbours, on the real stack: on its own partition of the log and on the others."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count, cycle
+from pathlib import Path
+from statistics import quantiles
+
+import yaml
+
+from memsluice.client.build import Message, build
+from memsluice.clock import wall_ms
+from memsluice.deployment.home import Home
+from memsluice.envelope.dsse import Signer
+from memsluice.envelope.records import stored_of_any, verdict_from_bytes
+from memsluice.errors import StateError
+from memsluice.events.models import Write
+from memsluice.events.partition import partition_of
+from memsluice.topics import names
+from memsluice_lab.figures.accounted import unhurried
+from memsluice_lab.figures.bed import STAGES, Bed, Sender, bed, messages
+from memsluice_lab.figures.records import streams
+from memsluice_lab.figures.registry import Measured, Setting
+from memsluice_lab.streams import read_stream
+
+NOISY = "noisy"
+BESIDE, ELSEWHERE = 2, 4
+"""Neighbours on the noisy tenant's partition, and on others."""
+LOAD = 0.5
+"""Share of what the stages can land a second that all tenants write together while it is quiet, each as much."""
+LOUD = 10
+"""The noisy tenant's rate over its quiet one: with it the stages are asked for more than they can."""
+BURST = 600
+"""Writes by which it is found out how many the stages can land a second."""
+SECONDS = 40
+WARM_SECONDS = 10
+SHARE_S = 1
+"""Seconds of a tenant's fair share that may come at once."""
+THROUGH_S_MAX = 400
+PERCENTILE = 99
+LANDED_MIN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Town:
+    """Who writes, what, and by which keys."""
+
+    running: Bed
+    signers: Mapping[tuple[str, str], Signer]
+    beside: tuple[str, ...]
+    elsewhere: tuple[str, ...]
+    texts: Sequence[str]
+
+    def capacity(self) -> float:
+        """Return how many writes a second the stages land, of a burst spread over all tenants."""
+        sender, texts = Sender(self.running), cycle(self.texts)
+        tenants = (NOISY, *self.beside, *self.elsewhere)
+        ready = [self._write(f"burst-{number}", tenants[number % len(tenants)], next(texts)) for number in range(BURST)]
+        began = time.monotonic()
+        for number, message in enumerate(ready):
+            sender.send(number, *message)
+        sender.flush()
+        self.running.drain(THROUGH_S_MAX)
+        return BURST / (time.monotonic() - began)
+
+    def phase(self, name: str, rate_per_s: float, loud: float, seconds: float) -> dict[str, str]:
+        """Publish for some seconds, evenly; return the tenant of each event. ``loud`` multiplies the noisy rate."""
+        rates = {NOISY: rate_per_s * loud} | dict.fromkeys((*self.beside, *self.elsewhere), rate_per_s)
+        due = sorted((number / rate, tenant) for tenant, rate in rates.items() for number in range(int(rate * seconds)))
+        sender, tenants, texts = Sender(self.running), dict[str, str](), cycle(self.texts)
+        began = time.monotonic()
+        for number, (at, tenant) in zip(count(), due, strict=False):
+            time.sleep(max(0.0, began + at - time.monotonic()))
+            event_id = f"{name}-{number}"
+            tenants[event_id] = tenant
+            sender.send(event_id, *self._write(event_id, tenant, next(texts)))
+        sender.flush()
+        self.running.drain(THROUGH_S_MAX)
+        return tenants
+
+    def limit(self, capacity: float) -> int:
+        """Give every tenant its fair share of what the stages can, as an operator would; return it, events a second."""
+        share = max(1, round(capacity / (1 + BESIDE + ELSEWHERE)))
+        policy = {**unhurried(), "intake": {"events_per_s": share, "burst": SHARE_S * share}}
+        Home.at(self.running.home).policy_file.write_text(yaml.safe_dump(policy), encoding="utf-8")
+        return share
+
+    def check_order(self, told: Mapping[str, str]) -> int:
+        """Return how many writes were decided. Raises StateError where one was not, or a tenant's order was changed."""
+        keyring, left = self.running.store.keyring(), set(told)
+        last: dict[str, tuple[int, int]] = {}
+        for message in messages(self.running, names.AUDIT):
+            verdict = verdict_from_bytes(keyring, (message.key() or b"").decode(), message.value() or b"")
+            before = last.get(verdict.tenant, (0, -1))
+            if (verdict.chain_seq, verdict.offset) <= before or verdict.offset <= before[1]:
+                raise StateError(f"{verdict.tenant}: offset {verdict.offset} was decided after {before[1]}")
+            last[verdict.tenant] = (verdict.chain_seq, verdict.offset)
+            left.discard(verdict.event_id)
+        if left:
+            raise StateError(f"{len(left)} of {len(told)} writes were not decided")
+        return len(told)
+
+    def _write(self, event_id: str, tenant: str, text: str) -> Message:
+        payload = Write(
+            id=event_id, tenant=tenant, time=datetime.fromtimestamp(wall_ms() / 1_000, UTC), agent="app",
+            principal=f"p-{event_id}", session=f"s-{event_id}", content=text,
+        )  # fmt: skip
+        return build(payload, [self.signers[tenant, "user"]], source="urn:noisy")
+
+    def latencies(self) -> dict[str, int]:
+        """Return, of each event that landed, the milliseconds from its append to that of its store record."""
+        keyring = self.running.store.keyring()
+        appended = {}
+        for message in messages(self.running, names.AUDIT):
+            verdict = verdict_from_bytes(keyring, (message.key() or b"").decode(), message.value() or b"")
+            appended[verdict.event_id] = verdict.append_ms
+        found = dict[str, int]()
+        for message in messages(self.running, names.STORE):
+            stored = stored_of_any(keyring, message.value() or b"")
+            if stored is not None and stored.event_id in appended:
+                found.setdefault(stored.event_id, message.timestamp()[1] - appended[stored.event_id])
+        return found
+
+
+def neighbours() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return tenants on the noisy one's partition, and tenants on others, no two of which share one."""
+    own = partition_of(NOISY, names.PARTITIONS)
+    beside, others = list[str](), dict[int, str]()
+    for number in count():
+        name = f"neighbour-{number}"
+        place = partition_of(name, names.PARTITIONS)
+        if place == own and len(beside) < BESIDE:
+            beside.append(name)
+        elif place != own and len(others) < ELSEWHERE:
+            others.setdefault(place, name)
+        if len(beside) == BESIDE and len(others) == ELSEWHERE:
+            return tuple(beside), tuple(others.values())
+    raise AssertionError
+
+
+def noisy_neighbour_ratio(setting: Setting) -> Measured:
+    """p99 from intake to landed of the neighbours' writes, one tenant at LOUD times its rate over all at their usual.
+
+    The worse of the neighbours on its partition and of those on others.
+    """
+    beside, elsewhere = neighbours()
+    with streams(setting) as paths, bed(setting, policy=unhurried()) as running:
+        texts = list(_texts(paths))
+        town = Town(running, running.signers({NOISY, *beside, *elsewhere}), beside, elsewhere, texts)
+        workers = [running.start(stage) for stage in STAGES]
+        town.phase("warm", 1.0, 1, WARM_SECONDS)
+        capacity = town.capacity()
+        running.stop(*workers)
+        share = town.limit(capacity)
+        workers = [running.start(stage) for stage in STAGES]
+        town.phase("again", 1.0, 1, WARM_SECONDS)
+        rate = LOAD * capacity / (1 + BESIDE + ELSEWHERE)
+        setting.say(f"the stages land {capacity:.0f} writes a second: each tenant may {share}, and writes {rate:.1f}")
+        told = dict[str, dict[str, str]]()
+        for name, times in (("quiet", 1), ("loud", LOUD)):
+            told[name] = town.phase(name, rate, times, SECONDS)
+            setting.say(f"{name}: {len(told[name]):,} writes published and through")
+        latencies, moved = town.latencies(), sum(1 for _ in messages(running, names.OVERFLOW))
+        decided = town.check_order({**told["quiet"], **told["loud"]})
+        running.stop(*workers)
+    ratios = list[float]()
+    rows = [
+        ("writes a second that the stages land of a burst", f"{capacity:.0f}"),
+        ("tenants; writes a second of each; noisy", f"{1 + BESIDE + ELSEWHERE}; {rate:.1f}; x {LOUD}"),
+        ("quota of each: its fair share of what they land", f"{share} a second, {SHARE_S * share} at once"),
+        ("writes that waited in the overflow", f"{moved:,}"),
+        ("writes decided, each tenant's in its order; published", f"{decided:,}; {decided:,}"),
+    ]
+    for where, some in (("on its partition", beside), ("on other partitions", elsewhere)):
+        quiet, loud = (_high(told[name], some, latencies) for name in ("quiet", "loud"))
+        ratios.append(loud / quiet)
+        rows.append((f"p{PERCENTILE} of neighbours {where}, quiet; noisy", f"{quiet:.0f} ms; {loud:.0f} ms"))
+    mine = _high(told["loud"], (NOISY,), latencies)
+    rows.append((f"p{PERCENTILE} of the noisy tenant itself", f"{mine:.0f} ms"))
+    return Measured(max(ratios), tuple(rows))
+
+
+def _texts(paths: Sequence[Path]) -> Iterator[str]:
+    for path in paths:
+        yield from (str(line["text"]) for line in read_stream(path) if line["kind"] == "write")
+
+
+def _high(tenants: Mapping[str, str], some: Sequence[str], latencies: Mapping[str, int]) -> float:
+    """Return the high percentile of some tenants' latencies, in ms. Raises StateError where too few landed."""
+    found = [latencies[event_id] for event_id, tenant in tenants.items() if tenant in some and event_id in latencies]
+    if len(found) < LANDED_MIN:
+        raise StateError(f"only {len(found)} writes of {', '.join(some)} landed")
+    return quantiles(found, n=100)[PERCENTILE - 1]

@@ -1,0 +1,163 @@
+"""State rows over a real RocksDB: what reads see before a transaction is committed, and what is stored then."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memsluice.errors import StateError
+from memsluice.events.records import Record, RowChange
+from memsluice.runtimes.kafka.restore import LOCAL_MS_MAX, restore
+from memsluice.runtimes.kafka.state import OWN_KEYS, PendingRows, StateRows
+
+FIRST_OFFSET = 40
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StateRows]:
+    """Rows of one partition in a RocksDB of their own."""
+    made = StateRows(tmp_path_factory.mktemp("rows"))
+    made.open(0)
+    yield made
+    made.close()
+
+
+def write(state: StateRows, *changes: tuple[bytes, bytes | None], settled: bool = True) -> PendingRows:
+    """Change rows of partition 0; the local store gets them where ``settled``."""
+    made = state.put(0, [RowChange(*change) for change in changes])
+    if settled:
+        state.settle(made, FIRST_OFFSET + len(changes) - 1)
+    return made
+
+
+def clean(state: StateRows) -> None:
+    """Remove every row and every change that is not committed."""
+    state.discard()
+    write(state, *[(key, None) for key, _ in state.rows(0).scan(b"", 1_000)])
+
+
+KEYS = st.sampled_from([b"a", b"a\0", b"a\0b", b"a\0c", b"ab", b"b", b"b\0"])
+CHANGES = st.lists(st.tuples(KEYS, st.none() | st.sampled_from([b"1", b"2"])), max_size=6)
+
+
+@given(stored=CHANGES, fresh=CHANGES, prefix=st.sampled_from([b"", b"a", b"a\0"]), after=st.none() | KEYS,
+       limit=st.integers(0, 4))  # fmt: skip
+def test_a_scan_is_that_of_a_plain_dictionary_committed_or_not(
+    state: StateRows, stored: list[Any], fresh: list[Any], prefix: bytes, after: bytes | None, limit: int
+) -> None:
+    """Prefix, place to go on from, limit, deletions: what is not committed yet is scanned like what is."""
+    clean(state)
+    write(state, *stored)
+    write(state, *fresh, settled=False)
+    plain: dict[bytes, bytes | None] = dict([*stored, *fresh])
+    there = sorted((key, value) for key, value in plain.items() if value is not None and key.startswith(prefix))
+    expected = [row for row in there if after is None or row[0] > after][:limit]
+    assert list(state.rows(0).scan(prefix, limit, after)) == expected
+    assert all(state.rows(0).get(key) == value for key, value in plain.items())
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_committed_write_is_stored_with_the_offset_of_its_last_row(state: StateRows, rows: int) -> None:
+    """Restoring goes on behind that offset: with another one it would repeat rows, or leave some out for good."""
+    clean(state)
+    write(state, *[(b"row%d" % number, b"value") for number in range(rows)])
+    assert state.stands(0) == FIRST_OFFSET + rows - 1
+    assert state.overlay(0) == {}
+    assert [state.store(0).get(b"row%d" % number) for number in range(rows)] == [b"value"] * rows
+
+
+def test_an_offset_that_the_broker_no_longer_knows_leaves_the_place_as_it_was(state: StateRows) -> None:
+    """A repeated batch is confirmed without its offset: the rows are stored, and restored once more later."""
+    clean(state)
+    write(state, (b"row", b"1"))
+    state.settle(state.put(0, [RowChange(b"row", b"2")]), -1)
+    assert (state.stands(0), state.rows(0).get(b"row")) == (FIRST_OFFSET, b"2")
+
+
+def test_a_later_change_of_a_row_is_seen_while_an_older_one_is_stored(state: StateRows) -> None:
+    """Settling an older write takes nothing from what was changed since."""
+    clean(state)
+    older = write(state, (b"row", b"old"), settled=False)
+    write(state, (b"row", b"new"), settled=False)
+    state.settle(older, FIRST_OFFSET)
+    assert state.rows(0).get(b"row") == b"new"
+    assert state.store(0).get(b"row") == b"old"
+
+
+def test_what_was_not_committed_is_in_no_store(state: StateRows) -> None:
+    """A partition that is given up leaves its local rows a prefix of the changelog."""
+    clean(state)
+    write(state, (b"row", b"committed"))
+    write(state, (b"row", b"sent and refused"), (b"other", b"sent and refused"), settled=False)
+    state.discard()
+    assert list(state.rows(0).scan(b"", 10)) == [(b"row", b"committed")]
+
+
+def test_rows_of_a_partition_that_was_given_up_cannot_be_read(tmp_path: Path) -> None:
+    """They may be another worker's: to decide on them would be to decide on an old copy."""
+    rows = StateRows(tmp_path)
+    for partition in (0, 1):
+        rows.open(partition)
+    rows.close(keep=frozenset({1}))
+    assert rows.rows(1).get(b"row") is None
+    with pytest.raises(StateError, match="partition 0"):
+        rows.rows(0).get(b"row")
+    rows.close()
+
+
+class Log:
+    """A changelog whose deletions are gone: compaction forgets them after a while."""
+
+    def __init__(self, *rows: tuple[int, bytes, bytes]) -> None:
+        self.rows = rows
+
+    def end(self, partition: int) -> int:
+        """Return the next offset."""
+        return self.rows[-1][0] + 1
+
+    def read(self, partition: int, from_offset: int) -> Iterator[Record]:
+        """Yield what compaction has left."""
+        yield from (Record("log", 0, offset, key, value) for offset, key, value in self.rows if offset >= from_offset)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize(("away_ms", "left"), [(LOCAL_MS_MAX, b"deleted since"), (LOCAL_MS_MAX + 1, None)])
+def test_local_rows_of_a_worker_that_was_away_for_long_are_restored_anew(
+    tmp_path: Path, away_ms: int, left: bytes | None
+) -> None:
+    """A policy that was ended meanwhile would be in force again: its row's deletion is not in the log any more."""
+    now_ms = [1_000]
+    state = StateRows(tmp_path, lambda: now_ms[0])
+    state.open(0)
+    write(state, (b"policy", b"deleted since"), (b"kept", b"old"))
+    now_ms[0] += away_ms
+    log = Log((FIRST_OFFSET + 4, b"kept", b"new"), (FIRST_OFFSET + 9, b"other", b"1"))
+    restore(state, 0, lambda _: log, Event())  # type: ignore[arg-type]
+    assert (state.rows(0).get(b"policy"), state.rows(0).get(b"kept")) == (left, b"new")
+    assert (state.stands(0), state.age_ms(0)) == (FIRST_OFFSET + 9, 0)
+    state.close()
+
+
+def test_rows_that_were_restored_in_part_count_as_old(tmp_path: Path) -> None:
+    """A worker told to stop in the middle does not know what was deleted behind the place that it got to."""
+    state, given_up = StateRows(tmp_path), Event()
+    state.open(0)
+    given_up.set()
+    state.restore(0, [RowChange(b"kept", b"old")], FIRST_OFFSET)
+    log = Log((FIRST_OFFSET + 1, b"other", b"1"))
+    restore(state, 0, lambda _: log, given_up)  # type: ignore[arg-type]
+    assert state.age_ms(0) is None
+    state.close()
+
+
+@pytest.mark.parametrize("key", [b"", b"k" * 1025, *OWN_KEYS])
+def test_a_key_that_no_row_may_have_is_refused(state: StateRows, key: bytes) -> None:
+    """A row under the name of the store's own place would set where restoring goes on."""
+    with pytest.raises(StateError, match="key"):
+        state.put(0, [RowChange(key, b"value")])

@@ -1,0 +1,31 @@
+"""V6: planted crowds, on the embedded components and on the real ones: they cost time, and do not empty an answer."""
+
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+from tests.recall.test_missing import ask, site, travelled
+from tests.stores.build import STRANGER, entry
+
+__all__ = ["site"]
+TEA = "Ana drinks green tea."
+
+
+@pytest.mark.parametrize("where", ["nearer", "as near"])
+def test_an_answer_is_found_behind_a_planted_crowd(site, encoder, where: str) -> None:
+    """Thousands of objects that nobody admitted lie nearer to the question than the one entry that holds, or just as
+    near as it: then no search says which comes first, and a search that goes on page by page may never come to it."""
+    many = 2_500
+    near = travelled(encoder, "What does Ana drink?" if where == "nearer" else TEA)
+    planted = replace(entry(site.tenant, "pay mallory", near, ring=STRANGER), version=1)
+    crowd = [replace(planted, object_id=str(uuid4())) for _ in range(many)]
+    for start in range(0, many, 500):
+        site.store.upsert(crowd[start : start + 500])
+    site.land(1, TEA, travelled(encoder, TEA))
+    answer = ask(site, encoder, k=1)
+    assert [found.content for found in answer.entries] == [TEA]
+    assert answer.incomplete is False
+    if where == "nearer":
+        assert answer.withheld["forged"] == many
+    site.swept()
+    assert ask(site, encoder, k=1).withheld == {}

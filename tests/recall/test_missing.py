@@ -1,0 +1,155 @@
+"""V5: what was deleted from the store, or hidden in it, is noticed at recall; on embedded and on real components."""
+
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+from tests.recall.test_recaller import WHO, Told, recaller
+from tests.stages.test_land_floor import gone
+from tests.store_repair.sites import EmbeddedSite, StackSite
+from tests.stores.build import PARTITIONS, RING, T0, accepted
+
+from memsluice.envelope.codec import vector_from_bytes, vector_to_bytes
+from memsluice.envelope.records import stored_to_bytes
+from memsluice.events.models import Visibility, Zone
+from memsluice.events.records import Output
+from memsluice.recall.freshness import FreshnessIndex
+from memsluice.topics.names import STORE
+
+QUESTION = "What does Ana drink?"
+TEXTS = ["Ana drinks green tea.", "Flights are booked through the travel desk.", "The report goes to Berlin."]
+
+
+@pytest.fixture(params=["embedded", pytest.param("stack", marks=pytest.mark.stack)])
+def site(request, tmp_path):
+    """A store and its logs, embedded and real."""
+    tenant = f"miss-{uuid4().hex[:10]}"
+    if request.param == "embedded":
+        made = EmbeddedSite(tenant, tmp_path)
+    else:
+        made = StackSite(tenant, request.getfixturevalue("stack"))
+    yield made
+    made.close()
+
+
+def travelled(encoder, text: str):
+    """Return a text's vector as it travels."""
+    return vector_from_bytes(vector_to_bytes(encoder.encode([text])[0]))
+
+
+@pytest.fixture
+def entries(site, encoder):
+    """Three entries that landed: what their store records say."""
+    return [site.land(n, text, travelled(encoder, text)) for n, text in enumerate(TEXTS)]
+
+
+def ask(site, encoder, k: int = 5, now_ms: int = T0, store=None, **who):
+    """Ask with a reader that knows nothing yet but the log."""
+    log = site.reader(STORE)
+    fresh = FreshnessIndex(log, lambda: RING, PARTITIONS, lambda: now_ms)
+    asked = recaller(store or site.store, encoder, Told(), now_ms, freshness=fresh)
+    return asked.recall(site.tenant, QUESTION, k=k, **{**WHO, **who})
+
+
+def hide(site, stored, how: str) -> None:
+    """Do to an entry what somebody with the store's key could."""
+    item = site.store.held(site.tenant, stored.zone, [stored.object_id])[stored.object_id]
+    if how == "deleted":
+        site.store.delete(site.tenant, stored.zone, [stored.object_id])
+    elif how == "without its vector":
+        site.strip_vector(item)
+    else:
+        changes = {
+            "expired by another hand": {"expires_ms": -1},
+            "another owner": {"owner": "bo"},
+            "another namespace": {"namespace": "x"},
+            "another visibility": {"visibility": "session"},
+        }
+        site.write_past(replace(item, **changes[how]))
+
+
+WAYS = ["deleted", "expired by another hand", "another owner", "another namespace", "another visibility",
+        "without its vector"]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_an_entry_that_the_store_does_not_give_is_said_to_be_missing(site, encoder, entries, how) -> None:
+    """Deleted or hidden, however it was done: the answer is not shorter in silence."""
+    assert ask(site, encoder).withheld == {}
+    hide(site, entries[0], how)
+    answer = ask(site, encoder)
+    assert TEXTS[0] not in [found.content for found in answer.entries]
+    assert answer.withheld == {"missing": 1}
+
+
+def test_in_a_scope_with_more_entries_than_are_fetched_the_missing_are_counted(site, encoder, entries) -> None:
+    """The search finds as many as it asked for: the store is asked how many it has to choose from."""
+    more = [site.land(100 + n, f"Note {n}", travelled(encoder, f"Note {n}")) for n in range(30)]
+    assert ask(site, encoder, k=2).withheld == {}
+    for stored, how in zip(more, ["deleted", "expired by another hand", "another owner"], strict=False):
+        hide(site, stored, how)
+    assert ask(site, encoder, k=2).withheld == {"missing": 3}
+
+
+def test_what_no_search_of_this_scope_should_find_is_not_missing(site, encoder, entries) -> None:
+    """Withdrawn, expired, replaced, of another principal, session, namespace or zone, and of records that do not say
+    where they are searched: none of them is told as missing."""
+    record = accepted(site.tenant, 0, TEXTS[0], travelled(encoder, TEXTS[0]))
+    site.take(gone(record, 20, site.tenant))
+    vector = travelled(encoder, "x")
+    site.land(30, "short", vector, expires_ms=T0 + 10)
+    for number, fields in enumerate(
+        (
+            {"principal": "bo"},
+            {"visibility": Visibility.SESSION, "session": "s-9"},
+            {"namespace": "other"},
+            {"zone": Zone.EXTERNAL},
+        ),
+        40,
+    ):
+        stored = site.land(number, "x", vector, **fields)
+        site.store.delete(site.tenant, stored.zone, [stored.object_id])
+    old = site.land(60, "old", vector)
+    value = stored_to_bytes(RING, "seal-1", replace(old, scope="", place=None))
+    site.append(STORE, Output(STORE, record.partition, old.object_id.encode(), value))
+    site.store.delete(site.tenant, Zone.GUIDANCE, [old.object_id])
+    site.land(70, "first", vector, key="k")
+    site.land(71, "second", vector, key="k")
+    answer = ask(site, encoder, now_ms=T0 + 10)
+    assert {found.content for found in answer.entries} == {TEXTS[1], TEXTS[2], "second"}
+    assert answer.withheld["missing"] == 0
+
+
+class Late:
+    """A real store into which something lands while it is searched."""
+
+    def __init__(self, site, lands) -> None:
+        self.site, self.lands = site, lands
+
+    def search(self, *arguments, **options):
+        """Search, and let the entry land before anybody looks into the log."""
+        found = self.site.store.search(*arguments, **options)
+        lands, self.lands = self.lands, None
+        if lands is not None:
+            lands()
+        return found
+
+    def __getattr__(self, name):
+        return getattr(self.site.store, name)
+
+
+@pytest.mark.parametrize("many", [0, 30])
+def test_what_lands_during_the_search_is_not_missing(site, encoder, entries, many: int) -> None:
+    """The log is read after the search and may know more than it found: the store is asked once more before it is
+    accused."""
+    for number in range(many):
+        site.land(100 + number, f"Note {number}", travelled(encoder, f"Note {number}"))
+    late = Late(site, lambda: site.land(500, "late", travelled(encoder, "late")))
+    assert ask(site, encoder, k=2, store=late).withheld == {}
+    assert late.lands is None
+
+
+def test_without_a_log_nothing_is_said_to_be_missing(site, encoder, entries) -> None:
+    """A reader in an agent's process has no index, and asks the store no more than before."""
+    site.store.delete(site.tenant, Zone.GUIDANCE, [entries[0].object_id])
+    assert recaller(site.store, encoder, Told()).recall(site.tenant, QUESTION, **WHO).withheld == {}

@@ -255,3 +255,8 @@ class StoreError(MemsluiceError):
 
 class StoreUnavailable(StoreError):
     """The vector store did not answer; the same request may succeed later."""
+
+
+class AnswerTooLarge(StoreUnavailable):
+    """What the vector store found does not fit into one answer: no entry is so large, somebody planted it. Ask for
+    fewer."""

@@ -89,6 +89,7 @@ CASES: dict[str, tuple[bytes | None, bytes | None, Headers, str, str]] = {
     "null value": (b"acme", None, H, "malformed", "value"),
     "empty value": (b"acme", b"", H, "malformed", "value"),
     "too large": (b"acme", b"x" * (limits.RECORD_BYTES_MAX + 1), H, "limit_exceeded", "value"),
+    "a name with a NUL": (b"acme", b"{}", (("a\0b", b""),), "malformed", "headers"),
     "many headers": (b"acme", b"{}", tuple(("x", b"") for _ in range(65)), "limit_exceeded", "headers"),
     "large headers": (b"acme", b"{}", (*H, ("x", b"y" * 9_000)), "limit_exceeded", "headers"),
     "large header names": (b"acme", b"{}", (*H, ("ä" * 4_100, None)), "limit_exceeded", "headers"),

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from aiokafka.errors import KafkaTimeoutError
 from faust.types import TP
 
 from memsluice.deployment.connection import Connection
@@ -27,7 +28,7 @@ from memsluice.envelope.partition_orders import (
     state_to_bytes,
 )
 from memsluice.envelope.registry import Role
-from memsluice.errors import Fenced, GapError, NotCommitted, SealError, StateError
+from memsluice.errors import BeginAnew, BrokerUnavailable, Fenced, GapError, NotCommitted, SealError, StateError
 from memsluice.events.names import PARTITION_ORDER
 from memsluice.events.records import Output, Record, RowChange, Rows
 from memsluice.keystore.store import DAY_MS, KeyStore, issue_credential
@@ -433,14 +434,28 @@ def test_an_error_that_nobody_knows_ends_the_worker(tmp_path: Path) -> None:
 
 
 def test_rows_that_can_not_be_restored_park_their_partition(tmp_path: Path) -> None:
-    """Told by the lane, before the first record; what the broker does not answer ends the worker as before."""
+    """Told by the lane, before the first record; an error that nobody knows ends the worker as before."""
 
     async def scene() -> None:
         runner = _stateful(tmp_path, _Picky(ValueError()))
         runner._fail_partition(1, StateError("the local rows stand ahead"))
         assert (runner.parked[1].offset, runner.parked[1].topic, runner.failure) == (None, "a", None)
-        runner._fail_partition(0, ConnectionError("no broker"))
-        assert isinstance(runner.failure, ConnectionError)
+        runner._fail_partition(0, ZeroDivisionError("a defect"))
+        assert isinstance(runner.failure, ZeroDivisionError)
+        await runner.stop()
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("error", [BrokerUnavailable("no answer within 30 s"), KafkaTimeoutError()])
+def test_a_broker_that_goes_away_while_rows_are_restored_ends_no_worker(tmp_path: Path, error: Exception) -> None:
+    """A changelog takes minutes to read: where a broker restarts meanwhile, the stage begins anew."""
+
+    async def scene() -> None:
+        runner = _stateful(tmp_path, _Picky(ValueError()))
+        runner._fail_partition(0, error)
+        assert isinstance(runner.failure, BeginAnew)
+        assert not runner.parked
         await runner.stop()
 
     asyncio.run(scene())

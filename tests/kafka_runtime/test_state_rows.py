@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memsluice.errors import StateError
 from memsluice.events.records import Record, RowChange
-from memsluice.runtimes.kafka.restore import LOCAL_MS_MAX, restore
+from memsluice.runtimes.kafka.restore import LOCAL_MS_MAX, SKEW_MS_MAX, restore
 from memsluice.runtimes.kafka.state import OWN_KEYS, PendingRows, StateRows
 
 FIRST_OFFSET = 40
@@ -127,11 +127,20 @@ class Log:
         """Nothing is open."""
 
 
-@pytest.mark.parametrize(("away_ms", "left"), [(LOCAL_MS_MAX, b"deleted since"), (LOCAL_MS_MAX + 1, None)])
+@pytest.mark.parametrize(
+    ("away_ms", "left"),
+    [
+        (LOCAL_MS_MAX, b"deleted since"),
+        (LOCAL_MS_MAX + 1, None),
+        (-SKEW_MS_MAX, b"deleted since"),
+        (-SKEW_MS_MAX - 1, None),
+    ],
+)
 def test_local_rows_of_a_worker_that_was_away_for_long_are_restored_anew(
     tmp_path: Path, away_ms: int, left: bytes | None
 ) -> None:
-    """A policy that was ended meanwhile would be in force again: its row's deletion is not in the log any more."""
+    """A policy that was ended meanwhile would be in force again: its row's deletion is not in the log any more. Rows
+    that were written under a clock which has been set back since may be of any age."""
     now_ms = [1_000]
     state = StateRows(tmp_path, lambda: now_ms[0])
     state.open(0)

@@ -9,6 +9,8 @@ from tests.stores.build import STRANGER, entry
 
 __all__ = ["site"]
 TEA = "Ana drinks green tea."
+LARGE, MANY_LARGE = 600_000, 200
+"""Together more than the 96 MiB that a client takes in one answer; an entry has 32 KiB at most."""
 
 
 @pytest.mark.parametrize("where", ["nearer", "as near"])
@@ -27,5 +29,18 @@ def test_an_answer_is_found_behind_a_planted_crowd(site, encoder, where: str) ->
     assert answer.incomplete is False
     if where == "nearer":
         assert answer.withheld["forged"] == many
+    site.swept()
+    assert ask(site, encoder, k=1).withheld == {}
+
+
+def test_an_answer_is_found_behind_planted_objects_that_fit_into_no_answer(site, encoder) -> None:
+    """A few hundred large objects near a question make the store's answers larger than a client takes: a recall and the
+    sweep then ask for fewer at a time, and neither fails."""
+    near = travelled(encoder, "What does Ana drink?")
+    planted = replace(entry(site.tenant, "x" * LARGE, near, ring=STRANGER), version=1)
+    for start in range(0, MANY_LARGE, 50):
+        site.store.upsert([replace(planted, object_id=str(uuid4())) for _ in range(start, start + 50)])
+    site.land(1, TEA, travelled(encoder, TEA))
+    assert [found.content for found in ask(site, encoder, k=1).entries] == [TEA]
     site.swept()
     assert ask(site, encoder, k=1).withheld == {}

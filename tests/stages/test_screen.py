@@ -165,6 +165,8 @@ def test_a_sealed_record_that_nobody_sealed_stops_the_worker() -> None:
     with pytest.raises(SealError):
         screen.process(Record(SEALED, PARTITION, 0, b"globex", good.value), rows)
     with pytest.raises(SealError):
+        screen.process(Record(SEALED, PARTITION, 0, b"\xff", good.value), rows)
+    with pytest.raises(SealError):
         screen.process(Record(SEALED, PARTITION, 0, good.key, good.value.replace(b'payload"', b'payloae"')), rows)
     with pytest.raises(StateError):
         screen.process(Record(SEALED, PARTITION + 1, 0, good.key, good.value), rows)

@@ -86,6 +86,7 @@ class Shut(FaissStore):
     def __init__(self, path) -> None:
         super().__init__(path)
         self.shut: set[str] = set()
+        self.read_only = False
         self.upserts: list[list[str]] = []
 
     def _check(self, tenant: str) -> None:
@@ -95,6 +96,8 @@ class Shut(FaissStore):
     def upsert(self, objects, *, overwrite=False):
         """Write those of tenants that are not shut."""
         self.upserts.append([item.tenant for item in objects])
+        if self.read_only:
+            return [UpsertResult(one.object_id, StoreAnswer.UNAVAILABLE, "read-only") for one in objects]
         taken = iter(super().upsert([one for one in objects if one.tenant not in self.shut], overwrite=overwrite))
         return [
             UpsertResult(one.object_id, StoreAnswer.UNAVAILABLE, "tenant not active")

@@ -269,3 +269,18 @@ def test_what_was_mended_is_found_again(site, encoder) -> None:
     assert text not in [one.content for one in asked.recall(site.tenant, "What does Ana drink?", k=20, **who).entries]
     site.swept()
     assert text in [one.content for one in asked.recall(site.tenant, "What does Ana drink?", k=20, **who).entries]
+
+
+def test_what_the_store_does_not_take_is_not_called_too_old(tmp_path) -> None:
+    """An entry that the log has and the store refuses to write is told as refused, and lands with a later round: nobody
+    is advised to revoke it as one that is gone for good."""
+    site = EmbeddedSite(f"mend-{uuid4().hex[:10]}", tmp_path)
+    stored = site.land(0, "c0", axis(0))
+    site.store.delete(site.tenant, Zone.GUIDANCE, [stored.object_id])
+    site.store.read_only = True
+    mended = site.reconciler.mend(site.tenant, Zone.GUIDANCE, [stored.object_id])
+    assert (mended.landed, mended.refused, dict(mended.left)) == ((), (stored.object_id,), {})
+    assert "unrepaired" not in site.swept()
+    site.store.read_only = False
+    assert site.reconciler.mend(site.tenant, Zone.GUIDANCE, [stored.object_id]).landed == (stored.object_id,)
+    site.close()

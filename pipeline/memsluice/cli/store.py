@@ -52,17 +52,19 @@ def repair(tenant: Tenant = None, as_json: Json = False, home: Home = None) -> N
     """Mend what differs: remove what the log does not know, or no longer, and land again what it says lies there.
 
     Whatever is landed again comes from memory.accepted.v1, and its seal is verified. Exits with code 8 where an
-    entry is too old to be there; such an entry stays as it is. Workers may run meanwhile.
+    entry is too old to be there, which stays as it is, or where the store did not take one. Workers may run meanwhile.
     """
     found, _ = _examined(tenant, home, mend=True)
-    left = sum(one.left.total() for one in found)
+    left, refused = sum(one.left.total() for one in found), sum(one.refused for one in found)
     if as_json:
         print(json.dumps({"found": [one.as_data() for one in found]}))
     else:
         _show(found)
         done = f"{sum(one.removed for one in found)} removed, {sum(one.landed for one in found)} landed again"
         print(done if not left else f"{done}; {left} can not be mended: memory.accepted.v1 has them no more")
-    if left:
+        if refused:
+            print(f"the store did not take {refused} entries: see whether it is read-only, and repair again")
+    if left or refused:
         raise typer.Exit(ExitCode.INCOMPLETE)
 
 

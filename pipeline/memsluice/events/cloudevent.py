@@ -52,6 +52,8 @@ def _single_headers(headers: Headers) -> dict[str, bytes]:
         > limits.HEADER_BYTES_MAX
     ):
         raise LimitExceeded(f"take more than {limits.HEADER_BYTES_MAX} bytes", field="headers")
+    if any("\0" in name for name, _ in headers):  # Kafka's C clients read such a name only up to there
+        raise MalformedEvent("a header's name has a NUL", field="headers")
     single: dict[str, bytes] = {}
     for name, value in headers:
         lowered = name.lower()

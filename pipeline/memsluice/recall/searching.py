@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from memsluice.envelope.keys import Keyring
+from memsluice.errors import AnswerTooLarge
 from memsluice.events.ids import scope_tag
 from memsluice.events.models import Visibility, Zone
 from memsluice.recall import tracing
@@ -61,7 +62,11 @@ class Searcher:
         judged: dict[str, VerifiedEntry | Withheld] = {}
         size, now_ms = min(max(FETCH_GROWTH * k, FETCH_MIN), FETCH_MAX), 0
         while True:
-            hits = self._search(asked, size, now_ms)
+            try:
+                hits = self._search(asked, size, now_ms)
+            except AnswerTooLarge:  # planted objects, larger than any entry: their ids fit, and a part at a time
+                selection, exhausted = self._further(asked, k, judged)
+                break
             self._judge([hit.object for hit in hits], asked, judged)
             selection, exhausted = chosen(judged.items(), k), len(hits) < size
             if len(selection.kept) == k or exhausted:

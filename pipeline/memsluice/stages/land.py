@@ -38,7 +38,7 @@ from memsluice.events.records import Output, Record
 from memsluice.log import get_logger
 from memsluice.stages.dead_letter import dead_letters
 from memsluice.stages.deferring import Deferring
-from memsluice.stages.settling import RETRY_FIRST_S, RETRY_MAX_S, Patience, Settling, names
+from memsluice.stages.settling import Patience, Settling, names
 from memsluice.stages.store_sweep import UNVERIFIED, StoreSweep, SweepThread
 from memsluice.stores.agreement import owner_of
 from memsluice.stores.base import (
@@ -55,7 +55,7 @@ from memsluice.stores.compare import difference
 from memsluice.stores.log_index import LogIndex
 from memsluice.topics.names import STORE
 
-__all__ = ["REFUSED_REASON", "RETRY_FIRST_S", "RETRY_MAX_S", "SEAL_REASON", "LandStage"]
+__all__ = ["REFUSED_REASON", "SEAL_REASON", "LandStage"]
 
 SEAL_REASON = "seal"
 REFUSED_REASON = "store_refused"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import Accepted, landing_from_bytes
-from memsluice.errors import MalformedEvent, SealError
+from memsluice.errors import AnswerTooLarge, MalformedEvent, SealError
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
@@ -26,10 +26,12 @@ NEAR = 500
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """What became of differences: ids removed, landed again, and those of which the accepted log has no record."""
+    """What became of differences: ids removed, landed again, those that the store did not take, which another round
+    mends, and those of which the accepted log has no record."""
 
     removed: tuple[str, ...] = ()
     landed: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     left: Mapping[str, Difference] = field(default_factory=dict)
 
 
@@ -64,7 +66,12 @@ class Reconciler:
         """Compare the next objects by id beyond ``after``. The log is read to its end first."""
         partition = partition_of(tenant, self._partitions)
         self._log.catch_up(partition, self.ended)
-        held = self._store.page(tenant, zone, after, limit)
+        try:
+            held = self._store.page(tenant, zone, after, limit)
+        except AnswerTooLarge:  # planted among the others: fewer at a time
+            if limit == 1:
+                raise
+            return self.look(tenant, zone, after, limit // 2)
         until = held[-1].object_id if len(held) == limit else None
         known = self._log.between(tenant, zone, after, until, limit)
         if len(known) == limit:  # the log may have more than these: only as far as both were read
@@ -101,8 +108,9 @@ class Reconciler:
         landed = self._land_again(records)
         if away:
             self._store.delete(tenant, zone, away)
-        left = {one: still[one] for one in lying if one not in landed}
-        return Mended(tuple(away), tuple(landed), left)
+        there = {item.object_id for item in records}
+        left = {one: still[one] for one in lying if one not in there}
+        return Mended(tuple(away), tuple(landed), tuple(there.difference(landed)), left)
 
     def only_in_store(self, tenant: str) -> int:
         """Return how many entries lie there as the log says, and are in memory.accepted.v1 no more."""

@@ -27,7 +27,7 @@ from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.partition_orders import Missing
 from memsluice.envelope.seals import Sealed, sealed_from_bytes
 from memsluice.envelope.verdict import Decision, Verdict
-from memsluice.errors import GapError, StateError
+from memsluice.errors import GapError, SealError, StateError
 from memsluice.events.headers import passed_on
 from memsluice.events.records import Output, Record, RowChange, Rows
 from memsluice.gate.checks import duplicates, encoder
@@ -85,7 +85,7 @@ class ScreenStage:
 
     def process(self, record: Record, rows: Rows) -> Step:
         """Decide one sealed record, or send again what was decided. Raises SealError, GapError, StateError."""
-        keyring, tenant = self._keys(), (record.key or b"").decode()
+        keyring, tenant = self._keys(), _tenant(record)
         sealed, now_ms, delivered = self._opened(keyring, record, rows)
         if delivered:
             return Step(outputs=self._again(sealed, rows, keyring, record))
@@ -108,7 +108,7 @@ class ScreenStage:
         """Return the sealed event, screen's clock with it (Unix ms), and whether it was decided before."""
         if record.value is None:
             raise StateError("sealed record without a value")
-        sealed = sealed_from_bytes(keyring, (record.key or b"").decode(), record.value)
+        sealed = sealed_from_bytes(keyring, _tenant(record), record.value)
         if sealed.position.partition != record.partition:
             raise StateError("sealed record lies on another partition than its intake record")
         seen = {topic: self._position(topic, rows) for topic in INPUTS}
@@ -254,6 +254,13 @@ def position_change(sealed: Sealed, now_ms: int) -> RowChange:
 def _input(sealed: Sealed) -> str:
     """Return the topic that an event was last read from. In the overflow, too, it is known by its intake offset."""
     return sealed.position.topic if sealed.waited is None else OVERFLOW
+
+
+def _tenant(record: Record) -> str:
+    try:
+        return (record.key or b"").decode()
+    except UnicodeDecodeError:
+        raise SealError("a sealed record's key is no UTF-8: *seal* did not write it") from None
 
 
 def _append_ms(sealed: Sealed) -> int:

@@ -75,7 +75,7 @@ class Patience:
         """Begin a batch that came in a term. Raises StoreUnavailable where that was told to stop since."""
         self._given_up = term
         if term.is_set():
-            raise StoreUnavailable("given up before it began")
+            raise StoreUnavailable("the stage was told to stop before this batch began")
 
     def end(self) -> None:
         """End at once what this term's batches wait for, the one in hand and those that came."""

@@ -138,6 +138,8 @@ class StoreSweep:
         named = {"tenant": at[0], "zone": at[1].value}
         if mended.removed or mended.landed:
             _LOG.warning("the store was mended", **named, removed=len(mended.removed), landed=len(mended.landed))
+        if mended.refused:
+            _LOG.info("the store took no repair: the next round tries again", **named, objects=len(mended.refused))
         for object_id, kind in mended.left.items():
             if object_id not in self._told and len(self._told) < TOLD_MAX:  # once, not with every round
                 self._told.add(object_id)

@@ -120,7 +120,7 @@ class LogIndex:
                     self._take(partition, batch, keyring)
                     batch = []
                     if ended():
-                        raise StoreUnavailable("told to stop while reading the store log")
+                        raise StoreUnavailable("the reader of the store log was told to stop")
             self._take(partition, batch, keyring)
 
     @contextmanager

@@ -88,6 +88,7 @@ def _broker(connection: Connection, specs: Sequence[StageSpec]) -> Iterator[Miss
         except MemsluiceError as error:  # no password of this user
             yield Missing(str(error), "name a connection that has it", error)
             continue
-        if absent := [topic for topic in (*spec.inputs, *spec.outputs) if topic not in known]:
+        needed = (*spec.inputs, *spec.outputs, spec.states, *([spec.changelog] if spec.kind == "stateful" else []))
+        if absent := [topic for topic in needed if topic not in known]:
             said = f"user {spec.user} is shown no topic {', '.join(absent)}: it is not there, or a grant is missing"
             yield Missing(said, "memsluice topics plan, then memsluice topics apply", ConfigError(said))

@@ -25,6 +25,7 @@ class Examined:
     named: dict[str, list[str]] = field(default_factory=dict)
     removed: int = 0
     landed: int = 0
+    refused: int = 0
     left: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -42,6 +43,7 @@ class Examined:
             "objects": self.named,
             "removed": self.removed,
             "landed": self.landed,
+            "refused": self.refused,
             "left": dict(self.left),
         }
 
@@ -67,6 +69,7 @@ def _zone(place: StorePlace, tenant: str, zone: Zone, *, mend: bool) -> Examined
             mended = place.reconciler.mend(tenant, zone, compared.differs, search=True)
             found.removed += len(mended.removed)
             found.landed += len(mended.landed)
+            found.refused += len(mended.refused)
             found.left.update(kind.value for kind in mended.left.values())
     return found
 

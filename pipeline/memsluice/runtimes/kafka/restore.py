@@ -22,6 +22,8 @@ BATCH_ROWS: Final = 2_000
 LOCAL_MS_MAX: Final = 12 * 3_600_000
 """Local rows that were not at the changelog's end for longer are not built upon. The log forgets a day after it that a
 row was deleted (``delete.retention.ms``): a worker that was away for longer would have that row for good."""
+SKEW_MS_MAX: Final = 300_000
+"""Rows from further in the future than this were written under another clock: nobody knows how old they are."""
 OpenLog = Callable[[Event], KafkaTopic]
 """Opens a log for a thread that nobody waits for once the event is set."""
 
@@ -44,10 +46,11 @@ def restore(state: StateRows, partition: int, open_log: OpenLog, given_up: Event
         if stands is not None and stands >= end:
             raise StateError(
                 f"the local rows of partition {partition} stand at record {stands} of the changelog, which ends at "
-                f"{end}: the log was cut or made anew. Restore the topic, or remove the local rows to start from it"
+                f"{end}: the log was cut or made anew. Restore the topic; or stop the worker, remove its local rows, "
+                "and start it again"
             )
         age_ms = state.age_ms(partition)
-        if stands is not None and (age_ms is None or age_ms > LOCAL_MS_MAX):
+        if stands is not None and (age_ms is None or not -SKEW_MS_MAX <= age_ms <= LOCAL_MS_MAX):
             LOG.warning("local rows are too old to build upon: all are restored anew", partition=partition)
             state.empty(partition)
             stands = None

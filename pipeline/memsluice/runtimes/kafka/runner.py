@@ -10,12 +10,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError, NodeNotReadyError, RequestTimedOutError
 from faust.types import TP
 
 from memsluice.clock import wall_ms
 from memsluice.deployment.connection import Connection
 from memsluice.envelope.partition_orders import Missing, PartitionState
-from memsluice.errors import BeginAnew, GapError
+from memsluice.errors import BeginAnew, BrokerUnavailable, GapError, NotCommitted
 from memsluice.log import get_logger, said
 from memsluice.runtimes.kafka.delivery import Owner, RecordResult
 from memsluice.runtimes.kafka.faults import Faults
@@ -28,6 +29,8 @@ from memsluice.runtimes.kafka.spec import Stage, StageSpec
 from memsluice.stages.base import Waits
 
 LOG = get_logger(__name__)
+AWAY = (BrokerUnavailable, KafkaConnectionError, KafkaTimeoutError, NodeNotReadyError, RequestTimedOutError)
+"""How a broker that does not answer shows outside of a transaction: the stage begins anew once it does."""
 
 
 class StageRunner(ABC):
@@ -94,6 +97,8 @@ class StageRunner(ABC):
         """End the worker loudly; nothing is acknowledged from here on."""
         if self.failure is not None:
             return
+        if isinstance(error, AWAY):
+            error = NotCommitted(f"the broker went away: {said(error)}")
         self.failure = error
         self.lanes.give_up()
         if not isinstance(error, BeginAnew):  # the worker says so

@@ -62,7 +62,7 @@ def run_worker(
     """
     specs = [_spec(stage, resolve) for stage in stages]
     if not specs:
-        raise ConfigError("no stage to run")
+        raise ConfigError("the worker was given no stage to run")
     if len({spec.app_id for spec in specs}) != len(specs):
         raise ConfigError("a stage may run only once in a process")
     worker = _Worker(specs, connection, data_dir, replica, faults)
@@ -164,7 +164,11 @@ class _Worker:
                 return
             await asyncio.sleep(AGAIN_S)
             gc.unfreeze()  # what the stage was made of can go now
-            self._apps[number] = await self._build(spec)
+            try:
+                self._apps[number] = await self._build(spec)
+            except Exception as error:  # a policy file that was damaged meanwhile, say
+                LOG.critical("the stage cannot begin anew; the worker ends", stage=spec.name, error=said(error))
+                return
             _freeze()
             self._begun.add(spec.name)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc  # type: ignore[import-untyped]
 
-from memsluice.errors import StoreError, StoreUnavailable
+from memsluice.errors import AnswerTooLarge, StoreError, StoreUnavailable
 from memsluice.stores.weaviate.client import (
     aggregate_pb2,
     batch_delete_pb2,
@@ -42,6 +42,8 @@ _PARTITION_MISSING = ("tenant not found", "could not find class", "class not fou
 """The tenant, or nobody yet, has written to this zone: an empty answer."""
 _REFUSALS = ("rbac: ", "forbidden", "unauthorized", "vector lengths don't match")
 """What says that the key is at fault, or the question's vector, and not the transport."""
+_TOO_LARGE = "larger than max"
+"""What gRPC says, on either side, of a message beyond its bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,8 @@ class Rpc:
         denied = code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED)
         if denied or any(part in details for part in _REFUSALS):
             return StoreError(f"Weaviate at {self._target} refused: {details}")
+        if code is grpc.StatusCode.RESOURCE_EXHAUSTED and _TOO_LARGE in details:
+            return AnswerTooLarge(f"what Weaviate at {self._target} found does not fit into one answer: {details}")
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
             return StoreUnavailable(f"Weaviate at {self._target} did not answer within {timeout_s:g} s: {REMEDY}")
         if code is grpc.StatusCode.UNAVAILABLE:

@@ -16,7 +16,7 @@ from itertools import islice
 from memsluice.deployment.connection import Connection
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.space import Space
-from memsluice.errors import StoreError, StoreUnavailable
+from memsluice.errors import AnswerTooLarge, StoreError, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.stores.base import (
     SEARCHED_MAX,
@@ -274,8 +274,16 @@ class WeaviateStore:
         """Return objects that are there, as they lie there."""
         if len(ids) > UPSERT_MAX:
             raise StoreError(f"{len(ids)} ids, at most {UPSERT_MAX} allowed")
-        reply = self._connected().search(whole_request(tenant, zone, ids))() if ids else None
-        return {} if reply is None else {item.object_id: item for item in read_objects(reply, tenant, zone)}
+        if not ids:
+            return {}
+        try:
+            reply = self._connected().search(whole_request(tenant, zone, ids))()
+        except AnswerTooLarge:
+            if len(ids) == 1:
+                return {}  # larger than any entry can be: what was admitted under this id is not there
+            middle = len(ids) // 2
+            return self.held(tenant, zone, ids[:middle]) | self.held(tenant, zone, ids[middle:])
+        return {item.object_id: item for item in read_objects(reply, tenant, zone)}
 
     def held_of(self, asked: Mapping[Partition, Sequence[str]]) -> dict[Partition, dict[str, StoredObject]]:
         """Return what each partition holds; SIDE_BY_SIDE look-ups run at the same time."""

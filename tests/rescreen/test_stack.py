@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from tests.command import working
 from tests.held.test_stack import BAD, call, pending, until
@@ -16,6 +16,7 @@ from memsluice.client.requests import Session
 from memsluice.client.writer import MemoryWriter
 from memsluice.envelope.registry import Role
 from memsluice.keystore.store import KeyStore, issue_credential
+from memsluice.operations.monitor.lag import committed_of, offsets_of
 from memsluice.readers.kafka import GROUP
 from memsluice.topics import names
 
@@ -89,9 +90,11 @@ def broker(town: Town) -> dict[str, Any]:
     finally:
         consumer.close()
     groups = {}
+    places = [TopicPartition(topic, int(number)) for topic, _, number in (end[:-1].rpartition("[") for end in ends)]
     for group in (names.APP_SEAL, names.APP_SCREEN, names.APP_LAND, GROUP):
-        listed = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result()
-        groups[group] = sorted((one.topic, one.partition, one.offset) for one in listed.topic_partitions)
+        asked = offsets_of(settings, group)
+        groups[group] = sorted((*at, offset) for at, offset in committed_of(asked, places).items() if offset >= 0)
+        asked.close()
     return {"ends": ends, **groups}
 
 

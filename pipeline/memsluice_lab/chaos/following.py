@@ -5,13 +5,14 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import orjson
-from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupState, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from memsluice.envelope.records import verdict_from_bytes
 from memsluice.envelope.verdict import Verdict
 from memsluice.events.names import DEAD_LETTER_HEADER
 from memsluice.events.records import Record
+from memsluice.operations.monitor.lag import committed_of, offsets_of
 from memsluice.readers.kafka import KafkaTopic
 from memsluice.topics import names
 from memsluice_lab.figures.bed import GROUPS as STAGE_GROUPS
@@ -100,9 +101,11 @@ def in_hands(bed: Bed, stage: str) -> dict[int, int]:
     """Return how many records of each partition a stage has not committed (with a commit marker or two among them)."""
     group, topics = STAGE_GROUPS[STAGES.index(stage)]
     wanted = [TopicPartition(topic, number) for topic in topics for number in range(names.PARTITIONS)]
-    admin = AdminClient({**bed.connection.confluent(names.USER_ADMIN), "log_level": 0})
-    asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, wanted)])
-    committed = {(one.topic, one.partition): one.offset for one in asked[group].result(ASK_S).topic_partitions}
+    asked = offsets_of({**bed.connection.confluent(names.USER_ADMIN), "log_level": 0}, group)
+    try:
+        committed = committed_of(asked, wanted)
+    finally:
+        asked.close()
     found: dict[int, int] = dict.fromkeys(range(names.PARTITIONS), 0)
     for topic in topics:
         for number, end in enumerate(bed.ends(topic)):

@@ -1,10 +1,11 @@
 """How far each stage is behind its input: what is appended and not committed."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from memsluice.deployment.connection import Connection
@@ -14,6 +15,12 @@ from memsluice.runtimes.embedded.runtime import INPUTS
 from memsluice.topics.names import GROUPS, OVERFLOW, PARTITIONS, USER_OPERATOR
 
 ANSWER_S = 10.0
+AGAIN_S = 0.2
+NOT_READY = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+)
 Place = tuple[str, int]
 """A topic and a partition."""
 
@@ -43,12 +50,40 @@ def _lag(stage: str, waiting: Mapping[Place, int], committed: Mapping[Place, int
     return Lag(stage, sum(numbers.values()), len(waits), max(numbers.values(), default=0), started, waits, over_quota)
 
 
+def offsets_of(settings: Mapping[str, Any], group: str) -> Consumer:
+    """Return what asks for a group's offsets, and never joins it.
+
+    librdkafka's administrative client is not used for that: where a coordinator is not ready, as in the first seconds
+    of a broker, it ends the whole process (its issue 5040).
+    """
+    return Consumer({**settings, "group.id": group, "enable.auto.commit": False})
+
+
+def committed_of(group: Consumer, places: list[TopicPartition]) -> dict[Place, int]:
+    """Return what a group has committed, below 0 where it has nothing. Raises KafkaException.
+
+    A coordinator that is not ready is asked again until ANSWER_S seconds have passed.
+    """
+    deadline = time.monotonic() + ANSWER_S
+    while True:
+        try:
+            answers = group.committed(places, timeout=ANSWER_S)
+            if refused := next((answer.error for answer in answers if answer.error is not None), None):
+                raise KafkaException(refused)
+            return {(answer.topic, answer.partition): answer.offset for answer in answers}
+        except KafkaException as error:
+            if error.args[0].code() not in NOT_READY or time.monotonic() > deadline:
+                raise
+            time.sleep(AGAIN_S)
+
+
 class KafkaLag:
     """Asks a broker as the operator, whose grants cover offsets and groups and nothing that would change them."""
 
     def __init__(self, connection: Connection, user: str = USER_OPERATOR, partitions: int = PARTITIONS) -> None:
         settings = {**connection.confluent(user), "log_level": 0, "error_cb": lambda _error: None}
         self._admin = AdminClient(settings)
+        self._groups = {group: offsets_of(settings, group) for group in GROUPS.values()}
         self._partitions = partitions
 
     def __call__(self) -> list[Lag]:
@@ -61,10 +96,7 @@ class KafkaLag:
     def _of(self, stage: str, group: str) -> Lag:
         topics = (*INPUTS[stage], OVERFLOW) if stage == "seal" else INPUTS[stage]
         places = [TopicPartition(topic, number) for topic in topics for number in range(self._partitions)]
-        asked = self._admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, places)], request_timeout=ANSWER_S
-        )
-        committed = {(one.topic, one.partition): one.offset for one in asked[group].result().topic_partitions}
+        committed = committed_of(self._groups[group], places)
         ends = self._offsets(places, OffsetSpec.latest())
         unknown = [place for place in places if committed.get((place.topic, place.partition), -1) < 0]
         begins = self._offsets(unknown, OffsetSpec.earliest()) if unknown else {}

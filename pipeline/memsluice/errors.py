@@ -38,6 +38,7 @@ MemsluiceError
 │   └── BrokerUnavailable      it did not answer, or not this user; the same request may succeed later
 └── StoreError                 the vector store refused or failed
     └── StoreUnavailable       it did not answer; the same request may succeed later
+        └── AnswerTooLarge     what it found fits into no answer; ask for fewer
 """
 
 

@@ -1,13 +1,18 @@
 """Hours of rounds are done in several runs: what was found is kept, counted once, and only for the code as it is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from memsluice.errors import StackError
-from memsluice_lab.chaos import results
+from memsluice_lab.chaos import checking, results
 from memsluice_lab.chaos.checker import Violation
+from memsluice_lab.chaos.playing import Game
+from memsluice_lab.chaos.stages import Company
 from memsluice_lab.figures import chaos
 from memsluice_lab.figures.registry import Setting
 
@@ -60,3 +65,21 @@ def test_no_round_at_all_is_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(results.ROUNDS_VARIABLE, "0")
     with pytest.raises(StackError, match="no round was played"):
         chaos._played(SETTING, NAME, Played(), 5, 10)
+
+
+def test_a_turn_that_does_not_go_on_is_a_violation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A worker that never comes back raises in the middle of a scene: the scene counts, with all that was found."""
+
+    def turn(_made: Company, _numbers: Sequence[int], found: list[Violation]) -> list[str]:
+        found.append(Violation("lost", "one"))
+        raise StackError("seal did not go on")
+
+    @contextmanager
+    def stand(*_given: Any) -> Iterator[Any]:
+        yield SimpleNamespace(scene=SimpleNamespace(bed=SimpleNamespace(home=tmp_path), dismiss=lambda: {"seal-0": 1}))
+
+    monkeypatch.setattr(checking, "begin", lambda _scene: {})
+    (tmp_path / "logs").mkdir()
+    done, found = Game(turn, 1, stand).play(Setting(None, lambda _: None), [0], "r")
+    assert (done, [one.rule for one in found]) == ([], ["lost", "stuck", "ended"])
+    assert (results._folder() / "logs-r").exists(), "the logs are kept"

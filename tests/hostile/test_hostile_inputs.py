@@ -20,7 +20,7 @@ from memsluice.stages.seal import SealStage
 from memsluice.topics import spec
 from memsluice.topics.names import EVENTS, PARTITIONS
 from memsluice_lab.hostile import campaign, mutate
-from memsluice_lab.hostile.judge import Target, Verdict
+from memsluice_lab.hostile.judge import Judgement, Target
 from memsluice_lab.hostile.specimens import NOW_MS, PARTITION, TENANT, Specimens, collect
 from memsluice_lab.model.production import DictRows
 
@@ -44,7 +44,7 @@ def test_a_share_of_the_figure_finds_nothing(targets: list[Target]) -> None:
     """Whatever arrives is read as what it is or refused in the project's own words, by every decoder there is."""
     tally = campaign.run(targets, INPUTS)
     assert tally.failures == []
-    assert tally.of(Verdict.READ) + tally.of(Verdict.REFUSED) == INPUTS
+    assert sum(tally.of(one) for one in (Judgement.READ, Judgement.WRITTEN, Judgement.REFUSED)) == INPUTS
 
 
 def test_every_decoder_reads_what_is_valid_and_refuses_what_is_not(targets: list[Target]) -> None:
@@ -52,8 +52,8 @@ def test_every_decoder_reads_what_is_valid_and_refuses_what_is_not(targets: list
     tally = campaign.run([target for target in targets if target.refusals], INPUTS, first=10**9)
     for target in targets:
         if target.refusals:
-            assert tally.counts[target.name, Verdict.REFUSED], target.name
-    assert tally.of(Verdict.READ) > INPUTS / 20
+            assert tally.counts[target.name, Judgement.REFUSED], target.name
+    assert tally.of(Judgement.READ) + tally.of(Judgement.WRITTEN) > INPUTS / 20
 
 
 def test_an_appeal_that_carries_deep_nesting_does_not_end_screen(specimens: Specimens) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from memsluice.errors import InputError, MalformedEvent
 from memsluice_lab.hostile import campaign
-from memsluice_lab.hostile.judge import Target, Verdict, bounded, judge
+from memsluice_lab.hostile.judge import Judgement, Target, bounded, judge
 
 
 def target(read: Any, **options: Any) -> Target:
@@ -45,9 +45,9 @@ def swell(_: int) -> int:
 
 def test_what_is_read_and_what_is_refused() -> None:
     """Both are fine; a silent refusal counts as one."""
-    assert judge(target(lambda given: given), 3).verdict is Verdict.READ
-    assert judge(target(refuse), 3).verdict is Verdict.REFUSED
-    assert judge(target(lambda _: None), 3).verdict is Verdict.REFUSED
+    assert judge(target(lambda given: given), 3).judgement is Judgement.READ
+    assert judge(target(refuse), 3).judgement is Judgement.REFUSED
+    assert judge(target(lambda _: None), 3).judgement is Judgement.REFUSED
 
 
 @pytest.mark.parametrize("planted", [crash, spin, backtrack, swell])
@@ -55,25 +55,25 @@ def test_what_crashes_hangs_or_swells_fails(planted: Any) -> None:
     """An exception outside the tree, endless work in Python or in C, and memory without bound."""
     with bounded(memory_bytes=2**28):
         judged = judge(target(planted), 3, cpu_s=0.05)
-    assert judged.verdict is Verdict.FAILED
+    assert judged.judgement is Judgement.FAILED
     assert judged.why
 
 
 def test_an_error_that_this_decoder_may_not_raise_fails() -> None:
     """A refusal is by the decoder's own errors: what stops a worker is none, even if it is of the tree."""
-    assert judge(target(refuse, refusals=()), 3).verdict is Verdict.FAILED
+    assert judge(target(refuse, refusals=()), 3).judgement is Judgement.FAILED
 
 
 def test_what_is_written_as_something_else_fails() -> None:
     """An accepted input must come back as it was read."""
-    assert judge(target(lambda given: given, again=lambda given: given + 1), 3).verdict is Verdict.FAILED
-    assert judge(target(lambda given: given, again=lambda given: given), 3).verdict is Verdict.READ
+    assert judge(target(lambda given: given, again=lambda given: given + 1), 3).judgement is Judgement.FAILED
+    assert judge(target(lambda given: given, again=lambda given: given), 3).judgement is Judgement.WRITTEN
 
 
 def test_a_campaign_counts_each_input_once_and_names_failures_by_number() -> None:
     """The figure's value is this count."""
     tally = campaign.run([target(crash), target(refuse)], 10, first=5)
-    assert tally.of(Verdict.FAILED) == tally.of(Verdict.REFUSED) == 5
+    assert tally.of(Judgement.FAILED) == tally.of(Judgement.REFUSED) == 5
     assert {number for _, number, _ in tally.failures} <= set(range(5, 15))
     assert campaign.kinds(tally.failures) == {("planted", "KeyError"): 5}
 
@@ -82,4 +82,4 @@ def test_bounds_end_with_their_block() -> None:
     """What follows in the process is bounded no more."""
     with bounded(memory_bytes=2**28):
         pass
-    assert judge(target(lambda _: len(bytearray(2**29))), 3).verdict is Verdict.READ
+    assert judge(target(lambda _: len(bytearray(2**29))), 3).judgement is Judgement.READ

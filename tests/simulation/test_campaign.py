@@ -28,7 +28,7 @@ def test_a_soak_plays_only_what_was_not_played(tmp_path, monkeypatch, capsys) ->
         yield Tally(histories, 220 * histories, 5 * histories, 3)
 
     monkeypatch.setattr(campaign, "tallies", tallies)
-    monkeypatch.setattr(command, "FOLDER", tmp_path)
+    monkeypatch.setattr(campaign, "FOLDER", tmp_path)
     assert command.main(["--soak", "--histories", "40"]) == 0
     assert command.main(["--soak", "--histories=100"]) == 0
     assert asked == [(0, 40), (40, 60)]
@@ -47,6 +47,13 @@ def test_what_plays_a_history_and_what_judges_it_is_in_the_digest() -> None:
     judging = {Path(file) for name, file in loaded.items() if not name.startswith("memsluice_lab.figures")}
     assert judging <= set(campaign.code_files())
     assert Path(checker.__file__) in judging
+
+
+def test_what_the_gate_decides_by_is_in_the_digest_and_what_a_run_leaves_is_not() -> None:
+    """A policy or a model that changed makes other histories; a cache that a run writes would end its own soak."""
+    files = {file.name for file in campaign.code_files()}
+    assert {"default.yaml", "probes.npy", "classifier.npz"} <= files
+    assert not any(file.parent.name == "__pycache__" for file in campaign.code_files())
 
 
 def test_a_broken_history_is_told_with_the_command_that_plays_it_again(monkeypatch, capsys) -> None:

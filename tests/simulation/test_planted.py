@@ -6,7 +6,7 @@ import pytest
 
 from memsluice.stages.screen import ScreenStage
 from memsluice_lab.simulation.campaign import examined, found
-from memsluice_lab.simulation.planted import PLANTED
+from memsluice_lab.simulation.planted import PLANTED, bug
 
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 """A process that was killed awaits nothing any more."""
@@ -37,6 +37,13 @@ def test_a_plant_that_does_not_fit_the_code_is_not_found(monkeypatch) -> None:
     monkeypatch.setitem(PLANTED, "wrong", lambda: iter([wrong]))
     with pytest.raises(RuntimeError, match="'wrong' does not fit the code"):
         found("wrong", 1)
+
+
+def test_a_seed_that_is_broken_without_the_plant_says_nothing_about_it() -> None:
+    """A bug of the tree itself would have every plant found on its first seed."""
+    with bug("verify skipped"):
+        assert examined(0)[1]
+        assert found("clock runs back", 1) is None
 
 
 def test_the_rare_bugs_are_planted_all_the_same() -> None:

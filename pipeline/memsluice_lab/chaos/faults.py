@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from memsluice.errors import StackError
+from memsluice.topics import names
 from memsluice_lab.chaos.checker import Violation
+from memsluice_lab.chaos.following import members, wait
 from memsluice_lab.chaos.nemesis import KAFKA, WEAVIATE, Nemesis
 from memsluice_lab.chaos.playing import Game
 from memsluice_lab.chaos.proxy import Proxy, between
 from memsluice_lab.chaos.stages import Company, everything, staffed
-from memsluice_lab.chaos.zombies import Scene, of_tree
+from memsluice_lab.chaos.zombies import TAKEN_OVER_S_MAX, Scene, of_tree
 from memsluice_lab.figures.accounted import unhurried
 from memsluice_lab.figures.bed import Worker, bed
 from memsluice_lab.figures.registry import Setting
@@ -80,7 +83,9 @@ def clocks(scene: Scene) -> dict[str, Fault]:
     def begin() -> None:
         for stage in ("screen", "land"):
             started.append(scene.nemesis.stepping(stage, scene.environment))
-            scene.joined(stage, "stepping")
+            group = names.GROUPS[stage]
+            if not wait(lambda group=group: "stepping" in members(scene.bed, group), TAKEN_OVER_S_MAX):  # type: ignore[misc]
+                raise StackError(f"{stage} with a clock that steps was given no partitions")
 
     def end() -> None:
         scene.kill(*started)

@@ -97,6 +97,16 @@ def members(bed: Bed, group: str) -> dict[str, set[int]]:
     }
 
 
+def known(bed: Bed, group: str) -> set[str]:
+    """Return a group's members by replica, with partitions or without."""
+    admin = AdminClient({**bed.connection.confluent(names.USER_ADMIN), "log_level": 0})
+    try:
+        found: Any = admin.describe_consumer_groups([group])[group].result(ASK_S)
+    except KafkaException:
+        return set()
+    return {str(one.client_id).removeprefix(f"{group}-") for one in found.members}
+
+
 def in_hands(bed: Bed, stage: str) -> dict[int, int]:
     """Return how many records of each partition a stage has not committed (with a commit marker or two among them)."""
     group, topics = STAGE_GROUPS[STAGES.index(stage)]

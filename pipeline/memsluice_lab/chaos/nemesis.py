@@ -17,13 +17,12 @@ from memsluice.deployment.paths import HOME_VARIABLE
 from memsluice.devstack import control
 from memsluice.devstack.control import SERVICES
 from memsluice.errors import StackError
-from memsluice_lab.chaos.following import wait
+from memsluice.topics import names
+from memsluice_lab.chaos.following import known, wait
 from memsluice_lab.figures.bed import Bed, Worker
 
 KAFKA, WEAVIATE = SERVICES
 AGAIN_S_MAX = 120
-STORM_S = 3.0
-"""Between two joins of a rebalance storm: shorter than a rebalance, so that one falls into the other."""
 
 
 @dataclass(slots=True)
@@ -79,10 +78,14 @@ class Nemesis:
             self.resume(name)
 
     def storm(self, stage: str, times: int) -> None:
-        """Let workers of a stage join and die, one after the other, faster than the group settles."""
+        """Let workers of a stage join and die, one after the other, each as soon as its group knows it.
+
+        Raises StackError where one never comes that far: then there was no storm.
+        """
         for number in range(times):
             extra = self.bed.start(stage, replica=f"storm{number}")
-            time.sleep(STORM_S)
+            if not wait(lambda extra=extra: extra.replica in known(self.bed, names.GROUPS[stage]), AGAIN_S_MAX):  # type: ignore[misc]
+                raise StackError(f"{stage} {extra.replica} did not join its group within {AGAIN_S_MAX} s")
             self.bed.kill(extra)
 
     def stepping(self, stage: str, environment: Mapping[str, str]) -> Worker:

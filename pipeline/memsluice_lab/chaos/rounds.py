@@ -8,19 +8,21 @@ and again. A round is one worker's: stopped with work in its hands, shut out by 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from memsluice.topics import names
 from memsluice_lab.chaos.checker import Violation
 from memsluice_lab.chaos.following import in_hands, members, wait
-from memsluice_lab.chaos.nemesis import KAFKA
 from memsluice_lab.chaos.playing import Game
 from memsluice_lab.chaos.stages import Company
-from memsluice_lab.chaos.zombies import ANSWERED_S_MAX, BACK_S_MAX, HELD_BACK_S, TAKEN_OVER_S_MAX
+from memsluice_lab.chaos.zombies import BACK_S_MAX, TAKEN_OVER_S_MAX, hand_over
 from memsluice_lab.figures.bed import STAGES, Worker
 
 PAUSE_S = (12, 90)
 CREW = 3
 DECIDED_S_MAX = 120
+LATE_S_MAX = 90
+"""How long a worker that woke up may take to come back, once all else of the turn is done."""
 LIGHT_S = 0.5
 FED = 2
 """How much is said before a turn: the stages are in the middle of it when they are stopped."""
@@ -38,6 +40,11 @@ class Pause:
     shut_out: bool = False
     awake_s: float | None = None
     back: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether it hung with work in its hands and its group went on without it."""
+        return self.held > 0 and self.shut_out
 
     @property
     def over(self) -> bool:
@@ -62,9 +69,13 @@ def turn(made: Company, numbers: Sequence[int], found: list[Violation]) -> list[
     if not scene.verdicts.until(set(scene.work.said), DECIDED_S_MAX, scene.alive):
         found.append(Violation("lost", f"round {numbers[0]} on: not all decided; {scene.ended}"))
     made.light()
+    counted = [pause for pause in pauses if pause.counts]
+    if len(counted) < len(pauses):
+        scene.bed.setting.say(f"{len(pauses) - len(counted)} of {len(pauses)} pauses do not count")
+    found += _absent(made, counted)
     dismissed = chance.choice([one for one in made.crew(fresh.stages[0]) if one is not fresh])
     scene.kill(dismissed)
-    return [_said(pause, began) for pause in pauses if pause.held and pause.shut_out]
+    return [_said(pause, began) for pause in counted]
 
 
 def _crews(made: Company) -> None:
@@ -86,20 +97,12 @@ def _strike(made: Company, victims: Sequence[Worker]) -> list[Pause]:
     stores = sum(scene.bed.ends(names.STORE))
     assigned = {id(worker): _partitions(made, worker) for worker in victims}
     first = [worker for worker in victims if worker.stages[0] == STAGES[0]]
-    for worker in first:
-        scene.nemesis.pause(worker)
-    try:
+
+    def feed() -> None:
         for _ in range(FED):
             made.before()
-    finally:
-        for worker in first:
-            scene.nemesis.resume(worker)
-    wait(lambda: sum(scene.bed.ends(names.STORE)) > stores or not scene.alive(), ANSWERED_S_MAX, 0.01)
-    scene.nemesis.pause(KAFKA)
-    time.sleep(HELD_BACK_S)
-    for worker in victims:
-        scene.nemesis.pause(worker)
-    scene.nemesis.resume(KAFKA)
+
+    hand_over(scene, victims, feed, lambda: sum(scene.bed.ends(names.STORE)) > stores, first)
     held = {stage: in_hands(scene.bed, stage) for stage in {worker.stages[0] for worker in victims}}
     return [
         Pause(worker, 0.0, sum(held[worker.stages[0]].get(number, 0) for number in assigned[id(worker)]))
@@ -138,6 +141,25 @@ def _look(made: Company, pause: Pause, present: Mapping[str, object]) -> None:
             pause.awake_s = now
     elif there:
         pause.back = True
+
+
+def _absent(made: Company, pauses: Sequence[Pause]) -> list[Violation]:
+    """Return who woke up and is not in its group again, after as long as that may take on a busy machine."""
+    absent = []
+    for pause in pauses:
+        if pause.awake_s is None or pause.back:
+            continue
+        worker = pause.worker
+        pause.back = wait(partial(_is_there, made, worker), LATE_S_MAX, 0.5)
+        if not pause.back:
+            code = worker.process.poll()
+            end = "still runs" if code is None else f"ended with {code}"
+            absent.append(Violation("stuck", f"{worker.stages[0]} {worker.replica} woke up, is not back and {end}"))
+    return absent
+
+
+def _is_there(made: Company, worker: Worker) -> bool:
+    return worker.replica in members(made.scene.bed, names.GROUPS[worker.stages[0]])
 
 
 def _said(pause: Pause, began: float) -> str:

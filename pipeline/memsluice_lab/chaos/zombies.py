@@ -94,18 +94,25 @@ class Scene:
         self.bed.close()
 
 
-def hand_over(scene: Scene, workers: Sequence[Worker], feed: Callable[[], None], caught: Callable[[], bool]) -> None:
+def hand_over(
+    scene: Scene,
+    workers: Sequence[Worker],
+    feed: Callable[[], None],
+    caught: Callable[[], bool],
+    first: Sequence[Worker] | None = None,
+) -> None:
     """Leave workers hanging with decided, unsent work in their hands.
 
-    ``feed`` gives them a backlog while they hang for a moment, shorter than their groups notice; ``caught`` says when
-    they have begun on that, and the broker hangs next.
+    ``feed`` gives them a backlog while they, or those of them that are ``first``, hang for a moment, shorter than their
+    groups notice; ``caught`` says when they have begun on that, and the broker hangs next.
     """
-    for worker in workers:
+    waiting = workers if first is None else first
+    for worker in waiting:
         scene.nemesis.pause(worker)
     try:
         feed()
     finally:
-        for worker in workers:
+        for worker in waiting:
             scene.nemesis.resume(worker)
     wait(lambda: caught() or not scene.alive(), ANSWERED_S_MAX, 0.005)
     scene.nemesis.pause(KAFKA)

@@ -11,9 +11,11 @@ from pathlib import Path
 from statistics import median
 
 from memsluice.envelope.dsse import Signer
-from memsluice.errors import ConfigError
+from memsluice.envelope.records import verdict_from_bytes
+from memsluice.errors import ConfigError, StateError
+from memsluice.topics import names
 from memsluice_lab.figures.accounted import tenants_of, unhurried
-from memsluice_lab.figures.bed import STAGES, Bed, bed
+from memsluice_lab.figures.bed import STAGES, Bed, bed, messages
 from memsluice_lab.figures.ingest import (
     THROUGH_S_MAX,
     Burst,
@@ -30,6 +32,8 @@ from memsluice_lab.figures.registry import Measured, Setting
 BEFORE = "8d5a1a3"
 """The last commit whose workers sent rows, outputs and offsets apart, and without a fence."""
 ROUNDS, EVENTS = 3, 5_000
+LIGHT_TURNS = 2
+"""Each side has so many shares of the light load; who begins changes from turn to turn."""
 PATH_VARIABLE = "PYTHONPATH"
 
 
@@ -109,22 +113,42 @@ def _measured(setting: Setting) -> tuple[dict[str, list[Rate]], dict[str, list[i
                 side = Burst(running, paths, signers, environment=environment, events=EVENTS)
                 rates[name].append(side.guarded(f"{name[0]}{number}"))
                 setting.say(f"round {number + 1}, {name}: {rates[name][-1]}")
-        for name, running, signers, environment in sides:
-            times[name] = _light(running, paths, signers, environment)
-            setting.say(f"light load, {name}: {spread(times[name])}")
+        for number in range(LIGHT_TURNS):
+            for name, running, signers, environment in sides if number % 2 == 0 else sides[::-1]:
+                times[name] += _light(running, paths, signers, environment, number)
+                setting.say(f"light load, {name}: {spread(times[name])}")
     return rates, times
 
 
 def _light(
-    running: Bed, paths: Sequence[Path], signers: Mapping[tuple[str, str], Signer], environment: Mapping[str, str]
+    running: Bed,
+    paths: Sequence[Path],
+    signers: Mapping[tuple[str, str], Signer],
+    environment: Mapping[str, str],
+    number: int,
 ) -> list[int]:
-    """Return how long each write of a light load took to its record on memory.store.v1, in ms."""
+    """Return how long each write of a turn's light load took to its record on memory.store.v1, in ms.
+
+    Raises StateError where one neither landed nor has a verdict by which nothing is to land.
+    """
     workers = [running.start(stage, environment=environment) for stage in STAGES]
-    opened, writes = light_events(paths, "l")
+    opened, writes = light_events(paths, f"l{number}")
     burst(running, opened, signers)
     running.drain(THROUGH_S_MAX)
-    told = lightly(running, writes, signers)
+    told = lightly(running, writes[number::LIGHT_TURNS], signers)
     running.drain(THROUGH_S_MAX)
     landed = landed_at(running)
     running.stop(*workers)
+    if missing := told.keys() - landed.keys() - _held(running):
+        raise StateError(f"{len(missing)} of {len(told)} writes were to land and did not")
     return [landed[event_id] - at for event_id, at in told.items() if event_id in landed]
+
+
+def _held(running: Bed) -> set[str]:
+    """Return the events that are decided, and by their verdicts land nothing."""
+    keyring, found = running.store.keyring(), set[str]()
+    for message in messages(running, names.AUDIT):
+        verdict = verdict_from_bytes(keyring, message.key().decode(), message.value())
+        if verdict.object_id is None:
+            found.add(verdict.event_id)
+    return found

@@ -9,7 +9,7 @@ from memsluice.encoder import load_encoder
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.hostile import campaign
 from memsluice_lab.hostile.campaign import Tally
-from memsluice_lab.hostile.judge import CPU_S_MAX, MEMORY_BYTES_MAX, Target, Verdict, bounded
+from memsluice_lab.hostile.judge import CPU_S_MAX, MEMORY_BYTES_MAX, Judgement, Target, bounded
 
 INPUTS = 1_000_000
 CHUNK = 5_000
@@ -37,7 +37,7 @@ def _tallies() -> Iterator[Tally]:
                 yield done.result()
             except (BrokenProcessPool, MemoryError) as error:
                 lost = Tally()
-                lost.counts["(all)", Verdict.FAILED] += CHUNK
+                lost.counts["(all)", Judgement.FAILED] += CHUNK
                 lost.failures.append(("(all)", chunks[done], f"{type(error).__name__}: the process did not survive"))
                 yield lost
 
@@ -48,21 +48,23 @@ def hostile_failures(setting: Setting) -> Measured:
     for number, tally in enumerate(_tallies(), 1):
         total.add(tally)
         if number % 10 == 0:
-            setting.say(f"{sum(total.counts.values()):,} inputs judged, {total.of(Verdict.FAILED)} failures")
+            setting.say(f"{sum(total.counts.values()):,} inputs judged, {total.of(Judgement.FAILED)} failures")
     names = sorted({name for name, _ in total.counts})
     rows = tuple((name, _told(total, name)) for name in names)
     worst = campaign.kinds(total.failures).most_common(SHOWN_MAX)
     table = (
         ("inputs", f"{sum(total.counts.values()):,}"),
-        ("… read, and written again as they were", f"{total.of(Verdict.READ):,}"),
-        ("… refused", f"{total.of(Verdict.REFUSED):,}"),
+        ("… read, and written again as they were", f"{total.of(Judgement.WRITTEN):,}"),
+        ("… read only, by decoders of what is not written again", f"{total.of(Judgement.READ):,}"),
+        ("… refused", f"{total.of(Judgement.REFUSED):,}"),
         ("bounds", f"{CPU_S_MAX:g} s of processor time an input, {MEMORY_BYTES_MAX >> 20} MiB more memory"),
         *rows,
         *((f"failed: {name}", f"{count}: {why}") for (name, why), count in worst),
     )
-    return Measured(float(total.of(Verdict.FAILED)), table)
+    return Measured(float(total.of(Judgement.FAILED)), table)
 
 
 def _told(total: Tally, name: str) -> str:
-    read, refused, failed = (total.counts[name, verdict] for verdict in Verdict)
-    return f"{read + refused + failed:,}: {read:,} read, {refused:,} refused" + (f", {failed} failed" if failed else "")
+    counts = {one: total.counts[name, one] for one in Judgement if total.counts[name, one]}
+    told = {Judgement.READ: "read only", Judgement.WRITTEN: "read and written again"}
+    return f"{sum(counts.values()):,}: " + ", ".join(f"{n:,} {told.get(one, one)}" for one, n in counts.items())

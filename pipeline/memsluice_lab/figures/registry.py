@@ -416,8 +416,8 @@ _ALL = (
         "<=",
         10,
         "%",
-        "Share of guarded throughput that the fence costs: landed writes a second with the workers of this tree beside "
-        "those of the tree before it, in turn, in bursts of the same real events.",
+        "Share of guarded throughput that this tree costs over the one before the fence (8d5a1a3), all that came since "
+        "included: landed writes a second with the workers of either, in turn, in bursts of the same real events.",
         together="fence",
     ),
     Figure(
@@ -426,8 +426,8 @@ _ALL = (
         "<=",
         20,
         "ms",
-        "Milliseconds by which the fence raises the median from produce to landed under light load, of the same two "
-        "trees.",
+        "Milliseconds by which this tree's median from produce to landed under light load, in turn, is above that of "
+        "the one before the fence (8d5a1a3), all that came since included.",
         together="fence",
     ),
     Figure(
@@ -439,7 +439,8 @@ _ALL = (
         "Of 1,000,000 malformed or hostile inputs to every decoder of what others write (intake records, envelopes, "
         "records between the stages, dead letters, what commands carry, store objects, policies, topic, key and "
         "connection files, free texts): those that raise anything outside the error tree, take more than two seconds "
-        "of processor time or 768 MiB, or are accepted and not written again as they were read.",
+        "of processor time or 768 MiB, or, of what is written again too (about half of the decoders), are accepted and "
+        "not written as they were read.",
     ),
     Figure(
         "zombie_violations",

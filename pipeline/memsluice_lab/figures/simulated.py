@@ -1,7 +1,5 @@
 """Histories of the whole pipeline under a seeded scheduler, and whether its judge finds what was planted."""
 
-from pathlib import Path
-
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.simulation import campaign
 from memsluice_lab.simulation.campaign import ALONE_EVERY, FOUND_WITHIN
@@ -20,7 +18,7 @@ _NOTE = (
 
 def simulated_violations(setting: Setting) -> Measured:
     """Return how many of the histories of seeds 0 to HISTORIES - 1 break a promise. Goes on where it was stopped."""
-    place = Path("build") / f"simulated-{campaign.code()}.json"
+    place = campaign.FOLDER / f"simulated-{campaign.code()}.json"
     total = campaign.resumed(place)
     for tally in campaign.tallies(total.histories, HISTORIES - total.histories):
         total.add(tally)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from memsluice.encoder import Encoder
 from memsluice_lab.hostile import sealed, texts, wire
-from memsluice_lab.hostile.judge import CPU_S_MAX, Target, Verdict, judge
+from memsluice_lab.hostile.judge import CPU_S_MAX, Judgement, Target, judge
 from memsluice_lab.hostile.specimens import Specimens, collect
 
 KEPT_MAX = 20
@@ -26,9 +26,9 @@ class Tally:
         self.counts += other.counts
         self.failures += other.failures
 
-    def of(self, verdict: Verdict) -> int:
+    def of(self, judgement: Judgement) -> int:
         """Return how many inputs came to this."""
-        return sum(count for (_, found), count in self.counts.items() if found == verdict)
+        return sum(count for (_, found), count in self.counts.items() if found == judgement)
 
 
 def all_targets(specimens: Specimens) -> list[Target]:
@@ -54,8 +54,8 @@ def run(targets: Sequence[Target], count: int, *, first: int = 0, cpu_s: float =
     turns = dealt(targets, count)
     for number, target in enumerate(turns, first):
         judged = judge(target, target.draw(random.Random(number)), cpu_s)  # noqa: S311 - a fuzzer
-        tally.counts[target.name, judged.verdict] += 1
-        if judged.verdict is Verdict.FAILED and len(tally.failures) < KEPT_MAX * len(targets):
+        tally.counts[target.name, judged.judgement] += 1
+        if judged.judgement is Judgement.FAILED and len(tally.failures) < KEPT_MAX * len(targets):
             tally.failures.append((target.name, number, judged.why))
     return tally
 

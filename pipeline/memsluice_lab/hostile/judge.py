@@ -18,10 +18,12 @@ MEMORY_BYTES_MAX = 768 * 1024 * 1024
 SHOWN_CHARS = 160
 
 
-class Verdict(StrEnum):
+class Judgement(StrEnum):
     """What became of an input."""
 
     READ = "read"
+    WRITTEN = "written"
+    """Read, written again and read as the same."""
     REFUSED = "refused"
     FAILED = "failed"
 
@@ -45,9 +47,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The verdict on one input; why it failed is never the input itself."""
+    """What became of one input; why it failed is never the input itself."""
 
-    verdict: Verdict
+    judgement: Judgement
     why: str = ""
 
 
@@ -85,17 +87,19 @@ def judge(target: Target, given: Any, cpu_s: float = CPU_S_MAX) -> Judged:
             signal.setitimer(signal.ITIMER_VIRTUAL, cpu_s)
         found = target.read(given)
         if target.again is not None and found is not None and target.again(found) != found:
-            return Judged(Verdict.FAILED, "what was read is written as something else")
+            return Judged(Judgement.FAILED, "what was read is written as something else")
     except target.refusals:
-        return Judged(Verdict.REFUSED)
+        return Judged(Judgement.REFUSED)
     except _OverrunError:
-        return Judged(Verdict.FAILED, f"took more than {cpu_s:g} s of processor time")
+        return Judged(Judgement.FAILED, f"took more than {cpu_s:g} s of processor time")
     except Exception as error:  # whatever else a decoder raises is what is looked for
-        return Judged(Verdict.FAILED, f"{type(error).__name__}: {str(error)[:SHOWN_CHARS]!r} {_where(error)}")
+        return Judged(Judgement.FAILED, f"{type(error).__name__}: {str(error)[:SHOWN_CHARS]!r} {_where(error)}")
     finally:
         if guarded:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    return Judged(Verdict.REFUSED if found is None else Verdict.READ)
+    if found is None:
+        return Judged(Judgement.REFUSED)
+    return Judged(Judgement.READ if target.again is None else Judgement.WRITTEN)
 
 
 def _where(error: BaseException) -> str:

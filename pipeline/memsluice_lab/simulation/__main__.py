@@ -12,8 +12,6 @@ from memsluice_lab.simulation.pipeline import Options
 
 SOAKED: Final = 1_000_000
 HISTORIES: Final = 100
-FOLDER: Final = Path("build")
-"""Where a soak is kept, a file for each state of the code."""
 SAVED_EVERY_S: Final = 10.0
 
 
@@ -37,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _planted(asked.planted, asked.jobs)
     if asked.soak:
         chosen = SOAKED if asked.histories is None else asked.histories
-        return _many(0, chosen, asked.jobs, FOLDER / f"soak-{campaign.code()}.json")
+        return _many(0, chosen, asked.jobs, campaign.FOLDER / f"soak-{campaign.code()}.json")
     return _many(asked.first, HISTORIES if asked.histories is None else asked.histories, asked.jobs, None)
 
 

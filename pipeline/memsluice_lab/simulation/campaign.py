@@ -30,9 +30,11 @@ ALONE_EVERY: Final = 4
 PART: Final = 20
 FOUND_WITHIN: Final = 300
 """Histories within which a planted bug must be found."""
-MISTAKES: Final = ("TypeError(", "AttributeError(", "NameError(")
+MISTAKES: Final = ("TypeError(", "AttributeError(", "NameError(", "KeyError(", "IndexError(", "ValueError(")
 """How a planted bug ends that was written for other code."""
 JOBS: Final = 2
+FOLDER: Final = Path("build")
+"""Where is kept how far a long run came, a file for each state of the code."""
 SHOWN_MAX: Final = 20
 
 
@@ -78,12 +80,15 @@ def quiet() -> None:
 def examined(
     seed: int, options: Options | None = None, planted: str = "", *, remember: bool = True
 ) -> tuple[History, list[str]]:
-    """Play one history, with a planted bug where one is named; return it with what was broken."""
+    """Play one history, with a planted bug where one is named; return it with what was broken.
+
+    The judge looks no closer at a planted bug than at the tree as it is.
+    """
     with remembered() if remember else nullcontext():
         with installed(), bug(planted) if planted else nullcontext():
             history = History(seed, options)
             history.run()
-        return history, violations(history, alone=bool(planted) or seed % ALONE_EVERY == 0)
+        return history, violations(history, alone=seed % ALONE_EVERY == 0)
 
 
 def played(seeds: range) -> Tally:
@@ -130,7 +135,7 @@ def found(name: str, within: int = FOUND_WITHIN) -> tuple[int, str] | None:
         _, broken = examined(seed, planted=name)
         if any(mistake in what for what in broken for mistake in MISTAKES):
             raise RuntimeError(f"the planted bug {name!r} does not fit the code: {broken[0]}")
-        if broken:
+        if broken and not examined(seed)[1]:  # a seed that is broken without the plant says nothing about it
             return seed, broken[0]
     return None
 
@@ -153,10 +158,16 @@ def shrunk(seed: int) -> tuple[History, list[str]]:
 
 
 def code_files() -> list[Path]:
-    """Return the code that plays a history and judges it, in a fixed order."""
+    """Return the code that plays a history and judges it, and the data that the gate decides by, in a fixed order."""
     packages = (memsluice, memsluice_lab.simulation, memsluice_lab.chaos, memsluice_lab.model)
     files = [file for package in packages for file in sorted(Path(package.__path__[0]).rglob("*.py"))]
-    return [*files, Path(cast.__file__), Path(streams.__file__)]
+    return [*files, *_shipped(), Path(cast.__file__), Path(streams.__file__)]
+
+
+def _shipped() -> list[Path]:
+    """Return the policies and models that ship with the gate; what a run leaves in __pycache__ is neither."""
+    files = sorted((Path(memsluice.__path__[0]) / "gate").rglob("*.*"))
+    return [file for file in files if file.suffix != ".py" and file.parent.name != "__pycache__" and file.is_file()]
 
 
 def code() -> str:

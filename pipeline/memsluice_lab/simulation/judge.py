@@ -56,7 +56,7 @@ def violations(history: History, *, alone: bool) -> list[str]:
         lists.append(_alone(history, reading, keyring))
     refused = _refused(history, keyring)
     for one in chain.from_iterable(lists):
-        if one.rule == "lost" and any(name in one.what for name in refused):
+        if one.rule == "lost" and any(what in one.what for what in refused):
             continue  # the store will not take it: there is a dead letter that says so
         found.append(f"{one.rule}: {one.what}")
         if len(found) >= SHOWN_MAX:
@@ -117,14 +117,16 @@ def _tenant(record: Record) -> str:
 
 
 def _refused(history: History, keyring: Keyring) -> set[str]:
-    """Return the objects that the store would not take, by the dead letters of *land*."""
+    """Return of what versions of which objects the store would not take, by the dead letters of *land*, as ``lost``
+    names them."""
     found = set()
     for log in history.broker.logs(names.DEAD_LETTER):
         for record in log.read():
             place = dead_place(record)
             if place is not None and place[0] == names.ACCEPTED:
                 landing = landing_from_bytes(keyring, _tenant(record), record.value or b"")
-                found.add(landing.admission.object_id if isinstance(landing, Accepted) else landing.object_id)
+                asked = landing.admission if isinstance(landing, Accepted) else landing
+                found.add(f"{(asked.tenant, Zone(asked.zone), asked.object_id)}: version {asked.version} is not")
     return found
 
 

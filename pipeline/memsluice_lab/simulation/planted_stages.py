@@ -177,7 +177,7 @@ def sweep_skips() -> Patches:
 
 
 def position_shifted() -> Patches:
-    """A sealed record names the next intake offset."""
+    """A sealed record names the intake offset before its own."""
     honest = SealStage._authenticated
 
     def authenticated(self: Any, record: Any, keyring: Any, registry: Any) -> Any:

@@ -18,14 +18,14 @@ from pydantic import SecretStr
 
 from memsluice.deployment.connection import Connection
 from memsluice.envelope.seals import Waited
-from memsluice.errors import ConfigError, GapError
+from memsluice.errors import ConfigError, GapError, NotCommitted
 from memsluice.events.records import Output
 from memsluice.runtimes.kafka.apps import build_app
 from memsluice.runtimes.kafka.batching import BatchRunner, _Item
 from memsluice.runtimes.kafka.delivery import RecordResult
 from memsluice.runtimes.kafka.faults import AFTER_OUTPUT, BEFORE_CHANGELOG, Faults
 from memsluice.runtimes.kafka.gaps import GapDetector
-from memsluice.runtimes.kafka.overflow import Found, Way
+from memsluice.runtimes.kafka.overflow import Found, Overflow, Way
 from memsluice.runtimes.kafka.overrides import GuardedFlow, StageConsumer, StageConsumerThread
 from memsluice.runtimes.kafka.spec import StageSpec, Tuning
 from memsluice.runtimes.kafka.thread import StageThreads
@@ -415,6 +415,16 @@ def test_an_idle_lane_looks_for_markers_only_where_the_log_goes_on_behind_its_co
     assert _run(scene()) is asked
 
 
+def test_a_partition_that_went_to_another_meanwhile_is_not_idle() -> None:
+    """aiokafka asserts that a partition is assigned: in the midst of a rebalance that ended the worker."""
+
+    def highwater(_tp: Any) -> int:
+        raise AssertionError("Partition is not assigned")
+
+    known = SimpleNamespace(_committed_offset={TP("a", 0): 7}, highwater=highwater, _thread=None)
+    assert _run(StageConsumer.place_if_idle(cast(Any, known), TP("a", 0))) is None
+
+
 def test_what_was_fetched_and_never_committed_is_not_idle_and_markers_alone_are() -> None:
     """The first transaction of a partition may be aborted: what it left is no record, and is behind nobody for ever."""
 
@@ -686,3 +696,22 @@ def test_a_partition_that_is_being_restored_is_not_fetched_and_holds_up_no_other
         return *before, after
 
     assert _run(scene()) == (False, True, False)
+
+
+def test_an_event_that_overtakes_those_that_wait_makes_the_stage_begin_anew() -> None:
+    """Its key was issued between two looks at it: it was let straight on as nobody's, and is the tenant's after all."""
+
+    async def scene() -> None:
+        stage = Overflowing()
+        stage.may_wait = lambda _record, _tenant: False  # type: ignore[method-assign]
+        overflow = Overflow("o", stage, lambda: 0.0)
+        overflow._found(0, Found(Counter({"acme": 1}), None))
+        chosen = overflow.choose(_message(9))
+        assert chosen is not None
+        assert chosen.way is Way.REFUSED
+        with pytest.raises(NotCommitted, match="a key of acme became known"):
+            overflow.answered(0, chosen, [])
+        stage.authentic = lambda _outputs: False  # type: ignore[method-assign]
+        overflow.answered(0, chosen, [])
+
+    _run(scene())

@@ -14,6 +14,7 @@ from tests.stages.test_seal import record as came
 
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.envelope.keys import Purpose
+from memsluice.envelope.registry import Registry
 from memsluice.envelope.seals import GLOBAL, Waited, sealed_from_bytes
 from memsluice.errors import GapError, SealError, StateError
 from memsluice.events import limits
@@ -230,3 +231,13 @@ def test_whatever_waits_is_decided_once_and_in_its_order(ways: list[str], data: 
     verdicts = [step.verdict for step in decided(rows, screen, *log) if step.verdict is not None]
     assert sorted(one.offset for one in verdicts) == list(range(len(ways)))
     assert [one.offset for one in verdicts if one.waited] == [n for n, way in enumerate(ways) if way == "m"]
+
+
+def test_an_event_of_a_key_that_was_issued_a_moment_ago_waits_behind_its_tenants(encoder: Encoder) -> None:
+    """*seal* looks for new keys where it meets an unknown one. Who asks whether an event may wait looks likewise, or it
+    would go straight on, and be decided before those that came before it."""
+    known = [Registry([])]
+    stage = SealStage(
+        lambda: KEYRING, lambda: known[0], encoder, PARTITIONS, refresh=lambda: known.__setitem__(0, REGISTRY)
+    )
+    assert stage.may_wait(came(message()), TENANT)

@@ -193,7 +193,11 @@ class SealStage:
     def may_wait(self, record: Record, tenant: str) -> bool:
         """Tell whether a record is the tenant's in whose lane it would wait: what nobody signed makes nobody wait."""
         try:
-            authentic = establish(record, self._keys(), self._registry(), self._partitions)
+            try:
+                authentic = establish(record, self._keys(), self._registry(), self._partitions)
+            except UnknownKey:  # issued a moment ago, perhaps
+                self._refresh()
+                authentic = establish(record, self._keys(), self._registry(), self._partitions)
         except InputError:
             return False
         return authentic.payload.tenant == tenant

@@ -18,6 +18,7 @@ from enum import Enum
 from threading import Event
 from typing import Any, Final, NamedTuple
 
+from memsluice.errors import NotCommitted
 from memsluice.log import get_logger
 from memsluice.runtimes.kafka.records import to_record
 from memsluice.runtimes.kafka.restore import OpenLog
@@ -36,6 +37,8 @@ class Way(Enum):
     STRAIGHT = "straight"
     MOVED = "moved"
     WAITED = "waited"
+    REFUSED = "refused"
+    """Straight, though its tenant's events wait: no key of the tenant is on it."""
 
 
 class Chosen(NamedTuple):
@@ -144,7 +147,7 @@ class Overflow:
         if lanes.straight(tenant, record.timestamp_ms):
             return Chosen(Way.STRAIGHT, tenant)
         if not self._stage.may_wait(record, tenant):
-            return None
+            return Chosen(Way.REFUSED, tenant)
         if not lanes.waiting[tenant]:
             LOG.warning("a tenant is over its quota: its events wait", tenant=tenant, partition=message.partition)
         lanes.wait(tenant)
@@ -194,8 +197,16 @@ class Overflow:
         return Chosen(Way.WAITED, held.tenant)
 
     def answered(self, partition: int, chosen: Chosen | None, outputs: list[Any]) -> None:
-        """Look at what became of a record: one that its tenant did not send is not counted."""
+        """Look at what became of a record: one that its tenant did not send is not counted.
+
+        Raises NotCommitted where one that was refused is the tenant's after all, by a key that was issued in between:
+        it would overtake those that wait.
+        """
         if chosen is None or chosen.way is Way.MOVED or partition not in self._lanes:
+            return
+        if chosen.way is Way.REFUSED:
+            if self._stage.authentic(outputs):
+                raise NotCommitted(f"a key of {chosen.tenant} became known between two looks at one of its events")
             return
         if not self._stage.authentic(outputs):
             self._lanes[partition].uncount(chosen.tenant, waited=chosen.way is Way.WAITED)

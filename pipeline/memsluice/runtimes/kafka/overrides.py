@@ -202,7 +202,10 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
     async def place_if_idle(self, tp: Any) -> int | None:
         """Return the place behind what was fetched, all of which is committed, and markers; None: nothing is due."""
         known = faust.types.TP(tp.topic, tp.partition)
-        committed, end = self._committed_offset.get(known), self.highwater(known)
+        try:
+            committed, end = self._committed_offset.get(known), self.highwater(known)
+        except (AssertionError, AttributeError):  # aiokafka's way to say that it is another's since a moment
+            return None
         if end is None or (committed or 0) >= end:
             return None
         place, last = await self._thread.call_thread(self._thread.place, tp)

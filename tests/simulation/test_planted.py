@@ -13,7 +13,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:R
 WITHIN = 40
 RARE = (
     "fence removed",
-    "floor dropped",
     "read back skipped",
     "restored before the fence",
     "restored from a stale offset",

@@ -23,14 +23,15 @@ SET_BACK = 3
 """How many records are read again."""
 
 
-def set_back() -> Any:
-    """Have *seal* begin some records before its committed place, as after an operator set the group's offsets back."""
+def set_back(topic: str = names.EVENTS, records: int = SET_BACK) -> Any:
+    """Have the stage that reads a topic begin so many records before its committed place, as after an operator set the
+    group's offsets back."""
     honest = Consumer.base_offset
 
     async def base_offset(self: Any, tp: Any) -> tuple[int, bool]:
         place, committed = await honest(self, tp)
-        if tp.topic == names.EVENTS and committed:
-            place = max(place - SET_BACK, await self.log_start(tp))
+        if tp.topic == topic and committed:
+            place = max(place - records, await self.log_start(tp))
         return place, committed
 
     return patch.object(Consumer, "base_offset", base_offset)

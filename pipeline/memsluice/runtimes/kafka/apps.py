@@ -7,7 +7,7 @@ from typing import Any
 import faust
 
 from memsluice.deployment.connection import Connection
-from memsluice.runtimes.kafka import header_names
+from memsluice.runtimes.kafka import committed, header_names
 from memsluice.runtimes.kafka.batching import BatchRunner
 from memsluice.runtimes.kafka.faults import Faults
 from memsluice.runtimes.kafka.overrides import StageApp, StageTables
@@ -28,6 +28,7 @@ def build_app(
     the local copy of the state, one folder an app and replica (losing it costs a recovery from the changelog).
     Topics are expected to exist. Raises ConfigError for unknown users, whatever the stage's factory raises.
     """
+    committed.install()
     header_names.install()
     app = StageApp(
         spec.app_id,

@@ -17,7 +17,7 @@ from memsluice.runtimes.kafka import committed
 PLACE = TopicPartition("memory.intake.v1", 0)
 
 
-class Starting:
+class _Starting:
     """A broker's answers to OffsetFetch, one after the other: the fault is in them."""
 
     def __init__(self, *answers: Any) -> None:
@@ -47,7 +47,7 @@ def answered(offset: int) -> Any:
     return OffsetFetchResponse_v3(0, [(PLACE.topic, [(PLACE.partition, offset, "", 0)])], 0)
 
 
-async def asked(broker: Starting) -> dict[Any, Any]:
+async def asked(broker: _Starting) -> dict[Any, Any]:
     """What a consumer of the workers learns of the group's offsets."""
     committed.install()
     made = consumer.GroupCoordinator(broker, SubscriptionState(), group_id="memsluice-screen", retry_backoff_ms=1)
@@ -60,20 +60,20 @@ async def asked(broker: Starting) -> dict[Any, Any]:
 
 @pytest.mark.parametrize("error", [GroupLoadInProgressError, NotCoordinatorForGroupError])
 def test_offsets_that_cannot_be_read_now_are_asked_for_again(error: Any) -> None:
-    """A broker that is still loading the group, or is not its coordinator any more, has not said that there are none."""
-    broker = Starting(refused(error), refused(error), answered(225))
+    """A broker that still loads the group, or is not its coordinator any more, has not said that there are none."""
+    broker = _Starting(refused(error), refused(error), answered(225))
     assert asyncio.run(asked(broker))[PLACE].offset == 225
 
 
 def test_a_group_that_never_committed_has_no_offset() -> None:
     """Minus one, without an error, is what a broker says of a group that is new."""
-    assert asyncio.run(asked(Starting(answered(-1)))) == {}
+    assert asyncio.run(asked(_Starting(answered(-1)))) == {}
 
 
 def test_offsets_that_may_not_be_read_are_an_error() -> None:
     """What will not be over by itself is raised, not waited for."""
     with pytest.raises(GroupAuthorizationFailedError):
-        asyncio.run(asked(Starting(refused(GroupAuthorizationFailedError))))
+        asyncio.run(asked(_Starting(refused(GroupAuthorizationFailedError))))
 
 
 def test_the_workers_consumer_is_made_with_it() -> None:

@@ -5,21 +5,18 @@ a kill takes is the wait for the next worker.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from memsluice.errors import StackError
 from memsluice.topics import names
+from memsluice_lab.chaos.backlog import FED, IN_FLIGHT_MIN, flight, pile_up
 from memsluice_lab.chaos.checker import Violation
-from memsluice_lab.chaos.following import in_hands, members
+from memsluice_lab.chaos.following import members
 from memsluice_lab.chaos.playing import Game
 from memsluice_lab.chaos.stages import Company
 from memsluice_lab.chaos.zombies import ANSWERED_S_MAX
-from memsluice_lab.figures.bed import STAGES, Worker
+from memsluice_lab.figures.bed import STAGES
 
-IN_FLIGHT_MIN = 100
-FED = 3 * IN_FLIGHT_MIN
-FED_S_MAX = 6.0
-"""Below the ten seconds after which a group goes on without a member that hangs."""
 EMPTY_EVERY = 4
 """Every so many turns the next workers start on an empty disk."""
 WAIT_S_MAX = 0.8
@@ -32,7 +29,7 @@ def turn(made: Company, numbers: Sequence[int], _found: list[Violation]) -> list
     struck = [STAGES[number % len(STAGES)] for number in numbers]
     _at_work(made, struck)
     victims = {stage: made.owners[stage] for stage in struck}
-    _load(made, victims)
+    pile_up(made, list(victims.values()))
     due = {stage: time.monotonic() + made.chance.uniform(0, WAIT_S_MAX) for stage in struck}
     rows = []
     fresh = numbers[0] // len(STAGES) % EMPTY_EVERY == 0
@@ -49,30 +46,6 @@ def turn(made: Company, numbers: Sequence[int], _found: list[Violation]) -> list
     for stage, victim in victims.items():
         made.owners[stage] = scene.start(stage, f"k{numbers[0]}" if fresh else victim.replica)
     return rows
-
-
-def flight(made: Company, stage: str) -> int:
-    """Return how many records a stage has not committed yet (with a commit marker or two among them)."""
-    return sum(in_hands(made.scene.bed, stage).values())
-
-
-def _load(made: Company, victims: dict[str, Worker]) -> None:
-    """Give every worker a backlog: the last stage hangs first, and what is said piles up before it, then the others."""
-    nemesis = made.scene.nemesis
-    began = time.monotonic()
-    try:
-        for stage in [stage for stage in reversed(STAGES) if stage in victims]:
-            nemesis.pause(victims[stage])
-            made.before()
-            _until(lambda stage=stage: flight(made, stage) > FED, began)  # type: ignore[misc]
-    finally:
-        for worker in victims.values():
-            nemesis.resume(worker)
-
-
-def _until(done: Callable[[], bool], began: float) -> None:
-    while not done() and time.monotonic() - began < FED_S_MAX:
-        time.sleep(0.02)
 
 
 def _at_work(made: Company, stages: Sequence[str]) -> None:

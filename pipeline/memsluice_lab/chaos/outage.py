@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from memsluice_lab.chaos import checking
+from memsluice_lab.chaos.backlog import flight
 from memsluice_lab.chaos.checker import Violation
-from memsluice_lab.chaos.kills import flight
 from memsluice_lab.chaos.nemesis import KAFKA, WEAVIATE
 from memsluice_lab.chaos.playing import DRAINED_S_MAX
 from memsluice_lab.chaos.stages import Company, company, everything

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from memsluice.topics import names
+from memsluice_lab.chaos.backlog import pile_up
 from memsluice_lab.chaos.checker import Violation
 from memsluice_lab.chaos.following import in_hands, members, wait
 from memsluice_lab.chaos.playing import Game
 from memsluice_lab.chaos.stages import Company
-from memsluice_lab.chaos.zombies import BACK_S_MAX, TAKEN_OVER_S_MAX, hand_over
+from memsluice_lab.chaos.zombies import BACK_S_MAX, TAKEN_OVER_S_MAX, hang
 from memsluice_lab.figures.bed import STAGES, Worker
 
 PAUSE_S = (12, 90)
@@ -24,8 +25,6 @@ DECIDED_S_MAX = 120
 LATE_S_MAX = 90
 """How long a worker that woke up may take to come back, once all else of the turn is done."""
 LIGHT_S = 0.5
-FED = 2
-"""How much is said before a turn: the stages are in the middle of it when they are stopped."""
 
 
 @dataclass(slots=True)
@@ -89,25 +88,21 @@ def _crews(made: Company) -> None:
 
 
 def _strike(made: Company, victims: Sequence[Worker]) -> list[Pause]:
-    """Stop workers in the middle of their work: the broker hangs first, so that what they decide stays with them.
-
-    What is said waits for the first stage for a moment, so that it passes through all three as one wave.
-    """
+    """Stop workers in the middle of their work, at the first thing that comes of what had piled up before them."""
     scene = made.scene
-    stores = sum(scene.bed.ends(names.STORE))
     assigned = {id(worker): _partitions(made, worker) for worker in victims}
-    first = [worker for worker in victims if worker.stages[0] == STAGES[0]]
-
-    def feed() -> None:
-        for _ in range(FED):
-            made.before()
-
-    hand_over(scene, victims, feed, lambda: sum(scene.bed.ends(names.STORE)) > stores, first)
+    pile_up(made, victims)
+    before = _ends(made)
+    hang(scene, victims, lambda: _ends(made) != before)
     held = {stage: in_hands(scene.bed, stage) for stage in {worker.stages[0] for worker in victims}}
     return [
         Pause(worker, 0.0, sum(held[worker.stages[0]].get(number, 0) for number in assigned[id(worker)]))
         for worker in victims
     ]
+
+
+def _ends(made: Company) -> list[int]:
+    return [sum(made.scene.bed.ends(topic)) for topic in (names.SEALED, names.ACCEPTED, names.STORE)]
 
 
 def _partitions(made: Company, worker: Worker) -> set[int]:

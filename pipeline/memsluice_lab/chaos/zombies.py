@@ -94,26 +94,24 @@ class Scene:
         self.bed.close()
 
 
-def hand_over(
-    scene: Scene,
-    workers: Sequence[Worker],
-    feed: Callable[[], None],
-    caught: Callable[[], bool],
-    first: Sequence[Worker] | None = None,
-) -> None:
+def hand_over(scene: Scene, workers: Sequence[Worker], feed: Callable[[], None], caught: Callable[[], bool]) -> None:
     """Leave workers hanging with decided, unsent work in their hands.
 
-    ``feed`` gives them a backlog while they, or those of them that are ``first``, hang for a moment, shorter than their
-    groups notice; ``caught`` says when they have begun on that, and the broker hangs next.
+    ``feed`` gives them a backlog while they hang for a moment, shorter than their groups notice; ``caught`` says when
+    they have begun on that.
     """
-    waiting = workers if first is None else first
-    for worker in waiting:
+    for worker in workers:
         scene.nemesis.pause(worker)
     try:
         feed()
     finally:
-        for worker in waiting:
+        for worker in workers:
             scene.nemesis.resume(worker)
+    hang(scene, workers, caught)
+
+
+def hang(scene: Scene, workers: Sequence[Worker], caught: Callable[[], bool]) -> None:
+    """Stop workers once ``caught`` says that they are at work: the broker hangs first, so that it stays with them."""
     wait(lambda: caught() or not scene.alive(), ANSWERED_S_MAX, 0.005)
     scene.nemesis.pause(KAFKA)
     time.sleep(HELD_BACK_S)

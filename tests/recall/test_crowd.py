@@ -11,6 +11,8 @@ __all__ = ["site"]
 TEA = "Ana drinks green tea."
 LARGE, MANY_LARGE = 600_000, 200
 """Together more than the 96 MiB that a client takes in one answer; an entry has 32 KiB at most."""
+HUGE = 101_000_000
+"""More than that in one object; a server takes 104,858,000 bytes in a request."""
 
 
 @pytest.mark.parametrize("where", ["nearer", "as near"])
@@ -44,3 +46,18 @@ def test_an_answer_is_found_behind_planted_objects_that_fit_into_no_answer(site,
     assert [found.content for found in ask(site, encoder, k=1).entries] == [TEA]
     site.swept()
     assert ask(site, encoder, k=1).withheld == {}
+
+
+def test_one_object_that_fits_into_no_answer_hides_nothing_and_is_swept(site, encoder) -> None:
+    """A single object larger than a whole answer, under an entry's own id or another, is withheld as forged; the sweep
+    removes it, lands the entry again, and goes on to the others of its tenant."""
+    near = travelled(encoder, "What does Ana drink?")
+    site.land(1, TEA, travelled(encoder, TEA))
+    (held,) = ask(site, encoder, k=1).entries
+    planted = replace(entry(site.tenant, "x" * HUGE, near, ring=STRANGER), version=2**40)
+    site.store.upsert([planted])
+    site.store.upsert([replace(planted, object_id=held.object_id)])
+    assert ask(site, encoder, k=1).withheld == {"forged": 2}
+    site.swept()
+    answer = ask(site, encoder, k=1)
+    assert ([found.content for found in answer.entries], answer.withheld) == ([TEA], {})

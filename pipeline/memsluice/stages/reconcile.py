@@ -68,9 +68,7 @@ class Reconciler:
         self._log.catch_up(partition, self.ended)
         try:
             held = self._store.page(tenant, zone, after, limit)
-        except AnswerTooLarge:  # planted among the others: fewer at a time
-            if limit == 1:
-                raise
+        except AnswerTooLarge:  # planted among the others: fewer at a time, down to one
             return self.look(tenant, zone, after, limit // 2)
         until = held[-1].object_id if len(held) == limit else None
         known = self._log.between(tenant, zone, after, until, limit)

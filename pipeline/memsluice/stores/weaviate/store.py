@@ -279,8 +279,9 @@ class WeaviateStore:
         try:
             reply = self._connected().search(whole_request(tenant, zone, ids))()
         except AnswerTooLarge:
-            if len(ids) == 1:
-                return {}  # larger than any entry can be: what was admitted under this id is not there
+            if len(ids) == 1:  # larger than any entry can be
+                reply = self._connected().search(whole_request(tenant, zone, ids, bare=True))()
+                return {item.object_id: item for item in read_objects(reply, tenant, zone)}
             middle = len(ids) // 2
             return self.held(tenant, zone, ids[:middle]) | self.held(tenant, zone, ids[middle:])
         return {item.object_id: item for item in read_objects(reply, tenant, zone)}
@@ -293,12 +294,21 @@ class WeaviateStore:
         while some := list(islice(left, SIDE_BY_SIDE)):
             replies = [(partition, rpc.search(whole_request(*partition, ids))) for partition, ids in some]
             for partition, reply in replies:
-                found[partition] = {item.object_id: item for item in read_objects(reply(), *partition)}
+                try:
+                    found[partition] = {item.object_id: item for item in read_objects(reply(), *partition)}
+                except AnswerTooLarge:
+                    found[partition] = self.held(*partition, asked[partition])
         return found
 
     def page(self, tenant: str, zone: Zone, after: str, limit: int) -> list[StoredObject]:
         """Return the next objects by id."""
-        return read_objects(self._connected().search(page_request(tenant, zone, after, limit))(), tenant, zone)
+        try:
+            reply = self._connected().search(page_request(tenant, zone, after, limit))()
+        except AnswerTooLarge:
+            if limit > 1:
+                raise
+            reply = self._connected().search(page_request(tenant, zone, after, limit, bare=True))()
+        return read_objects(reply, tenant, zone)
 
     def drop(self, tenant: str) -> None:
         """Remove a tenant's partition of either zone."""

@@ -147,23 +147,25 @@ def candidates_request(
     )
 
 
-def whole_request(tenant: str, zone: Zone, ids: Sequence[str]) -> search_get_pb2.SearchRequest:
-    """Return the look-up of whole objects by id."""
-    return _whole(tenant, zone, len(ids), filters=_any_id(ids))
+def whole_request(tenant: str, zone: Zone, ids: Sequence[str], *, bare: bool = False) -> search_get_pb2.SearchRequest:
+    """Return the look-up of whole objects by id; ``bare``: of nothing but that they are there."""
+    return _whole(tenant, zone, len(ids), bare, filters=_any_id(ids))
 
 
-def page_request(tenant: str, zone: Zone, after: str, limit: int) -> search_get_pb2.SearchRequest:
-    """Return the request for the next objects of a partition by id."""
-    return _whole(tenant, zone, limit, after=after or _BEFORE_ALL)
+def page_request(
+    tenant: str, zone: Zone, after: str, limit: int, *, bare: bool = False
+) -> search_get_pb2.SearchRequest:
+    """Return the request for the next objects of a partition by id; ``bare``: for nothing but that they are there."""
+    return _whole(tenant, zone, limit, bare, after=after or _BEFORE_ALL)
 
 
-def _whole(tenant: str, zone: Zone, limit: int, **chosen: Any) -> search_get_pb2.SearchRequest:
+def _whole(tenant: str, zone: Zone, limit: int, bare: bool, **chosen: Any) -> search_get_pb2.SearchRequest:
     return search_get_pb2.SearchRequest(
         collection=COLLECTIONS[zone],
         tenant=tenant,
         limit=limit,
-        properties=search_get_pb2.PropertiesRequest(non_ref_properties=PROPERTIES),
-        metadata=search_get_pb2.MetadataRequest(uuid=True, vectors=[VECTOR_NAME]),
+        properties=search_get_pb2.PropertiesRequest(non_ref_properties=() if bare else PROPERTIES),
+        metadata=search_get_pb2.MetadataRequest(uuid=True, vectors=[] if bare else [VECTOR_NAME]),
         uses_123_api=True,
         uses_125_api=True,
         uses_127_api=True,

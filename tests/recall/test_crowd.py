@@ -7,6 +7,8 @@ import pytest
 from tests.recall.test_missing import ask, site, travelled
 from tests.stores.build import STRANGER, entry
 
+from memsluice.stores.weaviate import rpc
+
 __all__ = ["site"]
 TEA = "Ana drinks green tea."
 LARGE, MANY_LARGE = 600_000, 200
@@ -48,14 +50,16 @@ def test_an_answer_is_found_behind_planted_objects_that_fit_into_no_answer(site,
     assert ask(site, encoder, k=1).withheld == {}
 
 
-def test_one_object_that_fits_into_no_answer_hides_nothing_and_is_swept(site, encoder) -> None:
+def test_one_object_that_fits_into_no_answer_hides_nothing_and_is_swept(site, encoder, monkeypatch) -> None:
     """A single object larger than a whole answer, under an entry's own id or another, is withheld as forged; the sweep
     removes it, lands the entry again, and goes on to the others of its tenant."""
     near = travelled(encoder, "What does Ana drink?")
     stored = site.land(1, TEA, travelled(encoder, TEA))
     planted = replace(entry(site.tenant, "x" * HUGE, near, ring=STRANGER), version=2**40)
-    site.store.upsert([replace(planted, object_id=str(uuid4()))])
-    site.store.upsert([replace(planted, object_id=stored.object_id)])
+    with monkeypatch.context() as another_client:
+        another_client.setattr(rpc, "_OPTIONS", [("grpc.max_send_message_length", -1)])
+        for one in (str(uuid4()), stored.object_id):
+            site.write_past(replace(planted, object_id=one))
     assert ask(site, encoder, k=1).withheld == {"forged": 2}
     site.swept()
     answer = ask(site, encoder, k=1)

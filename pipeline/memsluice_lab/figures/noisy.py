@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import quantiles
 
 import yaml
+from psutil import cpu_percent
 
 from memsluice.client.build import Message, build
 from memsluice.clock import wall_ms
@@ -33,9 +34,12 @@ LOAD = 0.5
 LOUD = 10
 """The noisy tenant's rate over its quiet one: with it the stages are asked for more than they can."""
 BURST = 600
-"""Writes by which it is found out how many the stages can land a second."""
-SECONDS = 40
+"""Writes by which it is found out how many the stages land a second where many share a transaction."""
+EVENLY = 0.25
+"""Share of that which is written one by one, to find out how much of the machine it takes."""
+SECONDS = 90
 WARM_SECONDS = 10
+EVENLY_SECONDS = 20
 SHARE_S = 1
 """Seconds of a tenant's fair share that may come at once."""
 THROUGH_S_MAX = 400
@@ -65,8 +69,21 @@ class Town:
         self.running.drain(THROUGH_S_MAX)
         return BURST / (time.monotonic() - began)
 
-    def phase(self, name: str, rate_per_s: float, loud: float, seconds: float) -> dict[str, str]:
-        """Publish for some seconds, evenly; return the tenant of each event. ``loud`` multiplies the noisy rate."""
+    def evenly(self, burst: float) -> float:
+        """Return how many writes a second the stages carry that come one by one, each with transactions of its own:
+        a rate over the share of the machine's processors that were busy with it."""
+        cpu_percent(None)
+        rate, began = EVENLY * burst, time.monotonic()
+        tenants = self.phase("evenly", rate / (1 + BESIDE + ELSEWHERE), 1, EVENLY_SECONDS)
+        return len(tenants) / (time.monotonic() - began) / (cpu_percent(None) / 100)
+
+    def phase(
+        self, name: str, rate_per_s: float, loud: float, seconds: float, *, through: bool = True
+    ) -> dict[str, str]:
+        """Publish for some seconds, evenly; return the tenant of each event. ``loud`` multiplies the noisy rate.
+
+        ``through`` waits until all of it is landed or decided.
+        """
         rates = {NOISY: rate_per_s * loud} | dict.fromkeys((*self.beside, *self.elsewhere), rate_per_s)
         due = sorted((number / rate, tenant) for tenant, rate in rates.items() for number in range(int(rate * seconds)))
         sender, tenants, texts = Sender(self.running), dict[str, str](), cycle(self.texts)
@@ -77,15 +94,19 @@ class Town:
             tenants[event_id] = tenant
             sender.send(event_id, *self._write(event_id, tenant, next(texts)))
         sender.flush()
-        self.running.drain(THROUGH_S_MAX)
+        if through:
+            self.running.drain(THROUGH_S_MAX)
         return tenants
 
     def limit(self, capacity: float) -> int:
         """Give every tenant its fair share of what the stages can, as an operator would; return it, events a second."""
         share = max(1, round(capacity / (1 + BESIDE + ELSEWHERE)))
-        policy = {**unhurried(), "intake": {"events_per_s": share, "burst": SHARE_S * share}}
-        Home.at(self.running.home).policy_file.write_text(yaml.safe_dump(policy), encoding="utf-8")
+        self.policy({**unhurried(), "intake": {"events_per_s": share, "burst": SHARE_S * share}})
         return share
+
+    def policy(self, text: Mapping[str, object]) -> None:
+        """Write the policy file that workers read when they start."""
+        Home.at(self.running.home).policy_file.write_text(yaml.safe_dump(dict(text)), encoding="utf-8")
 
     def check_order(self, told: Mapping[str, str]) -> int:
         """Return how many writes were decided. Raises StateError where one was not, or a tenant's order was changed."""
@@ -149,30 +170,14 @@ def noisy_neighbour_ratio(setting: Setting) -> Measured:
     with streams(setting) as paths, bed(setting, policy=unhurried()) as running:
         texts = list(_texts(paths))
         town = Town(running, running.signers({NOISY, *beside, *elsewhere}), beside, elsewhere, texts)
-        workers = [running.start(stage) for stage in STAGES]
-        town.phase("warm", 1.0, 1, WARM_SECONDS)
-        capacity = town.capacity()
-        running.stop(*workers)
-        share = town.limit(capacity)
-        workers = [running.start(stage) for stage in STAGES]
-        town.phase("again", 1.0, 1, WARM_SECONDS)
-        rate = LOAD * capacity / (1 + BESIDE + ELSEWHERE)
-        setting.say(f"the stages land {capacity:.0f} writes a second: each tenant may {share}, and writes {rate:.1f}")
-        told = dict[str, dict[str, str]]()
-        for name, times in (("quiet", 1), ("loud", LOUD)):
-            told[name] = town.phase(name, rate, times, SECONDS)
-            setting.say(f"{name}: {len(told[name]):,} writes published and through")
+        rows, told = _played(town, setting)
         latencies, moved = town.latencies(), sum(1 for _ in messages(running, names.OVERFLOW))
         decided = town.check_order({**told["quiet"], **told["loud"]})
-        running.stop(*workers)
-    ratios = list[float]()
-    rows = [
-        ("writes a second that the stages land of a burst", f"{capacity:.0f}"),
-        ("tenants; writes a second of each; noisy", f"{1 + BESIDE + ELSEWHERE}; {rate:.1f}; x {LOUD}"),
-        ("quota of each: its fair share of what they land", f"{share} a second, {SHARE_S * share} at once"),
+    rows += [
         ("writes that waited in the overflow", f"{moved:,}"),
         ("writes decided, each tenant's in its order; published", f"{decided:,}; {decided:,}"),
     ]
+    ratios = list[float]()
     for where, some in (("on its partition", beside), ("on other partitions", elsewhere)):
         quiet, loud = (_high(told[name], some, latencies) for name in ("quiet", "loud"))
         ratios.append(loud / quiet)
@@ -180,6 +185,39 @@ def noisy_neighbour_ratio(setting: Setting) -> Measured:
     mine = _high(told["loud"], (NOISY,), latencies)
     rows.append((f"p{PERCENTILE} of the noisy tenant itself", f"{mine:.0f} ms"))
     return Measured(max(ratios), tuple(rows))
+
+
+def _played(town: Town, setting: Setting) -> tuple[list[tuple[str, str]], dict[str, dict[str, str]]]:
+    """Find out what the stages carry, give each tenant its share, and play both phases; what waits comes through once
+    the quotas are gone. Returns rows of the table, and the tenants of the events of each phase."""
+    running = town.running
+    workers = [running.start(stage) for stage in STAGES]
+    town.phase("warm", 1.0, 1, WARM_SECONDS)
+    burst = town.capacity()
+    capacity = town.evenly(burst)
+    running.stop(*workers)
+    share = town.limit(capacity)
+    workers = [running.start(stage) for stage in STAGES]
+    town.phase("again", 1.0, 1, WARM_SECONDS)
+    rate = LOAD * capacity / (1 + BESIDE + ELSEWHERE)
+    setting.say(
+        f"{burst:.0f} writes a second of a burst, {capacity:.0f} one by one: each may {share}, writes {rate:.1f}"
+    )
+    told = dict[str, dict[str, str]]()
+    for name, times in (("quiet", 1), ("loud", LOUD)):
+        told[name] = town.phase(name, rate, times, SECONDS, through=name == "quiet")
+        setting.say(f"{name}: {len(told[name]):,} writes published")
+    running.stop(*workers)
+    town.policy(unhurried())
+    workers = [running.start(stage) for stage in STAGES]
+    running.drain(THROUGH_S_MAX)
+    running.stop(*workers)
+    rows = [
+        ("writes a second that the stages land, of a burst; one by one", f"{burst:.0f}; {capacity:.0f}"),
+        ("tenants; writes a second of each; noisy", f"{1 + BESIDE + ELSEWHERE}; {rate:.1f}; x {LOUD}"),
+        ("quota of each: its fair share of what they land", f"{share} a second, {SHARE_S * share} at once"),
+    ]
+    return rows, told
 
 
 def _texts(paths: Sequence[Path]) -> Iterator[str]:

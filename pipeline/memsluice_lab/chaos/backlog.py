@@ -1,19 +1,25 @@
-"""Work piles up before workers that hang for a moment, so that each has its hands full when it is struck.
+"""Work piles up before workers, so that each has its hands full when it is struck.
 
-The last stage hangs first, and what is said meanwhile piles up before it; then the one before it, and the first.
+Before *land*, because the store hangs; before *screen*, because its workers hang for a moment; before *seal*, because
+more is said than it can do. All go on at one moment.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from memsluice_lab.chaos.following import in_hands
+from memsluice_lab.chaos.nemesis import WEAVIATE
 from memsluice_lab.chaos.stages import Company
 from memsluice_lab.figures.bed import STAGES, Worker
 
 IN_FLIGHT_MIN = 100
 FED = 3 * IN_FLIGHT_MIN
-FED_S_MAX = 6.0
+STORE_S_MAX = 90.0
+"""How long the store hangs at most. Nobody is shut out for that."""
+HANGS_S_MAX = 6.0
 """Below the ten seconds after which a group goes on without a member that hangs."""
+LOOK_S = 0.1
+_SEAL, _SCREEN, _LAND = STAGES
 
 
 def flight(made: Company, stage: str) -> int:
@@ -22,22 +28,30 @@ def flight(made: Company, stage: str) -> int:
 
 
 def pile_up(made: Company, workers: Sequence[Worker]) -> None:
-    """Give every stage of these workers a backlog. All go on at one moment."""
-    nemesis = made.scene.nemesis
-    began = time.monotonic()
+    """Give every stage of these workers a backlog."""
+    nemesis, stages = made.scene.nemesis, {stage for worker in workers for stage in worker.stages}
+    screens = [worker for worker in workers if worker.stages == (_SCREEN,)]
+    if _LAND in stages:
+        nemesis.pause(WEAVIATE)
     try:
-        for stage in reversed(STAGES):
-            there = [worker for worker in workers if worker.stages == (stage,)]
-            for worker in there:
-                nemesis.pause(worker)
-            if there:
-                made.before()
-                _until(lambda stage=stage: flight(made, stage) > FED, began)  # type: ignore[misc]
+        if _LAND in stages:
+            _feed(made, _LAND, STORE_S_MAX)
+        _feed(made, _SEAL, STORE_S_MAX)
+        for worker in screens:
+            nemesis.pause(worker)
+        if screens:
+            _feed(made, _SCREEN, HANGS_S_MAX)
     finally:
-        for worker in workers:
+        for worker in screens:
             nemesis.resume(worker)
+        if _LAND in stages:
+            nemesis.resume(WEAVIATE)
 
 
-def _until(done: Callable[[], bool], began: float) -> None:
-    while not done() and time.monotonic() - began < FED_S_MAX:
-        time.sleep(0.02)
+def _feed(made: Company, stage: str, seconds_max: float) -> None:
+    """Say more and more until enough waits for a stage, or the time is over; the first stage never runs dry."""
+    began = time.monotonic()
+    while flight(made, stage) <= FED and time.monotonic() - began < seconds_max:
+        if flight(made, _SEAL) <= FED:
+            made.before()
+        time.sleep(LOOK_S)

@@ -21,6 +21,7 @@ from memsluice_lab.figures.bed import STAGES, Bed, Place
 COMMITTED = {"isolation.level": "read_committed"}
 POLL_S = 0.02
 ASK_S = 15
+SILENT_S_MAX = 60
 
 
 class Verdicts:
@@ -111,16 +112,26 @@ def in_hands(bed: Bed, stage: str) -> dict[int, int]:
     """Return how many records of each partition a stage has not committed (with a commit marker or two among them)."""
     group, topics = STAGE_GROUPS[STAGES.index(stage)]
     wanted = [TopicPartition(topic, number) for topic in topics for number in range(names.PARTITIONS)]
-    asked = offsets_of({**bed.connection.confluent(names.USER_ADMIN), "log_level": 0}, group)
-    try:
-        committed = committed_of(asked, wanted)
-    finally:
-        asked.close()
+    committed = _committed(bed, group, wanted)
     found: dict[int, int] = dict.fromkeys(range(names.PARTITIONS), 0)
     for topic in topics:
         for number, end in enumerate(bed.ends(topic)):
             found[number] += end - max(committed.get((topic, number), 0), 0)
     return found
+
+
+def _committed(bed: Bed, group: str, wanted: list[TopicPartition]) -> dict[tuple[str, int], int]:
+    """Return a group's offsets, asked again where a broker that was stopped, or has much to do, was silent."""
+    deadline = time.monotonic() + SILENT_S_MAX
+    while True:
+        asked = offsets_of({**bed.connection.confluent(names.USER_ADMIN), "log_level": 0}, group)
+        try:
+            return committed_of(asked, wanted)
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
+        finally:
+            asked.close()
 
 
 def wait(done: Callable[[], Any], seconds_max: float, every_s: float = 0.1) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from memsluice.errors import StackError
 from memsluice.topics import names
 from memsluice_lab.chaos.backlog import pile_up
 from memsluice_lab.chaos.checker import Violation
@@ -59,12 +60,14 @@ def turn(made: Company, numbers: Sequence[int], found: list[Violation]) -> list[
     for number in numbers:
         free = [one for one in made.crew(STAGES[number % len(STAGES)]) if one not in victims]
         victims.append(chance.choice(free))
-    began, pauses = time.monotonic(), _strike(made, victims)
-    made.after()
-    fresh = _joins(made, numbers[0])
+    pauses = _strike(made, victims)
+    began = time.monotonic()
+    fresh = made.join(STAGES[numbers[0] // len(STAGES) % len(STAGES)])  # while others of its stage hang
     for pause in pauses:
         pause.wakes_s = began + chance.uniform(*PAUSE_S)
+    made.after()
     _sleep(made, pauses)
+    made.settled(fresh)
     if not scene.verdicts.until(set(scene.work.said), DECIDED_S_MAX, scene.alive):
         found.append(Violation("lost", f"round {numbers[0]} on: not all decided; {scene.ended}"))
     made.light()
@@ -89,8 +92,14 @@ def _crews(made: Company) -> None:
 
 def _strike(made: Company, victims: Sequence[Worker]) -> list[Pause]:
     """Stop workers in the middle of their work, at the first thing that comes of what had piled up before them."""
-    scene = made.scene
-    assigned = {id(worker): _partitions(made, worker) for worker in victims}
+    scene, assigned = made.scene, dict[int, set[int]]()
+
+    def known() -> bool:
+        assigned.update({id(worker): _partitions(made, worker) for worker in victims})
+        return all(assigned.values())
+
+    if not wait(known, TAKEN_OVER_S_MAX, 0.5):  # none while a group is still about its members
+        raise StackError("a group did not say who has which partitions")
     pile_up(made, victims)
     before = _ends(made)
     hang(scene, victims, lambda: _ends(made) != before)
@@ -108,11 +117,6 @@ def _ends(made: Company) -> list[int]:
 def _partitions(made: Company, worker: Worker) -> set[int]:
     found = members(made.scene.bed, names.GROUPS[worker.stages[0]])
     return set(found.get(worker.replica, ()))
-
-
-def _joins(made: Company, number: int) -> Worker:
-    """Let a new worker of one stage join while others of it hang."""
-    return made.settled(made.join(STAGES[number // len(STAGES) % len(STAGES)]))
 
 
 def _sleep(made: Company, pauses: Sequence[Pause]) -> None:

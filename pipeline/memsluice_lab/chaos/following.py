@@ -87,7 +87,7 @@ def members(bed: Bed, group: str) -> dict[str, set[int]]:
     admin = AdminClient({**bed.connection.confluent(names.USER_ADMIN), "log_level": 0})
     try:
         found: Any = admin.describe_consumer_groups([group])[group].result(ASK_S)
-    except KafkaException:
+    except (KafkaException, TimeoutError):
         return {}
     if found.state != ConsumerGroupState.STABLE:
         return {}
@@ -103,7 +103,7 @@ def known(bed: Bed, group: str) -> set[str]:
     admin = AdminClient({**bed.connection.confluent(names.USER_ADMIN), "log_level": 0})
     try:
         found: Any = admin.describe_consumer_groups([group])[group].result(ASK_S)
-    except KafkaException:
+    except (KafkaException, TimeoutError):
         return set()
     return {str(one.client_id).removeprefix(f"{group}-") for one in found.members}
 

@@ -12,8 +12,6 @@ from memsluice_lab.chaos.nemesis import WEAVIATE
 from memsluice_lab.chaos.stages import Company
 from memsluice_lab.figures.bed import STAGES, Worker
 
-IN_FLIGHT_MIN = 100
-FED = 3 * IN_FLIGHT_MIN
 STORE_S_MAX = 90.0
 """How long the store hangs at most. Nobody is shut out for that."""
 HANGS_S_MAX = 6.0
@@ -27,20 +25,20 @@ def flight(made: Company, stage: str) -> int:
     return sum(in_hands(made.scene.bed, stage).values())
 
 
-def pile_up(made: Company, workers: Sequence[Worker]) -> None:
-    """Give every stage of these workers a backlog."""
+def pile_up(made: Company, workers: Sequence[Worker], enough: int) -> None:
+    """Let more than ``enough`` records wait for every stage of these workers."""
     nemesis, stages = made.scene.nemesis, {stage for worker in workers for stage in worker.stages}
     screens = [worker for worker in workers if worker.stages == (_SCREEN,)]
     if _LAND in stages:
         nemesis.pause(WEAVIATE)
     try:
         if _LAND in stages:
-            _feed(made, _LAND, STORE_S_MAX)
-        _feed(made, _SEAL, STORE_S_MAX)
+            _feed(made, _LAND, enough, STORE_S_MAX)
+        _feed(made, _SEAL, enough, STORE_S_MAX)
         for worker in screens:
             nemesis.pause(worker)
         if screens:
-            _feed(made, _SCREEN, HANGS_S_MAX)
+            _feed(made, _SCREEN, enough, HANGS_S_MAX)
     finally:
         for worker in screens:
             nemesis.resume(worker)
@@ -48,10 +46,10 @@ def pile_up(made: Company, workers: Sequence[Worker]) -> None:
             nemesis.resume(WEAVIATE)
 
 
-def _feed(made: Company, stage: str, seconds_max: float) -> None:
+def _feed(made: Company, stage: str, enough: int, seconds_max: float) -> None:
     """Say more and more until enough waits for a stage, or the time is over; the first stage never runs dry."""
     began = time.monotonic()
-    while flight(made, stage) <= FED and time.monotonic() - began < seconds_max:
-        if flight(made, _SEAL) <= FED:
+    while flight(made, stage) <= enough and time.monotonic() - began < seconds_max:
+        if flight(made, _SEAL) <= enough:
             made.before()
         time.sleep(LOOK_S)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from memsluice.errors import StackError
 from memsluice.topics import names
-from memsluice_lab.chaos.backlog import FED, IN_FLIGHT_MIN, flight, pile_up
+from memsluice_lab.chaos.backlog import flight, pile_up
 from memsluice_lab.chaos.checker import Violation
 from memsluice_lab.chaos.following import members
 from memsluice_lab.chaos.playing import Game
@@ -17,9 +17,13 @@ from memsluice_lab.chaos.stages import Company
 from memsluice_lab.chaos.zombies import ANSWERED_S_MAX
 from memsluice_lab.figures.bed import STAGES
 
+IN_FLIGHT_MIN = 100
+FED = 2 * IN_FLIGHT_MIN
 EMPTY_EVERY = 4
 """Every so many turns the next workers start on an empty disk."""
 WAIT_S_MAX = 0.8
+MARGIN = 40
+"""A stage that has no more than these in flight beyond what counts is killed at once."""
 AT_WORK_S_MAX = 120
 
 
@@ -29,7 +33,7 @@ def turn(made: Company, numbers: Sequence[int], _found: list[Violation]) -> list
     struck = [STAGES[number % len(STAGES)] for number in numbers]
     _at_work(made, struck)
     victims = {stage: made.owners[stage] for stage in struck}
-    pile_up(made, list(victims.values()))
+    pile_up(made, list(victims.values()), FED)
     due = {stage: time.monotonic() + made.chance.uniform(0, WAIT_S_MAX) for stage in struck}
     rows = []
     fresh = numbers[0] // len(STAGES) % EMPTY_EVERY == 0
@@ -37,7 +41,7 @@ def turn(made: Company, numbers: Sequence[int], _found: list[Violation]) -> list
         for stage in list(due):
             there = victims[stage].replica in members(scene.bed, names.GROUPS[stage])
             waiting = flight(made, stage)
-            if time.monotonic() < due[stage] and waiting > FED // 2:
+            if time.monotonic() < due[stage] and waiting > IN_FLIGHT_MIN + MARGIN:
                 continue
             scene.kill(victims[stage])
             del due[stage]

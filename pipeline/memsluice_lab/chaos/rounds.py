@@ -26,6 +26,8 @@ DECIDED_S_MAX = 120
 LATE_S_MAX = 90
 """How long a worker that woke up may take to come back, once all else of the turn is done."""
 LIGHT_S = 0.5
+FED = 60
+"""Records that wait for each stage before its workers are struck: some for each of them."""
 
 
 @dataclass(slots=True)
@@ -100,7 +102,7 @@ def _strike(made: Company, victims: Sequence[Worker]) -> list[Pause]:
 
     if not wait(known, TAKEN_OVER_S_MAX, 0.5):  # none while a group is still about its members
         raise StackError("a group did not say who has which partitions")
-    pile_up(made, victims)
+    pile_up(made, victims, FED)
     before = _ends(made)
     hang(scene, victims, lambda: _ends(made) != before)
     held = {stage: in_hands(scene.bed, stage) for stage in {worker.stages[0] for worker in victims}}

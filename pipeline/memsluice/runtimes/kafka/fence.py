@@ -135,6 +135,7 @@ class Fence:
             topic: str, partition: int, key: bytes | None, value: bytes | None, headers: Headers = ()
         ) -> "asyncio.Future[Any]":
             sent.append(await append(producer, topic, partition, key, value, headers))
+            sent[-1].add_done_callback(_seen)  # where one before it fails, nobody asks for this one
             return sent[-1]
 
         try:
@@ -177,6 +178,11 @@ class Fence:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(CLOSE_S):
                 await producer.stop()
+
+
+def _seen(future: "asyncio.Future[Any]") -> None:
+    if not future.cancelled():
+        future.exception()
 
 
 async def _all(futures: Sequence["asyncio.Future[Any]"]) -> None:

@@ -3,7 +3,8 @@
 Where it departs from aiokafka below it: ``committed.py`` (offsets that cannot be read now) and ``header_names.py``.
 
 * :class:`GuardedFlow`: recovery drops queued records (silent failure A).
-* :class:`StageConsumerThread`: stops without the broker; fetches only committed records, each with the one before.
+* :class:`StageConsumerThread`: gives a partition of all topics to one worker; stops without the broker; fetches only
+  committed records, each with the one before.
 * :class:`StageConsumer`: acknowledges and commits nothing (B), the lanes do; a revocation or stop waits for work in
   hand, within a bound.
   Records fetched and dropped during a recovery are fetched again, also by a group that never committed, and none that
@@ -20,6 +21,7 @@ from functools import cached_property
 from typing import Any
 
 import faust
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.errors import IllegalStateError
 from aiokafka.structs import TopicPartition
 from faust.app import BootStrategy
@@ -62,6 +64,9 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         # Faust fixes 1.5 s; a partition that misses one long poll would wait that long for the next.
         consumer._fetch_max_wait_ms = int(self.app.runner.fetch_wait_s * 1000)
         consumer._isolation_level = "read_committed"
+        # A partition is one lane with one fence, whatever topic its records come from. What Faust chooses where there
+        # are no standbys, round robin over all topics' partitions, gives each of them to three of three workers.
+        consumer._partition_assignment_strategy = [RangePartitionAssignor]
         return consumer
 
     async def _fetch_records(self, *arguments: Any, **options: Any) -> Any:

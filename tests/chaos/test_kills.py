@@ -1,4 +1,4 @@
-"""Kill -9 of each stage's worker, ten times, each with more than a hundred records in flight, on the real stack.
+"""Kill -9 of each stage's worker, three times, each with more than a hundred records in flight, on the real stack.
 
 A hundred of each, on more stacks and with a compaction before the check, are the figure ``kill9_violations``.
 """
@@ -22,10 +22,10 @@ from memsluice_lab.chaos.stages import Company, everything, staffed
 from memsluice_lab.figures.bed import STAGES, Bed
 from memsluice_lab.figures.registry import Setting
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1200)]
 
-KILLS = 10
-TURNS_MAX = 20
+KILLS = 3
+TURNS_MAX = 8
 """A kill that strikes a stage with little in its hands is not counted, and is made again."""
 DRAINED_S_MAX = 120
 
@@ -41,7 +41,7 @@ def made(stack: Any) -> Iterator[Company]:
         bed.close()
 
 
-def test_ten_kills_of_each_stage_break_no_promise(made: Company) -> None:
+def test_kills_of_each_stage_break_no_promise(made: Company) -> None:
     """Every acknowledged event is decided once and lands, no row goes back, and the store is what its log says."""
     scene, since, found = made.scene, checking.begin(made.scene), list[Violation]()
     counted = dict.fromkeys(STAGES, 0)

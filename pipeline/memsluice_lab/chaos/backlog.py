@@ -34,11 +34,11 @@ def pile_up(made: Company, workers: Sequence[Worker], enough: int) -> None:
     try:
         if _LAND in stages:
             _feed(made, _LAND, enough, STORE_S_MAX)
-        _feed(made, _SEAL, enough, STORE_S_MAX)
         for worker in screens:
             nemesis.pause(worker)
         if screens:
             _feed(made, _SCREEN, enough, HANGS_S_MAX)
+        made.before()  # *seal* is through with what was said before as fast as it is looked at
     finally:
         for worker in screens:
             nemesis.resume(worker)

@@ -23,7 +23,7 @@ from memsluice_lab.figures.dependencies import here
 from memsluice_lab.figures.registry import FIGURES, Measured, Setting
 
 ZOMBIE_ROUNDS = 100
-ZOMBIE_SCENE = 18
+ZOMBIE_SCENE = 36
 """Rounds on one stack, between two checks."""
 KILLS = 300
 """A hundred of each stage."""

@@ -25,13 +25,20 @@ def test_a_partition_of_all_topics_is_one_worker_s(stack: Any) -> None:
     try:
         with staffed(bed, Nemesis(bed), f"w{uuid4().hex[:6]}", 1, {}) as made:
             crew = [made.owners["seal"], *(made.settled(one) for one in [made.join("seal"), made.join("seal")])]
-            assert wait(lambda: len(members(bed, names.GROUPS["seal"])) == len(crew), 60)
-            shares = members(bed, names.GROUPS["seal"])
+            shares: dict[str, set[int]] = {}
+
+            def all_there() -> bool:
+                shares.clear()
+                shares.update(members(bed, names.GROUPS["seal"]))
+                return set(shares) == {one.replica for one in crew}
+
+            assert wait(all_there, 60)
             assert sorted(number for share in shares.values() for number in share) == list(range(names.PARTITIONS))
+            said = [one.log.read_text().count("begins anew") for one in crew]
             made.before()
             made.after()
             assert everything(made, 120)
-            assert [one.replica for one in crew if "begins anew" in one.log.read_text()] == []
+            assert [one.log.read_text().count("begins anew") for one in crew] == said
             assert made.scene.ended == {}
     finally:
         bed.close()

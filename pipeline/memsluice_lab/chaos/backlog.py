@@ -7,7 +7,7 @@ more is said than it can do. All go on at one moment.
 import time
 from collections.abc import Sequence
 
-from memsluice_lab.chaos.following import in_hands
+from memsluice_lab.chaos.following import uncommitted
 from memsluice_lab.chaos.nemesis import WEAVIATE
 from memsluice_lab.chaos.stages import Company
 from memsluice_lab.figures.bed import STAGES, Worker
@@ -22,7 +22,7 @@ _SEAL, _SCREEN, _LAND = STAGES
 
 def flight(made: Company, stage: str) -> int:
     """Return how many records a stage has not committed yet (with a commit marker or two among them)."""
-    return sum(in_hands(made.scene.bed, stage).values())
+    return sum(uncommitted(made.scene.bed, stage).values())
 
 
 def pile_up(made: Company, workers: Sequence[Worker], enough: int) -> None:

@@ -84,31 +84,33 @@ def dead_place(record: Record) -> Place | None:
 
 def members(bed: Bed, group: str) -> dict[str, set[int]]:
     """Return a group's members that have partitions, by replica, and which; none while it is rebalancing."""
-    admin = AdminClient({**bed.connection.confluent(names.USER_ADMIN), "log_level": 0})
-    try:
-        found: Any = admin.describe_consumer_groups([group])[group].result(ASK_S)
-    except (KafkaException, TimeoutError):
-        return {}
-    if found.state != ConsumerGroupState.STABLE:
+    found = _described(bed, group)
+    if found is None or found.state != ConsumerGroupState.STABLE:
         return {}
     busy = (one for one in found.members if one.assignment and one.assignment.topic_partitions)
-    return {
-        str(one.client_id).removeprefix(f"{group}-"): {at.partition for at in one.assignment.topic_partitions}
-        for one in busy
-    }
+    return {_replica(one, group): {at.partition for at in one.assignment.topic_partitions} for one in busy}
 
 
 def known(bed: Bed, group: str) -> set[str]:
     """Return a group's members by replica, with partitions or without."""
+    found = _described(bed, group)
+    return {_replica(one, group) for one in found.members} if found is not None else set()
+
+
+def _described(bed: Bed, group: str) -> Any:
+    """Return what the broker says of a group; None where it does not say it in time."""
     admin = AdminClient({**bed.connection.confluent(names.USER_ADMIN), "log_level": 0})
     try:
-        found: Any = admin.describe_consumer_groups([group])[group].result(ASK_S)
+        return admin.describe_consumer_groups([group])[group].result(ASK_S)
     except (KafkaException, TimeoutError):
-        return set()
-    return {str(one.client_id).removeprefix(f"{group}-") for one in found.members}
+        return None
 
 
-def in_hands(bed: Bed, stage: str) -> dict[int, int]:
+def _replica(member: Any, group: str) -> str:
+    return str(member.client_id).removeprefix(f"{group}-")
+
+
+def uncommitted(bed: Bed, stage: str) -> dict[int, int]:
     """Return how many records of each partition a stage has not committed (with a commit marker or two among them)."""
     group, topics = STAGE_GROUPS[STAGES.index(stage)]
     wanted = [TopicPartition(topic, number) for topic in topics for number in range(names.PARTITIONS)]

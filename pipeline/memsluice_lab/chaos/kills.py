@@ -45,7 +45,7 @@ def turn(made: Company, numbers: Sequence[int], _found: list[Violation]) -> list
                 continue
             scene.kill(victims[stage])
             del due[stage]
-            if there and waiting > IN_FLIGHT_MIN:
+            if there and waiting > IN_FLIGHT_MIN and not scene.ended:
                 rows.append(f"{stage} killed with {waiting} in flight{', then on an empty disk' if fresh else ''}")
     for stage, victim in victims.items():
         made.owners[stage] = scene.start(stage, f"k{numbers[0]}" if fresh else victim.replica)

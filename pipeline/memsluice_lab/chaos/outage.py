@@ -18,10 +18,13 @@ from memsluice_lab.figures.bed import STAGES
 from memsluice_lab.figures.registry import Setting
 
 DOWN_S = 300.0
+BEFORE = "before"
 BEFORE_S = 30.0
 """Load without a fault, at the end of which the memory is what the rest is held against."""
 BROKER_S = 20.0
 """Load before the broker is killed, and after it is back."""
+GROWTH_MAX = 2.0
+"""How many times what it occupied before a stage may occupy: what piles up in five minutes must stay on the broker."""
 EVERY_S = 1.0
 AT_A_TIME = 12
 """Writes a second, in older sessions and new ones."""
@@ -68,7 +71,7 @@ def play(setting: Setting, run: str) -> tuple[list[Violation], list[tuple[str, s
     with company(setting, run, 5) as made:
         scene, watch = made.scene, Watch(made)
         since, found = checking.begin(scene), list[Violation]()
-        watch.go_on("before", BEFORE_S)
+        watch.go_on(BEFORE, BEFORE_S)
         with scene.nemesis.server_down(WEAVIATE):
             setting.say("the store is down")
             watch.go_on("store down", DOWN_S)
@@ -76,12 +79,15 @@ def play(setting: Setting, run: str) -> tuple[list[Violation], list[tuple[str, s
         setting.say(f"the store is back; {piled} records wait for land")
         caught_s = watch.go_on("after it", CAUGHT_UP_S_MAX, lambda: flight(made, "land") < CAUGHT_UP)
         setting.say(f"land has caught up after {caught_s:.0f} s")
+        found += late("land", caught_s)
         watch.go_on("before the restart", BROKER_S)
         made.before()
         scene.nemesis.kill_server(KAFKA)
         broker_s = watch.go_on("after the broker's restart", CAUGHT_UP_S_MAX, lambda: _idle(made))
+        found += late("a stage", broker_s)
         watch.go_on("after the broker's restart", BROKER_S)
         setting.say(f"all stages have caught up {broker_s:.0f} s after the broker was back")
+        found += grown(watch.occupied)
         if not everything(made, DRAINED_S_MAX):
             found.append(Violation("lost", f"not all decided within {DRAINED_S_MAX} s"))
         found += [Violation("ended", f"{name} with {code}") for name, code in scene.dismiss().items()]
@@ -98,6 +104,22 @@ def play(setting: Setting, run: str) -> tuple[list[Violation], list[tuple[str, s
 
 def _idle(made: Company) -> bool:
     return all(flight(made, stage) < CAUGHT_UP for stage in STAGES)
+
+
+def late(who: str, spent_s: float) -> list[Violation]:
+    """Return the violation where a wait for whoever caught up ran out."""
+    return [Violation("stuck", f"{who} has not caught up in {spent_s:.0f} s")] if spent_s >= CAUGHT_UP_S_MAX else []
+
+
+def grown(occupied: dict[str, dict[str, int]]) -> list[Violation]:
+    """Return a violation for each stage that occupied far more in some phase than before any fault."""
+    return [
+        Violation("memory", f"{stage} occupied {most[stage]} MiB in the phase {phase!r}, {before} before")
+        for stage, before in occupied[BEFORE].items()
+        if stage in STAGES
+        for phase, most in occupied.items()
+        if most.get(stage, 0) > GROWTH_MAX * before
+    ]
 
 
 def memory(occupied: dict[str, dict[str, int]]) -> Sequence[tuple[str, str]]:

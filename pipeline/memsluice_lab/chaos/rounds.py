@@ -14,7 +14,7 @@ from memsluice.errors import StackError
 from memsluice.topics import names
 from memsluice_lab.chaos.backlog import pile_up
 from memsluice_lab.chaos.checker import Violation
-from memsluice_lab.chaos.following import in_hands, members, wait
+from memsluice_lab.chaos.following import members, uncommitted, wait
 from memsluice_lab.chaos.playing import Game
 from memsluice_lab.chaos.stages import Company
 from memsluice_lab.chaos.zombies import BACK_S_MAX, TAKEN_OVER_S_MAX, hang
@@ -26,6 +26,8 @@ DECIDED_S_MAX = 120
 LATE_S_MAX = 90
 """How long a worker that woke up may take to come back, once all else of the turn is done."""
 LIGHT_S = 0.5
+MARKERS_MAX = 2
+"""Commit markers at a partition's end that no commit of its reader covers."""
 FED = 60
 """Records that wait for each stage before its workers are struck: some for each of them."""
 
@@ -37,16 +39,17 @@ class Pause:
     worker: Worker
     wakes_s: float
     """When it is to wake, unless it was not shut out yet."""
-    held: int = 0
-    """Records that it had taken and not committed."""
+    uncommitted: int = 0
+    """Records of its partitions that it had not committed, taken or not, and commit markers among them."""
+    partitions: int = 0
     shut_out: bool = False
     awake_s: float | None = None
     back: bool = False
 
     @property
     def counts(self) -> bool:
-        """Whether it hung with work in its hands and its group went on without it."""
-        return self.held > 0 and self.shut_out
+        """Whether it hung with work that was not committed, markers aside, and its group went on without it."""
+        return self.uncommitted > MARKERS_MAX * self.partitions and self.shut_out
 
     @property
     def over(self) -> bool:
@@ -60,8 +63,10 @@ def turn(made: Company, numbers: Sequence[int], found: list[Violation]) -> list[
     _crews(made)
     victims: list[Worker] = []
     for number in numbers:
-        free = [one for one in made.crew(STAGES[number % len(STAGES)]) if one not in victims]
-        victims.append(chance.choice(free))
+        crew = made.crew(STAGES[number % len(STAGES)])
+        free = [one for one in crew if one not in victims]
+        if len(crew) - len(free) < CREW - 1:  # one of each stage goes on
+            victims.append(chance.choice(free))
     pauses = _strike(made, victims)
     began = time.monotonic()
     fresh = made.join(STAGES[numbers[0] // len(STAGES) % len(STAGES)])  # while others of its stage hang
@@ -76,7 +81,7 @@ def turn(made: Company, numbers: Sequence[int], found: list[Violation]) -> list[
     counted = [pause for pause in pauses if pause.counts]
     if len(counted) < len(pauses):
         scene.bed.setting.say(f"{len(pauses) - len(counted)} of {len(pauses)} pauses do not count")
-    found += _absent(made, counted)
+    found += _absent(made, pauses)
     dismissed = chance.choice([one for one in made.crew(fresh.stages[0]) if one is not fresh])
     scene.kill(dismissed)
     return [_said(pause, began) for pause in counted]
@@ -105,10 +110,11 @@ def _strike(made: Company, victims: Sequence[Worker]) -> list[Pause]:
     pile_up(made, victims, FED)
     before = _ends(made)
     hang(scene, victims, lambda: _ends(made) != before)
-    held = {stage: in_hands(scene.bed, stage) for stage in {worker.stages[0] for worker in victims}}
+    behind = {stage: uncommitted(scene.bed, stage) for stage in {worker.stages[0] for worker in victims}}
     return [
-        Pause(worker, 0.0, sum(held[worker.stages[0]].get(number, 0) for number in assigned[id(worker)]))
+        Pause(worker, 0.0, sum(behind[worker.stages[0]][number] for number in numbers), len(numbers))
         for worker in victims
+        if (numbers := assigned[id(worker)])
     ]
 
 
@@ -131,6 +137,9 @@ def _sleep(made: Company, pauses: Sequence[Pause]) -> None:
         present = {stage: members(scene.bed, names.GROUPS[stage]) for stage in stages}
         for pause in pauses:
             _look(made, pause, present[pause.worker.stages[0]])
+    for pause in pauses:
+        if pause.awake_s is None:  # was not shut out, or somebody ended: nobody hangs beyond the turn
+            _wake(made, pause)
 
 
 def _look(made: Company, pause: Pause, present: Mapping[str, object]) -> None:
@@ -138,17 +147,21 @@ def _look(made: Company, pause: Pause, present: Mapping[str, object]) -> None:
     if pause.awake_s is None:
         pause.shut_out = pause.shut_out or (bool(present) and not there)
         if pause.shut_out and now >= pause.wakes_s:
-            made.scene.nemesis.resume(pause.worker)
-            pause.awake_s = now
+            _wake(made, pause)
     elif there:
         pause.back = True
+
+
+def _wake(made: Company, pause: Pause) -> None:
+    made.scene.nemesis.resume(pause.worker)
+    pause.awake_s = time.monotonic()
 
 
 def _absent(made: Company, pauses: Sequence[Pause]) -> list[Violation]:
     """Return who woke up and is not in its group again, after as long as that may take on a busy machine."""
     absent = []
     for pause in pauses:
-        if pause.awake_s is None or pause.back:
+        if pause.back:
             continue
         worker = pause.worker
         pause.back = wait(partial(_is_there, made, worker), LATE_S_MAX, 0.5)
@@ -166,7 +179,7 @@ def _is_there(made: Company, worker: Worker) -> bool:
 def _said(pause: Pause, began: float) -> str:
     stage, slept_s = pause.worker.stages[0], (pause.awake_s or began) - began
     end = "back" if pause.back else "not back"
-    return f"{stage} paused {slept_s:.0f} s, {pause.held} in its hands, {end}"
+    return f"{stage} paused {slept_s:.0f} s, {pause.uncommitted} uncommitted, {end}"
 
 
 GAME = Game(turn, (CREW - 1) * len(STAGES))

@@ -20,6 +20,8 @@ from memsluice_lab.figures.registry import Setting
 TENANTS = 7
 """Each on a partition of its own; one partition has none."""
 SESSIONS = 15
+TAINTED = 50
+"""Of all sessions of a round: those that were opened first are the likeliest in the hands of who was struck."""
 KEYS = 20
 KEPT = 4_000
 """Sessions and entries of earlier rounds that later ones come back to."""
@@ -34,7 +36,7 @@ class Company:
     owners: dict[str, Worker] = field(default_factory=dict)
     sessions: list[Session] = field(default_factory=list)
     fresh: list[Session] = field(default_factory=list)
-    """Opened in this round; read the web in its second half."""
+    """Opened in this round, before whoever is struck; some read the web in its second half."""
     entries: list[str] = field(default_factory=list)
     proxy: Proxy | None = None
     """What stands between workers and servers, where something does."""
@@ -76,22 +78,23 @@ class Company:
     def before(self) -> None:
         """Open sessions, write in them and in older ones, under keys and without."""
         work = self.scene.work
-        self.fresh = [session for tenant in work.tenants for session in work.open(tenant, SESSIONS)]
+        opened = [session for tenant in work.tenants for session in work.open(tenant, SESSIONS)]
+        self.fresh += opened
         work.settle()  # what a session did follows its opening in the log
-        for session in self.fresh[::3]:
+        for session in opened[::3]:
             self.entries.append(work.write(session))
         for session in self._older(SESSIONS):
             work.write(session)
             work.recall(session)
-        writers = {session.tenant: session for session in self.fresh}
+        writers = {session.tenant: session for session in opened}
         for tenant, session in writers.items():
             self.entries += [work.write(session, "web", key=f"{tenant}-{number}") for number in range(KEYS)]
         self.scene.said()
 
     def after(self) -> None:
-        """Taint what was opened, replace and remove what was written, and go on writing in it."""
+        """Taint some of what was opened, replace and remove what was written, and go on writing in it."""
         work = self.scene.work
-        tainted = self.fresh[1::2]
+        tainted = self.chance.sample(self.fresh, min(TAINTED, len(self.fresh) // 2))
         for session in tainted:
             work.see_web(session)
         work.settle()
@@ -106,6 +109,7 @@ class Company:
             work.withdraw(event_id)
         self.scene.said()
         self.sessions = [*self.sessions, *self.fresh][-KEPT:]
+        self.fresh = []
         self.entries = self.entries[-KEPT:]
 
     def light(self) -> None:

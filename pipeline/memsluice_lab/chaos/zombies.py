@@ -5,6 +5,7 @@ waits in its own memory for a broker that answers. Then the worker hangs, and th
 """
 
 import os
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,10 +55,8 @@ class Scene:
     def alive(self) -> bool:
         """Note which workers have ended; whether none has."""
         for worker in list(self.bed.workers):
-            if (code := worker.process.poll()) is not None:
-                name = f"{worker.stages[0]}-{worker.replica}"
-                self.ended[name] = code
-                self.bed.setting.say(f"{name} ended with {code}:\n{tail(worker.log)}")
+            if worker.process.poll() is not None:
+                self._note(worker)
                 self.bed.workers.remove(worker)
         return not self.ended
 
@@ -74,10 +73,17 @@ class Scene:
         return wait(lambda: replica in members(self.bed, names.GROUPS[stage]) or not self.alive(), TAKEN_OVER_S_MAX)
 
     def kill(self, *workers: Worker) -> None:
-        """Kill -9 those that still run."""
+        """Kill -9 those that still run; one that had ended by itself before is noted."""
         for worker in workers:
             if worker in self.bed.workers:
                 self.bed.kill(worker)
+                if worker.process.returncode != -signal.SIGKILL:
+                    self._note(worker)
+
+    def _note(self, worker: Worker) -> None:
+        name, code = f"{worker.stages[0]}-{worker.replica}", worker.process.returncode
+        self.ended[name] = code
+        self.bed.setting.say(f"{name} ended with {code}:\n{tail(worker.log)}")
 
     def dismiss(self) -> dict[str, int]:
         """Forget who ended, and return it: what follows is another worker's."""

@@ -109,7 +109,7 @@ def _measured(setting: Setting) -> tuple[dict[str, list[Rate]], dict[str, list[i
     times: dict[str, list[int]] = {"before": [], "fenced": []}
     with _sides(setting) as (paths, sides):
         for number in range(ROUNDS):
-            for name, running, signers, environment in sides:
+            for name, running, signers, environment in sides if number % 2 == 0 else sides[::-1]:
                 side = Burst(running, paths, signers, environment=environment, events=EVENTS)
                 rates[name].append(side.guarded(f"{name[0]}{number}"))
                 setting.say(f"round {number + 1}, {name}: {rates[name][-1]}")

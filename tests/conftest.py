@@ -12,6 +12,7 @@ from typing import TypeVar
 import pytest
 from tests.command import working
 from tests.devstack.small_disk import may_mount
+from tests.preloaded.serving import Server, serving
 
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.layout import Layout
@@ -94,6 +95,13 @@ def stack() -> Iterator[Stack]:
     finally:
         control.down(home, wipe=True)
         shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def preloaded() -> Iterator[Server]:
+    """What starts ``memsluice`` without the seconds of its imports."""
+    with serving() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -6,11 +6,17 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from tests.preloaded.serving import Server
 
 from memsluice.clock import wall_ms
 from memsluice.keystore.store import KeyStore
+from memsluice.topics import names
+from memsluice_lab.chaos import checking, logs
+from memsluice_lab.chaos.checker import Violation, read, verdict_violations
 from memsluice_lab.chaos.following import Verdicts
+from memsluice_lab.chaos.landed import store_violations
 from memsluice_lab.chaos.nemesis import Nemesis
+from memsluice_lab.chaos.rows import row_violations
 from memsluice_lab.chaos.workload import Workload, tenants_apart
 from memsluice_lab.chaos.zombies import Scene
 from memsluice_lab.figures.bed import Bed
@@ -22,10 +28,29 @@ def say(line: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {line}", flush=True)
 
 
+def broken(scene: Scene, since: checking.Since) -> list[Violation]:
+    """Wait until everything has landed; return what is broken of verdicts, rows and store."""
+    assert checking.landed(scene, since)
+    keyring, picture = scene.bed.store.keyring(), logs.take(scene.bed, scene.work.tenants, since)
+    reading = read(picture, keyring, scene.work.tenants)
+    found = list(verdict_violations(reading, scene.work.said))
+    found += row_violations(picture.of(names.SCREEN_CHANGELOG), scene.work.said, reading)
+    found += store_violations(picture, reading, keyring, now_ms=wall_ms())
+    return found
+
+
 @pytest.fixture(scope="module")
-def scene(stack: Any) -> Iterator[Scene]:
+def bed(stack: Any, preloaded: Server) -> Iterator[Bed]:
+    """The session's stack, on which workers start without the seconds of their imports."""
+    keys = KeyStore.init(stack.home, wall_ms())
+    made = Bed(stack.home, stack.connection, keys, Setting(None, say), launch=preloaded.launch)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def scene(bed: Bed) -> Iterator[Scene]:
     """Two tenants, each on a partition of its own; no worker runs yet."""
-    bed = Bed(stack.home, stack.connection, KeyStore.init(stack.home, wall_ms()), Setting(None, say))
     run = f"z{uuid4().hex[:6]}"
     made = Scene(bed, Workload(bed, tenants_apart(run, 2), run), Verdicts(bed), Nemesis(bed))
     try:

@@ -1,44 +1,35 @@
 """Three workers of one stage share its partitions, on the real stack."""
 
-from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.chaos.conftest import say
 
-from memsluice.clock import wall_ms
-from memsluice.keystore.store import KeyStore
 from memsluice.topics import names
 from memsluice_lab.chaos.following import members, wait
 from memsluice_lab.chaos.nemesis import Nemesis
 from memsluice_lab.chaos.stages import everything, staffed
 from memsluice_lab.figures.bed import Bed
-from memsluice_lab.figures.registry import Setting
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(400)]
 
 
-def test_a_partition_of_all_topics_is_one_worker_s(stack: Any) -> None:
+def test_a_partition_of_all_topics_is_one_worker_s(bed: Bed) -> None:
     """*seal* reads three topics. Three workers have each partition once, of all topics; under load none shuts another
     out, and everything is decided."""
-    bed = Bed(stack.home, stack.connection, KeyStore.init(stack.home, wall_ms()), Setting(None, say))
-    try:
-        with staffed(bed, Nemesis(bed), f"w{uuid4().hex[:6]}", 1, {}) as made:
-            crew = [made.owners["seal"], *(made.settled(one) for one in [made.join("seal"), made.join("seal")])]
-            shares: dict[str, set[int]] = {}
+    with staffed(bed, Nemesis(bed), f"w{uuid4().hex[:6]}", 1, {}) as made:
+        crew = [made.owners["seal"], *(made.settled(one) for one in [made.join("seal"), made.join("seal")])]
+        shares: dict[str, set[int]] = {}
 
-            def all_there() -> bool:
-                shares.clear()
-                shares.update(members(bed, names.GROUPS["seal"]))
-                return set(shares) == {one.replica for one in crew}
+        def all_there() -> bool:
+            shares.clear()
+            shares.update(members(bed, names.GROUPS["seal"]))
+            return set(shares) == {one.replica for one in crew}
 
-            assert wait(all_there, 60)
-            assert sorted(number for share in shares.values() for number in share) == list(range(names.PARTITIONS))
-            said = [one.log.read_text().count("begins anew") for one in crew]
-            made.before()
-            made.after()
-            assert everything(made, 120)
-            assert [one.log.read_text().count("begins anew") for one in crew] == said
-            assert made.scene.ended == {}
-    finally:
-        bed.close()
+        assert wait(all_there, 60)
+        assert sorted(number for share in shares.values() for number in share) == list(range(names.PARTITIONS))
+        said = [one.log.read_text().count("begins anew") for one in crew]
+        made.before()
+        made.after()
+        assert everything(made, 120)
+        assert [one.log.read_text().count("begins anew") for one in crew] == said
+        assert made.scene.ended == {}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.preloaded.serving import Server
 
 from memsluice.clock import wall_ms
 from memsluice.deployment.paths import cache_dir
@@ -50,12 +51,12 @@ def _run(block: Block, earlier: str, environment: dict[str, str]) -> subprocess.
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=_id)
-def test_code_blocks_run_and_print_what_is_shown(page: Path, tmp_path: Path) -> None:
+def test_code_blocks_run_and_print_what_is_shown(page: Path, tmp_path: Path, preloaded: Server) -> None:
     """Every bash and python block of a page runs as shown, from the repository's top, and prints what is shown."""
     environment = {
         **os.environ,
         "MEMSLUICE_HOME": str(tmp_path / "home"),
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        **preloaded.variables(f"{Path(sys.executable).parent}:{os.environ['PATH']}"),
         "NO_COLOR": "1",
     }
     earlier = ""
@@ -71,7 +72,7 @@ def test_code_blocks_run_and_print_what_is_shown(page: Path, tmp_path: Path) -> 
 
 @pytest.mark.stack
 @pytest.mark.parametrize("page", ON_STACK, ids=_id)
-def test_code_blocks_run_on_the_real_stack(page: Path, stack: Any) -> None:
+def test_code_blocks_run_on_the_real_stack(page: Path, stack: Any, preloaded: Server) -> None:
     """What a page shows of the real stack works there, in the order shown; a server's block runs on beside the others.
 
     Prometheus may lie in the cache, where scripts/fetch-promtool puts it.
@@ -79,7 +80,7 @@ def test_code_blocks_run_on_the_real_stack(page: Path, stack: Any) -> None:
     environment = {
         **os.environ,
         "MEMSLUICE_HOME": str(stack.home),
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}:{cache_dir()}",
+        **preloaded.variables(f"{Path(sys.executable).parent}:{os.environ['PATH']}:{cache_dir()}"),
         "NO_COLOR": "1",
         "COLUMNS": "200",
     }

@@ -81,7 +81,7 @@ class Scene:
                     self._note(worker)
 
     def _note(self, worker: Worker) -> None:
-        name, code = f"{worker.stages[0]}-{worker.replica}", worker.process.returncode
+        name, code = f"{worker.stages[0]}-{worker.replica}", worker.process.wait()
         self.ended[name] = code
         self.bed.setting.say(f"{name} ended with {code}:\n{tail(worker.log)}")
 

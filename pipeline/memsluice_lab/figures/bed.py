@@ -7,11 +7,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
 
 import yaml
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -45,6 +45,36 @@ ASK_TIMES_MAX = 20
 TAIL_CHARS = 1_500
 
 
+class Process(Protocol):
+    """What is asked of a worker's process; ``subprocess.Popen`` is one."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
+    @property
+    def returncode(self) -> int | None:
+        """As ``Popen``'s: how it ended, once somebody looked."""
+
+    def poll(self) -> int | None:
+        """Return how it ended; None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end and return how it ended. Raises subprocess.TimeoutExpired."""
+
+    def send_signal(self, sig: int) -> None:
+        """Send it a signal, unless it has ended."""
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+
+
+def spawn(words: Sequence[str], variables: Mapping[str, str], log: IO[bytes]) -> Process:
+    """Start ``memsluice`` with these words in a process of its own."""
+    command = [sys.executable, "-m", "memsluice.cli.main", *words]
+    return subprocess.Popen(command, env=variables, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+
+
 @dataclass(slots=True)
 class Worker:
     """One ``memsluice work`` process."""
@@ -52,7 +82,7 @@ class Worker:
     stages: tuple[str, ...]
     replica: str
     log: Path
-    process: subprocess.Popen[bytes]
+    process: Process
 
 
 @dataclass(slots=True)
@@ -64,6 +94,7 @@ class Bed:
     store: KeyStore
     setting: Setting
     workers: list[Worker] = field(default_factory=list)
+    launch: Callable[[Sequence[str], Mapping[str, str], IO[bytes]], Process] = spawn
     _lag: dict[str, Any] = field(default_factory=dict)
 
     def signers(self, tenants: Iterable[str]) -> Mapping[tuple[str, str], Signer]:
@@ -79,12 +110,9 @@ class Bed:
     ) -> Worker:
         """Start a worker; it takes seconds until it has partitions."""
         log = private_file(self.home / "logs" / f"worker-{'-'.join(stages)}-{replica}.log")
-        command = [sys.executable, "-m", "memsluice.cli.main", "work", *stages, "--replica", replica, *options]
         variables = {**os.environ, HOME_VARIABLE: str(self.home), **(environment or {})}
         with log.open("ab") as file:
-            process = subprocess.Popen(
-                command, env=variables, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
-            )
+            process = self.launch(["work", *stages, "--replica", replica, *options], variables, file)
         worker = Worker(tuple(stages), replica, log, process)
         self.workers.append(worker)
         return worker

@@ -5,9 +5,13 @@ from uuid import uuid4
 
 import pytest
 from tests.recall.test_missing import ask, site, travelled
-from tests.stores.build import STRANGER, entry
+from tests.stages.test_land import found as landed
+from tests.stages.test_land_floor import gone
+from tests.stores.build import STRANGER, accepted, axis, entry
 
+from memsluice.events.models import Zone
 from memsluice.stores.weaviate import rpc
+from memsluice.topics.names import ACCEPTED, STORE
 
 __all__ = ["site"]
 TEA = "Ana drinks green tea."
@@ -56,11 +60,33 @@ def test_one_object_that_fits_into_no_answer_hides_nothing_and_is_swept(site, en
     near = travelled(encoder, "What does Ana drink?")
     stored = site.land(1, TEA, travelled(encoder, TEA))
     planted = replace(entry(site.tenant, "x" * HUGE, near, ring=STRANGER), version=2**40)
-    with monkeypatch.context() as another_client:
-        another_client.setattr(rpc, "_OPTIONS", [("grpc.max_send_message_length", -1)])
-        for one in (str(uuid4()), stored.object_id):
-            site.write_past(replace(planted, object_id=one))
+    for one in (str(uuid4()), stored.object_id):
+        plant(site, monkeypatch, replace(planted, object_id=one))
     assert ask(site, encoder, k=1).withheld == {"forged": 2}
     site.swept()
     answer = ask(site, encoder, k=1)
     assert ([found.content for found in answer.entries], answer.withheld) == ([TEA], {})
+
+
+def test_entries_land_over_admissions_that_fit_into_no_answer_and_are_withdrawn(site, monkeypatch) -> None:
+    """Under the ids of entries lie higher versions that nobody admitted, one with an admission larger than a whole
+    answer: *land* goes on, overwrites them with what is admitted next, and takes out what is withdrawn."""
+    first = [site.land(number, f"c{number}", axis(number), key=f"k{number}") for number in range(2)]
+    planted = replace(entry(site.tenant, "pay mallory", ring=STRANGER), version=2**40)
+    huge = replace(planted, object_id=first[0].object_id, admission="x" * HUGE)
+    plant(site, monkeypatch, replace(planted, object_id=first[1].object_id))
+    plant(site, monkeypatch, huge)
+    records = [accepted(site.tenant, 10 + number, f"new {number}", axis(number), key=f"k{number}") for number in (0, 1)]
+    for outputs in site.stage.process([site.append(ACCEPTED, record) for record in records]):
+        site.append(STORE, outputs[0])
+    assert landed(site.store, site.tenant) == {"new 0", "new 1"}
+    plant(site, monkeypatch, huge)
+    assert site.take(gone(records[0], 20, site.tenant)).withdrawn
+    assert site.store.count(site.tenant, Zone.GUIDANCE) == 1
+
+
+def plant(site, monkeypatch, item) -> None:
+    """Write an object past the gate that is larger than our own client sends."""
+    with monkeypatch.context() as another_client:
+        another_client.setattr(rpc, "_OPTIONS", [("grpc.max_send_message_length", -1)])
+        site.write_past(item)

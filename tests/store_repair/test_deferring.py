@@ -1,5 +1,6 @@
 """A tenant that the store refuses for good holds up only itself; embedded and on the real Weaviate."""
 
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
@@ -9,7 +10,7 @@ from tests.store_repair.sites import EmbeddedSite, StackSite
 from tests.stores.build import PARTITIONS, RING, accepted, axis, entry
 
 from memsluice.envelope.records import stored_from_bytes
-from memsluice.errors import StoreUnavailable
+from memsluice.errors import AnswerTooLarge, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
 from memsluice.stages.deferring import AGAIN_MS, ATTEMPTS
@@ -158,6 +159,23 @@ def test_tenants_that_hold_nothing_intact_say_nothing_of_what_the_store_takes(al
     site.shut(site.tenant)
     assert [one.version for one in put(site, accepted(site.tenant, 5, "second", axis(5)))] == [5]
     assert (site.counted["put_off"], len(site.pauses)) == (1, ATTEMPTS)  # one look more than without them
+
+
+def test_another_tenant_in_whom_much_was_planted_still_says_what_the_store_takes(alone, monkeypatch) -> None:
+    """Its objects fit into no answer together, so they are looked at one by one: it does not count as refused, too."""
+    site, page = alone, alone.store.page
+
+    def one_at_a_time(tenant, zone, after, limit):
+        if limit > 1:
+            raise AnswerTooLarge("planted")
+        return page(tenant, zone, after, limit)
+
+    monkeypatch.setattr(site.store, "page", one_at_a_time)
+    for number in range(CANARIES - 1):
+        site.write_past(replace(entry(site.other, "planted"), object_id=f"0000000{number}-0000-4000-8000-000000000000"))
+    site.shut(site.tenant)
+    assert [one.version for one in put(site, accepted(site.tenant, 5, "second", axis(5)))] == [5]
+    assert site.counted["put_off"] == 1
 
 
 def test_a_sweep_passes_a_refused_tenant_over(site) -> None:

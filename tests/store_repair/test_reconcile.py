@@ -11,6 +11,7 @@ from tests.store_repair.sites import EmbeddedSite, StackSite
 from tests.stores.build import PARTITIONS, RING, STRANGER, T0, accepted, axis, entry
 
 from memsluice.envelope.records import stored_to_bytes
+from memsluice.errors import AnswerTooLarge
 from memsluice.events.models import Visibility, Zone
 from memsluice.events.records import Output
 from memsluice.stages.reconcile import STRETCH, Reconciler
@@ -211,6 +212,31 @@ def test_a_partition_longer_than_a_stretch_is_walked_whole(tmp_path) -> None:
     assert site.swept() == {"missing": 300, "planted": 300, "repaired": 600}
     assert site.differs(Zone.GUIDANCE) == {}
     assert site.store.count(site.tenant, Zone.GUIDANCE) == many
+    site.close()
+
+
+@pytest.mark.parametrize("fits", [3, 1, 0])
+def test_a_stretch_that_fits_into_no_answer_is_asked_for_with_fewer(tmp_path, monkeypatch, fits: int) -> None:
+    """Down to one object, in few steps: each may have taken the store long. A store that calls one too large as well is
+    not asked for ever."""
+    site = EmbeddedSite(f"mend-{uuid4().hex[:10]}", tmp_path)
+    ids = sorted(site.land(number, f"c{number}", axis(number)).object_id for number in range(7))
+    asked, page = [], site.store.page
+
+    def small(tenant, zone, after, limit):
+        asked.append(limit)
+        if limit > fits:
+            raise AnswerTooLarge("planted")
+        return page(tenant, zone, after, limit)
+
+    monkeypatch.setattr(site.store, "page", small)
+    site.store.delete(site.tenant, Zone.GUIDANCE, ids[4:5])
+    if fits:
+        assert site.differs(Zone.GUIDANCE) == {ids[4]: "missing"}
+    else:
+        with pytest.raises(AnswerTooLarge):
+            site.differs(Zone.GUIDANCE)
+    assert asked[:5] == [256, 64, 16, 4, 1]
     site.close()
 
 

@@ -25,7 +25,7 @@ from memsluice.telemetry.meters import Meters
 from memsluice.telemetry.stage_wrappers import ObservedBatch, Watch
 from memsluice.topics.names import ACCEPTED, STORE
 
-HANG_S = 60.0
+HANG_S = 240.0
 
 
 @pytest.fixture

@@ -40,8 +40,9 @@ class Reconciler:
 
     ``ended`` is asked wherever logs are read; once it says True, StoreUnavailable or BrokerUnavailable is raised.
 
-    Nobody else may be landing in the tenant's partition meanwhile, or what is on its way may be taken out: the next
-    comparison would find that, and mend it. Raises StoreError, BrokerUnavailable.
+    *land* may write to the tenant's partition meanwhile. What it has written and not yet said in the log is left alone.
+    What it writes to an object just while that is mended may be taken out again, or give way to the version before: the
+    next comparison finds that, and mends it. Raises StoreError, BrokerUnavailable.
     """
 
     def __init__(
@@ -68,8 +69,10 @@ class Reconciler:
         self._log.catch_up(partition, self.ended)
         try:
             held = self._store.page(tenant, zone, after, limit)
-        except AnswerTooLarge:  # planted among the others: fewer at a time, down to one
-            return self.look(tenant, zone, after, limit // 2)
+        except AnswerTooLarge:  # planted among the others: fewer at a time, in few steps, since each may wait long
+            if limit == 1:
+                raise
+            return self.look(tenant, zone, after, max(limit // 4, 1))
         until = held[-1].object_id if len(held) == limit else None
         known = self._log.between(tenant, zone, after, until, limit)
         if len(known) == limit:  # the log may have more than these: only as far as both were read

@@ -111,6 +111,9 @@ class Hit:
 class VectorStore(Protocol):
     """A store of sealed entries. Every method raises StoreUnavailable when the store does not answer.
 
+    Whoever can write to it can plant objects larger than any entry. Such a one may come bare, with its id and nothing
+    else, and where several fit into no answer, :meth:`search` and :meth:`page` raise AnswerTooLarge.
+
     A tenant's partition is created by its first upsert; before that it is empty, never an error. All vectors of a store
     are of one encoder: the first object that lands says which, and objects of another are refused. A store compares the
     versions that its objects state, and whoever can write to it can state any: *land* believes "older" only of an
@@ -156,7 +159,10 @@ class VectorStore(Protocol):
         of them does: a failure is not told apart from the others' answers."""
 
     def page(self, tenant: str, zone: Zone, after: str, limit: int) -> list[StoredObject]:
-        """Return the next objects by id, at most ``limit`` (<= UPSERT_MAX); ``after`` "" begins."""
+        """Return the next objects by id, at most ``limit`` (<= UPSERT_MAX); ``after`` "" begins.
+
+        Raises AnswerTooLarge where they fit into no answer; one alone always does.
+        """
 
     def drop(self, tenant: str) -> None:
         """Remove a tenant's partitions with all that they hold; the next upsert makes them anew."""

@@ -57,6 +57,10 @@ class Address:
     secure: bool = False
 
 
+class _Late(StoreUnavailable):
+    """No answer came before its deadline."""
+
+
 class Rpc:
     """One channel. It is dropped and replaced after a failure, never repaired."""
 
@@ -81,8 +85,24 @@ class Rpc:
         return {error.index: error.error for error in reply.errors}
 
     def search(self, request: search_get_pb2.SearchRequest) -> Callable[[], search_get_pb2.SearchReply]:
-        """Start a search; the function returned waits for its reply (so that several run at the same time)."""
-        return self._call(self._stub.Search, request, QUERY_TIMEOUT_S, search_get_pb2.SearchReply())
+        """Start a search; the function returned waits for its reply (so that several run at the same time).
+
+        A late reply about several objects counts as too large, where the store answers how many there are: whoever
+        plants large ones makes it late. One about one object says nothing, and is waited for longer.
+        """
+        begun = self._call(self._stub.Search, request, QUERY_TIMEOUT_S, search_get_pb2.SearchReply())
+
+        def reply() -> Any:
+            try:
+                return begun()
+            except _Late as error:
+                self.count(request.collection, request.tenant)
+                if request.limit > 1:
+                    told = f"Weaviate at {self._target} did not gather one answer within {QUERY_TIMEOUT_S:g} s"
+                    raise AnswerTooLarge(f"{told}: it is busy, or large objects were planted") from error
+            return self._call(self._stub.Search, request, INSERT_TIMEOUT_S, search_get_pb2.SearchReply())()
+
+        return reply
 
     def delete(self, request: batch_delete_pb2.BatchDeleteRequest) -> int:
         """Delete what the filter matches; return how many were. Raises StoreUnavailable if some could not be."""
@@ -133,7 +153,7 @@ class Rpc:
         if code is grpc.StatusCode.RESOURCE_EXHAUSTED and _TOO_LARGE in details:
             return AnswerTooLarge(f"what Weaviate at {self._target} found does not fit into one answer: {details}")
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-            return StoreUnavailable(f"Weaviate at {self._target} did not answer within {timeout_s:g} s: {REMEDY}")
+            return _Late(f"Weaviate at {self._target} did not answer within {timeout_s:g} s: {REMEDY}")
         if code is grpc.StatusCode.UNAVAILABLE:
             return StoreUnavailable(f"Weaviate at {self._target} cannot be reached: {REMEDY}")
         told = f"{code.name.lower().replace('_', ' ')}: {details}"

@@ -10,8 +10,10 @@ have one insert in flight. The freshness index at recall is what finds an old ve
 
 import threading
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import islice
+from typing import TypeVar
 
 from memsluice.deployment.connection import Connection
 from memsluice.envelope.codec import Vector
@@ -37,23 +39,31 @@ from memsluice.stores.weaviate.client import search_get_pb2
 from memsluice.stores.weaviate.rpc import Address, Rpc
 from memsluice.stores.weaviate.wire import (
     COLLECTIONS,
+    admission_of,
+    bare,
     candidates_request,
     delete_request,
+    hit_of,
     look_up_request,
     nearest_request,
+    object_of,
     page_request,
-    read_admissions,
-    read_hits,
-    read_objects,
-    read_versions,
+    results_of,
     search_request,
     to_wire,
+    version_of,
     whole_request,
 )
 
 DETAIL_CHARS_MAX = 200
 SIDE_BY_SIDE = 32
-"""Look-ups of whole objects under way at once."""
+"""Look-ups under way at once."""
+_T = TypeVar("_T")
+_LookUp = Callable[[str, Zone, Sequence[str]], search_get_pb2.SearchRequest]
+_Reply = Callable[[], search_get_pb2.SearchReply]
+_Read = Callable[[search_get_pb2.SearchResult, Partition], _T]
+_VERSION: _LookUp = partial(look_up_request, name="version")
+_ADMISSION: _LookUp = partial(look_up_request, name="admission")
 _NOT_THE_OBJECTS_FAULT = (
     "tenant not found",
     "tenant not active",
@@ -216,18 +226,15 @@ class WeaviateStore:
                 self._known |= {(tenant, zone) for tenant in present} | {(tenant, zone) for tenant in missing}
 
     def _held_versions(self, rpc: Rpc, items: Sequence[StoredObject]) -> dict[tuple[str, Zone, str], int]:
-        """Return the versions in the store; the look-ups of all partitions run at the same time."""
+        """Return the versions in the store."""
         ids: dict[Partition, list[str]] = defaultdict(list)
         for item in items:
             ids[item.partition].append(item.object_id)
-        waiting = [
-            (partition, rpc.search(look_up_request(*partition, wanted, "version"))) for partition, wanted in ids.items()
-        ]
-        held = {}
-        for (tenant, zone), reply in waiting:
-            for object_id, version in read_versions(reply()).items():
-                held[(tenant, zone, object_id)] = version
-        return held
+        return {
+            (*partition, object_id): version
+            for partition, versions in _look_up(rpc, ids, _VERSION, version_of).items()
+            for object_id, version in versions.items()
+        }
 
     def search(
         self,
@@ -242,7 +249,7 @@ class WeaviateStore:
         """Return the nearest objects (see the protocol); the one collection of ``zone`` is touched, no other."""
         check_extent(k)
         reply = self._found(search_request(tenant, zone, vector, k, scope, namespace, now_ms))
-        return list(read_hits(reply, tenant, zone))
+        return [hit_of(result, (tenant, zone)) for result in results_of(reply)]
 
     def nearest_ids(
         self, tenant: str, zone: Zone, vector: Vector, scope: Scope, namespace: str, now_ms: int
@@ -254,17 +261,19 @@ class WeaviateStore:
     def _found(self, request: search_get_pb2.SearchRequest) -> search_get_pb2.SearchReply:
         try:
             return self._connected().search(request)()
+        except AnswerTooLarge:  # what is planted for one tenant must not end the calls of the others
+            raise
         except StoreUnavailable:
             self.close()
             raise
 
     def versions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, int]:
         """Return the versions of objects that are there."""
-        return read_versions(self._look_up(tenant, zone, ids, "version")) if ids else {}
+        return self._looked_up({(tenant, zone): ids}, _VERSION, version_of)[tenant, zone]
 
     def admissions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, str]:
         """Return the admissions of objects that are there."""
-        return read_admissions(self._look_up(tenant, zone, ids, "admission")) if ids else {}
+        return self._looked_up({(tenant, zone): ids}, _ADMISSION, admission_of)[tenant, zone]
 
     def candidates(self, tenant: str, zone: Zone, scope: Scope, namespace: str, now_ms: int) -> int:
         """Return how many objects a search has to choose from, as the inverted index has them."""
@@ -272,43 +281,29 @@ class WeaviateStore:
 
     def held(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, StoredObject]:
         """Return objects that are there, as they lie there."""
-        if len(ids) > UPSERT_MAX:
-            raise StoreError(f"{len(ids)} ids, at most {UPSERT_MAX} allowed")
-        if not ids:
-            return {}
-        try:
-            reply = self._connected().search(whole_request(tenant, zone, ids))()
-        except AnswerTooLarge:
-            if len(ids) == 1:  # larger than any entry can be
-                reply = self._connected().search(whole_request(tenant, zone, ids, bare=True))()
-                return {item.object_id: item for item in read_objects(reply, tenant, zone)}
-            middle = len(ids) // 2
-            return self.held(tenant, zone, ids[:middle]) | self.held(tenant, zone, ids[middle:])
-        return {item.object_id: item for item in read_objects(reply, tenant, zone)}
+        return self.held_of({(tenant, zone): ids})[tenant, zone]
 
     def held_of(self, asked: Mapping[Partition, Sequence[str]]) -> dict[Partition, dict[str, StoredObject]]:
         """Return what each partition holds; SIDE_BY_SIDE look-ups run at the same time."""
+        return self._looked_up(asked, whole_request, object_of)
+
+    def _looked_up(
+        self, asked: Mapping[Partition, Sequence[str]], request: _LookUp, read: _Read[_T]
+    ) -> dict[Partition, dict[str, _T]]:
         if any(len(ids) > UPSERT_MAX for ids in asked.values()):
             raise StoreError(f"more than {UPSERT_MAX} ids of one partition")
-        rpc, found, left = self._connected(), dict[Partition, dict[str, StoredObject]](), iter(asked.items())
-        while some := list(islice(left, SIDE_BY_SIDE)):
-            replies = [(partition, rpc.search(whole_request(*partition, ids))) for partition, ids in some]
-            for partition, reply in replies:
-                try:
-                    found[partition] = {item.object_id: item for item in read_objects(reply(), *partition)}
-                except AnswerTooLarge:
-                    found[partition] = self.held(*partition, asked[partition])
-        return found
+        return _look_up(self._connected(), asked, request, read)
 
     def page(self, tenant: str, zone: Zone, after: str, limit: int) -> list[StoredObject]:
         """Return the next objects by id."""
+        rpc, request = self._connected(), page_request(tenant, zone, after, limit)
         try:
-            reply = self._connected().search(page_request(tenant, zone, after, limit))()
+            reply = rpc.search(request)()
         except AnswerTooLarge:
             if limit > 1:
                 raise
-            reply = self._connected().search(page_request(tenant, zone, after, limit, bare=True))()
-        return read_objects(reply, tenant, zone)
+            reply = rpc.search(bare(request))()
+        return [object_of(result, (tenant, zone)) for result in results_of(reply)]
 
     def drop(self, tenant: str) -> None:
         """Remove a tenant's partition of either zone."""
@@ -316,11 +311,6 @@ class WeaviateStore:
             with self._lock:
                 self._known.discard((tenant, zone))
             remove_tenant(self._address, collection, tenant)
-
-    def _look_up(self, tenant: str, zone: Zone, ids: Sequence[str], name: str) -> search_get_pb2.SearchReply:
-        if len(ids) > UPSERT_MAX:
-            raise StoreError(f"{len(ids)} ids, at most {UPSERT_MAX} allowed")
-        return self._connected().search(look_up_request(tenant, zone, ids, name))()
 
     def delete(self, tenant: str, zone: Zone, ids: Sequence[str]) -> int:
         """Remove objects; return how many there were."""
@@ -347,6 +337,38 @@ def address_of(connection: Connection, user: str) -> Address:
         key=connection.weaviate_key(user),
         secure=connection.weaviate_secure,
     )
+
+
+def _look_up(
+    rpc: Rpc, asked: Mapping[Partition, Sequence[str]], request: _LookUp, read: _Read[_T]
+) -> dict[Partition, dict[str, _T]]:
+    """Return what each partition has of the ids; SIDE_BY_SIDE look-ups run at the same time.
+
+    What fits into no answer is asked for by halves. One object that fits into none is larger than any entry: it comes
+    bare, and agrees with no admission.
+    """
+
+    def found(partition: Partition, ids: Sequence[str], reply: _Reply) -> dict[str, _T]:
+        try:
+            return _by_id(reply(), partition, read)
+        except AnswerTooLarge:
+            if len(ids) == 1:
+                return _by_id(rpc.search(bare(request(*partition, ids)))(), partition, read)
+        middle, both = len(ids) // 2, dict[str, _T]()
+        for half in (ids[:middle], ids[middle:]):
+            both |= found(partition, half, rpc.search(request(*partition, half)))
+        return both
+
+    answers: dict[Partition, dict[str, _T]] = {partition: {} for partition in asked}
+    left = ((partition, ids) for partition, ids in asked.items() if ids)
+    while some := list(islice(left, SIDE_BY_SIDE)):
+        begun = [(partition, ids, rpc.search(request(*partition, ids))) for partition, ids in some]
+        answers |= {partition: found(partition, ids, reply) for partition, ids, reply in begun}
+    return answers
+
+
+def _by_id(reply: search_get_pb2.SearchReply, partition: Partition, read: _Read[_T]) -> dict[str, _T]:
+    return {result.metadata.id: read(result, partition) for result in results_of(reply)}
 
 
 def _copy_to_equals(

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from memsluice.envelope.codec import Vector
+from memsluice.events.limits import RECORD_BYTES_MAX
 from memsluice.events.models import Visibility, Zone
-from memsluice.stores.base import Hit, Scope, StoredObject
+from memsluice.stores.base import Hit, Partition, Scope, StoredObject
 from memsluice.stores.weaviate.client import (
     aggregate_pb2,
     base_pb2,
@@ -21,6 +22,8 @@ COLLECTIONS: dict[Zone, str] = {Zone.GUIDANCE: "MemsluiceGuidance", Zone.EXTERNA
 VECTOR_NAME = "default"
 NEVER_MS = 2**53 - 1
 """Stored as ``expires_ms`` of what never expires: one range filter serves all, and a double holds it exactly."""
+OBJECT_BYTES_MAX = 2 * RECORD_BYTES_MAX
+"""No entry is so large: what is written fits into one record of the intake, and admission and vector take less."""
 _BEFORE_ALL = "00000000-0000-0000-0000-000000000000"
 """Without a cursor the server would not promise the order of ids."""
 PROPERTIES = (
@@ -147,30 +150,37 @@ def candidates_request(
     )
 
 
-def whole_request(tenant: str, zone: Zone, ids: Sequence[str], *, bare: bool = False) -> search_get_pb2.SearchRequest:
-    """Return the look-up of whole objects by id; ``bare``: of nothing but that they are there."""
-    return _whole(tenant, zone, len(ids), bare, filters=_any_id(ids))
+def whole_request(tenant: str, zone: Zone, ids: Sequence[str]) -> search_get_pb2.SearchRequest:
+    """Return the look-up of whole objects by id."""
+    return _whole(tenant, zone, len(ids), filters=_any_id(ids))
 
 
-def page_request(
-    tenant: str, zone: Zone, after: str, limit: int, *, bare: bool = False
-) -> search_get_pb2.SearchRequest:
-    """Return the request for the next objects of a partition by id; ``bare``: for nothing but that they are there."""
-    return _whole(tenant, zone, limit, bare, after=after or _BEFORE_ALL)
+def page_request(tenant: str, zone: Zone, after: str, limit: int) -> search_get_pb2.SearchRequest:
+    """Return the request for the next objects of a partition by id."""
+    return _whole(tenant, zone, limit, after=after or _BEFORE_ALL)
 
 
-def _whole(tenant: str, zone: Zone, limit: int, bare: bool, **chosen: Any) -> search_get_pb2.SearchRequest:
+def _whole(tenant: str, zone: Zone, limit: int, **chosen: Any) -> search_get_pb2.SearchRequest:
     return search_get_pb2.SearchRequest(
         collection=COLLECTIONS[zone],
         tenant=tenant,
         limit=limit,
-        properties=search_get_pb2.PropertiesRequest(non_ref_properties=() if bare else PROPERTIES),
-        metadata=search_get_pb2.MetadataRequest(uuid=True, vectors=[] if bare else [VECTOR_NAME]),
+        properties=search_get_pb2.PropertiesRequest(non_ref_properties=PROPERTIES),
+        metadata=search_get_pb2.MetadataRequest(uuid=True, vectors=[VECTOR_NAME]),
         uses_123_api=True,
         uses_125_api=True,
         uses_127_api=True,
         **chosen,
     )
+
+
+def bare(request: search_get_pb2.SearchRequest) -> search_get_pb2.SearchRequest:
+    """Return the same request for nothing but the ids of what is there."""
+    asked = search_get_pb2.SearchRequest()
+    asked.CopyFrom(request)
+    asked.properties.CopyFrom(search_get_pb2.PropertiesRequest())
+    asked.metadata.CopyFrom(search_get_pb2.MetadataRequest(uuid=True))
+    return asked
 
 
 def look_up_request(tenant: str, zone: Zone, ids: Sequence[str], name: str) -> search_get_pb2.SearchRequest:
@@ -193,14 +203,24 @@ def delete_request(tenant: str, zone: Zone, ids: Sequence[str]) -> batch_delete_
     return batch_delete_pb2.BatchDeleteRequest(collection=COLLECTIONS[zone], tenant=tenant, filters=_any_id(ids))
 
 
-def read_versions(reply: search_get_pb2.SearchReply) -> dict[str, int]:
-    """Return versions by object id. An object that has none, written by somebody else, counts as version -1."""
-    return {result.metadata.id: _Fields(result.properties).number("version", default=-1) for result in reply.results}
+def results_of(reply: search_get_pb2.SearchReply) -> Iterator[search_get_pb2.SearchResult]:
+    """Yield what was found. What is larger than any entry comes bare: it agrees with no admission, and who keeps many
+    answers keeps no more than as many entries."""
+    for result in reply.results:
+        if result.ByteSize() <= OBJECT_BYTES_MAX:
+            yield result
+        else:
+            yield search_get_pb2.SearchResult(metadata=search_get_pb2.MetadataResult(id=result.metadata.id))
 
 
-def read_admissions(reply: search_get_pb2.SearchReply) -> dict[str, str]:
-    """Return admissions, as they lie there, by object id; "" for an object that has none."""
-    return {result.metadata.id: _Fields(result.properties).text("admission") for result in reply.results}
+def version_of(result: search_get_pb2.SearchResult, _partition: Partition) -> int:
+    """Return the version of an object; -1 for one that has none, written by somebody else."""
+    return _Fields(result.properties).number("version", default=-1)
+
+
+def admission_of(result: search_get_pb2.SearchResult, _partition: Partition) -> str:
+    """Return the admission of an object, as it lies there; "" for one that has none."""
+    return _Fields(result.properties).text("admission")
 
 
 class _Fields:
@@ -218,21 +238,17 @@ class _Fields:
         return value.int_value if value is not None and value.HasField("int_value") else default
 
 
-def read_hits(reply: search_get_pb2.SearchReply, tenant: str, zone: Zone) -> Iterator[Hit]:
-    """Yield what a search found, as far as it can be read; nothing in it is believed."""
-    for result in reply.results:
-        yield Hit(_object(result, tenant, zone), similarity=1.0 - result.metadata.distance)
+def hit_of(result: search_get_pb2.SearchResult, partition: Partition) -> Hit:
+    """Return what a search found, as far as it can be read; nothing in it is believed."""
+    return Hit(object_of(result, partition), similarity=1.0 - result.metadata.distance)
 
 
-def read_objects(reply: search_get_pb2.SearchReply, tenant: str, zone: Zone) -> list[StoredObject]:
-    """Return whole objects, as far as they can be read; nothing in them is believed."""
-    return [_object(result, tenant, zone) for result in reply.results]
-
-
-def _object(result: search_get_pb2.SearchResult, tenant: str, zone: Zone) -> StoredObject:
+def object_of(result: search_get_pb2.SearchResult, partition: Partition) -> StoredObject:
+    """Return a whole object, as far as it can be read; nothing in it is believed."""
     fields, vectors = _Fields(result.properties), result.metadata.vectors
     data = vectors[0].vector_bytes if vectors else b""
     expires_ms = fields.number("expires_ms", default=0)
+    tenant, zone = partition
     return StoredObject(
         object_id=result.metadata.id,
         version=fields.number("version", default=-1),

@@ -82,15 +82,15 @@ class Consumer:
 
     def __init__(self, wire: Wire, spec: Any) -> None:
         self.stream = Stream()
-        self.assigned: tuple[int, ...] = ()
+        self.assigned: tuple[TP, ...] = ()
         self.flowing = False
         self.runner: Any = None
         self.group: Coordinator | None = None
         self._wire = wire
         self._broker: Broker = wire.broker
-        self._group, self._topics = spec.app_id, spec.inputs
+        self._group = spec.app_id
         self._tuning = spec.tuning
-        self._orders: deque[tuple[int, ...] | None] = deque()
+        self._orders: deque[tuple[TP, ...] | None] = deque()
         self._ordered = asyncio.Event()
         self.positions: dict[TP, int] = {}
         self._fetched: dict[TP, int] = {}
@@ -136,11 +136,11 @@ class Consumer:
 
     # --- the assignment ---
 
-    def order(self, partitions: tuple[int, ...] | None) -> None:
+    def order(self, partitions: tuple[TP, ...] | None) -> None:
         """Be told by the coordinator: partitions to own, or None to give up those there are."""
         self._wire.loop.call_soon(self._order, partitions)
 
-    def _order(self, partitions: tuple[int, ...] | None) -> None:
+    def _order(self, partitions: tuple[TP, ...] | None) -> None:
         if partitions is None:
             self.flowing = False
         self._orders.append(partitions)
@@ -162,22 +162,20 @@ class Consumer:
         await self.runner.drain()
         gone, self.assigned = self.assigned, ()
         self.stream.clear()
-        await self.runner.revoked(set(gone))
+        await self.runner.revoked({number for _, number in gone})
         if self.group is not None:
             self.group.ready(self)
 
-    async def _take_over(self, partitions: tuple[int, ...]) -> None:
+    async def _take_over(self, partitions: tuple[TP, ...]) -> None:
         self.stream.clear()
-        await self.runner.begin(set(partitions))
+        await self.runner.begin({number for _, number in partitions})
         self.assigned = partitions
         await self.runner.fenced_off()
         self.positions, self._fetched, self._committed = {}, {}, {}
-        for topic in self._topics:
-            for number in partitions:
-                place, committed = await self.base_offset(TopicPartition(topic, number))
-                self.positions[topic, number] = place
-                if committed:
-                    self._committed[topic, number] = place
+        for tp in partitions:
+            self.positions[tp], committed = await self.base_offset(TopicPartition(*tp))
+            if committed:
+                self._committed[tp] = self.positions[tp]
         self.flowing = self.group is not None and not self._orders
 
     # --- reading ---

@@ -1,32 +1,51 @@
 """The coordinator of one group: members, generations, and who owns which partitions.
 
-Eager, as Faust's assignor is: everybody gives up everything, and whoever has not done so in time is left out, goes on
-believing that it owns what it had, and comes back when it notices.
+Eager, as Kafka's range assignment is: everybody gives up everything, and whoever has not done so in time is left out,
+goes on believing that it owns what it had, and comes back when it notices. The partitions of each topic are dealt by
+what the stages' consumer really names.
 """
 
 import random
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
 
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from faust.transport.drivers import aiokafka as driver
+
+from memsluice.runtimes.kafka.overrides import StageConsumerThread
+from memsluice.runtimes.kafka.spec import StageSpec
+from memsluice_lab.simulation.broker import TP
 from memsluice_lab.simulation.consumer import Consumer
 from memsluice_lab.simulation.loop import Clock
 
-Numbers = tuple[int, ...]
+
+def assignor() -> Any:
+    """Return by what the stages' consumer has partitions dealt: the runtime's own choice, over Faust's."""
+    thread = object.__new__(StageConsumerThread)
+    thread.app = SimpleNamespace(runner=SimpleNamespace(fetch_wait_s=0.0))
+    bare = SimpleNamespace(_partition_assignment_strategy=[RoundRobinPartitionAssignor])
+    with patch.object(driver.AIOKafkaConsumerThread, "_create_worker_consumer", lambda *_: bare):
+        return thread._create_worker_consumer(None)._partition_assignment_strategy[0]
 
 
 class Group:
-    """One consumer group over so many partitions."""
+    """One consumer group over so many partitions of each input of a stage."""
 
-    def __init__(self, name: str, partitions: int, clock: Clock, chance: random.Random, rebalance_s: float) -> None:
-        self.name = name
+    def __init__(self, spec: StageSpec, partitions: int, clock: Clock, chance: random.Random) -> None:
+        self.name = spec.app_id
         self.generation = 0
-        self._partitions = partitions
+        self._topics = spec.inputs
+        self._cluster = SimpleNamespace(partitions_for_topic=lambda _topic: set(range(partitions)))
+        self._assignor = assignor()
         self._clock = clock
         self._chance = chance
-        self._rebalance_s = rebalance_s
+        self._rebalance_s = spec.tuning.rebalance_s
         self._members: list[Consumer] = []
         self._ready: list[Consumer] = []
         self._asked: list[Consumer] = []
         """Members that were told to give up what they have, and have not yet."""
-        self._owners: dict[Consumer, tuple[int, Numbers]] = {}
+        self._owners: dict[Consumer, tuple[int, tuple[TP, ...]]] = {}
         """Generation and partitions of each member."""
         self._until_s: float | None = None
 
@@ -99,10 +118,11 @@ class Group:
         if not chosen:
             return False
         self.generation += 1
-        numbers = list(range(self._partitions))
-        self._chance.shuffle(numbers)
+        self._chance.shuffle(chosen)  # into the order of their ids: more changes hands than with ids that last
+        subscribed = self._assignor.metadata(self._topics)
+        dealt = self._assignor.assign(self._cluster, {f"{place:04}": subscribed for place in range(len(chosen))})
         for place, member in enumerate(chosen):
-            owned = tuple(sorted(numbers[place :: len(chosen)]))
+            owned = tuple((tp.topic, tp.partition) for tp in dealt[f"{place:04}"].partitions())
             self._owners[member] = self.generation, owned
             member.order(owned)
         return True

@@ -2,8 +2,9 @@
 
 ``lost``, ``doubled``, ``unsigned``, ``clean``, ``chain``, ``rows`` and ``store`` are :mod:`memsluice_lab.chaos`'s own
 rules, asked of all that was ever committed and again of what compaction leaves. Besides: ``forged`` (what nobody signed
-was decided), ``alone`` (a tenant's verdicts, decided anew from empty state with nobody else's events there, are others)
-and ``mended`` (the store differs from its log after it was mended).
+was decided), ``alone`` (a tenant's verdicts, decided anew from empty state with nobody else's events there, are
+others), ``mended`` (the store differs from its log after it was mended) and ``shut out`` (processes take their
+partitions from one another, over and over).
 """
 
 import base64
@@ -17,7 +18,7 @@ from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.records import Accepted, landing_from_bytes
 from memsluice.envelope.seals import Position, Sealed, Waited, admission_verify_outside, sealed_to_bytes
 from memsluice.envelope.verdict import Decision, Verdict
-from memsluice.errors import SealError
+from memsluice.errors import Fenced, SealError
 from memsluice.events.models import Action, AnyPayload, Write, Zone
 from memsluice.events.records import Record
 from memsluice.stages.screen import ScreenStage
@@ -34,6 +35,8 @@ from memsluice_lab.simulation.world import PARTITIONS, TENANTS, partition
 SIGNED_ANEW: Final = ("seal_kid", "admission_kid", "chain_previous")
 """Fields of a verdict that name keys: a later decision of the same record signs with those of its own day."""
 LANDS_OR_WAITS: Final = (Decision.ACCEPT, Decision.CONTAIN, Decision.QUARANTINE)
+FENCED_MAX: Final = 10
+"""Processes that may end in a history because another one has their partition: as many as its faults account for."""
 SHOWN_MAX: Final = 12
 
 
@@ -50,6 +53,7 @@ def violations(history: History, *, alone: bool) -> list[str]:
         _forged(history, reading),
         _ordered(reading),
         _mended(history, keyring),
+        _shut_out(history),
         _logs(history, reading, keyring),
     ]
     if alone:
@@ -156,6 +160,12 @@ def _mended(history: History, keyring: Keyring) -> Iterator[Violation]:
             admission_verify_outside(keyring, item.tenant, orjson.loads(item.admission))
         except (SealError, orjson.JSONDecodeError) as error:
             yield Violation("unsigned", f"{item.object_id} in the store: {error}")
+
+
+def _shut_out(history: History) -> Iterator[Violation]:
+    ended = history.told.counts[f"ended: {Fenced.__name__}"]
+    if ended > FENCED_MAX:
+        yield Violation("shut out", f"{ended} processes ended because another one had their partition")
 
 
 def _logs(history: History, reading: Reading, keyring: Keyring) -> Iterator[Violation]:

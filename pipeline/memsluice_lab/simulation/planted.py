@@ -14,6 +14,7 @@ PLANTED: Final[dict[str, Callable[[], Iterator[Any]]]] = {
     "commit before ack": planted_runtime.commit_before_ack,
     "ack out of order": planted_runtime.ack_out_of_order,
     "fence removed": planted_runtime.fence_removed,
+    "round robin": planted_runtime.round_robin,
     "restored before the fence": planted_runtime.restore_before_fence,
     "verify skipped": planted_stages.verify_skipped,
     "taint not persisted": lambda: planted_runtime.not_persisted(SESSION.name),

@@ -5,10 +5,11 @@ from itertools import count
 from typing import Any
 from unittest.mock import patch
 
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.structs import TopicPartition
 
 from memsluice.gate.state.kinds import ENTRY
-from memsluice.runtimes.kafka import fence, lanes
+from memsluice.runtimes.kafka import fence, lanes, overrides
 from memsluice.runtimes.kafka.fence import Fence
 from memsluice.runtimes.kafka.lanes import Lane
 from memsluice.runtimes.kafka.restore import restore
@@ -53,6 +54,11 @@ def fence_removed() -> Patches:
     """Every owner has a transactional id of its own: the broker refuses nobody."""
     numbers = count()
     yield patch.object(fence, "transactional_id", lambda app_id, partition: f"{app_id}-{partition}-{next(numbers)}")
+
+
+def round_robin() -> Patches:
+    """A partition's topics are dealt to several workers, as Faust does by itself: they open each other's fences."""
+    yield patch.object(overrides, "RangePartitionAssignor", RoundRobinPartitionAssignor)
 
 
 def restore_before_fence() -> Patches:

@@ -86,10 +86,7 @@ class Scheduler(ABC):
         """Processes that get no turn: what of them, and until which step."""
         self.workers: list[Worker] = []
         self.specs = {name: spec_of(name) for name in STAGES}
-        self.groups = {
-            name: Group(spec.app_id, PARTITIONS, self.clock, chance, spec.tuning.rebalance_s)
-            for name, spec in self.specs.items()
-        }
+        self.groups = {name: Group(spec, PARTITIONS, self.clock, chance) for name, spec in self.specs.items()}
         self.later: list[tuple[float, int, Callable[[], object]]] = []
         """What happens at a time, in seconds."""
         self._trace = trace

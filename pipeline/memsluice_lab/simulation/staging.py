@@ -79,7 +79,7 @@ class Staging:
         """Let a process of land sweep its partitions once round, when its thread is free."""
 
         def sweep() -> None:
-            worker.sweep.owns(worker.consumer.assigned)
+            worker.sweep.owns([number for _, number in worker.consumer.assigned])
             worker.sweep.begin_round()
             while worker.sweep.step(lambda _name, _number: None):
                 pass

@@ -1,6 +1,7 @@
 """The doctor on workers: none runs, one stands still, one gets on; and what a worker that starts lacks."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.command import run
@@ -22,6 +23,7 @@ from memsluice.operations.monitor.lag import Lag
 from memsluice.operations.partitions.words import undecided
 from memsluice.runtimes.assembly import Assembly
 from memsluice.topics.names import PARTITIONS
+from memsluice.topics.spec import load_topics
 
 NOWHERE = Connection(
     bootstrap="127.0.0.1:1",
@@ -173,6 +175,22 @@ def test_a_policy_that_cannot_be_read_keeps_a_worker_from_starting(bare: Home) -
     bare.policy_file.write_text("name: x\nprofle: strict\n")
     (found,) = [one for one in lacking(bare, "screen") if isinstance(one.error, PolicyError)]
     assert "profle" in found.said
+
+
+def test_inputs_of_different_partition_counts_keep_a_worker_from_starting(
+    bare: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One fence a partition holds for all inputs of a stage: with unequal counts two workers would have one of them."""
+    KeyStore.init(bare.path, T0)
+    topics = {spec.name: SimpleNamespace(partitions=range(spec.spec.partitions)) for spec in load_topics()}
+    shown = SimpleNamespace(list_topics=lambda timeout: SimpleNamespace(topics=topics))
+    monkeypatch.setattr(preflight, "AdminClient", lambda settings: shown)
+    assert [one.said for one in lacking(bare, "seal", "screen", "land")] == [preflight.NO_CREDENTIALS]
+    topics["memory.overflow.v1"].partitions = range(4)
+    (found,) = [one for one in lacking(bare, "seal", "screen", "land") if one.error is not None]
+    assert "the inputs of seal differ in their numbers of partitions" in found.said
+    assert "memory.events.v1 has 8" in found.said
+    assert "memory.overflow.v1 has 4" in found.said
 
 
 def test_work_without_a_broker_ends_with_what_to_do(tmp_path: Path) -> None:

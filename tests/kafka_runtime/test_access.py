@@ -46,6 +46,15 @@ def test_a_worker_that_may_not_write_ends_uncommitted(lab: Lab) -> None:
     assert lab.committed() == {}
 
 
+def test_a_worker_that_may_not_join_its_group_ends_and_says_so(lab: Lab) -> None:
+    """Without the group it would take no record for ever, and look as if it were starting."""
+    lab.prepare(2)
+    lab.allow(USER, [rule for rule in _rights(lab) if rule[0] != "group"])
+    worker = lab.start(lab.stage("Count", "stateful", user=USER))
+    assert worker.wait() == EXIT_FAILED
+    assert f"user {USER} may not join the group {lab.group}" in worker.text()
+
+
 def test_progress_tells_commits_and_lag(lab: Lab) -> None:
     """The callback names every input partition with its committed offset, the log's end, and what is between."""
     lab.prepare(2)

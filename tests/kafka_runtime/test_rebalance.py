@@ -3,6 +3,7 @@
 import signal
 
 import pytest
+from confluent_kafka import Consumer
 
 from memsluice.runtimes.kafka.worker import EXIT_OK
 
@@ -75,6 +76,33 @@ def test_a_blocked_stage_keeps_its_membership_and_loses_nothing(lab: Lab) -> Non
     assert worker.stop() == EXIT_OK
     assert lab.total(lab.target) == 3000
     assert "given up" not in worker.text()
+
+
+def test_a_worker_waits_for_members_of_an_older_version_and_joins_by_itself(lab: Lab) -> None:
+    """A stopped worker is in its group until its session is over. While one is that divides the partitions in another
+    way, the broker refuses a newer worker: that one says so once, and begins when the other is gone."""
+    lab.prepare(2)
+    lab.fill(50, 2)
+    older = Consumer(
+        {
+            **lab.connection.confluent(lab.user),
+            "group.id": lab.group,
+            "group.instance.id": f"{lab.group}-0",
+            "session.timeout.ms": 6000,
+            "partition.assignment.strategy": "roundrobin",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    older.subscribe([lab.source])
+    lab.until(lambda: older.poll(0.1) is not None, "the older member's partitions")
+    worker = lab.start(lab.stage("Stamp", "batch", tuning=SHORT))
+    lab.until(lambda: "divides its partitions in another way" in worker.text(), "the worker to say why it waits")
+    older.close()
+    lab.until(lambda: sum(lab.committed().values()) == 50, "everything committed")
+    assert worker.stop() == EXIT_OK
+    assert worker.text().count("divides its partitions in another way") == 1
+    assert "fatal error" not in worker.text()
 
 
 def test_sigterm_with_a_backlog_repeats_nothing(lab: Lab) -> None:

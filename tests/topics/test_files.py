@@ -4,7 +4,6 @@ from pathlib import Path
 
 import faust
 import pytest
-from faust.assignor.leader_assignor import LeaderAssignor
 
 from memsluice.errors import TopicsError
 from memsluice.stages.dead_letter import HEAD_BYTES_MAX, PART_BYTES_MAX
@@ -38,8 +37,7 @@ def _written(folder: Path, text: str, name: str = "demo.v1") -> Path:
 
 def test_names_in_code_and_files_agree():
     """A topic renamed in one place only would be read by nobody."""
-    leaders = {names.leader_topic(app) for app in (names.APP_SEAL, names.APP_SCREEN, names.APP_LAND)}
-    assert set(BY_NAME) == TENANT_KEYED | leaders | {names.SCREEN_CHANGELOG, names.PARTITION_STATES}
+    assert set(BY_NAME) == TENANT_KEYED | {names.SCREEN_CHANGELOG, names.PARTITION_STATES}
 
 
 def test_partition_counts_agree():
@@ -53,9 +51,6 @@ def test_faust_calls_its_topics_as_the_files_do():
     app = faust.App(names.APP_SCREEN, broker="kafka://localhost:1")
     table = app.Table(names.SCREEN_STATE_TABLE)
     assert table.changelog_topic_name == names.SCREEN_CHANGELOG
-    for name in (names.APP_SEAL, names.APP_SCREEN, names.APP_LAND):
-        leader = LeaderAssignor(faust.App(name, broker="kafka://localhost:1"))
-        assert leader._leader_topic_name == names.leader_topic(name)
 
 
 def test_every_principal_is_a_user_of_the_broker():

@@ -162,6 +162,15 @@ def test_the_projects_topics_are_as_written(stack):
     assert CliRunner().invoke(app, ["check", "--home", str(stack.home)]).exit_code == 0
 
 
+@pytest.mark.stack
+def test_a_topic_that_no_file_names_is_left_alone(admin: AdminClient, tmp_path: Path):
+    """What an older version's files had, and whatever else lies on the broker, is not complained of and not deleted."""
+    plans.apply(admin, _desired(tmp_path))
+    assert plans.plan(admin, load()).empty
+    plans.apply(admin, load())
+    assert NAME in admin.list_topics(timeout=20).topics
+
+
 def test_no_broker_is_a_message(tmp_path: Path):
     """Without a stack: the command that starts one, no traceback."""
     result = CliRunner().invoke(app, ["plan", "--home", str(tmp_path)])

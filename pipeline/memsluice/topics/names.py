@@ -41,18 +41,13 @@ PARTITION_STATES: Final = "memory.partitions.v1"
 APP_SEAL: Final = "memsluice-seal"
 APP_SCREEN: Final = "memsluice-screen"
 APP_LAND: Final = "memsluice-land"
-"""Faust application ids. Each is a consumer group and the prefix of the app's internal topics."""
+"""Faust application ids. Each is a consumer group and the prefix of its transactional ids and of its changelog."""
 
 GROUPS: Final = {"seal": APP_SEAL, "screen": APP_SCREEN, "land": APP_LAND}
 """Consumer group of each stage, in the order of the data."""
 
 SCREEN_STATE_TABLE: Final = "state"
 """Name of *screen*'s one Faust table."""
-
-
-def leader_topic(app_id: str) -> str:
-    """Return the name of the topic by which Faust elects the leader of ``app_id`` (faust/assignor/leader_assignor)."""
-    return f"{app_id}-__assignor-__leader"
 
 
 def changelog_topic(app_id: str, table: str) -> str:

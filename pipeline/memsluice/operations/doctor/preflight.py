@@ -1,6 +1,6 @@
 """What a worker needs and does not have, found before it loads anything: `work` says all of it at once."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
@@ -88,7 +88,19 @@ def _broker(connection: Connection, specs: Sequence[StageSpec]) -> Iterator[Miss
         except MemsluiceError as error:  # no password of this user
             yield Missing(str(error), "name a connection that has it", error)
             continue
-        needed = (*spec.inputs, *spec.outputs, spec.states, *([spec.changelog] if spec.kind == "stateful" else []))
-        if absent := [topic for topic in needed if topic not in known]:
-            said = f"user {spec.user} is shown no topic {', '.join(absent)}: it is not there, or a grant is missing"
-            yield Missing(said, "memsluice topics plan, then memsluice topics apply", ConfigError(said))
+        yield from _topics(spec, {name: len(topic.partitions) for name, topic in known.items()})
+
+
+def _topics(spec: StageSpec, counts: Mapping[str, int]) -> Iterator[Missing]:
+    """Look at a stage's topics: all there, and as many partitions in each input.
+
+    With other numbers one partition of the inputs would be two workers', who share its fence and shut one another out.
+    """
+    needed = (*spec.inputs, *spec.outputs, spec.states, *([spec.changelog] if spec.kind == "stateful" else []))
+    if absent := [topic for topic in needed if topic not in counts]:
+        said = f"user {spec.user} is shown no topic {', '.join(absent)}: it is not there, or a grant is missing"
+        yield Missing(said, "memsluice topics plan, then memsluice topics apply", ConfigError(said))
+    elif len({counts[topic] for topic in spec.inputs}) > 1:
+        told = ", ".join(f"{topic} has {counts[topic]}" for topic in spec.inputs)
+        said = f"the inputs of {spec.name} differ in their numbers of partitions ({told}): they have to be the same"
+        yield Missing(said, "memsluice topics plan says which one is not as its file", ConfigError(said))

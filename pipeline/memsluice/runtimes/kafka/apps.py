@@ -7,7 +7,7 @@ from typing import Any
 import faust
 
 from memsluice.deployment.connection import Connection
-from memsluice.runtimes.kafka import committed, header_names
+from memsluice.runtimes.kafka import coordinator, header_names
 from memsluice.runtimes.kafka.batching import BatchRunner
 from memsluice.runtimes.kafka.faults import Faults
 from memsluice.runtimes.kafka.overrides import StageApp, StageTables
@@ -28,7 +28,7 @@ def build_app(
     the local copy of the state, one folder an app and replica (losing it costs a recovery from the changelog).
     Topics are expected to exist. Raises ConfigError for unknown users, whatever the stage's factory raises.
     """
-    committed.install()
+    coordinator.install()
     header_names.install()
     app = StageApp(
         spec.app_id,
@@ -37,7 +37,6 @@ def build_app(
         store="memory://",  # no table of Faust's: state.py has the rows
         datadir=str(data_dir / spec.app_id / replica),
         TableManager=StageTables,
-        canonical_url=f"http://{replica}.{spec.app_id}:1",  # Faust's assignor tells members apart by it
         consumer_group_instance_id=f"{spec.app_id}-{replica}",
         broker_client_id=f"{spec.app_id}-{replica}",
         **_settings(spec.tuning),

@@ -1,10 +1,10 @@
 """Everything in which the runtime departs from Faust 0.15, by subclassing, in one place. Each has its test.
 
-Where it departs from aiokafka below it: ``committed.py`` (offsets that cannot be read now) and ``header_names.py``.
+Where it departs from aiokafka below it: ``coordinator.py`` (its membership of a group) and ``header_names.py``.
 
 * :class:`GuardedFlow`: recovery drops queued records (silent failure A).
 * :class:`StageConsumerThread`: gives a partition of all topics to one worker; stops without the broker; fetches only
-  committed records, each with the one before.
+  committed records, each with the one before; says so where its membership has ended.
 * :class:`StageConsumer`: acknowledges and commits nothing (B), the lanes do; a revocation or stop waits for work in
   hand, within a bound.
   Records fetched and dropped during a recovery are fetched again, also by a group that never committed, and none that
@@ -22,13 +22,19 @@ from typing import Any
 
 import faust
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
-from aiokafka.errors import IllegalStateError
+from aiokafka.errors import (
+    GroupAuthorizationFailedError,
+    IllegalStateError,
+    InvalidGroupIdError,
+    InvalidSessionTimeoutError,
+)
 from aiokafka.structs import TopicPartition
 from faust.app import BootStrategy
 from faust.tables.manager import TableManager
 from faust.transport.drivers import aiokafka as driver
 from mode.utils.queues import FlowControlEvent
 
+from memsluice.errors import BeginAnew, ConfigError
 from memsluice.runtimes.kafka.gaps import MARKERS_MAX
 from memsluice.runtimes.kafka.spec import MIB
 
@@ -68,6 +74,21 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         # are no standbys, round robin over all topics' partitions, gives each of them to three of three workers.
         consumer._partition_assignment_strategy = [RangePartitionAssignor]
         return consumer
+
+    async def on_start(self) -> None:
+        """Start the client. What ends its membership ends the stage, which begins anew where that may help."""
+        await super().on_start()
+        self._consumer._coordinator.broken = self._broken
+
+    def _broken(self, error: BaseException) -> None:
+        spec = self.app.runner.spec
+        if isinstance(error, GroupAuthorizationFailedError):
+            error = ConfigError(
+                f"user {spec.user} may not join the group {spec.app_id}: `memsluice topics apply` grants it"
+            )
+        elif not isinstance(error, InvalidGroupIdError | InvalidSessionTimeoutError):
+            error = BeginAnew(f"the stage is no member of its group {spec.app_id} any more: {error}")
+        self.parent_loop.call_soon_threadsafe(self.app.runner.fail, error)
 
     async def _fetch_records(self, *arguments: Any, **options: Any) -> Any:
         found = await super()._fetch_records(*arguments, **options)

@@ -11,7 +11,7 @@ from typing import Final
 from memsluice.errors import ConfigError
 
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-"""A folder, a static membership id and the host of Faust's URL of a member, where capitals do not count."""
+"""A static membership id, and a folder: on some disks capitals do not count."""
 LOCK_FILE: Final = "worker.lock"
 PID_CHARS_MAX: Final = 20
 

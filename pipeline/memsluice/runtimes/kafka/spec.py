@@ -77,7 +77,7 @@ class StageSpec:
 
     name: str
     app_id: str
-    """Faust app id: the consumer group, and the prefix of internal topics."""
+    """Faust app id: the consumer group, and the prefix of transactional ids and of a changelog."""
     user: str
     """The broker's principal for this stage."""
     inputs: tuple[str, ...]

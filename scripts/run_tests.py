@@ -33,15 +33,20 @@ class Part:
     tests: bool = True
 
 
-TAKEN_AWAY = ("tests/chaos", "tests/devstack", "tests/kafka_runtime")
+TAKEN_AWAY = ("tests/chaos", "tests/devstack")
 """Folders whose tests kill and pause workers and servers, and wait most of the time: half of what the stack takes."""
+LEISURE = ("nice", "-n", "10")
+"""Before what nobody waits for: what is told to real servers and workers is timed, and goes first."""
 STACK = (
     Part("tests of the real stack, its parts taken away", ["scripts/test-stack", "taken-away", *TAKEN_AWAY]),
     Part("tests of the real stack", ["scripts/test-stack", "others", *(f"--ignore={one}" for one in TAKEN_AWAY)]),
 )
 PARTS = (
-    Part("style and types", ["make", "lint"], tests=False),
-    Part("tests without the stack", [".venv/bin/pytest", "-m", "not stack", "-o", "cache_dir=.pytest_cache/rest"]),
+    Part("style and types", [*LEISURE, "make", "lint"], tests=False),
+    Part(
+        "tests without the stack",
+        [*LEISURE, ".venv/bin/pytest", "-m", "not stack", "-o", "cache_dir=.pytest_cache/rest"],
+    ),
     *STACK,
 )
 

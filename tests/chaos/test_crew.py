@@ -10,7 +10,7 @@ from memsluice_lab.chaos.nemesis import Nemesis
 from memsluice_lab.chaos.stages import everything, staffed
 from memsluice_lab.figures.bed import Bed
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1200)]
 
 
 def test_a_partition_of_all_topics_is_one_worker_s(bed: Bed) -> None:

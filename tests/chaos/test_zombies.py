@@ -22,12 +22,12 @@ from memsluice_lab.chaos.rows import row_violations
 from memsluice_lab.chaos.zombies import Scene, hand_over, lying, sealed, wake
 from memsluice_lab.figures.bed import Place, Worker
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1200)]
 
 ENTRIES = 320
 """*land* takes 128 at a time: some are written and not yet told of, some are still unwritten when it is paused."""
 SESSIONS = 300
-LANDED_S_MAX = 60
+LANDED_S_MAX = 180
 
 
 @dataclass

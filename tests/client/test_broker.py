@@ -28,7 +28,7 @@ from memsluice.keystore import rotation
 from memsluice.keystore.store import KeyStore
 from memsluice.topics.names import COMMANDS, DEAD_LETTER, EVENTS, PARTITIONS, USER_ADMIN, USER_OPERATOR, USER_PRODUCER
 
-HANG_S = 60
+HANG_S = 240
 REFUSED_PORT = "127.0.0.1:9"
 
 

@@ -17,7 +17,7 @@ from memsluice.runtimes.kafka import header_names
 from memsluice.topics.names import QUARANTINE, USER_ADMIN
 
 PARTITION = 7
-HANG_S = 60
+HANG_S = 240
 OFTEN = 40
 
 

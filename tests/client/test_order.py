@@ -33,7 +33,7 @@ from memsluice.events.partition import partition_of
 from memsluice.topics.names import EVENTS, PARTITIONS
 
 pytestmark = pytest.mark.stack
-HANG_S = 60
+HANG_S = 240
 ROLES = {"producer": Role.PRODUCER, "reader": Role.READER, "runtime": Role.RUNTIME}
 
 

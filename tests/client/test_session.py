@@ -26,7 +26,7 @@ from memsluice.errors import (
 )
 from memsluice.events.models import Origin
 
-HANG_S = 60
+HANG_S = 240
 SESSION = Session("acme", "helper", "ana", "s-1")
 NOTES = [
     f"{thing} {place}"

@@ -29,7 +29,7 @@ SERVICES: dict[str, Any] = yaml.safe_load((TOP / "docker-compose.yml").read_text
 OURS = ("setup", "seal", "screen", "land")
 """The services that run memsluice."""
 LISTENERS = ("9092", "9093", "9094", "9095")
-HANG_GUARD_S = 60
+HANG_GUARD_S = 240
 _FOLDERS = re.compile(r"(?<![\w/.-])/(?=(?:opt|src|var/lib/memsluice|var/cache/memsluice)\b)")
 
 

@@ -30,7 +30,7 @@ from memsluice.topics.names import EVENTS, SEALED
 
 pytestmark = pytest.mark.stack
 
-HANG_GUARD_S = 120.0
+HANG_GUARD_S = 240.0
 
 
 def _until(condition: Callable[[], object]) -> None:

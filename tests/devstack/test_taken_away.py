@@ -28,7 +28,7 @@ from memsluice.runtimes.kafka.worker import EXIT_HUNG, EXIT_OK
 from memsluice.stores.opening import open_store
 from memsluice.topics import names
 
-pytestmark = [pytest.mark.stack, pytest.mark.mounts, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.stack, pytest.mark.mounts, pytest.mark.timeout(1200)]
 
 DISK_MIB = 600
 

@@ -25,7 +25,7 @@ from memsluice.operations.monitor.lag import KafkaLag
 from memsluice.readers.kafka import KafkaTopic
 from memsluice.topics import names
 
-HANG_GUARD_S = 120.0
+HANG_GUARD_S = 240.0
 TENANT = "acme"
 STAGES = ("seal", "screen", "land")
 COMMAND = [sys.executable, "-m", "memsluice.cli.main"]

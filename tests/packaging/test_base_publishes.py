@@ -10,7 +10,7 @@ from memsluice.events import cloudevent
 from memsluice.topics.names import USER_PRODUCER
 from memsluice_lab.figures.installing import ISSUE, run
 
-HANG_GUARD_S = 60
+HANG_GUARD_S = 240
 PUBLISH = """
 import json, sys
 from pathlib import Path

@@ -25,7 +25,7 @@ MODULE = Path(__file__).parent / "jaeger"
 PACKAGES = {"jaeger": "github.com/jaegertracing/jaeger/cmd/all-in-one", "collector": "./collector"}
 VERSION = "v1.76.0"
 CONFIGURATION = Path(__file__).parents[2] / "deploy" / "otel" / "collector.yaml"
-HANG_S = 60.0
+HANG_S = 240.0
 """Guards against hangs only."""
 SERVERS = {
     "otlp": "collector.otlp.http",

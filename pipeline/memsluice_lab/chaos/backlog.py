@@ -26,23 +26,25 @@ def flight(made: Company, stage: str) -> int:
 
 
 def pile_up(made: Company, workers: Sequence[Worker], enough: int) -> None:
-    """Let more than ``enough`` records wait for every stage of these workers."""
-    nemesis, stages = made.scene.nemesis, {stage for worker in workers for stage in worker.stages}
-    screens = [worker for worker in workers if worker.stages == (_SCREEN,)]
-    if _LAND in stages:
+    """Let more than ``enough`` records wait for every stage of these workers, where so many do not yet."""
+    nemesis = made.scene.nemesis
+    short = {stage for worker in workers for stage in worker.stages if flight(made, stage) <= enough}
+    screens = [worker for worker in workers if worker.stages == (_SCREEN,) and _SCREEN in short]
+    if _LAND in short:
         nemesis.pause(WEAVIATE)
     try:
-        if _LAND in stages:
+        if _LAND in short:
             _feed(made, _LAND, enough, STORE_S_MAX)
         for worker in screens:
             nemesis.pause(worker)
         if screens:
             _feed(made, _SCREEN, enough, HANGS_S_MAX)
-        made.before()  # *seal* is through with what was said before as fast as it is looked at
+        if short:
+            made.before()  # *seal* is through with what was said before as fast as it is looked at
     finally:
         for worker in screens:
             nemesis.resume(worker)
-        if _LAND in stages:
+        if _LAND in short:
             nemesis.resume(WEAVIATE)
 
 

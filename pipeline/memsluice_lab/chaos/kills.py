@@ -1,7 +1,8 @@
 """Kill -9 of every stage's worker with much in flight, again and again, on its own disk and on an empty one.
 
-One turn kills the three stages' workers, each at a moment of its own, and starts all three again: most of the time that
-a kill takes is the wait for the next worker.
+One turn strikes each stage several times: work piles up, the three workers are killed, each at a moment of its own, and
+the next ones are struck as soon as they have partitions, in the middle of what the last ones left. Before the next turn
+everything that was said is decided.
 """
 
 import time
@@ -18,10 +19,12 @@ from memsluice_lab.chaos.zombies import ANSWERED_S_MAX
 from memsluice_lab.figures.bed import STAGES
 
 IN_FLIGHT_MIN = 100
-FED = 2 * IN_FLIGHT_MIN
+FED = 200
+STRIKES = 5
+"""How often a turn kills each stage's worker."""
 EMPTY_EVERY = 4
-"""Every so many turns the next workers start on an empty disk."""
-WAIT_S_MAX = 0.8
+"""Every so many strikes the next workers start on an empty disk."""
+WAIT_S_MAX = 2.0
 MARGIN = 40
 """A stage that has no more than these in flight beyond what counts is killed at once."""
 AT_WORK_S_MAX = 120
@@ -29,14 +32,24 @@ AT_WORK_S_MAX = 120
 
 def turn(made: Company, numbers: Sequence[int], _found: list[Violation]) -> list[str]:
     """Kill a worker for each number, of each stage in turn; those that had too little in flight are not counted."""
-    scene = made.scene
-    struck = [STAGES[number % len(STAGES)] for number in numbers]
-    _at_work(made, struck)
-    victims = {stage: made.owners[stage] for stage in struck}
+    _at_work(made)
+    rows: list[str] = []
+    for first in range(0, len(numbers), len(STAGES)):
+        some = numbers[first : first + len(STAGES)]
+        stages = list(dict.fromkeys(STAGES[number % len(STAGES)] for number in some))
+        rows += _strike(made, stages, some[0] // len(STAGES))
+        if not made.scene.alive():
+            break
+    return rows
+
+
+def _strike(made: Company, stages: Sequence[str], number: int) -> list[str]:
+    """Kill the workers of these stages once they have partitions and much to do, and start the next ones."""
+    scene, rows = made.scene, []
+    victims = {stage: made.settled(made.owners[stage]) for stage in stages}
     pile_up(made, list(victims.values()), FED)
-    due = {stage: time.monotonic() + made.chance.uniform(0, WAIT_S_MAX) for stage in struck}
-    rows = []
-    fresh = numbers[0] // len(STAGES) % EMPTY_EVERY == 0
+    due = {stage: time.monotonic() + made.chance.uniform(0, WAIT_S_MAX) for stage in stages}
+    end = ", then on an empty disk" if (fresh := number % EMPTY_EVERY == 0) else ""
     while due:
         for stage in list(due):
             there = victims[stage].replica in members(scene.bed, names.GROUPS[stage])
@@ -46,21 +59,20 @@ def turn(made: Company, numbers: Sequence[int], _found: list[Violation]) -> list
             scene.kill(victims[stage])
             del due[stage]
             if there and waiting > IN_FLIGHT_MIN and not scene.ended:
-                rows.append(f"{stage} killed with {waiting} in flight{', then on an empty disk' if fresh else ''}")
+                rows.append(f"{stage} killed with {waiting} in flight{end}")
     for stage, victim in victims.items():
-        made.owners[stage] = scene.start(stage, f"k{numbers[0]}" if fresh else victim.replica)
+        made.owners[stage] = scene.start(stage, f"k{number}" if fresh else victim.replica)
     return rows
 
 
-def _at_work(made: Company, stages: Sequence[str]) -> None:
-    """Wait until stages have decided something since their workers were started. Raises StackError."""
+def _at_work(made: Company) -> None:
+    """Wait until all that was said is decided, and more was said since. Raises StackError."""
     scene = made.scene
-    for stage in stages:
-        if not scene.joined(stage, made.owners[stage].replica):
-            raise StackError(f"{stage} was given no partitions; {scene.ended or 'it still runs'}")
+    for stage in STAGES:
+        made.settled(made.owners[stage])
     made.after()
     if not scene.verdicts.until(set(scene.work.said), AT_WORK_S_MAX + ANSWERED_S_MAX, scene.alive):
-        raise StackError(f"{stages} did not go on; {scene.ended or 'they still run'}")
+        raise StackError(f"the stages did not go on; {scene.ended or 'they still run'}")
 
 
-GAME = Game(turn, len(STAGES))
+GAME = Game(turn, STRIKES * len(STAGES))

@@ -19,10 +19,10 @@ from memsluice_lab.figures.registry import Setting
 
 TENANTS = 7
 """Each on a partition of its own; one partition has none."""
-SESSIONS = 15
-TAINTED = 50
+SESSIONS = 10
+TAINTED = 30
 """Of all sessions of a round: those that were opened first are the likeliest in the hands of who was struck."""
-KEYS = 20
+KEYS = 12
 KEPT = 4_000
 """Sessions and entries of earlier rounds that later ones come back to."""
 

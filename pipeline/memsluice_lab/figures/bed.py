@@ -27,6 +27,7 @@ from memsluice.envelope.dsse import Signer
 from memsluice.errors import StackError
 from memsluice.events.records import Headers
 from memsluice.keystore.store import KeyStore
+from memsluice.operations.monitor.lag import offsets_of
 from memsluice.topics import names
 from memsluice_lab import cast
 from memsluice_lab.figures.registry import Setting
@@ -183,8 +184,7 @@ class Bed:
 
     def _consumer(self, group: str) -> Any:
         if group not in self._lag:
-            settings = {"group.id": group, "enable.auto.commit": False, "log_level": 0}
-            self._lag[group] = Consumer({**self.connection.confluent(names.USER_ADMIN), **settings})
+            self._lag[group] = offsets_of({**self.connection.confluent(names.USER_ADMIN), "log_level": 0}, group)
         return self._lag[group]
 
     def drain(self, seconds_max: float) -> None:

@@ -54,9 +54,12 @@ def offsets_of(settings: Mapping[str, Any], group: str) -> Consumer:
     """Return what asks for a group's offsets, and never joins it.
 
     librdkafka's administrative client is not used for that: where a coordinator is not ready, as in the first seconds
-    of a broker, it ends the whole process (its issue 5040).
+    of a broker, it ends the whole process (its issue 5040). A worker that hangs within a transaction has an offset
+    pending; whoever asks for committed records alone waits until the broker ends that transaction, and just then
+    somebody asks. The answer here is what was committed before.
     """
-    return Consumer({**settings, "group.id": group, "enable.auto.commit": False})
+    fixed = {"group.id": group, "enable.auto.commit": False, "isolation.level": "read_uncommitted"}
+    return Consumer({**settings, **fixed})
 
 
 def committed_of(group: Consumer, places: list[TopicPartition]) -> dict[Place, int]:

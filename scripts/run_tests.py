@@ -33,7 +33,7 @@ class Part:
     tests: bool = True
 
 
-TAKEN_AWAY = ("tests/chaos", "tests/devstack")
+TAKEN_AWAY = ("tests/chaos", "tests/devstack", "tests/kafka_runtime")
 """Folders whose tests kill and pause workers and servers, and wait most of the time: half of what the stack takes."""
 LEISURE = ("nice", "-n", "5")
 """Before what nobody waits for: what is told to real servers and workers is timed, and goes first."""

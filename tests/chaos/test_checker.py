@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace as changed
+from orjson import dumps as dump_json
 
 from memsluice.envelope.keys import Purpose
 from memsluice.envelope.records import stored_from_bytes, stored_to_bytes, verdict_from_bytes, verdict_to_bytes
 from memsluice.events.models import Zone
+from memsluice.events.names import DEAD_LETTER_HEADER
 from memsluice.events.records import Record
 from memsluice.gate.state.kinds import CHAIN, ENTRY, POSITION, SESSION
 from memsluice.gate.state.rows import RowKind, dump
 from memsluice.topics import names
-from memsluice_lab.chaos.checker import read
+from memsluice_lab.chaos.checker import read, refused_violations
 from memsluice_lab.chaos.checking import recovery_violations
 
 from .build import NOW_MS, READ, TENANT, UNREAD, History, played
@@ -60,6 +62,17 @@ def test_a_lost_record_is_noticed(history: History, topic: str) -> None:
         assert "lost" in rules(history.with_topic(topic, records[:number] + records[number + 1 :])), number
 
 
+def test_a_genuine_event_that_is_a_dead_letter_is_noticed(history: History) -> None:
+    """Nothing is lost by it for the other rules: only who played the history knows that the sender was honest."""
+    place = next(iter(history.said))
+    why = dump_json({"topic": place[0], "partition": place[1], "offset": place[2], "reason": "unknown_key"})
+    letter = Record(names.DEAD_LETTER, 0, 0, None, b"{}", ((DEAD_LETTER_HEADER, why),))
+    dead = history.with_topic(names.DEAD_LETTER, [letter])
+    reading = read(dead.picture, dead.keyring, [TENANT])
+    assert [one.rule for one in refused_violations(reading, dead.said)] == ["refused"]
+    assert list(refused_violations(read(history.picture, history.keyring, [TENANT]), history.said)) == []
+
+
 def test_a_second_verdict_is_noticed(history: History) -> None:
     """Two verdicts on one event contradict each other, also where both are sealed."""
     first, *_, last = history.picture.of(names.AUDIT)
@@ -96,7 +109,7 @@ def with_verdict(history: History, event_id: str, **said: Any) -> History:
 def test_a_hole_in_the_audit_is_noticed(history: History) -> None:
     """A link that is missing, that names another before it, or whose bytes are not those that the next one names."""
     records = list(history.picture.of(names.AUDIT))
-    for number in range(1, len(records) - 1):
+    for number in range(len(records) - 1):
         assert "chain" in rules(history.with_topic(names.AUDIT, records[:number] + records[number + 1 :])), number
     assert rules(with_verdict(history, "c-1", chain_previous="0" * 64)) == {"chain", "rows"}
     assert rules(with_verdict(history, "w-4", policy="another")) == {"chain"}

@@ -28,12 +28,13 @@ from memsluice.envelope.partition_orders import (
     state_to_bytes,
 )
 from memsluice.envelope.registry import Role
+from memsluice.envelope.seals import Waited
 from memsluice.errors import BeginAnew, BrokerUnavailable, Fenced, GapError, NotCommitted, SealError, StateError
 from memsluice.events.names import PARTITION_ORDER
 from memsluice.events.records import Output, Record, RowChange, Rows
 from memsluice.keystore.store import DAY_MS, KeyStore, issue_credential
 from memsluice.runtimes.kafka.apps import build_app
-from memsluice.runtimes.kafka.batching import BatchRunner
+from memsluice.runtimes.kafka.batching import BatchRunner, _Item
 from memsluice.runtimes.kafka.board import Board
 from memsluice.runtimes.kafka.faults import Faults
 from memsluice.runtimes.kafka.gaps import GapDetector
@@ -44,8 +45,9 @@ from memsluice.runtimes.kafka.spec import StageSpec
 from memsluice.runtimes.kafka.state import StateRows
 from memsluice.runtimes.kafka.stateful import StatefulRunner
 from memsluice.stages.base import Step
+from memsluice.stages.overflow import Intake
 
-from .dummies import HeldFences, Stamp
+from .dummies import HeldFences, Quotas, Stamp
 from .harness import NOWHERE
 
 NOW_MS = 1_790_000_000_000
@@ -365,6 +367,45 @@ def test_what_was_in_work_when_its_partition_was_parked_is_never_acknowledged() 
         await _accept(runner, [_Message(ONE, 7), _Message(ONE, 0, turn=1), _Message(ONE, 2, turn=1)])
         assert consumer.dropped == [(1, 7)]
         assert (runner.held, runner.parked) == (2, {})
+        await runner.stop()
+
+    asyncio.run(scene())
+
+
+class _Disbelieving(Quotas):
+    """A stage with an overflow, and a key that is revoked while its records are held back."""
+
+    def __init__(self) -> None:
+        super().__init__("c", "o", 1, 1)
+        self.revoked = False
+
+    def came(self, record: Record) -> Intake:
+        if self.revoked and record.partition == 1:
+            raise SealError("its key was revoked")
+        return Intake(record, "acme", Waited(0, None))
+
+
+def test_what_waited_and_is_not_believed_any_more_parks_its_partition_alone() -> None:
+    """It was believed when it was held back. The others of its batch are worked on once more, in their order."""
+
+    async def scene() -> None:
+        app, stage = _App(), _Disbelieving()
+        spec = replace(_spec(), inputs=("a", "o"), outputs=("c", "o"), stage=stage, overflow="o")
+        runner = BatchRunner(spec, stage, Faults(), app, NOWHERE)
+        HeldFences(runner)
+        runner.lanes._make_rows = lambda _partition: None
+        await runner.begin({0, 1})
+        assert runner.overflow is not None
+        moved = [_Message(TP("o", number), 4) for number in (0, 1)]
+        for message in moved:
+            runner.overflow.hold(runner.generation, message)
+        stage.revoked = True
+        items = [_Item(runner.generation, one) for one in (_Message(ONE, 7), *moved, _Message(ZERO, 9))]
+        kept, outputs = await runner._returned(items, runner._submit(items))
+        assert [(item.message.topic, item.message.offset) for item in kept] == [("o", 4), ("a", 9)]
+        assert len(outputs) == 2
+        assert [(number, one.topic, one.offset) for number, one in runner.parked.items()] == [(1, "o", 4)]
+        assert runner.failure is None
         await runner.stop()
 
     asyncio.run(scene())

@@ -631,7 +631,7 @@ class Overflowing(Relabelled):
         """Return the record as it came."""
         return Intake(record, "acme", Waited(0, None))
 
-    def authentic(self, outputs: Any) -> bool:
+    def authentic(self, outputs: Any, tenant: str) -> bool:
         """Tell that everything is."""
         return True
 
@@ -711,7 +711,7 @@ def test_an_event_that_overtakes_those_that_wait_makes_the_stage_begin_anew() ->
         assert chosen.way is Way.REFUSED
         with pytest.raises(NotCommitted, match="a key of acme became known"):
             overflow.answered(0, chosen, [])
-        stage.authentic = lambda _outputs: False  # type: ignore[method-assign]
+        stage.authentic = lambda _outputs, _tenant: False  # type: ignore[method-assign]
         overflow.answered(0, chosen, [])
 
     _run(scene())

@@ -1,6 +1,8 @@
 """Events of a tenant over its quota: moved as they came, taken back as they were, decided in their order."""
 
-from dataclasses import replace
+from collections import Counter
+from dataclasses import asdict, replace
+from types import SimpleNamespace
 
 import orjson
 import pytest
@@ -18,10 +20,11 @@ from memsluice.envelope.registry import Registry
 from memsluice.envelope.seals import GLOBAL, Waited, sealed_from_bytes
 from memsluice.errors import GapError, SealError, StateError
 from memsluice.events import limits
-from memsluice.events.models import Write
-from memsluice.events.names import MOVED_HEADER
+from memsluice.events.models import Observation, Write
+from memsluice.events.names import MOVED_HEADER, EventType
 from memsluice.events.records import Output, Record
 from memsluice.gate.policy.model import parse
+from memsluice.runtimes.kafka.overflow import Found, Overflow, Way
 from memsluice.stages.overflow import MARKER_REASON, Overflowing, lane_of, move, taken_back
 from memsluice.stages.quota import Quota
 from memsluice.stages.seal import SealStage
@@ -82,7 +85,7 @@ def test_an_event_that_waited_and_does_not_hold_is_a_dead_letter_of_its_intake(e
     assert MOVED_HEADER not in dict(letter.headers)
     sealed = sealed_from_bytes(KEYRING, GLOBAL, stands.value or b"")
     assert (sealed.position.offset, sealed.waited) == (9, Waited(LATER_MS, None))
-    assert not sealing(encoder).authentic([letter, stands])
+    assert not sealing(encoder).authentic([letter, stands], TENANT)
 
 
 def test_what_the_gate_did_not_move_is_refused() -> None:
@@ -109,6 +112,29 @@ def test_nobody_s_event_waits_behind_another_tenant_s(encoder: Encoder) -> None:
     foreign = replace(mine, key=OTHER.encode())
     assert stage.lane(foreign) == OTHER
     assert not stage.may_wait(foreign, OTHER)
+
+
+def test_what_a_session_saw_under_another_s_key_is_no_event_of_that_tenant_s(encoder: Encoder) -> None:
+    """It taints its own session; it uses up nobody else's quota, and the stage does not begin anew for it."""
+    seen = message(Observation(**FIELDS, origin="web"), source="runtime", kind=EventType.OBSERVATION)
+    foreign = replace(came(seen), key=OTHER.encode())
+    stage = sealing(encoder, f"tenants: {{{OTHER}: {{intake: {{events_per_s: 1, burst: 3}}}}}}")
+    (outputs,) = stage.process([foreign])
+    assert [(one.topic, one.key) for one in outputs] == [(DEAD_LETTER, OTHER.encode()), (SEALED, TENANT.encode())]
+    assert (stage.authentic(outputs, TENANT), stage.authentic(outputs, OTHER)) == (True, False)
+    overflow = Overflow("o", stage, lambda: 0.0)
+    overflow._found(PARTITION, Found(Counter(), None))
+    for number in range(9):
+        arrived = SimpleNamespace(**{**asdict(replace(foreign, offset=number)), "timestamp": NOW_MS / 1_000})
+        chosen = overflow.choose(arrived)
+        assert chosen is not None
+        assert (chosen.way, chosen.tenant) == (Way.STRAIGHT, OTHER)
+        overflow.answered(PARTITION, chosen, outputs)
+    overflow._lanes[PARTITION].wait(OTHER)
+    refused = overflow.choose(arrived)
+    assert refused is not None
+    assert refused.way is Way.REFUSED
+    overflow.answered(PARTITION, refused, outputs)
 
 
 def test_what_a_tenant_did_not_sign_makes_none_of_its_events_wait(encoder: Encoder) -> None:

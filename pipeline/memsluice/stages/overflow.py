@@ -53,8 +53,8 @@ class Overflowing(Protocol):
     def moved(self, record: Record, tenant: str, after: int | None) -> list[Output]:
         """Return what moves an intake record; ``after`` is the offset of the one moved before, if that is known."""
 
-    def authentic(self, outputs: list[Output]) -> bool:
-        """Tell whether what became of a record shows that its tenant sent it."""
+    def authentic(self, outputs: list[Output], tenant: str) -> bool:
+        """Tell whether what became of a record shows that this tenant sent it, and nobody else in its lane."""
 
 
 def lane_of(record: Record) -> str | None:

@@ -211,9 +211,10 @@ class SealStage:
         keyring = self._keys()
         return move(record, tenant, after, keyring, keyring.signing(Purpose.SEAL, self._now_ms()).kid)
 
-    def authentic(self, outputs: list[Output]) -> bool:
-        """Tell whether a tenant's key is on what was sealed: a marker has none."""
-        return any(output.topic == SEALED and output.key for output in outputs)
+    def authentic(self, outputs: list[Output], tenant: str) -> bool:
+        """Tell whether what was sealed is the tenant's: a marker is nobody's, and what a session of another saw is
+        that one's, whoever's key lies on the record."""
+        return any(output.topic == SEALED and output.key == tenant.encode() for output in outputs)
 
     def _authenticated(self, record: Record, keyring: Keyring, registry: Registry) -> _Draft:
         try:

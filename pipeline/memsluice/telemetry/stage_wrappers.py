@@ -101,9 +101,9 @@ class ObservedBatch:
         """As the stage does."""
         return self._quotas.came(record)
 
-    def authentic(self, outputs: list[Output]) -> bool:
+    def authentic(self, outputs: list[Output], tenant: str) -> bool:
         """As the stage does."""
-        return self._quotas.authentic(outputs)
+        return self._quotas.authentic(outputs, tenant)
 
     def give_up(self) -> None:
         """As the stage does, where it waits for anything."""

@@ -3,7 +3,8 @@
 Every rule names itself, so that a test can plant its violation and ask for it by name:
 
 ``lost``: an acknowledged event has no sealed record, or no verdict and no dead letter; an object that a verdict asked
-for is not there, or was taken out though nobody asked for that. ``doubled``: two verdicts on one event, two contents
+for is not there, or was taken out though nobody asked for that. ``refused``: a genuine event became a dead letter.
+``doubled``: two verdicts on one event, two contents
 under one version, an object nobody asked for. ``unsigned``: a record or an object whose seal does not hold. ``clean``:
 an agent's write in a session that read the web before has no taint, or a tainted one lands as guidance. ``chain``: the
 audit has a hole. ``rows``: a row of the changelog went back (:mod:`.rows`). ``store``: the store log went back, or what
@@ -114,6 +115,14 @@ def verdict_violations(reading: Reading, said: Said) -> Iterator[Violation]:
     yield from _chained(reading)
 
 
+def refused_violations(reading: Reading, said: Said) -> Iterator[Violation]:
+    """Yield the genuine events that became dead letters. Not among the answers above: a credential may be revoked, or a
+    clock be wrong, and only who plays the history knows whether one was."""
+    for place in said:
+        if place in reading.dead:
+            yield Violation("refused", f"{place} was signed by who it says, and is a dead letter")
+
+
 def _unasked(reading: Reading) -> Iterator[Violation]:
     asked: set[tuple[str, str, int, bool]] = set()
     for verdict in reading.verdicts.values():
@@ -158,6 +167,8 @@ def _chained(reading: Reading) -> Iterator[Violation]:
         tenants.setdefault(verdict.tenant, []).append(link)
     for tenant, links in tenants.items():
         links.sort(key=lambda link: link[0])
+        if (first := links[0])[:2] != (1, ""):
+            yield Violation("chain", f"{tenant}: begins with link {first[0]}, which names {first[1]!r} before it")
         for (number, _, value), (following, previous, _next) in pairwise(links):
             if following != number + 1 or previous != sha256(value).hexdigest():
                 yield Violation("chain", f"{tenant}: link {following} does not follow {number}")

@@ -7,7 +7,15 @@ from memsluice.clock import wall_ms
 from memsluice.envelope.verdict import Verdict
 from memsluice.topics import names
 from memsluice_lab.chaos import compaction, logs
-from memsluice_lab.chaos.checker import Reading, Said, Violation, read, tainted_since, verdict_violations
+from memsluice_lab.chaos.checker import (
+    Reading,
+    Said,
+    Violation,
+    read,
+    refused_violations,
+    tainted_since,
+    verdict_violations,
+)
 from memsluice_lab.chaos.following import wait
 from memsluice_lab.chaos.landed import store_violations
 from memsluice_lab.chaos.logs import Picture
@@ -54,7 +62,12 @@ def from_nothing(scene: Scene, replica: str, sessions: Iterable[Session]) -> tup
     places = scene.said()
     scene.verdicts.until(places, RECOVERED_S_MAX, lambda: third.process.poll() is None)
     scene.alive()
-    found = [Violation("lost", f"{place}: no verdict after a recovery") for place in scene.verdicts.missing(places)]
+    scene.verdicts.poll()
+    found = [
+        Violation("lost", f"{place}: no verdict after a recovery")
+        for place in places
+        if place not in scene.verdicts.verdicts
+    ]
     verdicts = {place: scene.verdicts.verdicts[place] for place in places if place in scene.verdicts.verdicts}
     return third, [*found, *recovery_violations(verdicts, ids, scene.work.said)]
 
@@ -82,7 +95,7 @@ def violations(scene: Scene, before: Picture, after: Picture) -> list[Violation]
     """Apply every rule to both pictures; the audit, which is not compacted, is read once."""
     keyring, said = scene.bed.store.keyring(), scene.work.said
     reading: Reading = read(before, keyring, scene.work.tenants)
-    found = list(verdict_violations(reading, said))
+    found = [*verdict_violations(reading, said), *refused_violations(reading, said)]
     for picture, when in ((before, ""), (after, "after compaction: ")):
         rows = row_violations(picture.of(names.SCREEN_CHANGELOG), said, reading)
         store = store_violations(picture, reading, keyring, now_ms=wall_ms())

@@ -1,20 +1,22 @@
-"""What the fence costs: the workers of the tree before it beside those of this tree, in turn, the same real events."""
+"""What the fence costs, and all that came since two trees of before: their workers beside this tree's, in turn."""
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from memsluice.envelope.dsse import Signer
 from memsluice.envelope.records import verdict_from_bytes
 from memsluice.errors import ConfigError, StateError
 from memsluice.topics import names
-from memsluice_lab.figures.accounted import tenants_of, unhurried
+from memsluice_lab.figures.accounted import tenants_of
 from memsluice_lab.figures.bed import STAGES, Bed, bed, messages
 from memsluice_lab.figures.ingest import (
     THROUGH_S_MAX,
@@ -29,28 +31,31 @@ from memsluice_lab.figures.ingest import (
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting
 
-BEFORE = "8d5a1a3"
-"""The last commit whose workers sent rows, outputs and offsets apart, and without a fence."""
+SIGNALS, FENCE, NOW = "before the signals", "before the fence", "now"
+BEFORE = {SIGNALS: "3120c47", FENCE: "8d5a1a3"}
+"""The last commits before the gate's signals were made anew, and before the broker fenced a former owner."""
 ROUNDS, EVENTS = 3, 5_000
 LIGHT_TURNS = 2
-"""Each side has so many shares of the light load; who begins changes from turn to turn."""
+"""Each side of the fence has so many shares of the light load; who begins changes from turn to turn."""
 PATH_VARIABLE = "PYTHONPATH"
+POLICY = "import json; from memsluice_lab.figures.accounted import unhurried; print(json.dumps(unhurried()))"
+"""Each tree runs by its own policy: it knows no fields of later ones."""
 
 
 @contextmanager
-def tree_before() -> Iterator[Path]:
-    """Check the tree before the fence out, beside this one. Raises ConfigError where the history is not there."""
+def tree_of(commit: str) -> Iterator[Path]:
+    """Check an earlier tree out, beside this one. Raises ConfigError where the history is not there."""
     here = Path(__file__).resolve().parent
     with tempfile.TemporaryDirectory(prefix="memsluice-before-") as folder:
         tree = Path(folder) / "tree"
         done = subprocess.run(
-            ["git", "-C", str(here), "worktree", "add", "--detach", str(tree), BEFORE],
+            ["git", "-C", str(here), "worktree", "add", "--detach", str(tree), commit],
             capture_output=True,
             text=True,
             check=False,
         )
         if done.returncode != 0:
-            raise ConfigError(f"the tree before the fence, {BEFORE}, cannot be checked out: {done.stderr.strip()}")
+            raise ConfigError(f"the tree of before, {commit}, cannot be checked out: {done.stderr.strip()}")
         try:
             yield tree
         finally:
@@ -62,31 +67,49 @@ def _environment(tree: Path) -> Mapping[str, str]:
     return {PATH_VARIABLE: os.pathsep.join((str(tree / "pipeline"), os.environ.get(PATH_VARIABLE, "")))}
 
 
+def _policy(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the policy that a tree ships, without limits of a day. Raises ConfigError where it has none."""
+    done = subprocess.run(
+        [sys.executable, "-c", POLICY], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise ConfigError(f"a tree of before does not say its policy: {done.stderr.strip()[-800:]}")
+    policy: dict[str, Any] = json.loads(done.stdout)
+    return policy
+
+
 Sides = tuple[tuple[str, Bed, Mapping[tuple[str, str], Signer], Mapping[str, str]], ...]
 
 
 @contextmanager
 def _sides(setting: Setting) -> Iterator[tuple[Sequence[Path], Sides]]:
     """Yield the streams, and a stack of its own for each tree: their logs and groups are not each other's."""
-    with streams(setting) as paths, tree_before() as tree, ExitStack() as stacks:
+    with streams(setting) as paths, ExitStack() as stacks:
         sides = []
-        for name, environment in (("before", _environment(tree)), ("fenced", {})):
-            policy = unhurried()
-            if environment:
-                del policy["intake"]  # the tree before has no quotas, and refuses what it does not know
-            running = stacks.enter_context(bed(setting, policy=policy))
+        trees = {name: _environment(stacks.enter_context(tree_of(commit))) for name, commit in BEFORE.items()}
+        for name, environment in {**trees, NOW: dict[str, str]()}.items():
+            running = stacks.enter_context(bed(setting, policy=_policy(environment)))
             sides.append((name, running, running.signers(tenants_of(paths)), environment))
         yield paths, tuple(sides)
 
 
 def fence_cost(setting: Setting) -> Measured:
     """Share of guarded throughput, in per cent, that the fence costs: landed writes a second in bursts."""
+    return _cost(setting, FENCE, lambda rate: rate.per_s)
+
+
+def ingest_cost(setting: Setting) -> Measured:
+    """Share of throughput, in per cent, that the gate made anew costs: the same writes, whatever becomes of each."""
+    return _cost(setting, SIGNALS, lambda rate: 1 / rate.seconds)
+
+
+def _cost(setting: Setting, side: str, speed: Callable[[Rate], float]) -> Measured:
     rates = _measured(Setting(setting.data, _say))[0]
     rows = [(f"{ROUNDS} rounds in turn, a stack of its own for each side", f"{EVENTS:,} events each")]
     ratios = []
-    for number, (before, fenced) in enumerate(zip(rates["before"], rates["fenced"], strict=True), 1):
-        ratios.append(fenced.per_s / before.per_s)
-        rows.append((f"round {number}: before; fenced; ratio", f"{before}; {fenced}; {ratios[-1]:.3f}"))
+    for number, (before, now) in enumerate(zip(rates[side], rates[NOW], strict=True), 1):
+        ratios.append(speed(now) / speed(before))
+        rows.append((f"round {number}: {side}; {NOW}; ratio", f"{before}; {now}; {ratios[-1]:.3f}"))
     return Measured(100 * (1 - median(ratios)), tuple(rows))
 
 
@@ -94,27 +117,28 @@ def fence_light_ms(setting: Setting) -> Measured:
     """Milliseconds by which the fence raises the light-load median, from produce to the record of what landed."""
     times = _measured(Setting(setting.data, _say))[1]
     rows = tuple((f"{name}: p50, p90", f"{spread(times[name])} of {len(times[name])}") for name in times)
-    return Measured(median(times["fenced"]) - median(times["before"]), rows)
+    return Measured(median(times[NOW]) - median(times[FENCE]), rows)
 
 
 def _say(text: str) -> None:
-    """Tell on standard error; one and the same function for both figures, so that they share a run."""
+    """Tell on standard error; one and the same function for all figures, so that they share a run."""
     print(text, file=sys.stderr, flush=True)
 
 
 @lru_cache(maxsize=1)
 def _measured(setting: Setting) -> tuple[dict[str, list[Rate]], dict[str, list[int]]]:
-    """Measure both. The two figures come from one run where they are measured together."""
-    rates: dict[str, list[Rate]] = {"before": [], "fenced": []}
-    times: dict[str, list[int]] = {"before": [], "fenced": []}
+    """Measure all. The figures come from one run where they are measured together."""
+    rates: dict[str, list[Rate]] = {name: [] for name in (*BEFORE, NOW)}
+    times: dict[str, list[int]] = {name: [] for name in (FENCE, NOW)}
     with _sides(setting) as (paths, sides):
         for number in range(ROUNDS):
             for name, running, signers, environment in sides if number % 2 == 0 else sides[::-1]:
                 side = Burst(running, paths, signers, environment=environment, events=EVENTS)
-                rates[name].append(side.guarded(f"{name[0]}{number}"))
+                rates[name].append(side.guarded(f"g{number}"))
                 setting.say(f"round {number + 1}, {name}: {rates[name][-1]}")
+        fence = [side for side in sides if side[0] in times]
         for number in range(LIGHT_TURNS):
-            for name, running, signers, environment in sides if number % 2 == 0 else sides[::-1]:
+            for name, running, signers, environment in fence if number % 2 == 0 else fence[::-1]:
                 times[name] += _light(running, paths, signers, environment, number)
                 setting.say(f"light load, {name}: {spread(times[name])}")
     return rates, times

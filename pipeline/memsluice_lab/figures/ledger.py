@@ -77,9 +77,12 @@ class Ledger:
         return Counter(v.decision for v in self.verdicts.values() if v.type == event_type)
 
     def lost(self, intake: Iterable[Place]) -> list[str]:
-        """Name every intake record without a verdict or dead letter, and every object asked for and not there."""
+        """Name every genuine intake record without a verdict, or with a dead letter, and every object asked for and not
+        there."""
         missing = [
-            f"{place} has no verdict" for place in intake if place not in self.verdicts and place not in self.dead
+            f"{place} is a dead letter" if place in self.dead else f"{place} has no verdict"
+            for place in intake
+            if place in self.dead or place not in self.verdicts
         ]
         missing += [
             f"{name} lacks version {version}, has {self.stored.get(name)}"

@@ -1,7 +1,7 @@
 """What a noisy tenant does to its neighbours, on the real stack: on its own partition of the log and on the others."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count, cycle
@@ -108,8 +108,9 @@ class Town:
         """Write the policy file that workers read when they start."""
         Home.at(self.running.home).policy_file.write_text(yaml.safe_dump(dict(text)), encoding="utf-8")
 
-    def check_order(self, told: Mapping[str, str]) -> int:
-        """Return how many writes were decided. Raises StateError where one was not, or a tenant's order was changed."""
+    def check_order(self, told: Mapping[str, str], landed: Collection[str]) -> int:
+        """Return how many writes were decided. Raises StateError where one was not, or did not land though it was to,
+        or a tenant's order was changed."""
         keyring, left = self.running.store.keyring(), set(told)
         last: dict[str, tuple[int, int]] = {}
         for message in messages(self.running, names.AUDIT):
@@ -119,6 +120,8 @@ class Town:
                 raise StateError(f"{verdict.tenant}: offset {verdict.offset} was decided after {before[1]}")
             last[verdict.tenant] = (verdict.chain_seq, verdict.offset)
             left.discard(verdict.event_id)
+            if verdict.object_id is not None and verdict.event_id in told and verdict.event_id not in landed:
+                raise StateError(f"{verdict.tenant}: {verdict.event_id} was to land and did not")
         if left:
             raise StateError(f"{len(left)} of {len(told)} writes were not decided")
         return len(told)
@@ -172,7 +175,7 @@ def noisy_neighbour_ratio(setting: Setting) -> Measured:
         town = Town(running, running.signers({NOISY, *beside, *elsewhere}), beside, elsewhere, texts)
         rows, told = _played(town, setting)
         latencies, moved = town.latencies(), sum(1 for _ in messages(running, names.OVERFLOW))
-        decided = town.check_order({**told["quiet"], **told["loud"]})
+        decided = town.check_order({**told["quiet"], **told["loud"]}, latencies)
     rows += [
         ("writes that waited in the overflow", f"{moved:,}"),
         ("writes published, and decided, each tenant's in its order", f"{decided:,}"),

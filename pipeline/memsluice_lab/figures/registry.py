@@ -431,6 +431,16 @@ _ALL = (
         together="fence",
     ),
     Figure(
+        "ingest_cost",
+        "fencing:ingest_cost",
+        "<=",
+        5,
+        "%",
+        "Share of throughput that this tree costs over the one before the gate's signals were made anew (3120c47), all "
+        "that came since included, the fence as well: the same writes of the same bursts, until the last one landed.",
+        together="fence",
+    ),
+    Figure(
         "fence_light_ms",
         "fencing:fence_light_ms",
         "<=",

@@ -27,6 +27,8 @@ class History(Pipeline):
         """What was acknowledged, by where it lies."""
         self.forged: set[Place] = set()
         """What nobody signed, or is no event: it must become a dead letter."""
+        self.mislaid: set[Place] = set()
+        """What a runtime said under another tenant's key: a dead letter, and its session saw it all the same."""
         self.before_mending: list[str] = []
         self.plan: Plan = drawn(self)
 
@@ -57,7 +59,9 @@ class History(Pipeline):
             offset = log.append(sent.message, self.now_ms("broker"))  # type: ignore[arg-type]
             place = (*log.name, offset)
             self.published += 1
-            if sent.genuine and sent.payload is not None:
+            if sent.mislaid:
+                self.mislaid.add(place)
+            elif sent.genuine and sent.payload is not None:
                 self.said[place] = sent.payload
             else:
                 self.forged.add(place)

@@ -3,8 +3,8 @@
 ``lost``, ``doubled``, ``unsigned``, ``clean``, ``chain``, ``rows`` and ``store`` are :mod:`memsluice_lab.chaos`'s own
 rules, asked of all that was ever committed and again of what compaction leaves. Besides: ``forged`` (what nobody signed
 was decided), ``alone`` (a tenant's verdicts, decided anew from empty state with nobody else's events there, are
-others), ``mended`` (the store differs from its log after it was mended) and ``shut out`` (processes take their
-partitions from one another, over and over).
+others), ``mended`` (the store differs from its log after it was mended), ``shut out`` (processes take their
+partitions from one another, over and over) and ``anew`` (processes begin anew, over and over).
 """
 
 import base64
@@ -18,12 +18,12 @@ from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.records import Accepted, landing_from_bytes
 from memsluice.envelope.seals import Position, Sealed, Waited, admission_verify_outside, sealed_to_bytes
 from memsluice.envelope.verdict import Decision, Verdict
-from memsluice.errors import Fenced, SealError
+from memsluice.errors import Fenced, NotCommitted, SealError
 from memsluice.events.models import Action, AnyPayload, Write, Zone
 from memsluice.events.records import Record
 from memsluice.stages.screen import ScreenStage
 from memsluice.topics import names
-from memsluice_lab.chaos.checker import Reading, Violation, read, verdict_violations
+from memsluice_lab.chaos.checker import Reading, Violation, read, refused_violations, verdict_violations
 from memsluice_lab.chaos.following import dead_place
 from memsluice_lab.chaos.landed import store_violations
 from memsluice_lab.chaos.logs import TOPICS, Picture
@@ -35,8 +35,12 @@ from memsluice_lab.simulation.world import PARTITIONS, TENANTS, partition
 SIGNED_ANEW: Final = ("seal_kid", "admission_kid", "chain_previous")
 """Fields of a verdict that name keys: a later decision of the same record signs with those of its own day."""
 LANDS_OR_WAITS: Final = (Decision.ACCEPT, Decision.CONTAIN, Decision.QUARANTINE)
+DOUBTFUL: Final = frozenset({"revoke_credential", "clock"})
+"""Faults after which the gate may refuse a genuine event."""
 FENCED_MAX: Final = 10
 """Processes that may end in a history because another one has their partition: as many as its faults account for."""
+ANEW_MAX: Final = 20
+"""Processes that may begin anew in a history because something was not committed, likewise."""
 SHOWN_MAX: Final = 12
 
 
@@ -50,15 +54,17 @@ def violations(history: History, *, alone: bool) -> list[str]:
     lists = [
         verdict_violations(reading, _bound(history, reading)),
         _lost(history, reading),
+        _refused(history, reading),
+        _mislaid(history, reading),
         _forged(history, reading),
-        _ordered(reading),
+        _ordered(history, reading),
         _mended(history, keyring),
         _shut_out(history),
         _logs(history, reading, keyring),
     ]
     if alone:
         lists.append(_alone(history, reading, keyring))
-    refused = _refused(history, keyring)
+    refused = _not_taken(history, keyring)
     for one in chain.from_iterable(lists):
         if one.rule == "lost" and any(what in one.what for what in refused):
             continue  # the store will not take it: there is a dead letter that says so
@@ -102,13 +108,13 @@ def _marker(record: Record) -> Sealed:
     return Sealed(position=Position(**said["position"]), type="marker", marker_reason="another's", waited=waited)
 
 
-def _ordered(reading: Reading) -> Iterator[Violation]:
+def _ordered(history: History, reading: Reading) -> Iterator[Violation]:
     """Yield the events of a tenant that were decided before one that lies before them, also where some of them waited
-    in the overflow."""
+    in the overflow. What lies under another tenant's key is not in its tenant's order."""
     last: dict[tuple[str, int], int] = {}
     for verdict in sorted(reading.verdicts.values(), key=lambda one: (one.tenant, one.chain_seq)):
         topic, partition, offset = verdict.intake
-        if topic != names.EVENTS:
+        if topic != names.EVENTS or verdict.intake in history.mislaid:
             continue
         before = last.get((verdict.tenant, partition), -1)
         if offset < before:
@@ -120,9 +126,15 @@ def _tenant(record: Record) -> str:
     return (record.key or b"").decode()
 
 
-def _refused(history: History, keyring: Keyring) -> set[str]:
-    """Return of what versions of which objects the store would not take, by the dead letters of *land*, as ``lost``
-    names them."""
+def _refused(history: History, reading: Reading) -> Iterator[Violation]:
+    """Yield genuine events that became dead letters, where no credential was revoked and no clock was wrong."""
+    if not DOUBTFUL & set(history.plan.fired):
+        yield from refused_violations(reading, history.said)
+
+
+def _not_taken(history: History, keyring: Keyring) -> set[str]:
+    """Return of what versions of which objects *land* wrote a dead letter and the store did not take, as ``lost`` names
+    them."""
     found = set()
     for log in history.broker.logs(names.DEAD_LETTER):
         for record in log.read():
@@ -130,8 +142,18 @@ def _refused(history: History, keyring: Keyring) -> set[str]:
             if place is not None and place[0] == names.ACCEPTED:
                 landing = landing_from_bytes(keyring, _tenant(record), record.value or b"")
                 asked = landing.admission if isinstance(landing, Accepted) else landing
-                found.add(f"{(asked.tenant, Zone(asked.zone), asked.object_id)}: version {asked.version} is not")
+                name = (asked.tenant, Zone(asked.zone), asked.object_id)
+                if (*name, asked.version) in history.staging.not_taken:
+                    found.add(f"{name}: version {asked.version} is not")
     return found
+
+
+def _mislaid(history: History, reading: Reading) -> Iterator[Violation]:
+    """Yield what was published under another tenant's key and did not become both: a dead letter, and what its session
+    saw."""
+    for place in history.mislaid:
+        if place not in reading.dead or place not in reading.verdicts:
+            yield Violation("lost", f"{place}, under another's key, has no dead letter or no verdict")
 
 
 def _forged(history: History, reading: Reading) -> Iterator[Violation]:
@@ -140,13 +162,6 @@ def _forged(history: History, reading: Reading) -> Iterator[Violation]:
             yield Violation("forged", f"{place} was decided: {reading.verdicts[place].decision}")
         elif place not in reading.dead:
             yield Violation("lost", f"{place} has no dead letter")
-    for verdict in reading.verdicts.values():
-        if verdict.chain_seq == 1 and verdict.chain_previous:
-            yield Violation("chain", f"{verdict.tenant}: the first link names one before it")
-    for tenant in TENANTS:
-        links = [verdict.chain_seq for verdict in reading.verdicts.values() if verdict.tenant == tenant]
-        if links and min(links) != 1:
-            yield Violation("chain", f"{tenant}: begins with link {min(links)}")
 
 
 def _mended(history: History, keyring: Keyring) -> Iterator[Violation]:
@@ -166,6 +181,9 @@ def _shut_out(history: History) -> Iterator[Violation]:
     ended = history.told.counts[f"ended: {Fenced.__name__}"]
     if ended > FENCED_MAX:
         yield Violation("shut out", f"{ended} processes ended because another one had their partition")
+    anew = history.told.counts[f"ended: {NotCommitted.__name__}"]
+    if anew > ANEW_MAX:
+        yield Violation("anew", f"{anew} processes began anew because something of theirs was not committed")
 
 
 def _logs(history: History, reading: Reading, keyring: Keyring) -> Iterator[Violation]:

@@ -37,12 +37,15 @@ PLANTED: Final[dict[str, Callable[[], Iterator[Any]]]] = {
     "floor dropped": planted_stages.floor_dropped,
     "read back skipped": planted_stages.read_back_skipped,
     "published before written": planted_stages.published_before_written,
+    "genuine events refused": planted_stages.genuine_refused,
+    "admissions refused": planted_stages.admission_refused,
     "sweep skips a zone": planted_stages.sweep_skips,
     "position shifted": planted_stages.position_shifted,
     "waiting overtaken": planted_overflow.overtaken,
     "waiting forgotten at a takeover": planted_overflow.forgotten,
     "waiting passed over": planted_overflow.passed_over,
     "waiting named wrongly": planted_overflow.named_wrongly,
+    "counted for another tenant": planted_overflow.counted_for_another,
 }
 """Bugs by name."""
 

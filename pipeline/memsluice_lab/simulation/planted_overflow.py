@@ -7,6 +7,8 @@ from unittest.mock import patch
 
 from memsluice.runtimes.kafka.overflow import Found, Overflow, Restoring
 from memsluice.stages.quota import TenantLanes
+from memsluice.stages.seal import SealStage
+from memsluice.topics.names import SEALED
 
 Patches = Iterator[Any]
 """What ``patch`` returned, one a change."""
@@ -56,3 +58,12 @@ def named_wrongly() -> Patches:
         return chosen
 
     yield patch.object(Overflow, "choose", choose)
+
+
+def counted_for_another() -> Patches:
+    """What is sealed for whichever tenant is taken for an event of that whose key the record has."""
+
+    def authentic(self: Any, outputs: Any, tenant: str) -> bool:
+        return any(output.topic == SEALED and output.key for output in outputs)
+
+    yield patch.object(SealStage, "authentic", authentic)

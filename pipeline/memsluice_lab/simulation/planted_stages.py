@@ -7,11 +7,11 @@ from typing import Any
 from unittest.mock import patch
 
 from memsluice.envelope.seals import Position
-from memsluice.errors import InputError, StoreError
+from memsluice.errors import InputError, StoreError, UnknownKey
 from memsluice.events.models import Origin, Zone
 from memsluice.events.names import EventType
 from memsluice.gate.checks import authenticity, duplicates, placing
-from memsluice.stages import land, screen
+from memsluice.stages import land, screen, seal
 from memsluice.stages.land import LandStage
 from memsluice.stages.screen import ScreenStage
 from memsluice.stages.seal import SealStage
@@ -191,3 +191,29 @@ def position_shifted() -> Patches:
         return draft
 
     yield patch.object(SealStage, "_authenticated", authenticated)
+
+
+def genuine_refused() -> Patches:
+    """*seal* does not know the key of every twentieth write, and does not look again."""
+    honest = seal.establish
+
+    def establish(record: Any, *given: Any) -> Any:
+        authentic = honest(record, *given)
+        if record.offset % 20 == 19 and authentic.type is EventType.WRITE:
+            raise UnknownKey("planted")
+        return authentic
+
+    yield patch.object(seal, "establish", establish)
+
+
+def admission_refused() -> Patches:
+    """*land* takes every seventh admission for none that the gate signed."""
+    honest = LandStage._verified
+
+    def verified(self: Any, record: Any, keyring: Any, now_ms: int) -> Any:
+        draft = honest(self, record, keyring, now_ms)
+        if isinstance(draft, InputError) or draft[0].withdrawn or draft[0].version % 7:
+            return draft
+        return InputError("planted", code=land.SEAL_REASON)
+
+    yield patch.object(LandStage, "_verified", verified)

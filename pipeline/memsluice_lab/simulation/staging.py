@@ -36,6 +36,8 @@ class Staging:
         self.store = MemoryStore()
         self.down_until_s = 0.0
         self.moods: Counter[str] = Counter()
+        self.not_taken: set[tuple[str, Zone, str, int]] = set()
+        """Tenant, zone, object id and version of what the store once refused, or said that it took and did not."""
 
     def make(self, stage: str, worker: Worker) -> Any:
         """Return the stage object of a process."""
@@ -118,6 +120,12 @@ class Staging:
             other = StoreAnswer.UNAVAILABLE
         else:
             other = StoreAnswer.REFUSED
+        if mood != "partial":
+            self.not_taken |= {
+                (item.tenant, item.zone, item.object_id, item.version)
+                for item, spare in zip(objects, spared, strict=True)
+                if not spare
+            }
         return [
             next(answers) if spare else UpsertResult(item.object_id, other, mood)
             for item, spare in zip(objects, spared, strict=True)

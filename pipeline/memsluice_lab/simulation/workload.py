@@ -43,11 +43,12 @@ ACTIONS: Final = {
     "release": 5, "reject": 2, "replay": 4, "promote": 4, "declassify": 3, "revoke": 3, "withdraw": 5, "renew": 2,
     "protect": 2, "session": 1, "activate": 1,
 }  # fmt: skip
-KINDS: Final = {"pool": 74, "recall": 8, "command": 9, "again": 5, "forged": 4, "broken": 3}
+KINDS: Final = {"pool": 71, "recall": 8, "command": 9, "again": 5, "forged": 4, "broken": 3, "mislaid": 3}
 
 
 class Sent(NamedTuple):
-    """One event on its way to the broker. ``genuine``: who is said to have signed it has, so it must be answered."""
+    """One event on its way to the broker. ``genuine``: who is said to have signed it has, so it must be answered;
+    ``mislaid``: but its record has another tenant's key."""
 
     payload: AnyPayload | None
     message: Message
@@ -55,6 +56,7 @@ class Sent(NamedTuple):
     tenant: str
     source: str = ""
     genuine: bool = True
+    mislaid: bool = False
 
 
 def session_of(tenant: str, number: int) -> Session:
@@ -164,6 +166,14 @@ class Workload:
         key, value, headers = pooled(tenant, SESSIONS).message
         return Sent(None, Message(key, value[: self._chance.randrange(len(value))], headers), "memory.events.v1",
                     tenant, genuine=False)  # fmt: skip
+
+    def _mislaid(self, tenant: str) -> Sent:
+        """What a session saw, on its own partition and under the key of another tenant."""
+        session = session_of(tenant, self._chance.randrange(SESSIONS))
+        payload = requests.observation(self._id(tenant), BEGAN, session, Origin.WEB, None, None)
+        sent = self._made(payload, [self._world.signers[tenant, "runtime"]], "runtime")
+        other = self._chance.choice([one for one in TENANTS if one != tenant])
+        return sent._replace(message=sent.message._replace(key=other.encode()), mislaid=True)
 
     # --- operators ---
 

@@ -185,17 +185,20 @@ class BatchRunner(StageRunner):
             while not items:
                 items = await self._next_batch(linger=was_full)
             was_full = len(items) >= self.tuning.batch_size
-            records = [to_record(item.message) for item in items]
-            moves = [item.chosen if item.chosen and item.chosen.way is Way.MOVED else None for item in items]
-            work = partial(_work, self.stage, records, moves) if any(moves) else partial(self.stage.process, records)
-            self._under_way.put_nowait((items, self._threads.submit(work)))
+            self._under_way.put_nowait((items, self._submit(items)))
+
+    def _submit(self, items: Sequence[_Item]) -> "asyncio.Future[Any]":
+        records = [to_record(item.message) for item in items]
+        moves = [item.chosen if item.chosen and item.chosen.way is Way.MOVED else None for item in items]
+        work = partial(_work, self.stage, records, moves) if any(moves) else partial(self.stage.process, records)
+        return self._threads.submit(work)
 
     async def _hand_on(self) -> None:
         """Hand on what the threads returned, batch after batch."""
         while True:
             items, returned = await self._under_way.get()
             try:
-                outputs = await returned
+                items, outputs = await self._returned(items, returned)
             except Exception as error:
                 if any(item.generation == self.generation and not self.dropped(item.message) for item in items):
                     raise
@@ -213,6 +216,36 @@ class BatchRunner(StageRunner):
                         self.overflow.answered(message.partition, chosen, results)
                     urgent = chosen is None or chosen.way is not Way.MOVED
                     await self._results.put(RecordResult(message, generation, results, urgent=urgent))
+
+    async def _returned(
+        self, items: list[_Item], returned: "asyncio.Future[Any]"
+    ) -> tuple[list[_Item], list[list[Output]]]:
+        """Wait for a batch; return what came of which of it. Raises what the stage raises.
+
+        A record of the overflow was believed when it was held back; where its key was revoked since, its partition is
+        parked, and the stage is asked once more about the others.
+        """
+        while True:
+            try:
+                return items, await returned
+            except SealError:
+                if not self._park_unsealed(items):
+                    raise
+            items = [item for item in items if item.generation == self.generation and not self.dropped(item.message)]
+            returned = self._submit(items)
+
+    def _park_unsealed(self, items: Sequence[_Item]) -> bool:
+        """Park the partitions of what waited in the overflow and is not believed any more; tell whether any is."""
+        found = False
+        for generation, message, _ in items:
+            if self.overflow is None or generation != self.generation or self.dropped(message):
+                continue
+            try:
+                self.overflow.believe(message)
+            except SealError as error:
+                self.park(message.partition, error, message.topic, message.offset)
+                found = True
+        return found
 
     async def _next_batch(self, *, linger: bool) -> list[_Item]:
         """Return what is there, at most a full batch; wait for the first record only (or the linger, under load)."""

@@ -162,6 +162,12 @@ class Overflow:
         self._held.setdefault(message.partition, deque()).append(held)
         self.wake.set()
 
+    def believe(self, message: Any) -> None:
+        """Look at a record that was held back once more. Raises SealError where the gate's keys of now say nothing for
+        it; any other record is not looked at."""
+        if message.topic == self.topic:
+            self._stage.came(to_record(message))
+
     def held_back(self, topic: str, partition: int) -> bool:
         """Tell whether nothing more of a partition is to be fetched for now."""
         held = self._held.get(partition, ())
@@ -205,10 +211,10 @@ class Overflow:
         if chosen is None or chosen.way is Way.MOVED or partition not in self._lanes:
             return
         if chosen.way is Way.REFUSED:
-            if self._stage.authentic(outputs):
+            if self._stage.authentic(outputs, chosen.tenant):
                 raise NotCommitted(f"a key of {chosen.tenant} became known between two looks at one of its events")
             return
-        if not self._stage.authentic(outputs):
+        if not self._stage.authentic(outputs, chosen.tenant):
             self._lanes[partition].uncount(chosen.tenant, waited=chosen.way is Way.WAITED)
 
     # --- the end ---

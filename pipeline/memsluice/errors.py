@@ -21,6 +21,7 @@ MemsluiceError
 ├── BeginAnew                  what a stage had in work counts for nothing; it begins anew in the same process
 │   ├── Fenced                 the broker refuses a worker whose partition another took over
 │   └── NotCommitted           the broker went away in a transaction, or broke it off
+│       └── Overtaken          an event would overtake those of its tenant that wait
 ├── PolicyError                a policy file is not valid; names the field and the reason
 ├── ConfigError                configuration is missing or not valid
 │   ├── MissingExtra           a package is not installed that an extra brings; names the extra
@@ -171,6 +172,10 @@ class Fenced(BeginAnew):
 
 class NotCommitted(BeginAnew):
     """The broker broke a transaction off, or went away in it. What was committed is found out by beginning anew."""
+
+
+class Overtaken(NotCommitted):
+    """An event was let go on as nobody's, and is its tenant's after all: it would overtake those that wait."""
 
 
 class PolicyError(MemsluiceError):

@@ -127,9 +127,13 @@ class Quotas(Stamp):
             Output(self._target, record.partition, b"marker", record.key, (("position", b"-"),)),
         ]
 
-    def authentic(self, outputs: list[Output], tenant: str) -> bool:
+    def is_counted(self, topic: str) -> bool:
         """Tell that everything is."""
         return True
+
+    def sender(self, outputs: list[Output]) -> str | None:
+        """Return the key of what was stamped."""
+        return (outputs[-1].key or b"").decode()
 
 
 class Blocked(Stamp):

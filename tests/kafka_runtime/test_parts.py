@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from memsluice.deployment.connection import Connection
 from memsluice.envelope.seals import Waited
-from memsluice.errors import ConfigError, GapError, NotCommitted
+from memsluice.errors import ConfigError, GapError, Overtaken
 from memsluice.events.records import Output
 from memsluice.runtimes.kafka.apps import build_app
 from memsluice.runtimes.kafka.batching import BatchRunner, _Item
@@ -631,9 +631,13 @@ class Overflowing(Relabelled):
         """Return the record as it came."""
         return Intake(record, "acme", Waited(0, None))
 
-    def authentic(self, outputs: Any, tenant: str) -> bool:
+    def is_counted(self, topic: str) -> bool:
         """Tell that everything is."""
         return True
+
+    def sender(self, outputs: Any) -> str | None:
+        """Return the only tenant."""
+        return "acme"
 
     def may_wait(self, record: Any, tenant: str) -> bool:
         """Tell that everything may."""
@@ -704,14 +708,14 @@ def test_an_event_that_overtakes_those_that_wait_makes_the_stage_begin_anew() ->
     async def scene() -> None:
         stage = Overflowing()
         stage.may_wait = lambda _record, _tenant: False  # type: ignore[method-assign]
-        overflow = Overflow("o", stage, lambda: 0.0)
+        overflow = Overflow("o", stage, lambda: 0.0, 0)
         overflow._found(0, Found(Counter({"acme": 1}), None))
         chosen = overflow.choose(_message(9))
         assert chosen is not None
         assert chosen.way is Way.REFUSED
-        with pytest.raises(NotCommitted, match="a key of acme became known"):
-            overflow.answered(0, chosen, [])
-        stage.authentic = lambda _outputs, _tenant: False  # type: ignore[method-assign]
-        overflow.answered(0, chosen, [])
+        with pytest.raises(Overtaken, match="a key of acme became known"):
+            overflow.answered(_message(9), chosen, [])
+        stage.sender = lambda _outputs: None  # type: ignore[method-assign]
+        overflow.answered(_message(9), chosen, [])
 
     _run(scene())

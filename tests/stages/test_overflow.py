@@ -85,7 +85,7 @@ def test_an_event_that_waited_and_does_not_hold_is_a_dead_letter_of_its_intake(e
     assert MOVED_HEADER not in dict(letter.headers)
     sealed = sealed_from_bytes(KEYRING, GLOBAL, stands.value or b"")
     assert (sealed.position.offset, sealed.waited) == (9, Waited(LATER_MS, None))
-    assert not sealing(encoder).authentic([letter, stands], TENANT)
+    assert sealing(encoder).sender([letter, stands]) is None
 
 
 def test_what_the_gate_did_not_move_is_refused() -> None:
@@ -121,20 +121,49 @@ def test_what_a_session_saw_under_another_s_key_is_no_event_of_that_tenant_s(enc
     stage = sealing(encoder, f"tenants: {{{OTHER}: {{intake: {{events_per_s: 1, burst: 3}}}}}}")
     (outputs,) = stage.process([foreign])
     assert [(one.topic, one.key) for one in outputs] == [(DEAD_LETTER, OTHER.encode()), (SEALED, TENANT.encode())]
-    assert (stage.authentic(outputs, TENANT), stage.authentic(outputs, OTHER)) == (True, False)
-    overflow = Overflow("o", stage, lambda: 0.0)
+    assert stage.sender(outputs) == TENANT
+    overflow = Overflow("o", stage, lambda: 0.0, 0)
     overflow._found(PARTITION, Found(Counter(), None))
     for number in range(9):
         arrived = SimpleNamespace(**{**asdict(replace(foreign, offset=number)), "timestamp": NOW_MS / 1_000})
         chosen = overflow.choose(arrived)
         assert chosen is not None
-        assert (chosen.way, chosen.tenant) == (Way.STRAIGHT, OTHER)
-        overflow.answered(PARTITION, chosen, outputs)
+        assert (chosen.way, chosen.tenant) == (Way.STRAIGHT, OTHER)  # as much as there is
+        overflow.answered(arrived, chosen, outputs)
     overflow._lanes[PARTITION].wait(OTHER)
     refused = overflow.choose(arrived)
     assert refused is not None
     assert refused.way is Way.REFUSED
-    overflow.answered(PARTITION, refused, outputs)
+    overflow.answered(arrived, refused, outputs)
+
+
+def test_what_a_tenant_sends_in_nobody_s_lane_counts_for_it(encoder: Encoder) -> None:
+    """Whichever key it gives its records, what is sealed for it uses up its quota."""
+    seen = came(message(Observation(**FIELDS, origin="web"), source="runtime", kind=EventType.OBSERVATION))
+    stage = sealing(encoder, "intake: {events_per_s: 1, burst: 3}")
+    overflow = Overflow("o", stage, lambda: 0.0, 0)
+    overflow._found(PARTITION, Found(Counter(), None))
+    for key in (b"No Tenant!", OTHER.encode(), b"No Tenant!"):
+        foreign = replace(seen, key=key)
+        arrived = SimpleNamespace(**{**asdict(foreign), "timestamp": NOW_MS / 1_000})
+        overflow.answered(arrived, overflow.choose(arrived), *stage.process([foreign]))
+    arrived = SimpleNamespace(**{**asdict(came(message())), "timestamp": NOW_MS / 1_000})
+    chosen = overflow.choose(arrived)
+    assert chosen is not None
+    assert chosen.way is Way.MOVED
+
+
+def test_what_nobody_signed_is_not_counted_where_a_tenant_s_own_event_could_wait_for_it(encoder: Encoder) -> None:
+    """As many as may be under way at once are left of the quota, or the signature is looked at first."""
+    bent = replace(came(message()), value=b"{}")
+    stage = sealing(encoder, "intake: {events_per_s: 1, burst: 12}")
+    overflow = Overflow("o", stage, lambda: 0.0, 10)
+    overflow._found(PARTITION, Found(Counter(), None))
+    ways = [overflow.choose(SimpleNamespace(**{**asdict(bent), "timestamp": NOW_MS / 1_000})) for _ in range(100)]
+    assert [chosen.way for chosen in ways if chosen] == [Way.STRAIGHT] * 2 + [Way.REFUSED] * 98
+    own = overflow.choose(SimpleNamespace(**{**asdict(came(message())), "timestamp": NOW_MS / 1_000}))
+    assert own is not None
+    assert own.way is Way.STRAIGHT
 
 
 def test_what_a_tenant_did_not_sign_makes_none_of_its_events_wait(encoder: Encoder) -> None:

@@ -41,6 +41,9 @@ class Overflowing(Protocol):
     def quota(self, tenant: str) -> Quota | None:
         """Return a tenant's quota; None is no limit."""
 
+    def is_counted(self, topic: str) -> bool:
+        """Tell whether records of an intake topic are counted for anybody."""
+
     def lane(self, record: Record) -> str | None:
         """Return the tenant that an intake record is counted for, or None: it goes straight on, and is not counted."""
 
@@ -53,8 +56,8 @@ class Overflowing(Protocol):
     def moved(self, record: Record, tenant: str, after: int | None) -> list[Output]:
         """Return what moves an intake record; ``after`` is the offset of the one moved before, if that is known."""
 
-    def authentic(self, outputs: list[Output], tenant: str) -> bool:
-        """Tell whether what became of a record shows that this tenant sent it, and nobody else in its lane."""
+    def sender(self, outputs: list[Output]) -> str | None:
+        """Return the tenant that sent a record, by what became of it; None where nobody did who is known."""
 
 
 def lane_of(record: Record) -> str | None:

@@ -37,19 +37,28 @@ class Bucket:
         self._left = float(quota.burst)
         self._at_ms = now_ms
 
-    def take(self, quota: Quota, now_ms: int) -> bool:
-        """Take one event off, if one is left. A clock that steps back gives nothing."""
+    def left(self, quota: Quota, now_ms: int) -> float:
+        """Return how many events are left; below zero where more were charged. A clock that steps back gives none."""
         passed_ms = max(0, now_ms - self._at_ms)
         self._at_ms = max(self._at_ms, now_ms)
         self._left = min(float(quota.burst), self._left + passed_ms * quota.per_s / SECOND_MS)
-        if self._left < 1:
+        return self._left
+
+    def take(self, quota: Quota, now_ms: int) -> bool:
+        """Take one event off, if one is left."""
+        if self.left(quota, now_ms) < 1:
             return False
         self._left -= 1
         return True
 
-    def give_back(self, quota: Quota) -> None:
-        """Put one event back."""
+    def charge(self, quota: Quota) -> None:
+        """Take one event off that went on already, down to a debt of a burst."""
+        self._left = max(-float(quota.burst), self._left - 1)
+
+    def give_back(self, quota: Quota) -> bool:
+        """Put one event back; tell whether the bucket is full."""
         self._left = min(float(quota.burst), self._left + 1)
+        return self._left >= quota.burst
 
 
 class TenantLanes:
@@ -68,13 +77,24 @@ class TenantLanes:
         if self.waiting[tenant]:
             return False
         quota = self._quota(tenant)
-        if quota is None:
+        return quota is None or self._bucket(tenant, quota, append_ms).take(quota, append_ms)
+
+    def is_near(self, tenant: str, append_ms: int, unanswered_max: int) -> bool:
+        """Tell whether so many events that the tenant did not send could make one of its own wait."""
+        if self.waiting[tenant]:
             return True
-        bucket = self._buckets.pop(tenant, None) or Bucket(quota, append_ms)
+        quota, bucket = self._quota(tenant), self._buckets.get(tenant)
+        if quota is None:
+            return False
+        left = quota.burst if bucket is None else bucket.left(quota, append_ms)
+        return left <= unanswered_max
+
+    def _bucket(self, tenant: str, quota: Quota, now_ms: int) -> Bucket:
+        bucket = self._buckets.pop(tenant, None) or Bucket(quota, now_ms)
         self._buckets[tenant] = bucket
         if len(self._buckets) > TENANTS_MAX:
             self._buckets.popitem(last=False)
-        return bucket.take(quota, append_ms)
+        return bucket
 
     def wait(self, tenant: str) -> None:
         """Count one event that waits from now on."""
@@ -99,12 +119,18 @@ class TenantLanes:
             self._due_s.pop(tenant, None)
             self._turn_s.pop(tenant, None)
 
+    def charge(self, tenant: str, append_ms: int) -> None:
+        """Count an event that the tenant sent in nobody's lane, or in another one's."""
+        quota = self._quota(tenant)
+        if quota is not None:
+            self._bucket(tenant, quota, append_ms).charge(quota)
+
     def uncount(self, tenant: str, *, waited: bool) -> None:
         """Take an event for not counted: the tenant did not send it."""
         quota = self._quota(tenant)
         if quota is None:
             return
-        if not waited and tenant in self._buckets:
-            self._buckets[tenant].give_back(quota)
+        if not waited and tenant in self._buckets and self._buckets[tenant].give_back(quota):
+            del self._buckets[tenant]  # names that nobody has push no tenant's bucket out
         if waited and tenant in self._due_s:
             self._due_s[tenant] -= 1 / quota.per_s

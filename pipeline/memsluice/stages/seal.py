@@ -186,9 +186,13 @@ class SealStage:
         said = self._policies(tenant).intake
         return None if said.events_per_s is None else Quota(said.events_per_s, said.burst)
 
+    def is_counted(self, topic: str) -> bool:
+        """Tell whether records of a topic are counted: a command is not, so that an operator never waits."""
+        return topic != COMMANDS
+
     def lane(self, record: Record) -> str | None:
-        """Return whom an intake record is counted for; a command is not counted, so that an operator never waits."""
-        return None if record.topic == COMMANDS else lane_of(record)
+        """Return whom an intake record is counted for."""
+        return lane_of(record) if self.is_counted(record.topic) else None
 
     def may_wait(self, record: Record, tenant: str) -> bool:
         """Tell whether a record is the tenant's in whose lane it would wait: what nobody signed makes nobody wait."""
@@ -211,10 +215,9 @@ class SealStage:
         keyring = self._keys()
         return move(record, tenant, after, keyring, keyring.signing(Purpose.SEAL, self._now_ms()).kid)
 
-    def authentic(self, outputs: list[Output], tenant: str) -> bool:
-        """Tell whether what was sealed is the tenant's: a marker is nobody's, and what a session of another saw is
-        that one's, whoever's key lies on the record."""
-        return any(output.topic == SEALED and output.key == tenant.encode() for output in outputs)
+    def sender(self, outputs: list[Output]) -> str | None:
+        """Return whose event was sealed, whatever key the record has; a marker is nobody's."""
+        return next((output.key.decode() for output in outputs if output.topic == SEALED and output.key), None)
 
     def _authenticated(self, record: Record, keyring: Keyring, registry: Registry) -> _Draft:
         try:

@@ -89,6 +89,10 @@ class ObservedBatch:
         """As the stage does."""
         return self._quotas.quota(tenant)
 
+    def is_counted(self, topic: str) -> bool:
+        """As the stage does."""
+        return self._quotas.is_counted(topic)
+
     def lane(self, record: Record) -> str | None:
         """As the stage does."""
         return self._quotas.lane(record)
@@ -101,9 +105,9 @@ class ObservedBatch:
         """As the stage does."""
         return self._quotas.came(record)
 
-    def authentic(self, outputs: list[Output], tenant: str) -> bool:
+    def sender(self, outputs: list[Output]) -> str | None:
         """As the stage does."""
-        return self._quotas.authentic(outputs, tenant)
+        return self._quotas.sender(outputs)
 
     def give_up(self) -> None:
         """As the stage does, where it waits for anything."""

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 from memsluice.envelope.dsse import Signer
 from memsluice.envelope.records import verdict_from_bytes
+from memsluice.envelope.verdict import Verdict
 from memsluice.errors import ConfigError, StateError
 from memsluice.topics import names
 from memsluice_lab.figures.accounted import tenants_of
@@ -34,7 +35,7 @@ from memsluice_lab.figures.registry import Measured, Setting
 SIGNALS, FENCE, NOW = "before the signals", "before the fence", "now"
 BEFORE = {SIGNALS: "3120c47", FENCE: "8d5a1a3"}
 """The last commits before the gate's signals were made anew, and before the broker fenced a former owner."""
-ROUNDS, EVENTS = 3, 5_000
+ROUNDS, EVENTS = 3, 10_000
 LIGHT_TURNS = 2
 """Each side of the fence has so many shares of the light load; who begins changes from turn to turn."""
 PATH_VARIABLE = "PYTHONPATH"
@@ -95,20 +96,22 @@ def _sides(setting: Setting) -> Iterator[tuple[Sequence[Path], Sides]]:
 
 def fence_cost(setting: Setting) -> Measured:
     """Share of guarded throughput, in per cent, that the fence costs: landed writes a second in bursts."""
-    return _cost(setting, FENCE, lambda rate: rate.per_s)
+    return _cost(setting, FENCE, 0)
 
 
 def ingest_cost(setting: Setting) -> Measured:
-    """Share of throughput, in per cent, that the gate made anew costs: the same writes, whatever becomes of each."""
-    return _cost(setting, SIGNALS, lambda rate: 1 / rate.seconds)
+    """Share of throughput, in per cent, that the gate made anew costs: the same writes, each decided, and landed where
+    it was to."""
+    return _cost(setting, SIGNALS, 1)
 
 
-def _cost(setting: Setting, side: str, speed: Callable[[Rate], float]) -> Measured:
+def _cost(setting: Setting, side: str, which: int) -> Measured:
     rates = _measured(Setting(setting.data, _say))[0]
     rows = [(f"{ROUNDS} rounds in turn, a stack of its own for each side", f"{EVENTS:,} events each")]
     ratios = []
-    for number, (before, now) in enumerate(zip(rates[side], rates[NOW], strict=True), 1):
-        ratios.append(speed(now) / speed(before))
+    for number, (then, today) in enumerate(zip(rates[side], rates[NOW], strict=True), 1):
+        before, now = then[which], today[which]
+        ratios.append(now.per_s / before.per_s)
         rows.append((f"round {number}: {side}; {NOW}; ratio", f"{before}; {now}; {ratios[-1]:.3f}"))
     return Measured(100 * (1 - median(ratios)), tuple(rows))
 
@@ -126,22 +129,39 @@ def _say(text: str) -> None:
 
 
 @lru_cache(maxsize=1)
-def _measured(setting: Setting) -> tuple[dict[str, list[Rate]], dict[str, list[int]]]:
+def _measured(setting: Setting) -> tuple[dict[str, list[tuple[Rate, Rate]]], dict[str, list[int]]]:
     """Measure all. The figures come from one run where they are measured together."""
-    rates: dict[str, list[Rate]] = {name: [] for name in (*BEFORE, NOW)}
+    rates: dict[str, list[tuple[Rate, Rate]]] = {name: [] for name in (*BEFORE, NOW)}
     times: dict[str, list[int]] = {name: [] for name in (FENCE, NOW)}
     with _sides(setting) as (paths, sides):
         for number in range(ROUNDS):
             for name, running, signers, environment in sides if number % 2 == 0 else sides[::-1]:
                 side = Burst(running, paths, signers, environment=environment, events=EVENTS)
-                rates[name].append(side.guarded(f"g{number}"))
-                setting.say(f"round {number + 1}, {name}: {rates[name][-1]}")
+                rates[name].append(_rates(side, f"g{number}"))
+                landed, through = rates[name][-1]
+                setting.say(f"round {number + 1}, {name}: landed {landed}, through {through}")
         fence = [side for side in sides if side[0] in times]
         for number in range(LIGHT_TURNS):
             for name, running, signers, environment in fence if number % 2 == 0 else fence[::-1]:
                 times[name] += _light(running, paths, signers, environment, number)
                 setting.say(f"light load, {name}: {spread(times[name])}")
     return rates, times
+
+
+def _rates(side: Burst, name: str) -> tuple[Rate, Rate]:
+    """Return what landed of a burst until the last of it did, and what was through until all of it was.
+
+    Raises StateError where a write was not decided.
+    """
+    workers, writes = side.prepare(name)
+    began, landed = side.through(writes)
+    side.running.stop(*workers)
+    ids = {event.payload.id for event in writes}
+    decided = {event: at for event, (_, at) in _verdicts(side.running).items() if event in ids}
+    if missing := len(ids) - len(decided):
+        raise StateError(f"{missing} of {len(ids)} writes were not decided")
+    last = max(*landed, *decided.values())
+    return Rate(len(landed), (max(landed) - began) / 1_000), Rate(len(ids), (last - began) / 1_000)
 
 
 def _light(
@@ -163,16 +183,16 @@ def _light(
     running.drain(THROUGH_S_MAX)
     landed = landed_at(running)
     running.stop(*workers)
-    if missing := told.keys() - landed.keys() - _held(running):
+    held = {event for event, (verdict, _) in _verdicts(running).items() if verdict.object_id is None}
+    if missing := told.keys() - landed.keys() - held:
         raise StateError(f"{len(missing)} of {len(told)} writes were to land and did not")
     return [landed[event_id] - at for event_id, at in told.items() if event_id in landed]
 
 
-def _held(running: Bed) -> set[str]:
-    """Return the events that are decided, and by their verdicts land nothing."""
-    keyring, found = running.store.keyring(), set[str]()
+def _verdicts(running: Bed) -> dict[str, tuple[Verdict, int]]:
+    """Return each event's first verdict, and when the broker appended it (Unix ms)."""
+    keyring, found = running.store.keyring(), dict[str, tuple[Verdict, int]]()
     for message in messages(running, names.AUDIT):
         verdict = verdict_from_bytes(keyring, message.key().decode(), message.value())
-        if verdict.object_id is None:
-            found.add(verdict.event_id)
+        found.setdefault(verdict.event_id, (verdict, message.timestamp()[1]))
     return found

@@ -195,7 +195,7 @@ def _table(result: Killing) -> tuple[tuple[str, str], ...]:
         ("intake records sealed again", f"{again:,}"),
         ("verdicts emitted again, byte for byte", f"{result.ledger.repeated:,}"),
         ("verdicts contradicting another", str(len(result.ledger.contradictions))),
-        ("events without a verdict, objects missing", str(len(result.missing))),
+        ("events without a verdict or with a dead letter, objects missing", str(len(result.missing))),
         ("objects taken out by look back", f"{result.ledger.taken_out():,}"),
         (
             "objects in the store, asked for and not taken out",

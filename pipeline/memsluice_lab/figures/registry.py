@@ -437,7 +437,8 @@ _ALL = (
         5,
         "%",
         "Share of throughput that this tree costs over the one before the gate's signals were made anew (3120c47), all "
-        "that came since included, the fence as well: the same writes of the same bursts, until the last one landed.",
+        "that came since included, the fence as well: the same writes of the same bursts, each decided, and landed "
+        "where it was to.",
         together="fence",
     ),
     Figure(

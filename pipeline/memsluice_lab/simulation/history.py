@@ -27,7 +27,7 @@ class History(Pipeline):
         """What was acknowledged, by where it lies."""
         self.forged: set[Place] = set()
         """What nobody signed, or is no event: it must become a dead letter."""
-        self.mislaid: set[Place] = set()
+        self.mislaid: dict[Place, AnyPayload] = {}
         """What a runtime said under another tenant's key: a dead letter, and its session saw it all the same."""
         self.before_mending: list[str] = []
         self.plan: Plan = drawn(self)
@@ -59,12 +59,10 @@ class History(Pipeline):
             offset = log.append(sent.message, self.now_ms("broker"))  # type: ignore[arg-type]
             place = (*log.name, offset)
             self.published += 1
-            if sent.mislaid:
-                self.mislaid.add(place)
-            elif sent.genuine and sent.payload is not None:
-                self.said[place] = sent.payload
-            else:
+            if sent.payload is None or not sent.genuine:
                 self.forged.add(place)
+            else:
+                (self.mislaid if sent.mislaid else self.said)[place] = sent.payload
             self.note(f"publish {place} {sent.message.key!r} {len(sent.message.value)}")
             self.plan.passed(self)
 

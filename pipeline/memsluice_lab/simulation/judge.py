@@ -3,8 +3,9 @@
 ``lost``, ``doubled``, ``unsigned``, ``clean``, ``chain``, ``rows`` and ``store`` are :mod:`memsluice_lab.chaos`'s own
 rules, asked of all that was ever committed and again of what compaction leaves. Besides: ``forged`` (what nobody signed
 was decided), ``alone`` (a tenant's verdicts, decided anew from empty state with nobody else's events there, are
-others), ``mended`` (the store differs from its log after it was mended), ``shut out`` (processes take their
-partitions from one another, over and over) and ``anew`` (processes begin anew, over and over).
+others), ``refused`` (a genuine event became a dead letter, though no credential was revoked and no clock set),
+``mended`` (the store differs from its log after it was mended), ``shut out`` (processes take their partitions from one
+another, over and over) and ``overtaken`` (processes begin anew though no key was issued).
 """
 
 import base64
@@ -18,7 +19,7 @@ from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.records import Accepted, landing_from_bytes
 from memsluice.envelope.seals import Position, Sealed, Waited, admission_verify_outside, sealed_to_bytes
 from memsluice.envelope.verdict import Decision, Verdict
-from memsluice.errors import Fenced, NotCommitted, SealError
+from memsluice.errors import Fenced, Overtaken, SealError
 from memsluice.events.models import Action, AnyPayload, Write, Zone
 from memsluice.events.records import Record
 from memsluice.stages.screen import ScreenStage
@@ -39,8 +40,6 @@ DOUBTFUL: Final = frozenset({"revoke_credential", "clock"})
 """Faults after which the gate may refuse a genuine event."""
 FENCED_MAX: Final = 10
 """Processes that may end in a history because another one has their partition: as many as its faults account for."""
-ANEW_MAX: Final = 20
-"""Processes that may begin anew in a history because something was not committed, likewise."""
 SHOWN_MAX: Final = 12
 
 
@@ -78,7 +77,7 @@ def _bound(history: History, reading: Reading) -> dict[Place, AnyPayload]:
     """Return what was acknowledged but for writes that a session's taint does not bind: a person's own, for one."""
     return {
         place: payload
-        for place, payload in history.said.items()
+        for place, payload in (history.said | history.mislaid).items()
         if not isinstance(payload, Write)
         or ((verdict := reading.verdicts.get(place)) is not None and verdict.channel == "agent"
             and verdict.decision in LANDS_OR_WAITS)
@@ -133,8 +132,8 @@ def _refused(history: History, reading: Reading) -> Iterator[Violation]:
 
 
 def _not_taken(history: History, keyring: Keyring) -> set[str]:
-    """Return of what versions of which objects *land* wrote a dead letter and the store did not take, as ``lost`` names
-    them."""
+    """Return the object versions of which *land* wrote a dead letter and which the store once did not take, as ``lost``
+    names them."""
     found = set()
     for log in history.broker.logs(names.DEAD_LETTER):
         for record in log.read():
@@ -150,10 +149,12 @@ def _not_taken(history: History, keyring: Keyring) -> set[str]:
 
 def _mislaid(history: History, reading: Reading) -> Iterator[Violation]:
     """Yield what was published under another tenant's key and did not become both: a dead letter, and what its session
-    saw."""
-    for place in history.mislaid:
-        if place not in reading.dead or place not in reading.verdicts:
-            yield Violation("lost", f"{place}, under another's key, has no dead letter or no verdict")
+    saw. That the session is tainted for it, the harness' rules ask."""
+    for place, payload in history.mislaid.items():
+        verdict = reading.verdicts.get(place)
+        said = None if verdict is None else (verdict.tenant, verdict.decision)
+        if place not in reading.dead or said != (payload.tenant, Decision.REJECT):
+            yield Violation("lost", f"{place}, under another's key, has no dead letter, or the verdict {said}")
 
 
 def _forged(history: History, reading: Reading) -> Iterator[Violation]:
@@ -181,9 +182,9 @@ def _shut_out(history: History) -> Iterator[Violation]:
     ended = history.told.counts[f"ended: {Fenced.__name__}"]
     if ended > FENCED_MAX:
         yield Violation("shut out", f"{ended} processes ended because another one had their partition")
-    anew = history.told.counts[f"ended: {NotCommitted.__name__}"]
-    if anew > ANEW_MAX:
-        yield Violation("anew", f"{anew} processes began anew because something of theirs was not committed")
+    overtaken = history.told.counts[f"ended: {Overtaken.__name__}"]
+    if overtaken > history.plan.fired.count("revoke_credential"):
+        yield Violation("overtaken", f"{overtaken} processes began anew for an event that was taken for nobody's")
 
 
 def _logs(history: History, reading: Reading, keyring: Keyring) -> Iterator[Violation]:

@@ -38,6 +38,7 @@ PLANTED: Final[dict[str, Callable[[], Iterator[Any]]]] = {
     "read back skipped": planted_stages.read_back_skipped,
     "published before written": planted_stages.published_before_written,
     "genuine events refused": planted_stages.genuine_refused,
+    "refused observations taint nothing": planted_stages.refused_taints_nothing,
     "admissions refused": planted_stages.admission_refused,
     "sweep skips a zone": planted_stages.sweep_skips,
     "position shifted": planted_stages.position_shifted,

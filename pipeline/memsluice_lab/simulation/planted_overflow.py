@@ -7,8 +7,6 @@ from unittest.mock import patch
 
 from memsluice.runtimes.kafka.overflow import Found, Overflow, Restoring
 from memsluice.stages.quota import TenantLanes
-from memsluice.stages.seal import SealStage
-from memsluice.topics.names import SEALED
 
 Patches = Iterator[Any]
 """What ``patch`` returned, one a change."""
@@ -61,9 +59,13 @@ def named_wrongly() -> Patches:
 
 
 def counted_for_another() -> Patches:
-    """What is sealed for whichever tenant is taken for an event of that whose key the record has."""
+    """What is sealed for whichever tenant is taken for an event of that in whose lane the record was."""
+    honest = Overflow.answered
 
-    def authentic(self: Any, outputs: Any, tenant: str) -> bool:
-        return any(output.topic == SEALED and output.key for output in outputs)
+    def answered(self: Any, message: Any, chosen: Any, outputs: Any) -> None:
+        sender = self._stage.sender(outputs)
+        said = chosen.tenant if chosen is not None and sender is not None else sender
+        with patch.object(self._stage, "sender", lambda _outputs: said):
+            honest(self, message, chosen, outputs)
 
-    yield patch.object(SealStage, "authentic", authentic)
+    yield patch.object(Overflow, "answered", answered)

@@ -10,7 +10,7 @@ from memsluice.envelope.seals import Position
 from memsluice.errors import InputError, StoreError, UnknownKey
 from memsluice.events.models import Origin, Zone
 from memsluice.events.names import EventType
-from memsluice.gate.checks import authenticity, duplicates, placing
+from memsluice.gate.checks import authenticity, duplicates, placing, sessions
 from memsluice.stages import land, screen, seal
 from memsluice.stages.land import LandStage
 from memsluice.stages.screen import ScreenStage
@@ -217,3 +217,8 @@ def admission_refused() -> Patches:
         return InputError("planted", code=land.SEAL_REASON)
 
     yield patch.object(LandStage, "_verified", verified)
+
+
+def refused_taints_nothing() -> Patches:
+    """What a session saw taints it only where nothing is wrong with its record."""
+    yield patch.object(sessions, "unverified", lambda rows, sealed, session, policy, now_ms: session)

@@ -52,7 +52,9 @@ class BatchRunner(StageRunner):
         self._threads = StageThreads(f"stage-{spec.name}", self.tuning.threads)
         self._free = asyncio.Semaphore(self.tuning.threads)
         self._under_way: asyncio.Queue[_UnderWay] = asyncio.Queue()  # bounded by _free
-        self.overflow = Overflow(spec.overflow, self.stage, self._now_s) if spec.overflow else None
+        self._queued_max = (1 + self.tuning.threads) * self.tuning.batch_size
+        unanswered_max = self._queued_max + (1 + self.tuning.threads) * self.tuning.batch_size  # in work, handed on
+        self.overflow = Overflow(spec.overflow, self.stage, self._now_s, unanswered_max) if spec.overflow else None
         self._open_overflow: OpenLog = lambda given_up: KafkaTopic.of(
             connection, spec.user, spec.overflow, spec.app_id, given_up.is_set
         )
@@ -120,7 +122,7 @@ class BatchRunner(StageRunner):
 
     async def _queue_up(self, generation: int, message: Any, chosen: Callable[[Any], Chosen | None]) -> None:
         """Queue a record once there is room. Where it goes is asked then: in the order in which they are queued."""
-        while len(self._queue) >= (1 + self.tuning.threads) * self.tuning.batch_size and generation == self.generation:
+        while len(self._queue) >= self._queued_max and generation == self.generation:
             self._room.clear()
             await self._room.wait()
         if self._closed_to(generation) or self.dropped(message):
@@ -200,7 +202,7 @@ class BatchRunner(StageRunner):
             try:
                 items, outputs = await self._returned(items, returned)
             except Exception as error:
-                if any(item.generation == self.generation and not self.dropped(item.message) for item in items):
+                if any(map(self._counts, items)):
                     raise
                 LOG.info("a batch that was given up has ended", stage=self.spec.name, why=type(error).__name__)
                 continue
@@ -213,7 +215,7 @@ class BatchRunner(StageRunner):
                     break
                 if not self.dropped(message):
                     if self.overflow is not None:
-                        self.overflow.answered(message.partition, chosen, results)
+                        self.overflow.answered(message, chosen, results)
                     urgent = chosen is None or chosen.way is not Way.MOVED
                     await self._results.put(RecordResult(message, generation, results, urgent=urgent))
 
@@ -229,23 +231,23 @@ class BatchRunner(StageRunner):
             try:
                 return items, await returned
             except SealError:
-                if not self._park_unsealed(items):
+                self._park_unsealed(items)
+                left = [item for item in items if self._counts(item)]
+                if len(left) == len(items):
                     raise
-            items = [item for item in items if item.generation == self.generation and not self.dropped(item.message)]
-            returned = self._submit(items)
+            items, returned = left, self._submit(left)
 
-    def _park_unsealed(self, items: Sequence[_Item]) -> bool:
-        """Park the partitions of what waited in the overflow and is not believed any more; tell whether any is."""
-        found = False
-        for generation, message, _ in items:
-            if self.overflow is None or generation != self.generation or self.dropped(message):
-                continue
+    def _counts(self, item: _Item) -> bool:
+        return item.generation == self.generation and not self.dropped(item.message)
+
+    def _park_unsealed(self, items: Sequence[_Item]) -> None:
+        """Park the partitions of what waited in the overflow and is not believed any more."""
+        for item in filter(self._counts, items):
             try:
-                self.overflow.believe(message)
+                if self.overflow is not None:
+                    self.overflow.believe(item.message)
             except SealError as error:
-                self.park(message.partition, error, message.topic, message.offset)
-                found = True
-        return found
+                self.park(item.message.partition, error, item.message.topic, item.message.offset)
 
     async def _next_batch(self, *, linger: bool) -> list[_Item]:
         """Return what is there, at most a full batch; wait for the first record only (or the linger, under load)."""

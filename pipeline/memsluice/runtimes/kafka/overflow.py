@@ -18,7 +18,7 @@ from enum import Enum
 from threading import Event
 from typing import Any, Final, NamedTuple
 
-from memsluice.errors import NotCommitted
+from memsluice.errors import Overtaken
 from memsluice.log import get_logger
 from memsluice.runtimes.kafka.records import to_record
 from memsluice.runtimes.kafka.restore import OpenLog
@@ -38,7 +38,7 @@ class Way(Enum):
     MOVED = "moved"
     WAITED = "waited"
     REFUSED = "refused"
-    """Straight, though its tenant's events wait: no key of the tenant is on it."""
+    """Straight, and not counted: the tenant in whose lane it is did not sign it."""
 
 
 class Chosen(NamedTuple):
@@ -107,13 +107,17 @@ class Restoring:
 
 
 class Overflow:
-    """The partitions of one assignment. ``wake`` is set whenever something may go on."""
+    """The partitions of one assignment. ``wake`` is set whenever something may go on.
 
-    def __init__(self, topic: str, stage: Overflowing, now_s: Callable[[], float]) -> None:
+    ``unanswered_max``: how many records may be queued and in work, of which it is not known yet who sent them.
+    """
+
+    def __init__(self, topic: str, stage: Overflowing, now_s: Callable[[], float], unanswered_max: int) -> None:
         self.topic = topic
         self.wake = asyncio.Event()
         self._stage = stage
         self._now_s = now_s
+        self._unanswered_max = unanswered_max
         self._lanes: dict[int, TenantLanes] = {}
         self._last: dict[int, int] = {}
         """Intake offset of the last record that was moved, a partition, where that is known."""
@@ -144,10 +148,11 @@ class Overflow:
         tenant, lanes = self._stage.lane(record), self._lanes.get(message.partition)
         if tenant is None or lanes is None:
             return None
+        near = lanes.is_near(tenant, record.timestamp_ms, self._unanswered_max)
+        if near and not self._stage.may_wait(record, tenant):  # before it is counted: it makes nobody wait
+            return Chosen(Way.REFUSED, tenant)
         if lanes.straight(tenant, record.timestamp_ms):
             return Chosen(Way.STRAIGHT, tenant)
-        if not self._stage.may_wait(record, tenant):
-            return Chosen(Way.REFUSED, tenant)
         if not lanes.waiting[tenant]:
             LOG.warning("a tenant is over its quota: its events wait", tenant=tenant, partition=message.partition)
         lanes.wait(tenant)
@@ -202,20 +207,21 @@ class Overflow:
             LOG.info("what waited of a tenant is through", tenant=held.tenant, partition=message.partition)
         return Chosen(Way.WAITED, held.tenant)
 
-    def answered(self, partition: int, chosen: Chosen | None, outputs: list[Any]) -> None:
-        """Look at what became of a record: one that its tenant did not send is not counted.
+    def answered(self, message: Any, chosen: Chosen | None, outputs: list[Any]) -> None:
+        """Look at what became of a record: it counts for the tenant that sent it, in whosever lane it was.
 
-        Raises NotCommitted where one that was refused is the tenant's after all, by a key that was issued in between:
-        it would overtake those that wait.
+        Raises Overtaken where one that was refused is the tenant's after all, by a key that was issued in between.
         """
-        if chosen is None or chosen.way is Way.MOVED or partition not in self._lanes:
+        lanes = self._lanes.get(message.partition)
+        if lanes is None or (chosen is not None and chosen.way is Way.MOVED):
             return
-        if chosen.way is Way.REFUSED:
-            if self._stage.authentic(outputs, chosen.tenant):
-                raise NotCommitted(f"a key of {chosen.tenant} became known between two looks at one of its events")
-            return
-        if not self._stage.authentic(outputs, chosen.tenant):
-            self._lanes[partition].uncount(chosen.tenant, waited=chosen.way is Way.WAITED)
+        sender, tenant = self._stage.sender(outputs), None if chosen is None else chosen.tenant
+        if chosen is not None and chosen.way is Way.REFUSED and sender == tenant:
+            raise Overtaken(f"a key of {tenant} became known between two looks at one of its events")
+        if chosen is not None and chosen.way is not Way.REFUSED and sender != tenant:
+            lanes.uncount(chosen.tenant, waited=chosen.way is Way.WAITED)
+        if sender is not None and sender != tenant and self._stage.is_counted(message.topic):
+            lanes.charge(sender, to_record(message).timestamp_ms)
 
     # --- the end ---
 

@@ -395,6 +395,24 @@ def test_a_credential_issued_a_moment_ago_is_looked_for_before_its_event_is_refu
     assert output.topic == SEALED
 
 
+@pytest.mark.parametrize("missing", ["keyring", "registry"])
+def test_a_credential_issued_a_moment_ago_is_looked_for_also_where_something_else_is_wrong(encoder, missing) -> None:
+    """What a session saw taints it, whatever is wrong with the record: it is not forgotten because a key is new."""
+    known = {"keyring": KEYRING, "registry": REGISTRY} | {
+        missing: Keyring(key for key in KEYRING if key.kid != "acme.runtime") if missing == "keyring" else Registry([])
+    }
+
+    def look() -> None:
+        known.update(keyring=KEYRING, registry=REGISTRY)
+
+    stage = SealStage(lambda: known["keyring"], lambda: known["registry"], encoder, PARTITIONS, refresh=look)
+    seen = message(Observation(**FIELDS, origin="web"), source="runtime", kind=EventType.OBSERVATION)
+    (outputs,) = stage.process([replace(record(seen), key=OTHER.encode())])
+    assert reason(outputs) == "malformed"
+    sealed = sealed_from_bytes(KEYRING, TENANT, outputs[1].value)
+    assert (sealed.problem, sealed.payload.session) == ("malformed", FIELDS["session"])
+
+
 @pytest.mark.parametrize(
     ("action", "source", "topic", "code"),
     [

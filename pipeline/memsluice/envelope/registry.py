@@ -126,6 +126,9 @@ class Registry:
     def __init__(self, credentials: tuple[Credential, ...] | list[Credential]) -> None:
         self._credentials = {credential.kid: credential for credential in credentials}
 
+    def __contains__(self, kid: object) -> bool:
+        return kid in self._credentials
+
     def get(self, kid: str) -> Credential:
         """Return the credential. Raises UnknownKey."""
         try:

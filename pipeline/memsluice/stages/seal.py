@@ -23,7 +23,7 @@ from memsluice.events.models import AnyPayload, Command, Observation, Recall, Wr
 from memsluice.events.names import REASON_HEADER
 from memsluice.events.records import Output, Record
 from memsluice.gate.checks import sensitive
-from memsluice.gate.checks.authenticity import Authentic, authenticate, signer, still_seen
+from memsluice.gate.checks.authenticity import Authentic, authenticate, may_be_known, signer, still_seen
 from memsluice.gate.policy.model import Policy, default
 from memsluice.gate.sensitive.span import Span
 from memsluice.stages.dead_letter import WHY_BYTES, dead_letters, letter_bytes, note
@@ -102,11 +102,13 @@ class _Draft:
     """A record on its way: what to seal, what is wrong with it, or both (see ``Sealed.problem``).
 
     ``asked`` is a recall as it was signed, where something was taken out of it and its reader stated a vector.
+    ``again``: it may be another one once the keys that were issued a moment ago are known.
     """
 
     sealed: Sealed | None = None
     error: InputError | None = None
     asked: Recall | None = None
+    again: bool = False
 
 
 def establish(record: Record, keyring: Keyring, registry: Registry, partitions: int) -> Authentic:
@@ -169,11 +171,11 @@ class SealStage:
         keyring, registry = self._keys(), self._registry()
         came = [intake(record, self._keys) for record in batch]
         drafts = [self._authenticated(one.record, keyring, registry) for one in came]
-        if any(isinstance(draft.error, UnknownKey) for draft in drafts):  # issued a moment ago, perhaps
+        if any(draft.again for draft in drafts):
             self._refresh()
             keyring, registry = self._keys(), self._registry()
             drafts = [
-                self._authenticated(one.record, keyring, registry) if isinstance(draft.error, UnknownKey) else draft
+                self._authenticated(one.record, keyring, registry) if draft.again else draft
                 for one, draft in zip(came, drafts, strict=True)
             ]
         self._embed(drafts, keyring)
@@ -196,15 +198,11 @@ class SealStage:
 
     def may_wait(self, record: Record, tenant: str) -> bool:
         """Tell whether a record is the tenant's in whose lane it would wait: what nobody signed makes nobody wait."""
-        try:
-            try:
-                authentic = establish(record, self._keys(), self._registry(), self._partitions)
-            except UnknownKey:  # issued a moment ago, perhaps
-                self._refresh()
-                authentic = establish(record, self._keys(), self._registry(), self._partitions)
-        except InputError:
-            return False
-        return authentic.payload.tenant == tenant
+        draft = self._established(record, self._keys(), self._registry())
+        if isinstance(draft, InputError) and self._may_be_known(record, draft):
+            self._refresh()
+            draft = self._established(record, self._keys(), self._registry())
+        return isinstance(draft, Authentic) and draft.payload.tenant == tenant
 
     def came(self, record: Record) -> Intake:
         """Return a record of the overflow as it came. Raises SealError."""
@@ -219,11 +217,20 @@ class SealStage:
         """Return whose event was sealed, whatever key the record has; a marker is nobody's."""
         return next((output.key.decode() for output in outputs if output.topic == SEALED and output.key), None)
 
-    def _authenticated(self, record: Record, keyring: Keyring, registry: Registry) -> _Draft:
+    def _established(self, record: Record, keyring: Keyring, registry: Registry) -> Authentic | InputError:
         try:
-            authentic = establish(record, keyring, registry, self._partitions)
+            return establish(record, keyring, registry, self._partitions)
         except InputError as error:
-            return _Draft(error=error)
+            return error
+
+    def _may_be_known(self, record: Record, error: InputError) -> bool:
+        """Tell whether a key that was issued a moment ago may be all that is missing."""
+        return isinstance(error, UnknownKey) or may_be_known(record.value, self._keys(), self._registry())
+
+    def _authenticated(self, record: Record, keyring: Keyring, registry: Registry) -> _Draft:
+        authentic = self._established(record, keyring, registry)
+        if isinstance(authentic, InputError):
+            return _Draft(error=authentic, again=self._may_be_known(record, authentic))
         payload = authentic.payload
         found = _sensitive(payload)
         policy = self._policies(payload.tenant) if found else None

@@ -162,6 +162,22 @@ def still_seen(
     return None
 
 
+def may_be_known(value: bytes | None, keyring: Keyring, registry: Registry) -> bool:
+    """Tell whether a record that is refused says what a session saw, by a key that is not known.
+
+    The key may have been issued a moment ago, and then its session is tainted, whatever else is wrong with the record.
+    """
+    if value is None or len(value) > SEEN_BYTES_MAX:
+        return False
+    try:
+        envelope = dsse.parse(cloudevent.envelope_of(value))
+    except InputError:
+        return False
+    if envelope.payload_type not in SEEN:
+        return False
+    return any(one.kid not in keyring or one.kid not in registry for one in envelope.signatures)
+
+
 def signer(value: bytes | None, keyring: Keyring, registry: Registry) -> str:
     """Return the key whose signature over a refused record holds, "" where none does.
 

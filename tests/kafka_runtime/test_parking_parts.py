@@ -372,6 +372,28 @@ def test_what_was_in_work_when_its_partition_was_parked_is_never_acknowledged() 
     asyncio.run(scene())
 
 
+def test_a_loss_that_was_acknowledged_holds_while_the_next_one_is(tmp_path: Path) -> None:
+    """A loss of the stage's own input is one of the intake's, too: with the second order both are passed."""
+
+    async def scene() -> None:
+        stage = _Picky(GapError("intake: offset 9 after 6", topic="intake", first=7, last=8))
+        runner = _stateful(tmp_path, stage)
+        await _accept(runner, [_Message(ONE, 0), _Message(ONE, 3)])
+        assert runner.parked[1].missing == Missing("a", 1, 2)
+        assert await runner.resume(runner.parked[1].failure, 1, Missing("a", 1, 2))
+        runner._gaps.start(ONE, 1)  # as the committed offset says
+        runner.park(1, stage.error, "a", 3)
+        assert await runner.resume(runner.parked[1].failure, 1, Missing("intake", 7, 8))
+        runner._gaps.start(ONE, 1)
+        assert runner._gaps.see(ONE, 3)
+        assert stage.known == [(1, Missing("intake", 7, 8))]
+        runner._new_generation()
+        assert runner._acknowledged == {}
+        await runner.stop()
+
+    asyncio.run(scene())
+
+
 class _Disbelieving(Quotas):
     """A stage with an overflow, and a key that is revoked while its records are held back."""
 

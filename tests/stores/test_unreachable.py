@@ -15,7 +15,7 @@ from memsluice.stores.weaviate.rpc import Address, Rpc
     [
         (grpc.StatusCode.DEADLINE_EXCEEDED, "did not answer within 5 s"),
         (grpc.StatusCode.UNAVAILABLE, "cannot be reached"),
-        (grpc.StatusCode.INTERNAL, "did not answer (internal: Deadline Exceeded)"),
+        (grpc.StatusCode.INTERNAL, "could not do what it was asked (internal: Deadline Exceeded)"),
         (grpc.StatusCode.UNAUTHENTICATED, "refused: Deadline Exceeded"),
     ],
 )

@@ -73,7 +73,7 @@ OF_COMMANDS: dict[str, tuple[ExitCode, ...]] = {
     "dead-letters reject": _SIGNED,
     "dead-letters replay": _SIGNED,
     "calibration show": (ExitCode.NOT_FOUND,),
-    "store verify": (ExitCode.DIFFERENT, ExitCode.NOT_FOUND),
+    "store verify": (ExitCode.DIFFERENT, ExitCode.INCOMPLETE, ExitCode.NOT_FOUND),
     "store repair": (ExitCode.NOT_FOUND, ExitCode.INCOMPLETE),
     "store rebuild": (ExitCode.NOT_FOUND, ExitCode.INCOMPLETE),
     "partition status": (ExitCode.PROBLEM,),

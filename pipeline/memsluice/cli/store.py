@@ -27,7 +27,8 @@ Tenant = Annotated[str | None, typer.Option(help="This tenant only. Default: all
 
 @app.command()
 def verify(tenant: Tenant = None, as_json: Json = False, home: Home = None) -> None:
-    """Compare each object with what the log says of it, and change nothing. Exits with code 4 where any differs.
+    """Compare each object with what the log says of it, and change nothing. Exits with code 4 where any differs, else
+    with 8 where the store refused a tenant, which is named and passed over.
 
     Missing, planted and changed objects, and those that were withdrawn and still lie there, are named by their kind.
     Expired ones are counted and are no difference: the sweep of land takes them out.
@@ -39,12 +40,14 @@ def verify(tenant: Tenant = None, as_json: Json = False, home: Home = None) -> N
         _show(found)
         if unverified:
             print(f"{unverified} records of the store log do not verify under this home's keys, and count for nothing")
-        if not any(one.harmed for one in found):
-            print("the store says what the log says")
-        else:
+        if any(one.harmed for one in found):
             print("the store differs from the log; mend it with: memsluice store repair")
+        elif not any(one.passed_over for one in found):
+            print("the store says what the log says")
     if any(one.harmed for one in found):
         raise typer.Exit(ExitCode.DIFFERENT)
+    if any(one.passed_over for one in found):
+        raise typer.Exit(ExitCode.INCOMPLETE)
 
 
 @app.command()
@@ -52,7 +55,8 @@ def repair(tenant: Tenant = None, as_json: Json = False, home: Home = None) -> N
     """Mend what differs: remove what the log does not know, or no longer, and land again what it says lies there.
 
     Whatever is landed again comes from memory.accepted.v1, and its seal is verified. Exits with code 8 where an
-    entry is too old to be there, which stays as it is, or where the store did not take one. Workers may run meanwhile.
+    entry is too old to be there, which stays as it is, or where the store did not take one, or refused a
+    tenant, which is named and passed over. Workers may run meanwhile.
     """
     found, _ = _examined(tenant, home, mend=True)
     left, refused = sum(one.left.total() for one in found), sum(one.refused for one in found)
@@ -64,7 +68,7 @@ def repair(tenant: Tenant = None, as_json: Json = False, home: Home = None) -> N
         print(done if not left else f"{done}; {left} can not be mended: memory.accepted.v1 has them no more")
         if refused:
             print(f"the store did not take {refused} entries: see whether it is read-only, and repair again")
-    if left or refused:
+    if left or refused or any(one.passed_over for one in found):
         raise typer.Exit(ExitCode.INCOMPLETE)
 
 
@@ -121,3 +125,6 @@ def _show(found: "list[Examined]") -> None:
         table.add_row(Text(visible(one.tenant, 80)), one.zone.value, str(one.looked_at), Text(kinds))
     if found:
         Console().print(table)
+    for one in found:
+        if one.passed_over:
+            print(f"{visible(one.tenant, 80)}, {one.zone.value}, was passed over: {visible(one.passed_over, 400)}")

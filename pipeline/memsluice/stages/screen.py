@@ -68,11 +68,11 @@ class ScreenStage:
         self._memsad: OrderedDict[tuple[int, str], MemsadState] = OrderedDict()
         self._memory: dict[tuple[int, str], Memory] = {}
         self._sweeper = Sweeper()
-        self._acknowledged: dict[tuple[int, str], Missing] = {}
+        self._acknowledged: dict[tuple[int, str], list[Missing]] = {}
 
     def acknowledge(self, partition: int, missing: Missing) -> None:
         """Take these intake records for passed when they are found missing."""
-        self._acknowledged[partition, missing.topic] = missing
+        self._acknowledged.setdefault((partition, missing.topic), []).append(missing)
 
     def forget(self, partition: int) -> None:
         """Drop what was decoded of a partition's rows, and what was acknowledged about it."""
@@ -119,7 +119,8 @@ class ScreenStage:
 
     def _known_lost(self, partition: int, topic: str, last: PositionRow) -> Missing | None:
         """Return what is known to be lost of an input behind the last record decided."""
-        return self._acknowledged.get((partition, topic))
+        due = 0 if last.offset is None else last.offset + 1
+        return next((one for one in self._acknowledged.get((partition, topic), ()) if one.first == due), None)
 
     def _position(self, topic: str, rows: Rows) -> PositionRow:
         data = rows.get(POSITION.key("", topic))

@@ -123,8 +123,9 @@ class Pulse:
         self._keys = keys
         self._tenants_max = tenants_max
         self._tenants: OrderedDict[str, Tenant] = OrderedDict()
-        self._last: dict[tuple[str, int], tuple[int, int]] = {}
-        """Offset and time of the latest decision, by intake topic and partition: what is not beyond is a repetition."""
+        self._last: dict[tuple[str, int, bool], tuple[int, int]] = {}
+        """Offset and time of the latest decision, by intake topic and partition, of those that waited in the overflow
+        and of the others, each of which go in order: what is not beyond is a repetition."""
         self._recent: dict[str, Recent] = {}
         self._decisions: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
@@ -143,7 +144,7 @@ class Pulse:
         if verdict is None:
             self.unverified += 1
             return
-        place, at = (verdict.topic, verdict.partition), (verdict.offset, verdict.decided_ms)
+        place, at = (verdict.topic, verdict.partition, verdict.waited), (verdict.offset, verdict.decided_ms)
         last = self._last.get(place)
         if last is not None and at[0] <= last[0] and at[1] <= last[1]:
             self.redelivered += 1

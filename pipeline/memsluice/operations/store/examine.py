@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from memsluice.errors import ConfigError
+from memsluice.errors import ConfigError, StoreError
 from memsluice.events.models import Zone
 from memsluice.operations.store.place import StorePlace
 from memsluice.stores.compare import Difference
@@ -16,7 +16,10 @@ NAMED_MAX = 100
 
 @dataclass(slots=True)
 class Examined:
-    """One tenant's zone: objects looked at, how many differ by kind, the first of them, and what was done."""
+    """One tenant's zone: objects looked at, how many differ by kind, the first of them, and what was done.
+
+    ``passed_over``: why the rest of it was not looked at, "" where all of it was.
+    """
 
     tenant: str
     zone: Zone
@@ -27,6 +30,7 @@ class Examined:
     landed: int = 0
     refused: int = 0
     left: Counter[str] = field(default_factory=Counter)
+    passed_over: str = ""
 
     @property
     def harmed(self) -> int:
@@ -45,20 +49,32 @@ class Examined:
             "landed": self.landed,
             "refused": self.refused,
             "left": dict(self.left),
+            "passed_over": self.passed_over,
         }
 
 
 def examine(place: StorePlace, tenant: str | None, *, mend: bool) -> Iterator[Examined]:
-    """Yield what was found of each tenant's zone that holds or should hold anything; with ``mend``, mended."""
+    """Yield what was found of each tenant's zone that holds or should hold anything; with ``mend``, mended.
+
+    Of all tenants, one whose part the store refuses is passed over. Raises StoreError where the store answers nothing
+    at all, or refuses the tenant that was named.
+    """
     for name in place.tenants(tenant):
         for zone in Zone:
-            found = _zone(place, name, zone, mend=mend)
-            if found.looked_at:
+            found = Examined(name, zone)
+            try:
+                _zone(place, found, mend=mend)
+            except StoreError as error:
+                if tenant is not None:
+                    raise
+                place.store.tenants()
+                found.passed_over = str(error)
+            if found.looked_at or found.passed_over:
                 yield found
 
 
-def _zone(place: StorePlace, tenant: str, zone: Zone, *, mend: bool) -> Examined:
-    found = Examined(tenant, zone)
+def _zone(place: StorePlace, found: Examined, *, mend: bool) -> None:
+    tenant, zone = found.tenant, found.zone
     for compared in place.reconciler.walk(tenant, zone):
         found.looked_at += compared.looked_at
         for object_id, kind in compared.differs.items():
@@ -71,7 +87,6 @@ def _zone(place: StorePlace, tenant: str, zone: Zone, *, mend: bool) -> Examined
             found.landed += len(mended.landed)
             found.refused += len(mended.refused)
             found.left.update(kind.value for kind in mended.left.values())
-    return found
 
 
 def rebuild(place: StorePlace, tenant: str) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import faust
 
 from memsluice.deployment.connection import Connection
-from memsluice.runtimes.kafka import coordinator, header_names
+from memsluice.runtimes.kafka import coordinator, fence, header_names
 from memsluice.runtimes.kafka.batching import BatchRunner
 from memsluice.runtimes.kafka.faults import Faults
 from memsluice.runtimes.kafka.overrides import StageApp, StageTables
@@ -29,6 +29,7 @@ def build_app(
     Topics are expected to exist. Raises ConfigError for unknown users, whatever the stage's factory raises.
     """
     coordinator.install()
+    fence.install()
     header_names.install()
     app = StageApp(
         spec.app_id,

@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient
 from memsluice.client.connectivity import LibrdkafkaLog
 from memsluice.deployment.connection import Connection, quiet
 from memsluice.log import get_logger
+from memsluice.runtimes.kafka.thread import StageThreads
 
 LOG = get_logger(__name__)
 ASKED_EVERY_S: Final = 5.0
@@ -120,6 +121,7 @@ class BrokerWatch:
             "broker", address, "nothing is read or committed until it does; nothing is lost meanwhile"
         )
         self._ask = ask
+        self._threads = StageThreads("broker-watch")  # that no end of the worker waits for
 
     @classmethod
     def of(cls, connection: Connection, user: str, topic: str) -> "BrokerWatch":
@@ -142,7 +144,7 @@ class BrokerWatch:
         """Ask once; say it where the answer is another than before."""
         answers = True
         try:
-            await asyncio.to_thread(self._ask)
+            await self._threads.submit(self._ask)
         except KafkaException:
             answers = False
         self.broker.told(answers)

@@ -25,6 +25,7 @@ from aiokafka.errors import (
     RecordListTooLargeError,
     UnknownProducerId,
 )
+from aiokafka.producer import message_accumulator
 from aiokafka.producer.sender import Sender
 from aiokafka.structs import TopicPartition
 
@@ -78,6 +79,20 @@ class EagerSender(Sender):  # type: ignore[misc]
             raise answers[0]
         if isinstance(answers[1], BaseException) and self._txn_manager.is_in_transaction():
             raise answers[1]
+
+
+class ToldBatch(message_accumulator.MessageBatch):  # type: ignore[misc]
+    """A batch whose failure is told to those who wait for its records: nobody asks for its own."""
+
+    def failure(self, exception: BaseException) -> None:
+        """Fail, and have the event loop complain of no error that nobody looked at."""
+        super().failure(exception)
+        _seen(self.future)
+
+
+def install() -> None:
+    """Let every aiokafka producer of this process make such batches. Doing it again changes nothing."""
+    message_accumulator.MessageBatch = ToldBatch
 
 
 class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]

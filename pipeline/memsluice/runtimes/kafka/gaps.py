@@ -26,7 +26,7 @@ class GapDetector:
     def __init__(self) -> None:
         self._next: dict[Hashable, int] = {}
         self._base: dict[Hashable, int] = {}
-        self._passed: dict[Hashable, Missing] = {}
+        self._passed: dict[Hashable, list[Missing]] = {}
 
     def clear(self) -> None:
         """Forget everything: partitions were revoked or assigned anew."""
@@ -41,7 +41,7 @@ class GapDetector:
 
     def acknowledge(self, partition: Hashable, missing: Missing) -> None:
         """Take these records for passed when they are found missing: somebody knows that they are lost."""
-        self._passed[partition] = missing
+        self._passed.setdefault(partition, []).append(missing)
 
     def knows(self, partition: Hashable) -> bool:
         """Tell whether :meth:`start` was called for the partition since the last :meth:`clear`."""
@@ -93,9 +93,10 @@ class GapDetector:
 
     def _lost(self, partition: Hashable, last: int) -> None:
         """Go on behind ``last`` where its loss is acknowledged. Raises GapError for what of it is not."""
-        first, passed = self._next[partition], self._passed.get(partition)
-        if passed is not None and passed.first == first and passed.last <= last:
-            self._next[partition] = first = passed.last + 1
+        first = self._next[partition]
+        for passed in self._passed.get(partition, ()):
+            if passed.first == first and passed.last <= last:
+                self._next[partition] = first = passed.last + 1
         if first <= last:
             topic = str(getattr(partition, "topic", partition))
             raise GapError(

@@ -57,9 +57,13 @@ class StageRunner(ABC):
         """Partitions of the assignment that stand still, and why."""
         self.turns: dict[int, int] = {}
         """How often a partition was begun anew by an order: what was fetched in an earlier turn is dropped."""
+        self.ending = False
+        """Whether the worker stops its stages."""
         self.overflow: Overflow | None = None
         """Where tenants over their quota wait, in a stage that has quotas."""
         self._gaps = GapDetector()
+        self._acknowledged: dict[int, list[Missing]] = {}
+        """Losses that somebody answered for, a partition each, in this assignment."""
         self._results: asyncio.Queue[RecordResult] = asyncio.Queue(maxsize=spec.tuning.in_flight)
         self._tasks: list[asyncio.Task[None]] = []
         self._quiet = asyncio.Event()
@@ -99,6 +103,8 @@ class StageRunner(ABC):
             return
         if isinstance(error, AWAY):
             error = NotCommitted(f"the broker went away: {said(error)}")
+        elif self.ending and isinstance(error, RuntimeError):  # a loop of the client's that is closed already
+            error = NotCommitted(f"the stage was being stopped: {said(error)}")
         self.failure = error
         self.lanes.give_up()
         if not isinstance(error, BeginAnew):  # the worker says so
@@ -137,6 +143,9 @@ class StageRunner(ABC):
     async def resume(self, failure: str, partition: int, missing: Missing | None = None) -> bool:
         """Begin anew with a parked partition, from its committed offset; ``missing`` is known to be lost.
 
+        A loss of the stage's input is one of the intake, too: what was acknowledged holds until the partition is
+        assigned anew, so that the next order comes to the next gap.
+
         Returns whether it goes on: not where that failure is over, or the partition was parked again meanwhile.
         """
         state, generation = self.parked.get(partition), self.generation
@@ -148,10 +157,14 @@ class StageRunner(ABC):
             await self.app.consumer.reopen(self._tps(partition))
         if self._closed_to(generation) or self.parked.get(partition) is not state:
             return False
-        if missing is not None and missing.topic in self.spec.inputs:
-            self._gaps.acknowledge(TP(missing.topic, partition), missing)
-        elif missing is not None:
-            self._acknowledge(partition, missing)
+        known = self._acknowledged.setdefault(partition, [])
+        if missing is not None and missing not in known:
+            known.append(missing)
+        for one in known:  # those before, too: nothing was committed behind them yet
+            if one.topic in self.spec.inputs:
+                self._gaps.acknowledge(TP(one.topic, partition), one)
+            else:
+                self._acknowledge(partition, one)
         del self.parked[partition]
         return True
 
@@ -206,6 +219,7 @@ class StageRunner(ABC):
         self.parked.clear()  # tried anew, here or by another worker
         self.lanes.give_up()
         self._gaps.clear()
+        self._acknowledged.clear()
         self._taken.clear()
 
     def oldest_ms(self) -> int | None:

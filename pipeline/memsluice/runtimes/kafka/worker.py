@@ -67,7 +67,10 @@ def run_worker(
         raise ConfigError("a stage may run only once in a process")
     worker = _Worker(specs, connection, data_dir, replica, faults)
     with held([data_dir / spec.app_id / replica for spec in specs], replica):
-        return asyncio.run(worker.run(on_progress, progress_every_s))
+        try:
+            return asyncio.run(worker.run(on_progress, progress_every_s))
+        finally:
+            worker.disarm()
 
 
 def _spec(stage: str | StageSpec, resolve: Resolve | None) -> StageSpec:
@@ -90,8 +93,14 @@ class _Worker:
         self._apps: list[StageApp] = []
         self._boards = [Board(spec, connection) if spec.keys is not None else None for spec in specs]
         self._stopping = False
+        self._watchdog: _Watchdog | None = None
         self._begun: set[str] = set()
         """Stages that have begun anew at least once."""
+
+    def disarm(self) -> None:
+        """Cut nothing off any more: all has ended, also what the event loop waited for at its end."""
+        if self._watchdog is not None:
+            self._watchdog.cancel()
 
     async def run(self, on_progress: OnProgress | None, every_s: float) -> int:
         told = asyncio.Event()
@@ -126,11 +135,10 @@ class _Worker:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         self._stopping = True
         code = EXIT_OK if told.is_set() and not self._failures() else EXIT_FAILED
-        watchdog = _Watchdog(max(spec.tuning.stop_s for spec in self._specs), code)
+        self._watchdog = _Watchdog(max(spec.tuning.stop_s for spec in self._specs), code)
         for task in (*attending, *([reporter] if reporter is not None else [])):
             task.cancel()
         await self._stop(tasks)
-        watchdog.cancel()
         if failures := self._failures():
             LOG.critical("worker ended by a failure", errors=[said(error) for error in failures])
             return EXIT_FAILED
@@ -211,6 +219,8 @@ class _Worker:
         return ConfigError(f"{missing}; `memsluice stack up` starts the local one")
 
     async def _stop(self, tasks: list["asyncio.Task[Any]"]) -> None:
+        for app in self._apps:
+            app.runner.ending = True
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

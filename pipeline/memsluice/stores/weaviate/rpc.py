@@ -42,6 +42,8 @@ _PARTITION_MISSING = ("tenant not found", "could not find class", "class not fou
 """The tenant, or nobody yet, has written to this zone: an empty answer."""
 _REFUSALS = ("rbac: ", "forbidden", "unauthorized", "vector lengths don't match")
 """What says that the key is at fault, or the question's vector, and not the transport."""
+_INACTIVE = "tenant not active"
+"""What somebody may set a tenant to, with an administrator's key."""
 _TOO_LARGE = "larger than max"
 """What gRPC says, on either side, of a message beyond its bound."""
 
@@ -150,6 +152,8 @@ class Rpc:
         denied = code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED)
         if denied or any(part in details for part in _REFUSALS):
             return StoreError(f"Weaviate at {self._target} refused: {details}")
+        if _INACTIVE in details:
+            return StoreUnavailable(f"Weaviate at {self._target} refused: {details}; set the tenant active there")
         if code is grpc.StatusCode.RESOURCE_EXHAUSTED and _TOO_LARGE in details:
             return AnswerTooLarge(f"what Weaviate at {self._target} found does not fit into one answer: {details}")
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
@@ -157,4 +161,4 @@ class Rpc:
         if code is grpc.StatusCode.UNAVAILABLE:
             return StoreUnavailable(f"Weaviate at {self._target} cannot be reached: {REMEDY}")
         told = f"{code.name.lower().replace('_', ' ')}: {details}"
-        return StoreUnavailable(f"Weaviate at {self._target} did not answer ({told}): {REMEDY}")
+        return StoreUnavailable(f"Weaviate at {self._target} could not do what it was asked ({told}): {REMEDY}")

@@ -1,0 +1,74 @@
+"""Records of *screen*'s own input are lost: somebody answers for them, then for the events that went with them."""
+
+from contextlib import closing
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from memsluice.envelope.partition_orders import ACKNOWLEDGE, PartitionState
+from memsluice.envelope.registry import Role
+from memsluice.events.partition import partition_of
+from memsluice.keystore.store import issue_credential
+from memsluice.operations.partitions.desk import PartitionDesk
+from memsluice.topics import names
+from memsluice_lab.chaos.following import uncommitted, wait
+from memsluice_lab.chaos.zombies import Scene
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+
+WRITES, LOST = 12, 5
+WAIT_S = 120
+
+
+def test_a_loss_between_the_stages_takes_two_orders_and_the_partition_goes_on(scene: Scene) -> None:
+    """The first order is about the sealed records, the second about the events that were in them: both are passed, and
+    what lay behind is decided."""
+    bed, tenant = scene.bed, scene.work.tenants[0]
+    number = partition_of(tenant, names.PARTITIONS)
+    issue_credential(bed.store, Role.OPERATOR, "operator", ["*"], kid="answers-for-losses")
+    scene.start("seal", "losses")
+    screen = scene.start("screen", "losses")
+    (session,) = scene.work.open(tenant, 1)
+    assert scene.answered(scene.said())
+    assert wait(lambda: not any(uncommitted(bed, "screen").values()), WAIT_S)
+    scene.kill(screen)
+    first = bed.ends(names.SEALED)[number]
+    for _ in range(WRITES):
+        scene.work.write(session)
+    said = sorted(scene.said())
+    assert wait(lambda: bed.ends(names.SEALED)[number] >= first + WRITES, WAIT_S)
+    _remove(scene, TopicPartition(names.SEALED, number, first + LOST))
+    scene.start("screen", "losses")
+    with closing(PartitionDesk(bed.connection, bed.store)) as desk:
+        for topic in (names.SEALED, names.EVENTS):
+            state = _parked(desk, number, topic)
+            assert state.missing is not None
+            desk.order(ACKNOWLEDGE, state, f"{topic}: a test removed them", state.missing)
+        assert scene.answered(set(said[-1:]))
+        assert wait(lambda: not desk.parked_now(), WAIT_S)
+    assert said[-1] in scene.verdicts.verdicts
+    assert said[0] not in scene.verdicts.verdicts
+    assert scene.ended == {}
+
+
+def _remove(scene: Scene, before: TopicPartition) -> None:
+    admin = AdminClient(scene.bed.connection.confluent(names.USER_ADMIN))
+    for done in admin.delete_records([before]).values():
+        done.result(WAIT_S)
+
+
+def _parked(desk: PartitionDesk, number: int, topic: str) -> PartitionState:
+    """Wait until *screen*'s partition is parked for records of this topic that are missing."""
+    found: list[PartitionState] = []
+
+    def there() -> bool:
+        found[:] = [
+            state
+            for state in desk.parked_now()
+            if (state.stage, state.partition) == ("screen", number) and state.missing and state.missing.topic == topic
+        ]
+        return bool(found)
+
+    assert wait(there, WAIT_S), [state.reason for state in desk.states()]
+    return found[0]

@@ -1,5 +1,6 @@
 """A scene on the session's stack: workers, what is said, and a nemesis, all ended afterwards."""
 
+import os
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +19,7 @@ from memsluice_lab.chaos.landed import store_violations
 from memsluice_lab.chaos.nemesis import Nemesis
 from memsluice_lab.chaos.rows import row_violations
 from memsluice_lab.chaos.workload import Workload, tenants_apart
-from memsluice_lab.chaos.zombies import Scene
+from memsluice_lab.chaos.zombies import Scene, of_tree
 from memsluice_lab.figures.bed import Bed
 from memsluice_lab.figures.registry import Setting
 
@@ -41,9 +42,11 @@ def broken(scene: Scene, since: checking.Since) -> list[Violation]:
 
 @pytest.fixture(scope="module")
 def bed(stack: Any, preloaded: Server) -> Iterator[Bed]:
-    """The session's stack, on which workers start without the seconds of their imports."""
+    """The session's stack, on which workers start without the seconds of their imports, but those of another tree."""
     keys = KeyStore.init(stack.home, wall_ms())
-    made = Bed(stack.home, stack.connection, keys, Setting(None, say), launch=preloaded.launch)
+    made = Bed(stack.home, stack.connection, keys, Setting(None, say))
+    if not of_tree(os.environ):
+        made.launch = preloaded.launch
     yield made
     made.close()
 

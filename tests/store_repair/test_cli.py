@@ -13,9 +13,11 @@ from tests.stores.build import PARTITIONS, RING, STRANGER, T0, axis
 from memsluice.deployment.connection import FILE_VARIABLE
 from memsluice.deployment.home import Home
 from memsluice.envelope.records import stored_to_bytes
+from memsluice.errors import StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
 from memsluice.keystore.store import KeyStore
+from memsluice.stages.reconcile import Reconciler
 from memsluice.topics.names import ACCEPTED, STORE
 
 
@@ -111,6 +113,31 @@ def test_what_can_not_be_mended_is_said_clearly(site, monkeypatch) -> None:
     assert shown.code == 1
     assert f"{ENTRIES - 1} entries of the tenant lie in the store" in shown.said
     assert site.store.count(site.tenant, Zone.GUIDANCE) == ENTRIES - 1
+
+
+def test_a_tenant_that_the_store_refuses_is_named_and_the_others_are_looked_at(home, monkeypatch) -> None:
+    """Verify and repair exit with 8 and say why; about that tenant alone they fail, and say it too."""
+    site = EmbeddedSite(f"some-{uuid4().hex[:10]}", home.path)
+    site.variables = {"MEMSLUICE_HOME": str(home.path)}
+    site.entries = [site.land(n, f"c{n}", axis(n)) for n in range(ENTRIES)]
+    honest = Reconciler.walk
+
+    def walk(self, tenant, zone):
+        if zone is Zone.EXTERNAL:
+            raise StoreUnavailable("Weaviate at 127.0.0.1:1 refused: tenant not active")
+        return honest(self, tenant, zone)
+
+    monkeypatch.setattr(Reconciler, "walk", walk)
+    for verb in ("verify", "repair"):
+        shown = store(site, verb)
+        assert shown.code == 8
+        assert f"{site.tenant}, external, was passed over: Weaviate at 127.0.0.1:1 refused" in shown.out
+        assert "says what the log says" not in shown.out
+        guidance, external = json.loads(store(site, verb, "--json").out)["found"]
+        assert (guidance["looked_at"], guidance["passed_over"], external["looked_at"]) == (ENTRIES, "", 0)
+    shown = store(site, "verify", "--tenant", site.tenant)
+    assert (shown.code, "tenant not active" in shown.said) == (6, True)
+    site.close()
 
 
 class _Empty:

@@ -19,6 +19,7 @@ from tests.trace.test_life import PATTERN
 from memsluice.cli.render.pulse import MORE, as_data, render
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.partition_orders import PartitionState
+from memsluice.envelope.records import verdict_from_bytes, verdict_to_bytes
 from memsluice.events.names import EventType
 from memsluice.gate.reasons import words
 from memsluice.operations.monitor.lag import Lag
@@ -162,6 +163,22 @@ def test_what_a_restart_sends_again_counts_once() -> None:
         gate.deliver(event)
     seen = pulse_of(gate).snapshot(T0)
     assert (seen.events, seen.redelivered, seen.decisions) == (3, 3, {"accept": 3})
+
+
+def test_what_waited_in_the_overflow_counts_though_it_lies_before_what_was_decided() -> None:
+    """A tenant over its quota is decided late: that is no restart, and what a restart sends again of it counts once."""
+    gate = Gate()
+    for _ in range(4):
+        gate.write()
+    pulse = pulse_of(gate)
+    for number, record in enumerate((*gate.audit[:2], *gate.audit[:2])):
+        verdict = verdict_from_bytes(RING, "acme", record.value or b"")
+        late = replace(
+            verdict, waited=True, event_id=f"late-{verdict.offset}", decided_ms=verdict.decided_ms + MINUTE_MS
+        )
+        pulse.take(replace(record, offset=10 + number, value=verdict_to_bytes(RING, "acme", late)))
+    seen = pulse.snapshot(T0)
+    assert (seen.events, seen.redelivered) == (6, 2)
 
 
 def test_a_held_write_waits_until_an_order_about_its_content_is_carried_out() -> None:

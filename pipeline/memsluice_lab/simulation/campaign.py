@@ -28,7 +28,7 @@ from memsluice_lab.simulation.worker import installed
 ALONE_EVERY: Final = 4
 """One history in so many has every tenant's events decided anew."""
 PART: Final = 20
-FOUND_WITHIN: Final = 300
+FOUND_WITHIN: Final = 1_000
 """Histories within which a planted bug must be found."""
 MISTAKES: Final = ("TypeError(", "AttributeError(", "NameError(", "KeyError(", "IndexError(", "ValueError(")
 """How a planted bug ends that was written for other code."""

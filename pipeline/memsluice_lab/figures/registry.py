@@ -540,7 +540,7 @@ _ALL = (
         1,
         "",
         "Share of the bugs planted in stages, lanes, fence, recovery and sweep that some simulated history shows, of "
-        "at most 300 for each.",
+        "at most 1,000 for each.",
     ),
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in _ALL}

@@ -90,7 +90,7 @@ def test_a_kill_between_moving_and_committing_loses_doubles_and_reorders_nothing
 
 
 def test_a_paused_worker_that_wakes_after_a_takeover_moves_and_seals_nothing_more(lab) -> None:
-    """The broker refuses it, while another goes on with what waits, and it begins anew."""
+    """While another goes on with what waits, the broker refuses it, or it is back in the group before it sends any."""
     stage = prepared(lab)
     first = lab.start(stage)
     lab.until(lambda: lab.total(f"{lab.source}-overflow") > 20, "some to wait")
@@ -99,7 +99,6 @@ def test_a_paused_worker_that_wakes_after_a_takeover_moves_and_seals_nothing_mor
     second = lab.start(stage, replica="1")
     lab.until(lambda: through(lab), "the second one to finish")
     first.signal(signal.SIGCONT)
-    lab.until(lambda: "begins anew" in first.text(), "the first one to begin anew")
     lab.until(lambda: lab.members() == 2, "both in the group")
     first.kill()
     second.kill()

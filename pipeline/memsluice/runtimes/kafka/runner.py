@@ -8,7 +8,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError, NodeNotReadyError, RequestTimedOutError
 from faust.types import TP
@@ -29,6 +29,8 @@ from memsluice.runtimes.kafka.spec import Stage, StageSpec
 from memsluice.stages.base import Waits
 
 LOG = get_logger(__name__)
+ACKNOWLEDGED_MAX: Final = 64
+"""Losses of a partition that are remembered as acknowledged; of more, the newest."""
 AWAY = (BrokerUnavailable, KafkaConnectionError, KafkaTimeoutError, NodeNotReadyError, RequestTimedOutError)
 """How a broker that does not answer shows outside of a transaction: the stage begins anew once it does."""
 
@@ -63,7 +65,7 @@ class StageRunner(ABC):
         """Where tenants over their quota wait, in a stage that has quotas."""
         self._gaps = GapDetector()
         self._acknowledged: dict[int, list[Missing]] = {}
-        """Losses that somebody answered for, a partition each, in this assignment."""
+        """Losses that somebody answered for, a partition each. No record that is there is passed over by one."""
         self._results: asyncio.Queue[RecordResult] = asyncio.Queue(maxsize=spec.tuning.in_flight)
         self._tasks: list[asyncio.Task[None]] = []
         self._quiet = asyncio.Event()
@@ -143,8 +145,8 @@ class StageRunner(ABC):
     async def resume(self, failure: str, partition: int, missing: Missing | None = None) -> bool:
         """Begin anew with a parked partition, from its committed offset; ``missing`` is known to be lost.
 
-        A loss of the stage's input is one of the intake, too: what was acknowledged holds until the partition is
-        assigned anew, so that the next order comes to the next gap.
+        A loss of the stage's input is one of the intake, too: what was acknowledged holds for as long as this stage
+        lives, so that the next order comes to the next gap.
 
         Returns whether it goes on: not where that failure is over, or the partition was parked again meanwhile.
         """
@@ -160,13 +162,17 @@ class StageRunner(ABC):
         known = self._acknowledged.setdefault(partition, [])
         if missing is not None and missing not in known:
             known.append(missing)
-        for one in known:  # those before, too: nothing was committed behind them yet
+            del known[:-ACKNOWLEDGED_MAX]
+        self._pass_known(partition)
+        del self.parked[partition]
+        return True
+
+    def _pass_known(self, partition: int) -> None:
+        for one in self._acknowledged.get(partition, ()):
             if one.topic in self.spec.inputs:
                 self._gaps.acknowledge(TP(one.topic, partition), one)
             else:
                 self._acknowledge(partition, one)
-        del self.parked[partition]
-        return True
 
     def held_back(self, topic: str, partition: int) -> bool:
         """Tell whether nothing more of a partition of a topic is to be fetched for now: not while its rows are being
@@ -184,6 +190,8 @@ class StageRunner(ABC):
         self.partitions = frozenset(partitions)
         await self.lanes.begin(partitions)
         self._forget(partitions)
+        for partition in partitions:
+            self._pass_known(partition)
         self.draining = False
 
     async def fenced_off(self) -> None:
@@ -219,7 +227,6 @@ class StageRunner(ABC):
         self.parked.clear()  # tried anew, here or by another worker
         self.lanes.give_up()
         self._gaps.clear()
-        self._acknowledged.clear()
         self._taken.clear()
 
     def oldest_ms(self) -> int | None:

@@ -199,7 +199,7 @@ class SealStage:
     def may_wait(self, record: Record, tenant: str) -> bool:
         """Tell whether a record is the tenant's in whose lane it would wait: what nobody signed makes nobody wait."""
         draft = self._established(record, self._keys(), self._registry())
-        if isinstance(draft, InputError) and self._may_be_known(record, draft):
+        if isinstance(draft, InputError) and _may_be_known(record, draft, self._keys(), self._registry()):
             self._refresh()
             draft = self._established(record, self._keys(), self._registry())
         return isinstance(draft, Authentic) and draft.payload.tenant == tenant
@@ -223,14 +223,10 @@ class SealStage:
         except InputError as error:
             return error
 
-    def _may_be_known(self, record: Record, error: InputError) -> bool:
-        """Tell whether a key that was issued a moment ago may be all that is missing."""
-        return isinstance(error, UnknownKey) or may_be_known(record.value, self._keys(), self._registry())
-
     def _authenticated(self, record: Record, keyring: Keyring, registry: Registry) -> _Draft:
         authentic = self._established(record, keyring, registry)
         if isinstance(authentic, InputError):
-            return _Draft(error=authentic, again=self._may_be_known(record, authentic))
+            return _Draft(error=authentic, again=_may_be_known(record, authentic, keyring, registry))
         payload = authentic.payload
         found = _sensitive(payload)
         policy = self._policies(payload.tenant) if found else None
@@ -308,6 +304,11 @@ class SealStage:
         if kept is Kept.WHOLE:
             return dead_letters(record, error)
         return [note(record, error, keyring)] if kept is Kept.NOTED else []
+
+
+def _may_be_known(record: Record, error: InputError, keyring: Keyring, registry: Registry) -> bool:
+    """Tell whether a key that was issued a moment ago may be all that is missing."""
+    return isinstance(error, UnknownKey) or may_be_known(record.value, keyring, registry)
 
 
 def _check_vector(payload: AnyPayload | None, vector: codec.Vector, model: str) -> None:

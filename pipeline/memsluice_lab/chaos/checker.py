@@ -4,12 +4,11 @@ Every rule names itself, so that a test can plant its violation and ask for it b
 
 ``lost``: an acknowledged event has no sealed record, or no verdict and no dead letter; an object that a verdict asked
 for is not there, or was taken out though nobody asked for that. ``refused``: a genuine event became a dead letter.
-``doubled``: two verdicts on one event, two contents
-under one version, an object nobody asked for. ``unsigned``: a record or an object whose seal does not hold. ``clean``:
-an agent's write in a session that read the web before has no taint, or a tainted one lands as guidance. ``chain``: the
-audit has a hole. ``rows``: a row of the changelog went back (:mod:`.rows`). ``store``: the store log went back, or what
-was removed is in it again. ``differs``: the store is not what its log says, once *land*'s sweep had its time
-(:mod:`.landed`).
+``doubled``: two verdicts on one event, two contents under one version, an object nobody asked for. ``unsigned``: a
+record or an object whose seal does not hold. ``clean``: an agent's write in a session that read the web before has no
+taint, or a tainted one lands as guidance. ``chain``: the audit has a hole. ``rows``: a row of the changelog went back
+(:mod:`.rows`). ``store``: the store log went back, or what was removed is in it again. ``differs``: the store is not
+what its log says, once *land*'s sweep had its time (:mod:`.landed`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

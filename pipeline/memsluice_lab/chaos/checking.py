@@ -62,13 +62,8 @@ def from_nothing(scene: Scene, replica: str, sessions: Iterable[Session]) -> tup
     places = scene.said()
     scene.verdicts.until(places, RECOVERED_S_MAX, lambda: third.process.poll() is None)
     scene.alive()
-    scene.verdicts.poll()
-    found = [
-        Violation("lost", f"{place}: no verdict after a recovery")
-        for place in places
-        if place not in scene.verdicts.verdicts
-    ]
     verdicts = {place: scene.verdicts.verdicts[place] for place in places if place in scene.verdicts.verdicts}
+    found = [Violation("lost", f"{place}: no verdict after a recovery") for place in places - verdicts.keys()]
     return third, [*found, *recovery_violations(verdicts, ids, scene.work.said)]
 
 

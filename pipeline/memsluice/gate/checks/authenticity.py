@@ -139,14 +139,9 @@ def still_seen(
     has expired or was revoked since, and whatever else is wrong, in the event or around it. A signature that does not
     hold, or is by a key that is not known, proves nothing. Of what lies on a foreign partition *screen* has no rows.
     """
-    if value is None or len(value) > SEEN_BYTES_MAX:
-        return None
-    try:
-        envelope = dsse.parse(cloudevent.envelope_of(value))
-    except InputError:
-        return None
-    event_type = SEEN.get(envelope.payload_type)
-    if event_type is None:
+    envelope = _refused(value)
+    event_type = None if envelope is None else SEEN.get(envelope.payload_type)
+    if envelope is None or event_type is None:
         return None
     for signature in envelope.signatures:
         credential = _witness(replace(envelope, signatures=(signature,)), event_type, keyring, registry)
@@ -167,13 +162,8 @@ def may_be_known(value: bytes | None, keyring: Keyring, registry: Registry) -> b
 
     The key may have been issued a moment ago, and then its session is tainted, whatever else is wrong with the record.
     """
-    if value is None or len(value) > SEEN_BYTES_MAX:
-        return False
-    try:
-        envelope = dsse.parse(cloudevent.envelope_of(value))
-    except InputError:
-        return False
-    if envelope.payload_type not in SEEN:
+    envelope = _refused(value)
+    if envelope is None or envelope.payload_type not in SEEN:
         return False
     return any(one.kid not in keyring or one.kid not in registry for one in envelope.signatures)
 
@@ -184,11 +174,8 @@ def signer(value: bytes | None, keyring: Keyring, registry: Registry) -> str:
     That says who must answer for the record, and not that they may anything: a key that expired or was revoked counts
     for its holder all the same, and one that is only named counts for nobody.
     """
-    if value is None or len(value) > SEEN_BYTES_MAX:
-        return ""
-    try:
-        envelope = dsse.parse(cloudevent.envelope_of(value))
-    except InputError:
+    envelope = _refused(value)
+    if envelope is None:
         return ""
     for signature in envelope.signatures:
         try:
@@ -204,6 +191,16 @@ def signer(value: bytes | None, keyring: Keyring, registry: Registry) -> str:
 def check(sealed: Sealed) -> Finding | None:
     """Return why a recall or an observation is refused although its sender may publish such (``Sealed.problem``)."""
     return Finding(f"authenticity.{sealed.problem}", Decision.REJECT) if sealed.problem else None
+
+
+def _refused(value: bytes | None) -> dsse.Envelope | None:
+    """Return the envelope of a record that was refused, or None where it has none that can be read."""
+    if value is None or len(value) > SEEN_BYTES_MAX:
+        return None
+    try:
+        return dsse.parse(cloudevent.envelope_of(value))
+    except InputError:
+        return None
 
 
 def _witness(envelope: dsse.Envelope, event_type: EventType, keyring: Keyring, registry: Registry) -> Credential | None:

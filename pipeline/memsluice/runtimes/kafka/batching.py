@@ -53,7 +53,7 @@ class BatchRunner(StageRunner):
         self._free = asyncio.Semaphore(self.tuning.threads)
         self._under_way: asyncio.Queue[_UnderWay] = asyncio.Queue()  # bounded by _free
         self._queued_max = (1 + self.tuning.threads) * self.tuning.batch_size
-        unanswered_max = self._queued_max + (1 + self.tuning.threads) * self.tuning.batch_size  # in work, handed on
+        unanswered_max = 2 * self._queued_max  # as many are in work, or being handed on
         self.overflow = Overflow(spec.overflow, self.stage, self._now_s, unanswered_max) if spec.overflow else None
         self._open_overflow: OpenLog = lambda given_up: KafkaTopic.of(
             connection, spec.user, spec.overflow, spec.app_id, given_up.is_set

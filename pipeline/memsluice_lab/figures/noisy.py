@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count, cycle
 from pathlib import Path
+from random import Random
 from statistics import quantiles
 
 import yaml
@@ -37,7 +38,7 @@ BURST = 600
 """Writes by which it is found out how many the stages land a second where many share a transaction."""
 EVENLY = 0.25
 """Share of that which is written one by one, to find out how much of the machine it takes."""
-SECONDS = 90
+SECONDS = 120
 WARM_SECONDS = 10
 EVENLY_SECONDS = 20
 SHARE_S = 1
@@ -49,23 +50,31 @@ LANDED_MIN = 100
 
 @dataclass(frozen=True, slots=True)
 class Town:
-    """Who writes, what, and by which keys."""
+    """Who writes, what, and by which keys. One producer for all phases: a new one sends its first second at once."""
 
     running: Bed
+    sender: Sender
     signers: Mapping[tuple[str, str], Signer]
     beside: tuple[str, ...]
     elsewhere: tuple[str, ...]
     texts: Sequence[str]
 
+    def series(self) -> dict[str, Iterator[str]]:
+        """Return what each tenant writes, one text after the other: all texts, in an order of its own that is the same
+        in every phase. In the order of their streams the loud phase would have come to other, longer ones."""
+        tenants = (NOISY, *self.beside, *self.elsewhere)
+        orders = {tenant: Random(tenant) for tenant in tenants}  # noqa: S311 - a fixed order, not a secret
+        return {tenant: cycle(order.sample(self.texts, len(self.texts))) for tenant, order in orders.items()}
+
     def capacity(self) -> float:
         """Return how many writes a second the stages land, of a burst spread over all tenants."""
-        sender, texts = Sender(self.running), cycle(self.texts)
-        tenants = (NOISY, *self.beside, *self.elsewhere)
-        ready = [self._write(f"burst-{number}", tenants[number % len(tenants)], next(texts)) for number in range(BURST)]
+        series = self.series()
+        turns = zip(range(BURST), cycle(series), strict=False)
+        ready = [self._write(f"burst-{number}", tenant, next(series[tenant])) for number, tenant in turns]
         began = time.monotonic()
         for number, message in enumerate(ready):
-            sender.send(number, *message)
-        sender.flush()
+            self.sender.send(number, *message)
+        self.sender.flush()
         self.running.drain(THROUGH_S_MAX)
         return BURST / (time.monotonic() - began)
 
@@ -82,18 +91,19 @@ class Town:
     ) -> dict[str, str]:
         """Publish for some seconds, evenly; return the tenant of each event. ``loud`` multiplies the noisy rate.
 
-        ``through`` waits until all of it is landed or decided.
+        What the others write, and when, is the same in every phase of that length. ``through`` waits until all of it
+        is landed or decided.
         """
         rates = {NOISY: rate_per_s * loud} | dict.fromkeys((*self.beside, *self.elsewhere), rate_per_s)
         due = sorted((number / rate, tenant) for tenant, rate in rates.items() for number in range(int(rate * seconds)))
-        sender, tenants, texts = Sender(self.running), dict[str, str](), cycle(self.texts)
+        tenants, series = dict[str, str](), self.series()
         began = time.monotonic()
         for number, (at, tenant) in zip(count(), due, strict=False):
             time.sleep(max(0.0, began + at - time.monotonic()))
             event_id = f"{name}-{number}"
             tenants[event_id] = tenant
-            sender.send(event_id, *self._write(event_id, tenant, next(texts)))
-        sender.flush()
+            self.sender.send(event_id, *self._write(event_id, tenant, next(series[tenant])))
+        self.sender.flush()
         if through:
             self.running.drain(THROUGH_S_MAX)
         return tenants
@@ -172,7 +182,8 @@ def noisy_neighbour_ratio(setting: Setting) -> Measured:
     beside, elsewhere = neighbours()
     with streams(setting) as paths, bed(setting, policy=unhurried()) as running:
         texts = list(_texts(paths))
-        town = Town(running, running.signers({NOISY, *beside, *elsewhere}), beside, elsewhere, texts)
+        signers = running.signers({NOISY, *beside, *elsewhere})
+        town = Town(running, Sender(running), signers, beside, elsewhere, texts)
         rows, told = _played(town, setting)
         latencies, moved = town.latencies(), sum(1 for _ in messages(running, names.OVERFLOW))
         decided = town.check_order({**told["quiet"], **told["loud"]}, latencies)

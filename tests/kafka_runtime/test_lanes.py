@@ -44,11 +44,18 @@ class _Owner(SimpleNamespace):
             pass
 
         self.told: list[int] = []
-        consumer = SimpleNamespace(committed_at=lambda _, place: self.told.append(place), place_if_idle=place_if_idle)
+        self.end = 0
+        consumer = SimpleNamespace(
+            committed_at=lambda _, place: self.told.append(place),
+            place_if_idle=place_if_idle,
+            more_is_known=lambda message, markers: self.end - message.offset - 1 > markers,
+        )
         super().__init__(
             app=SimpleNamespace(consumer=consumer),
             faults=SimpleNamespace(reach=reach),
-            spec=SimpleNamespace(inputs=("a",), tuning=SimpleNamespace(transaction_records=500, in_flight=4)),
+            spec=SimpleNamespace(
+                inputs=("a",), transactional=(), tuning=SimpleNamespace(transaction_records=500, in_flight=4)
+            ),
             release=lambda _: None,
             dropped=lambda _: False,
         )
@@ -58,11 +65,15 @@ def _result(offset: int, *, urgent: bool) -> RecordResult:
     return RecordResult(SimpleNamespace(tp=WHERE, topic="a", partition=0, offset=offset), 0, (), urgent=urgent)
 
 
-def committed(*urgent: bool) -> tuple[list[int], list[int]]:
-    """Return the places that a lane commits for these results, one behind the other, and those that it tells."""
+def committed(*urgent: bool, end: int = 0, transactional: tuple[str, ...] = ()) -> tuple[list[int], list[int]]:
+    """Return the places that a lane commits for these results, one behind the other, and those that it tells.
+
+    ``end``: up to where the log was seen to have records.
+    """
 
     async def scene() -> tuple[list[int], list[int]]:
         fence, owner = _Fence(), _Owner()
+        owner.end, owner.spec.transactional = end, transactional
         lane = Lane(owner, fence, None, lambda _: None)  # type: ignore[arg-type]
         lane.start()
         await lane.restored.wait()
@@ -81,6 +92,23 @@ def committed(*urgent: bool) -> tuple[list[int], list[int]]:
 def test_what_somebody_waits_for_is_committed_at_once() -> None:
     """A light load pays no waiting for a commit that others would share."""
     assert committed(True, True, True) == ([1, 2, 3], [1, 2, 3])
+
+
+def test_what_is_known_to_come_shares_a_commit() -> None:
+    """Under load a commit is shared by what the log has of a partition, and the last of it waits for nobody; markers
+    behind that are nothing that comes."""
+    assert committed(True, True, True, True, end=3) == ([3, 4], [3, 4])
+    assert committed(True, True, end=3, transactional=("a",)) == ([2], [2])
+
+
+def test_what_does_not_come_is_not_waited_for_long() -> None:
+    """What the log was seen to have may never come: it was withdrawn, or another tenant's quota holds it back."""
+    assert committed(True, end=9) == ([1], [1])
+
+
+def test_nobody_waits_for_a_moved_event_behind_his() -> None:
+    """The last that is known of a partition is committed with what is urgent before it."""
+    assert committed(True, False, end=2) == ([2], [2])
 
 
 def test_what_nobody_waits_for_shares_a_commit() -> None:

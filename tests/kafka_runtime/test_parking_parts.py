@@ -287,6 +287,9 @@ class _Consumer:
     def committed_at(self, tp: Any, place: int) -> None:
         self.committed[tp.topic, tp.partition] = place
 
+    def more_is_known(self, *_: Any) -> bool:
+        return False
+
     def untrack(self, message: Any) -> None:
         self.dropped.append((message.partition, message.offset))
 
@@ -626,6 +629,8 @@ def test_parked_partitions_are_told_apart_from_those_that_run() -> None:
         refused_s=lambda: 0.0,
         overflow=None,
         parked={1: _state(failure="f")},
+        taken=lambda tp: 0,
+        lanes=SimpleNamespace(is_restored=lambda partition: True),
     )
     consumer = SimpleNamespace(
         started=True,

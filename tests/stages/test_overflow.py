@@ -1,5 +1,6 @@
 """Events of a tenant over its quota: moved as they came, taken back as they were, decided in their order."""
 
+from base64 import b64encode
 from collections import Counter
 from dataclasses import asdict, replace
 from types import SimpleNamespace
@@ -182,6 +183,31 @@ def test_an_event_without_a_key_counts_for_the_tenant_that_it_names(encoder: Enc
         keyless = replace(came(message(structured=structured)), key=None)
         assert sealing(encoder).lane(keyless) == TENANT
         assert sealing(encoder).may_wait(keyless, TENANT)
+
+
+def another_reading(how: str) -> Record:
+    """Return a genuine event without a key, in a form that could be read in another way, too."""
+    text = "{" * 3_000 if how == "braces" else "Ana takes the early train."
+    keyless = replace(came(message(Write(**FIELDS, content=text), structured=True)), key=None)
+    document = orjson.loads(keyless.value or b"")
+    if how == "payload":
+        document["payload"] = "an extension attribute of its own"
+    if how == "base64":
+        document["data_base64"] = b64encode(orjson.dumps(document.pop("data"))).decode() + "\n"
+    if how == "both":
+        document["data_base64"] = b64encode(b"{}").decode()
+    return replace(keyless, value=orjson.dumps(document))
+
+
+@pytest.mark.parametrize("how", ["payload", "base64", "both", "braces"])
+def test_what_is_sealed_for_a_tenant_has_its_lane(encoder: Encoder, how: str) -> None:
+    """No form of an event is read in one way by the quota and in another one by whoever seals it: that would be a way
+    past one's own quota, and past one's own events that wait."""
+    event = another_reading(how)
+    if how != "both":
+        assert sealing(encoder).sender(sealing(encoder).process([event])[0]) == TENANT
+    if sealing(encoder).sender(sealing(encoder).process([event])[0]) == TENANT:
+        assert sealing(encoder).lane(event) == TENANT
 
 
 def test_a_command_never_waits(encoder: Encoder) -> None:

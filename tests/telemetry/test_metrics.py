@@ -228,6 +228,18 @@ def test_a_worker_is_alive_while_it_commits_or_has_nothing_to() -> None:
     assert "memory.events.v1/0" in finding.problem
 
 
+@pytest.mark.parametrize(("taken", "restoring", "stuck"), [(0, False, False), (1, False, True), (1, True, False)])
+def test_a_partition_of_which_nothing_ever_was_committed(taken: int, restoring: bool, stuck: bool) -> None:
+    """A stage that hangs at its very first record is as stuck as at any other; one whose partition is being restored
+    is not, however long that takes: a restart would begin it from the start."""
+    health = Health(["seal"], NOW_S, stall_s=60)
+    row = PartitionProgress("seal", "memory.events.v1", 0, None, 9, taken, restoring)
+    for second in range(0, 90, 10):
+        health.report([StageProgress("seal", True, None, (row,))], NOW_S + second)
+    assert bool(health.not_alive(NOW_S + 80)) is stuck
+    assert row.lag == (taken or None)
+
+
 def test_a_worker_whose_loop_says_nothing_is_not_alive() -> None:
     """A blocked event loop can't report: silence is the finding."""
     health = Health(["seal"], NOW_S)

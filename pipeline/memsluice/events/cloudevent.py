@@ -7,6 +7,7 @@ JSON key and a required attribute that is missing (the library would make one up
 
 import base64
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -104,21 +105,23 @@ def read(key: bytes | None, value: bytes | None, headers: Headers) -> Received:
     )
 
 
-def envelope_of(value: bytes) -> Any:
-    """Return what would be the envelope in a record's value, in either mode, whatever its headers say.
+def possible_envelopes(value: bytes) -> Iterator[Any]:
+    """Yield what could be the envelope in a record's value, in either mode, whatever its headers say.
 
-    For a record that could not be read as an event. Raises MalformedEvent.
+    For a record that could not be read as an event; in any other :func:`read` alone says what its envelope is. Raises
+    MalformedEvent.
     """
     document = strictjson.loads(value, "value")
-    if not isinstance(document, dict) or "payload" in document:
-        return document
-    if not isinstance(document.get("data_base64"), str):
-        return document.get("data")
-    try:
-        data = base64.b64decode(document["data_base64"], validate=True)
-    except ValueError:
-        raise MalformedEvent("is not valid base64", field="data") from None
-    return strictjson.loads(data, "data")
+    yield document
+    if not isinstance(document, dict):
+        return
+    data, encoded = document.get("data"), document.get("data_base64")
+    if data is None and isinstance(encoded, str):
+        try:
+            data = strictjson.loads(base64.b64decode(encoded), "data")
+        except ValueError:
+            raise MalformedEvent("is not valid base64", field="data") from None
+    yield data
 
 
 def _attributes_and_data(single: dict[str, bytes], value: bytes) -> tuple[dict[str, Any], Any]:

@@ -13,9 +13,9 @@ from memsluice.envelope import dsse
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.seals import GLOBAL, Position, Sealed, Waited, close, open_, sealed_to_bytes
 from memsluice.errors import InputError, SealError
-from memsluice.events import cloudevent, limits, strictjson
+from memsluice.events import cloudevent, limits
 from memsluice.events.headers import passed_on
-from memsluice.events.models import is_tenant
+from memsluice.events.models import is_tenant, stated_tenant
 from memsluice.events.names import MOVED, MOVED_HEADER
 from memsluice.events.records import Output, Record
 from memsluice.stages.dead_letter import digest_of
@@ -74,13 +74,15 @@ def lane_of(record: Record) -> str | None:
 
 
 def stated(record: Record) -> str | None:
-    """Return the tenant that a record's payload names, unverified; None where it names none."""
+    """Return the tenant that a record's payload names, unverified; None where it names none.
+
+    It is read as whoever authenticates it reads it: where two readings differ, an event has no lane, and goes past its
+    own tenant's that wait.
+    """
     try:
-        payload = strictjson.loads(dsse.parse(cloudevent.envelope_of(record.value or b"")).payload, "payload")
+        return stated_tenant(dsse.parse(cloudevent.read(record.key, record.value, record.headers).envelope).payload)
     except InputError:
         return None
-    tenant = payload.get("tenant") if isinstance(payload, dict) else None
-    return tenant if isinstance(tenant, str) else None
 
 
 def move(record: Record, tenant: str, after: int | None, keyring: Keyring, kid: str) -> list[Output]:

@@ -199,7 +199,7 @@ class SealStage:
     def may_wait(self, record: Record, tenant: str) -> bool:
         """Tell whether a record is the tenant's in whose lane it would wait: what nobody signed makes nobody wait."""
         draft = self._established(record, self._keys(), self._registry())
-        if isinstance(draft, InputError) and _may_be_known(record, draft, self._keys(), self._registry()):
+        if isinstance(draft, InputError) and _key_may_be_new(record, draft, self._keys(), self._registry()):
             self._refresh()
             draft = self._established(record, self._keys(), self._registry())
         return isinstance(draft, Authentic) and draft.payload.tenant == tenant
@@ -226,7 +226,7 @@ class SealStage:
     def _authenticated(self, record: Record, keyring: Keyring, registry: Registry) -> _Draft:
         authentic = self._established(record, keyring, registry)
         if isinstance(authentic, InputError):
-            return _Draft(error=authentic, again=_may_be_known(record, authentic, keyring, registry))
+            return _Draft(error=authentic, again=_key_may_be_new(record, authentic, keyring, registry))
         payload = authentic.payload
         found = _sensitive(payload)
         policy = self._policies(payload.tenant) if found else None
@@ -306,7 +306,7 @@ class SealStage:
         return [note(record, error, keyring)] if kept is Kept.NOTED else []
 
 
-def _may_be_known(record: Record, error: InputError, keyring: Keyring, registry: Registry) -> bool:
+def _key_may_be_new(record: Record, error: InputError, keyring: Keyring, registry: Registry) -> bool:
     """Tell whether a key that was issued a moment ago may be all that is missing."""
     return isinstance(error, UnknownKey) or may_be_known(record.value, keyring, registry)
 

@@ -13,7 +13,8 @@ from memsluice.runtimes.kafka.progress import StageProgress
 
 STALL_S = 300.0
 """A partition with a lag whose commit stands still for longer is stuck. Time in which its broker or its store does not
-answer, or refuses, is not counted, nor the time before: it begins anew when they do."""
+answer, or refuses, is not counted, nor the time before: it begins anew when they do. Nor is time in which what it goes
+by is being restored: a restart would begin that from the start."""
 SILENT_S = 30.0
 """A worker whose event loop has reported nothing for longer is stuck, whatever its commits were."""
 
@@ -57,7 +58,7 @@ class Health:
             for row in stage.partitions:
                 key = (stage.stage, row.topic, row.partition)
                 committed, since = self._moved.get(key, (row.committed, now_s))
-                still = row.committed == committed and row.lag and not waits
+                still = row.committed == committed and row.lag and not (waits or row.restoring)
                 moved[key] = (row.committed, since if still else now_s)
         self._moved = moved
 

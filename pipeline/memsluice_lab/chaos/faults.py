@@ -97,7 +97,7 @@ def clocks(scene: Scene) -> dict[str, Fault]:
 def strike(made: Company, name: str, fault: Fault, seconds: float, found: list[Violation]) -> str:
     """Let a fault last so long under load; after it, all that was said is decided. Returns what it did, in words.
 
-    A worker that ends for it is started again, as whoever runs it does, and told of.
+    A worker that ends for it, which it should not, is started again, as whoever runs it does.
     """
     made.before()
     began = time.monotonic()
@@ -111,6 +111,7 @@ def strike(made: Company, name: str, fault: Fault, seconds: float, found: list[V
     decided, ended = recovered(made)
     if not decided:
         found.append(Violation("lost", f"{name}: not all decided {RECOVERED_S_MAX} s after it"))
+    found += [Violation("ended", f"{name}: {one}") for one in ended]
     after_s = time.monotonic() - began - lasted_s
     return f"{name}: {lasted_s:.0f} s, all decided {after_s:.0f} s after it, {', '.join(ended) or 'nobody ended'}"
 

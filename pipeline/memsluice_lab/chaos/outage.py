@@ -12,7 +12,7 @@ from memsluice_lab.chaos import checking
 from memsluice_lab.chaos.backlog import flight
 from memsluice_lab.chaos.checker import Violation
 from memsluice_lab.chaos.nemesis import KAFKA, WEAVIATE
-from memsluice_lab.chaos.playing import DRAINED_S_MAX
+from memsluice_lab.chaos.playing import DRAINED_S_MAX, counted
 from memsluice_lab.chaos.stages import Company, company, everything
 from memsluice_lab.figures.bed import STAGES
 from memsluice_lab.figures.registry import Setting
@@ -68,38 +68,46 @@ class Watch:
 
 def play(setting: Setting, run: str) -> tuple[list[Violation], list[tuple[str, str]]]:
     """Play it all; return what was broken, and the rows that tell of it."""
-    with company(setting, run, 5) as made:
-        scene, watch = made.scene, Watch(made)
-        since, found = checking.begin(scene), list[Violation]()
-        watch.go_on(BEFORE, BEFORE_S)
-        with scene.nemesis.server_down(WEAVIATE):
-            setting.say("the store is down")
-            watch.go_on("store down", DOWN_S)
-            piled = flight(made, "land")
-        setting.say(f"the store is back; {piled} records wait for land")
-        caught_s = watch.go_on("after it", CAUGHT_UP_S_MAX, lambda: flight(made, "land") < CAUGHT_UP)
-        setting.say(f"land has caught up after {caught_s:.0f} s")
-        found += late("land", caught_s)
-        watch.go_on("before the restart", BROKER_S)
-        made.before()
-        scene.nemesis.kill_server(KAFKA)
-        broker_s = watch.go_on("after the broker's restart", CAUGHT_UP_S_MAX, lambda: _idle(made))
-        found += late("a stage", broker_s)
-        watch.go_on("after the broker's restart", BROKER_S)
-        setting.say(f"all stages have caught up {broker_s:.0f} s after the broker was back")
-        found += grown(watch.occupied)
-        if not everything(made, DRAINED_S_MAX):
-            found.append(Violation("lost", f"not all decided within {DRAINED_S_MAX} s"))
-        found += [Violation("ended", f"{name} with {code}") for name, code in scene.dismiss().items()]
-        _third, after = checking.from_nothing(scene, "third", made.sessions)
-        checking.landed(scene, since)
-        found += after + checking.violations(scene, *checking.pictures(scene, since))
-        rows = [
-            ("load", f"{len(scene.work.said):,} events acknowledged, {len(scene.work.unsure)} unsure"),
-            ("store down", f"{DOWN_S:.0f} s; {piled:,} records waited for land, caught up {caught_s:.0f} s after it"),
-            ("broker killed under load", f"caught up {broker_s:.0f} s after it was back"),
-        ]
-    return found, [*rows, *memory(watch.occupied)]
+    found, rows = list[Violation](), list[tuple[str, str]]()
+    with counted(found), company(setting, run, 5) as made:
+        with counted(found):
+            rows += _scene(setting, made, found)
+        found += [Violation("ended", f"{name} with {code}") for name, code in made.scene.dismiss().items()]
+    return found, rows
+
+
+def _scene(setting: Setting, made: Company, found: list[Violation]) -> list[tuple[str, str]]:
+    """Play the store that goes and the broker that is killed; return the rows that tell of it."""
+    scene, watch = made.scene, Watch(made)
+    since = checking.begin(scene)
+    watch.go_on(BEFORE, BEFORE_S)
+    with scene.nemesis.server_down(WEAVIATE):
+        setting.say("the store is down")
+        watch.go_on("store down", DOWN_S)
+        piled = flight(made, "land")
+    setting.say(f"the store is back; {piled} records wait for land")
+    caught_s = watch.go_on("after it", CAUGHT_UP_S_MAX, lambda: flight(made, "land") < CAUGHT_UP)
+    setting.say(f"land has caught up after {caught_s:.0f} s")
+    found += late("land", caught_s)
+    watch.go_on("before the restart", BROKER_S)
+    made.before()
+    scene.nemesis.kill_server(KAFKA)
+    broker_s = watch.go_on("after the broker's restart", CAUGHT_UP_S_MAX, lambda: _idle(made))
+    found += late("a stage", broker_s)
+    watch.go_on("after the broker's restart", BROKER_S)
+    setting.say(f"all stages have caught up {broker_s:.0f} s after the broker was back")
+    found += grown(watch.occupied)
+    if not everything(made, DRAINED_S_MAX):
+        found.append(Violation("lost", f"not all decided within {DRAINED_S_MAX} s"))
+    _third, after = checking.from_nothing(scene, "third", made.sessions)
+    checking.landed(scene, since)
+    found += after + checking.violations(scene, *checking.pictures(scene, since))
+    rows = [
+        ("load", f"{len(scene.work.said):,} events acknowledged, {len(scene.work.unsure)} unsure"),
+        ("store down", f"{DOWN_S:.0f} s; {piled:,} records waited for land, caught up {caught_s:.0f} s after it"),
+        ("broker killed under load", f"caught up {broker_s:.0f} s after it was back"),
+    ]
+    return [*rows, *memory(watch.occupied)]
 
 
 def _idle(made: Company) -> bool:

@@ -1,7 +1,7 @@
 """One stack, several turns on it, and the check of everything at the end; what a turn is, is given."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from memsluice.deployment.layout import Layout
@@ -29,9 +29,9 @@ class Game:
         """Play some rounds on one stack, then check it all. Returns what was done in each, and what was broken."""
         done: list[str] = []
         found: list[Violation] = []
-        with self.stand(setting, run, numbers[0]) as made:
-            since = checking.begin(made.scene)
-            try:
+        with counted(found), self.stand(setting, run, numbers[0]) as made:
+            with counted(found):
+                since = checking.begin(made.scene)
                 for start in range(0, len(numbers), self.at_once):
                     rows = self.turn(made, numbers[start : start + self.at_once], found)
                     done += rows
@@ -40,14 +40,21 @@ class Game:
                     if found or not made.scene.alive():
                         break
                 _check(made, since, found)
-            except Exception as error:  # a scene that breaks off counts, whatever broke it off: StackError or worse
-                found.append(Violation("stuck", f"{type(error).__name__}: {error}"))
             found += [Violation("ended", f"{name} with {code}") for name, code in made.scene.dismiss().items()]
             setting.say(f"checked: {len(found)} violations")
             if found:
                 kept = results.keep_logs(Layout(made.scene.bed.home).logs, run)
                 setting.say(f"the logs are kept in {kept}")
         return done, found
+
+
+@contextmanager
+def counted(found: list[Violation]) -> Iterator[None]:
+    """Have a scene that breaks off count, whatever broke it off, StackError or worse, and whenever it did."""
+    try:
+        yield
+    except Exception as error:
+        found.append(Violation("stuck", f"{type(error).__name__}: {error}"))
 
 
 def _check(made: Company, since: checking.Since, found: list[Violation]) -> None:

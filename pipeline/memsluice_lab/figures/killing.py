@@ -39,7 +39,7 @@ PLANTED = (
     ("land", AFTER_PROCESS),
     ("land", AFTER_OUTPUT),
 )
-"""Every named point that a stage passes; those about the changelog are *screen*'s alone."""
+"""Every named point before a commit where a stage has something to lose; only *screen* has a changelog."""
 
 
 @dataclass(slots=True)

@@ -141,8 +141,8 @@ _ALL = (
         "==",
         0,
         "events",
-        "Events lost over a kill -9 under load at each of the eight named points that seal, screen and land pass, and "
-        "20 at random moments, of each stage alone and of all at once equally often.",
+        "Events lost over a kill -9 under load at each of the eight named points that seal, screen and land pass "
+        "before a commit, and 20 at random moments, of each stage alone and of all at once equally often.",
         together="kill9",
     ),
     Figure(

@@ -28,7 +28,7 @@ def simulated_violations(setting: Setting) -> Measured:
     faults = {name.removeprefix("fault: "): count for name, count in total.told.items() if name.startswith("fault")}
     rows = [
         ("histories", f"{total.histories:,}, of {EVENTS} events each: {_counts(total.kinds)}"),
-        ("faults", f"{total.faults:,}, at least {total.fewest_faults} a history: {_counts(faults)}"),
+        ("faults", f"{total.faults:,} drawn, at least {total.fewest_faults} a history: {_counts(faults)}"),
         ("steps of the scheduler", f"{total.steps:,}"),
         ("requests of former owners that the broker refused", f"{total.refused:,}"),
         (

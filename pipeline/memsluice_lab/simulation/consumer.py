@@ -123,6 +123,10 @@ class Consumer:
         last = self._fetched.get(name)
         return place if last is None or last < committed else None
 
+    def more_is_known(self, message: Any, _: int) -> bool:
+        """Tell whether more of a message's partition was fetched."""
+        return self._fetched.get((message.topic, message.partition), 0) > int(message.offset)
+
     def committed_at(self, tp: Any, place: int) -> None:
         """Note what a transaction has committed."""
         self._committed[tp.topic, tp.partition] = place

@@ -4,6 +4,7 @@ What fails here becomes a dead letter and never reaches a tenant's rows, so nobo
 fill a quarantine.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -139,9 +140,8 @@ def still_seen(
     has expired or was revoked since, and whatever else is wrong, in the event or around it. A signature that does not
     hold, or is by a key that is not known, proves nothing. Of what lies on a foreign partition *screen* has no rows.
     """
-    envelope = _refused(value)
-    event_type = None if envelope is None else SEEN.get(envelope.payload_type)
-    if envelope is None or event_type is None:
+    envelope = _envelope_of(value)
+    if envelope is None or (event_type := SEEN.get(envelope.payload_type)) is None:
         return None
     for signature in envelope.signatures:
         credential = _witness(replace(envelope, signatures=(signature,)), event_type, keyring, registry)
@@ -162,7 +162,7 @@ def may_be_known(value: bytes | None, keyring: Keyring, registry: Registry) -> b
 
     The key may have been issued a moment ago, and then its session is tainted, whatever else is wrong with the record.
     """
-    envelope = _refused(value)
+    envelope = _envelope_of(value)
     if envelope is None or envelope.payload_type not in SEEN:
         return False
     return any(one.kid not in keyring or one.kid not in registry for one in envelope.signatures)
@@ -174,7 +174,7 @@ def signer(value: bytes | None, keyring: Keyring, registry: Registry) -> str:
     That says who must answer for the record, and not that they may anything: a key that expired or was revoked counts
     for its holder all the same, and one that is only named counts for nobody.
     """
-    envelope = _refused(value)
+    envelope = _envelope_of(value)
     if envelope is None:
         return ""
     for signature in envelope.signatures:
@@ -193,14 +193,15 @@ def check(sealed: Sealed) -> Finding | None:
     return Finding(f"authenticity.{sealed.problem}", Decision.REJECT) if sealed.problem else None
 
 
-def _refused(value: bytes | None) -> dsse.Envelope | None:
+def _envelope_of(value: bytes | None) -> dsse.Envelope | None:
     """Return the envelope of a record that was refused, or None where it has none that can be read."""
     if value is None or len(value) > SEEN_BYTES_MAX:
         return None
-    try:
-        return dsse.parse(cloudevent.envelope_of(value))
-    except InputError:
-        return None
+    with suppress(InputError):
+        for document in cloudevent.possible_envelopes(value):
+            with suppress(InputError):
+                return dsse.parse(document)
+    return None
 
 
 def _witness(envelope: dsse.Envelope, event_type: EventType, keyring: Keyring, registry: Registry) -> Credential | None:

@@ -1,9 +1,9 @@
 """Fenced delivery: a lane a partition, in which rows, outputs and the input's offset commit together or not at all.
 
-A transaction takes whatever has gathered while the one before was being committed: one event alone waits for nobody,
-and under load a commit is shared by hundreds. Only what nobody waits for, such as an event that is moved to the
-overflow, is gathered a while: a commit for each would take the broker's and the stages' time from everybody else's
-events. Local rows are settled after it.
+A transaction takes whatever has gathered while the one before was being committed, and what is known to be coming: one
+event alone waits for nobody, and under load a commit is shared by hundreds. What nobody waits for, such as an event
+that is moved to the overflow, is gathered longer: a commit for each would take the broker's and the stages' time from
+everybody else's events. Local rows are settled after it.
 """
 
 import asyncio
@@ -29,6 +29,8 @@ IDLE_S: Final = 1.0
 
 GATHER_S: Final = 0.25
 """How long results that are not urgent are gathered, where no urgent one comes."""
+SHARE_S: Final = 0.05
+"""How long an urgent one waits, at most, for others of its partition that the log was seen to have behind it."""
 GATHERED_MAX: Final = 64
 """So many of them are committed at once: what comes behind them waits for no longer transaction."""
 
@@ -57,6 +59,8 @@ class Lane:
         self._queue: deque[RecordResult] = deque()
         self._arrived = asyncio.Event()
         self._urgent = asyncio.Event()
+        self._sharing: asyncio.TimerHandle | None = None
+        """When what is urgent and queued waits for others no longer; None: nothing urgent waits for them."""
         self._given_up = Event()
         self._closed = False
         self._task: asyncio.Task[None] | None = None
@@ -72,16 +76,28 @@ class Lane:
         self._queue.append(result)
         self.outstanding += 1
         self._arrived.set()
-        if result.urgent or len(self._queue) >= GATHERED_MAX:
+        if result.urgent and self._sharing is None:
+            self._sharing = asyncio.get_running_loop().call_later(SHARE_S, self.hurry)
+        if len(self._queue) >= GATHERED_MAX or (self._sharing is not None and not self._more_comes(result.message)):
             self.hurry()
+
+    def _more_comes(self, message: Any) -> bool:
+        """Tell whether more of the partition is known to be on its way: behind the last record, markers are not."""
+        spec = self._owner.spec
+        return bool(self._owner.app.consumer.more_is_known(message, int(message.topic in spec.transactional)))
 
     def hurry(self) -> None:
         """Gather no longer: somebody waits for what is queued, or for its room."""
+        if self._sharing is not None:
+            self._sharing.cancel()
+            self._sharing = None
         self._urgent.set()
 
     def give_up(self) -> None:
         """Release and settle nothing any more."""
         self._closed = True
+        if self._sharing is not None:
+            self._sharing.cancel()
         self._given_up.set()
         self.opened.set()  # who waits looks at the generation then
         self.restored.set()

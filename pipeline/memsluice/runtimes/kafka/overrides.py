@@ -210,6 +210,15 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
         lost = committed is not None and await self.log_start(tp) > committed + MARKERS_MAX  # the next record tells
         return None if lost or committed != self._committed_offset.get(known) else place
 
+    def more_is_known(self, message: Any, markers: int) -> bool:
+        """Tell whether the log was seen to have records of a message's partition behind it; ``markers`` at its end are
+        none."""
+        try:
+            end = self.highwater(message.tp)
+        except (AssertionError, AttributeError):  # as above
+            return False
+        return end is not None and end - message.offset - 1 > markers
+
     def committed_at(self, tp: Any, place: int) -> None:
         """Note what a transaction has committed."""
         self._committed_offset[faust.types.TP(tp.topic, tp.partition)] = place

@@ -9,18 +9,25 @@ from memsluice.envelope.partition_orders import PartitionState
 
 @dataclass(frozen=True, slots=True)
 class PartitionProgress:
-    """One assigned input partition. ``committed`` and ``end`` are next offsets; None while unknown."""
+    """One assigned input partition. ``committed`` and ``end`` are next offsets; None while unknown.
+
+    ``taken``: records taken in and not committed. ``restoring``: none is taken yet, what it goes by is being read.
+    """
 
     stage: str
     topic: str
     partition: int
     committed: int | None
     end: int | None
+    taken: int = 0
+    restoring: bool = False
 
     @property
     def lag(self) -> int | None:
-        """Records that are in the log and not committed."""
-        return None if self.committed is None or self.end is None else max(0, self.end - self.committed)
+        """Records that are in the log and not committed; those that were taken in, where nothing ever was committed."""
+        if self.committed is None:
+            return self.taken or None
+        return None if self.end is None else max(0, self.end - self.committed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +77,11 @@ def progress(app: Any) -> Sequence[PartitionProgress]:
     consumer = app.consumer
     if not consumer.started or not app.topics.acking_topics:
         return ()
-    spec = app.runner.spec
-    found = []
+    runner = app.runner
+    spec, found = runner.spec, []
     for tp in sorted(consumer.assignment()):
         if tp.topic in spec.inputs:
             committed, end = consumer._committed_offset.get(tp), consumer.highwater(tp)
-            found.append(PartitionProgress(spec.name, tp.topic, tp.partition, committed, end))
+            taken, restoring = runner.taken(tp), not runner.lanes.is_restored(tp.partition)
+            found.append(PartitionProgress(spec.name, tp.topic, tp.partition, committed, end, taken, restoring))
     return tuple(found)

@@ -105,7 +105,7 @@ class StageRunner(ABC):
             return
         if isinstance(error, AWAY):
             error = NotCommitted(f"the broker went away: {said(error)}")
-        elif self.ending and isinstance(error, RuntimeError):  # a loop of the client's that is closed already
+        elif self.ending and type(error) is RuntimeError and "closed" in str(error):  # a loop of the client's
             error = NotCommitted(f"the stage was being stopped: {said(error)}")
         self.failure = error
         self.lanes.give_up()
@@ -146,23 +146,23 @@ class StageRunner(ABC):
         """Begin anew with a parked partition, from its committed offset; ``missing`` is known to be lost.
 
         A loss of the stage's input is one of the intake, too: what was acknowledged holds for as long as this stage
-        lives, so that the next order comes to the next gap.
+        lives, so that the next order comes to the next gap, also where a rebalance comes before it goes on.
 
         Returns whether it goes on: not where that failure is over, or the partition was parked again meanwhile.
         """
         state, generation = self.parked.get(partition), self.generation
         if state is None or state.failure != failure:
             return False
+        known = self._acknowledged.setdefault(partition, [])
+        if missing is not None and missing not in known:
+            known.append(missing)
+            del known[:-ACKNOWLEDGED_MAX]
         if not self._closed_to(generation):
             await self.lanes.reopen(partition)
         if not self._closed_to(generation) and self.parked.get(partition) is state:
             await self.app.consumer.reopen(self._tps(partition))
         if self._closed_to(generation) or self.parked.get(partition) is not state:
             return False
-        known = self._acknowledged.setdefault(partition, [])
-        if missing is not None and missing not in known:
-            known.append(missing)
-            del known[:-ACKNOWLEDGED_MAX]
         self._pass_known(partition)
         del self.parked[partition]
         return True
@@ -228,6 +228,10 @@ class StageRunner(ABC):
         self.lanes.give_up()
         self._gaps.clear()
         self._taken.clear()
+
+    def taken(self, tp: Any) -> int:
+        """Return how many records of a partition were taken in and are not committed."""
+        return len(self._taken.get(tp, ()))
 
     def oldest_ms(self) -> int | None:
         """Return the append time (Unix ms) of the oldest record held, but for those of the overflow, or None."""

@@ -488,6 +488,30 @@ def test_a_record_that_does_not_fit_the_rows_parks_its_partition(tmp_path: Path)
     asyncio.run(scene())
 
 
+def test_an_order_that_a_rebalance_overtakes_is_remembered() -> None:
+    """Its answer is carried out as the partition begins anew: nobody is asked for the same one twice."""
+
+    async def scene() -> None:
+        app = _App()
+        runner, consumer = _batch(app), app.consumer
+        HeldFences(runner).commits.set()
+        await runner.begin({0, 1})
+        runner.start()
+        runner.park(1, GapError("gone", topic="a", first=1, last=1), "a", 2)
+
+        async def overtaken(_: Any) -> None:
+            await runner.begin({0, 1})
+
+        consumer.reopen = overtaken  # type: ignore[method-assign]
+        assert not await runner.resume(runner.parked[1].failure, 1, Missing("a", 1, 1))
+        runner.parked.clear()  # as a new assignment does
+        await _accept(runner, [_Message(ONE, 0), _Message(ONE, 2)])
+        assert not runner.parked
+        await runner.stop()
+
+    asyncio.run(scene())
+
+
 def test_an_error_that_nobody_knows_ends_the_worker(tmp_path: Path) -> None:
     """A defect is no property of one partition: nothing is acknowledged past it, anywhere."""
 

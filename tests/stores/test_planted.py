@@ -29,11 +29,14 @@ class Server(weaviate_pb2_grpc.WeaviateServicer):
         self.held = {one: f"admission {number}" for number, one in enumerate(IDS)}
         self.late_from, self.waits = 1_000, {"Search": 0.0, "Aggregate": 0.0}
         self.asked: list[int] = []
+        self.unmade = 0
         self.waiting, self.go_on = threading.Event(), threading.Event()
 
     def Search(self, request, context):
         """Answer with the objects that the ids, or the cursor, are for, and their admissions where those are asked."""
         self.asked.append(request.limit)
+        if len(self.asked) <= self.unmade:
+            context.abort(grpc.StatusCode.UNKNOWN, "vector search: tried to browse non-existing index for Zone")
         if request.tenant == "globex":
             self.waiting.set()
             self.go_on.wait(30)
@@ -103,6 +106,16 @@ def test_an_answer_that_is_too_large_ends_no_other_tenants_call(server) -> None:
     server.go_on.set()
     other.join(10)
     assert found == [IDS]
+
+
+def test_a_collection_that_is_being_made_is_asked_again(server, soon) -> None:
+    """A reader that comes a moment after a tenant's first write, or the store's start, gets its answer. A collection
+    that stays away is no empty memory: the store is unavailable."""
+    server.unmade = 3
+    assert search(server.store, "acme") == IDS
+    server.unmade = 1_000
+    with pytest.raises(StoreUnavailable, match="non-existing index"):
+        search(server.store, "acme")
 
 
 def test_admissions_are_told_whatever_is_planted_among_them(server) -> None:

@@ -7,6 +7,7 @@ why; and refused objects are logged with their content.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import monotonic, sleep
 from typing import Any
 
 import grpc  # type: ignore[import-untyped]
@@ -44,6 +45,9 @@ _REFUSALS = ("rbac: ", "forbidden", "unauthorized", "vector lengths don't match"
 """What says that the key is at fault, or the question's vector, and not the transport."""
 _INACTIVE = "tenant not active"
 """What somebody may set a tenant to, with an administrator's key."""
+_BEING_MADE = "non-existing index"
+"""What it says for a moment of a collection that stands in its schema already, at its making or after a start."""
+BEING_MADE_PAUSE_S = 0.1
 _TOO_LARGE = "larger than max"
 """What gRPC says, on either side, of a message beyond its bound."""
 
@@ -61,6 +65,10 @@ class Address:
 
 class _Late(StoreUnavailable):
     """No answer came before its deadline."""
+
+
+class _BeingMade(StoreUnavailable):
+    """The collection is being made."""
 
 
 class Rpc:
@@ -92,19 +100,34 @@ class Rpc:
         A late reply about several objects counts as too large, where the store answers how many there are: whoever
         plants large ones makes it late. One about one object says nothing, and is waited for longer.
         """
-        begun = self._call(self._stub.Search, request, QUERY_TIMEOUT_S, search_get_pb2.SearchReply())
+        begun = self._searched(request, QUERY_TIMEOUT_S)
 
         def reply() -> Any:
             try:
-                return begun()
+                return self._once_made(begun, request)
             except _Late as error:
                 self.count(request.collection, request.tenant)
                 if request.limit > 1:
                     told = f"Weaviate at {self._target} did not gather one answer within {QUERY_TIMEOUT_S:g} s"
                     raise AnswerTooLarge(f"{told}: it is busy, or large objects were planted") from error
-            return self._call(self._stub.Search, request, INSERT_TIMEOUT_S, search_get_pb2.SearchReply())()
+            return self._searched(request, INSERT_TIMEOUT_S)()
 
         return reply
+
+    def _searched(self, request: search_get_pb2.SearchRequest, timeout_s: float) -> Callable[[], Any]:
+        return self._call(self._stub.Search, request, timeout_s, search_get_pb2.SearchReply())
+
+    def _once_made(self, begun: Callable[[], Any], request: search_get_pb2.SearchRequest) -> Any:
+        """Wait for a search's reply; ask again, for as long as one may take, while its collection is being made."""
+        until = monotonic() + QUERY_TIMEOUT_S
+        while True:
+            try:
+                return begun()
+            except _BeingMade:
+                if monotonic() >= until:
+                    raise
+                sleep(BEING_MADE_PAUSE_S)
+                begun = self._searched(request, QUERY_TIMEOUT_S)
 
     def delete(self, request: batch_delete_pb2.BatchDeleteRequest) -> int:
         """Delete what the filter matches; return how many were. Raises StoreUnavailable if some could not be."""
@@ -161,4 +184,5 @@ class Rpc:
         if code is grpc.StatusCode.UNAVAILABLE:
             return StoreUnavailable(f"Weaviate at {self._target} cannot be reached: {REMEDY}")
         told = f"{code.name.lower().replace('_', ' ')}: {details}"
-        return StoreUnavailable(f"Weaviate at {self._target} could not do what it was asked ({told}): {REMEDY}")
+        kind = _BeingMade if _BEING_MADE in details else StoreUnavailable
+        return kind(f"Weaviate at {self._target} could not do what it was asked ({told}): {REMEDY}")

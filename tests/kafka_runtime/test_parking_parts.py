@@ -654,7 +654,7 @@ def test_parked_partitions_are_told_apart_from_those_that_run() -> None:
         overflow=None,
         parked={1: _state(failure="f")},
         taken=lambda tp: 0,
-        lanes=SimpleNamespace(is_restored=lambda partition: True),
+        lanes=SimpleNamespace(is_restoring=lambda partition: False),
     )
     consumer = SimpleNamespace(
         started=True,

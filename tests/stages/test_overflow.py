@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from tests.gate.build import PARTITION as SCREENED
 from tests.gate.build import MemoryRows
 from tests.stages.test_screen import apply, marker, record, stage, write
-from tests.stages.test_seal import FIELDS, KEYRING, NOW_MS, OTHER, PARTITION, REGISTRY, TENANT, message
+from tests.stages.test_seal import (
+    FIELDS,
+    KEYRING,
+    NOW_MS,
+    OTHER,
+    PARTITION,
+    REGISTRY,
+    TENANT,
+    message,
+    refused_but_seen,
+)
 from tests.stages.test_seal import record as came
 
 from memsluice.encoder import Encoder, load_encoder
@@ -26,7 +36,7 @@ from memsluice.events.names import MOVED_HEADER, EventType
 from memsluice.events.records import Output, Record
 from memsluice.gate.policy.model import parse
 from memsluice.runtimes.kafka.overflow import Found, Overflow, Way
-from memsluice.stages.overflow import MARKER_REASON, Overflowing, lane_of, move, taken_back
+from memsluice.stages.overflow import MARKER_REASON, Overflowing, move, taken_back
 from memsluice.stages.quota import Quota
 from memsluice.stages.seal import SealStage
 from memsluice.telemetry.meters import Meters
@@ -199,15 +209,16 @@ def another_reading(how: str) -> Record:
     return replace(keyless, value=orjson.dumps(document))
 
 
-@pytest.mark.parametrize("how", ["payload", "base64", "both", "braces"])
+@pytest.mark.parametrize("how", ["payload", "base64", "both", "braces", *sorted(refused_but_seen())])
 def test_what_is_sealed_for_a_tenant_has_its_lane(encoder: Encoder, how: str) -> None:
     """No form of an event is read in one way by the quota and in another one by whoever seals it: that would be a way
-    past one's own quota, and past one's own events that wait."""
-    event = another_reading(how)
-    if how != "both":
-        assert sealing(encoder).sender(sealing(encoder).process([event])[0]) == TENANT
-    if sealing(encoder).sender(sealing(encoder).process([event])[0]) == TENANT:
-        assert sealing(encoder).lane(event) == TENANT
+    past one's own quota, and past one's own events that wait. So for what is refused and taints a session all the same.
+    """
+    event = replace(refused_but_seen()[how][0], key=None) if how in refused_but_seen() else another_reading(how)
+    sealed_for = sealing(encoder).sender(sealing(encoder).process([event])[0])
+    fits = len(event.value or b"") <= limits.RECORD_BYTES_MAX and event.topic == EVENTS
+    assert sealed_for == (None if how == "both" else TENANT)
+    assert sealing(encoder).lane(event) == (sealed_for if fits else None)
 
 
 def test_a_command_never_waits(encoder: Encoder) -> None:
@@ -215,14 +226,15 @@ def test_a_command_never_waits(encoder: Encoder) -> None:
     assert sealing(encoder).lane(replace(came(message()), topic=COMMANDS)) is None
 
 
-def test_what_can_be_no_event_is_not_moved() -> None:
+def test_what_can_be_no_event_is_not_moved(encoder: Encoder) -> None:
     """It would not fit into the overflow; a dead letter, with its own budget, it becomes at once."""
     mine = came(message())
-    assert lane_of(replace(mine, value=b"x" * (limits.RECORD_BYTES_MAX + 1))) is None
-    assert lane_of(replace(mine, value=None)) is None
-    assert lane_of(replace(mine, headers=mine.headers * 20)) is None
-    assert lane_of(replace(mine, key=b"No Tenant!")) is None
-    assert lane_of(replace(mine, key=None, value=b"{")) is None
+    stage = sealing(encoder)
+    assert stage.lane(replace(mine, value=b"x" * (limits.RECORD_BYTES_MAX + 1))) is None
+    assert stage.lane(replace(mine, value=None)) is None
+    assert stage.lane(replace(mine, headers=mine.headers * 20)) is None
+    assert stage.lane(replace(mine, key=b"No Tenant!")) is None
+    assert stage.lane(replace(mine, key=None, value=b"{")) is None
 
 
 def test_the_quota_is_that_of_the_policy_file(encoder: Encoder) -> None:

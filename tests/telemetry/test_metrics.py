@@ -237,7 +237,7 @@ def test_a_partition_of_which_nothing_ever_was_committed(taken: int, restoring: 
     for second in range(0, 90, 10):
         health.report([StageProgress("seal", True, None, (row,))], NOW_S + second)
     assert bool(health.not_alive(NOW_S + 80)) is stuck
-    assert row.lag == (taken or None)
+    assert row.lag is None  # how much there is is not known
 
 
 def test_a_worker_whose_loop_says_nothing_is_not_alive() -> None:

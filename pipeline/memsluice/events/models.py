@@ -262,18 +262,6 @@ def is_tenant(name: object) -> bool:
     return True
 
 
-class _Stated(BaseModel):
-    tenant: str
-
-
-def stated_tenant(payload: bytes) -> str | None:
-    """Return the tenant that a payload names, whatever else it says; None where it names none."""
-    try:
-        return _Stated.model_validate_json(payload).tenant
-    except ValidationError:
-        return None
-
-
 _FIELDS = {name for model in (*MODELS.values(), Returned) for name in model.model_fields}
 
 

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
-from memsluice.envelope import dsse
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.seals import GLOBAL, Position, Sealed, Waited, close, open_, sealed_to_bytes
-from memsluice.errors import InputError, SealError
-from memsluice.events import cloudevent, limits
+from memsluice.errors import SealError
+from memsluice.events import limits
 from memsluice.events.headers import passed_on
-from memsluice.events.models import is_tenant, stated_tenant
+from memsluice.events.models import is_tenant
 from memsluice.events.names import MOVED, MOVED_HEADER
 from memsluice.events.records import Output, Record
 from memsluice.stages.dead_letter import digest_of
@@ -60,29 +59,17 @@ class Overflowing(Protocol):
         """Return the tenant that sent a record, by what became of it; None where nobody did who is known."""
 
 
-def lane_of(record: Record) -> str | None:
-    """Return the tenant that a record is counted for: by its key, or by what it says where it has none.
-
-    None for what can be no event: it becomes a dead letter, which has a budget of its own.
-    """
+def fits(record: Record) -> bool:
+    """Tell whether a record can be an event, and so may wait: any other becomes a dead letter, which has a budget."""
     if record.value is None or len(record.value) > limits.RECORD_BYTES_MAX or len(record.headers) > limits.HEADERS_MAX:
-        return None
-    if sum(len(name) + len(value or b"") for name, value in record.headers) > limits.HEADER_BYTES_MAX:
-        return None
-    tenant = record.key.decode("utf-8", "replace") if record.key else stated(record)
+        return False
+    return sum(len(name) + len(value or b"") for name, value in record.headers) <= limits.HEADER_BYTES_MAX
+
+
+def lane_of(key: bytes) -> str | None:
+    """Return the tenant that a record is counted for by its key, None where that is no tenant's name."""
+    tenant = key.decode("utf-8", "replace")
     return tenant if is_tenant(tenant) else None
-
-
-def stated(record: Record) -> str | None:
-    """Return the tenant that a record's payload names, unverified; None where it names none.
-
-    It is read as whoever authenticates it reads it: where two readings differ, an event has no lane, and goes past its
-    own tenant's that wait.
-    """
-    try:
-        return stated_tenant(dsse.parse(cloudevent.read(record.key, record.value, record.headers).envelope).payload)
-    except InputError:
-        return None
 
 
 def move(record: Record, tenant: str, after: int | None, keyring: Keyring, kid: str) -> list[Output]:

@@ -28,7 +28,7 @@ from memsluice.gate.policy.model import Policy, default
 from memsluice.gate.sensitive.span import Span
 from memsluice.stages.dead_letter import WHY_BYTES, dead_letters, letter_bytes, note
 from memsluice.stages.letter_budget import Kept, LetterBudget
-from memsluice.stages.overflow import Intake, intake, lane_of, move, taken_back
+from memsluice.stages.overflow import Intake, fits, intake, lane_of, move, taken_back
 from memsluice.stages.quota import Quota
 from memsluice.topics.names import COMMANDS, SEALED
 
@@ -193,16 +193,25 @@ class SealStage:
         return topic != COMMANDS
 
     def lane(self, record: Record) -> str | None:
-        """Return whom an intake record is counted for."""
-        return lane_of(record) if self.is_counted(record.topic) else None
+        """Return whom an intake record is counted for: by its key, or by who sent it where it has none.
+
+        That is established as it is for sealing: by another reading of the same bytes an event would have no lane, and
+        go past its own tenant's that wait.
+        """
+        if not self.is_counted(record.topic) or not fits(record):
+            return None
+        return lane_of(record.key) if record.key else self._tenant_of(record)
 
     def may_wait(self, record: Record, tenant: str) -> bool:
         """Tell whether a record is the tenant's in whose lane it would wait: what nobody signed makes nobody wait."""
+        return self._tenant_of(record) == tenant
+
+    def _tenant_of(self, record: Record) -> str | None:
         draft = self._established(record, self._keys(), self._registry())
         if isinstance(draft, InputError) and _key_may_be_new(record, draft, self._keys(), self._registry()):
             self._refresh()
             draft = self._established(record, self._keys(), self._registry())
-        return isinstance(draft, Authentic) and draft.payload.tenant == tenant
+        return draft.payload.tenant if isinstance(draft, Authentic) else None
 
     def came(self, record: Record) -> Intake:
         """Return a record of the overflow as it came. Raises SealError."""

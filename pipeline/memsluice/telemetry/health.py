@@ -58,7 +58,7 @@ class Health:
             for row in stage.partitions:
                 key = (stage.stage, row.topic, row.partition)
                 committed, since = self._moved.get(key, (row.committed, now_s))
-                still = row.committed == committed and row.lag and not (waits or row.restoring)
+                still = row.committed == committed and row.is_due and not (waits or row.restoring)
                 moved[key] = (row.committed, since if still else now_s)
         self._moved = moved
 

@@ -37,8 +37,9 @@ LOUD = 10
 """The noisy tenant's rate over its quiet one: with it the stages are asked for more than they can."""
 BURST = 600
 """Writes by which it is found out how many the stages land a second where many share a transaction."""
-EVENLY = 0.25
-"""Share of that which is written one by one, to find out how much of the machine it takes."""
+EVENLY = 0.35
+"""Share of that which is written one by one, to find out how much of the machine it takes: about what is written later.
+At a lower rate the processors' threads do not share cores yet, and the machine seems to carry more."""
 PHASES = {"quiet": 1, "quiet-again": 1, "loud": LOUD}
 """The noisy tenant's rate in each, over the others'. Of what is quiet the better phase counts: a stall in one of them
 makes no noise look harmless."""

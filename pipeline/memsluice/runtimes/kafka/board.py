@@ -169,10 +169,8 @@ class Board:
             why=order.why,
             key=kid,
         )
-        if not await runner.resume(state.failure, state.partition, missing):
-            return False
-        self._kids[state.partition] = kid
-        return True
+        self._kids[state.partition] = kid  # what it acknowledges holds also where it comes too late for this failure
+        return bool(await runner.resume(state.failure, state.partition, missing))
 
     def _verified(self, record: Record, state: PartitionState) -> tuple[PartitionOrder, str]:
         """Return an order about this failure, and its key. Raises SealError for any other."""

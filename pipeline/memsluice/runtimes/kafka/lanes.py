@@ -88,16 +88,19 @@ class Lane:
 
     def hurry(self) -> None:
         """Gather no longer: somebody waits for what is queued, or for its room."""
+        self._hurry_no_more()
+        self._urgent.set()
+
+    def _hurry_no_more(self) -> None:
+        self._urgent.clear()
         if self._sharing is not None:
             self._sharing.cancel()
             self._sharing = None
-        self._urgent.set()
 
     def give_up(self) -> None:
         """Release and settle nothing any more."""
         self._closed = True
-        if self._sharing is not None:
-            self._sharing.cancel()
+        self._hurry_no_more()
         self._given_up.set()
         self.opened.set()  # who waits looks at the generation then
         self.restored.set()
@@ -154,7 +157,7 @@ class Lane:
         most = min(len(self._queue), self._owner.spec.tuning.transaction_records)
         batch = [self._queue.popleft() for _ in range(most)]
         if not self._queue:
-            self._urgent.clear()
+            self._hurry_no_more()
         return batch
 
     async def _commit(self, batch: list[RecordResult]) -> None:
@@ -305,6 +308,11 @@ class Lanes:
         """Tell whether records of a partition may be taken; no other worker's partition is waited for."""
         lane = self._lanes.get(partition)
         return lane is None or lane.restored.is_set()
+
+    def is_restoring(self, partition: int) -> bool:
+        """Tell whether a partition is fenced, and what it goes by is being read."""
+        lane = self._lanes.get(partition)
+        return lane is not None and lane.opened.is_set() and not lane.restored.is_set()
 
     def is_ready(self) -> bool:
         """Tell whether every lane is restored."""

@@ -24,10 +24,13 @@ class PartitionProgress:
 
     @property
     def lag(self) -> int | None:
-        """Records that are in the log and not committed; those that were taken in, where nothing ever was committed."""
-        if self.committed is None:
-            return self.taken or None
-        return None if self.end is None else max(0, self.end - self.committed)
+        """Records that are in the log and not committed."""
+        return None if self.committed is None or self.end is None else max(0, self.end - self.committed)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is something to commit: also the first records of a partition that never was."""
+        return bool(self.lag) or (self.committed is None and self.taken > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,6 @@ def progress(app: Any) -> Sequence[PartitionProgress]:
     for tp in sorted(consumer.assignment()):
         if tp.topic in spec.inputs:
             committed, end = consumer._committed_offset.get(tp), consumer.highwater(tp)
-            taken, restoring = runner.taken(tp), not runner.lanes.is_restored(tp.partition)
+            taken, restoring = runner.taken(tp), runner.lanes.is_restoring(tp.partition)
             found.append(PartitionProgress(spec.name, tp.topic, tp.partition, committed, end, taken, restoring))
     return tuple(found)

@@ -11,7 +11,7 @@ from faust.transport.drivers import aiokafka as driver
 from structlog.testing import capture_logs
 
 from memsluice.runtimes.kafka.broker_watch import BrokerWatch, quiet_libraries
-from memsluice.runtimes.kafka.overrides import StageConsumerThread
+from memsluice.runtimes.kafka.consumer_thread import StageConsumerThread
 
 
 def watch_of(*answers: bool) -> BrokerWatch:
@@ -52,6 +52,7 @@ def test_a_broker_that_never_answered_is_told_too() -> None:
         ("Failed fetch messages from %s: %s", (1, "NodeNotReadyError")),
         ("Heartbeat send request failed: %s. Will retry.", ("x",)),
         ("Error sending %s to node %s [%s] -- marking coordinator dead", ("OffsetCommitRequest_v2", 1, "x")),
+        ("Cannot send %r to %s: %r", ("AddOffsetsToTxnRequest", 1, "RequestTimedOutError()")),
         ("Attempt to join group failed due to fatal error: %s", ("INCONSISTENT_GROUP_PROTOCOL",)),
         ("Timer commit is overlapping (interval=0.25 runtime=13.06)", ()),
     ],

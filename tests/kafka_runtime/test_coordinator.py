@@ -24,7 +24,7 @@ from structlog.testing import capture_logs
 
 from memsluice.errors import BeginAnew, ConfigError
 from memsluice.runtimes.kafka import coordinator
-from memsluice.runtimes.kafka.overrides import StageConsumerThread
+from memsluice.runtimes.kafka.consumer_thread import StageConsumerThread
 
 PLACE = TopicPartition("memory.intake.v1", 0)
 

@@ -22,11 +22,12 @@ from memsluice.errors import ConfigError, GapError, Overtaken
 from memsluice.events.records import Output
 from memsluice.runtimes.kafka.apps import build_app
 from memsluice.runtimes.kafka.batching import BatchRunner, _Item
+from memsluice.runtimes.kafka.consumer_thread import StageConsumerThread
 from memsluice.runtimes.kafka.delivery import RecordResult
 from memsluice.runtimes.kafka.faults import AFTER_OUTPUT, BEFORE_CHANGELOG, Faults
 from memsluice.runtimes.kafka.gaps import GapDetector
 from memsluice.runtimes.kafka.overflow import Found, Overflow, Way
-from memsluice.runtimes.kafka.overrides import GuardedFlow, StageConsumer, StageConsumerThread
+from memsluice.runtimes.kafka.overrides import GuardedFlow, StageConsumer
 from memsluice.runtimes.kafka.spec import StageSpec, Tuning
 from memsluice.runtimes.kafka.thread import StageThreads
 from memsluice.stages.overflow import Intake
@@ -478,7 +479,7 @@ def test_an_idle_lane_does_not_pass_over_what_retention_removed_unread(start: in
         async def call_thread(*_: Any) -> tuple[int, int]:
             return 9, 6
 
-        async def log_start(_: Any) -> int:
+        async def log_start(*_: Any) -> int:
             return start
 
         known = SimpleNamespace(

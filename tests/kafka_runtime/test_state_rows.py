@@ -109,6 +109,34 @@ def test_rows_of_a_partition_that_was_given_up_cannot_be_read(tmp_path: Path) ->
     rows.close()
 
 
+@pytest.mark.parametrize("damaged", ["CURRENT", "MANIFEST-*"])
+def test_damaged_local_rows_are_restored_anew_and_not_a_persons_work(tmp_path: Path, damaged: str) -> None:
+    """They are a copy of the changelog: a worker that ended at each start would wait for a person."""
+    state = StateRows(tmp_path)
+    state.open(0)
+    write(state, (b"row", b"old"))
+    state.close()
+    for path in tmp_path.glob(f"state-0.db/{damaged}"):
+        path.write_bytes(b"garbage\n")
+    state.open(0)
+    stands = state.stands(0)
+    log = Log((FIRST_OFFSET, b"row", b"committed"))
+    restore(state, 0, lambda _: log, Event())  # type: ignore[arg-type]
+    assert (stands, state.rows(0).get(b"row")) == (None, b"committed")
+    state.close()
+
+
+def test_local_rows_that_cannot_be_opened_for_another_reason_are_left_alone(tmp_path: Path) -> None:
+    """Another process has them, or the disk is full: nothing is wrong with them."""
+    first, second = StateRows(tmp_path), StateRows(tmp_path)
+    first.open(0)
+    write(first, (b"row", b"kept"))
+    with pytest.raises(Exception, match="lock"):
+        second.open(0)
+    assert first.rows(0).get(b"row") == b"kept"
+    first.close()
+
+
 class Log:
     """A changelog whose deletions are gone: compaction forgets them after a while."""
 

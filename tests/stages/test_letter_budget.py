@@ -103,6 +103,17 @@ def test_more_senders_than_are_counted_share_nobodys_account() -> None:
     assert ACCOUNTS_MAX >= 1_024
 
 
+def test_partitions_that_went_to_another_worker_keep_no_senders_account_from_the_others() -> None:
+    """What was counted there is out of date two days later: their places are free again for those who come."""
+    budget = LetterBudget(150, 0, accounts_max=2)
+    for partition in (0, 1):
+        budget.take(at(partition, partition=partition), "gone", 100, 10)
+    kept = [budget.take(at(n, partition=2, ms=DAY + 4 * WINDOW_MS), f"s{n}", 100, 10) for n in range(10, 12)]
+    assert kept == [Kept.WHOLE, Kept.WHOLE]
+    again = [budget.take(at(n, partition=2, ms=DAY + 4 * WINDOW_MS), f"s{n - 10}", 50, 10) for n in range(20, 22)]
+    assert again == [Kept.WHOLE, Kept.WHOLE]  # each has an account of its own
+
+
 def test_what_nobody_signed_never_fills_the_topic() -> None:
     """The topic is kept by age and by size: at its bound every day, whoever signs nothing stays below the size."""
     days = LETTERS.retention // WINDOW_MS

@@ -13,7 +13,7 @@ from memsluice.envelope.records import stored_from_bytes
 from memsluice.errors import AnswerTooLarge, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
-from memsluice.stages.deferring import AGAIN_MS, ATTEMPTS
+from memsluice.stages.deferring import AGAIN_MS, AGAIN_MS_MAX, ATTEMPTS, Deferring
 from memsluice.stages.land import CANARIES, LOOKED_MAX, LandStage
 from memsluice.topics.names import ACCEPTED, STORE
 
@@ -108,12 +108,32 @@ def test_a_tenant_that_was_put_off_waits_no_more_until_it_is_tried_again(site) -
     put(site, accepted(site.tenant, 8, "fourth", axis(7), key="k"))
     assert len(site.pauses) <= pauses + 1  # one more refusal is enough; a call that failed as a whole is made again
     site.shut()
-    site.now_ms += AGAIN_MS
+    site.now_ms += 2 * AGAIN_MS
     put(site, accepted(site.tenant, 9, "fifth", axis(9)))
     assert found(site.store, site.tenant) == {"first", "fifth"}
     site.swept()
     assert found(site.store, site.tenant) == {"first", "second", "fourth", "fifth"}
     assert site.differs(Zone.GUIDANCE) == {}
+
+
+def test_a_tenant_that_goes_on_being_refused_is_tried_less_and_less_and_at_once_as_before_when_it_was_taken() -> None:
+    """An attempt at a shard that hangs takes seconds of everybody's: each minute that would be a tenth of all time."""
+    now_ms, asked = 0, list[int]()
+    deferring = Deferring(lambda _but: True, lambda: now_ms)
+    for _ in range(ATTEMPTS):
+        deferring.refused({"acme"})
+    for minute in range(60):
+        now_ms = minute * AGAIN_MS
+        if not deferring.put_off({"acme"}):
+            asked.append(minute)
+            deferring.refused({"acme"})
+    assert asked == [1, 3, 7, 15, 25, 35, 45, 55]
+    assert AGAIN_MS_MAX == 10 * AGAIN_MS
+    deferring.took({"acme"})
+    for _ in range(ATTEMPTS):
+        deferring.refused({"acme"})
+    now_ms += AGAIN_MS
+    assert deferring.put_off({"acme"}) == set()
 
 
 def test_many_tenants_that_are_refused_hold_up_no_other(alone) -> None:

@@ -17,7 +17,9 @@ from memsluice.log import get_logger
 ATTEMPTS: Final = 14
 """Refusals in a row before a tenant is put off: with the pauses between them about a minute."""
 AGAIN_MS: Final = 60_000
-"""How long a tenant that was put off is not asked for. One more refusal then puts it off again."""
+AGAIN_MS_MAX: Final = 600_000
+"""How long a tenant that was put off is not asked for. One more refusal then puts it off again, for twice as long, the
+most at the end: a tenant whose shard hangs takes seconds of everybody's with each attempt."""
 TENANTS_MAX: Final = 10_000
 """Tenants that are put off at once; beyond it, the next one is waited for."""
 
@@ -33,6 +35,8 @@ class Deferring:
         self._now_ms = now_ms
         self._refused = Counter[str]()
         self._until_ms: dict[str, int] = {}
+        self._pause_ms: dict[str, int] = {}
+        """For how long each of those was put off the last time."""
 
     def put_off(self, tenants: Iterable[str]) -> set[str]:
         """Return those of the tenants that are not to be tried now."""
@@ -48,12 +52,14 @@ class Deferring:
         for tenant in sorted(late):
             if tenant not in self._until_ms:
                 _LOG.error("the store takes others' writes, and not this tenant's: they are put off", tenant=tenant)
-            self._until_ms[tenant] = self._now_ms() + AGAIN_MS
+            pause_ms = min(2 * self._pause_ms.get(tenant, AGAIN_MS // 2), AGAIN_MS_MAX)
+            self._pause_ms[tenant], self._until_ms[tenant] = pause_ms, self._now_ms() + pause_ms
 
     def took(self, tenants: Iterable[str]) -> None:
         """Take in that the store took what there was of these tenants."""
         for tenant in tenants:
             self._refused.pop(tenant, None)
+            self._pause_ms.pop(tenant, None)
             if self._until_ms.pop(tenant, None) is not None:
                 _LOG.warning(
                     "the store takes this tenant's writes again; the sweep lands what was put off", tenant=tenant

@@ -89,7 +89,8 @@ class LetterBudget:
         latest = self._windows.get(partition, window)
         if window > latest or partition not in self._windows:
             self._windows[partition] = window
-            gone = [key for key in self._accounts if key[0] == partition and key[1] < window - 1]
+            newest = max(self._windows.values())  # of partitions that are another worker's by now none is seen
+            gone = [one for one in self._accounts if one[1] < (window - 1 if one[0] == partition else newest - 2)]
             for key in gone:
                 del self._accounts[key]
         key = (partition, window, sender)

@@ -13,7 +13,7 @@ from unittest.mock import patch
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from faust.transport.drivers import aiokafka as driver
 
-from memsluice.runtimes.kafka.overrides import StageConsumerThread
+from memsluice.runtimes.kafka.consumer_thread import StageConsumerThread
 from memsluice.runtimes.kafka.spec import StageSpec
 from memsluice_lab.simulation.broker import TP
 from memsluice_lab.simulation.consumer import Consumer

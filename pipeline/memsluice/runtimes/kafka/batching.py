@@ -78,9 +78,11 @@ class BatchRunner(StageRunner):
         overflowing = self.overflow is not None and self.overflow.held_back(topic, partition)
         return overflowing or super().held_back(topic, partition)
 
-    async def fenced_off(self) -> None:
-        """Wait for the fence, and tell a stage that must know it which partitions are its own."""
-        await super().fenced_off()
+    def fetch_gathers(self) -> bool:
+        """Tell whether a tenant over its quota goes on sending: a fetch for each of its events costs everybody's."""
+        return self.overflow is not None and self.overflow.is_flooded()
+
+    async def _seat(self) -> None:
         await self._tell_owned(set(self.partitions))
 
     async def revoked(self, partitions: set[int]) -> None:

@@ -26,7 +26,7 @@ ANSWERS_WITHIN_S: Final = 3.0
 RETRIED: Final = re.compile(
     r"Unable connect to node|Unable to (update|request) metadata|(Group Coordinator|FindCoordinator) Request failed|"
     r"Failed fetch (messages|offsets) from|Heartbeat (send request )?failed|Heartbeat session expired|"
-    r"Error sending \S+ to node|Marking the coordinator dead|Timer \S+ is overlapping|"
+    r"Error sending \S+ to node|Cannot send |Marking the coordinator dead|Timer \S+ is overlapping|"
     r"Got error produce response|Unexpected error in sender routine|Attempt to join group failed due to fatal error"
 )
 """How lines begin that aiokafka and mode log at each attempt; what is not tried again raises as well, and is told by

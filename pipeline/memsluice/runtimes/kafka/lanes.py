@@ -88,10 +88,11 @@ class Lane:
 
     def hurry(self) -> None:
         """Gather no longer: somebody waits for what is queued, or for its room."""
-        self._hurry_no_more()
+        self._hurry_over()
         self._urgent.set()
 
-    def _hurry_no_more(self) -> None:
+    def _hurry_over(self) -> None:
+        """Forget that anybody hurries, or would."""
         self._urgent.clear()
         if self._sharing is not None:
             self._sharing.cancel()
@@ -100,7 +101,7 @@ class Lane:
     def give_up(self) -> None:
         """Release and settle nothing any more."""
         self._closed = True
-        self._hurry_no_more()
+        self._hurry_over()
         self._given_up.set()
         self.opened.set()  # who waits looks at the generation then
         self.restored.set()
@@ -157,7 +158,7 @@ class Lane:
         most = min(len(self._queue), self._owner.spec.tuning.transaction_records)
         batch = [self._queue.popleft() for _ in range(most)]
         if not self._queue:
-            self._hurry_no_more()
+            self._hurry_over()
         return batch
 
     async def _commit(self, batch: list[RecordResult]) -> None:

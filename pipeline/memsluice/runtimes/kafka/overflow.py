@@ -29,6 +29,8 @@ LOG = get_logger(__name__)
 HELD_MAX: Final = 128
 HELD_BYTES_MAX: Final = 8 * 1024 * 1024
 """Records of a partition, and their bytes, that are held back while more are fetched."""
+FLOOD_S: Final = 1.0
+"""For how long after an event was moved more of its kind is expected."""
 
 
 class Way(Enum):
@@ -123,6 +125,7 @@ class Overflow:
         """Intake offset of the last record that was moved, a partition, where that is known."""
         self._held: dict[int, deque[Held]] = {}
         """What is held back of each partition, in order."""
+        self._flood_ends_s = 0.0
 
     def restoring(self, partition: int, committed: Callable[[], Any], open_log: OpenLog) -> Restoring:
         """Return what finds out who waits on a partition, for its lane."""
@@ -149,13 +152,15 @@ class Overflow:
         if tenant is None or lanes is None:
             return None
         near = lanes.is_near(tenant, record.timestamp_ms, self._unanswered_max)
-        if near and not self._stage.may_wait(record, tenant):  # before it is counted: it makes nobody wait
+        known = not record.key  # whose lane it is in was told by who sent it
+        if near and not known and not self._stage.may_wait(record, tenant):  # before it is counted: none waits for it
             return Chosen(Way.REFUSED, tenant)
         if lanes.straight(tenant, record.timestamp_ms):
             return Chosen(Way.STRAIGHT, tenant)
         if not lanes.waiting[tenant]:
             LOG.warning("a tenant is over its quota: its events wait", tenant=tenant, partition=message.partition)
         lanes.wait(tenant)
+        self._flood_ends_s = self._now_s() + FLOOD_S
         after = self._last.get(message.partition)
         self._last[message.partition] = message.offset
         return Chosen(Way.MOVED, tenant, after)
@@ -175,10 +180,17 @@ class Overflow:
 
     def held_back(self, topic: str, partition: int) -> bool:
         """Tell whether nothing more of a partition is to be fetched for now."""
+        return topic == self.topic and self.room(partition) <= 0
+
+    def room(self, partition: int) -> int:
+        """Return how many more records of a partition may be held back; 0 at most where those there are are large."""
         held = self._held.get(partition, ())
-        if topic != self.topic:
-            return False
-        return len(held) >= HELD_MAX or sum(len(one.message.value or b"") for one in held) >= HELD_BYTES_MAX
+        large = sum(len(one.message.value or b"") for one in held) >= HELD_BYTES_MAX
+        return 0 if large else HELD_MAX - len(held)
+
+    def is_flooded(self) -> bool:
+        """Tell whether a tenant over its quota goes on sending."""
+        return self._now_s() < self._flood_ends_s
 
     # --- what goes on ---
 

@@ -1,10 +1,9 @@
 """Everything in which the runtime departs from Faust 0.15, by subclassing, in one place. Each has its test.
 
-Where it departs from aiokafka below it: ``coordinator.py`` (its membership of a group) and ``header_names.py``.
+But for the thread in which aiokafka fetches: ``consumer_thread.py``. Where it departs from aiokafka below it:
+``coordinator.py`` (its membership of a group) and ``header_names.py``.
 
 * :class:`GuardedFlow`: recovery drops queued records (silent failure A).
-* :class:`StageConsumerThread`: gives a partition of all topics to one worker; stops without the broker; fetches only
-  committed records, each with the one before; says so where its membership has ended.
 * :class:`StageConsumer`: acknowledges and commits nothing (B), the lanes do; a revocation or stop waits for work in
   hand, within a bound.
   Records fetched and dropped during a recovery are fetched again, also by a group that never committed, and none that
@@ -15,33 +14,28 @@ Where it departs from aiokafka below it: ``coordinator.py`` (its membership of a
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from functools import cached_property
 from typing import Any
 
 import faust
-from aiokafka.coordinator.assignors.range import RangePartitionAssignor
-from aiokafka.errors import (
-    GroupAuthorizationFailedError,
-    IllegalStateError,
-    InvalidGroupIdError,
-    InvalidSessionTimeoutError,
-)
+from aiokafka.errors import IllegalStateError, KafkaTimeoutError
 from aiokafka.structs import TopicPartition
 from faust.app import BootStrategy
 from faust.tables.manager import TableManager
 from faust.transport.drivers import aiokafka as driver
 from mode.utils.queues import FlowControlEvent
 
-from memsluice.errors import BeginAnew, ConfigError
+from memsluice.runtimes.kafka.consumer_thread import ANSWER_S, FETCH_LOOK_S, StageConsumerThread
 from memsluice.runtimes.kafka.gaps import MARKERS_MAX
 from memsluice.runtimes.kafka.spec import MIB
 
 IN_WORK_BYTES_MAX = 64 * MIB
 """Nothing more is fetched while so much is in work, however few records that are."""
-FETCH_LOOK_S = 0.25
-"""How long an idle fetch keeps to the partitions it was asked for; those that resume wait for its end."""
+IDLE_ANSWER_S = 2.0
+"""How long the broker may take to answer, where it is asked only to commit a place behind markers: it is asked anew."""
 
 
 class GuardedFlow(FlowControlEvent):  # type: ignore[misc]
@@ -55,83 +49,6 @@ class GuardedFlow(FlowControlEvent):  # type: ignore[misc]
         """Let records through again."""
         if not self.is_active():
             super().resume()
-
-
-class StageConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
-    """The thread in which aiokafka fetches. What is said of ``fetched`` happens in that thread alone."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fetched: dict[Any, int] = {}
-        """Offset of the last record fetched of each partition."""
-
-    def _create_worker_consumer(self, transport: Any) -> Any:
-        consumer = super()._create_worker_consumer(transport)
-        # Faust fixes 1.5 s; a partition that misses one long poll would wait that long for the next.
-        consumer._fetch_max_wait_ms = int(self.app.runner.fetch_wait_s * 1000)
-        consumer._isolation_level = "read_committed"
-        # A partition is one lane with one fence, whatever topic its records come from. What Faust chooses where there
-        # are no standbys, round robin over all topics' partitions, gives each of them to three of three workers.
-        consumer._partition_assignment_strategy = [RangePartitionAssignor]
-        return consumer
-
-    async def on_start(self) -> None:
-        """Start the client. What ends its membership ends the stage, which begins anew where that may help."""
-        await super().on_start()
-        self._consumer._coordinator.broken = self._broken
-
-    def _broken(self, error: BaseException) -> None:
-        spec = self.app.runner.spec
-        if isinstance(error, GroupAuthorizationFailedError):
-            error = ConfigError(
-                f"user {spec.user} may not join the group {spec.app_id}: `memsluice topics apply` grants it"
-            )
-        elif not isinstance(error, InvalidGroupIdError | InvalidSessionTimeoutError):
-            error = BeginAnew(f"the stage is no member of its group {spec.app_id} any more: {error}")
-        self.parent_loop.call_soon_threadsafe(self.app.runner.fail, error)
-
-    async def _fetch_records(self, *arguments: Any, **options: Any) -> Any:
-        found = await super()._fetch_records(*arguments, **options)
-        for tp, records in found.items():
-            for record in records:
-                record.before = self.fetched.get(tp)
-                record.turn = self.app.runner.turns.get(tp.partition, 0)
-                self.fetched[tp] = record.offset
-        return found
-
-    async def go_back(self, offsets: Any) -> None:
-        """Fetch from these offsets on: what was fetched before comes before no record any more."""
-        for tp in offsets:
-            self.fetched.pop(tp, None)
-        await self._seek_wait(self._ensure_consumer(), offsets)
-
-    async def place(self, tp: Any) -> tuple[int | None, int | None]:
-        """Return the next offset that would be fetched, and the last record's that was. Nothing is awaited between."""
-        assignment = self._ensure_consumer()._subscription.subscription.assignment
-        if assignment is None or tp not in assignment.tps:
-            return None, None
-        state = assignment.state_value(tp)
-        return (state.position if state.has_valid_position else None), self.fetched.get(tp)
-
-    async def on_thread_stop(self) -> None:
-        """Stop the client, also while the broker is away.
-
-        aiokafka cancels a fetch that waits to be tried again and lets that cancellation end its own stop. The thread
-        would die of it, and the worker wait for the thread until its bound.
-        """
-        try:
-            await super().on_thread_stop()
-        except asyncio.CancelledError:
-            await self._consumer._client.close()
-
-    async def getmany(self, active_partitions: set[Any] | None, timeout: float) -> Any:
-        """Fetch from the partitions that are active now.
-
-        Faust hands its live set to the thread. When recovery pauses the changelog the set runs empty under a fetch
-        that is waiting, aiokafka takes an empty set for "all", and the consumer drops what it did not ask for.
-        """
-        active = None if active_partitions is None else set(active_partitions)
-        return await super().getmany(active, min(timeout, FETCH_LOOK_S))
 
 
 class StageConsumer(driver.Consumer):  # type: ignore[misc]
@@ -183,17 +100,14 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
 
     async def base_offset(self, tp: Any) -> tuple[int, bool]:
         """Return the first offset due on ``tp`` and whether it is the group's commit (else the log's start)."""
-        consumer = self._thread._ensure_consumer()
-        partition = TopicPartition(tp.topic, tp.partition)
-        committed = await self._thread.call_thread(consumer.committed, partition)
-        if committed is not None:
-            return int(committed), True
-        return await self.log_start(tp), False
+        committed = await self._thread.call_thread(self._thread.committed, TopicPartition(tp.topic, tp.partition))
+        return (await self.log_start(tp), False) if committed is None else (committed, True)
 
-    async def log_start(self, tp: Any) -> int:
-        """Return the offset of the first record that the log still has."""
-        partition, consumer = TopicPartition(tp.topic, tp.partition), self._thread._ensure_consumer()
-        return int((await self._thread.call_thread(consumer.beginning_offsets, [partition]))[partition])
+    async def log_start(self, tp: Any, within_s: float = ANSWER_S) -> int:
+        """Return the offset of the first record that the log still has. Raises KafkaTimeoutError."""
+        place = TopicPartition(tp.topic, tp.partition)
+        start: int = await self._thread.call_thread(self._thread.log_start, place, within_s)
+        return start
 
     async def place_if_idle(self, tp: Any) -> int | None:
         """Return the place behind what was fetched, all of which is committed, and markers; None: nothing is due."""
@@ -207,7 +121,11 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
         place, last = await self._thread.call_thread(self._thread.place, tp)
         if place is None or place <= (committed or 0) or (last is not None and last >= (committed or 0)):
             return None
-        lost = committed is not None and await self.log_start(tp) > committed + MARKERS_MAX  # the next record tells
+        try:
+            start = 0 if committed is None else await self.log_start(tp, IDLE_ANSWER_S)
+        except KafkaTimeoutError:
+            return None
+        lost = committed is not None and start > committed + MARKERS_MAX  # the next record tells
         return None if lost or committed != self._committed_offset.get(known) else place
 
     def more_is_known(self, message: Any, markers: int) -> bool:
@@ -257,10 +175,17 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
             runner = self.app.runner
             active = set(self.assignment() if active_partitions is None else active_partitions)
             active -= {tp for tp in active if tp.partition in runner.parked or runner.held_back(tp.topic, tp.partition)}
+            self._thread.gathers, self._thread.room = runner.fetch_gathers(), self._room(runner)
             if active and self._bytes_in_work() < IN_WORK_BYTES_MAX:
                 return await super()._getmany(active, timeout)
         await asyncio.sleep(min(timeout, FETCH_LOOK_S))  # an empty set would be taken for all
         return {}
+
+    def _room(self, runner: Any) -> dict[Any, int]:
+        if (overflow := runner.overflow) is None:
+            return {}
+        tps = [TopicPartition(tp.topic, tp.partition) for tp in self.assignment() if tp.topic == overflow.topic]
+        return {tp: overflow.room(tp.partition) for tp in tps}
 
     def _bytes_in_work(self) -> int:
         """Return how much was fetched and is not done with, but for what waits for its tenant's quota."""
@@ -302,15 +227,26 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
     async def on_partitions_revoked(self, revoked: set[Any]) -> None:
         """Drain before Faust forgets the offsets."""
         self._assignments += 1
-        await self.app.runner.drain()
-        await super().on_partitions_revoked(revoked)
-        await self.app.runner.revoked({tp.partition for tp in revoked})
+        with self._failing():
+            await self.app.runner.drain()
+            await super().on_partitions_revoked(revoked)
+            await self.app.runner.revoked({tp.partition for tp in revoked})
 
     async def on_partitions_assigned(self, assigned: set[Any], generation_id: int = 0) -> None:
         """Start a new generation before the first record of it can arrive."""
         self._assignments += 1
-        await self.app.runner.begin({tp.partition for tp in assigned})
-        await super().on_partitions_assigned(assigned, generation_id)
+        with self._failing():
+            await self.app.runner.begin({tp.partition for tp in assigned})
+            await super().on_partitions_assigned(assigned, generation_id)
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Have an error end the stage: aiokafka logs it and goes on, with partitions of which nothing is taken."""
+        try:
+            yield
+        except Exception as error:
+            self.app.runner.fail(error)
+            raise
 
     def verify_event_path(self, now: float, tp: Any) -> None:
         """Do nothing: liveness goes by commits (progress.py)."""

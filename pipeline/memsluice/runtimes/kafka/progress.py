@@ -84,7 +84,10 @@ def progress(app: Any) -> Sequence[PartitionProgress]:
     spec, found = runner.spec, []
     for tp in sorted(consumer.assignment()):
         if tp.topic in spec.inputs:
-            committed, end = consumer._committed_offset.get(tp), consumer.highwater(tp)
+            try:
+                committed, end = consumer._committed_offset.get(tp), consumer.highwater(tp)
+            except (AssertionError, AttributeError):  # aiokafka's way to say that it is another's since a moment
+                continue
             taken, restoring = runner.taken(tp), runner.lanes.is_restoring(tp.partition)
             found.append(PartitionProgress(spec.name, tp.topic, tp.partition, committed, end, taken, restoring))
     return tuple(found)

@@ -50,6 +50,8 @@ class StageRunner(ABC):
         """The partitions of the assignment in force."""
         self.held = 0
         self.draining = True
+        self.seated = False
+        """Whether the partitions of the assignment are fenced, and the stage knows that they are its own."""
         self.failure: BaseException | None = None
         self.failed = asyncio.Event()
         owner = Owner(spec, app, faults, self._release, self.fail, self._fail_partition, self.dropped)
@@ -80,7 +82,7 @@ class StageRunner(ABC):
 
     def is_ready(self) -> bool:
         """Tell whether the stage has its partitions, their rows are restored, and it takes records."""
-        return not self.draining and self.failure is None and self.lanes.is_ready()
+        return not self.draining and self.failure is None and self.seated and self.lanes.is_ready()
 
     def refused_s(self) -> float:
         """Return for how many seconds what the stage writes to has been refusing it; a restart would not help."""
@@ -179,6 +181,10 @@ class StageRunner(ABC):
         restored, so that nothing of the others waits behind what has come of it."""
         return not self.lanes.is_restored(partition)
 
+    def fetch_gathers(self) -> bool:
+        """Tell whether fetches gather what arrives, and are not answered at each record."""
+        return False
+
     def _tps(self, partition: int) -> list[Any]:
         return [TP(topic, partition) for topic in self.spec.inputs]
 
@@ -188,6 +194,7 @@ class StageRunner(ABC):
         """Start a generation: nothing of the one before is acknowledged any more."""
         self._new_generation()
         self.partitions = frozenset(partitions)
+        self.seated = not partitions
         await self.lanes.begin(partitions)
         self._forget(partitions)
         for partition in partitions:
@@ -196,7 +203,14 @@ class StageRunner(ABC):
 
     async def fenced_off(self) -> None:
         """Wait until no former owner of the partitions can write: before the committed offsets are read."""
+        generation = self.generation
         await self.lanes.fenced()
+        await self._seat()
+        self.seated = self.seated or generation == self.generation
+
+    async def _seat(self) -> None:
+        """Tell a stage that must know it which partitions are its own."""
+        return
 
     async def revoked(self, partitions: set[int]) -> None:
         """Drop what is left after the drain."""

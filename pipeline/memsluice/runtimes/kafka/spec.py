@@ -53,6 +53,8 @@ class Tuning:
     """Largest record that can be sent; above the largest input, or its dead letter fails."""
     fetch_wait_s: float = 0.5
     """How long the broker holds a fetch that has nothing to return."""
+    fetch_gather_s: float = 0.02
+    """How long it gathers what a fetch returns, while a tenant over its quota goes on sending."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.batch_size <= 1024:

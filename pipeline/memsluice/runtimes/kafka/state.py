@@ -5,6 +5,7 @@ changelog's offset in one atomic write, when the transaction that holds it is co
 committed is in no store, and :mod:`memsluice.runtimes.kafka.restore` goes on exactly where the store ends.
 """
 
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,10 @@ import rocksdict
 from memsluice.clock import Clock, wall_ms
 from memsluice.errors import StateError
 from memsluice.events.records import RowChange
+from memsluice.log import get_logger, said
 from memsluice.runtimes.kafka.spec import MIB
 
+LOG = get_logger(__name__)
 KEY_BYTES_MAX: Final = 1024
 OFFSET_KEY: Final = b"__faust\0offset__"
 """Row of a partition's own store that has the changelog offset of the last change in it. The name is Faust's: a store
@@ -54,10 +57,20 @@ class StateRows:
         self._version = 0
 
     def open(self, partition: int) -> None:
-        """Open a partition's store, which is made where it is missing; once open it stays open."""
+        """Open a partition's store, which is made where it is missing or damaged; once open it stays open."""
         if partition not in self._stores:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._stores[partition] = rocksdict.Rdict(str(self._folder / f"state-{partition}.db"), options=_options())
+            self._stores[partition] = self._opened(partition, self._folder / f"state-{partition}.db")
+
+    def _opened(self, partition: int, folder: Path) -> Any:
+        try:
+            return rocksdict.Rdict(str(folder), options=_options())
+        except Exception as error:  # rocksdict has no other
+            if "corruption" not in str(error).lower():
+                raise
+            LOG.warning("local rows are damaged: all are restored anew", partition=partition, why=said(error))
+        shutil.rmtree(folder)
+        return rocksdict.Rdict(str(folder), options=_options())
 
     def discard(self, partition: int | None = None) -> None:
         """Drop every change that is not committed, or one partition's: it was given up, and is restored from the

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -35,6 +36,8 @@ EXIT_FAILED: Final = 70
 EXIT_HUNG: Final = 75
 """The worker was told to stop and something hung; it was cut off at its bound. Nothing is lost."""
 
+THREADS_MAX: Final = 128
+"""Threads for calls that block, made as they are needed."""
 AGAIN_S: Final = 1.0
 """Pause before a stage begins anew: a broker that is coming up answers before it can serve."""
 
@@ -109,6 +112,8 @@ class _Worker:
             with contextlib.suppress(ValueError, RuntimeError):  # not the main thread: the caller handles signals
                 loop.add_signal_handler(number, told.set)
         LOG.info("worker loading: the first start after an installation compiles the detectors, half a minute")
+        # Partitions are restored in these threads, minutes each: nothing else that needs one waits behind them.
+        loop.set_default_executor(ThreadPoolExecutor(THREADS_MAX, "wait"))
         self._apps = [await self._build(spec) for spec in self._specs]
         quiet_libraries()
         first = self._specs[0]
@@ -170,8 +175,9 @@ class _Worker:
             except TimeoutError:
                 LOG.error("the stage could not be stopped to begin anew; the worker ends", stage=spec.name)
                 return
+            del app
             await asyncio.sleep(AGAIN_S)
-            gc.unfreeze()  # what the stage was made of can go now
+            gc.unfreeze()  # what the stage was made of can go now, but for what the place in the list holds
             try:
                 self._apps[number] = await self._build(spec)
             except Exception as error:  # a policy file that was damaged meanwhile, say
@@ -231,7 +237,10 @@ class _Worker:
     async def _report(self, on_progress: OnProgress, every_s: float) -> None:
         while True:
             await asyncio.sleep(every_s)
-            on_progress([stage_progress(app) for app in self._apps])
+            try:
+                on_progress([stage_progress(app) for app in self._apps])
+            except Exception as error:  # liveness goes by what is told: nobody would see that it ended
+                LOG.error("the worker could not tell how it gets on; it tries again", error=said(error))
 
 
 def _freeze() -> None:

@@ -86,6 +86,16 @@ _NOT_THE_OBJECTS_FAULT = (
     "connection refused",
     "unavailable",
     "try again",
+    "consistency level",
+    "enough replicas",
+    "could not find index",
+    "deleted in the meantime",
+    "shut or dropped",
+    "not ready",
+    "is closed",
+    "connection reset",
+    "no such host",
+    ": eof",
 )
 """An error of one object that says one of these is retried. Any other one faults the object: content that an attacker
 chose must not be able to hold a partition up for ever."""

@@ -185,10 +185,10 @@ class KafkaTopic:
 
     def _unavailable(self, error: Any) -> BrokerUnavailable:
         self._consumer.poll(0)  # lets the client say what it heard
-        if (
-            error.code() == KafkaError._UNKNOWN_PARTITION
-        ):  # all that a client is told of a topic that is not shown to it
-            return self._failed("there is no such partition, or this user may not read it")
+        if error.code() == KafkaError._UNKNOWN_PARTITION:  # all that a client is told of a topic not shown to it
+            return self._failed(
+                "the broker told of no such partition: it is away, there is none, or this user may not read it"
+            )
         return self._failed(f"{error.str()}; {BROKER_REMEDY}")
 
     def _failed(self, why: str) -> BrokerUnavailable:

@@ -2,6 +2,7 @@
 
 from collections import Counter, deque
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,6 +91,19 @@ def test_what_waits_goes_on_at_the_rate_of_its_tenant() -> None:
             gone += 1
         now_s += 0.03
     assert 9 <= gone <= 12
+
+
+@pytest.mark.parametrize(("missed_s", "at_once"), [(0.05, 1), (0.85, 9), (5.0, 10)])
+def test_what_a_tenant_missed_behind_others_it_takes_later(missed_s: float, at_once: int) -> None:
+    """It has a right to its quota; of a long stop no more than a second's worth comes at once."""
+    lanes = TenantLanes(lambda _tenant: Quota(10, 1), {"ana": 100})
+    lanes.go_on("ana", 1_000.0)
+    now_s, gone = 1_000.0 + 0.1 + missed_s, 0
+    lanes._turn_s["ana"] = 0.0  # of turns there is another test
+    while lanes._due_s["ana"] <= now_s:
+        lanes.go_on("ana", now_s)
+        gone += 1
+    assert gone in (at_once, at_once + 1)  # a second is ten of them, and the last one may be due just now
 
 
 def test_what_waits_goes_on_in_turns_of_a_few() -> None:

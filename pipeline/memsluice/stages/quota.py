@@ -12,8 +12,8 @@ from typing import Final
 SECOND_MS: Final = 1_000
 TENANTS_MAX: Final = 10_000
 """Tenants of a partition whose use is remembered; the one that was longest without an event is forgotten first."""
-CATCH_UP_S: Final = 0.1
-"""What a tenant whose events wait may have missed and still take: the time between two looks."""
+CATCH_UP_S: Final = 1.0
+"""What a tenant whose events wait may have missed and still take: whoever is within its quota goes before them."""
 TURN_S: Final = 0.5
 TURN_EVENTS: Final = 4
 """Events that waited go on in turns: what a tenant's quota gives in so many seconds at once, and so many at most. One
@@ -109,7 +109,7 @@ class TenantLanes:
         """Count one event that waited, and goes on now."""
         quota = self._quota(tenant)
         if quota is not None:
-            due_s = max(self._due_s.get(tenant, 0.0), now_s - CATCH_UP_S)
+            due_s = max(self._due_s.get(tenant, now_s), now_s - CATCH_UP_S)
             if due_s >= self._turn_s.get(tenant, 0.0):
                 self._turn_s[tenant] = now_s + min(TURN_S, TURN_EVENTS / quota.per_s)
             self._due_s[tenant] = due_s + 1 / quota.per_s

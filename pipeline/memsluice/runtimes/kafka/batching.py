@@ -5,10 +5,12 @@ sent, the next one is already in a thread; results are handed on in the order in
 """
 
 import asyncio
-from collections import deque
+import contextlib
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 from faust.types import TP
 
@@ -19,13 +21,17 @@ from memsluice.readers.kafka import KafkaTopic
 from memsluice.runtimes.kafka.delivery import RecordResult
 from memsluice.runtimes.kafka.faults import Faults
 from memsluice.runtimes.kafka.lanes import Restores
-from memsluice.runtimes.kafka.overflow import Chosen, Overflow, Way
+from memsluice.runtimes.kafka.overflow import HELD_MAX, Chosen, Overflow, Way
 from memsluice.runtimes.kafka.records import to_record
 from memsluice.runtimes.kafka.restore import OpenLog
 from memsluice.runtimes.kafka.runner import LOG, StageRunner
 from memsluice.runtimes.kafka.spec import Stage, StageSpec
 from memsluice.runtimes.kafka.thread import StageThreads
 from memsluice.stages.base import Owning, Waits
+from memsluice.stages.quota import TURN_EVENTS
+
+PATIENCE_S: Final = 0.5
+"""How long what waited for its quota lets those who are within theirs go first, where a thread is never free."""
 
 
 class _Item(NamedTuple):
@@ -52,6 +58,9 @@ class BatchRunner(StageRunner):
         self._threads = StageThreads(f"stage-{spec.name}", self.tuning.threads)
         self._free = asyncio.Semaphore(self.tuning.threads)
         self._under_way: asyncio.Queue[_UnderWay] = asyncio.Queue()  # bounded by _free
+        self._out: deque[list[_Item]] = deque()
+        """Batches that a thread has, or that are being handed on."""
+        self._handed_on = asyncio.Event()
         self._queued_max = (1 + self.tuning.threads) * self.tuning.batch_size
         unanswered_max = 2 * self._queued_max  # as many are in work, or being handed on
         self.overflow = Overflow(spec.overflow, self.stage, self._now_s, unanswered_max) if spec.overflow else None
@@ -135,7 +144,7 @@ class BatchRunner(StageRunner):
         self._arrived.set()
 
     async def _go_on(self) -> None:
-        """Take what waits in the overflow, as quotas allow it."""
+        """Take what waits in the overflow, as quotas allow it, a turn at once, and behind those who need not wait."""
         overflow = self.overflow
         if overflow is None:
             return
@@ -149,8 +158,28 @@ class BatchRunner(StageRunner):
                 except TimeoutError:
                     pass
                 continue
-            held = overflow.take(partition)
-            await self._queue_up(held.generation, held.message, partial(overflow.goes_on, held))
+            limited = overflow.is_limited(partition)
+            await self._let_others(limited=limited)
+            for _ in range(TURN_EVENTS if limited else HELD_MAX):
+                partition, wait_s = overflow.due()
+                if partition is None or wait_s:
+                    break
+                held = overflow.take(partition)
+                await self._queue_up(held.generation, held.message, partial(overflow.goes_on, held))
+
+    async def _let_others(self, *, limited: bool) -> None:
+        """Wait until nobody's event who need not wait is queued or in work; for a while."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                while not self._may_go_on(limited=limited):
+                    self._handed_on.clear()
+                    await self._handed_on.wait()
+
+    def _may_go_on(self, *, limited: bool) -> bool:
+        items = chain(self._queue, *self._out)
+        ways = Counter(Way.STRAIGHT if item.chosen is None else item.chosen.way for item in items)
+        others = ways.total() - ways[Way.MOVED] - ways[Way.WAITED]
+        return not others and (not limited or ways[Way.WAITED] < TURN_EVENTS * self.tuning.threads)
 
     def _drop_queued(self) -> None:
         queue, self._queue = self._queue, deque()
@@ -189,6 +218,7 @@ class BatchRunner(StageRunner):
             while not items:
                 items = await self._next_batch(linger=was_full)
             was_full = len(items) >= self.tuning.batch_size
+            self._out.append(items)
             self._under_way.put_nowait((items, self._submit(items)))
 
     def _submit(self, items: Sequence[_Item]) -> "asyncio.Future[Any]":
@@ -210,6 +240,8 @@ class BatchRunner(StageRunner):
                 continue
             finally:
                 self._free.release()
+                self._out.popleft()
+                self._handed_on.set()
             if len(outputs) != len(items):
                 raise StateError(f"stage {self.spec.name} returned {len(outputs)} results for {len(items)} records")
             for (generation, message, chosen), results in zip(items, outputs, strict=True):

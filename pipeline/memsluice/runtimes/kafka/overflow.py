@@ -206,6 +206,10 @@ class Overflow:
         )
         return (None, None) if first is None else (first[1], max(0.0, first[0] - self._now_s()))
 
+    def is_limited(self, partition: int) -> bool:
+        """Tell whether the tenant of a partition's next record has a quota still."""
+        return self._stage.quota(self._held[partition][0].tenant) is not None
+
     def take(self, partition: int) -> Held:
         """Return the next record of a partition. It counts as waiting until it :meth:`goes_on`."""
         return self._held[partition].popleft()

@@ -20,6 +20,7 @@ MemsluiceError
 │   └── OutputTooLarge         a record that a partition's records led to is larger than its topic takes
 ├── BeginAnew                  what a stage had in work counts for nothing; it begins anew in the same process
 │   ├── Fenced                 the broker refuses a worker whose partition another took over
+│   ├── RowsDamaged            local rows are damaged: they are made anew from the changelog
 │   └── NotCommitted           the broker went away in a transaction, or broke it off
 │       └── Overtaken          an event would overtake those of its tenant that wait
 ├── PolicyError                a policy file is not valid; names the field and the reason
@@ -168,6 +169,10 @@ class BeginAnew(MemsluiceError):
 class Fenced(BeginAnew):
     """The broker refuses what this worker sends for a partition: another worker took it over, or this one was away for
     longer than a transaction may last. Nothing of it was written."""
+
+
+class RowsDamaged(BeginAnew):
+    """A partition's local rows are damaged. They are a copy: beginning anew makes them again from the changelog."""
 
 
 class NotCommitted(BeginAnew):

@@ -1,8 +1,10 @@
 """``memsluice stack`` where there is no stack: every answer is a sentence and an exit code."""
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -114,16 +116,14 @@ def test_a_server_that_had_answered_and_is_silent_is_not_called_starting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool, restarts: int, age_s: float, state: str
 ):
     """A frozen broker is no broker that starts: `stack status` calls it hung, and says where to look."""
-    own = ProcessId.of(os.getpid())
+    own, began = ProcessId.of(os.getpid()), psutil.Process().create_time()
     layout = Layout(tmp_path)
     next_start(None).write(layout)
-    told = ServiceReport(state="running", pid=own.pid, create_time=own.create_time, restarts=restarts)
-    report = StackReport(
-        pid=own.pid, create_time=own.create_time, kept=kept, services=dict.fromkeys(control.SERVICES, told)
-    )
+    told = ServiceReport(state="running", **asdict(own), restarts=restarts)
+    report = StackReport(**asdict(own), kept=kept, services=dict.fromkeys(control.SERVICES, told))
     layout.run_file.write_text(report.model_dump_json())
     monkeypatch.setattr(control, "_PROBES", dict.fromkeys(control.SERVICES, lambda _connection: False))
-    monkeypatch.setattr("memsluice.devstack.control.time.time", lambda: own.create_time + age_s)
+    monkeypatch.setattr("memsluice.devstack.control.time.time", lambda: began + age_s)
     shown = CliRunner().invoke(app, ["status", "--home", str(tmp_path)], env={"COLUMNS": "200"})
     assert shown.exit_code == 6
     assert shown.stdout.count(state) == len(control.SERVICES)

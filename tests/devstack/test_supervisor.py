@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,13 +175,25 @@ def test_a_recycled_pid_is_never_signalled():
     """A stale run file names a pid that is somebody else's by now: it is told apart by its create time."""
     with subprocess.Popen(["sleep", "1000"]) as bystander:
         try:
-            stale = ProcessId(bystander.pid, psutil.Process(bystander.pid).create_time() - 3600)
-            assert find(stale) is None
-            assert stop([stale], grace_s=1.0) == 0
+            own = ProcessId.of(bystander.pid)
+            for stale in (replace(own, started_s=own.started_s - 1), replace(own, boot="before")):
+                assert find(stale) is None
+                assert stop([stale], grace_s=1.0) == 0
             assert bystander.poll() is None
             assert find(ProcessId.of(bystander.pid)) is not None
         finally:
             bystander.kill()
+
+
+@pytest.mark.parametrize("step_s", [-3600.0, -1.0, 1.0, 3600.0])
+def test_a_clock_that_is_set_makes_no_running_process_another_one(monkeypatch: pytest.MonkeyPatch, step_s: float):
+    """By a time service, say: `stack down` would leave the servers alone, and `up` start others beside them."""
+    identity, booted = ProcessId.of(os.getpid()), psutil.boot_time()
+    monkeypatch.setattr("psutil._pslinux.boot_time", lambda: booted + step_s)
+    monkeypatch.setattr("psutil.boot_time", lambda: booted + step_s)
+    found = find(identity)
+    assert found is not None
+    assert found.pid == os.getpid()
 
 
 def test_a_server_sees_only_its_own_environment(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -33,6 +33,7 @@ from memsluice.errors import BeginAnew, BrokerUnavailable, Fenced, GapError, Not
 from memsluice.events.names import PARTITION_ORDER
 from memsluice.events.records import Output, Record, RowChange, Rows
 from memsluice.keystore.store import DAY_MS, KeyStore, issue_credential
+from memsluice.runtimes.kafka import board as board_module
 from memsluice.runtimes.kafka.apps import build_app
 from memsluice.runtimes.kafka.batching import BatchRunner, _Item
 from memsluice.runtimes.kafka.board import Board
@@ -576,6 +577,30 @@ def test_uncommitted_rows_of_one_partition_are_dropped_alone(tmp_path: Path) -> 
     state.discard(1)
     assert (state.rows(0).get(b"k"), state.rows(1).get(b"k")) == (b"v", None)
     state.close()
+
+
+def test_a_call_that_ends_with_its_stage_does_not_end_the_board() -> None:
+    """What is asked of the client's thread ends as if cancelled when the stage begins anew: with the board, no order
+    would be heard until somebody restarts the worker."""
+    looked = list[int]()
+
+    async def look(_app: Any) -> None:
+        looked.append(len(looked))
+        raise asyncio.CancelledError
+
+    async def scene() -> bool:
+        board = Board(_spec(), NOWHERE)
+        board.look = look  # type: ignore[method-assign]
+        attending = asyncio.ensure_future(board.attend(lambda: None))
+        while len(looked) < 3:
+            await asyncio.sleep(0)
+        attending.cancel()
+        await asyncio.gather(attending, return_exceptions=True)
+        return attending.cancelled()
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(board_module, "LOOK_S", 0.0)
+        assert asyncio.run(asyncio.wait_for(scene(), 10))
 
 
 # --- the fetch ---

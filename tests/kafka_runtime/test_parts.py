@@ -572,9 +572,9 @@ def _spec() -> StageSpec:
     return StageSpec(name="x", app_id="x", user="x", inputs=("a",), outputs=("c",), kind="batch", stage=Relabelled())
 
 
-def _message(offset: int) -> SimpleNamespace:
+def _message(offset: int, partition: int = 0) -> SimpleNamespace:
     return SimpleNamespace(
-        offset=offset, topic="a", partition=0, key=b"k", value=b"v", headers=(), timestamp=1.0, before=None
+        offset=offset, topic="a", partition=partition, key=b"k", value=b"v", headers=(), timestamp=1.0, before=None
     )
 
 

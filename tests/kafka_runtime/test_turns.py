@@ -21,10 +21,16 @@ THREADS = 2
 WAITING = 2 * THREADS * TURN_EVENTS
 
 
-async def _holding() -> BatchRunner:
-    """Return a runner that holds back what one tenant may have at once, by its quota."""
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no test end its waiting by the clock but those that say so."""
+    monkeypatch.setattr(batching, "PATIENCE_S", 1_000.0)
+
+
+async def _holding(per_s: int = 100_000) -> BatchRunner:
+    """Return a runner that holds back events of one tenant, of which its quota gives so many a second."""
     stage = Overflowing()
-    stage.quota = lambda _tenant: Quota(100_000, 1)  # type: ignore[method-assign]
+    stage.quota = lambda _tenant: Quota(per_s, 1)  # type: ignore[method-assign]
     spec = replace(
         _spec(),
         inputs=("a", "o"),
@@ -48,15 +54,15 @@ async def _queued(runner: BatchRunner, busy: bool) -> tuple[int, int]:
     """Have a batch out and an event queued, or neither; return what is queued meanwhile, and what waits in the end."""
     if busy:
         await runner._queue_up(runner.generation, _message(1), lambda _message: None)
-        runner._out.append([_Item(runner.generation, _message(0))])
+        runner._at_work.append([_Item(runner.generation, _message(0))])
     going_on = asyncio.ensure_future(runner._go_on())
     await asyncio.sleep(0.05)
     meanwhile = len(runner._queue)
     for _ in range(20):
         runner._queue.clear()
         runner._room.set()
-        runner._out.clear()
-        runner._handed_on.set()
+        runner._at_work.clear()
+        runner._returned_one.set()
         await asyncio.sleep(0.01)
     going_on.cancel()
     assert runner.overflow is not None
@@ -94,12 +100,40 @@ def test_what_waits_of_a_tenant_without_a_quota_goes_on_as_fast_as_the_stage_can
     assert asyncio.run(scene()) == (WAITING, 0)
 
 
-def test_a_stage_that_never_rests_holds_up_what_waited_for_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tenant over its quota has a right to its quota, however busy its neighbours keep the stage."""
+def test_a_stage_that_is_never_without_others_gives_each_tenant_its_quota(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the neighbours keep it: what is due when patience is over goes on, of each partition, and not one
+    turn of one of them."""
+    monkeypatch.setattr(batching, "PATIENCE_S", 0.01)
+
+    async def scene() -> dict[int, int]:
+        runner = await _holding()
+        overflow = runner.overflow
+        assert overflow is not None
+        overflow._found(1, Found(Counter({"acme": WAITING}), None))
+        for offset in range(WAITING):
+            overflow.hold(runner.generation, _message(100 + offset, partition=1))
+        await runner._queue_up(runner.generation, _message(1), lambda _message: None)
+        going_on = asyncio.ensure_future(runner._go_on())
+        while overflow.due() != (None, None):  # whoever waits for ever hangs here
+            await asyncio.sleep(0.01)
+        going_on.cancel()
+        await runner.stop()
+        return overflow.waiting()
+
+    assert asyncio.run(asyncio.wait_for(scene(), 30)) == {0: 0, 1: 0}
+
+
+def test_a_turn_takes_what_its_quota_gives_and_no_more_where_patience_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patience is about whose turn it is, not about how much."""
     monkeypatch.setattr(batching, "PATIENCE_S", 0.01)
 
     async def scene() -> int:
-        runner = await _holding()
-        return (await _queued(runner, busy=True))[0]
+        runner = await _holding(per_s=1)
+        await runner._queue_up(runner.generation, _message(1), lambda _message: None)
+        going_on = asyncio.ensure_future(runner._go_on())
+        await asyncio.sleep(0.1)
+        going_on.cancel()
+        await runner.stop()
+        return len(runner._queue) - 1
 
-    assert asyncio.run(scene()) > 1
+    assert asyncio.run(scene()) == 1

@@ -1,6 +1,7 @@
 """A tenant that the store refuses for good holds up only itself; embedded and on the real Weaviate."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
@@ -15,6 +16,8 @@ from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
 from memsluice.stages.deferring import AGAIN_MS, AGAIN_MS_MAX, ATTEMPTS, Deferring
 from memsluice.stages.land import CANARIES, LOOKED_MAX, LandStage
+from memsluice.stages.reconcile import Compared
+from memsluice.stages.store_sweep import SKIPS_MAX, StoreSweep
 from memsluice.topics.names import ACCEPTED, STORE
 
 
@@ -208,3 +211,28 @@ def test_a_sweep_passes_a_refused_tenant_over(site) -> None:
     while site.sweep.step(site.count):
         pass
     assert found(site.store, site.other) == {"theirs", "lost"}
+
+
+def test_a_tenant_whose_part_of_the_store_does_not_answer_is_swept_less_and_less() -> None:
+    """Batches wait while it is asked, 40 s where its shard hangs: every minute that would be most of everybody's time.
+    It is asked once a round, for one zone of the two, and as before once it answers."""
+    asked, silent, number = list[int](), True, 0
+
+    def look(tenant: str, _zone: Zone, _after: str) -> Compared:
+        if tenant == "hangs":
+            asked.append(number)
+            if silent:
+                raise StoreUnavailable("Weaviate did not answer within 5 s")
+        return Compared(0, {}, None)
+
+    store = SimpleNamespace(tenants=lambda: {"hangs", "well"})
+    log = SimpleNamespace(tenants=lambda _owned: (), catch_up=lambda *_: None)
+    sweep = StoreSweep(SimpleNamespace(look=look), store, log, 1)  # type: ignore[arg-type]
+    sweep.owns({0})
+    for number in range(40):
+        silent = number < 38
+        sweep.begin_round()
+        while sweep.step(lambda *_: None):
+            pass
+    assert asked == [0, 2, 5, 10, 19, 36]
+    assert SKIPS_MAX == 16

@@ -13,6 +13,7 @@ import signal
 import subprocess
 from collections import deque
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -77,9 +78,7 @@ class Child:
             )
         identity = ProcessId.of(self._process.pid)
         self._pinched = False
-        self.report = self.report.model_copy(
-            update={"state": RUNNING, "pid": identity.pid, "create_time": identity.create_time}
-        )
+        self.report = self.report.model_copy(update={"state": RUNNING, **asdict(identity)})
 
     def tick(self, now: float, restart: bool) -> bool:
         """Notice an exit, or start again when due. Return whether the report changed. ``now`` in monotonic seconds."""
@@ -94,7 +93,6 @@ class Child:
             if room is None or room.enough_again:
                 return self._again(now)
         if self.report.state == RESTARTING and now >= self._due:
-            self._starts.append(now)
             return self._again(now)
         return False
 
@@ -117,6 +115,8 @@ class Child:
         allowed = restart and len(recent) < RESTARTS_MAX
         self._note(RESTARTING if allowed else FAILED, code, why)
         self._due = now + BACK_OFF_S[min(len(recent), len(BACK_OFF_S) - 1)]
+        if allowed:
+            self._starts.append(self._due)
 
     def _wait_for_room(self, now: float, code: int | None, why: str) -> None:
         self._due = now + ROOM_PAUSES_S[min(self._ended_for_room, len(ROOM_PAUSES_S) - 1)]

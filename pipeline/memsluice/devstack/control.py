@@ -132,9 +132,10 @@ def _silent(report: StackReport | None, told: ServiceReport | None, process: psu
     """
     if report is None or told is None:
         return "starting"
-    late = time.time() - told.create_time > STARTS_WITHIN_S
+    late = False
     with contextlib.suppress(psutil.Error):
-        late = late or process.status() == psutil.STATUS_STOPPED
+        age_s = time.time() - process.create_time()
+        late = age_s > STARTS_WITHIN_S or process.status() == psutil.STATUS_STOPPED
     return "hung" if late or (report.kept and not told.restarts) else "starting"
 
 

@@ -42,7 +42,8 @@ class ServiceReport(BaseModel):
     state: str
     """starting | running | restarting | waiting for room | failed | stopped"""
     pid: int = 0
-    create_time: float = 0.0
+    started_s: float = 0.0
+    boot: str = ""
     restarts: int = 0
     exit_code: int | None = None
     """Of the last process that ended; negative is the signal's number."""
@@ -51,7 +52,7 @@ class ServiceReport(BaseModel):
 
     def identity(self) -> ProcessId | None:
         """Return the process behind the report, or None where there is none."""
-        return ProcessId(self.pid, self.create_time) if self.pid else None
+        return ProcessId(self.pid, self.started_s, self.boot) if self.pid else None
 
 
 class StackReport(BaseModel):
@@ -60,11 +61,12 @@ class StackReport(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     pid: int
-    create_time: float
+    started_s: float
+    boot: str = ""
     kept: bool = False
     """Whether all servers have answered, so that they stay; one that is silent then is not about to start."""
     services: dict[str, ServiceReport]
 
     def identity(self) -> ProcessId:
         """Return the supervisor's own process."""
-        return ProcessId(self.pid, self.create_time)
+        return ProcessId(self.pid, self.started_s, self.boot)

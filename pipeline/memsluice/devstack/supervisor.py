@@ -17,6 +17,7 @@ import os
 import select
 import signal
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 from memsluice.deployment.paths import write_private
@@ -97,7 +98,7 @@ class Supervisor:
         """Write the run file; on a disk that takes no new file, over the one that is there."""
         own = ProcessId.of(os.getpid())
         services = {child.service.name: child.report for child in self._children}
-        report = StackReport(pid=own.pid, create_time=own.create_time, kept=self._kept, services=services)
+        report = StackReport(**asdict(own), kept=self._kept, services=services)
         text = report.model_dump_json(indent=1)
         padded = text + " " * (-len(text.encode()) % REPORT_BYTES)
         self._unwritten_s = None

@@ -187,7 +187,7 @@ class KafkaTopic:
         self._consumer.poll(0)  # lets the client say what it heard
         if error.code() == KafkaError._UNKNOWN_PARTITION:  # all that a client is told of a topic not shown to it
             return self._failed(
-                "the broker told of no such partition: it is away, there is none, or this user may not read it"
+                f"no broker told of it: there is none, this user may not read it, or no broker answers; {BROKER_REMEDY}"
             )
         return self._failed(f"{error.str()}; {BROKER_REMEDY}")
 

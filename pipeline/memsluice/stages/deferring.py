@@ -47,12 +47,17 @@ class Deferring:
         """Take in that the store answered, and took nothing of these tenants; put off those it refuses for too long."""
         self._refused.update(tenants)
         late = {tenant for tenant in tenants if self._refused[tenant] >= ATTEMPTS}
-        if not late or len(self._until_ms) + len(late) > TENANTS_MAX or not self._takes_others(tenants):
+        if not late or len(self._until_ms.keys() | late) > TENANTS_MAX or not self._takes_others(tenants):
             return
         for tenant in sorted(late):
-            if tenant not in self._until_ms:
-                _LOG.error("the store takes others' writes, and not this tenant's: they are put off", tenant=tenant)
             pause_ms = min(2 * self._pause_ms.get(tenant, AGAIN_MS // 2), AGAIN_MS_MAX)
+            if tenant not in self._until_ms:
+                again_in_s = pause_ms / 1_000
+                _LOG.error(
+                    "the store takes others' writes, and not this tenant's: they are put off",
+                    tenant=tenant,
+                    again_in_s=again_in_s,
+                )
             self._pause_ms[tenant], self._until_ms[tenant] = pause_ms, self._now_ms() + pause_ms
 
     def took(self, tenants: Iterable[str]) -> None:

@@ -26,7 +26,9 @@ LETTER_BYTES_MAX = 8 * 1024 * 1024
 NOTE_BYTES_MAX = 1024 * 1024
 """Bytes of notes besides. With 90 days of both, nobody's flood stays below the topic's 1 GiB a partition."""
 ACCOUNTS_MAX = 4_096
-"""Senders of a window; later ones share nobody's account."""
+"""Senders of all partitions and windows that are kept; later ones share nobody's account."""
+OTHERS_WINDOWS = 2
+"""Windows by which one partition may be behind another and keep its senders' accounts."""
 DECISIONS_MAX = 8_192
 """Records that are remembered in case they come again: more than are ever in flight."""
 
@@ -89,14 +91,19 @@ class LetterBudget:
         latest = self._windows.get(partition, window)
         if window > latest or partition not in self._windows:
             self._windows[partition] = window
-            newest = max(self._windows.values())  # of partitions that are another worker's by now none is seen
-            gone = [one for one in self._accounts if one[1] < (window - 1 if one[0] == partition else newest - 2)]
-            for key in gone:
-                del self._accounts[key]
+            self._close_accounts(partition, window)
         key = (partition, window, sender)
         if key not in self._accounts and len(self._accounts) >= self._accounts_max:
             key = (partition, window, NOBODY)
         return self._accounts.setdefault(key, _Account())
+
+    def _close_accounts(self, partition: int, window: int) -> None:
+        """Close those of a partition's past windows, and of others' that came to no window for long: they are another
+        worker's by now."""
+        newest = max(self._windows.values())
+        for owner, past, sender in list(self._accounts):
+            if past < newest - OTHERS_WINDOWS or (owner == partition and past < window - 1):
+                del self._accounts[owner, past, sender]
 
     def _tell(self, account: _Account, kept: Kept, record: Record, sender: str) -> None:
         """Say once a window that a sender's letters are no longer kept whole, and once that they are not even noted."""

@@ -17,7 +17,7 @@ CATCH_UP_S: Final = 1.0
 TURN_S: Final = 0.5
 TURN_EVENTS: Final = 4
 """Events that waited go on in turns: what a tenant's quota gives in so many seconds at once, and so many at most. One
-commit of each stage carries a turn; and no neighbour's event waits behind more of it."""
+commit of each stage carries a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,15 @@ class Bucket:
         self._left -= 1
         return True
 
-    def charge(self, quota: Quota) -> None:
+    def charge(self, quota: Quota, now_ms: int) -> None:
         """Take one event off that went on already, down to a debt of a burst."""
-        self._left = max(-float(quota.burst), self._left - 1)
+        left = self.left(quota, now_ms)
+        self._left = min(left, max(-float(quota.burst), left - 1))
+
+    def owe(self, quota: Quota, now_ms: int) -> None:
+        """Take one event off that went on after it had waited, however many there were: all of them were the
+        tenant's, and each had its time."""
+        self._left = self.left(quota, now_ms) - 1
 
     def give_back(self, quota: Quota) -> bool:
         """Put one event back; tell whether the bucket is full."""
@@ -93,11 +99,16 @@ class TenantLanes:
         bucket = self._buckets.pop(tenant, None) or Bucket(quota, now_ms)
         self._buckets[tenant] = bucket
         if len(self._buckets) > TENANTS_MAX:
-            self._buckets.popitem(last=False)
+            forgotten, _ = self._buckets.popitem(last=False)
+            self._due_s.pop(forgotten, None)
+            self._turn_s.pop(forgotten, None)
         return bucket
 
-    def wait(self, tenant: str) -> None:
-        """Count one event that waits from now on."""
+    def wait(self, tenant: str, now_s: float) -> None:
+        """Count one event that waits from now on. What waited before has taken its time, also where all of it is
+        through."""
+        if not self.waiting[tenant]:
+            self._due_s[tenant] = max(now_s, self._due_s.get(tenant, now_s))
         self.waiting[tenant] += 1
 
     def due_s(self, tenant: str) -> float:
@@ -105,10 +116,11 @@ class TenantLanes:
         due_s = self._due_s.get(tenant, 0.0)
         return 0.0 if due_s < self._turn_s.get(tenant, 0.0) else due_s
 
-    def go_on(self, tenant: str, now_s: float) -> None:
-        """Count one event that waited, and goes on now."""
+    def go_on(self, tenant: str, append_ms: int, now_s: float) -> None:
+        """Count one event that waited, and goes on now: also for what goes straight on once nothing waits any more."""
         quota = self._quota(tenant)
         if quota is not None:
+            self._bucket(tenant, quota, append_ms).owe(quota, append_ms)
             due_s = max(self._due_s.get(tenant, now_s), now_s - CATCH_UP_S)
             if due_s >= self._turn_s.get(tenant, 0.0):
                 self._turn_s[tenant] = now_s + min(TURN_S, TURN_EVENTS / quota.per_s)
@@ -116,21 +128,19 @@ class TenantLanes:
         self.waiting[tenant] -= 1
         if self.waiting[tenant] <= 0:
             del self.waiting[tenant]
-            self._due_s.pop(tenant, None)
-            self._turn_s.pop(tenant, None)
 
     def charge(self, tenant: str, append_ms: int) -> None:
         """Count an event that the tenant sent in nobody's lane, or in another one's."""
         quota = self._quota(tenant)
         if quota is not None:
-            self._bucket(tenant, quota, append_ms).charge(quota)
+            self._bucket(tenant, quota, append_ms).charge(quota, append_ms)
 
     def uncount(self, tenant: str, *, waited: bool) -> None:
         """Take an event for not counted: the tenant did not send it."""
         quota = self._quota(tenant)
         if quota is None:
             return
-        if not waited and tenant in self._buckets and self._buckets[tenant].give_back(quota):
+        if tenant in self._buckets and self._buckets[tenant].give_back(quota) and not waited:
             del self._buckets[tenant]  # names that nobody has push no tenant's bucket out
         if waited and tenant in self._due_s:
             self._due_s[tenant] -= 1 / quota.per_s

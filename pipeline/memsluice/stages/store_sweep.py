@@ -33,6 +33,8 @@ STARVED_S = 30.0
 ROUND_S = 60.0
 """A round begins this long after the one before began, at the earliest."""
 AFTER_FAILURE_S = 30.0
+SKIPS_MAX = 16
+"""Rounds, at most, that a tenant is left out for whose part of the store does not answer."""
 MENDED_AT_ONCE = 64
 TOLD_MAX = 1_000
 """Objects that can not be mended and were named in the log; more are counted."""
@@ -62,6 +64,10 @@ class StoreSweep:
         self._at: tuple[str, Zone] | None = None
         self._after = ""
         self._told: set[str] = set()
+        self._misses = Counter[str]()
+        """How often in a row each tenant was passed over …"""
+        self._skips: dict[str, int] = {}
+        """… and how many rounds it is left out for."""
 
     def until(self, ended: Ended) -> None:
         """Ask from now on whether to stop, wherever logs are read: then reading them raises."""
@@ -72,6 +78,8 @@ class StoreSweep:
         self._owned = frozenset(partitions)
         self._round, self._at = iter(()), None
         self._unread = sorted(self._owned)
+        self._misses.clear()
+        self._skips.clear()
 
     def read_on(self) -> bool:
         """Read the store log of one more partition; return False where all were read since the last round began.
@@ -89,7 +97,8 @@ class StoreSweep:
             pass
         self._unread = sorted(self._owned)
         there = [one for one in self._store.tenants() if partition_of(one, self._partitions) in self._owned]
-        tenants = sorted({*there, *(self._log.tenants(self._owned) if self._owned else ())})
+        tenants = sorted({*there, *(self._log.tenants(self._owned) if self._owned else ())} - self._skips.keys())
+        self._skips = {tenant: left - 1 for tenant, left in self._skips.items() if left > 1}
         self._round = iter([(tenant, zone) for tenant in tenants for zone in Zone])
         self._at = next(self._round, None)
         self._after = ""
@@ -109,8 +118,18 @@ class StoreSweep:
             if self._ended():
                 raise
             self._store.tenants()
-            _LOG.info("the sweep passes a tenant over", tenant=at[0], zone=at[1].value, why=said(error))
-            return self._next()
+            return self._pass_over(at, error)
+
+    def _pass_over(self, at: tuple[str, Zone], error: StoreError) -> bool:
+        """Leave a tenant out for some rounds, twice as many each time: batches wait while it does not answer."""
+        tenant = at[0]
+        self._misses[tenant] += 1
+        self._skips[tenant] = min(2 ** (self._misses[tenant] - 1), SKIPS_MAX)
+        _LOG.info("the sweep passes a tenant over", tenant=tenant, zone=at[1].value, why=said(error),
+                  rounds=self._skips[tenant])  # fmt: skip
+        while self._next() and self._at is not None and self._at[0] == tenant:
+            pass
+        return self._at is not None
 
     def _next(self) -> bool:
         self._at, self._after = next(self._round, None), ""
@@ -128,7 +147,10 @@ class StoreSweep:
         if differs:
             self._tell(at, self._reconciler.mend(*at, differs), counted)
         if end is None:
-            return self._next()
+            here = self._next()
+            if self._at is None or self._at[0] != at[0]:  # all of the tenant answered
+                del self._misses[at[0]]
+            return here
         self._after = end
         return True
 

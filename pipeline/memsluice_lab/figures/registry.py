@@ -519,9 +519,9 @@ _ALL = (
         "<=",
         1.5,
         "x",
-        "Neighbours' p99 from intake to landed on the real stack while one tenant writes ten times its share, over "
-        "that while all write the same, at half of what the stages can: the worse of neighbours on its partition and "
-        "on others.",
+        "Neighbours' p99 from intake to landed on the real stack while one tenant writes ten times as much, over that "
+        "while all write the same, at half of what the stages can, each with its fair share of that for a quota: the "
+        "worse of neighbours on its partition and on others.",
     ),
     Figure(
         "simulated_violations",

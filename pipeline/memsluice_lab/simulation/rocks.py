@@ -52,6 +52,9 @@ class _Cursor:
         """Go on."""
         self._at += 1
 
+    def status(self) -> None:
+        """Raise where damage ended the walk: memory has none."""
+
 
 class Store:
     """One partition's store."""

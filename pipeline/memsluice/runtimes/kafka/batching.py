@@ -5,7 +5,6 @@ sent, the next one is already in a thread; results are handed on in the order in
 """
 
 import asyncio
-import contextlib
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -31,7 +30,10 @@ from memsluice.stages.base import Owning, Waits
 from memsluice.stages.quota import TURN_EVENTS
 
 PATIENCE_S: Final = 0.5
-"""How long what waited for its quota lets those who are within theirs go first, where a thread is never free."""
+"""How long what waited for its quota lets those who are within theirs go first. Where the stage is never without
+theirs, all that is due by then goes on: each tenant has a right to its quota."""
+AT_ONCE_EVENTS: Final = TURN_EVENTS
+"""So many go on for each thread, and then it is looked anew whether somebody else's event has come."""
 
 
 class _Item(NamedTuple):
@@ -56,11 +58,12 @@ class BatchRunner(StageRunner):
         self._room = asyncio.Event()
         self._room.set()
         self._threads = StageThreads(f"stage-{spec.name}", self.tuning.threads)
+        self._telling = StageThreads(f"owns-{spec.name}")  # one: it is told in order
         self._free = asyncio.Semaphore(self.tuning.threads)
         self._under_way: asyncio.Queue[_UnderWay] = asyncio.Queue()  # bounded by _free
-        self._out: deque[list[_Item]] = deque()
-        """Batches that a thread has, or that are being handed on."""
-        self._handed_on = asyncio.Event()
+        self._at_work: deque[list[_Item]] = deque()
+        """Batches that a thread has, or that wait for one before them."""
+        self._returned_one = asyncio.Event()
         self._queued_max = (1 + self.tuning.threads) * self.tuning.batch_size
         unanswered_max = 2 * self._queued_max  # as many are in work, or being handed on
         self.overflow = Overflow(spec.overflow, self.stage, self._now_s, unanswered_max) if spec.overflow else None
@@ -104,11 +107,12 @@ class BatchRunner(StageRunner):
         await super().stop()
         self._end_waits()
         await self._tell_owned(set())
+        self._telling.close()
         self._threads.close()
 
     async def _tell_owned(self, partitions: set[int]) -> None:
         if isinstance(self.stage, Owning):
-            await asyncio.to_thread(self.stage.owns, partitions)
+            await self._telling.submit(self.stage.owns, partitions)
 
     def _abandon(self) -> None:
         super()._abandon()
@@ -159,27 +163,31 @@ class BatchRunner(StageRunner):
                     pass
                 continue
             limited = overflow.is_limited(partition)
-            await self._let_others(limited=limited)
-            for _ in range(TURN_EVENTS if limited else HELD_MAX):
+            alone = await self._let_others(limited=limited)
+            for _ in range(AT_ONCE_EVENTS if limited and alone else HELD_MAX):
                 partition, wait_s = overflow.due()
                 if partition is None or wait_s:
                     break
                 held = overflow.take(partition)
                 await self._queue_up(held.generation, held.message, partial(overflow.goes_on, held))
 
-    async def _let_others(self, *, limited: bool) -> None:
-        """Wait until nobody's event who need not wait is queued or in work; for a while."""
-        with contextlib.suppress(TimeoutError):
+    async def _let_others(self, *, limited: bool) -> bool:
+        """Wait until nothing of those who need not wait is queued or at work, and little of those who have a quota and
+        waited; return whether that is so, and not because patience is over."""
+        try:
             async with asyncio.timeout(PATIENCE_S):
                 while not self._may_go_on(limited=limited):
-                    self._handed_on.clear()
-                    await self._handed_on.wait()
+                    self._returned_one.clear()
+                    await self._returned_one.wait()
+        except TimeoutError:
+            return False
+        return True
 
     def _may_go_on(self, *, limited: bool) -> bool:
-        items = chain(self._queue, *self._out)
+        items = chain(self._queue, *self._at_work)
         ways = Counter(Way.STRAIGHT if item.chosen is None else item.chosen.way for item in items)
         others = ways.total() - ways[Way.MOVED] - ways[Way.WAITED]
-        return not others and (not limited or ways[Way.WAITED] < TURN_EVENTS * self.tuning.threads)
+        return not others and (not limited or ways[Way.WAITED] < AT_ONCE_EVENTS * self.tuning.threads)
 
     def _drop_queued(self) -> None:
         queue, self._queue = self._queue, deque()
@@ -218,7 +226,7 @@ class BatchRunner(StageRunner):
             while not items:
                 items = await self._next_batch(linger=was_full)
             was_full = len(items) >= self.tuning.batch_size
-            self._out.append(items)
+            self._at_work.append(items)
             self._under_way.put_nowait((items, self._submit(items)))
 
     def _submit(self, items: Sequence[_Item]) -> "asyncio.Future[Any]":
@@ -240,8 +248,8 @@ class BatchRunner(StageRunner):
                 continue
             finally:
                 self._free.release()
-                self._out.popleft()
-                self._handed_on.set()
+                self._at_work.popleft()
+                self._returned_one.set()
             if len(outputs) != len(items):
                 raise StateError(f"stage {self.spec.name} returned {len(outputs)} results for {len(items)} records")
             for (generation, message, chosen), results in zip(items, outputs, strict=True):

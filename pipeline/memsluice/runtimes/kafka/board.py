@@ -86,6 +86,10 @@ class Board:
             try:
                 await self.look(app())
                 self._silent = False
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise  # else what was asked of a stage that begins anew was: it is looked again
             except Exception as error:
                 if not self._silent:
                     LOG.warning("parked partitions can not be told, nor orders heard", why=said(error))

@@ -15,28 +15,28 @@ from aiokafka.errors import (
     GroupAuthorizationFailedError,
     InvalidGroupIdError,
     InvalidSessionTimeoutError,
-    KafkaTimeoutError,
 )
 from faust.transport.drivers import aiokafka as driver
 
-from memsluice.errors import BeginAnew, ConfigError
+from memsluice.errors import BeginAnew, BrokerUnavailable, ConfigError
 from memsluice.runtimes.kafka.spec import MIB
 
 FETCH_GATHER_BYTES = MIB
 """A fetch that gathers is answered at once where so much is there."""
 ANSWER_S = 30.0
-"""How long the broker may take to say where a partition begins. The thread has two hands, and one of them waits."""
+"""How long the broker may take to say where a partition begins, or what was committed of it. The thread has two hands,
+and one of them waits."""
 FETCH_LOOK_S = 0.25
 """How long an idle fetch keeps to the partitions it was asked for; those that resume wait for its end."""
 
 
 @contextlib.contextmanager
 def _bounded(seconds: float) -> Iterator[None]:
-    """Say as the client does that nobody has answered."""
+    """Say that nobody has answered."""
     try:
         yield
     except TimeoutError:
-        raise KafkaTimeoutError(f"the broker did not answer within {seconds:g} s") from None
+        raise BrokerUnavailable(f"the broker did not answer within {seconds:g} s") from None
 
 
 class StageConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
@@ -112,14 +112,14 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         return await super().call_thread(fun, *args, **kwargs)
 
     async def committed(self, tp: Any) -> int | None:
-        """Return what the group has committed. Raises KafkaTimeoutError where nobody answers: aiokafka asks on."""
+        """Return what the group has committed. Raises BrokerUnavailable where nobody answers: aiokafka asks on."""
         with _bounded(ANSWER_S):
             async with asyncio.timeout(ANSWER_S):
                 found = await self._ensure_consumer().committed(tp)
         return None if found is None else int(found)
 
     async def log_start(self, tp: Any, within_s: float) -> int:
-        """Return the offset of a log's first record. Raises KafkaTimeoutError where nobody answers."""
+        """Return the offset of a log's first record. Raises BrokerUnavailable where nobody answers."""
         with _bounded(within_s):
             async with asyncio.timeout(within_s):
                 found = await self._ensure_consumer().beginning_offsets([tp])

@@ -29,6 +29,8 @@ LOG = get_logger(__name__)
 HELD_MAX: Final = 128
 HELD_BYTES_MAX: Final = 8 * 1024 * 1024
 """Records of a partition, and their bytes, that are held back while more are fetched."""
+NAMED_MAX: Final = 5
+"""Tenants that wait whom the log names when a partition is taken over."""
 FLOOD_S: Final = 1.0
 """For how long after an event was moved more of its kind is expected."""
 
@@ -141,6 +143,7 @@ class Overflow:
                 partition=partition,
                 events=found.waiting.total(),
                 tenants=len(found.waiting),
+                most=dict(found.waiting.most_common(NAMED_MAX)),
             )
 
     # --- what arrives ---
@@ -159,8 +162,9 @@ class Overflow:
             return Chosen(Way.STRAIGHT, tenant)
         if not lanes.waiting[tenant]:
             LOG.warning("a tenant is over its quota: its events wait", tenant=tenant, partition=message.partition)
-        lanes.wait(tenant)
-        self._flood_ends_s = self._now_s() + FLOOD_S
+        now_s = self._now_s()
+        lanes.wait(tenant, now_s)
+        self._flood_ends_s = now_s + FLOOD_S
         after = self._last.get(message.partition)
         self._last[message.partition] = message.offset
         return Chosen(Way.MOVED, tenant, after)
@@ -218,7 +222,7 @@ class Overflow:
         """Count off a record that waited, when it is queued and not before: what is queued next of its tenant may go
         straight on if it was the last."""
         lanes = self._lanes[message.partition]
-        lanes.go_on(held.tenant, self._now_s())
+        lanes.go_on(held.tenant, held.append_ms, self._now_s())
         if not lanes.waiting[held.tenant]:
             LOG.info("what waited of a tenant is through", tenant=held.tenant, partition=message.partition)
         return Chosen(Way.WAITED, held.tenant)

@@ -1,7 +1,7 @@
-"""Everything in which the runtime departs from Faust 0.15, by subclassing, in one place. Each has its test.
+"""In what the runtime departs from Faust 0.15, by subclassing, each with its test. The thread that fetches has a file
+of its own, ``consumer_thread.py``.
 
-But for the thread in which aiokafka fetches: ``consumer_thread.py``. Where it departs from aiokafka below it:
-``coordinator.py`` (its membership of a group) and ``header_names.py``.
+Where it departs from aiokafka below it: ``coordinator.py`` (its membership of a group) and ``header_names.py``.
 
 * :class:`GuardedFlow`: recovery drops queued records (silent failure A).
 * :class:`StageConsumer`: acknowledges and commits nothing (B), the lanes do; a revocation or stop waits for work in
@@ -21,13 +21,14 @@ from functools import cached_property
 from typing import Any
 
 import faust
-from aiokafka.errors import IllegalStateError, KafkaTimeoutError
+from aiokafka.errors import IllegalStateError
 from aiokafka.structs import TopicPartition
 from faust.app import BootStrategy
 from faust.tables.manager import TableManager
 from faust.transport.drivers import aiokafka as driver
 from mode.utils.queues import FlowControlEvent
 
+from memsluice.errors import BrokerUnavailable
 from memsluice.runtimes.kafka.consumer_thread import ANSWER_S, FETCH_LOOK_S, StageConsumerThread
 from memsluice.runtimes.kafka.gaps import MARKERS_MAX
 from memsluice.runtimes.kafka.spec import MIB
@@ -81,12 +82,12 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
         """Fetch parked partitions from their commit on, with nothing left of what was fetched before.
 
         To be called while the runner still names them as parked. Raises what aiokafka does of partitions that are
-        another's by now.
+        another's by now, and BrokerUnavailable.
         """
         while self._handing in partitions:  # Faust notes its offset as read once it is queued
             await asyncio.sleep(0.01)
+        bases = {tp: await self.base_offset(tp) for tp in partitions}  # of what is parked nobody commits any
         async with self._at_the_log:
-            bases = {tp: await self.base_offset(tp) for tp in partitions}
             for tp, (base, committed) in bases.items():
                 self._committed_offset[tp] = base if committed else None
             for partition in {tp.partition for tp in partitions}:
@@ -104,7 +105,7 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
         return (await self.log_start(tp), False) if committed is None else (committed, True)
 
     async def log_start(self, tp: Any, within_s: float = ANSWER_S) -> int:
-        """Return the offset of the first record that the log still has. Raises KafkaTimeoutError."""
+        """Return the offset of the first record that the log still has. Raises BrokerUnavailable."""
         place = TopicPartition(tp.topic, tp.partition)
         start: int = await self._thread.call_thread(self._thread.log_start, place, within_s)
         return start
@@ -123,7 +124,7 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
             return None
         try:
             start = 0 if committed is None else await self.log_start(tp, IDLE_ANSWER_S)
-        except KafkaTimeoutError:
+        except BrokerUnavailable:
             return None
         lost = committed is not None and start > committed + MARKERS_MAX  # the next record tells
         return None if lost or committed != self._committed_offset.get(known) else place

@@ -5,6 +5,7 @@ changelog's offset in one atomic write, when the transaction that holds it is co
 committed is in no store, and :mod:`memsluice.runtimes.kafka.restore` goes on exactly where the store ends.
 """
 
+import contextlib
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,9 +15,9 @@ from typing import Any, Final
 import rocksdict
 
 from memsluice.clock import Clock, wall_ms
-from memsluice.errors import StateError
+from memsluice.errors import RowsDamaged, StateError
 from memsluice.events.records import RowChange
-from memsluice.log import get_logger, said
+from memsluice.log import get_logger
 from memsluice.runtimes.kafka.spec import MIB
 
 LOG = get_logger(__name__)
@@ -29,6 +30,12 @@ AT_END_KEY: Final = b"__memsluice\0at-end__"
 OWN_KEYS: Final = (AT_END_KEY, OFFSET_KEY)
 EMPTIED_AT_ONCE: Final = 10_000
 CACHE_BYTES, WRITE_BUFFER_BYTES, FILE_BYTES, OPEN_FILES_MAX, BLOOM_BITS = 8 * MIB, 8 * MIB, 16 * MIB, 1_000, 10
+
+DAMAGED: Final = "DAMAGED"
+"""A file in a store's folder that says what was found out about it."""
+DAMAGE: Final = ("corruption", "no such file")
+"""What RocksDB says of a store that is damaged. A full disk, or a lock that another process has, is no damage."""
+WORDS_CHARS_MAX: Final = 200
 
 _Overlay = dict[bytes, tuple[int, bytes | None]]
 
@@ -63,14 +70,31 @@ class StateRows:
             self._stores[partition] = self._opened(partition, self._folder / f"state-{partition}.db")
 
     def _opened(self, partition: int, folder: Path) -> Any:
-        try:
-            return rocksdict.Rdict(str(folder), options=_options())
-        except Exception as error:  # rocksdict has no other
-            if "corruption" not in str(error).lower():
-                raise
-            LOG.warning("local rows are damaged: all are restored anew", partition=partition, why=said(error))
+        mark = folder / DAMAGED
+        if not mark.exists():
+            try:
+                return rocksdict.Rdict(str(folder), options=_options())
+            except Exception as error:  # rocksdict has no other
+                if not _damage(error):
+                    raise
+                why = _words(error)
+        else:
+            why = mark.read_text(encoding="utf-8")
+        LOG.warning("local rows are damaged: all are restored anew", partition=partition, folder=str(folder), why=why)
         shutil.rmtree(folder)
         return rocksdict.Rdict(str(folder), options=_options())
+
+    def notice(self, partition: int, error: Exception) -> None:
+        """Take in an error of a partition's store. Raises RowsDamaged where it is damage: it is made anew when it is
+        opened next."""
+        if _damage(error):
+            folder = self._folder / f"state-{partition}.db"
+            with contextlib.suppress(OSError):  # a full disk: it is found out again
+                (folder / DAMAGED).write_text(_words(error), encoding="utf-8")
+            raise RowsDamaged(
+                f"the local rows of partition {partition} in {folder} are damaged ({_words(error)}): they are restored "
+                "from the changelog"
+            ) from error
 
     def discard(self, partition: int | None = None) -> None:
         """Drop every change that is not committed, or one partition's: it was given up, and is restored from the
@@ -129,17 +153,29 @@ class StateRows:
             batch.put(OFFSET_KEY, str(offset).encode())
         if at_end:
             batch.put(AT_END_KEY, str(self._now_ms()).encode())
-        self.store(partition).write(batch)
+        try:
+            self.store(partition).write(batch)
+        except Exception as error:
+            self.notice(partition, error)
+            raise
 
     def stands(self, partition: int) -> int | None:
         """Return the changelog offset up to which the local store has a partition's rows; None where it has none."""
-        found = self.store(partition).get(OFFSET_KEY)
+        found = self._own(partition, OFFSET_KEY)
         return None if found is None else int(found)
 
     def age_ms(self, partition: int) -> int | None:
         """Return how long ago the local store was at the changelog's end; None where it does not know."""
-        found = self.store(partition).get(AT_END_KEY)
+        found = self._own(partition, AT_END_KEY)
         return None if found is None else self._now_ms() - int(found)
+
+    def _own(self, partition: int, key: bytes) -> bytes | None:
+        try:
+            found: bytes | None = self.store(partition).get(key)
+        except Exception as error:
+            self.notice(partition, error)
+            raise
+        return found
 
     def empty(self, partition: int) -> None:
         """Remove all rows of a partition from the local store; where it stands last, so that a kill leaves it old."""
@@ -165,6 +201,11 @@ class StateRows:
             if key not in OWN_KEYS:
                 yield key, cursor.value()
             cursor.next()
+        try:
+            cursor.status()  # damage ends it early, as the last row does
+        except Exception as error:
+            self.notice(partition, error)
+            raise
 
     def overlay(self, partition: int) -> _Overlay:
         """Return the changes of a partition that are not committed yet: version and value of each key."""
@@ -175,6 +216,14 @@ class StateRows:
         if partition not in self._stores:
             raise StateError(f"the rows of partition {partition} are asked for, and it was given up")
         return self._stores[partition]
+
+
+def _damage(error: Exception) -> bool:
+    return any(word in str(error).lower() for word in DAMAGE)
+
+
+def _words(error: Exception) -> str:
+    return str(error)[:WORDS_CHARS_MAX]
 
 
 def _options() -> Any:
@@ -205,7 +254,11 @@ class PartitionRows:
         entry = self._state.overlay(self._partition).get(key)
         if entry is not None:
             return entry[1]
-        value: bytes | None = self._state.store(self._partition).get(key)
+        try:
+            value: bytes | None = self._state.store(self._partition).get(key)
+        except Exception as error:
+            self._state.notice(self._partition, error)
+            raise
         return value
 
     def scan(self, prefix: bytes, limit: int, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:

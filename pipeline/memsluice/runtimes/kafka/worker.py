@@ -177,7 +177,7 @@ class _Worker:
                 return
             del app
             await asyncio.sleep(AGAIN_S)
-            gc.unfreeze()  # what the stage was made of can go now, but for what the place in the list holds
+            gc.unfreeze()  # what the stage was made of can go once the new one stands in its place
             try:
                 self._apps[number] = await self._build(spec)
             except Exception as error:  # a policy file that was damaged meanwhile, say
@@ -235,12 +235,16 @@ class _Worker:
                 LOG.warning("an app did not stop cleanly", error=said(error))
 
     async def _report(self, on_progress: OnProgress, every_s: float) -> None:
+        told = True
         while True:
             await asyncio.sleep(every_s)
             try:
                 on_progress([stage_progress(app) for app in self._apps])
+                told = True
             except Exception as error:  # liveness goes by what is told: nobody would see that it ended
-                LOG.error("the worker could not tell how it gets on; it tries again", error=said(error))
+                if told:
+                    LOG.error("the worker could not tell how it gets on; it tries again", error=said(error))
+                told = False
 
 
 def _freeze() -> None:

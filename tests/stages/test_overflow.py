@@ -141,7 +141,7 @@ def test_what_a_session_saw_under_another_s_key_is_no_event_of_that_tenant_s(enc
         assert chosen is not None
         assert (chosen.way, chosen.tenant) == (Way.STRAIGHT, OTHER)  # as much as there is
         overflow.answered(arrived, chosen, outputs)
-    overflow._lanes[PARTITION].wait(OTHER)
+    overflow._lanes[PARTITION].wait(OTHER, 0.0)
     refused = overflow.choose(arrived)
     assert refused is not None
     assert refused.way is Way.REFUSED

@@ -9,7 +9,7 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.structs import TopicPartition
 
 from memsluice.gate.state.kinds import ENTRY
-from memsluice.runtimes.kafka import fence, lanes, overrides
+from memsluice.runtimes.kafka import consumer_thread, fence, lanes
 from memsluice.runtimes.kafka.fence import Fence
 from memsluice.runtimes.kafka.lanes import Lane
 from memsluice.runtimes.kafka.restore import restore
@@ -58,7 +58,7 @@ def fence_removed() -> Patches:
 
 def round_robin() -> Patches:
     """A partition's topics are dealt to several workers, as Faust does by itself: they open each other's fences."""
-    yield patch.object(overrides, "RangePartitionAssignor", RoundRobinPartitionAssignor)
+    yield patch.object(consumer_thread, "RangePartitionAssignor", RoundRobinPartitionAssignor)
 
 
 def restore_before_fence() -> Patches:

@@ -1,5 +1,7 @@
 """A worker that failed on a full disk begins anew once there is room; any other failure ends it."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from tests.devstack.small_disk import Filler, mounted
 
 from memsluice.cli import work
 from memsluice.deployment.home import Home
+from memsluice.runtimes.kafka.worker import EXIT_FAILED, EXIT_HUNG
 
 DISK_MIB = 260
 
@@ -46,3 +49,46 @@ def test_a_worker_that_failed_with_room_on_the_disk_ends(tmp_path: Path, monkeyp
     monkeypatch.setattr(work.os, "execv", lambda _program, words: begun.append(words))
     work._again_once_there_is_room(Home.at(tmp_path))
     assert begun == []
+
+
+@pytest.mark.mounts
+def test_a_worker_that_hung_on_a_full_disk_begins_anew_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its threads hang: only a fresh process can wait for room and be stopped meanwhile. One that hung with room, or
+    when it was told to stop, ends."""
+    begun: list[list[str]] = []
+    monkeypatch.setattr(work.os, "execv", lambda _program, words: begun.append(words))
+    with mounted(tmp_path / "disk", DISK_MIB) as disk:
+        place = Home.at(disk / "home")
+        work._again_if_cut_off_on_a_full_disk(place, EXIT_FAILED)
+        Filler(disk).leave(0)
+        work._again_if_cut_off_on_a_full_disk(place, EXIT_HUNG)
+        assert begun == []
+        work._again_if_cut_off_on_a_full_disk(place, EXIT_FAILED)
+    assert len(begun) == 1
+
+
+HANGS = """
+import os, sys, time
+from memsluice.runtimes.kafka.worker import _Watchdog
+if "anew" in sys.argv:
+    print("anew", flush=True)
+    sys.exit(3)
+def on_cut_off(code):
+    print(code, flush=True)
+    if "fails" in sys.argv:
+        raise OSError
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:], "anew"])
+_Watchdog(0.1, 70, on_cut_off)
+while True:
+    time.sleep(1)
+"""
+
+
+@pytest.mark.parametrize(("words", "said", "code"), [((), ["70", "anew"], 3), (("fails",), ["70"], EXIT_FAILED)])
+def test_a_worker_that_is_cut_off_may_begin_anew(words: tuple[str, ...], said: list[str], code: int) -> None:
+    """From beside the thread that hangs; where that fails the process ends all the same, with its code."""
+    run = subprocess.run(
+        [sys.executable, "-c", HANGS, *words], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert [line for line in run.stdout.splitlines() if line in {"70", "anew"}] == said
+    assert run.returncode == code

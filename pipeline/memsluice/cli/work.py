@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Annotated
@@ -115,7 +116,12 @@ def _run(
 
     try:
         code = run_worker(
-            telemetry.specs, connection, data_dir=place.workers_dir, replica=replica, on_progress=progress
+            telemetry.specs,
+            connection,
+            data_dir=place.workers_dir,
+            replica=replica,
+            on_progress=progress,
+            on_cut_off=partial(_again_if_cut_off_on_a_full_disk, place),
         )
     finally:
         surroundings.close()
@@ -152,6 +158,20 @@ def _again_once_there_is_room(place: "Place") -> None:
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, ROOM_PAUSE_MAX_S)
     LOG.warning("there is room on the disk again: the worker begins anew", disk=str(Room.of(place.path)))
+    _begin_anew()
+
+
+def _again_if_cut_off_on_a_full_disk(place: "Place", code: int) -> None:
+    """Begin anew at once, where a worker that failed on a full disk hung as it stopped: what hangs ends with it, and
+    what comes anew waits for room like any other."""
+    from memsluice.deployment.space import Room
+
+    if code == ExitCode.WORKER_FAILED and not (room := Room.of(place.path)).enough_again:
+        LOG.error("the worker hung on a full disk; it begins anew", disk=str(room))
+        _begin_anew()
+
+
+def _begin_anew() -> None:
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - the program that this one is
 
 

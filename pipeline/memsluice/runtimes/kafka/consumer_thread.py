@@ -147,13 +147,18 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         nobody any more: one after the other each would wait for the broker.
         """
         self._ending = True
-        while self._method_queue is not None and not self._method_queue._queue.empty():
-            promise = self._method_queue._queue.get_nowait().promise
-            promise.get_loop().call_soon_threadsafe(promise.cancel)
+        self._drop_calls()
         try:
             await super().on_thread_stop()
         except asyncio.CancelledError:
             await self._consumer._client.close()
+        finally:
+            self._drop_calls()  # one that was on its way as this began
+
+    def _drop_calls(self) -> None:
+        while self._method_queue is not None and not self._method_queue._queue.empty():
+            promise = self._method_queue._queue.get_nowait().promise
+            promise.get_loop().call_soon_threadsafe(promise.cancel)
 
     async def getmany(self, active_partitions: set[Any] | None, timeout: float) -> Any:
         """Fetch from the partitions that are active now.

@@ -82,12 +82,13 @@ class EagerSender(Sender):  # type: ignore[misc]
 
 
 class ToldBatch(message_accumulator.MessageBatch):  # type: ignore[misc]
-    """A batch whose failure is told to those who wait for its records: nobody asks for its own."""
+    """A batch whose failure is told to those who wait for its records: nobody asks for its own, or its place."""
 
     def failure(self, exception: BaseException) -> None:
         """Fail, and have the event loop complain of no error that nobody looked at."""
         super().failure(exception)
         _seen(self.future)
+        _seen(self._drain_waiter)
 
 
 def install() -> None:
@@ -183,6 +184,9 @@ class Fence:
         producer, self._producer = self._producer, None
         if producer is None:
             return
+        ended = producer._txn_manager.wait_for_transaction_end()
+        if ended is not None:  # after a failure nobody asks for it
+            ended.add_done_callback(_seen)
         # aiokafka flushes what is queued before it stops: nothing of an open transaction may go out any more.
         producer._message_accumulator.fail_all(KafkaError("the partition was given up"))
         producer._message_accumulator._batches.clear()

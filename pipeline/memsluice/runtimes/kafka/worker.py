@@ -42,6 +42,7 @@ AGAIN_S: Final = 1.0
 """Pause before a stage begins anew: a broker that is coming up answers before it can serve."""
 
 OnProgress = Callable[[Sequence[StageProgress]], None]
+OnCutOff = Callable[[int], None]
 Resolve = Callable[[str], StageSpec]
 
 
@@ -55,20 +56,22 @@ def run_worker(
     faults: Faults | None = None,
     on_progress: OnProgress | None = None,
     progress_every_s: float = 1.0,
+    on_cut_off: OnCutOff | None = None,
 ) -> int:
     """Run the stages until SIGTERM or SIGINT (returns 0) or a failure (returns 70).
 
     ``resolve`` turns a stage's name into its spec. ``on_progress`` is called on the event loop every
     ``progress_every_s`` seconds. Once stopping, the process lives at most the largest ``stop_s`` of its stages; what
-    was not finished by then is read again by the next one. Raises ConfigError before anything runs, also where
-    another live worker holds the name ``replica`` for one of the stages below ``data_dir``.
+    was not finished by then is read again by the next one. ``on_cut_off`` is called with the exit code then, in another
+    thread, and may begin the process anew. Raises ConfigError before anything runs, also where another live worker
+    holds the name ``replica`` for one of the stages below ``data_dir``.
     """
     specs = [_spec(stage, resolve) for stage in stages]
     if not specs:
         raise ConfigError("the worker was given no stage to run")
     if len({spec.app_id for spec in specs}) != len(specs):
         raise ConfigError("a stage may run only once in a process")
-    worker = _Worker(specs, connection, data_dir, replica, faults)
+    worker = _Worker(specs, connection, data_dir, replica, faults, on_cut_off)
     with held([data_dir / spec.app_id / replica for spec in specs], replica):
         try:
             return asyncio.run(worker.run(on_progress, progress_every_s))
@@ -86,13 +89,20 @@ def _spec(stage: str | StageSpec, resolve: Resolve | None) -> StageSpec:
 
 class _Worker:
     def __init__(
-        self, specs: list[StageSpec], connection: Connection, data_dir: Path, replica: str, faults: Faults | None
+        self,
+        specs: list[StageSpec],
+        connection: Connection,
+        data_dir: Path,
+        replica: str,
+        faults: Faults | None,
+        on_cut_off: OnCutOff | None,
     ) -> None:
         self._specs = specs
         self._connection = connection
         self._data_dir = data_dir
         self._replica = replica
         self._faults = faults
+        self._on_cut_off = on_cut_off
         self._apps: list[StageApp] = []
         self._boards = [Board(spec, connection) if spec.keys is not None else None for spec in specs]
         self._stopping = False
@@ -140,12 +150,13 @@ class _Worker:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         self._stopping = True
         code = EXIT_OK if told.is_set() and not self._failures() else EXIT_FAILED
-        self._watchdog = _Watchdog(max(spec.tuning.stop_s for spec in self._specs), code)
+        if failures := self._failures():  # said before stopping, which may hang
+            LOG.critical("worker ends by a failure", errors=[said(error) for error in failures])
+        self._watchdog = _Watchdog(max(spec.tuning.stop_s for spec in self._specs), code, self._on_cut_off)
         for task in (*attending, *([reporter] if reporter is not None else [])):
             task.cancel()
         await self._stop(tasks)
-        if failures := self._failures():
-            LOG.critical("worker ended by a failure", errors=[said(error) for error in failures])
+        if self._failures():
             return EXIT_FAILED
         LOG.info("worker stopped", stages=[spec.name for spec in self._specs])
         return code
@@ -256,8 +267,8 @@ def _freeze() -> None:
 class _Watchdog:
     """Cuts the process off when stopping takes longer than its bound."""
 
-    def __init__(self, bound_s: float, code: int) -> None:
-        self._timer = threading.Timer(bound_s, self._cut_off, (bound_s, code))
+    def __init__(self, bound_s: float, code: int, on_cut_off: OnCutOff | None) -> None:
+        self._timer = threading.Timer(bound_s, self._cut_off, (bound_s, code, on_cut_off))
         self._timer.daemon = True
         self._timer.start()
 
@@ -266,8 +277,13 @@ class _Watchdog:
         self._timer.cancel()
 
     @staticmethod
-    def _cut_off(bound_s: float, code: int) -> None:
-        LOG.error("worker cut off while stopping: what it had not committed is read again", bound_s=bound_s)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code or EXIT_HUNG)
+    def _cut_off(bound_s: float, code: int, on_cut_off: OnCutOff | None) -> None:
+        code = code or EXIT_HUNG
+        try:
+            LOG.error("worker cut off while stopping: what it had not committed is read again", bound_s=bound_s)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            if on_cut_off is not None:
+                on_cut_off(code)
+        finally:
+            os._exit(code)

@@ -271,16 +271,20 @@ class _Message:
 
 
 class _Consumer:
-    """Notes what the runner asks of it; every partition was committed up to 0."""
+    """Notes what the runner asks of it; every partition was committed up to ``base`` when it was asked last."""
 
     def __init__(self) -> None:
+        self.base = 0
         self.dropped: list[tuple[int, int]] = []
         self.partitions: list[int] = []
         self.reopened: list[Any] = []
         self.committed: dict[tuple[str, int], int] = {}
 
     async def base_offset(self, tp: Any) -> tuple[int, bool]:
-        return 0, True
+        return self.base, True
+
+    def known_commit(self, tp: Any) -> int | None:
+        return self.committed.get((tp.topic, tp.partition))
 
     async def reopen(self, tps: list[Any]) -> None:
         self.reopened += tps
@@ -317,6 +321,27 @@ def _batch(app: _App) -> BatchRunner:
 async def _accept(runner: Any, messages: Iterable[_Message]) -> None:
     for message in messages:
         await runner._accept(message)
+
+
+@pytest.mark.parametrize(("known", "taken_over"), [(3, True), (9, False)])
+def test_a_worker_that_reads_what_another_one_committed_meanwhile_begins_anew(known: int, taken_over: bool) -> None:
+    """It was away and does not know it yet: nothing went back, and nobody is told to restore a topic. Where the commit
+    is the one that it began to read from, the log itself is what went back."""
+
+    async def scene() -> None:
+        app = _App()
+        runner = _batch(app)
+        HeldFences(runner)
+        await runner.begin({0})
+        app.consumer.base, app.consumer.committed["a", 0] = 9, known
+        if taken_over:
+            with pytest.raises(Fenced, match=r"a\[0\] was committed up to 9"):
+                await runner._accept(_Message(ZERO, 3))
+        else:
+            await runner._accept(_Message(ZERO, 3))
+        assert (0 in runner.parked) is not taken_over
+
+    asyncio.run(scene())
 
 
 def test_a_gap_parks_its_partition_and_the_other_one_is_acknowledged() -> None:

@@ -255,6 +255,24 @@ def test_an_object_that_the_store_refuses_is_a_dead_letter_and_the_rest_land(sto
     assert store.count("acme", Zone.GUIDANCE) == 63
 
 
+def test_what_the_store_refuses_after_an_answer_was_lost_does_not_lie_there(store) -> None:
+    """No record of the log will speak of it, so that the sweep would take it for a landing on its way. What lies there
+    of another version is left alone: the log has it."""
+    stage(store).process([accepted("acme", 1, "kept", key="k")])
+
+    def lost(real, objects):
+        real.upsert([item for item in objects if item.content == "orphan"])
+        raise StoreUnavailable("the answer was lost")
+
+    def refuse(_real, objects):
+        return [UpsertResult(item.object_id, StoreAnswer.REFUSED, "not any more") for item in objects]
+
+    batch = [accepted("acme", 2, "orphan", axis(1)), accepted("acme", 3, "new", axis(2), key="k")]
+    results = stage(Faulty(store, [lost, refuse])).process(batch)
+    assert [why(letter)["reason"] for (letter,) in results] == ["store_refused", "store_refused"]
+    assert found(store, "acme") == {"kept"}
+
+
 def test_a_store_that_is_down_is_waited_for_in_place(store) -> None:
     """The same batch again after growing, bounded pauses; nothing is skipped, nothing written twice."""
     pauses: list[float] = []

@@ -206,6 +206,7 @@ class Settling:
                 named = items[planted[0]]
                 _LOG.warning(_PLANTED, objects=len(planted), tenant=named.tenant, object_id=named.object_id)
                 outcomes.update(self._upsert(items, planted, overwrite=True))
+        self._take_back({n: items[n] for n in live if outcomes[n].outcome is StoreAnswer.REFUSED})
         gone = {number: item for number, item in items.items() if over(item, now_ms)}
         away = self._withdrawn(gone)
         for number, item in gone.items():
@@ -245,6 +246,14 @@ class Settling:
         if found:
             self._counted(UNLIKE_NAME, sum(result.outcome is not StoreAnswer.OLDER for result in found.values()))
         return found
+
+    def _take_back(self, refused: Mapping[int, StoredObject]) -> None:
+        """Take out what the store refuses and took all the same: from an attempt whose answer was lost. It is a dead
+        letter, so that no record of the log would ever say what lies there."""
+        held = self._admissions(refused)
+        there = {n: item for n, item in refused.items() if lies(self._keyring, item, held.get(n))}
+        for partition, numbers in _by_partition(there).items():
+            self._store.delete(*partition, [there[number].object_id for number in numbers])
 
     def _planted(self, items: Mapping[int, StoredObject], older: Sequence[int]) -> list[int]:
         """Return which of the items that the store says it has newer versions of it has none of.
@@ -292,12 +301,22 @@ def newer(keyring: Keyring, item: StoredObject, held: str | None) -> bool:
     ``held`` is None where the store has no such object. What version the object itself states is not asked: whoever
     can write to the store can state any.
     """
+    version = _admitted(keyring, item, held)
+    return version is not None and version > item.version
+
+
+def lies(keyring: Keyring, item: StoredObject, held: str | None) -> bool:
+    """Whether the admission that lies in the store is the gate's own, of this very object, and of its version."""
+    return _admitted(keyring, item, held) == item.version
+
+
+def _admitted(keyring: Keyring, item: StoredObject, held: str | None) -> int | None:
     try:
         admission = admission_verify_inside(keyring, item.tenant, orjson.loads(held or ""))
     except (SealError, orjson.JSONDecodeError):
-        return False
+        return None
     mine = item.object_id == admission.object_id == expected_id(admission) and admission.zone is item.zone
-    return mine and admission.version > item.version
+    return admission.version if mine else None
 
 
 def over(item: StoredObject, now_ms: int) -> bool:

@@ -127,6 +127,10 @@ class Consumer:
         """Tell whether more of a message's partition was fetched."""
         return self._fetched.get((message.topic, message.partition), 0) > int(message.offset)
 
+    def known_commit(self, tp: Any) -> int | None:
+        """Return what is known to be committed."""
+        return self._committed.get((tp.topic, tp.partition))
+
     def committed_at(self, tp: Any, place: int) -> None:
         """Note what a transaction has committed."""
         self._committed[tp.topic, tp.partition] = place

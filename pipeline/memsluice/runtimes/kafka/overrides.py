@@ -138,6 +138,11 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
             return False
         return end is not None and end - message.offset - 1 > markers
 
+    def known_commit(self, tp: Any) -> int | None:
+        """Return what is known to be committed of a partition: what was found as reading it began, or this worker's."""
+        known: int | None = self._committed_offset.get(faust.types.TP(tp.topic, tp.partition))
+        return known
+
     def committed_at(self, tp: Any, place: int) -> None:
         """Note what a transaction has committed."""
         self._committed_offset[faust.types.TP(tp.topic, tp.partition)] = place

@@ -16,7 +16,7 @@ from faust.types import TP
 from memsluice.clock import wall_ms
 from memsluice.deployment.connection import Connection
 from memsluice.envelope.partition_orders import Missing, PartitionState
-from memsluice.errors import BeginAnew, BrokerUnavailable, GapError, NotCommitted
+from memsluice.errors import BeginAnew, BrokerUnavailable, Fenced, GapError, NotCommitted
 from memsluice.log import get_logger, said
 from memsluice.runtimes.kafka.delivery import Owner, RecordResult
 from memsluice.runtimes.kafka.faults import Faults
@@ -283,6 +283,11 @@ class StageRunner(ABC):
             return  # its rows could not be restored
         base, committed = await self.app.consumer.base_offset(message.tp)
         if generation == self.generation and not self.dropped(message):
+            if committed and message.offset < base and base != self.app.consumer.known_commit(message.tp):
+                raise Fenced(
+                    f"{message.tp.topic}[{message.partition}] was committed up to {base} since this worker began to "
+                    f"read it, at {message.offset}: another one has taken it over"
+                )
             # A log's start moves with retention; a record below it was there a moment ago and is no repetition.
             self._gaps.start(message.tp, base if committed else min(base, message.offset))
 

@@ -21,7 +21,7 @@ from memsluice.events.names import ADMISSION, DEAD_LETTER_HEADER
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
 from memsluice.stages.land import LandStage
-from memsluice.stages.settling import REFUSAL_S, RETRY_FIRST_S, RETRY_MAX_S, Patience
+from memsluice.stages.patience import REFUSAL_S, RETRY_FIRST_S, RETRY_MAX_S, Patience
 from memsluice.stores.base import Scope, StoreAnswer, StoredObject, UpsertResult
 from memsluice.stores.faiss.store import FaissStore
 from memsluice.stores.weaviate.store import WeaviateStore

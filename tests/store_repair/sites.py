@@ -121,10 +121,10 @@ class Shut(FaissStore):
         self._check(tenant)
         return super().admissions(tenant, zone, ids)
 
-    def delete(self, tenant, zone, ids):
+    def delete(self, tenant, zone, ids, **options):
         """Refuse, or answer."""
         self._check(tenant)
-        return super().delete(tenant, zone, ids)
+        return super().delete(tenant, zone, ids, **options)
 
 
 class EmbeddedSite(Site):

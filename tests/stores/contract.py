@@ -12,7 +12,7 @@ from memsluice.envelope.codec import vector_to_bytes
 from memsluice.envelope.space import Space
 from memsluice.errors import StoreError
 from memsluice.events.models import Visibility, Zone
-from memsluice.stores.base import SEARCH_MAX, Scope, StoreAnswer, StoredObject, VectorStore
+from memsluice.stores.base import SEARCH_MAX, UPSERT_MAX, Scope, StoreAnswer, StoredObject, VectorStore
 
 ANA = Scope("ana", "s-1")
 
@@ -210,6 +210,17 @@ class StoreContract:
         assert contents(store, tenant) == ["stays"]
         assert store.versions(tenant, Zone.GUIDANCE, [gone.object_id]) == {}
         assert store.count(tenant, Zone.GUIDANCE) == 1
+
+    def test_what_was_brought_since_it_was_seen_is_not_deleted(self, store, tenant) -> None:
+        """A writer that was overtaken takes out the version that it saw, and none that came after it."""
+        old = [entry(tenant, f"c{n}", axis(n % 300), event_id=f"e{n}") for n in range(UPSERT_MAX)]
+        store.upsert(old)
+        seen = {item.object_id: item.event_id for item in old[2:]}
+        newer = [replace(item, version=item.version + 1, event_id=f"new-{item.event_id}") for item in old[::2]]
+        store.upsert(newer)
+        ids = [item.object_id for item in old]
+        assert store.delete(tenant, Zone.GUIDANCE, ids, seen=seen) == UPSERT_MAX // 2 + 1
+        assert set(store.versions(tenant, Zone.GUIDANCE, ids)) == {item.object_id for item in newer[1:]}
 
     def test_a_closed_store_opens_again_at_the_next_call(self, store, tenant) -> None:
         """Dropping the connection loses nothing that was acknowledged."""

@@ -38,7 +38,8 @@ from memsluice.events.records import Output, Record
 from memsluice.log import get_logger
 from memsluice.stages.dead_letter import dead_letters
 from memsluice.stages.deferring import Deferring
-from memsluice.stages.settling import Patience, Settling, names
+from memsluice.stages.patience import Patience
+from memsluice.stages.settling import Settling, names
 from memsluice.stages.store_sweep import UNVERIFIED, StoreSweep, SweepThread
 from memsluice.stores.agreement import owner_of
 from memsluice.stores.base import (
@@ -172,8 +173,8 @@ class LandStage:
         drafts = [self._verified(record, keyring, now_ms) for record in batch]
         items = {number: draft[1] for number, draft in enumerate(drafts) if not isinstance(draft, InputError)}
         self._catch_up({batch[number].partition for number in items})
-        floors = self._floors(items.values())
-        settling = Settling(self._store, keyring, self._patience, floors, self._deferring, self._count)
+        floors = self._floors, self._floors_now
+        settling = Settling(self._store, keyring, self._patience, *floors, self._deferring, self._count)
         outcomes = settling.settle(items, now_ms)
         older = sum(outcome.outcome is StoreAnswer.OLDER for outcome in outcomes.values())
         if older:  # re-deliveries, as a rule
@@ -256,6 +257,13 @@ class LandStage:
             for partition, ids in names(items).items()
             for object_id, known in self._log.known(*partition, ids).items()
         }
+
+    def _floors_now(self, items: Iterable[StoredObject]) -> dict[tuple[Partition, str], int]:
+        """Return the versions that the log has by now: another worker may own the partition, and write it."""
+        wanted = list(items)
+        for partition in sorted({partition_of(item.tenant, self._partitions) for item in wanted}):
+            self._log.catch_up(partition, self._patience.ended)
+        return self._floors(wanted)
 
     def _verified(self, record: Record, keyring: Keyring, now_ms: int) -> _Landing | InputError:
         """Return what to land or to withdraw, or why the record is a dead letter."""

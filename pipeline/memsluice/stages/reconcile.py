@@ -14,6 +14,7 @@ from memsluice.errors import AnswerTooLarge, MalformedEvent, SealError
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
+from memsluice.stores.agreement import seen
 from memsluice.stores.base import StoreAnswer, StoredObject, VectorStore, from_accepted
 from memsluice.stores.compare import Compared, Difference, compare
 from memsluice.stores.log_index import Ended, Known, LogIndex, Reader
@@ -40,9 +41,10 @@ class Reconciler:
 
     ``ended`` is asked wherever logs are read; once it says True, StoreUnavailable or BrokerUnavailable is raised.
 
-    *land* may write to the tenant's partition meanwhile. What it has written and not yet said in the log is left alone.
-    What it writes to an object just while that is mended may be taken out again, or give way to the version before: the
-    next comparison finds that, and mends it. Raises StoreError, BrokerUnavailable.
+    *land* may write to the tenant's partition meanwhile. What it has written and not yet said in the log is left alone,
+    and what it writes to an object that is just being taken out stays. What it writes to one that is just being landed
+    again may give way to the version before: the next comparison finds that, and mends it. Raises StoreError,
+    BrokerUnavailable.
     """
 
     def __init__(
@@ -108,7 +110,7 @@ class Reconciler:
         records = self._records(tenant, partition, lying, keyring, search=search)
         landed = self._land_again(records)
         if away:
-            self._store.delete(tenant, zone, away)
+            self._store.delete(tenant, zone, away, seen=seen([held[one] for one in away], keyring))
         there = {item.object_id for item in records}
         left = {one: still[one] for one in lying if one not in there}
         return Mended(tuple(away), tuple(landed), tuple(there.difference(landed)), left)

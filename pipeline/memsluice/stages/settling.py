@@ -1,23 +1,18 @@
-"""Brings a vector store to what a batch says, looks whether it is so, and waits for a store that does not answer.
+"""Brings a vector store to what a batch says, and looks whether it is so.
 
 What the store says is believed as little as possible. Its "older" counts only where the version that lies there was
 signed by the gate; its "written" only once what was written can be read back.
 """
 
-import threading
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
-
-import orjson
 
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.seals import admission_verify_inside
-from memsluice.errors import BrokerUnavailable, SealError, StoreError, StoreUnavailable
+from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.log import get_logger
 from memsluice.stages.deferring import Deferring
-from memsluice.stores.agreement import same
+from memsluice.stages.patience import Patience
+from memsluice.stores.agreement import admitted, same, seen
 from memsluice.stores.base import (
     UPSERT_MAX,
     Partition,
@@ -25,97 +20,25 @@ from memsluice.stores.base import (
     StoredObject,
     UpsertResult,
     VectorStore,
-    expected_id,
     newest,
 )
 
-RETRY_FIRST_S = 0.4
-RETRY_MAX_S = 5.0
-REFUSAL_S = 300.0
-"""A refusal counts for so long unless it is repeated: an attempt that never ends is no refusal, but a hang."""
-WARN_EVERY = 10
-"""A store that stays down is reported at the first attempt and at every tenth."""
 WRITTEN_TRIES_MAX = 3
 """Writes of one object that the store took and does not give back: after so many it is refused, for good and loudly."""
 UNLIKE_NAME, PUT_OFF = "unlike", "put_off"
 """How it is counted: written and not given back; said in the log before the store has it."""
+REFUSED = StoreAnswer.REFUSED
 UNLIKE = "the store does not give back what was written"
 
 _LOG = get_logger(__name__)
 _PLANTED = "the store held higher versions that the gate never admitted; they are overwritten"
-_T = TypeVar("_T")
-
-
-class Patience:
-    """Repeats what a store or a broker does not answer, with growing pauses, until it is told to stop.
-
-    To be told to stop counts for the whole term, an assignment of partitions, and so for a batch too that came before
-    and begins after: it is another worker's by then. ``wait(seconds)`` pauses and returns True when the work in hand is
-    to be given up.
-    """
-
-    def __init__(
-        self, wait: Callable[[float], bool] | None = None, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._term = self._given_up = threading.Event()
-        self._wait = wait
-        self._monotonic = monotonic
-        self._refused: tuple[float, float] | None = None
-        """When what is asked refused first, and last; None while it does not. Set whole: other threads read it."""
-
-    def renew(self) -> None:
-        """Begin a term: what was told before counts for those who came before."""
-        self._term = threading.Event()
-
-    def term(self) -> threading.Event:
-        """Return the term in force, for :meth:`begin`; to be asked when a batch comes, before it waits for anything."""
-        return self._term
-
-    def begin(self, term: threading.Event) -> None:
-        """Begin a batch that came in a term. Raises StoreUnavailable where that was told to stop since."""
-        self._given_up = term
-        if term.is_set():
-            raise StoreUnavailable("the stage was told to stop before this batch began")
-
-    def end(self) -> None:
-        """End at once what this term's batches wait for, the one in hand and those that came."""
-        self._term.set()
-        self._given_up.set()
-
-    def ended(self) -> bool:
-        """Whether the batch in hand was given up."""
-        return self._given_up.is_set()
-
-    def refused_s(self) -> float:
-        """Return for how many seconds nothing has been taken; 0.0 where something was, or nobody says no any more."""
-        refused, now_s = self._refused, self._monotonic()
-        return 0.0 if refused is None or now_s - refused[1] > REFUSAL_S else max(now_s - refused[0], RETRY_FIRST_S)
-
-    def until_answered(self, action: Callable[[], _T]) -> _T:
-        """Return the action's result, repeating it while nobody answers or lets us in. Raises StoreUnavailable."""
-        try:
-            return self._repeated(action)
-        finally:
-            self._refused = None
-
-    def _repeated(self, action: Callable[[], _T]) -> _T:
-        pause_s, attempts = RETRY_FIRST_S, 0
-        while True:
-            try:
-                return action()
-            except (StoreError, BrokerUnavailable) as error:
-                attempts += 1
-                now_s = self._monotonic()
-                self._refused = (now_s if self._refused is None else self._refused[0], now_s)
-                if attempts % WARN_EVERY == 1:
-                    _LOG.warning("the store does not take the batch, trying again", attempts=attempts, why=str(error))
-                if (self._wait or self._given_up.wait)(pause_s):
-                    raise StoreUnavailable(f"given up while waiting for the store: {error}") from error
-            pause_s = min(2 * pause_s, RETRY_MAX_S)
+_Name = tuple[Partition, str]
+Floors = Callable[[Iterable[StoredObject]], Mapping[_Name, int]]
 
 
 class Settling:
-    """One batch on its way into the store. ``floors`` are the versions that the log already has, by place and id.
+    """One batch on its way into the store. ``floors`` gives the versions that the log has of objects, by place and id;
+    ``floors_now`` reads the log on first, and raises StoreError or BrokerUnavailable.
 
     ``counted`` is told how many objects the store did not give back as they were written, and how many were put off.
     """
@@ -125,7 +48,8 @@ class Settling:
         store: VectorStore,
         keyring: Keyring,
         patience: Patience,
-        floors: Mapping[tuple[Partition, str], int],
+        floors: Floors,
+        floors_now: Floors,
         deferring: Deferring,
         counted: Callable[[str, int], None],
     ) -> None:
@@ -133,9 +57,12 @@ class Settling:
         self._keyring = keyring
         self._patience = patience
         self._floors = floors
+        self._floors_now = floors_now
         self._deferring = deferring
         self._counted = counted
         self._unlike = Counter[int]()
+        self._refused: dict[int, UpsertResult] = {}
+        """What the store last said of the objects that it refuses, should their tenant be put off."""
         self._apart = False
         """Whether tenants are written one by one: a call that failed as a whole does not say for whom."""
 
@@ -143,8 +70,18 @@ class Settling:
         """Bring the store to what numbered objects say; return what became of each. ``now_ms`` (Unix ms) says which of
         them are over, and so taken out instead."""
         outcomes = {number: UpsertResult(item.object_id, StoreAnswer.OLDER) for number, item in items.items()}
-        latest = [number for number in newest(items.items()) if not self._below_floor(items[number])]
-        waiting = {number: items[number] for number in latest}
+        floors = self._floors(items.values())
+        left = {number: item for number, item in items.items() if item.version >= floors.get(_name(item), -1)}
+        while left:
+            latest = {number: left[number] for number in newest(left.items())}
+            self._settle(latest, now_ms, outcomes)
+            refused = {_name(one): one.version for n, one in latest.items() if outcomes[n].outcome is REFUSED}
+            left = {number: item for number, item in left.items() if item.version < refused.get(_name(item), -1)}
+        return outcomes
+
+    def _settle(self, items: Mapping[int, StoredObject], now_ms: int, outcomes: dict[int, UpsertResult]) -> None:
+        """Settle at most one version of each object."""
+        waiting = dict(items)
 
         def attempt() -> None:
             why = self._attempt(waiting, now_ms, outcomes)
@@ -152,10 +89,6 @@ class Settling:
                 raise StoreUnavailable(f"{len(waiting)} objects: {why}")
 
         self._patience.until_answered(attempt)
-        return outcomes
-
-    def _below_floor(self, item: StoredObject) -> bool:
-        return item.version < self._floors.get((item.partition, item.object_id), -1)
 
     def _attempt(self, waiting: dict[int, StoredObject], now_ms: int, outcomes: dict[int, UpsertResult]) -> str:
         """Take out of ``waiting`` what is settled, or put off; return why the rest is not. Raises StoreError where
@@ -186,11 +119,13 @@ class Settling:
         return why
 
     def _put_off(self, waiting: dict[int, StoredObject], outcomes: dict[int, UpsertResult]) -> None:
-        """Say of tenants that are put off what the log will say: the sweep brings the store to it."""
+        """Say of tenants that are put off what the log will say: the sweep brings the store to it. What the store
+        refused before they were stays refused."""
         tenants = self._deferring.put_off({item.tenant for item in waiting.values()})
         off = [number for number, item in waiting.items() if item.tenant in tenants]
         for number in off:
-            outcomes[number] = UpsertResult(waiting.pop(number).object_id, StoreAnswer.LANDED, PUT_OFF)
+            said = UpsertResult(waiting.pop(number).object_id, StoreAnswer.LANDED, PUT_OFF)
+            outcomes[number] = self._refused.get(number, said)
         if off:
             self._counted(PUT_OFF, len(off))
 
@@ -206,7 +141,10 @@ class Settling:
                 named = items[planted[0]]
                 _LOG.warning(_PLANTED, objects=len(planted), tenant=named.tenant, object_id=named.object_id)
                 outcomes.update(self._upsert(items, planted, overwrite=True))
-        self._take_back({n: items[n] for n in live if outcomes[n].outcome is StoreAnswer.REFUSED})
+        for number in live:
+            self._refused.pop(number, None)
+        self._refused |= (refused := {n: outcomes[n] for n in live if outcomes[n].outcome is REFUSED})
+        outcomes.update(self._take_back({number: items[number] for number in refused}))
         gone = {number: item for number, item in items.items() if over(item, now_ms)}
         away = self._withdrawn(gone)
         for number, item in gone.items():
@@ -237,23 +175,34 @@ class Settling:
                     continue
                 self._unlike[number] += 1
                 last = self._unlike[number] >= WRITTEN_TRIES_MAX
-                found[number] = UpsertResult(
-                    item.object_id, StoreAnswer.REFUSED if last else StoreAnswer.UNAVAILABLE, UNLIKE
-                )
+                found[number] = UpsertResult(item.object_id, REFUSED if last else StoreAnswer.UNAVAILABLE, UNLIKE)
                 _LOG.error(UNLIKE, tenant=item.tenant, object_id=item.object_id, last=last)
-                if last:
-                    self._store.delete(*partition, [item.object_id])
         if found:
             self._counted(UNLIKE_NAME, sum(result.outcome is not StoreAnswer.OLDER for result in found.values()))
         return found
 
-    def _take_back(self, refused: Mapping[int, StoredObject]) -> None:
-        """Take out what the store refuses and took all the same: from an attempt whose answer was lost. It is a dead
-        letter, so that no record of the log would ever say what lies there."""
-        held = self._admissions(refused)
-        there = {n: item for n, item in refused.items() if lies(self._keyring, item, held.get(n))}
-        for partition, numbers in _by_partition(there).items():
-            self._store.delete(*partition, [there[number].object_id for number in numbers])
+    def _take_back(self, refused: Mapping[int, StoredObject]) -> dict[int, UpsertResult]:
+        """Take out what the store refuses and took all the same: from an attempt whose answer was lost, or to give it
+        back otherwise. It is a dead letter, so that no record of the log would ever say what lies there.
+
+        Return what is no dead letter: the log has the object in this version, and it lies there as it was written (a
+        record that was delivered again, to a store that takes nothing just now), or in a newer one by now.
+        """
+        held, found = self._held(refused), dict[int, UpsertResult]()
+        if not held:
+            return found
+        floors, away = self._floors_now(refused.values()), dict[int, StoredObject]()
+        for number, there in held.items():
+            item, floor = refused[number], floors.get(_name(refused[number]), -1)
+            if floor > item.version:
+                found[number] = UpsertResult(item.object_id, StoreAnswer.OLDER)
+            elif floor == item.version:  # what lies there is the log's, and the sweep's where it is not the same
+                if same(item, there):
+                    found[number] = UpsertResult(item.object_id, StoreAnswer.LANDED)
+            elif _admitted(self._keyring, item, there.admission) in (None, item.version):
+                away[number] = there
+        self._remove(away)
+        return found
 
     def _planted(self, items: Mapping[int, StoredObject], older: Sequence[int]) -> list[int]:
         """Return which of the items that the store says it has newer versions of it has none of.
@@ -268,14 +217,37 @@ class Settling:
 
         What was taken out is asked for once more: it must be gone before the log says so.
         """
-        held = self._admissions(items)
-        stay = {number for number in held if newer(self._keyring, items[number], held[number])}
-        away = {number: items[number] for number in held if number not in stay}
-        for partition, numbers in _by_partition(away).items():
-            self._store.delete(*partition, [items[number].object_id for number in numbers])
+        held = self._held(items)
+        stay = {number for number in held if newer(self._keyring, items[number], held[number].admission)}
+        away = {number: there for number, there in held.items() if number not in stay}
+        self._remove(away)
         if away and (left := self._admissions(away)):
             raise StoreUnavailable(f"{len(left)} objects that were taken out are still there")
         return set(items) - stay
+
+    def _remove(self, there: Mapping[int, StoredObject]) -> None:
+        """Take out what was seen lying there, and nothing newer that another owner brought since. Raises
+        StoreUnavailable where this one was told to stop.
+
+        What another owner writes of the very same version, just while this one waits for the answer, can go with it:
+        the log has it then, and the sweep lands it again.
+        """
+        for partition, numbers in _by_partition(there).items():
+            if self._patience.ended():
+                raise StoreUnavailable("the stage was told to stop before it took out what lies in the store")
+            objects = [there[number] for number in numbers]
+            ids = [one.object_id for one in objects]
+            self._store.delete(*partition, ids, seen=seen(objects, self._keyring))
+
+    def _held(self, items: Mapping[int, StoredObject]) -> dict[int, StoredObject]:
+        """Return what lies under those objects' ids, by number; nothing for those that are not there."""
+        found = dict[int, StoredObject]()
+        for partition, numbers in _by_partition(items).items():
+            for start in range(0, len(numbers), UPSERT_MAX):
+                part = numbers[start : start + UPSERT_MAX]
+                held = self._store.held(*partition, [items[number].object_id for number in part])
+                found |= {n: held[items[n].object_id] for n in part if items[n].object_id in held}
+        return found
 
     def _admissions(self, items: Mapping[int, StoredObject]) -> dict[int, str]:
         """Return what lies as admission under those objects' ids, by number; nothing for those that are not there."""
@@ -305,18 +277,13 @@ def newer(keyring: Keyring, item: StoredObject, held: str | None) -> bool:
     return version is not None and version > item.version
 
 
-def lies(keyring: Keyring, item: StoredObject, held: str | None) -> bool:
-    """Whether the admission that lies in the store is the gate's own, of this very object, and of its version."""
-    return _admitted(keyring, item, held) == item.version
-
-
 def _admitted(keyring: Keyring, item: StoredObject, held: str | None) -> int | None:
-    try:
-        admission = admission_verify_inside(keyring, item.tenant, orjson.loads(held or ""))
-    except (SealError, orjson.JSONDecodeError):
-        return None
-    mine = item.object_id == admission.object_id == expected_id(admission) and admission.zone is item.zone
-    return admission.version if mine else None
+    admission = admitted(item, held, keyring)
+    return None if admission is None else admission.version
+
+
+def _name(item: StoredObject) -> _Name:
+    return item.partition, item.object_id
 
 
 def over(item: StoredObject, now_ms: int) -> bool:

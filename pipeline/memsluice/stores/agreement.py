@@ -1,11 +1,14 @@
 """Whether what lies in a store is what was admitted, and what was written: pure comparisons, to the last property."""
 
+from collections.abc import Iterable
+
 import numpy as np
+import orjson
 
 from memsluice.envelope.codec import vector_to_bytes
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import check_digests
-from memsluice.envelope.seals import Admission
+from memsluice.envelope.seals import Admission, admission_verify_inside
 from memsluice.errors import SealError
 from memsluice.events.ids import scope_owner
 from memsluice.events.models import Visibility
@@ -20,6 +23,22 @@ def owner_of(admission: Admission) -> str:
 def in_place(item: StoredObject, admission: Admission) -> bool:
     """Whether the object lies under the id, and in the zone, that it was admitted for."""
     return item.object_id == admission.object_id == expected_id(admission) and item.zone is admission.zone
+
+
+def admitted(item: StoredObject, text: str | None, keyring: Keyring) -> Admission | None:
+    """Return the admission of ``text``, as a store has it, where the gate signed it for this very object."""
+    try:
+        admission = admission_verify_inside(keyring, item.tenant, orjson.loads(text or ""))
+    except (SealError, orjson.JSONDecodeError):
+        return None
+    return admission if in_place(item, admission) else None
+
+
+def seen(items: Iterable[StoredObject], keyring: Keyring) -> dict[str, str]:
+    """Return the event ids of objects that state the one they were admitted with, by object id: such an object is
+    removed only while it states that. What was planted is removed whatever it states."""
+    found = ((item, admitted(item, item.admission, keyring)) for item in items)
+    return {item.object_id: one.event_id for item, one in found if one is not None and one.event_id == item.event_id}
 
 
 def properties_hold(item: StoredObject, admission: Admission) -> bool:

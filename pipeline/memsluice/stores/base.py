@@ -7,6 +7,7 @@ A store is not trusted. It filters so that a search is fast and small; whether a
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +27,8 @@ SEARCHED_MAX = 8_000
 """How far beyond what does not verify a recall may look, in objects. Weaviate gives up at 10,000."""
 UPSERT_MAX = 1_024
 """Most objects that one upsert takes."""
+
+UNSEEN: Mapping[str, str] = MappingProxyType({})
 
 Partition = tuple[str, Zone]
 """A tenant and a zone."""
@@ -173,8 +176,12 @@ class VectorStore(Protocol):
     def admissions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, str]:
         """Return what lies as admission ("" for none) with those of at most UPSERT_MAX ``ids`` that are held."""
 
-    def delete(self, tenant: str, zone: Zone, ids: Sequence[str]) -> int:
-        """Remove objects; return how many there were."""
+    def delete(self, tenant: str, zone: Zone, ids: Sequence[str], *, seen: Mapping[str, str] = UNSEEN) -> int:
+        """Remove at most UPSERT_MAX objects; return how many there were.
+
+        Those that ``seen`` names are removed only while they state the event id that they were seen with: another
+        writer may have brought a newer version since.
+        """
 
     def count(self, tenant: str, zone: Zone) -> int:
         """Return how many objects the partition holds, expired ones included."""

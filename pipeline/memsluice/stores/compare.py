@@ -8,11 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-import orjson
-
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.seals import Admission, admission_verify_inside
-from memsluice.errors import SealError
 from memsluice.stores import agreement
 from memsluice.stores.base import StoredObject
 from memsluice.stores.log_index import Known
@@ -75,8 +71,8 @@ def difference(
     item: StoredObject, known: Known | None, keyring: Keyring, now_ms: int, highest: int
 ) -> Difference | None:
     """Return how one object differs from what the log says of it; None: it does not, or it is on its way."""
-    admission = _admission(item, keyring)
-    if admission is None or not agreement.in_place(item, admission):
+    admission = agreement.admitted(item, item.admission, keyring)
+    if admission is None:
         return Difference.PLANTED
     if admission.version > highest:
         return None
@@ -93,10 +89,3 @@ def difference(
     if not agreement.content_holds(item, admission, keyring):
         return Difference.CONTENT
     return None if agreement.vector_holds(item, admission, keyring) else Difference.VECTOR
-
-
-def _admission(item: StoredObject, keyring: Keyring) -> Admission | None:
-    try:
-        return admission_verify_inside(keyring, item.tenant, orjson.loads(item.admission))
-    except (SealError, orjson.JSONDecodeError):
-        return None

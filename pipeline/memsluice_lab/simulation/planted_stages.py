@@ -13,9 +13,10 @@ from memsluice.events.names import EventType
 from memsluice.gate.checks import authenticity, duplicates, placing, sessions
 from memsluice.stages import land, screen, seal
 from memsluice.stages.land import LandStage
+from memsluice.stages.patience import Patience
 from memsluice.stages.screen import ScreenStage
 from memsluice.stages.seal import SealStage
-from memsluice.stages.settling import Patience, Settling
+from memsluice.stages.settling import Settling
 from memsluice.stages.store_sweep import StoreSweep
 from memsluice.stores import base
 from memsluice.topics.names import ACCEPTED, SEALED

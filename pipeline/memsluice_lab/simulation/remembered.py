@@ -15,7 +15,7 @@ from memsluice.envelope.keys import Ed25519Key, HmacKey, Keyring
 from memsluice.events import cloudevent
 from memsluice.gate.checks import authenticity, sensitive
 from memsluice.gate.detectors.memsad import state as memsad_state
-from memsluice.stores import compare
+from memsluice.stores import agreement
 from memsluice.stores.base import StoredObject
 
 MOST: Final = 20_000
@@ -41,8 +41,8 @@ def remembering(function: Callable[..., Any], key: Key | None = None) -> Callabl
     return again
 
 
-def _object(item: StoredObject, keyring: Keyring) -> Hashable:
-    return item.tenant, item.admission, keyring
+def _object(item: StoredObject, text: str | None, keyring: Keyring) -> Hashable:
+    return item.tenant, item.object_id, item.zone, text, keyring
 
 
 def _vector(vector: codec.Vector) -> Hashable:
@@ -67,7 +67,7 @@ _CHANGES: Final = tuple(
         (memsad_state, "coarse_to_text", _vector),
         (memsad_state, "coarse_from_text", None),
         (records, "accepted_from_bytes", None),
-        (compare, "_admission", _object),
+        (agreement, "admitted", _object),
         (records, "stored_of_any", None),
     )
 )

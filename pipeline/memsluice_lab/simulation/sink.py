@@ -12,6 +12,7 @@ from memsluice.errors import StoreError
 from memsluice.events.models import Zone
 from memsluice.stores.base import (
     SEARCHED_MAX,
+    UNSEEN,
     UPSERT_MAX,
     Hit,
     Partition,
@@ -131,10 +132,13 @@ class MemoryStore:
         """Return admissions."""
         return {one: item.admission for one, item in self.held(tenant, zone, ids).items()}
 
-    def delete(self, tenant: str, zone: Zone, ids: Sequence[str]) -> int:
+    def delete(self, tenant: str, zone: Zone, ids: Sequence[str], *, seen: Mapping[str, str] = UNSEEN) -> int:
         """Remove objects."""
         there = self._held(tenant, zone)
-        return sum(there.pop(one, None) is not None for one in ids)
+        gone = [one for one in ids if one in there and seen.get(one, there[one].event_id) == there[one].event_id]
+        for one in gone:
+            del there[one]
+        return len(gone)
 
     def count(self, tenant: str, zone: Zone) -> int:
         """Return how many there are."""
@@ -188,7 +192,7 @@ class Sink(MemoryStore):
             "admissions", (), lambda _: {one: item.admission for one, item in there(tenant, zone, ids).items()}
         )
 
-    def delete(self, tenant: str, zone: Zone, ids: Sequence[str]) -> int:
+    def delete(self, tenant: str, zone: Zone, ids: Sequence[str], *, seen: Mapping[str, str] = UNSEEN) -> int:
         """As the store's."""
         call = super().delete
-        return self._around("delete", (), lambda _: call(tenant, zone, ids))  # type: ignore[no-any-return]
+        return self._around("delete", (), lambda _: call(tenant, zone, ids, seen=seen))  # type: ignore[no-any-return]

@@ -20,6 +20,7 @@ from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.stores.base import (
     SEARCHED_MAX,
+    UNSEEN,
     UPSERT_MAX,
     Hit,
     Partition,
@@ -47,6 +48,7 @@ BUSY_TIMEOUT_S = 10.0
 INDEXES_MAX = 1_024
 """Indexes kept in memory; beyond, all are dropped and built again when asked for."""
 _IDS_A_STATEMENT = 500
+_EVENT_IDS = "SELECT object_id, event_id FROM store_objects WHERE tenant = ? AND zone = ? AND object_id IN ({})"
 
 
 class FaissStore:
@@ -255,11 +257,13 @@ class FaissStore:
             for zone in Zone:
                 self._indexes.pop((tenant, zone), None)
 
-    def delete(self, tenant: str, zone: Zone, ids: Sequence[str]) -> int:
-        """Remove objects; return how many there were."""
+    def delete(self, tenant: str, zone: Zone, ids: Sequence[str], *, seen: Mapping[str, str] = UNSEEN) -> int:
+        """Remove objects (see the protocol); return how many there were."""
         statement = "DELETE FROM store_objects WHERE tenant = ? AND zone = ? AND object_id IN ({}) RETURNING number, 0"
         with self._lock:
-            removed = [number for number, _zero in self._by_id(statement, tenant, zone, ids)]
+            stated = dict(self._by_id(_EVENT_IDS, tenant, zone, list(seen)))
+            gone = [one for one in ids if one not in seen or stated.get(one) == seen[one]]
+            removed = [number for number, _zero in self._by_id(statement, tenant, zone, gone)]
             index = self._indexes.get((tenant, zone))
             if index is not None and removed:
                 index.remove_ids(np.array(removed, dtype=np.int64))

@@ -22,6 +22,7 @@ from memsluice.errors import AnswerTooLarge, StoreError, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.stores.base import (
     SEARCHED_MAX,
+    UNSEEN,
     UPSERT_MAX,
     Hit,
     Partition,
@@ -322,11 +323,11 @@ class WeaviateStore:
                 self._known.discard((tenant, zone))
             remove_tenant(self._address, collection, tenant)
 
-    def delete(self, tenant: str, zone: Zone, ids: Sequence[str]) -> int:
-        """Remove objects; return how many there were."""
+    def delete(self, tenant: str, zone: Zone, ids: Sequence[str], *, seen: Mapping[str, str] = UNSEEN) -> int:
+        """Remove objects (see the protocol); return how many there were."""
         if not ids:
             return 0
-        return self._connected().delete(delete_request(tenant, zone, ids))
+        return self._connected().delete(delete_request(tenant, zone, ids, seen))
 
     def count(self, tenant: str, zone: Zone) -> int:
         """Return how many objects the partition holds."""

@@ -1,6 +1,6 @@
 """Objects, filters and replies of the two collections as Weaviate's protocol has them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -198,9 +198,15 @@ def look_up_request(tenant: str, zone: Zone, ids: Sequence[str], name: str) -> s
     )
 
 
-def delete_request(tenant: str, zone: Zone, ids: Sequence[str]) -> batch_delete_pb2.BatchDeleteRequest:
-    """Return the deletion of objects by id."""
-    return batch_delete_pb2.BatchDeleteRequest(collection=COLLECTIONS[zone], tenant=tenant, filters=_any_id(ids))
+def delete_request(
+    tenant: str, zone: Zone, ids: Sequence[str], seen: Mapping[str, str]
+) -> batch_delete_pb2.BatchDeleteRequest:
+    """Return the deletion of objects by id, of those ``seen`` while they state the event id they were seen with."""
+    filters = [_all(_any_id([one]), _equal("event_id", seen[one])) for one in ids if one in seen]
+    if others := [one for one in ids if one not in seen]:
+        filters.append(_any_id(others))
+    chosen = filters[0] if len(filters) == 1 else _Filters(operator=_Filters.OPERATOR_OR, filters=filters)
+    return batch_delete_pb2.BatchDeleteRequest(collection=COLLECTIONS[zone], tenant=tenant, filters=chosen)
 
 
 def results_of(reply: search_get_pb2.SearchReply) -> Iterator[search_get_pb2.SearchResult]:

@@ -19,6 +19,8 @@ from memsluice.gate.state.rows import RowKind, dump
 from memsluice.topics import names
 from memsluice_lab.chaos.checker import read, refused_violations
 from memsluice_lab.chaos.checking import recovery_violations
+from memsluice_lab.chaos.landed import store_violations
+from memsluice_lab.chaos.logs import Picture
 
 from .build import NOW_MS, READ, TENANT, UNREAD, History, played
 
@@ -203,6 +205,36 @@ def test_an_entry_that_is_taken_out_is_noticed(history: History) -> None:
 
     assert rules(taken_out(None)) == rules(taken_out(NOW_MS + 1)) == {"lost"}
     assert rules(taken_out(NOW_MS)) == set()
+
+
+def test_the_version_before_a_refused_one_is_asked_for(history: History) -> None:
+    """The store does not take an entry's last version: the one before has to lie there, and it is lost where neither
+    does."""
+    picture, records = history.picture, history.picture.of(names.STORE)
+    versions: dict[bytes, list[Record]] = {}
+    for record in records:
+        versions.setdefault(record.key or b"", []).append(record)
+    old, new = next(
+        both
+        for both in versions.values()
+        if len(both) == 2 and not stored_from_bytes(history.keyring, TENANT, both[1].value or b"").withdrawn
+    )
+    before, after = (stored_from_bytes(history.keyring, TENANT, one.value or b"").version for one in (old, new))
+    name = next(one for one in picture.stored if one[2].encode() == old.key)
+
+    def found(gone: Sequence[Record], there: dict[Any, int], refused: bool = True) -> set[str]:
+        log = [one for one in records if one not in gone]
+        counts = {**picture.counts, (TENANT, name[1]): picture.counts[TENANT, name[1]] + len(there) - 1}
+        stored = {**{one: number for one, number in picture.stored.items() if one != name}, **there}
+        seen = Picture({**picture.topics, names.STORE: log}, stored, counts)
+        reading = read(seen, history.keyring, [TENANT])
+        not_taken = {(name, after)} if refused else set()
+        return {one.rule for one in store_violations(seen, reading, history.keyring, now_ms=NOW_MS, refused=not_taken)}
+
+    assert found([new], {name: before}) == set()
+    assert found([new], {name: before}, refused=False) == {"lost"}
+    assert found([old, new], {}) == {"lost"}
+    assert found([], {name: after}) == set()  # an operator let it be taken later
 
 
 def test_a_store_that_differs_from_its_log_is_noticed(history: History) -> None:

@@ -93,3 +93,33 @@ def test_a_stage_without_quotas_gathers_no_fetch() -> None:
         return without.fetch_gathers(), runner.fetch_gathers()
 
     assert asyncio.run(scene()) == (False, True)
+
+
+@pytest.mark.parametrize("overtaken", [False, True])
+def test_a_partition_that_is_assigned_anew_as_it_is_reopened_is_not_set_back(overtaken: bool) -> None:
+    """A rebalance between the look at the commit and the step back: whoever has the partition now seeks for itself, and
+    what was committed meanwhile is not fetched once more as if it were new."""
+
+    async def scene() -> None:
+        runner = runner_of(generation=1)
+        runner.parked = {0: object()}
+        fetching = Fetching(runner, INTAKE)
+        consumer, back = fetching.consumer, []
+        consumer._committed_offset = {INTAKE: 9}
+
+        async def base(_tp: Any) -> tuple[int, bool]:
+            if overtaken:
+                runner.generation, runner.parked = 2, {}
+            return 5, True
+
+        async def call(_method: Any, bases: Any) -> None:
+            back.append(bases)
+
+        consumer.base_offset = base
+        fetching.thread.go_back, fetching.thread.call_thread = None, call
+        await consumer.reopen([INTAKE])
+        assert back == ([] if overtaken else [{INTAKE: 5}])
+        assert consumer._committed_offset == {INTAKE: 9 if overtaken else 5}
+        assert runner.turns == ({} if overtaken else {0: 1})
+
+    asyncio.run(scene())

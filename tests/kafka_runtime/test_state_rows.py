@@ -158,6 +158,41 @@ def test_damage_that_shows_while_rows_are_read_has_the_stage_begin_anew(tmp_path
     state.close()
 
 
+class Broken:
+    """A real RocksDB whose writes find damage, as its compaction does, and that cannot be closed for that reason."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def write(self, _batch: Any) -> None:
+        """Fail as RocksDB does."""
+        raise Exception("Corruption: block checksum mismatch")
+
+    def close(self) -> None:
+        """Close, and fail all the same."""
+        self._store.close()
+        raise Exception("Corruption: block checksum mismatch")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+@pytest.mark.parametrize("written", ["settle", "empty"])
+def test_damage_that_shows_while_rows_are_written_has_the_stage_begin_anew(tmp_path: Path, written: str) -> None:
+    """And the stage can be stopped for it: the rows are closed, and made anew when they are opened next."""
+    state = StateRows(tmp_path)
+    state.open(0)
+    write(state, (b"row", b"old"))
+    state._stores[0] = Broken(state.store(0))
+    change: dict[str, Any] = {"settle": lambda: write(state, (b"row", b"new")), "empty": lambda: state.empty(0)}
+    with pytest.raises(RowsDamaged, match="restored from the changelog"):
+        change[written]()
+    state.close()
+    state.open(0)
+    assert (state.stands(0), list(state.rows(0).scan(b"row", 100))) == (None, [])
+    state.close()
+
+
 def test_local_rows_that_cannot_be_opened_for_another_reason_are_left_alone(tmp_path: Path) -> None:
     """Another process has them, or the disk is full: nothing is wrong with them."""
     first, second = StateRows(tmp_path), StateRows(tmp_path)

@@ -14,6 +14,7 @@ WITHIN = 40
 RARE = (
     "fence removed",
     "read back skipped",
+    "refused with the one before",
     "restored before the fence",
     "restored from a stale offset",
     "restored with what was not committed",

@@ -1,6 +1,6 @@
 """The rules of the store and its log: versions only grow, what was removed stays away, and both say the same."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import StoreRecord
@@ -13,9 +13,17 @@ from memsluice_lab.chaos.logs import Object, Picture
 
 
 def store_violations(
-    picture: Picture, reading: Reading, keyring: Keyring, *, now_ms: int, whole: bool = True
+    picture: Picture,
+    reading: Reading,
+    keyring: Keyring,
+    *,
+    now_ms: int,
+    whole: bool = True,
+    refused: Set[tuple[Object, int]] = frozenset(),
 ) -> Iterator[Violation]:
     """Yield what is wrong with the store and its log. ``whole``: every landing is through, so what is missing is lost.
+    ``refused`` are objects and versions that the store does not take, which are dead letters: the version before each
+    is what is asked for.
 
     What expires is left out once it has (``now_ms``, Unix ms): nobody promises when it leaves the store.
     """
@@ -36,7 +44,9 @@ def store_violations(
             what = f"@{record.offset}: {_said(stored)} after {_said(before)}"
             yield Violation("store", f"{name} went back {what}")
         last[name] = stored
-    yield from _asked(last, reading, tenants, now_ms, whole=whole)
+    gone = refused - {(name, stored.version) for name, stored in last.items()}  # of those, some were taken later
+    asked = {name: one for name, one in wanted(reading, gone).items() if name[0] in tenants}
+    yield from _asked(last, asked, now_ms, whole=whole)
     yield from _lies(last, picture, now_ms)
 
 
@@ -54,8 +64,9 @@ def _said(stored: StoreRecord) -> str:
     return f"{'withdrawal' if stored.withdrawn else 'version'} {stored.version}"
 
 
-def wanted(reading: Reading) -> dict[Object, tuple[int, bool]]:
-    """Return, for every object that verdicts speak of, the last version that they ask for and whether it stays."""
+def wanted(reading: Reading, refused: Set[tuple[Object, int]] = frozenset()) -> dict[Object, tuple[int, bool]]:
+    """Return, for every object that verdicts speak of, the last version that they ask for, but for those ``refused``,
+    and whether it stays."""
     asked: dict[Object, tuple[int, bool]] = {}
     for verdict in reading.verdicts.values():
         moves = [(one.object_id, one.zone, False) for one in verdict.withdraws]
@@ -63,14 +74,14 @@ def wanted(reading: Reading) -> dict[Object, tuple[int, bool]]:
             moves.append((verdict.object_id, verdict.zone, True))
         for object_id, zone, stays in moves:
             name = (verdict.tenant, zone, object_id)
-            asked[name] = max(asked.get(name, (-1, False)), (verdict.sealed_offset, stays))
+            if (name, verdict.sealed_offset) not in refused:
+                asked[name] = max(asked.get(name, (-1, False)), (verdict.sealed_offset, stays))
     return asked
 
 
 def _asked(
-    last: Mapping[Object, StoreRecord], reading: Reading, tenants: set[str], now_ms: int, *, whole: bool
+    last: Mapping[Object, StoreRecord], asked: Mapping[Object, tuple[int, bool]], now_ms: int, *, whole: bool
 ) -> Iterator[Violation]:
-    asked = {name: one for name, one in wanted(reading).items() if name[0] in tenants}
     for name, (version, stays) in asked.items():
         found = last.get(name)
         if found is None or found.version < version:

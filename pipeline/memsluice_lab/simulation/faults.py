@@ -161,7 +161,7 @@ def _sink_mood(history: Pipeline) -> None:
         history.staging.moods.update(history.chance.choices(("answerless", "partial", "forgetful"), k=2))
     else:
         moods = ("answerless", "partial", "forgetful", "refusing")
-        history.staging.moods.update(history.chance.choices(moods, (4, 4, 2, 1), k=3))
+        history.staging.moods.update(history.chance.choices(moods, (4, 4, 2, 3), k=3))
 
 
 def _slow_link(history: Pipeline, stage: str = "") -> None:

@@ -27,7 +27,7 @@ from memsluice.topics import names
 from memsluice_lab.chaos.checker import Reading, Violation, read, refused_violations, verdict_violations
 from memsluice_lab.chaos.following import dead_place
 from memsluice_lab.chaos.landed import store_violations
-from memsluice_lab.chaos.logs import TOPICS, Picture
+from memsluice_lab.chaos.logs import TOPICS, Object, Picture
 from memsluice_lab.chaos.rows import row_violations
 from memsluice_lab.model.production import DictRows
 from memsluice_lab.simulation.history import History, Place
@@ -63,10 +63,7 @@ def violations(history: History, *, alone: bool) -> list[str]:
     ]
     if alone:
         lists.append(_alone(history, reading, keyring))
-    refused = _not_taken(history, keyring)
     for one in chain.from_iterable(lists):
-        if one.rule == "lost" and any(what in one.what for what in refused):
-            continue  # the store will not take it: there is a dead letter that says so
         found.append(f"{one.rule}: {one.what}")
         if len(found) >= SHOWN_MAX:
             break
@@ -131,9 +128,8 @@ def _refused(history: History, reading: Reading) -> Iterator[Violation]:
         yield from refused_violations(reading, history.said)
 
 
-def _not_taken(history: History, keyring: Keyring) -> set[str]:
-    """Return the object versions of which *land* wrote a dead letter and which the store once did not take, as ``lost``
-    names them."""
+def _not_taken(history: History, keyring: Keyring) -> set[tuple[Object, int]]:
+    """Return the objects and versions of which *land* wrote a dead letter and which the store once did not take."""
     found = set()
     for log in history.broker.logs(names.DEAD_LETTER):
         for record in log.read():
@@ -143,7 +139,7 @@ def _not_taken(history: History, keyring: Keyring) -> set[str]:
                 asked = landing.admission if isinstance(landing, Accepted) else landing
                 name = (asked.tenant, Zone(asked.zone), asked.object_id)
                 if (*name, asked.version) in history.staging.not_taken:
-                    found.add(f"{name}: version {asked.version} is not")
+                    found.add((name, asked.version))
     return found
 
 
@@ -208,10 +204,10 @@ def _rules(history: History, reading: Reading, keyring: Keyring, when: str, *, w
     }
     counts = {(tenant, zone): history.store.count(tenant, zone) for tenant in TENANTS for zone in Zone}
     picture = Picture({names.STORE: records(names.STORE)}, stored, counts)
-    now_ms = history.now_ms("land")
+    now_ms, refused = history.now_ms("land"), _not_taken(history, keyring)
     found = chain(
         _rows(history, reading, records(names.SCREEN_CHANGELOG)),
-        store_violations(picture, reading, keyring, now_ms=now_ms),
+        store_violations(picture, reading, keyring, now_ms=now_ms, refused=refused),
     )
     for one in found:
         yield Violation(one.rule, f"{when}{one.what}")

@@ -37,6 +37,7 @@ PLANTED: Final[dict[str, Callable[[], Iterator[Any]]]] = {
     "floor dropped": planted_stages.floor_dropped,
     "read back skipped": planted_stages.read_back_skipped,
     "published before written": planted_stages.published_before_written,
+    "refused with the one before": planted_stages.refused_with_the_one_before,
     "genuine events refused": planted_stages.genuine_refused,
     "refused observations taint nothing": planted_stages.refused_taints_nothing,
     "admissions refused": planted_stages.admission_refused,

@@ -145,6 +145,17 @@ def read_back_skipped() -> Patches:
     yield patch.object(Settling, "_not_given_back", lambda *_: {})
 
 
+def refused_with_the_one_before() -> Patches:
+    """*land* gives up the versions that came before a refused one in its batch, as if that one had landed."""
+    honest = Settling.settle
+
+    def settle(self: Any, items: Any, now_ms: int) -> Any:
+        older = {n: base.UpsertResult(item.object_id, base.StoreAnswer.OLDER) for n, item in items.items()}
+        return older | honest(self, {number: items[number] for number in base.newest(items.items())}, now_ms)
+
+    yield patch.object(Settling, "settle", settle)
+
+
 def published_before_written() -> Patches:
     """*land* says that an object lies in the store though the store did not answer."""
 

@@ -81,17 +81,20 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
     async def reopen(self, partitions: Sequence[Any]) -> None:
         """Fetch parked partitions from their commit on, with nothing left of what was fetched before.
 
-        To be called while the runner still names them as parked. Raises what aiokafka does of partitions that are
-        another's by now, and BrokerUnavailable.
+        To be called while the runner still names them as parked; does nothing where an assignment comes before it is
+        done. Raises what aiokafka does of partitions that are another's by now, and BrokerUnavailable.
         """
+        runner, generation = self.app.runner, self.app.runner.generation
         while self._handing in partitions:  # Faust notes its offset as read once it is queued
             await asyncio.sleep(0.01)
-        bases = {tp: await self.base_offset(tp) for tp in partitions}  # of what is parked nobody commits any
         async with self._at_the_log:
+            bases = {tp: await self.base_offset(tp) for tp in partitions}  # of what is parked nobody commits any
+            if runner.generation != generation or not {tp.partition for tp in partitions} <= runner.parked.keys():
+                return  # assigned anew since: whoever has them seeks for itself, to what is committed by then
             for tp, (base, committed) in bases.items():
                 self._committed_offset[tp] = base if committed else None
             for partition in {tp.partition for tp in partitions}:
-                self.app.runner.turns[partition] = self.app.runner.turns.get(partition, 0) + 1
+                runner.turns[partition] = runner.turns.get(partition, 0) + 1
             await self._thread.call_thread(self._thread.go_back, {tp: base for tp, (base, _) in bases.items()})
 
     def ack(self, message: Any) -> bool:

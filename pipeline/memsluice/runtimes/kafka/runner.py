@@ -286,7 +286,7 @@ class StageRunner(ABC):
             if committed and message.offset < base and base != self.app.consumer.known_commit(message.tp):
                 raise Fenced(
                     f"{message.tp.topic}[{message.partition}] was committed up to {base} since this worker began to "
-                    f"read it, at {message.offset}: another one has taken it over"
+                    f"read it, at {message.offset}: by another one, or by somebody who set the group's offsets"
                 )
             # A log's start moves with retention; a record below it was there a moment ago and is no repetition.
             self._gaps.start(message.tp, base if committed else min(base, message.offset))

@@ -107,7 +107,10 @@ class StateRows:
     def close(self, keep: frozenset[int] = frozenset()) -> None:
         """Close the stores but for those to ``keep``."""
         for partition in [each for each in self._stores if each not in keep]:
-            self._stores.pop(partition).close()
+            try:
+                self._stores.pop(partition).close()
+            except Exception as error:  # damaged, or on a full disk: whatever it lacks is restored from the changelog
+                LOG.warning("local rows could not be closed cleanly", partition=partition, why=_words(error))
 
     def rows(self, partition: int) -> "PartitionRows":
         """Return read access to one partition's rows."""
@@ -153,6 +156,9 @@ class StateRows:
             batch.put(OFFSET_KEY, str(offset).encode())
         if at_end:
             batch.put(AT_END_KEY, str(self._now_ms()).encode())
+        self._write(partition, batch)
+
+    def _write(self, partition: int, batch: Any) -> None:
         try:
             self.store(partition).write(batch)
         except Exception as error:
@@ -184,11 +190,11 @@ class StateRows:
             batch = rocksdict.WriteBatch(raw_mode=True)
             for key in keys[start : start + EMPTIED_AT_ONCE]:
                 batch.delete(key)
-            self.store(partition).write(batch)
+            self._write(partition, batch)
         last = rocksdict.WriteBatch(raw_mode=True)
         for key in OWN_KEYS:
             last.delete(key)
-        self.store(partition).write(last)
+        self._write(partition, last)
 
     def stored_rows(self, partition: int, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Yield what is stored under a prefix, from a key on."""

@@ -62,9 +62,9 @@ def run_worker(
 
     ``resolve`` turns a stage's name into its spec. ``on_progress`` is called on the event loop every
     ``progress_every_s`` seconds. Once stopping, the process lives at most the largest ``stop_s`` of its stages; what
-    was not finished by then is read again by the next one. ``on_cut_off`` is called with the exit code then, in another
-    thread, and may begin the process anew. Raises ConfigError before anything runs, also where another live worker
-    holds the name ``replica`` for one of the stages below ``data_dir``.
+    was not finished by then is read again by the next one. Unless it was a signal that stopped it, ``on_cut_off`` is
+    called with the exit code then, in another thread, and may begin the process anew. Raises ConfigError before
+    anything runs, also where another live worker holds the name ``replica`` for one of the stages below ``data_dir``.
     """
     specs = [_spec(stage, resolve) for stage in stages]
     if not specs:
@@ -152,13 +152,19 @@ class _Worker:
         code = EXIT_OK if told.is_set() and not self._failures() else EXIT_FAILED
         if failures := self._failures():  # said before stopping, which may hang
             LOG.critical("worker ends by a failure", errors=[said(error) for error in failures])
-        self._watchdog = _Watchdog(max(spec.tuning.stop_s for spec in self._specs), code, self._on_cut_off)
+
+        def on_cut_off(code: int) -> None:
+            if self._on_cut_off is not None and not told.is_set():
+                self._on_cut_off(code)
+
+        self._watchdog = _Watchdog(max(spec.tuning.stop_s for spec in self._specs), code, on_cut_off)
         for task in (*attending, *([reporter] if reporter is not None else [])):
             task.cancel()
         await self._stop(tasks)
         if self._failures():
             return EXIT_FAILED
-        LOG.info("worker stopped", stages=[spec.name for spec in self._specs])
+        if code == EXIT_OK:  # else what ended it was said
+            LOG.info("worker stopped", stages=[spec.name for spec in self._specs])
         return code
 
     def _failures(self) -> list[BaseException]:
@@ -183,8 +189,9 @@ class _Worker:
             try:
                 async with asyncio.timeout(spec.tuning.stop_s):
                     await app.stop()
-            except TimeoutError:
-                LOG.error("the stage could not be stopped to begin anew; the worker ends", stage=spec.name)
+            except Exception as error:
+                why = "it took too long" if isinstance(error, TimeoutError) else said(error)
+                LOG.critical("the stage could not be stopped to begin anew; the worker ends", stage=spec.name, why=why)
                 return
             del app
             await asyncio.sleep(AGAIN_S)
@@ -267,7 +274,7 @@ def _freeze() -> None:
 class _Watchdog:
     """Cuts the process off when stopping takes longer than its bound."""
 
-    def __init__(self, bound_s: float, code: int, on_cut_off: OnCutOff | None) -> None:
+    def __init__(self, bound_s: float, code: int, on_cut_off: OnCutOff) -> None:
         self._timer = threading.Timer(bound_s, self._cut_off, (bound_s, code, on_cut_off))
         self._timer.daemon = True
         self._timer.start()
@@ -277,13 +284,12 @@ class _Watchdog:
         self._timer.cancel()
 
     @staticmethod
-    def _cut_off(bound_s: float, code: int, on_cut_off: OnCutOff | None) -> None:
+    def _cut_off(bound_s: float, code: int, on_cut_off: OnCutOff) -> None:
         code = code or EXIT_HUNG
         try:
             LOG.error("worker cut off while stopping: what it had not committed is read again", bound_s=bound_s)
             sys.stdout.flush()
             sys.stderr.flush()
-            if on_cut_off is not None:
-                on_cut_off(code)
+            on_cut_off(code)
         finally:
             os._exit(code)

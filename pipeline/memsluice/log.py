@@ -23,7 +23,8 @@ VALUE_CHARS_MAX = 2_000
 def said(error: BaseException) -> str:
     """Return an error as a log line may have it: our own say no content; of any other, the kind and the place."""
     if isinstance(error, MemsluiceError):
-        return f"{type(error).__name__}: {error}"
+        kind = next(each.__name__ for each in type(error).__mro__ if not each.__name__.startswith("_"))
+        return f"{kind}: {error}"
     frames = traceback.extract_tb(error.__traceback__)[-1:]
     return type(error).__name__ + "".join(f" at {frame.filename}:{frame.lineno}" for frame in frames)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 from aiokafka.errors import KafkaTimeoutError
@@ -47,6 +47,8 @@ from memsluice.runtimes.kafka.state import StateRows
 from memsluice.runtimes.kafka.stateful import StatefulRunner
 from memsluice.stages.base import Step
 from memsluice.stages.overflow import Intake
+from memsluice.telemetry.meters import Meters
+from memsluice.telemetry.stage_wrappers import ObservedBatch, Watch
 
 from .dummies import HeldFences, Quotas, Stamp
 from .harness import NOWHERE
@@ -533,6 +535,33 @@ def test_an_order_that_a_rebalance_overtakes_is_remembered() -> None:
         runner.parked.clear()  # as a new assignment does
         await _accept(runner, [_Message(ONE, 0), _Message(ONE, 2)])
         assert not runner.parked
+        await runner.stop()
+
+    asyncio.run(scene())
+
+
+def test_a_stage_forgets_what_it_said_of_a_partition_that_goes_on() -> None:
+    """Its outputs were dropped as it was parked: what the stage took for said was never committed."""
+
+    class Remembers:
+        forgotten: ClassVar[list[int]] = []
+
+        def process(self, batch: Any) -> list[list[Any]]:
+            return [[] for _ in batch]
+
+        def forget(self, partition: int) -> None:
+            self.forgotten.append(partition)
+
+    async def scene() -> None:
+        app = _App()
+        runner = _batch(app)
+        runner.stage = ObservedBatch(Remembers(), Watch("land", Meters(), None))
+        HeldFences(runner).commits.set()
+        await runner.begin({0, 1})
+        runner.start()
+        runner.park(1, GapError("gone", topic="a", first=1, last=1), "a", 2)
+        assert await runner.resume(runner.parked[1].failure, 1)
+        assert Remembers.forgotten == [1]
         await runner.stop()
 
     asyncio.run(scene())

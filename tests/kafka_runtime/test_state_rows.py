@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memsluice.errors import RowsDamaged, StateError
 from memsluice.events.records import Record, RowChange
 from memsluice.runtimes.kafka.restore import LOCAL_MS_MAX, SKEW_MS_MAX, restore
-from memsluice.runtimes.kafka.state import OWN_KEYS, PendingRows, StateRows
+from memsluice.runtimes.kafka.state import DAMAGED, OWN_KEYS, PendingRows, StateRows
 
 FIRST_OFFSET = 40
 
@@ -158,32 +158,54 @@ def test_damage_that_shows_while_rows_are_read_has_the_stage_begin_anew(tmp_path
     state.close()
 
 
+@pytest.mark.parametrize("mark", [b"", b"IO \xc3", None], ids=["empty", "torn", "no file"])
+def test_rows_that_were_marked_as_damaged_are_made_anew_whatever_the_mark_says(
+    tmp_path: Path, mark: bytes | None
+) -> None:
+    """It is written as the disk fills, perhaps: a worker that could not read it would end at each start."""
+    state = StateRows(tmp_path)
+    state.open(0)
+    write(state, (b"row", b"old"))
+    state.close()
+    path = tmp_path / "state-0.db" / DAMAGED
+    if mark is None:
+        path.mkdir()
+    else:
+        path.write_bytes(mark)
+    state.open(0)
+    assert (state.stands(0), state.rows(0).get(b"row")) == (None, None)
+    state.close()
+
+
 class Broken:
     """A real RocksDB whose writes find damage, as its compaction does, and that cannot be closed for that reason."""
 
-    def __init__(self, store: Any) -> None:
-        self._store = store
+    def __init__(self, store: Any, words: str) -> None:
+        self._store, self._words = store, words
 
     def write(self, _batch: Any) -> None:
         """Fail as RocksDB does."""
-        raise Exception("Corruption: block checksum mismatch")
+        raise Exception(self._words)
 
     def close(self) -> None:
         """Close, and fail all the same."""
         self._store.close()
-        raise Exception("Corruption: block checksum mismatch")
+        raise Exception(self._words)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
 
 @pytest.mark.parametrize("written", ["settle", "empty"])
-def test_damage_that_shows_while_rows_are_written_has_the_stage_begin_anew(tmp_path: Path, written: str) -> None:
+@pytest.mark.parametrize("words", ["Corruption: block checksum mismatch", "IO error: While pread: Input/output error"])
+def test_damage_that_shows_while_rows_are_written_has_the_stage_begin_anew(
+    tmp_path: Path, written: str, words: str
+) -> None:
     """And the stage can be stopped for it: the rows are closed, and made anew when they are opened next."""
     state = StateRows(tmp_path)
     state.open(0)
     write(state, (b"row", b"old"))
-    state._stores[0] = Broken(state.store(0))
+    state._stores[0] = Broken(state.store(0), words)
     change: dict[str, Any] = {"settle": lambda: write(state, (b"row", b"new")), "empty": lambda: state.empty(0)}
     with pytest.raises(RowsDamaged, match="restored from the changelog"):
         change[written]()

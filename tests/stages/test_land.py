@@ -155,17 +155,19 @@ def test_what_expired_on_the_way_is_withdrawn(store) -> None:
 
 def test_an_expired_entry_withdraws_nothing_that_is_newer(store) -> None:
     """Re-delivered late, an expired version leaves the newer one, and its store record, alone."""
-    stage(store).process([accepted("acme", 9, "new", key="k")])
-    assert stage(store).process([accepted("acme", 2, "late", key="k", expires_ms=T0 - 1)]) == [[]]
+    one = stage(store)
+    one.process([accepted("acme", 9, "new", key="k")])
+    assert one.process([accepted("acme", 2, "late", key="k", expires_ms=T0 - 1)]) == [[]]
     assert found(store, "acme") == {"new"}
 
 
 def test_an_older_version_leaves_no_trace(store) -> None:
     """Its store record would, compacted, outlive the newer one's."""
-    stage(store).process([accepted("acme", 9, "new", key="k")])
-    assert stage(store).process([accepted("acme", 4, "old", key="k")]) == [[]]
+    one = stage(store)
+    one.process([accepted("acme", 9, "new", key="k")])
+    assert one.process([accepted("acme", 4, "old", key="k")]) == [[]]
     both = [accepted("acme", 12, "b", key="k"), accepted("acme", 11, "a", key="k")]
-    newer, older = stage(store).process(both)
+    newer, older = one.process(both)
     assert (len(newer), older) == (1, [])
     assert found(store, "acme") == {"b"}
 
@@ -229,12 +231,10 @@ def test_a_version_that_the_gate_never_admitted_keeps_no_withdrawal_out(either, 
 
 def test_a_version_that_the_gate_admitted_is_not_overwritten_by_an_older_one(either) -> None:
     """Re-delivered late, an old version does not come back, whatever else in its batch is overwritten."""
-    tenant = f"land-{uuid4().hex[:10]}"
-    stage(either).process([accepted(tenant, 9, "new", key="k")])
+    tenant, one = f"land-{uuid4().hex[:10]}", stage(either)
+    one.process([accepted(tenant, 9, "new", key="k")])
     either.upsert([entry(tenant, "forged", axis(1), key="j", version=HIGH, ring=STRANGER)])
-    older, over = stage(either).process(
-        [accepted(tenant, 2, "old", key="k"), accepted(tenant, 3, "mine", axis(1), key="j")]
-    )
+    older, over = one.process([accepted(tenant, 2, "old", key="k"), accepted(tenant, 3, "mine", axis(1), key="j")])
     assert (older, len(over)) == ([], 1)
     assert found(either, tenant) == {"new", "mine"}
 

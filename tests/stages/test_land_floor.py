@@ -167,8 +167,12 @@ def test_what_was_not_committed_is_landed_again(place, tenant) -> None:
     ]
     stage = worker(place)
     first = stage.process(batch)  # not published
+    stage.owns({partition_of(tenant, PARTITIONS)})
+    assert stage.process(batch) == first
+    stage.forget(partition_of(tenant, PARTITIONS))
     assert stage.process(batch) == first
     assert worker(place).process(batch) == first
+    assert [len(outputs) for outputs in first] == [1, 1, 1]
 
 
 @pytest.fixture

@@ -1,16 +1,21 @@
 """*land* and an object that the store refuses: what lies there all the same, what the log has of it already, and what
 another worker brings meanwhile. Embedded and on the real Weaviate."""
 
+from dataclasses import replace
+
 import pytest
 from tests.stages.test_land import Faulty, found, why
 from tests.stages.test_land_floor import gone, here, landed, place, tenant, worker
-from tests.stores.build import PARTITIONS, accepted, axis
+from tests.stores.build import PARTITIONS, RING, T0, accepted, axis
 
+from memsluice.envelope.records import accepted_from_bytes
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
 from memsluice.stages.deferring import ATTEMPTS
+from memsluice.stages.reconcile import Reconciler
 from memsluice.stores.base import StoreAnswer, UpsertResult
+from memsluice.stores.log_index import LogIndex
 from memsluice.topics.names import DEAD_LETTER, STORE
 
 __all__ = ["here", "place", "tenant"]
@@ -66,10 +71,12 @@ def test_what_the_log_has_and_the_store_lost_is_a_dead_letter_once_it_is_refused
     assert (letter.topic, letter.value) == (DEAD_LETTER, record.value)
 
 
+@pytest.mark.parametrize("event_id", ["event-9", "event-7"], ids=["another event", "landed again by a command"])
 @pytest.mark.parametrize("refused", [True, False], ids=["a refused version", "a withdrawal"])
-def test_a_worker_that_was_overtaken_takes_out_nothing_that_came_since(place, tenant, refused) -> None:
-    """It was paused between its look at the store and its deletion: the new owner's version stays."""
-    old, new = accepted(tenant, 7, "old", key="k"), accepted(tenant, 9, "new", key="k")
+def test_a_worker_that_was_overtaken_takes_out_nothing_that_came_since(place, tenant, refused, event_id) -> None:
+    """It was paused between its look at the store and its deletion: the new owner's version stays, also where it is of
+    the same event, as what is renewed or declassified."""
+    old, new = accepted(tenant, 7, "old", key="k"), accepted(tenant, 9, "new", key="k", event_id=event_id)
     owner = worker(place)
 
     def overtake() -> None:
@@ -114,8 +121,8 @@ def test_a_worker_that_is_told_to_stop_takes_nothing_out(place, tenant) -> None:
 
 
 def test_the_version_before_a_refused_one_lands_where_both_come_together(place, tenant) -> None:
-    """Three versions of one entry in a batch, the last refused: the one before is in memory and in the log, as if they
-    had come one by one; the first gives way to it."""
+    """Three versions of one entry in a batch, the last refused: the one before is in memory, and the log has both that
+    came before, as if they had come one by one."""
     batch = [accepted(tenant, n, f"v{n}", key="k") for n in (2, 3, 4)]
 
     def only_the_last(real, objects):
@@ -123,8 +130,7 @@ def test_the_version_before_a_refused_one_lands_where_both_come_together(place, 
         return refuse(real, objects)
 
     first, second, (letter,) = behind(worker(place), Faulty(place.store, [only_the_last])).process(batch)
-    assert first == []
-    assert [output.topic for output in second] == [STORE]
+    assert [output.topic for output in (*first, *second)] == [STORE, STORE]
     assert (letter.topic, letter.value) == (DEAD_LETTER, batch[2].value)
     assert found(place.store, tenant) == {"v3"}
 
@@ -159,3 +165,102 @@ def test_what_is_refused_stays_refused_where_its_tenant_is_put_off(here, tenant)
 
 def _at(tenant: str) -> int:
     return partition_of(tenant, PARTITIONS)
+
+
+@pytest.mark.parametrize("how", ["given up", "committed in parts"])
+def test_a_version_is_not_lost_to_one_that_the_log_never_had(place, tenant, how) -> None:
+    """Two versions are written, and the second one's transaction is never committed: delivered again, the store
+    refuses it. The first is in memory and in the log."""
+    old, new = accepted(tenant, 7, "old", key="k"), accepted(tenant, 9, "new", key="k")
+    said, _never_committed = worker(place).process([old, new])
+    if how == "given up":
+        said = worker(place).process([old])[0]
+    place.publish(said)
+    ((letter,),) = behind(worker(place), Faulty(place.store, [refuse])).process([new])
+    assert letter.topic == DEAD_LETTER
+    mended(place, tenant, old, new)
+    assert found(place.store, tenant) == {"old"}
+
+
+@pytest.mark.parametrize("how", ["given up", "committed in parts"])
+def test_a_revoked_entry_does_not_come_back_behind_a_refused_one(place, tenant, how) -> None:
+    """Its withdrawal came with a newer write that was never committed, and that the store refuses afterwards: the log
+    has the withdrawal, so that no sweep lands the entry again."""
+    old, new = accepted(tenant, 5, "poison", key="k"), accepted(tenant, 9, "new", key="k")
+    landed(place, worker(place), old)
+    said, _never_committed = worker(place).process([gone(old, 7, tenant), new])
+    if how == "given up":
+        said = worker(place).process([gone(old, 7, tenant)])[0]
+    place.publish(said)
+    behind(worker(place), Faulty(place.store, [refuse])).process([new])
+    mended(place, tenant, old, new)
+    assert found(place.store, tenant) == set()
+
+
+def test_an_insert_that_arrives_after_its_refusal_keeps_no_older_version_out(place, tenant) -> None:
+    """The store answers too late, refuses, and takes the first attempt after all: the version before is overwritten by
+    none that became a dead letter."""
+    old, new = accepted(tenant, 7, "old", key="k"), accepted(tenant, 9, "new", key="k")
+    late = []
+
+    def time_out(_real, objects):
+        late.extend(objects)
+        raise StoreUnavailable("deadline")
+
+    def arrive(real, objects):
+        real.upsert(late)
+        return real.upsert(objects)
+
+    stage = behind(worker(place), Faulty(place.store, [time_out, refuse, arrive]))
+    assert [[output.topic for output in outputs] for outputs in stage.process([old, new])] == [[STORE], [DEAD_LETTER]]
+    assert found(place.store, tenant) == {"old"}
+
+
+def test_what_is_taken_back_is_gone_before_the_dead_letter_says_so(place, tenant) -> None:
+    """A store that answers a deletion and keeps the object is asked again."""
+    old, new = accepted(tenant, 7, "old", key="k"), accepted(tenant, 9, "new", key="k")
+
+    class Keeps(Faulty):
+        left = 1
+
+        def delete(self, *arguments, **options):
+            if self.left:
+                self.left -= 1
+                return 1
+            return self.store.delete(*arguments, **options)
+
+    stage = behind(worker(place), Keeps(place.store, [lose, refuse, refuse]))
+    assert [[output.topic for output in outputs] for outputs in stage.process([old, new])] == [[STORE], [DEAD_LETTER]]
+    assert found(place.store, tenant) == {"old"}
+
+
+def test_what_was_said_and_given_up_is_forgotten_with_the_partition(place, tenant) -> None:
+    """A worker's outputs were dropped as it lost the partition, and the next owner's store refused that version: back
+    at the first one, the sweep goes by the log."""
+    old, new = accepted(tenant, 8, "old", key="k"), accepted(tenant, 9, "new", key="k")
+    first = worker(place)
+    landed(place, first, old)
+    first.process([new])
+    behind(worker(place), Faulty(place.store, [refuse])).process([new])
+    first.owns({_at(tenant)})
+    first._log.catch_up(_at(tenant))  # as batch and sweep do
+    (known,) = first._log.known(tenant, Zone.GUIDANCE, [expected(old, tenant)]).values()
+    assert (known.version, first._log.highest(_at(tenant))) == (8, 8)
+
+
+def expected(record, tenant: str) -> str:
+    """Return the object id of an accepted record."""
+    return accepted_from_bytes(RING, tenant, record.value).admission.object_id
+
+
+def mended(place, tenant: str, *records) -> None:
+    """Have a sweep that has just read the log mend the tenant's entries, from these accepted records."""
+    placed = [replace(record, offset=number) for number, record in enumerate(records)]
+
+    class Accepted:
+        def read(self, _partition, from_offset=0):
+            return iter(placed[from_offset:])
+
+    log = LogIndex(lambda _ended: place.reader(), lambda: RING)
+    sweep = Reconciler(place.store, log, lambda _ended: Accepted(), lambda: RING, PARTITIONS, lambda: T0)
+    sweep.mend(tenant, Zone.GUIDANCE, sweep.look(tenant, Zone.GUIDANCE).differs, search=True)

@@ -119,6 +119,19 @@ def test_a_tenant_that_was_put_off_waits_no_more_until_it_is_tried_again(site) -
     assert site.differs(Zone.GUIDANCE) == {}
 
 
+def test_a_withdrawal_of_what_is_not_there_is_no_write_that_was_taken(alone) -> None:
+    """It asks the store for nothing that the tenant is refused: the next write is tried once, as before, and not for a
+    minute."""
+    alone.shut(alone.tenant)
+    put(alone, accepted(alone.tenant, 5, "second", axis(5)), accepted(alone.other, 6, "x", axis(6)))
+    alone.now_ms += AGAIN_MS
+    alone.store._check = lambda _tenant: None  # it can be read, and not be written
+    put(alone, gone(accepted(alone.tenant, 7, "absent", key="absent"), 8, alone.tenant))
+    pauses = len(alone.pauses)
+    put(alone, accepted(alone.tenant, 9, "third", axis(7)))
+    assert len(alone.pauses) <= pauses + 1
+
+
 def test_a_tenant_that_goes_on_being_refused_is_tried_less_and_less_and_at_once_as_before_when_it_was_taken() -> None:
     """An attempt at a shard that hangs takes seconds of everybody's: each minute that would be a tenth of all time."""
     now_ms, asked = 0, list[int]()

@@ -12,7 +12,7 @@ from memsluice.envelope.codec import vector_to_bytes
 from memsluice.envelope.space import Space
 from memsluice.errors import StoreError
 from memsluice.events.models import Visibility, Zone
-from memsluice.stores.base import SEARCH_MAX, UPSERT_MAX, Scope, StoreAnswer, StoredObject, VectorStore
+from memsluice.stores.base import SEARCH_MAX, UPSERT_MAX, Scope, Seen, StoreAnswer, StoredObject, VectorStore
 
 ANA = Scope("ana", "s-1")
 
@@ -215,12 +215,14 @@ class StoreContract:
         """A writer that was overtaken takes out the version that it saw, and none that came after it."""
         old = [entry(tenant, f"c{n}", axis(n % 300), event_id=f"e{n}") for n in range(UPSERT_MAX)]
         store.upsert(old)
-        seen = {item.object_id: item.event_id for item in old[2:]}
-        newer = [replace(item, version=item.version + 1, event_id=f"new-{item.event_id}") for item in old[::2]]
+        seen = {item.object_id: Seen(item.event_id, item.version) for item in old[2:]}
+        newer = [replace(item, version=item.version + 1, event_id=f"new-{item.event_id}") for item in old[::4]]
+        newer += [replace(item, version=item.version + 1) for item in old[2::4]]  # landed again by a command
         store.upsert(newer)
         ids = [item.object_id for item in old]
         assert store.delete(tenant, Zone.GUIDANCE, ids, seen=seen) == UPSERT_MAX // 2 + 1
         assert set(store.versions(tenant, Zone.GUIDANCE, ids)) == {item.object_id for item in newer[1:]}
+        assert set(store.versions(tenant, Zone.GUIDANCE, ids).values()) == {newer[0].version}
 
     def test_a_closed_store_opens_again_at_the_next_call(self, store, tenant) -> None:
         """Dropping the connection loses nothing that was acknowledged."""

@@ -26,7 +26,7 @@ def test_what_did_not_answer_has_an_address_and_advice(code: grpc.StatusCode, sa
     """Whoever reads it knows which server to look at, and how; a refused key is no server that is away."""
     with closing(Rpc(Address("127.0.0.1", 1, 2, "key"))) as rpc:
         told = rpc._error(SimpleNamespace(code=lambda: code, details=lambda: "Deadline Exceeded"), 5.0)
-    assert f"Weaviate at 127.0.0.1:2 {said}" in str(told)
+    assert f"Weaviate at 127.0.0.1:1 (gRPC: 2) {said}" in str(told)
     away = code is not grpc.StatusCode.UNAUTHENTICATED
     assert isinstance(told, StoreUnavailable if away else StoreError)
     assert (isinstance(told, StoreUnavailable), "memsluice stack status" in str(told)) == (away, away)

@@ -57,6 +57,14 @@ class Owning(Protocol):
 
 
 @runtime_checkable
+class Forgets(Protocol):
+    """A batch stage that remembers what it said of a partition."""
+
+    def forget(self, partition: int) -> None:
+        """Drop whatever was not committed: the partition was parked, and its records come again. May block."""
+
+
+@runtime_checkable
 class Counts(Protocol):
     """A batch stage that counts what an operator should hear of."""
 

@@ -7,8 +7,10 @@ It waits on the network, so it works in batches. What an accepted record can com
 * expired before it arrived: not written, what it replaces is removed, and the store record says withdrawn;
 * older than what memory.store.v1 says of the object, its withdrawal included: nothing at all
   (:mod:`memsluice.stores.log_index`), so that no lower version is ever published after a higher one;
-* older than what the store has, and the gate admitted that: nothing, the newer one's record is or will be there.
-  A higher version that the gate never admitted was planted: it is overwritten;
+* older than another one of its batch: its store record, as if they had come one by one. The batch may be committed in
+  parts, and what replaces it may be refused when it comes again;
+* older than what the store has, and the log has not: it is overwritten. That was planted, or left behind by a batch
+  that was given up, and comes again;
 * a seal that does not hold, or an object that the store refuses or does not give back as it was written: a dead
   letter, with the record's own bytes.
 
@@ -134,10 +136,17 @@ class LandStage:
         with self._reading:
             self._read.clear()
             self._owned = frozenset(partitions)
+        self._log.forget_said()
         if partitions:
             self._patience.renew()
         if self._sweep is not None:
             self._sweep.owns(partitions)
+
+    def forget(self, partition: int) -> None:
+        """Know nothing of what was said of a partition and not committed: it was parked, and its records come again.
+        Waits for the batch in hand, which may have some of them."""
+        with self._busy:
+            self._log.forget_said(partition)
 
     def give_up(self) -> None:
         """End a wait for the store at once: the batch in hand raises StoreUnavailable and is not committed.
@@ -187,7 +196,7 @@ class LandStage:
                 continue
             results.append(_outputs(record, draft[0], outcomes[number], keyring, kid))
             if outcomes[number].outcome is StoreAnswer.LANDED:
-                self._log.put(record.partition, [draft[0]])
+                self._log.say(record.partition, [draft[0]])
         return results
 
     def _catch_up(self, partitions: Iterable[int]) -> None:

@@ -1,7 +1,7 @@
 """Brings a vector store to what a batch says, and looks whether it is so.
 
-What the store says is believed as little as possible. Its "older" counts only where the version that lies there was
-signed by the gate; its "written" only once what was written can be read back.
+What the store says is believed as little as possible. Its "older" counts only where the log says so, too; its
+"written" only once what was written can be read back, and its "deleted" once it is not there any more.
 """
 
 from collections import Counter, defaultdict
@@ -27,6 +27,7 @@ WRITTEN_TRIES_MAX = 3
 """Writes of one object that the store took and does not give back: after so many it is refused, for good and loudly."""
 UNLIKE_NAME, PUT_OFF = "unlike", "put_off"
 """How it is counted: written and not given back; said in the log before the store has it."""
+GAVE_WAY = "gave way to a newer version of its batch"
 REFUSED = StoreAnswer.REFUSED
 UNLIKE = "the store does not give back what was written"
 
@@ -77,7 +78,23 @@ class Settling:
             self._settle(latest, now_ms, outcomes)
             refused = {_name(one): one.version for n, one in latest.items() if outcomes[n].outcome is REFUSED}
             left = {number: item for number, item in left.items() if item.version < refused.get(_name(item), -1)}
+        self._give_way(items, floors, outcomes)
         return outcomes
+
+    def _give_way(
+        self, items: Mapping[int, StoredObject], floors: Mapping[_Name, int], outcomes: dict[int, UpsertResult]
+    ) -> None:
+        """Have the log say of the versions before one that landed that they did, too, each in its turn: a batch is
+        committed in parts, and what comes behind one may be refused when it comes again."""
+        landed: dict[_Name, int] = {}
+        for number in sorted(items, reverse=True):
+            item, name = items[number], _name(items[number])
+            if outcomes[number].outcome is StoreAnswer.LANDED:
+                landed[name] = item.version
+            elif outcomes[number].outcome is StoreAnswer.OLDER and (
+                floors.get(name, -1) <= item.version < landed.get(name, -1)
+            ):
+                outcomes[number] = UpsertResult(item.object_id, StoreAnswer.LANDED, GAVE_WAY)
 
     def _settle(self, items: Mapping[int, StoredObject], now_ms: int, outcomes: dict[int, UpsertResult]) -> None:
         """Settle at most one version of each object."""
@@ -112,7 +129,8 @@ class Settling:
                     why = outcomes[number].detail
                 else:
                     del waiting[number]
-            self._deferring.took(set(group) - {item.tenant for item in waiting.values()})
+            wrote = (n for n in part if outcomes[n].outcome is StoreAnswer.LANDED and not over(part[n], now_ms))
+            self._deferring.took({part[n].tenant for n in wrote} - {item.tenant for item in waiting.values()})
         if waiting:
             self._deferring.refused({item.tenant for item in waiting.values()})
             self._put_off(waiting, outcomes)
@@ -137,10 +155,8 @@ class Settling:
             part = live[start : start + UPSERT_MAX]
             outcomes.update(self._upsert(items, part))
             older = [number for number in part if outcomes[number].outcome is StoreAnswer.OLDER]
-            if planted := self._planted(items, older):
-                named = items[planted[0]]
-                _LOG.warning(_PLANTED, objects=len(planted), tenant=named.tenant, object_id=named.object_id)
-                outcomes.update(self._upsert(items, planted, overwrite=True))
+            if late := self._in_its_way(items, older):
+                outcomes.update(self._upsert(items, late, overwrite=True))
         for number in live:
             self._refused.pop(number, None)
         self._refused |= (refused := {n: outcomes[n] for n in live if outcomes[n].outcome is REFUSED})
@@ -158,27 +174,31 @@ class Settling:
         """Write objects and read back those that landed."""
         results = self._store.upsert([items[number] for number in numbers], overwrite=overwrite)
         found = dict(zip(numbers, results, strict=True))
+        if overwrite:  # nothing is older then: a store that says so has not written it
+            older = [number for number, result in found.items() if result.outcome is StoreAnswer.OLDER]
+            found |= {n: UpsertResult(items[n].object_id, StoreAnswer.UNAVAILABLE, "not overwritten") for n in older}
         landed = {n: items[n] for n, result in found.items() if result.outcome is StoreAnswer.LANDED}
         return found | self._not_given_back(landed)
 
     def _not_given_back(self, landed: Mapping[int, StoredObject]) -> dict[int, UpsertResult]:
         """Read back what the store says it took; return the outcome of each that is not there as it was written."""
-        found, parts = dict[int, UpsertResult](), _by_partition(landed)
+        found, parts, unlike = dict[int, UpsertResult](), _by_partition(landed), 0
         held = self._store.held_of({part: [landed[number].object_id for number in parts[part]] for part in parts})
         for partition, numbers in parts.items():
             for number in numbers:
                 item, there = landed[number], held[partition].get(landed[number].object_id)
                 if there is not None and same(item, there):
                     continue
-                if there is not None and newer(self._keyring, item, there.admission):  # another owner's, meanwhile
-                    found[number] = UpsertResult(item.object_id, StoreAnswer.OLDER)
+                if there is not None and newer(self._keyring, item, there.admission):  # the log will tell whose
+                    found[number] = UpsertResult(item.object_id, StoreAnswer.UNAVAILABLE, "a newer version came")
                     continue
+                unlike += 1
                 self._unlike[number] += 1
                 last = self._unlike[number] >= WRITTEN_TRIES_MAX
                 found[number] = UpsertResult(item.object_id, REFUSED if last else StoreAnswer.UNAVAILABLE, UNLIKE)
                 _LOG.error(UNLIKE, tenant=item.tenant, object_id=item.object_id, last=last)
-        if found:
-            self._counted(UNLIKE_NAME, sum(result.outcome is not StoreAnswer.OLDER for result in found.values()))
+        if unlike:
+            self._counted(UNLIKE_NAME, unlike)
         return found
 
     def _take_back(self, refused: Mapping[int, StoredObject]) -> dict[int, UpsertResult]:
@@ -204,40 +224,61 @@ class Settling:
         self._remove(away)
         return found
 
-    def _planted(self, items: Mapping[int, StoredObject], older: Sequence[int]) -> list[int]:
-        """Return which of the items that the store says it has newer versions of it has none of.
+    def _in_its_way(self, items: Mapping[int, StoredObject], older: Sequence[int]) -> list[int]:
+        """Return which of the items that the store says it has newer versions of the log has none of: those were
+        planted, or left by a batch that was given up, and come again.
 
         Asked only of those (re-deliveries, as a rule), so that landing pays nothing for it.
         """
+        if not older:
+            return []
         held = self._admissions({number: items[number] for number in older})
-        return [number for number in older if not newer(self._keyring, items[number], held.get(number))]
+        above = [number for number in older if newer(self._keyring, items[number], held.get(number))]
+        overtaken = self._overtaken(items, above)
+        if planted := [number for number in older if number not in above]:
+            named = items[planted[0]]
+            _LOG.warning(_PLANTED, objects=len(planted), tenant=named.tenant, object_id=named.object_id)
+        self._go_on()
+        return [number for number in older if number not in overtaken]
+
+    def _overtaken(self, items: Mapping[int, StoredObject], numbers: Sequence[int]) -> set[int]:
+        """Return those of which the log has a newer version by now."""
+        asked = [items[number] for number in numbers]
+        floors = self._floors_now(asked) if asked else {}
+        return {number for number in numbers if floors.get(_name(items[number]), -1) > items[number].version}
 
     def _withdrawn(self, items: Mapping[int, StoredObject]) -> set[int]:
-        """Take objects out; return the numbers of those that lie there no more, and in no newer version either.
-
-        What was taken out is asked for once more: it must be gone before the log says so.
-        """
+        """Take objects out; return the numbers of those that lie there no more, and of which the log has no newer
+        version either."""
         held = self._held(items)
-        stay = {number for number in held if newer(self._keyring, items[number], held[number].admission)}
-        away = {number: there for number, there in held.items() if number not in stay}
-        self._remove(away)
-        if away and (left := self._admissions(away)):
-            raise StoreUnavailable(f"{len(left)} objects that were taken out are still there")
+        above = [number for number in held if newer(self._keyring, items[number], held[number].admission)]
+        stay = self._overtaken(items, above)
+        left = self._remove({number: there for number, there in held.items() if number not in stay})
+        if left:
+            raise StoreUnavailable(f"other versions of {len(left)} objects came as they were taken out")
         return set(items) - stay
 
-    def _remove(self, there: Mapping[int, StoredObject]) -> None:
-        """Take out what was seen lying there, and nothing newer that another owner brought since. Raises
-        StoreUnavailable where this one was told to stop.
+    def _go_on(self) -> None:
+        """Raise StoreUnavailable where this worker was told to stop: what lies there is another one's by now."""
+        if self._patience.ended():
+            raise StoreUnavailable("the stage was told to stop before it changed what lies in the store")
+
+    def _remove(self, there: Mapping[int, StoredObject]) -> dict[int, str]:
+        """Take out what was seen lying there, and nothing newer that another owner brought since; return the admission
+        of what was. Raises StoreUnavailable where something stays, or this worker was told to stop.
 
         What another owner writes of the very same version, just while this one waits for the answer, can go with it:
         the log has it then, and the sweep lands it again.
         """
         for partition, numbers in _by_partition(there).items():
-            if self._patience.ended():
-                raise StoreUnavailable("the stage was told to stop before it took out what lies in the store")
+            self._go_on()
             objects = [there[number] for number in numbers]
             ids = [one.object_id for one in objects]
             self._store.delete(*partition, ids, seen=seen(objects, self._keyring))
+        left = self._admissions(there)
+        if stay := [number for number, admission in left.items() if admission == there[number].admission]:
+            raise StoreUnavailable(f"{len(stay)} objects that were taken out are still there")
+        return left
 
     def _held(self, items: Mapping[int, StoredObject]) -> dict[int, StoredObject]:
         """Return what lies under those objects' ids, by number; nothing for those that are not there."""

@@ -1,10 +1,10 @@
 """*land*'s slow sweep: compares the store with the log while nothing else is to be done, and mends what differs.
 
-One stretch of one tenant's zone at a time, at most one a second: 256 objects, so a million take about an hour. It is
-also how expired entries leave the store. A worker sweeps the partitions that it owns and no other: who does not land in
-a partition can not know what is on its way there.
+One stretch of one tenant's zone at a time, 256 objects, so that a million take about an hour; of small tenants as many
+as come to that or take TURN_S, once a second. It is also how expired entries leave the store. A worker sweeps the
+partitions that it owns and no other: who does not land in a partition can not know what is on its way there.
 
-A batch waits for one stretch at most. What takes longer, reading the store log of a partition for the first time, is
+A batch waits for one turn at most. What takes longer, reading the store log of a partition for the first time, is
 done beside the batches, and ended where the partitions go to another worker.
 """
 
@@ -18,14 +18,16 @@ from memsluice.errors import MemsluiceError, StoreError
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
 from memsluice.log import get_logger, said
-from memsluice.stages.reconcile import Mended, Reconciler
+from memsluice.stages.reconcile import STRETCH, Mended, Reconciler
 from memsluice.stages.settling import PUT_OFF, UNLIKE_NAME
 from memsluice.stores.base import VectorStore
 from memsluice.stores.compare import Difference
 from memsluice.stores.log_index import Ended, LogIndex
 
 EVERY_S = 1.0
-"""At most one stretch in so long."""
+"""At most one turn in so long."""
+TURN_S = 0.1
+"""No stretch is begun later in a turn: a batch waits for it."""
 IDLE_S = 0.5
 """A stretch waits until no batch was in work for so long …"""
 STARVED_S = 30.0
@@ -243,6 +245,20 @@ class SweepThread:
                 if done and self._moved_s is not None:
                     self._moved_s = monotonic()
 
+    def _steps(self) -> bool:
+        """Sweep stretches until one turn is over; return False where the round is."""
+        looked_at, begun_s = 0, monotonic()
+
+        def counted(name: str, amount: int) -> None:
+            nonlocal looked_at
+            looked_at += amount if name == SWEPT else 0
+            self._counted(name, amount)
+
+        while going := self._sweep.step(counted):
+            if looked_at >= STRETCH or monotonic() - begun_s > TURN_S or self._is_stale():
+                break
+        return going
+
     def _later(self) -> None:
         self._going, self._round_s = False, monotonic() - ROUND_S + AFTER_FAILURE_S
 
@@ -255,7 +271,7 @@ class SweepThread:
             if self._is_stale():  # given to another worker while this one waited for the batch
                 return False
             if self._going:
-                self._going = self._sweep.step(self._counted)
+                self._going = self._steps()
             else:
                 self._sweep.begin_round()
                 self._round_s, self._going = now_s, True

@@ -12,7 +12,7 @@ from memsluice.envelope.seals import Admission, admission_verify_inside
 from memsluice.errors import SealError
 from memsluice.events.ids import scope_owner
 from memsluice.events.models import Visibility
-from memsluice.stores.base import StoredObject, expected_id
+from memsluice.stores.base import Seen, StoredObject, expected_id
 
 
 def owner_of(admission: Admission) -> str:
@@ -34,11 +34,15 @@ def admitted(item: StoredObject, text: str | None, keyring: Keyring) -> Admissio
     return admission if in_place(item, admission) else None
 
 
-def seen(items: Iterable[StoredObject], keyring: Keyring) -> dict[str, str]:
-    """Return the event ids of objects that state the one they were admitted with, by object id: such an object is
-    removed only while it states that. What was planted is removed whatever it states."""
-    found = ((item, admitted(item, item.admission, keyring)) for item in items)
-    return {item.object_id: one.event_id for item, one in found if one is not None and one.event_id == item.event_id}
+def seen(items: Iterable[StoredObject], keyring: Keyring) -> dict[str, Seen]:
+    """Return what objects state, by object id, where it is what was admitted: such an object is removed only while it
+    states that. What was planted is removed whatever it states."""
+    found = {}
+    for item in items:
+        admission, stated = admitted(item, item.admission, keyring), Seen(item.event_id, item.version)
+        if admission is not None and stated == (admission.event_id, admission.version):
+            found[item.object_id] = stated
+    return found
 
 
 def properties_hold(item: StoredObject, admission: Admission) -> bool:

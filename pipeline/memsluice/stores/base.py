@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -28,7 +28,15 @@ SEARCHED_MAX = 8_000
 UPSERT_MAX = 1_024
 """Most objects that one upsert takes."""
 
-UNSEEN: Mapping[str, str] = MappingProxyType({})
+
+class Seen(NamedTuple):
+    """What an object stated when it was looked at."""
+
+    event_id: str
+    version: int
+
+
+UNSEEN: Mapping[str, Seen] = MappingProxyType({})
 
 Partition = tuple[str, Zone]
 """A tenant and a zone."""
@@ -176,11 +184,11 @@ class VectorStore(Protocol):
     def admissions(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, str]:
         """Return what lies as admission ("" for none) with those of at most UPSERT_MAX ``ids`` that are held."""
 
-    def delete(self, tenant: str, zone: Zone, ids: Sequence[str], *, seen: Mapping[str, str] = UNSEEN) -> int:
+    def delete(self, tenant: str, zone: Zone, ids: Sequence[str], *, seen: Mapping[str, Seen] = UNSEEN) -> int:
         """Remove at most UPSERT_MAX objects; return how many there were.
 
-        Those that ``seen`` names are removed only while they state the event id that they were seen with: another
-        writer may have brought a newer version since.
+        Those that ``seen`` names are removed only while they state what they were seen with: another writer may have
+        brought a newer version since.
         """
 
     def count(self, tenant: str, zone: Zone) -> int:

@@ -10,7 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import StoreRecord, stored_of_record
@@ -31,17 +31,27 @@ CREATE TABLE known (
     withdrawn INTEGER NOT NULL, expires_ms INTEGER, place INTEGER, part INTEGER NOT NULL,
     PRIMARY KEY (tenant, zone, object_id)
 ) WITHOUT ROWID;
+CREATE TABLE said (
+    tenant TEXT NOT NULL, zone TEXT NOT NULL, object_id TEXT NOT NULL, version INTEGER NOT NULL,
+    withdrawn INTEGER NOT NULL, expires_ms INTEGER, place INTEGER, part INTEGER NOT NULL,
+    PRIMARY KEY (tenant, zone, object_id)
+) WITHOUT ROWID;
+CREATE INDEX said_versions ON said (part, version);
 CREATE TABLE ends (part INTEGER PRIMARY KEY, version INTEGER NOT NULL);
 CREATE TABLE tenants (part INTEGER NOT NULL, tenant TEXT NOT NULL, PRIMARY KEY (part, tenant)) WITHOUT ROWID;
 """
 _PUT = """
-INSERT INTO known VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO {} VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (tenant, zone, object_id) DO UPDATE SET version = excluded.version, withdrawn = excluded.withdrawn,
     expires_ms = excluded.expires_ms, place = coalesce(excluded.place, place)
 WHERE excluded.version >= version
 """
 _PUT_END = "INSERT INTO ends VALUES (?, ?) ON CONFLICT DO UPDATE SET version = max(version, excluded.version)"
 _PUT_TENANT = "INSERT OR IGNORE INTO tenants VALUES (?, ?)"
+_KNOWN = "SELECT object_id, version, withdrawn, expires_ms, place FROM {} WHERE tenant = ? AND zone = ?"
+_TENANTS = "SELECT tenant FROM tenants WHERE part IN ({}) UNION SELECT tenant FROM said WHERE part IN ({})"
+_HIGHEST = "SELECT version FROM ends WHERE part = ? UNION ALL SELECT max(version) FROM said WHERE part = ?"
+_CONFIRM = "DELETE FROM said WHERE tenant = ? AND zone = ? AND object_id = ? AND version <= ?"
 
 
 _LOG = get_logger(__name__)
@@ -83,6 +93,9 @@ class _Open:
 class LogIndex:
     """The last record of every object of the partitions that were read. Safe for several threads: nobody waits while
     another partition is being read.
+
+    What *land* is about to say (:meth:`say`) counts as said, until it is read or :meth:`forget_said`: what comes of a
+    transaction that is given up is another owner's to decide.
 
     ``log`` opens a reader of memory.store.v1, which asks what it is given whether to stop; ``keys`` gives the keyring
     that seals are verified with. Records that do not verify are left out: a stranger's record must not keep an object
@@ -158,7 +171,7 @@ class LogIndex:
                 forged.append(record.offset)
             else:
                 found.append(stored)
-        self.put(partition, found)
+        self._put(partition, found)
         self._next[partition] = records[-1].offset + 1
         if forged:
             self.unverified += len(forged)
@@ -166,41 +179,47 @@ class LogIndex:
             _LOG.error("records of the store log do not verify, and count for nothing", partition=partition,
                        records=len(forged), first_offset=forged[0])  # fmt: skip
 
-    def put(self, partition: int, records: Iterable[StoreRecord]) -> None:
-        """Take in what the log says, or will say; of an object the highest version counts."""
-        rows = [
-            (
-                one.tenant,
-                one.zone.value,
-                one.object_id,
-                one.version,
-                one.withdrawn,
-                one.expires_ms,
-                one.place,
-                partition,
-            )
-            for one in records
-        ]
+    def say(self, partition: int, records: Iterable[StoreRecord]) -> None:
+        """Take in what the log will say; of an object the highest version counts."""
+        rows = _rows(partition, records)
+        with self._lock, self._whole():
+            self._database.executemany(_PUT.format("said"), rows)
+
+    def forget_said(self, partition: int | None = None) -> None:
+        """Know nothing any more of a partition, or (None) of any, but what was read: what was said since is given up,
+        or read before it is asked for."""
+        with self._lock, self._whole():
+            self._database.execute("DELETE FROM said WHERE ? IS NULL OR part = ?", (partition, partition))
+
+    def _put(self, partition: int, records: Iterable[StoreRecord]) -> None:
+        """Take in what the log says; of an object the highest version counts."""
+        rows = _rows(partition, records)
         if not rows:
             return
-        with self._lock:
-            self._database.execute("BEGIN")
-            try:
-                self._database.executemany(_PUT, rows)
-                self._database.execute(_PUT_END, (partition, max(row[3] for row in rows)))
-                tenants = sorted({row[0] for row in rows})
-                self._database.executemany(_PUT_TENANT, [(partition, tenant) for tenant in tenants])
-                self._database.execute("COMMIT")
-            except sqlite3.Error:  # a full disk, as a rule: all of it or nothing, and the next one can begin
-                if self._database.in_transaction:
-                    self._database.execute("ROLLBACK")
-                raise
+        with self._lock, self._whole():
+            self._database.executemany(_PUT.format("known"), rows)
+            self._database.execute(_PUT_END, (partition, max(row[3] for row in rows)))
+            self._database.executemany(_PUT_TENANT, [(partition, one) for one in sorted({row[0] for row in rows})])
+            if self._database.execute("SELECT 1 FROM said LIMIT 1").fetchone():
+                self._database.executemany(_CONFIRM, [row[:4] for row in rows])
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Have the database take all of it or nothing. On a full disk, as a rule, it is nothing."""
+        self._database.execute("BEGIN")
+        try:
+            yield
+            self._database.execute("COMMIT")
+        except sqlite3.Error:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")  # the next one can begin
+            raise
 
     def highest(self, partition: int) -> int:
         """Return the highest version of any object of the partition, -1 where it has none."""
         with self._lock:
-            row = self._database.execute("SELECT version FROM ends WHERE part = ?", (partition,)).fetchone()
-        return -1 if row is None else int(row[0])
+            rows = self._database.execute(_HIGHEST, (partition, partition)).fetchall()
+        return max((int(version) for (version,) in rows if version is not None), default=-1)
 
     def known(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, Known]:
         """Return what the log says of those of the objects that it knows."""
@@ -209,22 +228,33 @@ class LogIndex:
             for start in range(0, len(ids), IDS_A_STATEMENT):
                 part = ids[start : start + IDS_A_STATEMENT]
                 marks = ", ".join("?" * len(part))
-                statement = f"{_KNOWN} AND object_id IN ({marks})"
-                found.update(_read(self._database.execute(statement, (tenant, zone.value, *part))))
+                found |= self._asked(f"AND object_id IN ({marks})", (tenant, zone.value, *part))
         return found
 
     def between(self, tenant: str, zone: Zone, after: str, until: str | None, limit: int) -> dict[str, Known]:
         """Return what the log says of objects whose id lies after ``after`` and not after ``until`` (None: no end)."""
-        statement = f"{_KNOWN} AND object_id > ? AND (? IS NULL OR object_id <= ?) ORDER BY object_id LIMIT ?"
+        condition = "AND object_id > ? AND (? IS NULL OR object_id <= ?) ORDER BY object_id LIMIT ?"
         with self._lock:
-            return dict(_read(self._database.execute(statement, (tenant, zone.value, after, until, until, limit))))
+            found = self._asked(condition, (tenant, zone.value, after, until, until, limit))
+        return {one: found[one] for one in sorted(found)[:limit]}
+
+    def _asked(self, condition: str, values: Sequence[object]) -> dict[str, Known]:
+        found = dict[str, Known]()
+        for table in ("known", "said"):
+            rows = self._database.execute(f"{_KNOWN.format(table)} {condition}", values)
+            for one, version, withdrawn, expires_ms, place in rows:
+                before = found.get(one)
+                if before is None or version >= before.version:
+                    kept = before.place if before is not None and place is None else place
+                    found[one] = Known(version, bool(withdrawn), expires_ms, kept)
+        return found
 
     def tenants(self, partitions: Iterable[int]) -> list[str]:
         """Return the tenants that the log of these partitions tells of, sorted."""
         wanted = sorted(partitions)
         marks = ", ".join("?" * len(wanted))
         with self._lock:
-            rows = self._database.execute(f"SELECT DISTINCT tenant FROM tenants WHERE part IN ({marks})", wanted)  # noqa: S608 - marks only
+            rows = self._database.execute(_TENANTS.format(marks, marks), (*wanted, *wanted))
             return sorted(tenant for (tenant,) in rows)
 
     def close(self) -> None:
@@ -237,9 +267,8 @@ def _ignore(_records: int) -> None:
     return None
 
 
-_KNOWN = "SELECT object_id, version, withdrawn, expires_ms, place FROM known WHERE tenant = ? AND zone = ?"
-
-
-def _read(rows: Iterable[tuple[str, int, int, int | None, int | None]]) -> Iterator[tuple[str, Known]]:
-    for object_id, version, withdrawn, expires_ms, place in rows:
-        yield object_id, Known(version, bool(withdrawn), expires_ms, place)
+def _rows(partition: int, records: Iterable[StoreRecord]) -> list[tuple[Any, ...]]:
+    return [
+        (one.tenant, one.zone.value, one.object_id, one.version, one.withdrawn, one.expires_ms, one.place, partition)
+        for one in records
+    ]

@@ -8,7 +8,7 @@ from typing import cast
 
 from memsluice.envelope.partition_orders import Missing
 from memsluice.events.records import Output, Record, Rows
-from memsluice.stages.base import Acknowledges, BatchStage, Counts, Owning, StatefulStage, Step, Sweeps, Waits
+from memsluice.stages.base import Acknowledges, BatchStage, Counts, Forgets, Owning, StatefulStage, Step, Sweeps, Waits
 from memsluice.stages.overflow import Intake, Overflowing
 from memsluice.stages.quota import Quota
 from memsluice.telemetry import registry
@@ -122,6 +122,11 @@ class ObservedBatch:
         """As the stage does, where it asks for it."""
         if isinstance(self._stage, Owning):
             self._stage.owns(partitions)
+
+    def forget(self, partition: int) -> None:
+        """As the stage does, where it remembers anything."""
+        if isinstance(self._stage, Forgets):
+            self._stage.forget(partition)
 
 
 class ObservedStateful:

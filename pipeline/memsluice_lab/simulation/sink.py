@@ -17,6 +17,7 @@ from memsluice.stores.base import (
     Hit,
     Partition,
     Scope,
+    Seen,
     StoreAnswer,
     StoredObject,
     UpsertResult,
@@ -132,10 +133,11 @@ class MemoryStore:
         """Return admissions."""
         return {one: item.admission for one, item in self.held(tenant, zone, ids).items()}
 
-    def delete(self, tenant: str, zone: Zone, ids: Sequence[str], *, seen: Mapping[str, str] = UNSEEN) -> int:
+    def delete(self, tenant: str, zone: Zone, ids: Sequence[str], *, seen: Mapping[str, Seen] = UNSEEN) -> int:
         """Remove objects."""
         there = self._held(tenant, zone)
-        gone = [one for one in ids if one in there and seen.get(one, there[one].event_id) == there[one].event_id]
+        stated = {one: Seen(there[one].event_id, there[one].version) for one in ids if one in there}
+        gone = [one for one, says in stated.items() if seen.get(one, says) == says]
         for one in gone:
             del there[one]
         return len(gone)
@@ -192,7 +194,7 @@ class Sink(MemoryStore):
             "admissions", (), lambda _: {one: item.admission for one, item in there(tenant, zone, ids).items()}
         )
 
-    def delete(self, tenant: str, zone: Zone, ids: Sequence[str], *, seen: Mapping[str, str] = UNSEEN) -> int:
+    def delete(self, tenant: str, zone: Zone, ids: Sequence[str], *, seen: Mapping[str, Seen] = UNSEEN) -> int:
         """As the store's."""
         call = super().delete
         return self._around("delete", (), lambda _: call(tenant, zone, ids, seen=seen))  # type: ignore[no-any-return]

@@ -123,9 +123,10 @@ def judged(lag: "Lag", count: int, *, still: int, waited_s: float) -> CheckResul
     if still:
         where = f"{still} partition{'s' * (still != 1)}"
         said = f"a worker runs and stands still: {said}, nothing committed on {where} for {waited_s:.0f} s"
+        store = "see whether the store answers (its own line here); " if lag.stage == "land" else ""
         remedy = (
-            "see whether a partition is parked (`memsluice partition status`), and read the worker's log, which says "
-            "what it waits for; where neither says anything, start the worker anew"
+            f"{store}see whether a partition is parked (`memsluice partition status`), and read the worker's log, "
+            "which says what it waits for; where neither says anything, start the worker anew"
         )
         return CheckResult(lag.stage, CheckState.FAIL, said, remedy)
     if lag.behind - lag.over_quota > LAG_MANY:

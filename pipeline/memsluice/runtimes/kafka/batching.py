@@ -26,7 +26,7 @@ from memsluice.runtimes.kafka.restore import OpenLog
 from memsluice.runtimes.kafka.runner import LOG, StageRunner
 from memsluice.runtimes.kafka.spec import Stage, StageSpec
 from memsluice.runtimes.kafka.thread import StageThreads
-from memsluice.stages.base import Owning, Waits
+from memsluice.stages.base import Forgets, Owning, Waits
 from memsluice.stages.quota import TURN_EVENTS
 
 PATIENCE_S: Final = 0.5
@@ -202,6 +202,10 @@ class BatchRunner(StageRunner):
         if self.overflow is not None:
             self.overflow.forget(partition)
         self._room.set()
+
+    async def _forget_parked(self, partition: int) -> None:
+        if isinstance(self.stage, Forgets):
+            await asyncio.to_thread(self.stage.forget, partition)
 
     def _give_up(self, message: Any) -> None:
         self.app.consumer.untrack(message)

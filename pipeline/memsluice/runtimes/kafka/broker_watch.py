@@ -28,9 +28,10 @@ RETRIED: Final = re.compile(
     r"Failed fetch (messages|offsets) from|Heartbeat (send request )?failed|Heartbeat session expired|"
     r"Error sending \S+ to node|Cannot send |Marking the coordinator dead|Timer \S+ is overlapping|"
     r"Got error produce response|Unexpected error in sender routine|Attempt to join group failed due to fatal error"
+    r"|Thread keepalive is not responding"
 )
-"""How lines begin that aiokafka and mode log at each attempt; what is not tried again raises as well, and is told by
-whoever gets it."""
+"""How lines begin that aiokafka and mode log at each attempt, or of a process that was paused; what is not tried again
+raises as well, and is told by whoever gets it."""
 LIBRARIES: Final = ("aiokafka", "mode", "faust")
 
 

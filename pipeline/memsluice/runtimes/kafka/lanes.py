@@ -32,7 +32,7 @@ GATHER_S: Final = 0.25
 SHARE_S: Final = 0.05
 """How long an urgent one waits, at most, for others of its partition that the log was seen to have behind it."""
 GATHERED_MAX: Final = 64
-"""So many of them are committed at once: what comes behind them waits for no longer transaction."""
+"""Most results that one transaction commits: what comes behind them waits for no longer one."""
 
 
 class Restores(Protocol):
@@ -88,10 +88,10 @@ class Lane:
 
     def hurry(self) -> None:
         """Gather no longer: somebody waits for what is queued, or for its room."""
-        self._hurry_over()
+        self._forget_hurry()
         self._urgent.set()
 
-    def _hurry_over(self) -> None:
+    def _forget_hurry(self) -> None:
         """Forget that anybody hurries, or would."""
         self._urgent.clear()
         if self._sharing is not None:
@@ -101,7 +101,7 @@ class Lane:
     def give_up(self) -> None:
         """Release and settle nothing any more."""
         self._closed = True
-        self._hurry_over()
+        self._forget_hurry()
         self._given_up.set()
         self.opened.set()  # who waits looks at the generation then
         self.restored.set()
@@ -158,7 +158,7 @@ class Lane:
         most = min(len(self._queue), self._owner.spec.tuning.transaction_records)
         batch = [self._queue.popleft() for _ in range(most)]
         if not self._queue:
-            self._hurry_over()
+            self._forget_hurry()
         return batch
 
     async def _commit(self, batch: list[RecordResult]) -> None:

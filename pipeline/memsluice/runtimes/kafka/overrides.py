@@ -87,8 +87,8 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
         runner, generation = self.app.runner, self.app.runner.generation
         while self._handing in partitions:  # Faust notes its offset as read once it is queued
             await asyncio.sleep(0.01)
+        bases = {tp: await self.base_offset(tp) for tp in partitions}  # of what is parked nobody commits any
         async with self._at_the_log:
-            bases = {tp: await self.base_offset(tp) for tp in partitions}  # of what is parked nobody commits any
             if runner.generation != generation or not {tp.partition for tp in partitions} <= runner.parked.keys():
                 return  # assigned anew since: whoever has them seeks for itself, to what is committed by then
             for tp, (base, committed) in bases.items():

@@ -163,11 +163,16 @@ class StageRunner(ABC):
             await self.lanes.reopen(partition)
         if not self._closed_to(generation) and self.parked.get(partition) is state:
             await self.app.consumer.reopen(self._tps(partition))
+            await self._forget_parked(partition)
         if self._closed_to(generation) or self.parked.get(partition) is not state:
             return False
         self._pass_known(partition)
         del self.parked[partition]
         return True
+
+    async def _forget_parked(self, partition: int) -> None:
+        """Have the stage forget what it said of a partition that goes on, and what was dropped."""
+        return
 
     def _pass_known(self, partition: int) -> None:
         for one in self._acknowledged.get(partition, ()):

@@ -33,7 +33,7 @@ CACHE_BYTES, WRITE_BUFFER_BYTES, FILE_BYTES, OPEN_FILES_MAX, BLOOM_BITS = 8 * MI
 
 DAMAGED: Final = "DAMAGED"
 """A file in a store's folder that says what was found out about it."""
-DAMAGE: Final = ("corruption", "no such file")
+DAMAGE: Final = ("corruption", "no such file", "input/output error")
 """What RocksDB says of a store that is damaged. A full disk, or a lock that another process has, is no damage."""
 WORDS_CHARS_MAX: Final = 200
 
@@ -79,7 +79,9 @@ class StateRows:
                     raise
                 why = _words(error)
         else:
-            why = mark.read_text(encoding="utf-8")
+            why = "found out before"
+            with contextlib.suppress(OSError):  # that it is there says enough
+                why = mark.read_text(encoding="utf-8", errors="replace")
         LOG.warning("local rows are damaged: all are restored anew", partition=partition, folder=str(folder), why=why)
         shutil.rmtree(folder)
         return rocksdict.Rdict(str(folder), options=_options())

@@ -25,6 +25,7 @@ from memsluice.stores.base import (
     Hit,
     Partition,
     Scope,
+    Seen,
     StoreAnswer,
     StoredObject,
     UpsertResult,
@@ -48,7 +49,7 @@ BUSY_TIMEOUT_S = 10.0
 INDEXES_MAX = 1_024
 """Indexes kept in memory; beyond, all are dropped and built again when asked for."""
 _IDS_A_STATEMENT = 500
-_EVENT_IDS = "SELECT object_id, event_id FROM store_objects WHERE tenant = ? AND zone = ? AND object_id IN ({})"
+_STATED = "SELECT object_id, event_id, version FROM store_objects WHERE tenant = ? AND zone = ? AND object_id IN ({})"
 
 
 class FaissStore:
@@ -257,11 +258,11 @@ class FaissStore:
             for zone in Zone:
                 self._indexes.pop((tenant, zone), None)
 
-    def delete(self, tenant: str, zone: Zone, ids: Sequence[str], *, seen: Mapping[str, str] = UNSEEN) -> int:
+    def delete(self, tenant: str, zone: Zone, ids: Sequence[str], *, seen: Mapping[str, Seen] = UNSEEN) -> int:
         """Remove objects (see the protocol); return how many there were."""
         statement = "DELETE FROM store_objects WHERE tenant = ? AND zone = ? AND object_id IN ({}) RETURNING number, 0"
         with self._lock:
-            stated = dict(self._by_id(_EVENT_IDS, tenant, zone, list(seen)))
+            stated = {one: Seen(*rest) for one, *rest in self._by_id(_STATED, tenant, zone, list(seen))}
             gone = [one for one in ids if one not in seen or stated.get(one) == seen[one]]
             removed = [number for number, _zero in self._by_id(statement, tenant, zone, gone)]
             index = self._indexes.get((tenant, zone))
@@ -269,8 +270,8 @@ class FaissStore:
                 index.remove_ids(np.array(removed, dtype=np.int64))
         return len(removed)
 
-    def _by_id(self, statement: str, tenant: str, zone: Zone, ids: Sequence[str]) -> list[tuple[Any, Any]]:
-        rows: list[tuple[Any, Any]] = []
+    def _by_id(self, statement: str, tenant: str, zone: Zone, ids: Sequence[str]) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = []
         with self._lock:
             database = self._connected()
             try:

@@ -60,7 +60,7 @@ def client(address: Address) -> Iterator[weaviate.WeaviateClient]:
         kind = StoreUnavailable if error.status_code >= 500 else StoreError
         raise kind(f"Weaviate refused: {error.message}"[:400]) from None
     except (WeaviateBaseError, httpx.HTTPError, OSError) as error:
-        told = str(error)[:300]
+        told = str(error).partition(" Try adjusting")[0][:300]  # its advice is about the library
         raise StoreUnavailable(
             f"Weaviate at {address.host}:{address.http_port} did not answer ({told}): {REMEDY}"
         ) from None
@@ -118,6 +118,16 @@ def space_of_collection(address: Address, name: str) -> Space | None:
         return DEFAULT
 
 
+def finds_versions(address: Address, name: str) -> bool:
+    """Whether a collection has an index of versions: those of older versions of memsluice have none. False where there
+    is no such collection. Raises StoreUnavailable, StoreError."""
+    with client(address) as made:
+        if not made.collections.exists(name):
+            return False
+        properties = made.collections.use(name).config.get(simple=True).properties
+    return any(one.name == "version" and one.index_filterable for one in properties)
+
+
 def create_collection(address: Address, name: str, space: Space) -> None:
     """Create the collection of a zone for an encoder's vectors; one that is there stays as it is.
 
@@ -156,7 +166,7 @@ def _create(made: weaviate.WeaviateClient, name: str, space: Space) -> None:
             exact("event_id"),
             kept("content"),
             kept("admission"),
-            Property(name="version", data_type=DataType.INT, index_filterable=False),
+            Property(name="version", data_type=DataType.INT, index_filterable=True),
             Property(name="tier", data_type=DataType.INT, index_filterable=False),
             Property(name="expires_ms", data_type=DataType.INT, index_filterable=True, index_range_filters=True),
         ],

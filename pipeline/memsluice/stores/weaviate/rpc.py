@@ -27,9 +27,7 @@ INSERT_TIMEOUT_S = 15.0
 MESSAGE_BYTES_MAX = 96 * 1024 * 1024
 """Above the largest batch: UPSERT_MAX objects of 32 KiB content, or SEARCH_MAX of them found."""
 
-REMEDY = (
-    "see whether it runs with `memsluice stack status`, or in the store's own log; `memsluice stack up` starts a stack"
-)
+REMEDY = "`memsluice stack status` says whether it runs or hangs, and what to do then, or see the store's own log"
 """What to do about a store that does not answer."""
 
 _OPTIONS = (
@@ -75,7 +73,8 @@ class Rpc:
     """One channel. It is dropped and replaced after a failure, never repaired."""
 
     def __init__(self, address: Address) -> None:
-        target = self._target = f"{address.host}:{address.grpc_port}"
+        target = f"{address.host}:{address.grpc_port}"
+        self._target = f"{address.host}:{address.http_port} (gRPC: {address.grpc_port})"
         self._channel = (
             grpc.secure_channel(target, grpc.ssl_channel_credentials(), options=_OPTIONS)
             if address.secure

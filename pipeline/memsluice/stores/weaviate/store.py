@@ -27,6 +27,7 @@ from memsluice.stores.base import (
     Hit,
     Partition,
     Scope,
+    Seen,
     StoreAnswer,
     StoredObject,
     UpsertResult,
@@ -35,7 +36,13 @@ from memsluice.stores.base import (
     first_space,
     newest,
 )
-from memsluice.stores.weaviate.admin import create_collection, create_tenants, remove_tenant, space_of_collection
+from memsluice.stores.weaviate.admin import (
+    create_collection,
+    create_tenants,
+    finds_versions,
+    remove_tenant,
+    space_of_collection,
+)
 from memsluice.stores.weaviate.client import search_get_pb2
 from memsluice.stores.weaviate.rpc import Address, Rpc
 from memsluice.stores.weaviate.wire import (
@@ -110,6 +117,8 @@ class WeaviateStore:
         self._lock = threading.Lock()
         self._rpc: Rpc | None = None
         self._known: set[Partition] = set()
+        self._by_version: dict[Zone, bool] = {}
+        """Whether a zone's collection can be asked for objects of a version."""
         self._space: Space | None = None
         """Of all collections, for writing; a reader asks about one, and seldom."""
 
@@ -123,6 +132,7 @@ class WeaviateStore:
         with self._lock:
             rpc, self._rpc, self._space = self._rpc, None, None
             self._known.clear()
+            self._by_version.clear()
         if rpc is not None:
             rpc.close()
 
@@ -323,11 +333,25 @@ class WeaviateStore:
                 self._known.discard((tenant, zone))
             remove_tenant(self._address, collection, tenant)
 
-    def delete(self, tenant: str, zone: Zone, ids: Sequence[str], *, seen: Mapping[str, str] = UNSEEN) -> int:
-        """Remove objects (see the protocol); return how many there were."""
+    def delete(self, tenant: str, zone: Zone, ids: Sequence[str], *, seen: Mapping[str, Seen] = UNSEEN) -> int:
+        """Remove objects (see the protocol); return how many there were.
+
+        A collection that an older version of memsluice made is not asked for versions: there, an entry that was landed
+        again by a command, under its own event id, can be taken for the one that was seen.
+        """
         if not ids:
             return 0
-        return self._connected().delete(delete_request(tenant, zone, ids, seen))
+        by_version = bool(seen) and self._finds_versions(zone)
+        return self._connected().delete(delete_request(tenant, zone, ids, seen, by_version=by_version))
+
+    def _finds_versions(self, zone: Zone) -> bool:
+        with self._lock:
+            known = self._by_version.get(zone)
+        if known is None:
+            known = finds_versions(self._address, COLLECTIONS[zone])
+            with self._lock:
+                self._by_version[zone] = known
+        return known
 
     def count(self, tenant: str, zone: Zone) -> int:
         """Return how many objects the partition holds."""

@@ -8,7 +8,7 @@ import numpy as np
 from memsluice.envelope.codec import Vector
 from memsluice.events.limits import RECORD_BYTES_MAX
 from memsluice.events.models import Visibility, Zone
-from memsluice.stores.base import Hit, Partition, Scope, StoredObject
+from memsluice.stores.base import Hit, Partition, Scope, Seen, StoredObject
 from memsluice.stores.weaviate.client import (
     aggregate_pb2,
     base_pb2,
@@ -199,10 +199,19 @@ def look_up_request(tenant: str, zone: Zone, ids: Sequence[str], name: str) -> s
 
 
 def delete_request(
-    tenant: str, zone: Zone, ids: Sequence[str], seen: Mapping[str, str]
+    tenant: str, zone: Zone, ids: Sequence[str], seen: Mapping[str, Seen], *, by_version: bool
 ) -> batch_delete_pb2.BatchDeleteRequest:
-    """Return the deletion of objects by id, of those ``seen`` while they state the event id they were seen with."""
-    filters = [_all(_any_id([one]), _equal("event_id", seen[one])) for one in ids if one in seen]
+    """Return the deletion of objects by id, of those ``seen`` while they state what they were seen with: the version
+    counts where the collection can be asked for it (``by_version``)."""
+
+    def while_it_states(one: str) -> base_pb2.Filters:
+        event_id, version = seen[one]
+        stated = [_equal("event_id", event_id)]
+        if by_version:
+            stated.append(_Filters(operator=_Filters.OPERATOR_EQUAL, target=_where("version"), value_int=version))
+        return _all(_any_id([one]), *stated)
+
+    filters = [while_it_states(one) for one in ids if one in seen]
     if others := [one for one in ids if one not in seen]:
         filters.append(_any_id(others))
     chosen = filters[0] if len(filters) == 1 else _Filters(operator=_Filters.OPERATOR_OR, filters=filters)

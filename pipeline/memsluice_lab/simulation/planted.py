@@ -38,8 +38,6 @@ PLANTED: Final[dict[str, Callable[[], Iterator[Any]]]] = {
     "read back skipped": planted_stages.read_back_skipped,
     "published before written": planted_stages.published_before_written,
     "refused with the one before": planted_stages.refused_with_the_one_before,
-    "store believed over the log": planted_stages.store_believed,
-    "older of a batch not said": planted_stages.older_not_said,
     "genuine events refused": planted_stages.genuine_refused,
     "refused observations taint nothing": planted_stages.refused_taints_nothing,
     "admissions refused": planted_stages.admission_refused,

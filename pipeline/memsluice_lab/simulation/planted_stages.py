@@ -156,16 +156,6 @@ def refused_with_the_one_before() -> Patches:
     yield patch.object(Settling, "settle", settle)
 
 
-def store_believed() -> Patches:
-    """*land* believes a higher version that lies in the store, though the log has none of it."""
-    yield patch.object(Settling, "_overtaken", lambda self, items, numbers: set(numbers))
-
-
-def older_not_said() -> Patches:
-    """*land* says nothing of a version that gave way to a newer one of its batch, whatever becomes of that one."""
-    yield patch.object(Settling, "_give_way", lambda *_: None)
-
-
 def published_before_written() -> Patches:
     """*land* says that an object lies in the store though the store did not answer."""
 

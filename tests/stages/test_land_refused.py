@@ -264,3 +264,14 @@ def mended(place, tenant: str, *records) -> None:
     log = LogIndex(lambda _ended: place.reader(), lambda: RING)
     sweep = Reconciler(place.store, log, lambda _ended: Accepted(), lambda: RING, PARTITIONS, lambda: T0)
     sweep.mend(tenant, Zone.GUIDANCE, sweep.look(tenant, Zone.GUIDANCE).differs, search=True)
+
+
+@pytest.mark.parametrize("withdraws", [False, True])
+def test_what_another_owner_is_about_to_say_is_not_overwritten(place, tenant, withdraws) -> None:
+    """It wrote to the store, and its transaction is under way: whoever finds a newer version there that the log has
+    not looks at the log once more, a moment later."""
+    old, new = accepted(tenant, 7, "old", key="k"), accepted(tenant, 9, "new", key="k")
+    said = [output for outputs in worker(place).process([new]) for output in outputs]
+    late = worker(place, wait=lambda _seconds: place.publish(said))
+    assert late.process([gone(old, 8, tenant) if withdraws else old]) == [[]]
+    assert found(place.store, tenant) == {"new"}

@@ -64,6 +64,8 @@ class Settling:
         self._unlike = Counter[int]()
         self._refused: dict[int, UpsertResult] = {}
         """What the store last said of the objects that it refuses, should their tenant be put off."""
+        self._above: set[int] = set()
+        """Objects above which the store has a version that the log had not, at the last look."""
         self._apart = False
         """Whether tenants are written one by one: a call that failed as a whole does not say for whom."""
 
@@ -242,10 +244,17 @@ class Settling:
         return [number for number in older if number not in overtaken]
 
     def _overtaken(self, items: Mapping[int, StoredObject], numbers: Sequence[int]) -> set[int]:
-        """Return those of which the log has a newer version by now."""
+        """Return those of which the log has a newer version by now, where the store has one.
+
+        Raises StoreUnavailable at the first look at which the log has none: another owner's may be on its way there.
+        """
         asked = [items[number] for number in numbers]
         floors = self._floors_now(asked) if asked else {}
-        return {number for number in numbers if floors.get(_name(items[number]), -1) > items[number].version}
+        found = {number for number in numbers if floors.get(_name(items[number]), -1) > items[number].version}
+        if fresh := set(numbers) - found - self._above:
+            self._above |= fresh
+            raise StoreUnavailable(f"it has newer versions of {len(fresh)} objects, and the log has not")
+        return found
 
     def _withdrawn(self, items: Mapping[int, StoredObject]) -> set[int]:
         """Take objects out; return the numbers of those that lie there no more, and of which the log has no newer

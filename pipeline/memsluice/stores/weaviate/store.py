@@ -44,6 +44,7 @@ from memsluice.stores.weaviate.admin import (
     space_of_collection,
 )
 from memsluice.stores.weaviate.client import search_get_pb2
+from memsluice.stores.weaviate.object_errors import at_fault
 from memsluice.stores.weaviate.rpc import Address, Rpc
 from memsluice.stores.weaviate.wire import (
     COLLECTIONS,
@@ -72,41 +73,6 @@ _Reply = Callable[[], search_get_pb2.SearchReply]
 _Read = Callable[[search_get_pb2.SearchResult, Partition], _T]
 _VERSION: _LookUp = partial(look_up_request, name="version")
 _ADMISSION: _LookUp = partial(look_up_request, name="admission")
-_NOT_THE_OBJECTS_FAULT = (
-    "tenant not found",
-    "tenant not active",
-    "rbac",
-    "authoriz",
-    "could not find class",
-    "class not found",
-    "read-only",
-    "readonly",
-    "no space left",
-    "not enough memory",
-    "memory pressure",
-    "deadline",
-    "timeout",
-    "canceled",
-    "cancelled",
-    "shutting down",
-    "shutdown",
-    "leader",
-    "connection refused",
-    "unavailable",
-    "try again",
-    "consistency level",
-    "enough replicas",
-    "could not find index",
-    "deleted in the meantime",
-    "shut or dropped",
-    "not ready",
-    "is closed",
-    "connection reset",
-    "no such host",
-    ": eof",
-)
-"""An error of one object that says one of these is retried. Any other one faults the object: content that an attacker
-chose must not be able to hold a partition up for ever."""
 
 
 class WeaviateStore:
@@ -191,7 +157,7 @@ class WeaviateStore:
         if error is None:
             return UpsertResult(item.object_id, StoreAnswer.LANDED)
         detail = error[:DETAIL_CHARS_MAX]
-        if any(part in error.lower() for part in _NOT_THE_OBJECTS_FAULT):
+        if not at_fault(error):
             with self._lock:
                 self._known.discard(item.partition)
                 self._space = None

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
 from memsluice.client import requests
 from memsluice.client.build import build, topic_of
@@ -12,7 +13,7 @@ from memsluice.encoder import load_encoder
 from memsluice.envelope.codec import content_digest
 from memsluice.envelope.dsse import Signer
 from memsluice.envelope.keys import Keyring
-from memsluice.events.models import Action, AnyPayload, Origin, Zone
+from memsluice.events.models import Action, AnyPayload, Origin, Returned, Tier, Zone
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record, Rows
 from memsluice.gate.policy import model
@@ -33,7 +34,7 @@ from memsluice_lab.chaos.rows import row_violations
 TENANT = "north"
 NOW_MS = 1_772_470_000_000
 NOW = datetime.fromtimestamp(NOW_MS / 1000, UTC)
-READ, UNREAD = (Session(TENANT, "helper", f"p-{name}", f"s-{name}") for name in ("read", "unread"))
+READ, UNREAD, GIVEN = (Session(TENANT, "helper", f"p-{name}", f"s-{name}") for name in ("read", "unread", "given"))
 
 
 class Recorded(ScreenStage):
@@ -74,7 +75,7 @@ class History:
 
 
 def events(keyring: Keyring) -> list[tuple[str, AnyPayload]]:
-    """Return (source, event): two sessions, one that reads the web, a replacement, and a removal."""
+    """Return (source, event): three sessions, one reads the web and one a tainted entry, a replacement, a removal."""
     digest = content_digest(keyring, TENANT, "Note w-1.")
 
     def write(name: str, session: Session, key: str | None = None) -> tuple[str, AnyPayload]:
@@ -82,7 +83,10 @@ def events(keyring: Keyring) -> list[tuple[str, AnyPayload]]:
         source = "web" if key is not None else "agent"
         return source, requests.write(name, NOW, session, f"Note {name}.", options)
 
-    opened = (requests.observation(f"o-{one.session}", NOW, one, Origin.OPEN, None, None) for one in (READ, UNREAD))
+    opened = (
+        requests.observation(f"o-{one.session}", NOW, one, Origin.OPEN, None, None) for one in (READ, UNREAD, GIVEN)
+    )
+    given = Returned(object_id=str(UUID(int=1)), version=1, event_id="w-0", tier=Tier.EXTERNAL_WEB, taint=True)
     return [
         *(("runtime", one) for one in opened),
         write("w-1", READ, "a"),
@@ -91,6 +95,8 @@ def events(keyring: Keyring) -> list[tuple[str, AnyPayload]]:
         write("w-4", UNREAD),
         ("runtime", requests.observation("o-web", NOW, READ, Origin.WEB, None, None)),
         write("w-5", READ),
+        ("reader", requests.recall("r-1", NOW, GIVEN, "When does it come?", (given,))),
+        write("w-6", GIVEN),
         (
             "operator",
             requests.command("c-1", NOW, TENANT, Action.WITHDRAW, "w-1", NOW + timedelta(hours=1), digest=digest),

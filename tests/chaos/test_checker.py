@@ -86,11 +86,13 @@ def test_a_second_verdict_is_noticed(history: History) -> None:
     assert "doubled" in rules(history.with_topic(names.AUDIT, [*history.picture.of(names.AUDIT), forged]))
 
 
-def test_a_write_without_its_taint_is_noticed(history: History) -> None:
-    """A write in a session that read the web before has taint in its verdict, or the checker says so."""
+@pytest.mark.parametrize("event_id", ["w-5", "w-6"])
+def test_a_write_without_its_taint_is_noticed(history: History, event_id: str) -> None:
+    """A write in a session that read the web, or was given a tainted entry, before has taint in its verdict, or the
+    checker says so."""
     records = list(history.picture.of(names.AUDIT))
     verdicts = [verdict_from_bytes(history.keyring, TENANT, record.value or b"") for record in records]
-    (at,) = (number for number, verdict in enumerate(verdicts) if verdict.event_id == "w-5")
+    (at,) = (number for number, verdict in enumerate(verdicts) if verdict.event_id == event_id)
     assert verdicts[at].taint
     forged = verdict_to_bytes(history.keyring, TENANT, replace(verdicts[at], taint=False))
     records[at] = replace(records[at], value=forged)

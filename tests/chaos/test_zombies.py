@@ -99,7 +99,7 @@ def _screen(scene: Scene, first: Worker) -> tuple[bool, dict[Place, bool | None]
     caught = bool(scene.verdicts.missing(place for place, one in work.said.items() if isinstance(one, Observation)))
     bed.setting.say(f"screen hangs with {len(scene.verdicts.missing(work.said))} openings undecided")
     for session in sessions:
-        work.see_web(session)
+        work.taint(session)
     scene.said()
     second = scene.start("screen", "b")
     assert scene.joined("screen", "b")

@@ -101,13 +101,16 @@ def test_what_is_known_to_come_shares_a_commit() -> None:
     assert committed(True, True, end=3, transactional=("a",)) == ([2], [2])
 
 
-def test_what_does_not_come_is_not_waited_for_long() -> None:
+def test_what_does_not_come_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the log was seen to have may never come: it was withdrawn, or another tenant's quota holds it back."""
+    monkeypatch.setattr(lanes, "GATHER_S", 1e6)
     assert committed(True, end=9) == ([1], [1])
 
 
-def test_nobody_waits_for_a_moved_event_behind_his() -> None:
+def test_nobody_waits_for_a_moved_event_behind_his(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last that is known of a partition is committed with what is urgent before it."""
+    monkeypatch.setattr(lanes, "GATHER_S", 1e6)
+    monkeypatch.setattr(lanes, "SHARE_S", 1e6)
     assert committed(True, False, end=2) == ([2], [2])
 
 

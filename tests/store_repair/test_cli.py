@@ -115,6 +115,26 @@ def test_what_can_not_be_mended_is_said_clearly(site, monkeypatch) -> None:
     assert site.store.count(site.tenant, Zone.GUIDANCE) == ENTRIES - 1
 
 
+def test_entries_whose_records_do_not_verify_are_dropped_only_when_asked(home) -> None:
+    """The home has lost its seal key: verify says what to do, repair leaves them and exits with 8, rebuild refuses
+    until it is told to drop them."""
+    site = EmbeddedSite(f"lost-{uuid4().hex[:10]}", home.path)
+    site.variables = {"MEMSLUICE_HOME": str(home.path)}
+    site.entries = [site.land(n, f"c{n}", axis(n)) for n in range(3)]
+    KeyStore(home.path).save_keyring(STRANGER)
+    shown = store(site, "verify")
+    assert (shown.code, "Bring the seal key back" in shown.out, "store repair" in shown.out) == (4, True, False)
+    shown = store(site, "repair")
+    assert (shown.code, "0 removed, 0 landed again" in shown.out) == (8, True)
+    assert "3 were left as they are" in shown.out
+    shown = store(site, "rebuild", "--tenant", site.tenant, "--yes")
+    assert (shown.code, "records of 3 entries" in shown.said) == (1, True)
+    assert site.store.count(site.tenant, Zone.GUIDANCE) == 3
+    shown = store(site, "rebuild", "--tenant", site.tenant, "--yes", "--drop-unreadable")
+    assert (shown.code, site.store.count(site.tenant, Zone.GUIDANCE)) == (0, 0)
+    site.close()
+
+
 def test_a_tenant_that_the_store_refuses_is_named_and_the_others_are_looked_at(home, monkeypatch) -> None:
     """Verify and repair exit with 8 and say why; about that tenant alone they fail, and say it too."""
     site = EmbeddedSite(f"some-{uuid4().hex[:10]}", home.path)

@@ -135,7 +135,7 @@ def test_a_withdrawal_of_what_is_not_there_is_no_write_that_was_taken(alone) -> 
 def test_a_tenant_that_goes_on_being_refused_is_tried_less_and_less_and_at_once_as_before_when_it_was_taken() -> None:
     """An attempt at a shard that hangs takes seconds of everybody's: each minute that would be a tenth of all time."""
     now_ms, asked = 0, list[int]()
-    deferring = Deferring(lambda _but: True, lambda: now_ms)
+    deferring = Deferring(lambda _but: True, lambda _tenant: True, lambda: now_ms)
     for _ in range(ATTEMPTS):
         deferring.refused({"acme"})
     for minute in range(60):
@@ -150,6 +150,30 @@ def test_a_tenant_that_goes_on_being_refused_is_tried_less_and_less_and_at_once_
         deferring.refused({"acme"})
     now_ms += AGAIN_MS
     assert deferring.put_off({"acme"}) == set()
+
+
+def test_whom_another_worker_lands_for_and_who_wrote_nothing_since_take_nobodys_place(monkeypatch) -> None:
+    """So many tenants at most are put off at once: those of the past are forgotten where there is no room."""
+    monkeypatch.setattr("memsluice.stages.deferring.TENANTS_MAX", 2)
+    now_ms, moved, asked = 0, set[str](), list[set[str]]()
+
+    def takes_others(but) -> bool:
+        asked.append(set(but))
+        return True
+
+    deferring = Deferring(takes_others, lambda tenant: tenant not in moved, lambda: now_ms)
+
+    def refuse(tenant: str) -> bool:
+        for _ in range(ATTEMPTS):
+            deferring.refused({tenant})
+        return deferring.put_off({tenant}) == {tenant}
+
+    assert [refuse(one) for one in ("a", "b", "c")] == [True, True, False]
+    assert asked == [{"a"}, {"a", "b"}]  # who is put off already is no measure of whether the store takes writes
+    moved.add("a")
+    assert refuse("c")
+    now_ms = AGAIN_MS
+    assert refuse("d")
 
 
 def test_many_tenants_that_are_refused_hold_up_no_other(alone) -> None:

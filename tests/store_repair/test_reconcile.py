@@ -15,7 +15,7 @@ from memsluice.errors import AnswerTooLarge
 from memsluice.events.models import Visibility, Zone
 from memsluice.events.records import Output
 from memsluice.stages.reconcile import STRETCH, Reconciler
-from memsluice.stages.store_sweep import StoreSweep
+from memsluice.stages.store_sweep import MENDED_AT_ONCE, StoreSweep
 from memsluice.stores.log_index import LogIndex
 from memsluice.topics.names import ACCEPTED, STORE
 
@@ -309,4 +309,44 @@ def test_what_the_store_does_not_take_is_not_called_too_old(tmp_path) -> None:
     assert "unrepaired" not in site.swept()
     site.store.read_only = False
     assert site.reconciler.mend(site.tenant, Zone.GUIDANCE, [stored.object_id]).landed == (stored.object_id,)
+    site.close()
+
+
+def test_entries_whose_records_verify_no_more_are_left_as_they_are(site) -> None:
+    """The seal key is gone from this home, or was revoked: nobody can say what should lie there, and honest entries are
+    not taken out. What no record of the log is about is removed, as ever."""
+    planted = replace(lying(site, 6), object_id=str(uuid4()))
+    site.write_past(planted)
+    index = LogIndex(lambda _ended: site.reader(STORE), lambda: STRANGER)
+    keyless = Reconciler(site.store, index, lambda _ended: site.reader(ACCEPTED), lambda: STRANGER, PARTITIONS,
+                         lambda: site.now_ms)  # fmt: skip
+    mine = {stored.object_id for stored in site.entries}
+    site.reconciler = keyless
+    assert site.differs(Zone.GUIDANCE) == {**dict.fromkeys(mine, "unreadable"), planted.object_id: "planted"}
+    mended = keyless.mend(site.tenant, Zone.GUIDANCE, {*mine, planted.object_id}, search=True)
+    assert (mended.removed, mended.landed, set(mended.left)) == ((planted.object_id,), (), mine)
+    assert found(site.store, site.tenant) == {f"c{n}" for n in range(ENTRIES)}
+
+
+def test_a_withdrawal_that_verifies_no_more_lets_nothing_land_again(site) -> None:
+    """The log's last word on an entry is under a lost key: the one before does not count in its place, until a later
+    one verifies."""
+    stored = site.entries[0]
+    said = stored_to_bytes(STRANGER, "seal-1", replace(stored, version=20, withdrawn=True))
+    site.append(STORE, Output(STORE, accepted(site.tenant, 0).partition, stored.object_id.encode(), said))
+    site.store.delete(site.tenant, Zone.GUIDANCE, [stored.object_id])
+    assert site.differs(Zone.GUIDANCE) == {stored.object_id: "unreadable"}
+    assert site.swept() == {"unreadable": 1, "unrepaired": 1}
+    value = stored_to_bytes(RING, "seal-1", replace(stored, version=21, withdrawn=True))
+    site.append(STORE, Output(STORE, accepted(site.tenant, 0).partition, stored.object_id.encode(), value))
+    assert site.differs(Zone.GUIDANCE) == {}
+
+
+def test_a_stretch_with_many_differences_is_counted_once(tmp_path) -> None:
+    """It is mended in parts, a part a step: what was swept is what was looked at."""
+    site = EmbeddedSite(f"mend-{uuid4().hex[:10]}", tmp_path)
+    ids = [site.land(n, f"c{n}", axis(n)).object_id for n in range(MENDED_AT_ONCE + 10)]
+    site.store.delete(site.tenant, Zone.GUIDANCE, ids)
+    assert site.swept() == {"missing": len(ids), "repaired": len(ids)}
+    assert site.counted["swept"] == len(ids)
     site.close()

@@ -22,6 +22,12 @@ app = typer.Typer(
     add_completion=False,
     help="Compare the vector store with the log of what landed, and mend it.",
 )
+UNREADABLE = "unreadable"
+"""The kind of an entry of which the log's last record does not verify."""
+_UNREADABLE = (
+    "the log's records of them do not verify. Bring the seal key back to this home; where it was revoked for good, "
+    "`memsluice store rebuild --drop-unreadable` drops them"
+)
 Tenant = Annotated[str | None, typer.Option(help="This tenant only. Default: all of them.", show_default=False)]
 
 
@@ -40,9 +46,12 @@ def verify(tenant: Tenant = None, as_json: Json = False, home: Home = None) -> N
         _show(found)
         if unverified:
             print(f"{unverified} records of the store log do not verify under this home's keys, and count for nothing")
-        if any(one.harmed for one in found):
+        unreadable = sum(one.kinds[UNREADABLE] for one in found)
+        if sum(one.harmed for one in found) > unreadable:
             print("the store differs from the log; mend it with: memsluice store repair")
-        elif not any(one.passed_over for one in found):
+        if unreadable:
+            print(f"repair leaves {unreadable} entries as they are: {_UNREADABLE}")
+        elif not any(one.harmed or one.passed_over for one in found):
             print("the store says what the log says")
     if any(one.harmed for one in found):
         raise typer.Exit(ExitCode.DIFFERENT)
@@ -55,8 +64,8 @@ def repair(tenant: Tenant = None, as_json: Json = False, home: Home = None) -> N
     """Mend what differs: remove what the log does not know, or no longer, and land again what it says lies there.
 
     Whatever is landed again comes from memory.accepted.v1, and its seal is verified. Exits with code 8 where an
-    entry is too old to be there, which stays as it is, or where the store did not take one, or refused a
-    tenant, which is named and passed over. Workers may run meanwhile.
+    entry is too old to be there, or the log's record of it does not verify, so that it stays as it is, or where the
+    store did not take one, or refused a tenant, which is named and passed over. Workers may run meanwhile.
     """
     found, _ = _examined(tenant, home, mend=True)
     left, refused = sum(one.left.total() for one in found), sum(one.refused for one in found)
@@ -65,7 +74,12 @@ def repair(tenant: Tenant = None, as_json: Json = False, home: Home = None) -> N
     else:
         _show(found)
         done = f"{sum(one.removed for one in found)} removed, {sum(one.landed for one in found)} landed again"
-        print(done if not left else f"{done}; {left} can not be mended: memory.accepted.v1 has them no more")
+        unreadable = sum(one.left[UNREADABLE] for one in found)
+        print(done)
+        if left > unreadable:
+            print(f"{left - unreadable} can not be mended: memory.accepted.v1 has them no more")
+        if unreadable:
+            print(f"{unreadable} were left as they are: {_UNREADABLE}")
         if refused:
             print(f"the store did not take {refused} entries: see whether it is read-only, and repair again")
     if left or refused or any(one.passed_over for one in found):
@@ -76,14 +90,20 @@ def repair(tenant: Tenant = None, as_json: Json = False, home: Home = None) -> N
 def rebuild(
     tenant: Annotated[str, typer.Option(help="The tenant whose part of the store is built anew.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    drop_unreadable: Annotated[
+        bool,
+        typer.Option("--drop-unreadable", help="Also drop entries whose record in the log does not verify."),
+    ] = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Drop a tenant's part of the store, and land again what the log says lies there. Asks first.
 
     Until it has ended, the tenant's questions find less, and are told what is missing. Nothing is dropped where an
-    entry is too old to be in memory.accepted.v1. Exits with code 8 where anything differs afterwards.
+    entry is too old to be in memory.accepted.v1, or its record in the log does not verify. Exits with code 8 where
+    anything differs afterwards.
     """
+    from memsluice.errors import NotFound
     from memsluice.operations.store.examine import examine
     from memsluice.operations.store.examine import rebuild as build
     from memsluice.operations.store.place import open_place
@@ -96,8 +116,11 @@ def rebuild(
                 err=True,
             )
         with waiting("landing"):
-            landed = build(place, tenant)
-            left = list(examine(place, tenant, mend=False))
+            landed = build(place, tenant, drop_unreadable=drop_unreadable)
+            try:
+                left = list(examine(place, tenant, mend=False))
+            except NotFound:  # all of it was dropped, and nobody knows of the tenant any more
+                left = []
     harmed = sum(one.harmed for one in left)
     if as_json:
         print(json.dumps({"landed": landed, "found": [one.as_data() for one in left]}))

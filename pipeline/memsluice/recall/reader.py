@@ -18,7 +18,7 @@ from memsluice.errors import InputError, SealError
 from memsluice.events.models import Tier, Visibility, Zone
 from memsluice.recall.withheld import Withheld
 from memsluice.stores import agreement
-from memsluice.stores.base import Hit, Scope, StoredObject
+from memsluice.stores.base import Hit, Scope, StoredObject, owner_of
 
 INSTRUCTIONS_TOLERATED_MAX = 2
 """Instruction patterns that an entry of tier 1 or 2 may match: a user's own words may (seed 002, pattern 6)."""
@@ -155,7 +155,7 @@ def _visible(admission: Admission, asked: RecallQuery) -> bool:
     platform opened it for another principal wrote for himself."""
     if admission.visibility is Visibility.SESSION and admission.principal != asked.scope.principal:
         return False
-    covered = asked.scope.admits(admission.visibility, agreement.owner_of(admission))
+    covered = asked.scope.admits(admission.visibility, owner_of(admission))
     return covered and admission.namespace == asked.namespace
 
 

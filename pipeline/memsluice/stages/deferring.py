@@ -28,10 +28,17 @@ _LOG = get_logger(__name__)
 
 class Deferring:
     """Remembers refusals from batch to batch. ``takes_others`` says whether the store takes a write of a tenant that is
-    none of those given; ``now_ms`` is Unix milliseconds. Used by one thread at a time."""
+    none of those given, ``lands_for`` whether a tenant is still this worker's; ``now_ms`` is Unix milliseconds. Used by
+    one thread at a time."""
 
-    def __init__(self, takes_others: Callable[[Collection[str]], bool], now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        takes_others: Callable[[Collection[str]], bool],
+        lands_for: Callable[[str], bool],
+        now_ms: Callable[[], int],
+    ) -> None:
         self._takes_others = takes_others
+        self._lands_for = lands_for
         self._now_ms = now_ms
         self._refused = Counter[str]()
         self._until_ms: dict[str, int] = {}
@@ -47,7 +54,12 @@ class Deferring:
         """Take in that the store answered, and took nothing of these tenants; put off those it refuses for too long."""
         self._refused.update(tenants)
         late = {tenant for tenant in tenants if self._refused[tenant] >= ATTEMPTS}
-        if not late or len(self._until_ms.keys() | late) > TENANTS_MAX or not self._takes_others(tenants):
+        if not late:
+            return
+        self._forget(late)
+        if len(self._until_ms.keys() | late) > TENANTS_MAX:
+            return
+        if not self._takes_others({*tenants, *self.put_off(self._until_ms)}):
             return
         for tenant in sorted(late):
             pause_ms = min(2 * self._pause_ms.get(tenant, AGAIN_MS // 2), AGAIN_MS_MAX)
@@ -60,12 +72,25 @@ class Deferring:
                 )
             self._pause_ms[tenant], self._until_ms[tenant] = pause_ms, self._now_ms() + pause_ms
 
+    def _forget(self, late: set[str]) -> None:
+        """Forget the tenants that another worker lands for by now; where there is no room for those who are late, also
+        those who are not put off any more, and wrote nothing since."""
+        gone = {tenant for tenant in (*self._refused, *self._until_ms) if not self._lands_for(tenant)}
+        if len(self._until_ms.keys() - gone | late) > TENANTS_MAX:
+            gone |= self._until_ms.keys() - self.put_off(self._until_ms) - late
+        for tenant in gone:
+            self._drop(tenant)
+
+    def _drop(self, tenant: str) -> bool:
+        """Know nothing of a tenant any more; return whether it was put off."""
+        self._refused.pop(tenant, None)
+        self._pause_ms.pop(tenant, None)
+        return self._until_ms.pop(tenant, None) is not None
+
     def took(self, tenants: Iterable[str]) -> None:
         """Take in that the store took what there was of these tenants."""
         for tenant in tenants:
-            self._refused.pop(tenant, None)
-            self._pause_ms.pop(tenant, None)
-            if self._until_ms.pop(tenant, None) is not None:
+            if self._drop(tenant):
                 _LOG.warning(
                     "the store takes this tenant's writes again; the sweep lands what was put off", tenant=tenant
                 )

@@ -31,7 +31,7 @@ import orjson
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.records import StoreRecord, landing_from_bytes, stored_to_bytes
 from memsluice.envelope.seals import Admission, admission_verify_inside
-from memsluice.errors import InputError, MalformedEvent, SealError, StoreError, WrongPartition
+from memsluice.errors import InputError, MalformedEvent, SealError, StoreError, StoreUnavailable, WrongPartition
 from memsluice.events.headers import EVENT_ID, passed_on
 from memsluice.events.ids import scope_tag
 from memsluice.events.models import Zone
@@ -43,7 +43,6 @@ from memsluice.stages.deferring import Deferring
 from memsluice.stages.patience import Patience
 from memsluice.stages.settling import Settling, names
 from memsluice.stages.store_sweep import UNVERIFIED, StoreSweep, SweepThread
-from memsluice.stores.agreement import owner_of
 from memsluice.stores.base import (
     Partition,
     StoreAnswer,
@@ -52,6 +51,8 @@ from memsluice.stores.base import (
     VectorStore,
     expected_id,
     from_accepted,
+    over,
+    owner_of,
     withdrawn,
 )
 from memsluice.stores.compare import difference
@@ -116,7 +117,7 @@ class LandStage:
         self._counted: Counted = _ignore
         self._busy = threading.Lock()
         self._owned: frozenset[int] | None = None
-        self._deferring = Deferring(self._takes_others, now_ms)
+        self._deferring = Deferring(self._takes_others, self._lands_for, now_ms)
         self._canary = ""
         """The tenant that was looked at last."""
         self._sweep = None if sweep is None else SweepThread(sweep, self._busy, self._count)
@@ -136,7 +137,7 @@ class LandStage:
         with self._reading:
             self._read.clear()
             self._owned = frozenset(partitions)
-        self._log.forget_said()
+            self._log.forget_said()
         if partitions:
             self._patience.renew()
         if self._sweep is not None:
@@ -189,15 +190,24 @@ class LandStage:
         if older:  # re-deliveries, as a rule
             _LOG.info("the log, the store or the batch has newer versions", records=older)
         kid = keyring.signing(Purpose.SEAL, now_ms).kid
-        results = []
+        results, said = [], list[tuple[int, StoreRecord]]()
         for number, (record, draft) in enumerate(zip(batch, drafts, strict=True)):
             if isinstance(draft, InputError):
                 results.append(dead_letters(record, draft))
                 continue
             results.append(_outputs(record, draft[0], outcomes[number], keyring, kid))
             if outcomes[number].outcome is StoreAnswer.LANDED:
-                self._log.say(record.partition, [draft[0]])
+                said.append((record.partition, draft[0]))
+        self._say(said)
         return results
+
+    def _say(self, said: Iterable[tuple[int, StoreRecord]]) -> None:
+        """Take in what the log will say; not of a batch that was given up, which will not be committed."""
+        with self._reading:  # so that :meth:`owns` forgets all of it, or none of it is said
+            if self._patience.ended():
+                raise StoreUnavailable("the stage was told to stop before what it landed could be said")
+            for partition, record in said:
+                self._log.say(partition, [record])
 
     def _catch_up(self, partitions: Iterable[int]) -> None:
         """Read the store log of the partitions that were assigned since they were read last."""
@@ -311,7 +321,7 @@ def _stored(admission: Admission, place: int, now_ms: int) -> StoreRecord:
         event_id=admission.event_id,
         content_digest=admission.content_digest,
         expires_ms=admission.expires_ms,
-        withdrawn=admission.expires_ms is not None and admission.expires_ms <= now_ms,
+        withdrawn=over(admission.expires_ms, now_ms),
     )
     if stored.withdrawn:
         return stored

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from memsluice.errors import BrokerUnavailable, StoreError, StoreUnavailable
 from memsluice.log import get_logger
@@ -13,7 +13,9 @@ RETRY_MAX_S = 5.0
 REFUSAL_S = 300.0
 """A refusal counts for so long unless it is repeated: an attempt that never ends is no refusal, but a hang."""
 WARN_EVERY = 10
-"""A store that stays down is reported at the first attempt and at every tenth."""
+"""Who stays down is reported at the first attempt and at every tenth."""
+_STORE: Final = "the store does not take the batch, trying again"
+_BROKER: Final = "the broker does not give the store log, trying again"
 
 _LOG = get_logger(__name__)
 _T = TypeVar("_T")
@@ -81,7 +83,8 @@ class Patience:
                 now_s = self._monotonic()
                 self._refused = (now_s if self._refused is None else self._refused[0], now_s)
                 if attempts % WARN_EVERY == 1:
-                    _LOG.warning("the store does not take the batch, trying again", attempts=attempts, why=str(error))
+                    who = _BROKER if isinstance(error, BrokerUnavailable) else _STORE
+                    _LOG.warning(who, attempts=attempts, why=str(error))
                 if (self._wait or self._given_up.wait)(pause_s):
-                    raise StoreUnavailable(f"given up while waiting for the store: {error}") from error
+                    raise StoreUnavailable(f"given up while waiting: {error}") from error
             pause_s = min(2 * pause_s, RETRY_MAX_S)

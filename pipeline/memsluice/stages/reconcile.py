@@ -28,7 +28,8 @@ NEAR = 500
 @dataclass(frozen=True, slots=True)
 class Mended:
     """What became of differences: ids removed, landed again, those that the store did not take, which another round
-    mends, and those of which the accepted log has no record."""
+    mends, and those that are left as they are: the accepted log has no record of them, or the store log none that
+    verifies."""
 
     removed: tuple[str, ...] = ()
     landed: tuple[str, ...] = ()
@@ -82,7 +83,8 @@ class Reconciler:
             until = last if until is None else min(last, until)
             held = [item for item in held if item.object_id <= until]
             known = {one: said for one, said in known.items() if one <= until}
-        found = compare(held, known, self._keys(), self._now_ms(), self._log.highest(partition))
+        highest = self._log.highest(partition)
+        found = compare(held, known, self._keys(), self._now_ms(), highest, self._log.unreadable)
         return Compared(len({*known, *(item.object_id for item in held)}), found, until)
 
     def walk(self, tenant: str, zone: Zone) -> Iterator[Compared]:
@@ -104,15 +106,17 @@ class Reconciler:
         known = self._log.known(tenant, zone, wanted)
         held = self._store.held(tenant, zone, wanted)
         now_ms = self._now_ms()
-        still = compare(list(held.values()), known, keyring, now_ms, self._log.highest(partition))
-        lying = {one: known[one] for one in still if one in known and known[one].lies(now_ms)}
-        away = [one for one in still if one not in lying]
+        highest = self._log.highest(partition)
+        still = compare(list(held.values()), known, keyring, now_ms, highest, self._log.unreadable)
+        left: dict[str, Difference] = {one: how for one, how in still.items() if how is Difference.UNREADABLE}
+        lying = {one: known[one] for one in still.keys() - left if one in known and known[one].lies(now_ms)}
+        away = sorted(still.keys() - left - lying.keys())
         records = self._records(tenant, partition, lying, keyring, search=search)
         landed = self._land_again(records)
         if away:
             self._store.delete(tenant, zone, away, seen=seen([held[one] for one in away], keyring))
         there = {item.object_id for item in records}
-        left = {one: still[one] for one in lying if one not in there}
+        left |= {one: still[one] for one in lying if one not in there}
         return Mended(tuple(away), tuple(landed), tuple(there.difference(landed)), left)
 
     def only_in_store(self, tenant: str) -> int:

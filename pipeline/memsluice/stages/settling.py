@@ -21,6 +21,7 @@ from memsluice.stores.base import (
     UpsertResult,
     VectorStore,
     newest,
+    over,
 )
 
 WRITTEN_TRIES_MAX = 3
@@ -32,7 +33,7 @@ REFUSED = StoreAnswer.REFUSED
 UNLIKE = "the store does not give back what was written"
 
 _LOG = get_logger(__name__)
-_PLANTED = "the store held higher versions that the gate never admitted; they are overwritten"
+_PLANTED = "the store held higher versions that the gate never admitted, which land overwrites"
 _Name = tuple[Partition, str]
 Floors = Callable[[Iterable[StoredObject]], Mapping[_Name, int]]
 
@@ -131,8 +132,9 @@ class Settling:
                     why = outcomes[number].detail
                 else:
                     del waiting[number]
-            wrote = (n for n in part if outcomes[n].outcome is StoreAnswer.LANDED and not over(part[n], now_ms))
-            self._deferring.took({part[n].tenant for n in wrote} - {item.tenant for item in waiting.values()})
+            landed = (part[number] for number in part if outcomes[number].outcome is StoreAnswer.LANDED)
+            wrote = {item.tenant for item in landed if not over(item.expires_ms, now_ms)}
+            self._deferring.took(wrote - {item.tenant for item in waiting.values()})
         if waiting:
             self._deferring.refused({item.tenant for item in waiting.values()})
             self._put_off(waiting, outcomes)
@@ -152,7 +154,7 @@ class Settling:
     def _once(self, items: Mapping[int, StoredObject], now_ms: int) -> dict[int, UpsertResult]:
         """Write and take out, once; return what became of each object. Raises StoreError."""
         outcomes = dict[int, UpsertResult]()
-        live = [number for number, item in items.items() if not over(item, now_ms)]
+        live = [number for number, item in items.items() if not over(item.expires_ms, now_ms)]
         for start in range(0, len(live), UPSERT_MAX):
             part = live[start : start + UPSERT_MAX]
             outcomes.update(self._upsert(items, part))
@@ -163,7 +165,7 @@ class Settling:
             self._refused.pop(number, None)
         self._refused |= (refused := {n: outcomes[n] for n in live if outcomes[n].outcome is REFUSED})
         outcomes.update(self._take_back({number: items[number] for number in refused}))
-        gone = {number: item for number, item in items.items() if over(item, now_ms)}
+        gone = {number: item for number, item in items.items() if over(item.expires_ms, now_ms)}
         away = self._withdrawn(gone)
         for number, item in gone.items():
             answer = StoreAnswer.LANDED if number in away else StoreAnswer.OLDER
@@ -237,10 +239,10 @@ class Settling:
         held = self._admissions({number: items[number] for number in older})
         above = [number for number in older if newer(self._keyring, items[number], held.get(number))]
         overtaken = self._overtaken(items, above)
-        if planted := [number for number in older if number not in above]:
+        self._go_on()
+        if planted := [number for number in held if number not in above]:
             named = items[planted[0]]
             _LOG.warning(_PLANTED, objects=len(planted), tenant=named.tenant, object_id=named.object_id)
-        self._go_on()
         return [number for number in older if number not in overtaken]
 
     def _overtaken(self, items: Mapping[int, StoredObject], numbers: Sequence[int]) -> set[int]:
@@ -334,11 +336,6 @@ def _admitted(keyring: Keyring, item: StoredObject, held: str | None) -> int | N
 
 def _name(item: StoredObject) -> _Name:
     return item.partition, item.object_id
-
-
-def over(item: StoredObject, now_ms: int) -> bool:
-    """Whether an object's time is over (Unix ms)."""
-    return item.expires_ms is not None and item.expires_ms <= now_ms
 
 
 def names(items: Iterable[StoredObject]) -> dict[Partition, list[str]]:

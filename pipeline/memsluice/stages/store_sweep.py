@@ -65,6 +65,9 @@ class StoreSweep:
         self._round: Iterator[tuple[str, Zone]] = iter(())
         self._at: tuple[str, Zone] | None = None
         self._after = ""
+        self._differs: list[str] = []
+        """What is still to be mended of the stretch that was looked at last, which ends with …"""
+        self._end: str | None = None
         self._told: set[str] = set()
         self._misses = Counter[str]()
         """How often in a row each tenant was passed over …"""
@@ -78,7 +81,7 @@ class StoreSweep:
     def owns(self, partitions: Collection[int]) -> None:
         """Sweep these partitions from now on, and begin anew."""
         self._owned = frozenset(partitions)
-        self._round, self._at = iter(()), None
+        self._round, self._at, self._differs = iter(()), None, []
         self._unread = sorted(self._owned)
         self._misses.clear()
         self._skips.clear()
@@ -103,7 +106,7 @@ class StoreSweep:
         self._skips = {tenant: left - 1 for tenant, left in self._skips.items() if left > 1}
         self._round = iter([(tenant, zone) for tenant in tenants for zone in Zone])
         self._at = next(self._round, None)
-        self._after = ""
+        self._after, self._differs = "", []
 
     def step(self, counted: Counted) -> bool:
         """Compare and mend one stretch; return False where the round is over.
@@ -134,20 +137,22 @@ class StoreSweep:
         return self._at is not None
 
     def _next(self) -> bool:
-        self._at, self._after = next(self._round, None), ""
+        self._at, self._after, self._differs = next(self._round, None), "", []
         return self._at is not None
 
     def _stretch(self, at: tuple[str, Zone], counted: Counted) -> bool:
-        compared = self._reconciler.look(*at, self._after)
-        differs, end = dict(compared.differs), compared.end
-        if len(differs) > MENDED_AT_ONCE:  # the rest with the next step, so that no batch waits for long
-            differs = {one: differs[one] for one in sorted(differs)[:MENDED_AT_ONCE]}
-            end = max(differs)
-        counted(SWEPT, compared.looked_at)
-        for kind, many in Counter(differs.values()).items():
-            counted(kind.value, many)
-        if differs:
-            self._tell(at, self._reconciler.mend(*at, differs), counted)
+        if not self._differs:
+            compared = self._reconciler.look(*at, self._after)
+            self._differs, self._end = sorted(compared.differs), compared.end
+            counted(SWEPT, compared.looked_at)
+            for kind, many in Counter(compared.differs.values()).items():
+                counted(kind.value, many)
+        if self._differs:
+            now, self._differs = self._differs[:MENDED_AT_ONCE], self._differs[MENDED_AT_ONCE:]
+            self._tell(at, self._reconciler.mend(*at, now), counted)
+            if self._differs:  # with the next step, so that no batch waits for long
+                return True
+        end = self._end
         if end is None:
             here = self._next()
             if self._at is None or self._at[0] != at[0]:  # all of the tenant answered

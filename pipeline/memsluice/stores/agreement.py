@@ -10,14 +10,8 @@ from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import check_digests
 from memsluice.envelope.seals import Admission, admission_verify_inside
 from memsluice.errors import SealError
-from memsluice.events.ids import scope_owner
 from memsluice.events.models import Visibility
-from memsluice.stores.base import Seen, StoredObject, expected_id
-
-
-def owner_of(admission: Admission) -> str:
-    """Return whose scope the entry lives in."""
-    return scope_owner(admission.visibility, admission.principal, admission.session)
+from memsluice.stores.base import Seen, StoredObject, expected_id, owner_of
 
 
 def in_place(item: StoredObject, admission: Admission) -> bool:

@@ -219,6 +219,16 @@ def exact_vector(vector_bytes: bytes) -> Vector:
     return np.frombuffer(vector_bytes, dtype="<f2").astype(np.float32)
 
 
+def owner_of(admission: Admission) -> str:
+    """Return whose scope the entry lives in."""
+    return scope_owner(admission.visibility, admission.principal, admission.session)
+
+
+def over(expires_ms: int | None, now_ms: int) -> bool:
+    """Whether the time of what expires then is over (both Unix ms); None never expires."""
+    return expires_ms is not None and expires_ms <= now_ms
+
+
 def from_accepted(accepted: Accepted) -> StoredObject:
     """Return the object that an accepted record asks for. Raises MalformedEvent for a vector that is none."""
     admission = accepted.admission
@@ -228,7 +238,7 @@ def from_accepted(accepted: Accepted) -> StoredObject:
         tenant=admission.tenant,
         zone=admission.zone,
         visibility=admission.visibility.value,
-        owner=scope_owner(admission.visibility, admission.principal, admission.session),
+        owner=owner_of(admission),
         namespace=admission.namespace,
         event_id=admission.event_id,
         tier=int(admission.tier),
@@ -319,12 +329,11 @@ def newest(items: Iterable[tuple[int, StoredObject]]) -> list[int]:
 
 def expected_id(admission: Admission) -> str:
     """Return the object id that what was admitted must have: nobody overwrites another's entry."""
-    owner = scope_owner(admission.visibility, admission.principal, admission.session)
     return object_id(
         tenant=admission.tenant,
         zone=admission.zone,
         visibility=admission.visibility,
-        owner=owner,
+        owner=owner_of(admission),
         namespace=admission.namespace,
         key=admission.key,
         event_id=admission.event_id,

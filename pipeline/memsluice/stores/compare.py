@@ -1,10 +1,11 @@
 """What lies in a store against what the log says should lie there: a pure decision an object, and what to do about it.
 
 The log is believed, the store is not. An object of a higher version than any that the log has of its partition is on
-its way: *land* writes to the store first and to the log then, so such a one is left alone.
+its way: *land* writes to the store first and to the log then, so such a one is left alone. So is an object of which the
+log's last record does not verify: nobody knows what should lie there, and the entry may be honest, its key lost.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -31,6 +32,8 @@ class Difference(StrEnum):
     VECTOR = "vector"
     WITHDRAWN = "withdrawn"
     """Taken out by a command or look back, and still, or again, there."""
+    UNREADABLE = "unreadable"
+    """It differs by what the log says, but the log's last record of it does not verify. It is left as it is."""
     EXPIRED = "expired"
     """Its time is over. No harm was done: this is how expired entries leave the store."""
 
@@ -53,10 +56,12 @@ def compare(
     keyring: Keyring,
     now_ms: int,
     highest: int,
+    unreadable: Callable[[Collection[str]], Collection[str]],
 ) -> dict[str, Difference]:
     """Return how objects differ, by id, of a stretch that is ``held`` and that the log has as ``known``.
 
     ``highest`` is the highest version of anything that the log has of the partition, ``now_ms`` Unix milliseconds.
+    ``unreadable`` says of which of these objects the log's last record does not verify.
     """
     found = {}
     for item in held:
@@ -64,6 +69,8 @@ def compare(
             found[item.object_id] = how
     there = {item.object_id for item in held}
     found.update({one: Difference.MISSING for one, said in known.items() if one not in there and said.lies(now_ms)})
+    if found:
+        found.update(dict.fromkeys(unreadable(found), Difference.UNREADABLE))
     return found
 
 

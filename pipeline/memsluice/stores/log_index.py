@@ -8,7 +8,7 @@ removes with the process. That bounds the memory (the page cache, CACHE_KIB) and
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
@@ -18,6 +18,7 @@ from memsluice.errors import StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.events.records import Record
 from memsluice.log import get_logger
+from memsluice.stores.base import over
 
 CACHE_KIB = 32_768
 READ_AT_ONCE = 1_000
@@ -37,6 +38,7 @@ CREATE TABLE said (
     PRIMARY KEY (tenant, zone, object_id)
 ) WITHOUT ROWID;
 CREATE INDEX said_versions ON said (part, version);
+CREATE TABLE unreadable (object_id TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE ends (part INTEGER PRIMARY KEY, version INTEGER NOT NULL);
 CREATE TABLE tenants (part INTEGER NOT NULL, tenant TEXT NOT NULL, PRIMARY KEY (part, tenant)) WITHOUT ROWID;
 """
@@ -51,6 +53,7 @@ _PUT_TENANT = "INSERT OR IGNORE INTO tenants VALUES (?, ?)"
 _KNOWN = "SELECT object_id, version, withdrawn, expires_ms, place FROM {} WHERE tenant = ? AND zone = ?"
 _TENANTS = "SELECT tenant FROM tenants WHERE part IN ({}) UNION SELECT tenant FROM said WHERE part IN ({})"
 _HIGHEST = "SELECT version FROM ends WHERE part = ? UNION ALL SELECT max(version) FROM said WHERE part = ?"
+_UNREADABLE = "SELECT object_id FROM unreadable WHERE object_id IN ({})"
 _CONFIRM = "DELETE FROM said WHERE tenant = ? AND zone = ? AND object_id = ? AND version <= ?"
 
 
@@ -76,7 +79,7 @@ class Known(NamedTuple):
 
     def lies(self, now_ms: int) -> bool:
         """Whether the object should lie in the store at this time (Unix ms)."""
-        return not self.withdrawn and (self.expires_ms is None or self.expires_ms > now_ms)
+        return not self.withdrawn and not over(self.expires_ms, now_ms)
 
 
 class _Open:
@@ -99,7 +102,8 @@ class LogIndex:
 
     ``log`` opens a reader of memory.store.v1, which asks what it is given whether to stop; ``keys`` gives the keyring
     that seals are verified with. Records that do not verify are left out: a stranger's record must not keep an object
-    out for ever. ``forged`` is told how many there were.
+    out for ever. But what such a record was about is remembered until a later one verifies (:meth:`unreadable`): it may
+    be the gate's own, under a key that is lost or revoked. ``forged`` is told how many there were.
     """
 
     def __init__(self, log: Callable[[Ended], Reader], keys: Callable[[], Keyring]) -> None:
@@ -164,6 +168,8 @@ class LogIndex:
         if not records:
             return
         found, forged = [], []
+        verifies = dict[str, bool]()
+        """Whether the last record of each object does."""
         for record in records:
             if record.value is None:  # the bytes are erased; what is known of the object stays its floor
                 continue
@@ -171,7 +177,9 @@ class LogIndex:
                 forged.append(record.offset)
             else:
                 found.append(stored)
+            verifies[(record.key or b"").decode(errors="replace")] = stored is not None
         self._put(partition, found)
+        self._remember(verifies)
         self._next[partition] = records[-1].offset + 1
         if forged:
             self.unverified += len(forged)
@@ -214,6 +222,25 @@ class LogIndex:
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")  # the next one can begin
             raise
+
+    def _remember(self, verifies: Mapping[str, bool]) -> None:
+        with self._lock, self._whole():
+            self._database.executemany(
+                "DELETE FROM unreadable WHERE object_id = ?", [(one,) for one, does in verifies.items() if does]
+            )
+            self._database.executemany(
+                "INSERT OR IGNORE INTO unreadable VALUES (?)", [(one,) for one, does in verifies.items() if not does]
+            )
+
+    def unreadable(self, ids: Iterable[str]) -> frozenset[str]:
+        """Return those of the objects whose last record does not verify: nobody can say what should lie there."""
+        wanted, found = list(ids), set[str]()
+        with self._lock:
+            for start in range(0, len(wanted), IDS_A_STATEMENT):
+                part = wanted[start : start + IDS_A_STATEMENT]
+                rows = self._database.execute(_UNREADABLE.format(", ".join("?" * len(part))), part)
+                found.update(one for (one,) in rows)
+        return frozenset(found)
 
     def highest(self, partition: int) -> int:
         """Return the highest version of any object of the partition, -1 where it has none."""

@@ -5,10 +5,10 @@ Every rule names itself, so that a test can plant its violation and ask for it b
 ``lost``: an acknowledged event has no sealed record, or no verdict and no dead letter; an object that a verdict asked
 for is not there, or was taken out though nobody asked for that. ``refused``: a genuine event became a dead letter.
 ``doubled``: two verdicts on one event, two contents under one version, an object nobody asked for. ``unsigned``: a
-record or an object whose seal does not hold. ``clean``: an agent's write in a session that read the web before has no
-taint, or a tainted one lands as guidance. ``chain``: the audit has a hole. ``rows``: a row of the changelog went back
-(:mod:`.rows`). ``store``: the store log went back, or what was removed is in it again. ``differs``: the store is not
-what its log says, once *land*'s sweep had its time (:mod:`.landed`).
+record whose seal does not hold. ``clean``: an agent's write in a session that read the web or a tainted entry before
+has no taint, or a tainted one lands as guidance. ``chain``: the audit has a hole. ``rows``: a row of the changelog went
+back (:mod:`.rows`). ``store``: the store log went back, or what was removed is in it again. ``differs``: the store is
+not what its log says, once *land*'s sweep had its time (:mod:`.landed`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from memsluice.envelope.records import Accepted, held_from_bytes, landing_from_b
 from memsluice.envelope.seals import sealed_from_bytes
 from memsluice.envelope.verdict import Verdict
 from memsluice.errors import InputError, SealError
-from memsluice.events.models import AnyPayload, Observation, Origin, Write, Zone
+from memsluice.events.models import AnyPayload, Observation, Origin, Recall, Write, Zone
 from memsluice.events.records import Record
 from memsluice.topics import names
 from memsluice_lab.chaos.following import dead_place
@@ -135,10 +135,14 @@ def _unasked(reading: Reading) -> Iterator[Violation]:
 
 
 def tainted_since(said: Said) -> dict[tuple[str, str], int]:
-    """Return from which offset of the intake on each session (tenant, id) has read something."""
+    """Return from which offset of the intake on each session (tenant, id) has read something, in the world or in
+    memory."""
     since: dict[tuple[str, str], int] = {}
     for (_topic, _partition, offset), payload in said.items():
-        if isinstance(payload, Observation) and payload.origin is not Origin.OPEN:
+        if (isinstance(payload, Observation) and payload.origin is not Origin.OPEN) or (
+            isinstance(payload, Recall)
+            and (any(one.taint for one in payload.returned) or (payload.returned and payload.zone is Zone.EXTERNAL))
+        ):
             name = (payload.tenant, payload.session)
             since[name] = min(offset, since.get(name, offset))
     return since

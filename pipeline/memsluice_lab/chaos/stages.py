@@ -96,7 +96,7 @@ class Company:
         work = self.scene.work
         tainted = self.chance.sample(self.fresh, min(TAINTED, len(self.fresh) // 2))
         for session in tainted:
-            work.see_web(session)
+            work.taint(session)
         work.settle()
         for session in tainted:
             work.write(session)

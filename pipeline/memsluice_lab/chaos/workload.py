@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from uuid import uuid4
 
 from memsluice.client import requests
 from memsluice.client.options import WriterOptions
@@ -15,7 +16,7 @@ from memsluice.client.publisher import Publisher, Receipt
 from memsluice.client.requests import Session, WriteOptions
 from memsluice.envelope.codec import content_digest
 from memsluice.errors import BufferFull, ProducerError
-from memsluice.events.models import Action, AnyPayload, Origin
+from memsluice.events.models import Action, AnyPayload, Origin, Returned, Tier
 from memsluice.events.partition import partition_of
 from memsluice.topics import names
 from memsluice_lab.cast import kid_of
@@ -43,6 +44,7 @@ class Workload:
         self._bed = bed
         self._run = run
         self._numbers = count()
+        self._read = count()
         self._publishers: dict[tuple[str, str], Publisher] = {}
         self._waiting: list[tuple[AnyPayload, Future[Receipt]]] = []
         self._contents: dict[str, tuple[str, str]] = {}
@@ -60,10 +62,18 @@ class Workload:
             found.append(session)
         return found
 
-    def see_web(self, session: Session) -> None:
-        """Let a session read a web page: from here on it is tainted."""
-        seen = requests.observation(self._id(), _now(), session, Origin.WEB, None, None)
-        self._say("runtime", session.tenant, seen)
+    def taint(self, session: Session) -> None:
+        """Let a session read a web page, and the next one be given a tainted entry: from here on it is tainted."""
+        number = next(self._read)
+        if number % 2:
+            seen = requests.observation(self._id(), _now(), session, Origin.WEB, None, None)
+            self._say("runtime", session.tenant, seen)
+            return
+        given = Returned(
+            object_id=str(uuid4()), version=1, event_id=f"{self._run}.web", tier=Tier.EXTERNAL_WEB, taint=True
+        )
+        question = "When does the delivery come?"
+        self._say("reader", session.tenant, requests.recall(self._id(), _now(), session, question, (given,)))
 
     def write(self, session: Session, source: str = "agent", *, key: str | None = None) -> str:
         """Write a note in a session; return its event id. With a key it replaces the entry of that key."""

@@ -60,13 +60,13 @@ def _planted(name: str, jobs: int) -> int:
 def _many(first: int, histories: int, jobs: int, place: Path | None) -> int:
     total = campaign.resumed(place) if place is not None else Tally()
     begun, started, saved = total.histories, time.monotonic(), 0.0
+    if begun:
+        print(f"going on behind {begun:,} histories of the same code, {len(total.failing)} broken", flush=True)
+    _tell(total)
     for tally in campaign.tallies(first + begun, histories - begun, jobs):
         total.add(tally)
         now = time.monotonic()
-        for seed, what in tally.failing:
-            print(
-                f"BROKEN history {seed}: {what}\n  again: python -m memsluice_lab.simulation --seed {seed}", flush=True
-            )
+        _tell(tally)
         if now - saved > SAVED_EVERY_S or total.histories == histories:
             saved = now
             if place is not None:
@@ -78,6 +78,11 @@ def _many(first: int, histories: int, jobs: int, place: Path | None) -> int:
                 flush=True,
             )
     return int(bool(total.failing))
+
+
+def _tell(tally: Tally) -> None:
+    for seed, what in tally.failing:
+        print(f"BROKEN history {seed}: {what}\n  again: python -m memsluice_lab.simulation --seed {seed}", flush=True)
 
 
 if __name__ == "__main__":

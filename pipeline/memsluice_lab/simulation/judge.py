@@ -71,14 +71,13 @@ def violations(history: History, *, alone: bool) -> list[str]:
 
 
 def _bound(history: History, reading: Reading) -> dict[Place, AnyPayload]:
-    """Return what was acknowledged but for writes that a session's taint does not bind: a person's own, for one."""
+    """Return what was acknowledged but for writes that neither land nor wait: no zone is chosen for them."""
     return {
         place: payload
         for place, payload in (history.said | history.mislaid).items()
         if not isinstance(payload, Write)
-        or ((verdict := reading.verdicts.get(place)) is not None and verdict.channel == "agent"
-            and verdict.decision in LANDS_OR_WAITS)
-    }  # fmt: skip
+        or ((verdict := reading.verdicts.get(place)) is not None and verdict.decision in LANDS_OR_WAITS)
+    }
 
 
 def _lost(history: History, reading: Reading) -> Iterator[Violation]:

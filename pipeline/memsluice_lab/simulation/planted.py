@@ -40,6 +40,8 @@ PLANTED: Final[dict[str, Callable[[], Iterator[Any]]]] = {
     "refused with the one before": planted_stages.refused_with_the_one_before,
     "genuine events refused": planted_stages.genuine_refused,
     "refused observations taint nothing": planted_stages.refused_taints_nothing,
+    "recalls taint nothing": planted_stages.recalls_taint_nothing,
+    "persons are not bound by taint": planted_stages.persons_not_bound,
     "admissions refused": planted_stages.admission_refused,
     "sweep skips a zone": planted_stages.sweep_skips,
     "position shifted": planted_stages.position_shifted,

@@ -6,11 +6,13 @@ from itertools import count
 from typing import Any
 from unittest.mock import patch
 
+from msgspec.structs import replace as changed
+
 from memsluice.envelope.seals import Position
 from memsluice.errors import InputError, StoreError, UnknownKey
 from memsluice.events.models import Origin, Zone
 from memsluice.events.names import EventType
-from memsluice.gate.checks import authenticity, duplicates, placing, sessions
+from memsluice.gate.checks import authenticity, duplicates, monitor, placing, sessions
 from memsluice.stages import land, screen, seal
 from memsluice.stages.land import LandStage
 from memsluice.stages.patience import Patience
@@ -234,3 +236,19 @@ def admission_refused() -> Patches:
 def refused_taints_nothing() -> Patches:
     """What a session saw taints it only where nothing is wrong with its record."""
     yield patch.object(sessions, "unverified", lambda rows, sealed, session, policy, now_ms: session)
+
+
+def recalls_taint_nothing() -> Patches:
+    """What a session was given by its memory does not taint it."""
+    yield patch.object(sessions, "recalled", lambda rows, recall, session, policy, now_ms: session)
+
+
+def persons_not_bound() -> Patches:
+    """What others than agents write lands as guidance, whatever it was made from."""
+    honest = monitor.check_write
+
+    def check_write(rows: Any, write: Any, identity: Any, tau: Any, policy: Any, **more: Any) -> Any:
+        bound = tau if identity.channel == "agent" else changed(tau, taint=False)
+        return honest(rows, write, identity, bound, policy, **more)
+
+    yield patch.object(monitor, "check_write", check_write)

@@ -208,6 +208,8 @@ class BatchRunner(StageRunner):
             await asyncio.to_thread(self.stage.forget, partition)
 
     def _give_up(self, message: Any) -> None:
+        if times := self._taken.get(message.tp):
+            times.pop()  # what is dropped came last: of those before it a batch is in work
         self.app.consumer.untrack(message)
         self._let_go()
 

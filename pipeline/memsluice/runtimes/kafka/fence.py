@@ -145,11 +145,12 @@ class Fence:
         Raises Fenced where the broker refuses this owner, NotCommitted where it went away, KafkaError for any other
         failure. Whether the broker committed is known to whoever begins anew.
         """
-        producer, sent = self._producer, []
+        producer, topics, sent = self._producer, list[str](), []
 
         async def send(
             topic: str, partition: int, key: bytes | None, value: bytes | None, headers: Headers = ()
         ) -> "asyncio.Future[Any]":
+            topics.append(topic)
             sent.append(await append(producer, topic, partition, key, value, headers))
             sent[-1].add_done_callback(_seen)  # where one before it fails, nobody asks for this one
             return sent[-1]
@@ -163,13 +164,16 @@ class Fence:
             await producer.send_offsets_to_transaction(offsets, self._group)
             await producer.commit_transaction()
         except KafkaError as error:
-            raise self._named(error) from error
+            raise self._named(error, topics[-1] if len(topics) > len(sent) else _refused(topics, sent)) from error
 
-    def _named(self, error: KafkaError) -> MemsluiceError | KafkaError:
-        """Return what an error means to the stage; itself where beginning anew would not help."""
+    def _named(self, error: KafkaError, topic: str = "") -> MemsluiceError | KafkaError:
+        """Return what an error (of a record for that topic) means to the stage; itself where beginning anew would not
+        help."""
         place = f"partition {self.partition} of {self._stage} ({type(error).__name__})"
         if isinstance(error, TOO_LARGE):
-            return OutputTooLarge(f"a record that {place} led to is larger than its topic takes (max.message.bytes)")
+            return OutputTooLarge(
+                f"a record for {topic} that {place} led to is larger than the topic takes: raise its max.message.bytes"
+            )
         if isinstance(error, LOST):
             return Fenced(
                 f"the broker refuses what this worker sends for {place}: another worker has taken it over, "
@@ -210,6 +214,14 @@ async def _all(futures: Sequence["asyncio.Future[Any]"]) -> None:
     for result in done:
         if isinstance(result, BaseException):
             raise result
+
+
+def _refused(topics: Sequence[str], sent: Sequence["asyncio.Future[Any]"]) -> str:
+    """Return the topic of the first record that was too large; empty where none was."""
+    for topic, future in zip(topics, sent, strict=True):
+        if future.done() and not future.cancelled() and isinstance(future.exception(), TOO_LARGE):
+            return topic
+    return ""
 
 
 async def append(

@@ -169,7 +169,12 @@ class Lane:
                 rows.append(await self._send(result, send))
 
         offsets = _offsets(batch)
-        await self._fence.transact(work, offsets)
+        try:
+            await self._fence.transact(work, offsets)
+        except OutputTooLarge as error:
+            first, last = batch[0].message, batch[-1].message
+            came_of = f"{first.topic}, offset {first.offset} to {last.offset}"
+            raise OutputTooLarge(f"{error}; it came of {came_of}") from error
         await self._owner.faults.reach(AFTER_COMMIT)
         if self._closed:
             return

@@ -89,9 +89,9 @@ class Restoring:
 
     async def restore(self, given_up: Event) -> None:
         """Read the overflow from the committed offset to its end, in a thread that is always waited for."""
+        base, _ = await self._committed()  # may be cancelled: whoever is stopped does not wait for a broker
         self.restoring = True
         try:
-            base, _ = await self._committed()
             found = await asyncio.to_thread(self._read, base, given_up)
         finally:
             self.restoring = False

@@ -49,7 +49,7 @@ def way_on(state: PartitionState) -> str:
 def tell(state: PartitionState) -> None:
     """Say it, once, in the log."""
     LOG.critical(
-        "partition parked: nothing of it goes on until a person says so; all others run on",
+        "partition parked until an operator resumes it, or a restart or a rebalance tries it anew; all others run on",
         stage=state.stage,
         partition=state.partition,
         topic=state.topic,

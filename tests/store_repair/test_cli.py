@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from tests import command
 from tests.store_repair.sites import EmbeddedSite, StackSite
-from tests.store_repair.test_reconcile import ENTRIES, harms
+from tests.store_repair.test_reconcile import ENTRIES, KEYLESS, REVOKED, harms
 from tests.stores.build import PARTITIONS, RING, STRANGER, T0, axis
 
 from memsluice.deployment.connection import FILE_VARIABLE
@@ -108,29 +108,30 @@ def test_what_can_not_be_mended_is_said_clearly(site, monkeypatch) -> None:
     site.store.delete(site.tenant, Zone.GUIDANCE, [site.entries[0].object_id])
     shown = store(site, "repair", "--tenant", site.tenant)
     assert shown.code == 8
-    assert "1 can not be mended: memory.accepted.v1 has them no more" in shown.out
+    assert "1 can not be mended: memory.accepted.v1 has no record of them that verifies" in shown.out
     shown = store(site, "rebuild", "--tenant", site.tenant, "--yes")
     assert shown.code == 1
     assert f"{ENTRIES - 1} entries of the tenant lie in the store" in shown.said
     assert site.store.count(site.tenant, Zone.GUIDANCE) == ENTRIES - 1
 
 
-def test_entries_whose_records_do_not_verify_are_dropped_only_when_asked(home) -> None:
+@pytest.mark.parametrize("lost", [KEYLESS, REVOKED], ids=["missing", "revoked"])
+def test_entries_whose_records_do_not_verify_are_dropped_only_when_asked(home, lost) -> None:
     """The home has lost its seal key: verify says what to do, repair leaves them and exits with 8, rebuild refuses
     until it is told to drop them."""
     site = EmbeddedSite(f"lost-{uuid4().hex[:10]}", home.path)
     site.variables = {"MEMSLUICE_HOME": str(home.path)}
     site.entries = [site.land(n, f"c{n}", axis(n)) for n in range(3)]
-    KeyStore(home.path).save_keyring(STRANGER)
+    KeyStore(home.path).save_keyring(lost)
     shown = store(site, "verify")
     assert (shown.code, "Bring the seal key back" in shown.out, "store repair" in shown.out) == (4, True, False)
     shown = store(site, "repair")
     assert (shown.code, "0 removed, 0 landed again" in shown.out) == (8, True)
     assert "3 were left as they are" in shown.out
     shown = store(site, "rebuild", "--tenant", site.tenant, "--yes")
-    assert (shown.code, "records of 3 entries" in shown.said) == (1, True)
+    assert (shown.code, "3 entries of the tenant lie in the store" in shown.said) == (1, True)
     assert site.store.count(site.tenant, Zone.GUIDANCE) == 3
-    shown = store(site, "rebuild", "--tenant", site.tenant, "--yes", "--drop-unreadable")
+    shown = store(site, "rebuild", "--tenant", site.tenant, "--yes", "--drop-lost")
     assert (shown.code, site.store.count(site.tenant, Zone.GUIDANCE)) == (0, 0)
     site.close()
 

@@ -1,6 +1,7 @@
 """The reconciler and *land*'s sweep: what differs from the log is found by its kind, and mended; embedded and real."""
 
 from dataclasses import replace
+from json import dumps
 from uuid import uuid4
 
 import pytest
@@ -10,6 +11,7 @@ from tests.stages.test_land_floor import gone
 from tests.store_repair.sites import EmbeddedSite, StackSite
 from tests.stores.build import PARTITIONS, RING, STRANGER, T0, accepted, axis, entry
 
+from memsluice.envelope.keys import Keyring, KeyState
 from memsluice.envelope.records import stored_to_bytes
 from memsluice.errors import AnswerTooLarge
 from memsluice.events.models import Visibility, Zone
@@ -20,6 +22,9 @@ from memsluice.stores.log_index import LogIndex
 from memsluice.topics.names import ACCEPTED, STORE
 
 ENTRIES = 8
+KEYLESS = Keyring([replace(key, kid="seal-2") if key.kid == "seal-1" else key for key in RING])
+"""A keyring that lacks the seal key which everything was sealed with, and has another."""
+REVOKED = KEYLESS.with_key(replace(RING.get("seal-1"), state=KeyState.REVOKED))
 
 
 @pytest.fixture(params=["embedded", pytest.param("stack", marks=pytest.mark.stack)])
@@ -312,20 +317,65 @@ def test_what_the_store_does_not_take_is_not_called_too_old(tmp_path) -> None:
     site.close()
 
 
-def test_entries_whose_records_verify_no_more_are_left_as_they_are(site) -> None:
+def keyless(site, ring) -> Reconciler:
+    """Return a reconciler whose home has this keyring."""
+    index = LogIndex(lambda _ended: site.reader(STORE), lambda: ring)
+    return Reconciler(site.store, index, lambda _ended: site.reader(ACCEPTED), lambda: ring, PARTITIONS,
+                      lambda: site.now_ms)  # fmt: skip
+
+
+@pytest.mark.parametrize("ring", [KEYLESS, REVOKED], ids=["missing", "revoked"])
+def test_entries_whose_records_verify_no_more_are_left_as_they_are(site, ring) -> None:
     """The seal key is gone from this home, or was revoked: nobody can say what should lie there, and honest entries are
-    not taken out. What no record of the log is about is removed, as ever."""
-    planted = replace(lying(site, 6), object_id=str(uuid4()))
-    site.write_past(planted)
-    index = LogIndex(lambda _ended: site.reader(STORE), lambda: STRANGER)
-    keyless = Reconciler(site.store, index, lambda _ended: site.reader(ACCEPTED), lambda: STRANGER, PARTITIONS,
-                         lambda: site.now_ms)  # fmt: skip
-    mine = {stored.object_id for stored in site.entries}
-    site.reconciler = keyless
-    assert site.differs(Zone.GUIDANCE) == {**dict.fromkeys(mine, "unreadable"), planted.object_id: "planted"}
-    mended = keyless.mend(site.tenant, Zone.GUIDANCE, {*mine, planted.object_id}, search=True)
-    assert (mended.removed, mended.landed, set(mended.left)) == ((planted.object_id,), (), mine)
+    not taken out. What the gate never admitted is removed, as ever."""
+    ids = {stored.object_id for stored in site.entries}
+    beside = replace(lying(site, 6), object_id=str(uuid4()))
+    site.write_past(beside)
+    over = replace(entry(site.tenant, "forged", ring=STRANGER, version=2**40), object_id=site.entries[5].object_id)
+    site.write_past(over)
+    site.reconciler = keyless(site, ring)
+    planted, mine = {beside.object_id, over.object_id}, ids - {over.object_id}
+    assert site.differs(Zone.GUIDANCE) == dict.fromkeys(mine, "unreadable") | dict.fromkeys(planted, "planted")
+    mended = site.reconciler.mend(site.tenant, Zone.GUIDANCE, ids | planted, search=True)
+    assert (set(mended.removed), mended.landed, set(mended.left)) == (planted, (), mine)
+    assert found(site.store, site.tenant) == {f"c{n}" for n in range(ENTRIES) if n != 5}
+
+
+def test_whoever_has_the_stores_key_alone_keeps_no_object_there(site) -> None:
+    """An admission that names keys which nobody holds is no excuse where a record of it verifies, or there is none."""
+    named = {"keyid": "nobody-1", "sig": "AAAA"}
+    text = dumps({"payloadType": "application/vnd.memsluice.admission+json", "payload": "e30=", "signatures": [named]})
+    site.write_past(replace(lying(site, 3), admission=text))
+    site.write_past(replace(lying(site, 4), admission=text, object_id=str(uuid4())))
+    assert sorted(site.differs(Zone.GUIDANCE).values()) == ["planted", "planted"]
+    site.swept()
     assert found(site.store, site.tenant) == {f"c{n}" for n in range(ENTRIES)}
+
+
+def test_what_is_certain_of_an_entry_is_done_whatever_was_written_behind_it(site) -> None:
+    """A stranger with the broker's password writes behind the log's record of an entry: once its time is over, or
+    where it was withdrawn before, it leaves the store all the same."""
+    short = site.land(100, "short", axis(100), expires_ms=T0 + 50)
+    there = lying(site, 7)
+    site.take(gone(accepted(site.tenant, 7, "c7", axis(7)), 20, site.tenant))
+    for stored in (short, site.entries[7]):
+        said = stored_to_bytes(STRANGER, "seal-1", replace(stored, version=2**40))
+        site.append(STORE, Output(STORE, accepted(site.tenant, 0).partition, stored.object_id.encode(), said))
+    site.write_past(there)
+    site.now_ms = T0 + 50
+    assert site.differs(Zone.GUIDANCE) == {short.object_id: "expired", there.object_id: "withdrawn"}
+    assert site.swept() == {"expired": 1, "withdrawn": 1, "repaired": 2}
+    assert found(site.store, site.tenant) == {f"c{n}" for n in range(ENTRIES - 1)}
+
+
+def test_what_was_withdrawn_under_a_key_that_is_gone_does_not_land_when_the_store_is_built_anew(site) -> None:
+    """The record before it verifies, and says that the entry lies there: it counts no more."""
+    stored = site.entries[0]
+    said = stored_to_bytes(STRANGER, "seal-1", replace(stored, version=20, withdrawn=True))
+    site.append(STORE, Output(STORE, accepted(site.tenant, 0).partition, stored.object_id.encode(), said))
+    site.store.drop(site.tenant)
+    assert site.reconciler.land_all(site.tenant) == ENTRIES - 1
+    assert found(site.store, site.tenant) == {f"c{n}" for n in range(1, ENTRIES)}
 
 
 def test_a_withdrawal_that_verifies_no_more_lets_nothing_land_again(site) -> None:

@@ -26,7 +26,7 @@ UNREADABLE = "unreadable"
 """The kind of an entry of which the log's last record does not verify."""
 _UNREADABLE = (
     "the log's records of them do not verify. Bring the seal key back to this home; where it was revoked for good, "
-    "`memsluice store rebuild --drop-unreadable` drops them"
+    "`memsluice store rebuild --tenant NAME --drop-lost` drops them"
 )
 Tenant = Annotated[str | None, typer.Option(help="This tenant only. Default: all of them.", show_default=False)]
 
@@ -77,7 +77,7 @@ def repair(tenant: Tenant = None, as_json: Json = False, home: Home = None) -> N
         unreadable = sum(one.left[UNREADABLE] for one in found)
         print(done)
         if left > unreadable:
-            print(f"{left - unreadable} can not be mended: memory.accepted.v1 has them no more")
+            print(f"{left - unreadable} can not be mended: memory.accepted.v1 has no record of them that verifies")
         if unreadable:
             print(f"{unreadable} were left as they are: {_UNREADABLE}")
         if refused:
@@ -90,9 +90,9 @@ def repair(tenant: Tenant = None, as_json: Json = False, home: Home = None) -> N
 def rebuild(
     tenant: Annotated[str, typer.Option(help="The tenant whose part of the store is built anew.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    drop_unreadable: Annotated[
+    drop_lost: Annotated[
         bool,
-        typer.Option("--drop-unreadable", help="Also drop entries whose record in the log does not verify."),
+        typer.Option("--drop-lost", help="Also drop entries that cannot be landed again."),
     ] = False,
     as_json: Json = False,
     home: Home = None,
@@ -116,7 +116,7 @@ def rebuild(
                 err=True,
             )
         with waiting("landing"):
-            landed = build(place, tenant, drop_unreadable=drop_unreadable)
+            landed = build(place, tenant, drop_lost=drop_lost)
             try:
                 left = list(examine(place, tenant, mend=False))
             except NotFound:  # all of it was dropped, and nobody knows of the tenant any more

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from memsluice.envelope import dsse
 from memsluice.envelope.codec import VECTOR_DTYPE, Vector, canonical, digest, from_json, vector_from_text
-from memsluice.envelope.keys import Keyring, Purpose
+from memsluice.envelope.keys import Keyring, KeyState, Purpose
 from memsluice.envelope.plain import checked, shallow
 from memsluice.envelope.registry import Role
 from memsluice.errors import InputError, SealError
@@ -268,6 +268,15 @@ def admission_verify_outside(keyring: Keyring, tenant: str, envelope: dict[str, 
         return keyring.direct(kid) if kid in keyring and keyring.get(kid).purpose is Purpose.ADMISSION else None
 
     return _check_tenant(_admission(envelope, verifier), tenant)
+
+
+def admission_may_hold(keyring: Keyring, tenant: str, envelope: dict[str, Any]) -> bool:
+    """Whether the gate may have signed what does not verify inside: it verifies outside, or no key that it names is
+    held here and valid. Raises SealError where a key that is held says no, InputError for what is no envelope."""
+    signed = dsse.parse(envelope).signatures
+    if any(one.kid in keyring and keyring.get(one.kid).state is not KeyState.REVOKED for one in signed):
+        admission_verify_outside(keyring, tenant, envelope)
+    return True
 
 
 def _check_tenant(admission: Admission, tenant: str) -> Admission:

@@ -138,8 +138,8 @@ class LandStage:
             self._read.clear()
             self._owned = frozenset(partitions)
             self._log.forget_said()
-        if partitions:
-            self._patience.renew()
+            if partitions:
+                self._patience.renew()
         if self._sweep is not None:
             self._sweep.owns(partitions)
 
@@ -202,10 +202,10 @@ class LandStage:
         return results
 
     def _say(self, said: Iterable[tuple[int, StoreRecord]]) -> None:
-        """Take in what the log will say; not of a batch that was given up, which will not be committed."""
+        """Take in what the log will say; not of a batch of a term that is over, which will not be committed."""
         with self._reading:  # so that :meth:`owns` forgets all of it, or none of it is said
-            if self._patience.ended():
-                raise StoreUnavailable("the stage was told to stop before what it landed could be said")
+            if self._patience.is_over():
+                raise StoreUnavailable("the partition was given to somebody else before what was landed could be said")
             for partition, record in said:
                 self._log.say(partition, [record])
 
@@ -254,7 +254,8 @@ class LandStage:
         for zone in Zone:
             for item in self._first(tenant, zone):
                 known = self._log.known(tenant, zone, [item.object_id]).get(item.object_id)
-                if difference(item, known, keyring, now_ms, self._log.highest(partition)) is None:
+                lost = bool(self._log.unreadable(partition, [item.object_id]))
+                if difference(item, known, keyring, now_ms, self._log.highest(partition), unreadable=lost) is None:
                     model = admission_verify_inside(keyring, tenant, orjson.loads(item.admission)).model
                     (result,) = self._store.upsert([replace(item, model=model)])
                     return result.outcome is StoreAnswer.LANDED

@@ -61,6 +61,10 @@ class Patience:
         """Whether the batch in hand was given up."""
         return self._given_up.is_set()
 
+    def is_over(self) -> bool:
+        """Whether the batch in hand was given up, or is of an assignment that another one followed."""
+        return self.ended() or self._given_up is not self._term
+
     def refused_s(self) -> float:
         """Return for how many seconds nothing has been taken; 0.0 where something was, or nobody says no any more."""
         refused, now_s = self._refused, self._monotonic()

@@ -83,9 +83,10 @@ class Reconciler:
             until = last if until is None else min(last, until)
             held = [item for item in held if item.object_id <= until]
             known = {one: said for one, said in known.items() if one <= until}
-        highest = self._log.highest(partition)
-        found = compare(held, known, self._keys(), self._now_ms(), highest, self._log.unreadable)
-        return Compared(len({*known, *(item.object_id for item in held)}), found, until)
+        there = {*known, *(item.object_id for item in held)}
+        unreadable, highest = self._log.unreadable(partition, there), self._log.highest(partition)
+        found = compare(held, known, self._keys(), self._now_ms(), highest, unreadable)
+        return Compared(len(there), found, until)
 
     def walk(self, tenant: str, zone: Zone) -> Iterator[Compared]:
         """Yield a whole partition, stretch by stretch."""
@@ -106,10 +107,10 @@ class Reconciler:
         known = self._log.known(tenant, zone, wanted)
         held = self._store.held(tenant, zone, wanted)
         now_ms = self._now_ms()
-        highest = self._log.highest(partition)
-        still = compare(list(held.values()), known, keyring, now_ms, highest, self._log.unreadable)
+        unreadable, highest = self._log.unreadable(partition, wanted), self._log.highest(partition)
+        still = compare(list(held.values()), known, keyring, now_ms, highest, unreadable)
         left: dict[str, Difference] = {one: how for one, how in still.items() if how is Difference.UNREADABLE}
-        lying = {one: known[one] for one in still.keys() - left if one in known and known[one].lies(now_ms)}
+        lying = {one: known[one] for one in still.keys() - unreadable if one in known and known[one].lies(now_ms)}
         away = sorted(still.keys() - left - lying.keys())
         records = self._records(tenant, partition, lying, keyring, search=search)
         landed = self._land_again(records)
@@ -120,7 +121,8 @@ class Reconciler:
         return Mended(tuple(away), tuple(landed), tuple(there.difference(landed)), left)
 
     def only_in_store(self, tenant: str) -> int:
-        """Return how many entries lie there as the log says, and are in memory.accepted.v1 no more."""
+        """Return how many entries lie there and could not be landed again: memory.accepted.v1 has no record of them
+        that verifies, or the log's own does not."""
         partition, keyring, found = partition_of(tenant, self._partitions), self._keys(), 0
         there = {(item.object_id, item.version) for item in self._entries(tenant, partition, keyring)}
         for zone in Zone:
@@ -128,8 +130,10 @@ class Reconciler:
             while after is not None:
                 compared = self.look(tenant, zone, after)
                 known = self._log.between(tenant, zone, after, compared.end, STRETCH)
-                lies = [one for one, said in known.items() if said.lies(self._now_ms()) and one not in compared.differs]
-                found += sum((one, known[one].version) not in there for one in lies)
+                kinds = {one: compared.differs.get(one) for one in known if known[one].lies(self._now_ms())}
+                lies = {one for one, how in kinds.items() if how is not Difference.MISSING}
+                lost = {one for one in lies if (one, known[one].version) not in there}
+                found += len(lost.union(one for one, how in compared.differs.items() if how is Difference.UNREADABLE))
                 after = compared.end
         return found
 
@@ -150,7 +154,8 @@ class Reconciler:
         now_ms, known = self._now_ms(), dict[str, Known]()
         for zone in Zone:
             known |= self._log.known(tenant, zone, [item.object_id for item in items if item.zone is zone])
-        lying = {one: said.version for one, said in known.items() if said.lies(now_ms)}
+        unreadable = self._log.unreadable(partition, known)
+        lying = {one: said.version for one, said in known.items() if said.lies(now_ms) and one not in unreadable}
         current = [item for item in items if lying.get(item.object_id) == item.version]
         return len(self._land_again(current, overwrite=False))
 

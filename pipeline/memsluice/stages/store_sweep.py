@@ -45,6 +45,10 @@ DIFFERENCE_NAMES: Final = (*(kind.value for kind in Difference), UNLIKE_NAME, PU
 """Kinds that are counted; ``unlike`` is what *land* wrote and did not read back, ``put_off`` what the log says of a
 tenant whose writes the store does not take."""
 REPAIR_NAMES: Final = (REPAIRED, UNREPAIRED)
+_TOO_OLD: Final = "the store can not be mended: see memsluice store repair"
+_UNREADABLE: Final = (
+    "the log's record of an entry does not verify, and it is left as it is: is a seal key missing here?"
+)
 
 _LOG = get_logger(__name__)
 Counted = Callable[[str, int], None]
@@ -172,7 +176,7 @@ class StoreSweep:
         for object_id, kind in mended.left.items():
             if object_id not in self._told and len(self._told) < TOLD_MAX:  # once, not with every round
                 self._told.add(object_id)
-                _LOG.error("the store can not be mended: see memsluice store repair", **named, object_id=object_id,
+                _LOG.error(_UNREADABLE if kind is Difference.UNREADABLE else _TOO_OLD, **named, object_id=object_id,
                            differs=kind.value)  # fmt: skip
 
 

@@ -8,8 +8,8 @@ import orjson
 from memsluice.envelope.codec import vector_to_bytes
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import check_digests
-from memsluice.envelope.seals import Admission, admission_verify_inside
-from memsluice.errors import SealError
+from memsluice.envelope.seals import Admission, admission_may_hold, admission_verify_inside
+from memsluice.errors import InputError, SealError
 from memsluice.events.models import Visibility
 from memsluice.stores.base import Seen, StoredObject, expected_id, owner_of
 
@@ -26,6 +26,15 @@ def admitted(item: StoredObject, text: str | None, keyring: Keyring) -> Admissio
     except (SealError, orjson.JSONDecodeError):
         return None
     return admission if in_place(item, admission) else None
+
+
+def may_be_admitted(item: StoredObject, keyring: Keyring) -> bool:
+    """Whether the gate may have admitted an object whose admission does not verify: under a key that is lost, or that
+    was revoked."""
+    try:
+        return admission_may_hold(keyring, item.tenant, orjson.loads(item.admission or ""))
+    except (InputError, SealError, orjson.JSONDecodeError):
+        return False
 
 
 def seen(items: Iterable[StoredObject], keyring: Keyring) -> dict[str, Seen]:

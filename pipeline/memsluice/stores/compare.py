@@ -5,13 +5,14 @@ its way: *land* writes to the store first and to the log then, so such a one is 
 log's last record does not verify: nobody knows what should lie there, and the entry may be honest, its key lost.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from memsluice.envelope.keys import Keyring
+from memsluice.envelope.seals import Admission
 from memsluice.stores import agreement
-from memsluice.stores.base import StoredObject
+from memsluice.stores.base import StoredObject, over
 from memsluice.stores.log_index import Known
 
 
@@ -33,7 +34,7 @@ class Difference(StrEnum):
     WITHDRAWN = "withdrawn"
     """Taken out by a command or look back, and still, or again, there."""
     UNREADABLE = "unreadable"
-    """It differs by what the log says, but the log's last record of it does not verify. It is left as it is."""
+    """It is not what the log says, but the log's last record of it does not verify. It is left as it is."""
     EXPIRED = "expired"
     """Its time is over. No harm was done: this is how expired entries leave the store."""
 
@@ -56,33 +57,49 @@ def compare(
     keyring: Keyring,
     now_ms: int,
     highest: int,
-    unreadable: Callable[[Collection[str]], Collection[str]],
+    unreadable: Collection[str],
 ) -> dict[str, Difference]:
     """Return how objects differ, by id, of a stretch that is ``held`` and that the log has as ``known``.
 
     ``highest`` is the highest version of anything that the log has of the partition, ``now_ms`` Unix milliseconds.
-    ``unreadable`` says of which of these objects the log's last record does not verify.
+    ``unreadable`` are those of which the log's last record does not verify.
     """
     found = {}
     for item in held:
-        if (how := difference(item, known.get(item.object_id), keyring, now_ms, highest)) is not None:
+        how = difference(
+            item, known.get(item.object_id), keyring, now_ms, highest, unreadable=item.object_id in unreadable
+        )
+        if how is not None:
             found[item.object_id] = how
     there = {item.object_id for item in held}
-    found.update({one: Difference.MISSING for one, said in known.items() if one not in there and said.lies(now_ms)})
-    if found:
-        found.update(dict.fromkeys(unreadable(found), Difference.UNREADABLE))
+    away = [one for one, said in known.items() if one not in there and said.lies(now_ms)]
+    found.update({one: Difference.UNREADABLE if one in unreadable else Difference.MISSING for one in away})
     return found
 
 
 def difference(
-    item: StoredObject, known: Known | None, keyring: Keyring, now_ms: int, highest: int
+    item: StoredObject, known: Known | None, keyring: Keyring, now_ms: int, highest: int, *, unreadable: bool
 ) -> Difference | None:
-    """Return how one object differs from what the log says of it; None: it does not, or it is on its way."""
+    """Return how one object differs from what the log says of it; None: it does not, or it is on its way.
+
+    Of one whose last record is ``unreadable``, only what is certain all the same is told by another name.
+    """
     admission = agreement.admitted(item, item.admission, keyring)
     if admission is None:
-        return Difference.PLANTED
+        lost = unreadable and agreement.may_be_admitted(item, keyring)
+        return Difference.UNREADABLE if lost else Difference.PLANTED
+    if unreadable and over(admission.expires_ms, now_ms):
+        return Difference.EXPIRED
     if admission.version > highest:
-        return None
+        return Difference.UNREADABLE if unreadable else None
+    how = _differs(item, admission, known, keyring, now_ms)
+    certain = how is None or (how is Difference.WITHDRAWN and known is not None and admission.version <= known.version)
+    return Difference.UNREADABLE if unreadable and not certain else how
+
+
+def _differs(
+    item: StoredObject, admission: Admission, known: Known | None, keyring: Keyring, now_ms: int
+) -> Difference | None:
     if known is None:
         return Difference.UNRECORDED
     if known.withdrawn:

@@ -38,7 +38,7 @@ CREATE TABLE said (
     PRIMARY KEY (tenant, zone, object_id)
 ) WITHOUT ROWID;
 CREATE INDEX said_versions ON said (part, version);
-CREATE TABLE unreadable (object_id TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE unreadable (part INTEGER NOT NULL, object_id TEXT NOT NULL, PRIMARY KEY (part, object_id)) WITHOUT ROWID;
 CREATE TABLE ends (part INTEGER PRIMARY KEY, version INTEGER NOT NULL);
 CREATE TABLE tenants (part INTEGER NOT NULL, tenant TEXT NOT NULL, PRIMARY KEY (part, tenant)) WITHOUT ROWID;
 """
@@ -53,7 +53,7 @@ _PUT_TENANT = "INSERT OR IGNORE INTO tenants VALUES (?, ?)"
 _KNOWN = "SELECT object_id, version, withdrawn, expires_ms, place FROM {} WHERE tenant = ? AND zone = ?"
 _TENANTS = "SELECT tenant FROM tenants WHERE part IN ({}) UNION SELECT tenant FROM said WHERE part IN ({})"
 _HIGHEST = "SELECT version FROM ends WHERE part = ? UNION ALL SELECT max(version) FROM said WHERE part = ?"
-_UNREADABLE = "SELECT object_id FROM unreadable WHERE object_id IN ({})"
+_UNREADABLE = "SELECT object_id FROM unreadable WHERE part = ? AND object_id IN ({})"
 _CONFIRM = "DELETE FROM said WHERE tenant = ? AND zone = ? AND object_id = ? AND version <= ?"
 
 
@@ -172,6 +172,7 @@ class LogIndex:
         """Whether the last record of each object does."""
         for record in records:
             if record.value is None:  # the bytes are erased; what is known of the object stays its floor
+                verifies[(record.key or b"").decode(errors="replace")] = True
                 continue
             if (stored := stored_of_record(keyring, record)) is None:
                 forged.append(record.offset)
@@ -179,7 +180,7 @@ class LogIndex:
                 found.append(stored)
             verifies[(record.key or b"").decode(errors="replace")] = stored is not None
         self._put(partition, found)
-        self._remember(verifies)
+        self._remember(partition, verifies)
         self._next[partition] = records[-1].offset + 1
         if forged:
             self.unverified += len(forged)
@@ -223,22 +224,20 @@ class LogIndex:
                 self._database.execute("ROLLBACK")  # the next one can begin
             raise
 
-    def _remember(self, verifies: Mapping[str, bool]) -> None:
+    def _remember(self, partition: int, verifies: Mapping[str, bool]) -> None:
+        forget = [(partition, one) for one, does in verifies.items() if does]
+        keep = [(partition, one) for one, does in verifies.items() if not does]
         with self._lock, self._whole():
-            self._database.executemany(
-                "DELETE FROM unreadable WHERE object_id = ?", [(one,) for one, does in verifies.items() if does]
-            )
-            self._database.executemany(
-                "INSERT OR IGNORE INTO unreadable VALUES (?)", [(one,) for one, does in verifies.items() if not does]
-            )
+            self._database.executemany("DELETE FROM unreadable WHERE part = ? AND object_id = ?", forget)
+            self._database.executemany("INSERT OR IGNORE INTO unreadable VALUES (?, ?)", keep)
 
-    def unreadable(self, ids: Iterable[str]) -> frozenset[str]:
+    def unreadable(self, partition: int, ids: Iterable[str]) -> frozenset[str]:
         """Return those of the objects whose last record does not verify: nobody can say what should lie there."""
         wanted, found = list(ids), set[str]()
         with self._lock:
             for start in range(0, len(wanted), IDS_A_STATEMENT):
                 part = wanted[start : start + IDS_A_STATEMENT]
-                rows = self._database.execute(_UNREADABLE.format(", ".join("?" * len(part))), part)
+                rows = self._database.execute(_UNREADABLE.format(", ".join("?" * len(part))), (partition, *part))
                 found.update(one for (one,) in rows)
         return frozenset(found)
 

@@ -89,24 +89,19 @@ def _zone(place: StorePlace, found: Examined, *, mend: bool) -> None:
             found.left.update(kind.value for kind in mended.left.values())
 
 
-def rebuild(place: StorePlace, tenant: str, *, drop_unreadable: bool = False) -> int:
+def rebuild(place: StorePlace, tenant: str, *, drop_lost: bool = False) -> int:
     """Drop a tenant's partitions and land again what its log says lies there; return how many objects landed.
 
-    Raises ConfigError, before anything is dropped, where entries lie in the store that could not be landed again:
-    memory.accepted.v1 does not reach back to them, or (unless ``drop_unreadable``) the store log's last record of them
-    does not verify. NotFound for a tenant that nobody knows.
+    Raises ConfigError, before anything is dropped, where (unless ``drop_lost``) entries lie in the store that could not
+    be landed again: memory.accepted.v1 does not reach back to them, or what the logs say of them does not verify.
+    NotFound for a tenant that nobody knows.
     """
     place.tenants(tenant)
-    unreadable = sum(one.kinds[Difference.UNREADABLE.value] for one in examine(place, tenant, mend=False))
-    if unreadable and not drop_unreadable:
+    if not drop_lost and (lost := place.reconciler.only_in_store(tenant)):
         raise ConfigError(
-            f"the store log's records of {unreadable} entries of the tenant do not verify under this home's keys: they "
-            "would not be landed again. Bring the seal key back; where it was revoked for good, add --drop-unreadable"
-        )
-    if lost := place.reconciler.only_in_store(tenant):
-        raise ConfigError(
-            f"{lost} entries of the tenant lie in the store, and memory.accepted.v1 no longer reaches back to them: "
-            "they would be lost. Mend the store with `memsluice store repair` instead"
+            f"{lost} entries of the tenant lie in the store and could not be landed again: memory.accepted.v1 no "
+            "longer reaches back to them, or the seal key of their records is missing here, or was revoked. Bring a "
+            "missing key back, or use `memsluice store repair` instead; to lose these entries, add --drop-lost"
         )
     place.store.drop(tenant)
     return place.reconciler.land_all(tenant)

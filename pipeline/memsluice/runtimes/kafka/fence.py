@@ -164,7 +164,12 @@ class Fence:
             await producer.send_offsets_to_transaction(offsets, self._group)
             await producer.commit_transaction()
         except KafkaError as error:
-            raise self._named(error, topics[-1] if len(topics) > len(sent) else _refused(topics, sent)) from error
+            if isinstance(error, TOO_LARGE) and len(topics) > len(sent):
+                raise OutputTooLarge(
+                    f"a record for {topics[-1]} is larger than a worker sends at all "
+                    f"({self._settings['max_request_size']} bytes): that is a defect, please report it"
+                ) from error
+            raise self._named(error, _refused(topics, sent)) from error
 
     def _named(self, error: KafkaError, topic: str = "") -> MemsluiceError | KafkaError:
         """Return what an error (of a record for that topic) means to the stage; itself where beginning anew would not
@@ -218,7 +223,7 @@ async def _all(futures: Sequence["asyncio.Future[Any]"]) -> None:
 
 def _refused(topics: Sequence[str], sent: Sequence["asyncio.Future[Any]"]) -> str:
     """Return the topic of the first record that was too large; empty where none was."""
-    for topic, future in zip(topics, sent, strict=True):
+    for topic, future in zip(topics, sent, strict=False):  # the last was not taken, as a rule
         if future.done() and not future.cancelled() and isinstance(future.exception(), TOO_LARGE):
             return topic
     return ""

@@ -172,9 +172,7 @@ class Lane:
         try:
             await self._fence.transact(work, offsets)
         except OutputTooLarge as error:
-            first, last = batch[0].message, batch[-1].message
-            came_of = f"{first.topic}, offset {first.offset} to {last.offset}"
-            raise OutputTooLarge(f"{error}; it came of {came_of}") from error
+            raise OutputTooLarge(f"{error}; it came of one of {_places(batch)}") from error
         await self._owner.faults.reach(AFTER_COMMIT)
         if self._closed:
             return
@@ -238,6 +236,14 @@ class LaneRows:
 def _offsets(batch: list[RecordResult]) -> dict[TopicPartition, int]:
     """Return the next offset of each input: results come in the order of their partition."""
     return {TopicPartition(each.message.topic, each.message.partition): each.message.offset + 1 for each in batch}
+
+
+def _places(batch: list[RecordResult]) -> str:
+    """Return which records these are, for a person."""
+    offsets: dict[str, list[int]] = {}
+    for each in batch:
+        offsets.setdefault(each.message.topic, []).append(each.message.offset)
+    return ", ".join(f"{topic} offset {min(each)} to {max(each)}" for topic, each in offsets.items())
 
 
 async def _nothing(_: Send) -> None:

@@ -1,4 +1,4 @@
-"""Runs commands side by side, two halves of the real stack's tests and of all others, and ends with one closing line.
+"""Runs commands side by side, the real stack's tests in three parts, and ends with one closing line.
 
     python scripts/run_tests.py [--without-stack]
 
@@ -33,8 +33,10 @@ class Part:
     tests: bool = True
 
 
-TAKEN_AWAY = ("tests/chaos", "tests/devstack", "tests/kafka_runtime")
-"""Folders whose tests kill and pause workers and servers, and wait most of the time: half of what the stack takes."""
+WORKERS = ("tests/devstack", "tests/kafka_runtime")
+"""Folders whose tests kill and pause workers, and wait most of the time: a third of what the stack takes."""
+CHAOS_AND_DOCS = ("tests/chaos", "tests/docs")
+"""Another third."""
 LEISURE = ("nice", "-n", "5")
 """Before what nobody waits for: what is told to real servers and workers is timed, and goes first."""
 FIRST = tuple(
@@ -43,8 +45,12 @@ FIRST = tuple(
 """Half of what needs no stack, by how long it takes."""
 ALONE = (*LEISURE, ".venv/bin/pytest", "-m", "not stack")
 STACK = (
-    Part("tests of the real stack, its parts taken away", ["scripts/test-stack", "taken-away", *TAKEN_AWAY]),
-    Part("tests of the real stack", ["scripts/test-stack", "others", *(f"--ignore={one}" for one in TAKEN_AWAY)]),
+    Part("tests of the real stack, its workers", ["scripts/test-stack", "workers", *WORKERS]),
+    Part("tests of the real stack, faults and pages", ["scripts/test-stack", "chaos", *CHAOS_AND_DOCS]),
+    Part(
+        "tests of the real stack, the others",
+        ["scripts/test-stack", "others", *(f"--ignore={one}" for one in (*WORKERS, *CHAOS_AND_DOCS))],
+    ),
 )
 PARTS = (
     Part("style and types", [*LEISURE, "make", "lint"], tests=False),

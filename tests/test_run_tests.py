@@ -1,4 +1,4 @@
-"""What runs the tests: two halves side by side, one closing line, and an exit code that hides nothing."""
+"""What runs the tests: parts side by side, one closing line, and an exit code that hides nothing."""
 
 import io
 import os

@@ -63,7 +63,7 @@ class Workload:
         return found
 
     def taint(self, session: Session) -> None:
-        """Let a session read a web page, and the next one be given a tainted entry: from here on it is tainted."""
+        """Taint a session from here on: one is given a tainted entry, the next one reads a web page, in turn."""
         number = next(self._read)
         if number % 2:
             seen = requests.observation(self._id(), _now(), session, Origin.WEB, None, None)

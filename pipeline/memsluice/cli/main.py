@@ -26,6 +26,7 @@ from memsluice.extras import needed
 Part = tuple[str, str]
 PARTS: dict[str, Part] = {
     "recall": ("memsluice.cli.recall", "Search a tenant's memory; only verified entries are shown."),
+    "certify": ("memsluice.cli.certify", "Which smoothed recall certifies a bound, and what it costs."),
     "trace": (
         "memsluice.cli.entries.trace",
         "Everything about one event id: who, when, which rule decided, where it is.",

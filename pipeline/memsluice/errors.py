@@ -36,6 +36,8 @@ MemsluiceError
 │   ├── EarlierFailed          an earlier event of the same session was not published, so this one was held back
 │   └── WriterClosed           the writer was closed before, or while, the event was on its way
 ├── ExtractionFailed           no facts were made of an outside text: it was observed, and nothing of it was written
+├── RecallFailed               the recall service answered with nothing that can be used
+│   └── OverQuota              the credential asks too often; the same request may succeed later
 ├── ChatFailed                 a model's chat endpoint did not answer, or not as one does
 ├── BrokerError                the broker, or the embedded log in its place, refused or failed
 │   └── BrokerUnavailable      it did not answer, or not this user; the same request may succeed later
@@ -240,6 +242,14 @@ class EarlierFailed(ProducerError):
 
 class WriterClosed(ProducerError):
     """The writer was closed."""
+
+
+class RecallFailed(MemsluiceError):
+    """The recall service answered, and with nothing that can be used; the message says with what."""
+
+
+class OverQuota(RecallFailed):
+    """The credential asked the recall service more often than its quota allows; ask again a second later."""
 
 
 class ChatFailed(MemsluiceError):

@@ -21,6 +21,10 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     ),
     "embedded": ("faiss", "msgspec", "numba", "numpy", "river", "structlog"),
     "operator": ("PIL", "msgspec", "numpy", "rich", "structlog", "typer"),
+    "recall-service": (
+        "fastapi", "grpc", "httpx", "jwt", "numpy", "prometheus_client", "structlog", "uvicorn", "weaviate",
+    ),
+    "recall-client": ("httpx", "jwt"),
     "otel": ("opentelemetry.exporter.otlp", "opentelemetry.proto", "opentelemetry.sdk"),
     "devstack": ("psutil",),
 }  # fmt: skip

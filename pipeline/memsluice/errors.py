@@ -36,6 +36,7 @@ MemsluiceError
 │   ├── EarlierFailed          an earlier event of the same session was not published, so this one was held back
 │   └── WriterClosed           the writer was closed before, or while, the event was on its way
 ├── ExtractionFailed           no facts were made of an outside text: it was observed, and nothing of it was written
+├── RequestRefused             the recall service refuses a request: what its answer says
 ├── RecallFailed               the recall service answered with nothing that can be used
 │   └── OverQuota              the credential asks too often; the same request may succeed later
 ├── ChatFailed                 a model's chat endpoint did not answer, or not as one does
@@ -242,6 +243,14 @@ class EarlierFailed(ProducerError):
 
 class WriterClosed(ProducerError):
     """The writer was closed."""
+
+
+class RequestRefused(MemsluiceError):
+    """A request to the recall service that ends with an HTTP status, a stable reason code and a field."""
+
+    def __init__(self, status: int, code: str, detail: str, *, field: str = "") -> None:
+        self.status, self.code, self.detail, self.field = status, code, detail, field
+        super().__init__(detail)
 
 
 class RecallFailed(MemsluiceError):

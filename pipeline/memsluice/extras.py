@@ -21,9 +21,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     ),
     "embedded": ("faiss", "msgspec", "numba", "numpy", "river", "structlog"),
     "operator": ("PIL", "msgspec", "numpy", "rich", "structlog", "typer"),
-    "recall-service": (
-        "fastapi", "grpc", "httpx", "jwt", "numpy", "prometheus_client", "structlog", "uvicorn", "weaviate",
-    ),
+    "recall-service": ("fastapi", "jwt", "uvicorn"),
     "recall-client": ("httpx", "jwt"),
     "otel": ("opentelemetry.exporter.otlp", "opentelemetry.proto", "opentelemetry.sdk"),
     "devstack": ("psutil",),

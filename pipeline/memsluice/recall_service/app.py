@@ -17,12 +17,12 @@ from memsluice import log
 from memsluice.clock import Clock
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.registry import Credential, Registry
-from memsluice.errors import InputError, MemsluiceError
+from memsluice.errors import InputError, MemsluiceError, RequestRefused
 from memsluice.recall.bearer import caller_of
 from memsluice.recall.recaller import Recaller
 from memsluice.recall.wire import LINES, PATH, Entry, Problem, RecallAnswer, RecallRequest, rest_of
 from memsluice.recall_service import tracing
-from memsluice.recall_service.problems import RETRY_S, problem_of, refused
+from memsluice.recall_service.problems import RETRY_S, problem, problem_of
 from memsluice.recall_service.requests import check
 from memsluice.stages.quota import Bucket, Quota
 from memsluice.telemetry import registry as metrics
@@ -61,16 +61,16 @@ class Serving:
     def caller(self, token: str | None) -> Credential:
         """Return who asks. Raises a problem where nobody does who may, or where he asks too often."""
         if token is None:
-            raise refused(401, "unknown_key", "the request has no bearer token", field="authorization")
+            raise RequestRefused(401, "unknown_key", "the request has no bearer token", field="authorization")
         try:
             credential = caller_of(token, self.keyring(), self.registry(), self.now_ms())
         except InputError as error:
-            raise refused(401, error.code, error.reason, field="authorization") from None
+            raise RequestRefused(401, error.code, error.reason, field="authorization") from None
         with self._lock:
             now_ms = self.now_ms()
             bucket = self._buckets.setdefault(credential.kid, Bucket(self.quota, now_ms))
             if not bucket.take(self.quota, now_ms):
-                raise refused(429, "rate", f"the credential may ask {self.quota.per_s} questions a second")
+                raise RequestRefused(429, "rate", f"the credential may ask {self.quota.per_s} questions a second")
         return credential
 
     def recall(self, asked: RecallRequest, caller: Credential, headers: Any) -> Any:
@@ -142,30 +142,30 @@ def _handle(app: FastAPI) -> None:
 
     @app.exception_handler(MemsluiceError)
     async def failed(_request: Request, error: MemsluiceError) -> JSONResponse:
-        problem = problem_of(error)
-        if problem.status >= 500:
-            _LOG.error("a recall failed", why=problem.code, status=problem.status)
-        return answer_of(problem)
+        told = problem_of(error)
+        if told.status >= 500:
+            _LOG.error("a recall failed", why=told.code, status=told.status)
+        return answer_of(told)
 
     @app.exception_handler(RequestValidationError)
     async def malformed(_request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:])
-        return answer_of(refused(400, "malformed", first["msg"], field=where).problem)
+        return answer_of(problem(400, "malformed", first["msg"], field=where))
 
     @app.exception_handler(AnyHTTPException)
     async def other(_request: Request, error: AnyHTTPException) -> JSONResponse:
-        return answer_of(refused(error.status_code, "malformed", str(error.detail)).problem)
+        return answer_of(problem(error.status_code, "malformed", str(error.detail)))
 
 
-def answer_of(problem: Problem) -> JSONResponse:
+def answer_of(told: Problem) -> JSONResponse:
     """Return a problem as a response."""
     headers = {}
-    if problem.status == 401:
+    if told.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if problem.status in (429, 503):
+    if told.status in (429, 503):
         headers["Retry-After"] = str(RETRY_S)
-    return JSONResponse(problem.model_dump(), problem.status, headers, media_type=PROBLEM_JSON)
+    return JSONResponse(told.model_dump(), told.status, headers, media_type=PROBLEM_JSON)
 
 
 class Guarded:
@@ -201,7 +201,7 @@ class Guarded:
 
         stated = dict(scope["headers"]).get(b"content-length", b"0")
         if not stated.isdigit() or int(stated) > BODY_BYTES_MAX:
-            await answer_of(refused(413, "limit_exceeded", TOO_LARGE).problem)(scope, receive, counted)
+            await answer_of(problem(413, "limit_exceeded", TOO_LARGE))(scope, receive, counted)
             return
         try:
             await self._app(scope, counting, counted)

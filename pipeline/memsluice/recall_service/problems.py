@@ -7,6 +7,7 @@ from memsluice.errors import (
     MemsluiceError,
     NotDelivered,
     NotPermitted,
+    RequestRefused,
     StoreError,
 )
 from memsluice.recall.wire import Problem
@@ -25,32 +26,22 @@ _TITLES = {
 }
 
 
-class Refused(MemsluiceError):
-    """A request that ends with a problem."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        super().__init__(problem.detail)
-
-
-def refused(status: int, code: str, detail: str, *, field: str = "") -> Refused:
-    """Return the error that ends a request with a status."""
+def problem(status: int, code: str, detail: str, *, field: str = "") -> Problem:
+    """Return what a request that fails is answered."""
     title = _TITLES.get(status, "The request failed")
-    return Refused(Problem(title=title, status=status, detail=detail, code=code, field=field))
+    return Problem(title=title, status=status, detail=detail, code=code, field=field)
 
 
 def problem_of(error: MemsluiceError) -> Problem:
     """Return what is said of an error of ours."""
-    if isinstance(error, Refused):
-        return error.problem
+    if isinstance(error, RequestRefused):
+        return problem(error.status, error.code, error.detail, field=error.field)
     if isinstance(error, NotPermitted | CrossTenant):
-        return refused(403, error.code, error.reason, field=error.field).problem
+        return problem(403, error.code, error.reason, field=error.field)
     if isinstance(error, InputError):
-        return refused(400, error.code, error.reason, field=error.field).problem
+        return problem(400, error.code, error.reason, field=error.field)
     if isinstance(error, BrokerUnavailable | NotDelivered):
-        return refused(
-            503, "broker_unavailable", "the broker has not acknowledged the recall; nothing is shown"
-        ).problem
+        return problem(503, "broker_unavailable", "the broker has not acknowledged the recall; nothing is shown")
     if isinstance(error, StoreError):
-        return refused(503, "store_unavailable", "the store, or its log, did not answer").problem
-    return refused(500, "internal", "the operator's log says why").problem
+        return problem(503, "store_unavailable", "the store, or its log, did not answer")
+    return problem(500, "internal", "the operator's log says why")

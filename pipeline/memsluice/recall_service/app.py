@@ -80,6 +80,9 @@ class Serving:
         with tracing.request(extract(headers), caller.kid):
             answer = self.recaller.ask(asked.asked())
         self.meters.observe(metrics.RECALL_SECONDS, perf_counter() - began)
+        _LOG.info(
+            "recalled", event_id=answer.event_id, tenant=asked.tenant, kid=caller.kid, entries=len(answer.entries)
+        )
         for reason, count in answer.withheld.items():
             self.meters.add(metrics.RECALL_WITHHELD, reason, amount=count)
         return answer

@@ -93,7 +93,7 @@ def test_what_does_not_hold_is_withheld_for_its_own_reason(name) -> None:
         (Current(4, False), None),
         (Current(5, False), Withheld.STALE),
         (Current(4, True), Withheld.WITHDRAWN),
-        (Current(5, True), Withheld.STALE),
+        (Current(5, True), Withheld.WITHDRAWN),
         (Current(3, False), Withheld.UNRECORDED),
         (None, Withheld.UNRECORDED),
     ],

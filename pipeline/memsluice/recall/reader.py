@@ -134,9 +134,9 @@ def _visible(admission: Admission, asked: RecallQuery) -> bool:
 def _outdated(admission: Admission, current: Current | None) -> Withheld | None:
     if current is None or current.version < admission.version:
         return Withheld.UNRECORDED
-    if current.version > admission.version:
-        return Withheld.STALE
-    return Withheld.WITHDRAWN if current.withdrawn else None
+    if current.withdrawn:
+        return Withheld.WITHDRAWN
+    return Withheld.STALE if current.version > admission.version else None
 
 
 def _cosine(vector: Vector, question: Vector) -> float:

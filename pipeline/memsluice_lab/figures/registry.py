@@ -543,6 +543,16 @@ _ALL = (
         "at most 1,000 for each.",
     ),
     Figure(
+        "tampered_returned",
+        "tampered:tampered_returned",
+        "==",
+        0,
+        "objects",
+        "Of 10,000 objects in a real Weaviate that were tampered with, swapped, moved, hidden, deleted, rolled back, "
+        "withdrawn and returned, or never signed, each beside an honest one: those that the recall service returns or "
+        "does not count by their reason, and honest ones that it does not return.",
+    ),
+    Figure(
         "block_escapes",
         "prompting:block_escapes",
         "==",

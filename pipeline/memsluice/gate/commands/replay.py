@@ -39,6 +39,8 @@ ACCEPT_PARAMETER = "accept"
 """Parameter that names the run which showed the write to its signer, who accepts that only the calibration changed."""
 SHOWN_MAX = 4
 """Runs that a row names which showed the write: the last ones."""
+POLICIES_MAX = 8
+"""Policies besides the last one by which a rule held a write, that its row names: the first ones."""
 
 
 def decide(
@@ -170,9 +172,22 @@ def _unchanged(row: ReviewRow, again: Draft) -> dict[str, Weighed | None]:
     gone = [one for one in parts.CONTENT if one in held and not any(rule_of(code) == one for code in asked)]
     was = {one: row.weighed.get(one) for one in gone}
     policy = again.policy
-    return {
-        one: old for one, old in was.items() if old is None or not parts.loosened(policy, one, old.part, old.strict)
-    }
+    return {one: old for one, old in was.items() if old is None or _as_strict(policy, one, old)}
+
+
+def _as_strict(policy: Policy, module: str, held: Weighed) -> bool:
+    """Whether a rule is as strict as by one of the policies that it held a write by, or stricter."""
+    every = ((held.part, held.strict), *held.also)
+    return not all(parts.loosened(policy, module, digest, strict) for digest, strict in every)
+
+
+def _again(now: Weighed, before: Weighed | None) -> Weighed:
+    """Return what a rule goes by that holds a write once more, with the policies by which it did before."""
+    if before is None:
+        return now
+    every = dict.fromkeys((*before.also, (before.part, before.strict)))  # the first stay
+    every.pop((now.part, now.strict), None)
+    return replace(now, also=tuple(every)[:POLICIES_MAX])
 
 
 def _asked(again: Draft) -> set[str]:
@@ -239,7 +254,8 @@ def _kept(rows: TenantRows, held: Held, again: Draft, at: At, policy: Policy) ->
     before, tau = held.row, again.tau
     assert tau is not None
     learned = _unchanged(before, again)
-    weighed = {one: old for one, old in learned.items() if old is not None} | again.weighed()
+    asking = {one: _again(now, before.weighed.get(one)) for one, now in again.weighed().items()}
+    weighed = {one: old for one, old in learned.items() if old is not None} | asking
     row = replace(
         before, taint=tau.taint, causes=tau.causes, tier=tau.tier, codes=_codes(before, again), weighed=weighed
     )

@@ -58,7 +58,7 @@ def trained(name: str, world: World, say: Callable[[str], None], steps: int = ST
     for step in range(steps):
         loss = _loss(model, *world.lessons(BATCH))
         optimiser.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         schedule.step()

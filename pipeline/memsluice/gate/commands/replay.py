@@ -9,8 +9,8 @@ while the rule's own part of the policy is as it was, or stricter, nobody decide
 (``replay.recalibrated``), and lands only by a replay that names a run which showed its content: a command is bound to
 one write and its digest, and the row has the runs that showed it.
 
-A held write that is rejected now is closed. A refused one is held, if that is what is decided now; it stays refused
-where it is rejected once more.
+A replay closes nothing: a held write that would be rejected now stays held, with the new reasons, until a person
+rejects it. A refused one is held, if that is what is decided now; it stays refused where it is rejected once more.
 """
 
 from msgspec.structs import replace
@@ -69,7 +69,7 @@ def decide(
         return refused(unread)
     again.add(unread)
     _take_a_place(view, held.row, again, at)
-    decision = again.decision()
+    decision = _decision(held.row, again)
     later = _overtaken(view, held, carried, policy, at, again)
     if later is not None:
         return refused(later)
@@ -97,13 +97,15 @@ def _overtaken(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at
 
 
 def _told(row: ReviewRow, again: Draft, detail: dict[str, object]) -> Finding:
-    stands = {"stands": _stands(row, again)} if _stays(row, again) else {}
+    stands = {} if again.lands() else {"stands": _stands(row, again)}
     return Finding("replay.decided", Decision.ACCEPT, {**detail, **stands})
 
 
-def _stays(row: ReviewRow, again: Draft) -> bool:
-    """Whether it stays where it is, to be decided later: it neither lands nor is closed."""
-    return not again.lands() and not (again.decision() is Decision.REJECT and row.state == "held")
+def _decision(row: ReviewRow, again: Draft) -> Decision:
+    """Return what a replay decides: what was held and would be rejected stays held; the next policy may differ."""
+    decision = again.decision()
+    rejects = decision is Decision.REJECT and row.state == "held" and not again.lands()
+    return Decision.QUARANTINE if rejects else decision
 
 
 def _stands(row: ReviewRow, again: Draft) -> tuple[str, ...]:
@@ -233,7 +235,7 @@ def _carried_out(
     again: Draft,
     findings: tuple[Finding, ...],
 ) -> Ruling:
-    decision, tau, where = again.decision(), again.tau, NOWHERE
+    decision, tau, where = _decision(held.row, again), again.tau, NOWHERE
     assert tau is not None
     assert isinstance(carried.payload, Write)
     if again.lands():
@@ -242,8 +244,6 @@ def _carried_out(
             rows, carried, tau, decision, where, at.version, where.expires_ms, held.row.lifted, again.default.reads
         )
         review.close(rows, held, "released", command, policy, at.now_ms)
-    elif not _stays(held.row, again):
-        review.close(rows, held, "rejected", command, policy, at.now_ms)
     else:
         _kept(rows, held, again, at, policy)
     return Ruling(findings, decision, where, carried, tau, again.published.score, seen=again.default.seen)

@@ -33,7 +33,8 @@ def per_position(rag: LogProbabilities, para: LogProbabilities) -> NDArray[np.fl
             raise InvalidArgument(f"argument {name} must hold logarithms of distributions: a row does not add up to 1")
     with np.errstate(invalid="ignore"):
         terms = np.where(np.isneginf(rag), 0.0, np.exp(rag) * (rag - para))
-    return np.maximum(terms.sum(axis=1), 0.0)  # rounding alone goes below
+    found: NDArray[np.float64] = np.maximum(terms.sum(axis=1), 0.0)  # rounding alone goes below
+    return found
 
 
 def score(rag: LogProbabilities, para: LogProbabilities) -> float:

@@ -1,7 +1,7 @@
 """Ask a tenant's memory: search, verify, publish what will be returned, and only then return it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -235,7 +235,7 @@ class Recaller:
         )
         selection = self._of_my_encoder(asked, wanted)
         shown = tuple(narrow(selection.kept))
-        event = self._event(question, shown, vector_text, event_id=draft.id)
+        event = self._event(question, shown, vector_text, event_id=draft.id, withheld=selection.counts())
         publish(event)
         as_data = question.zone is Zone.EXTERNAL
         return Recalled(shown, selection.counts(), event.id, as_data, selection.incomplete)
@@ -260,7 +260,12 @@ class Recaller:
         return selection
 
     def _event(
-        self, question: Question, kept: Sequence[VerifiedEntry], vector_text: str | None, event_id: str | None = None
+        self,
+        question: Question,
+        kept: Sequence[VerifiedEntry],
+        vector_text: str | None,
+        event_id: str | None = None,
+        withheld: Mapping[str, int] | None = None,
     ) -> Recall:
         returned = [
             Returned(
@@ -285,4 +290,5 @@ class Recaller:
             zone=question.zone,
             returned=tuple(returned),
             vector=vector_text,
+            withheld=dict(withheld or {}),
         )

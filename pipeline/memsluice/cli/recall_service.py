@@ -12,12 +12,14 @@ import typer
 from memsluice import log
 from memsluice.cli.options import Home
 from memsluice.errors import ConfigError, InvalidArgument
+from memsluice.escaping import visible
 
 if TYPE_CHECKING:
     from memsluice.telemetry.meters import Meters
 
 app = typer.Typer(add_completion=False, help="Answer recalls over HTTP, for agents that hold no key of the gate.")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+HOST_CHARS_MAX = 80
 STOP_S = 8
 """How long requests in work may go on once the service is told to stop."""
 
@@ -55,7 +57,7 @@ def serve(
         raise InvalidArgument("--tls-certificate and --tls-key go together")
     if certificate is None and host not in LOOPBACK and not plain:
         raise InvalidArgument(
-            f"--host {host} would serve memory and tokens unencrypted: give --tls-certificate and --tls-key, or "
+            f"--host {visible(host, HOST_CHARS_MAX)} would serve memory and tokens unencrypted: give --tls-certificate and --tls-key, or "
             "--plain where TLS ends in front of it"
         )
     import uvicorn
@@ -90,7 +92,8 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        raise ConfigError(f"the recall service cannot listen on {host}:{port}: {error.strerror or error}") from None
+        where = f"{visible(host, HOST_CHARS_MAX)}:{port}"
+        raise ConfigError(f"the recall service cannot listen on {where}: {error.strerror or error}") from None
 
 
 @contextmanager

@@ -192,7 +192,7 @@ def _servers() -> dict[str, list[Case]]:
         "topics plan": [Case(("--files", ODD[:-2]), 1, whole=True)],
         "topics apply": [Case(code=1, whole=True)],
         "topics check": [Case(("--files", ODD[:-2]), 1, whole=True)],
-        "recall-service": [Case(("--host", ODD), 2, whole=True), Case(("--tls-certificate", ODD), 2)],
+        "recall-service": [Case(("--host", ODD), 2, whole=True), Case(("--tls-certificate", "no\x1b[2J.pem"), 2)],
         "work": [Case((ODD,), 2, whole=True), Case(("seal", "--replica", ODD), 1, whole=True), Case(("--" + ODD,), 2)],
     }
 

@@ -28,7 +28,7 @@ from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.tampering.entries import Gate
 from memsluice_lab.tampering.ways import Case, cases
 
-CASES, TENANTS, AT_ONCE, BATCH = 330, 8, 4, 200
+CASES, TENANTS, AT_ONCE, BATCH = 10_000, 8, 4, 200
 LANDED_S_MAX, READY_S_MAX = 420, 120
 SAY_EVERY, SHOWN_MAX = 2_000, 8
 ADDRESS = "recall service: "

@@ -5,7 +5,10 @@ import importlib
 import inspect
 import re
 import subprocess
+import threading
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,6 +136,34 @@ def test_a_kept_figure_replaces_the_older_one_and_says_where_it_is_from(tmp_path
     assert "On AVX2: reported at an unrecorded commit, 2 cores; **stale**" in text
     assert "not measured yet" in text
     assert page.untrue(tmp_path) == []
+
+
+def test_figures_that_come_of_one_run_share_it_whoever_is_told() -> None:
+    """Each figure tells of itself on a line of its own; that makes no other setting, and no second run."""
+    settings = [Setting(TOP, lambda line, to=to: to.append(line)) for to in ([], [])]
+    assert settings[0] == settings[1]
+    assert len(set(settings)) == 1
+    assert Setting(TOP.parent, settings[0].say) != settings[0]
+
+
+def test_figures_that_end_together_are_both_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever keeps a figure waits for whoever does at that moment: neither's measurement is written over."""
+    (tmp_path / "docs").mkdir()
+    looked_up, both = page.measurements.looked_up, threading.Barrier(2)
+
+    def slow(*given: Any) -> Record:
+        with suppress(threading.BrokenBarrierError):  # the other one is here, too, if nothing keeps it out
+            both.wait(0.5)
+        return looked_up(*given)
+
+    monkeypatch.setattr(page.measurements, "looked_up", slow)
+    kept = [Measurement(name, AVX2, 1.0, machine="2 cores") for name in ("ingest_ratio", "kill9_lost")]
+    threads = [threading.Thread(target=page.keep, args=(tmp_path, one)) for one in kept]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert {one.name for one in read(tmp_path).measurements} == {"ingest_ratio", "kill9_lost"}
 
 
 def test_a_page_that_calls_stale_what_is_current_is_found(tmp_path: Path) -> None:

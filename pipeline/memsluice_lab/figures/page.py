@@ -1,5 +1,8 @@
 """The page made from the kept measurements: every figure, for every class of machine, with its commit and its age."""
 
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
@@ -39,8 +42,18 @@ def write(record: Record, folder: Path) -> None:
 
 def keep(folder: Path, *new: Measurement) -> None:
     """Keep measurements in the repository ``folder``, and write its pages anew, with today's staleness and ages."""
-    record = measurements.with_(measurements.read(folder), new)
-    write(measurements.looked_up(record, folder, here()), folder)
+    with _alone(folder):  # two that end together would each write without the other's
+        record = measurements.with_(measurements.read(folder), new)
+        write(measurements.looked_up(record, folder, here()), folder)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    place = folder / "build" / "figures.lock"
+    place.parent.mkdir(exist_ok=True)
+    with place.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def untrue(folder: Path) -> list[str]:

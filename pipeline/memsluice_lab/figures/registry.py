@@ -14,10 +14,13 @@ Relation = Literal[">=", "<=", "=="]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a measurement is given: where the real records are (None: nobody said), and whom to tell what goes on."""
+    """What a measurement is given: where the real records are (None: nobody said), and whom to tell what goes on.
+
+    Whom to tell is no part of what is measured: figures that come of one run share it, whoever is told.
+    """
 
     data: Path | None
-    say: Say
+    say: Say = field(compare=False)
 
     def records(self) -> Path:
         """Return the folder with ``data/`` and ``bench/``. Raises ConfigError, which says what is expected there."""

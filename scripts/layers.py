@@ -34,6 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("recall",),
     ("runtimes",),
     ("telemetry",),
+    ("recall_service",),
     ("devstack",),
     ("operations",),
     ("cli",),

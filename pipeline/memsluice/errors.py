@@ -36,6 +36,10 @@ MemsluiceError
 │   ├── EarlierFailed          an earlier event of the same session was not published, so this one was held back
 │   └── WriterClosed           the writer was closed before, or while, the event was on its way
 ├── ExtractionFailed           no facts were made of an outside text: it was observed, and nothing of it was written
+├── RequestRefused             the recall service refuses a request: what its answer says
+├── RecallFailed               the recall service answered with nothing that can be used
+│   └── OverQuota              the credential asks too often; the same request may succeed later
+├── ChatFailed                 a model's chat endpoint did not answer, or not as one does
 ├── BrokerError                the broker, or the embedded log in its place, refused or failed
 │   └── BrokerUnavailable      it did not answer, or not this user; the same request may succeed later
 └── StoreError                 the vector store refused or failed
@@ -239,6 +243,33 @@ class EarlierFailed(ProducerError):
 
 class WriterClosed(ProducerError):
     """The writer was closed."""
+
+
+class RequestRefused(MemsluiceError):
+    """A request to the recall service that ends with an HTTP status, a stable reason code and a field."""
+
+    def __init__(self, status: int, code: str, detail: str, *, field: str = "") -> None:
+        self.status, self.code, self.detail, self.field = status, code, detail, field
+        super().__init__(detail)
+
+
+class RecallFailed(MemsluiceError):
+    """The recall service answered, and with nothing that can be used; the message says with what."""
+
+
+class OverQuota(RecallFailed):
+    """The credential asked the recall service more often than its quota allows; ask again a second later."""
+
+
+class ChatFailed(MemsluiceError):
+    """A model's chat endpoint did not answer in time, or with nothing that a chat completion is.
+
+    The message says what was wrong and quotes neither what was asked nor what was answered.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"the model was asked and gave no answer: {reason}")
 
 
 class ExtractionFailed(MemsluiceError):

@@ -21,6 +21,8 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     ),
     "embedded": ("faiss", "msgspec", "numba", "numpy", "river", "structlog"),
     "operator": ("PIL", "msgspec", "numpy", "rich", "structlog", "typer"),
+    "recall-service": ("fastapi", "jwt", "uvicorn"),
+    "recall-client": ("httpx", "jwt"),
     "otel": ("opentelemetry.exporter.otlp", "opentelemetry.proto", "opentelemetry.sdk"),
     "devstack": ("psutil",),
 }  # fmt: skip

@@ -77,7 +77,7 @@ def run(
 def train(
     data: Annotated[Path, typer.Option(help="Folder of the public training records.", exists=True, file_okay=False)],
     out: Annotated[Path, typer.Option(help="Folder that the two model files go to.", file_okay=False)],
-    keep: Annotated[Path, typer.Option(help="Folder for 6 GiB of features.", file_okay=False)],
+    keep: Annotated[Path, typer.Option(help="Folder for 8 GiB of features.", file_okay=False)],
     seed: Annotated[int, typer.Option(min=0, help="Chooses how templates are filled.")] = 1,
 ) -> None:
     """Train the wording models, half an hour: on one machine the same records and seed give the same files."""

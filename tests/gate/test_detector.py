@@ -118,6 +118,12 @@ def test_repetition_by_hand() -> None:
     assert text.read("harbour boats are here harbour boats go out and in and so")[1] == 0
 
 
+@pytest.mark.parametrize(("words", "share"), [(120, 1.0), (121, 0.0)])
+def test_repetition_is_read_of_texts_up_to_120_words(words: int, share: float) -> None:
+    """Longer texts repeat themselves anyway; what pads a text beyond that switches this signal off, and no other."""
+    assert text.read(" ".join(("harbour", "boats")[at % 2] for at in range(words)))[1] == share
+
+
 def test_units_keep_an_instruction_apart() -> None:
     """A long text is judged sentence by sentence; a short one as a whole besides."""
     assert text.units("One two. Three four.") == ["One two. Three four.", "One two.", "Three four."]

@@ -126,15 +126,17 @@ def test_taint_never_falls_and_may_rise() -> None:
     assert replay(core, clean).verdict.taint
 
 
-def test_a_stricter_policy_refuses_for_good() -> None:
-    """What the rules reject now is closed, and its place is free."""
+def test_a_stricter_policy_closes_nothing() -> None:
+    """What the rules reject now stays held, with that reason, in its place; the next policy may let it in."""
     core, entry = contained_and_held()
     relaxed(core, profile="strict")
     verdict = replay(core, entry).verdict
-    assert (verdict.decision, verdict.reasons) == (Decision.REJECT, ("monitor.rule_5_untrusted",))
-    assert row(core)["state"] == "rejected"
-    assert sum(orjson.loads(core.rows[b"acme\0held\0ana"])["n"].values()) == 0
-    assert order(core, "release", entry).verdict.reasons == ("review.decided",)
+    assert (verdict.decision, verdict.reasons) == (Decision.QUARANTINE, ("monitor.rule_5_untrusted",))
+    assert row(core)["state"] == "held"
+    assert "monitor.rule_5_untrusted" in row(core)["codes"]
+    assert sum(orjson.loads(core.rows[b"acme\0held\0ana"])["n"].values()) == 1
+    relaxed(core)
+    assert replay(core, entry).verdict.decision is not Decision.REJECT
 
 
 def test_a_doubt_about_sender_or_id_outlives_every_policy() -> None:

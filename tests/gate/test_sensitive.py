@@ -3,6 +3,7 @@
 Keys are made here of parts, so that no scanner of repositories takes this file for a leak.
 """
 
+import base64
 import random
 import string
 import time
@@ -48,6 +49,13 @@ PROVIDERS = {
     "ssn": ["078-05-" + "1121"],
 }  # fmt: skip
 TOLD = [
+    ("Password for bo@x.com is {}", "Kessel77!"), ("login/password: bo / {}", "Gr33nTea!9"),
+    ("login/pass: bo / {}", "Gr33nTea!9"), ("user / pass — bo / {}", "Gr33nTea!9"),
+    ("Shop login, email + password: bo@x.com + {}", "Gr33nTea!9"),
+    ("The master password, which nobody else knows, is {}.", "Kettle-Moon77"),
+    ("SSN {}", "078.05.1121"), ("Card {}exp 09/28", "4539 1488 0343 6467"), ("card {}", "4539_1488_0343_6467"),
+    ("IBAN {}", "DE 89 3704 0044 0532 0130 00"),
+    ("https://b.example/f?X-Amz-Signature={}", key(64, HEX)),
     ("My password is: {}", WORD), ("my password is {}.", WORD), ("My password is: {}", "swordfish"),
     ("the passphrase is {}", "correct horse battery staple"), ("The passphrase is: {}.", "blue bird seven"),
     ("PIN {}", "1234"), ("my PIN is {}, please", "4821"), ("SSN {}", "078051121"),
@@ -113,6 +121,19 @@ def test_what_is_told_by_name_is_found_and_what_stands_around_it_stays(sentence:
 def test_what_only_looks_like_it_is_left_alone(text: str) -> None:
     """Identifiers, hashes, numbers, placeholders, code and talk about passwords are no secrets."""
     assert found(text) == ()
+
+
+PUBLIC_KEYS = {"ssh-ed25519": 51, "ssh-rsa": 372, "ecdsa-sha2-nistp256": 104}
+
+
+@pytest.mark.parametrize("algorithm", PUBLIC_KEYS)
+def test_a_public_key_is_no_secret(algorithm: str) -> None:
+    """Whatever bytes it has: what is there to be given to everybody stays in memory."""
+    for seed in range(200):
+        head = len(algorithm).to_bytes(4) + algorithm.encode()
+        blob = head + random.Random(seed).randbytes(PUBLIC_KEYS[algorithm] - len(head))
+        text = f"Bo's public key: {algorithm} {base64.b64encode(blob).decode()} bo@laptop"
+        assert found(text) == (), text
 
 
 @pytest.mark.parametrize("chars", [201, 257, 300, 5_000])

@@ -94,3 +94,4 @@ def second(town: Town) -> None:
         scored_again(Tenant(town, name))
     everybody(acme)
     later(acme)
+    acme.ask("r-withheld", "b1", "What was written past the gate?", withheld={"forged": 2, "stale": 1})

@@ -104,3 +104,27 @@ def test_what_was_shown_is_kept_for_the_owner_alone(office: Office) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     assert "invoice" not in file.read_text()
     assert len(file.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        NEAR.replace("memsad: {history_size: 1}", "memsad: {history_size: 1, kappa: 1.5, cold_threshold: 0.4}"),
+        NEAR.replace("memsad: {history_size: 1}", "memsad: {history_size: 2, cold_threshold: 0.3}"),
+    ],
+    ids=["stricter", "another"],
+)
+def test_a_policy_that_was_put_back_lets_in_nothing_that_it_held(tmp_path: Path, between: str) -> None:
+    """A replay under another policy holds it too; back under the first one, it is the calibration alone that moved."""
+    made = Shop(tmp_path / "home")
+    loosen(made, NEAR)
+    asked(made, BAD)
+    made.write(BAD, event_id="bad-1")
+    loosen(made, between)
+    assert "1 of 1 replayed: 1 quarantine" in made.run("replay", "--yes").stdout
+    asked(made, "When does the swimming pool open on Sundays?")
+    loosen(made, NEAR)
+    done = made.run("replay", "--yes")
+    assert "1 of 1 replayed: 1 quarantine" in done.stdout
+    assert "replay.recalibrated" in done.stdout
+    assert states(made) == {"bad-1": "pending"}

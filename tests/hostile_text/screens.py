@@ -192,6 +192,7 @@ def _servers() -> dict[str, list[Case]]:
         "topics plan": [Case(("--files", ODD[:-2]), 1, whole=True)],
         "topics apply": [Case(code=1, whole=True)],
         "topics check": [Case(("--files", ODD[:-2]), 1, whole=True)],
+        "recall-service": [Case(("--host", ODD), 2, whole=True), Case(("--tls-certificate", "no\x1b[2J.pem"), 2)],
         "work": [Case((ODD,), 2, whole=True), Case(("seal", "--replica", ODD), 1, whole=True), Case(("--" + ODD,), 2)],
     }
 
@@ -201,6 +202,8 @@ def _plays(scratch: Path, files: dict[str, Path]) -> dict[str, list[Case]]:
     return {
         "demo": [Case(("--data", str(files["stream"]), "--home", str(played)), at_home=False),
                  Case(("--tenant", ODD, "--home", str(played)), 1, whole=True, at_home=False)],
+        "certify": [Case(whole=True, at_home=False), Case(("--json",), data=True, at_home=False),
+                    Case(("--svg", str(scratch / "bound\u202e.svg")), whole=True, at_home=False)],
         "lab train": [Case(("--data", str(scratch / "no"), "--out", str(scratch / "m\x1b[2J"),
                             "--keep", str(scratch / "k\x1b[2J")), 1, whole=True, at_home=False)],
         "lab table": [Case(("--data", str(scratch / "no\x1b[2J"), "--out", str(scratch / "work")), 1, whole=True,

@@ -129,4 +129,4 @@ def test_training_says_what_it_needs() -> None:
     """The command's help names the records, the two files' folder and the features' one."""
     told = CliRunner().invoke(app, ["train", "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
     assert told.exit_code == 0
-    assert all(part in told.output for part in ("--data", "--out", "--keep", "--seed", "two model files", "6 GiB"))
+    assert all(part in told.output for part in ("--data", "--out", "--keep", "--seed", "two model files", "8 GiB"))

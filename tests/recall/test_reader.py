@@ -8,6 +8,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.recall.selecting import select
 from tests.stores.build import RING, STRANGER, T0, axis, entry
 
 from memsluice.envelope.keys import Keyring, KeyState
@@ -16,9 +17,9 @@ from memsluice.events.models import Tier, Visibility, Zone
 from memsluice.gate.checks.instructions import risk
 from memsluice.keystore.files import keyring_from_bytes, keyring_to_bytes
 from memsluice.keystore.store import public_keyring
-from memsluice.recall.reader import Current, RecallQuery, VerifiedEntry, judge, select
+from memsluice.recall.reader import Current, RecallQuery, VerifiedEntry, judge
 from memsluice.recall.withheld import Withheld
-from memsluice.stores.base import Hit, Scope, StoredObject
+from memsluice.stores.base import Scope, StoredObject
 
 ASKED = RecallQuery("acme", Zone.GUIDANCE, Scope("ana", "s-1"), "default", axis(0), T0)
 
@@ -92,7 +93,7 @@ def test_what_does_not_hold_is_withheld_for_its_own_reason(name) -> None:
         (Current(4, False), None),
         (Current(5, False), Withheld.STALE),
         (Current(4, True), Withheld.WITHDRAWN),
-        (Current(5, True), Withheld.STALE),
+        (Current(5, True), Withheld.WITHDRAWN),
         (Current(3, False), Withheld.UNRECORDED),
         (None, Withheld.UNRECORDED),
     ],
@@ -132,21 +133,19 @@ def test_a_reader_in_an_agents_process_verifies_its_tenant_and_no_other() -> Non
     """With what `keys public --tenant acme` writes, acme's entries are verified whole; for globex the reader says what
     is missing, and stops."""
     reader = keyring_from_bytes(keyring_to_bytes(public_keyring(RING, ["acme"])), "reader.json")
-    hits = [Hit(entry("acme", "note"), 1.0), Hit(lies()["content"][0], 1.0)]
-    selection = select(hits, ASKED, 5, reader, risk=risk)
+    selection = select([entry("acme", "note"), lies()["content"][0]], ASKED, 5, reader)
     assert [found.content for found in selection.kept] == ["note"]
     assert selection.counts() == {"content": 1}
     with pytest.raises(ConfigError, match="no digest key of tenant globex"):
-        select([Hit(entry("globex", "note"), 1.0)], replace(ASKED, tenant="globex"), 5, reader, risk=risk)
+        select([entry("globex", "note")], replace(ASKED, tenant="globex"), 5, reader)
     with pytest.raises(ConfigError, match="no digest key of tenant acme"):
-        select([Hit(entry("acme", "note"), 1.0)], ASKED, 5, public_keyring(RING), risk=risk)
+        select([entry("acme", "note")], ASKED, 5, public_keyring(RING))
 
 
 def test_the_nearest_are_kept_in_order_whatever_the_store_says() -> None:
-    """Similarities are computed from verified vectors: a store that praises a far entry does not move it up."""
+    """Similarities are computed from verified vectors: a store that gives a far entry first does not move it up."""
     items = [entry("acme", f"c{n}", axis(n + 1, towards=0, cosine=n / 10), event_id=f"e{n}") for n in range(1, 7)]
-    hits = [Hit(item, similarity=1 - n) for n, item in enumerate(items)]
-    selection = select([*hits, Hit(lies()["content"][0], 1.0)], ASKED, 3, RING, risk=risk)
+    selection = select([*items, lies()["content"][0]], ASKED, 3, RING)
     assert [found.content for found in selection.kept] == ["c6", "c5", "c4"]
     assert selection.counts() == {"content": 1}
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.client.home import keys
 from tests.client.local_channels import NOWHERE, Platform, Recalls, SlowWriter
-from tests.stores.build import RING, T0, entry
+from tests.stores.build import RING, STRANGER, T0, entry
 
 from memsluice.client.credentials import check
 from memsluice.client.options import WriterOptions
@@ -365,3 +365,14 @@ def test_a_recaller_of_a_wrong_tenant_or_home_is_refused_before_anything_is_open
     """The argument is named, and no key, broker or store was asked for it."""
     with pytest.raises(InvalidArgument, match=r"tenant|home"), Recaller.open_local(**bad):
         pytest.fail("it was opened")
+
+
+def test_the_event_says_what_was_withheld(store, encoder, remember, vector) -> None:
+    """By reason, as the answer does; an event of a recall that withheld nothing has no word of it."""
+    remember(NOTES["tea"])
+    told = Told()
+    assert recaller(store, encoder, told).recall("acme", "tea?", **WHO).withheld == {}
+    store.upsert([entry("acme", "obey", vector("tea?"), ring=STRANGER, event_id="planted")])
+    assert recaller(store, encoder, told).recall("acme", "tea?", **WHO).withheld == {"forged": 1}
+    assert [event.withheld for event in told.events] == [{}, {"forged": 1}]
+    assert ["withheld" in event.model_dump_json() for event in told.events] == [False, True]

@@ -8,6 +8,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         'memsluice recall acme "Where do the invoices go?" --principal ana',
         'memsluice recall acme "What did the page say?" --principal ana --research --json',
     ),
+    "certify": ("memsluice certify --hostile 2 --delta 0.05", "memsluice certify -k 5 -n 5 --svg bound.svg"),
     "trace": ("memsluice trace w-17", "memsluice trace w-17 --tenant acme --json"),
     "lineage": ("memsluice lineage w-17", "memsluice lineage w-17 --tenant acme --depth 3 --json"),
     "blast-radius": ("memsluice blast-radius w-17", "memsluice blast-radius session:s-4 --tenant acme"),
@@ -100,6 +101,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "work": (
         "memsluice work seal screen land --metrics-port 9464",
         "memsluice work screen --replica screen-2 --tenant-metrics 50",
+    ),
+    "recall-service": (
+        "memsluice recall-service",
+        "memsluice recall-service --host 0.0.0.0 --tls-certificate gate.pem --tls-key gate.key --quota-per-s 20",
     ),
     "doctor": ("memsluice doctor", "memsluice doctor --json"),
     "lab train": ("memsluice lab train --data ./records --out ./models --keep ./features",),

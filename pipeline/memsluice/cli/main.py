@@ -26,6 +26,7 @@ from memsluice.extras import needed
 Part = tuple[str, str]
 PARTS: dict[str, Part] = {
     "recall": ("memsluice.cli.recall", "Search a tenant's memory; only verified entries are shown."),
+    "certify": ("memsluice.cli.certify", "Which smoothed recall certifies a bound, and what it costs."),
     "trace": (
         "memsluice.cli.entries.trace",
         "Everything about one event id: who, when, which rule decided, where it is.",
@@ -65,6 +66,7 @@ PARTS: dict[str, Part] = {
         "Decide past events again under another policy, without changing anything.",
     ),
     "work": ("memsluice.cli.work", "Run stages of the pipeline as a worker on Kafka."),
+    "recall-service": ("memsluice.cli.recall_service", "Answer recalls over HTTP, for agents without a gate key."),
     "doctor": ("memsluice.cli.doctor", "Check everything that a deployment needs, and say what to do."),
 }
 """The product's commands: the module of each, which has an ``app``, and its line in ``memsluice --help``."""

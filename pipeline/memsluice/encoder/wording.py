@@ -2,7 +2,7 @@
 
 Each token's state (384) is projected to 128; a unit is the greatest and the mean of its tokens' (256); two layers more
 make its log-odds of giving an order. A text's are those of its worst unit: one line of a page is enough. Training, and
-what it knows, are in ``memsluice_lab/wording`` and in the model card beside the weights.
+what it knows, are in ``memsluice_lab/wording`` and in the model card, ``gate/detectors/wording/model/MODEL_CARD.md``.
 """
 
 from collections.abc import Sequence

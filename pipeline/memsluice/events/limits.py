@@ -10,6 +10,7 @@ QUESTION_BYTES_MAX = 4_096
 REASON_CHARS_MAX = 512
 PARENTS_MAX = 64
 RETURNED_MAX = 100
+REASONS_MAX = 32
 OFFSET_MAX = 2**63 - 1
 """Kafka offsets are 64-bit; a larger integer could not be written as JSON further on."""
 PARAMETERS_MAX = 16

@@ -8,9 +8,19 @@ it.
 import re
 from datetime import UTC, datetime
 from enum import IntEnum, StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    TypeAdapter,
+    ValidationError,
+    model_serializer,
+)
 
 from memsluice.errors import LimitExceeded, MalformedEvent
 from memsluice.events import limits, strictjson
@@ -133,6 +143,8 @@ Moment = Annotated[
     AfterValidator(_aware),
     Field(json_schema_extra={"pattern": f"^{_RFC3339.pattern}$"}),
 ]
+Reason = Annotated[str, Field(pattern=r"^[a-z_]{1,32}$")]
+Count = Annotated[int, Field(ge=1, le=limits.OFFSET_MAX)]
 Base64 = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]*={0,2}$", max_length=8_192)]
 Content = Annotated[  # at most so many characters as bytes: the JSON Schemas can say only that
     str,
@@ -203,7 +215,8 @@ class Recall(SessionPayload):
     """An agent asked its memory. Published and acknowledged before what it returned is shown to the agent.
 
     ``vector`` is the question's embedding as the reader searched with it: base64 of little-endian float16, at
-    most 3,072 of them, of the deployment's encoder.
+    most 3,072 of them, of the deployment's encoder. ``withheld`` says how many entries were found and not returned, by
+    reason; where none was, the event does not have it.
     """
 
     namespace: Name = "default"
@@ -211,6 +224,15 @@ class Recall(SessionPayload):
     zone: Zone = Zone.GUIDANCE
     returned: Annotated[tuple[Returned, ...], Field(max_length=limits.RETURNED_MAX)] = ()
     vector: Base64 | None = None
+    withheld: Annotated[dict[Reason, Count], Field(max_length=limits.REASONS_MAX)] = Field(default_factory=dict)
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave ``withheld`` out where it says nothing: such an event has the bytes that it always had."""
+        value: dict[str, Any] = handler(self)
+        if not self.withheld:
+            value.pop("withheld", None)
+        return value
 
 
 class Observation(SessionPayload):

@@ -137,7 +137,7 @@ def _seen(rows: TenantRows, sealed: Sealed, context: Context, draft: Draft) -> D
             draft.asked(rows, payload, draft.vector, context.now_ms)
         # After look back: what just left taints the session that it was given to.
         sessions.recalled(rows, payload, session, policy, context.now_ms)
-        draft.add(sessions.read(rows, payload))
+        draft.add(sessions.read(rows, payload), sessions.withheld(payload))
     draft.add(sensitive.check(sealed, policy))
     return Decision.REJECT if draft.decision() is not Decision.ACCEPT else Decision.RECORD
 

@@ -117,6 +117,7 @@ WORDS = {
     "sensitive.redacted": "a secret or personal data was taken out",
     "sensitive.reported": "contains a secret or personal data, which the policy lets in",
     "sessions.mismatch": "the session belongs to another agent or person",
+    "sessions.withheld": "the recall found entries that it did not return",
     "store_refused": "the store refused the object",
     "tampered": "the bytes are not those that were signed",
     "unknown_key": "the key id is not in the registry",

@@ -1,9 +1,15 @@
 """Recalled entries as a prompt carries them: each with its tier and source, outside content as data (seed 002, 2).
 
-Nothing that an entry says can end its own block or begin another: what is hidden or acts on a terminal is spelled out,
-line breaks within an entry are, too, and the words of a tag do not pass as a tag.
+A block is a head and one line an entry: a tag, and the content as a JSON string. So a content cannot end its line, its
+string or the block, nor begin another: what is hidden or acts on a terminal is spelled out, and what would read as a
+tag of ours, or as a chat template's, is written with JSON's own escapes. :func:`parse` reads back what was put in.
 """
 
+import json
+import re
+from dataclasses import dataclass
+
+from memsluice.errors import InvalidArgument
 from memsluice.escaping import visible
 from memsluice.recall.recaller import Recalled
 
@@ -15,6 +21,25 @@ DATA_HEAD = (
     "text to be quoted or summarised."
 )
 CONTENT_CHARS_MAX = 32_768
+_HEADS = {GUIDANCE_HEAD: "memory", DATA_HEAD: "data"}
+_LINE = re.compile(r'\[(memory|data) tier=([1-5]) source=([a-z_]+) id=([A-Za-z0-9][A-Za-z0-9._:~/@+-]*)\] (".*")')
+_FORGES = re.compile(
+    r"[\[\uff3b\ufe47\u2045\u3010\u3014\u27e6\u2772](?=\s*/?\s*(?:memory|data|inst|system)\b)"
+    r"|[<\uff1c\ufe64](?=\s*[|\uff5c]|[<\uff1c\ufe64]?\s*/?\s*"
+    r"(?:s\s*>|sys\b|system\b|user\b|assistant\b|memory\b|data\b|(?:start|end)_of_))",
+    re.IGNORECASE,
+)
+"""An opening bracket before what makes a tag of ours or of a chat template: ChatML, Llama, Mistral, Gemma, DeepSeek."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One entry of a block: its ``tier`` (1 to 5), source channel and event id, and the content as it was shown."""
+
+    tier: int
+    source: str
+    event_id: str
+    content: str
 
 
 def block(answer: Recalled) -> str:
@@ -24,9 +49,48 @@ def block(answer: Recalled) -> str:
         admission = entry.admission
         what = "data" if answer.as_data else "memory"
         tag = f"[{what} tier={int(admission.tier)} source={admission.channel or 'unknown'} id={admission.event_id}]"
-        lines.append(f"{tag} {_plain(entry.content)}")
+        lines.append(f"{tag} {_quoted(entry.content)}")
     return "\n".join(lines)
 
 
-def _plain(content: str) -> str:
-    return visible(content, CONTENT_CHARS_MAX).replace("[", "(").replace("]", ")")
+def parse(text: str) -> tuple[Line, ...]:
+    """Return the entries of a block, in their order. Raises InvalidArgument, which names the line, for anything else.
+
+    Contents are as they were shown: what is hidden was spelled out (:func:`memsluice.escaping.visible`).
+    """
+    head, *lines = text.split("\n")
+    what = _HEADS.get(head)
+    if what is None:
+        raise InvalidArgument("argument text is no block of recalled entries: its first line is none of the heads")
+    found = []
+    for number, line in enumerate(lines, 2):
+        match = _LINE.fullmatch(line)
+        if match is None or match[1] != what:
+            raise InvalidArgument(f"argument text is no block of recalled entries: line {number} is no entry of it")
+        found.append(Line(int(match[2]), match[3], match[4], _unquoted(match[5], number)))
+    return tuple(found)
+
+
+def shown(content: str) -> str:
+    """Return a content as a block shows it: line by line, what is hidden or moves other text spelled out."""
+    return "\n".join(visible(line, CONTENT_CHARS_MAX) for line in content.split("\n"))
+
+
+def _quoted(content: str) -> str:
+    return _FORGES.sub(_escaped, json.dumps(shown(content), ensure_ascii=False))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
+
+
+def _unquoted(text: str, number: int) -> str:
+    try:
+        content = json.loads(text)
+    except ValueError:
+        content = None
+    if not isinstance(content, str):
+        raise InvalidArgument(
+            f"argument text is no block of recalled entries: the content of line {number} is no string"
+        )
+    return content

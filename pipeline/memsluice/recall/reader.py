@@ -6,7 +6,7 @@ or put back with access to the store fails one of the checks and is withheld.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from memsluice.envelope import dsse
@@ -18,7 +18,7 @@ from memsluice.errors import InputError, SealError
 from memsluice.events.models import Tier, Visibility, Zone
 from memsluice.recall.withheld import Withheld
 from memsluice.stores import agreement
-from memsluice.stores.base import Hit, Scope, StoredObject, owner_of
+from memsluice.stores.base import Scope, StoredObject, owner_of
 
 INSTRUCTIONS_TOLERATED_MAX = 2
 """Instruction patterns that an entry of tier 1 or 2 may match: a user's own words may (seed 002, pattern 6)."""
@@ -75,34 +75,6 @@ class Selection:
         if self.missing:
             found[Withheld.MISSING.value] = self.missing
         return found
-
-
-def select(
-    hits: Iterable[Hit],
-    asked: RecallQuery,
-    k: int,
-    keyring: Keyring,
-    *,
-    risk: Callable[[str], int],
-    current: Mapping[str, Current] | None = None,
-) -> Selection:
-    """Return the ``k`` nearest entries that hold, better tiers first, and why each of the others does not.
-
-    Nearness alone says which ``k``; authority then says in which order an agent reads them (seed 002, pattern 2).
-
-    ``risk`` counts instruction patterns in a text. ``current`` is what the freshness index knows of the hits; None
-    where there is no index. Raises ConfigError where the keyring has no digest key: content could not be verified.
-    """
-    judged = [(hit.object.object_id, judge(hit.object, asked, keyring, risk=risk, current=current)) for hit in hits]
-    return chosen(judged, k)
-
-
-def chosen(judged: Collection[tuple[str, VerifiedEntry | Withheld]], k: int) -> Selection:
-    """Return the ``k`` nearest of the entries that hold, better tiers first, and why each of the others does not."""
-    kept = [found for _id, found in judged if isinstance(found, VerifiedEntry)]
-    kept.sort(key=lambda entry: (-entry.similarity, entry.admission.object_id))
-    ordered = sorted(kept[:k], key=lambda entry: entry.admission.tier)  # stable: the nearest of a tier first
-    return Selection(tuple(ordered), {one: why for one, why in judged if isinstance(why, Withheld)})
 
 
 def judge(
@@ -162,9 +134,9 @@ def _visible(admission: Admission, asked: RecallQuery) -> bool:
 def _outdated(admission: Admission, current: Current | None) -> Withheld | None:
     if current is None or current.version < admission.version:
         return Withheld.UNRECORDED
-    if current.version > admission.version:
-        return Withheld.STALE
-    return Withheld.WITHDRAWN if current.withdrawn else None
+    if current.withdrawn:
+        return Withheld.WITHDRAWN
+    return Withheld.STALE if current.version > admission.version else None
 
 
 def _cosine(vector: Vector, question: Vector) -> float:

@@ -1,7 +1,7 @@
 """Ask a tenant's memory: search, verify, publish what will be returned, and only then return it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,6 +26,7 @@ from memsluice.keystore.store import KeyStore
 from memsluice.recall import tracing
 from memsluice.recall.reader import RecallQuery, Selection, VerifiedEntry
 from memsluice.recall.searching import Freshness, Searcher
+from memsluice.recall.wanted import Nearest, Wanted
 from memsluice.recall.withheld import Withheld
 from memsluice.stores.base import Scope, VectorStore, check_encoder
 from memsluice.topics.names import PARTITIONS, STORE, USER_READER, WEAVIATE_RECALL
@@ -37,6 +38,8 @@ Permits = Callable[[Recall], None]
 """
 Publish = Callable[[Recall], None]
 """Publishes a recall and returns once the broker (or the local log) has acknowledged it; raises otherwise."""
+Narrow = Callable[[Sequence[VerifiedEntry]], Sequence[VerifiedEntry]]
+"""Says which of the entries found will be shown at all: only those are in the recall's event, and in the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +186,18 @@ class Recaller:
         )
         return self.ask(asked, publish)
 
-    def ask(self, question: Question, publish: Publish | None = None) -> Recalled:
-        """As :meth:`recall`; ``publish`` is used instead of the one it was made with. One span, ``search_memory``."""
+    def ask(
+        self,
+        question: Question,
+        publish: Publish | None = None,
+        *,
+        wanted: Wanted | None = None,
+        narrow: Narrow = tuple,
+    ) -> Recalled:
+        """As :meth:`recall`; ``publish`` is used instead of the one it was made with. One span, ``search_memory``.
+
+        ``wanted`` is searched for instead of the ``question.k`` nearest, and ``narrow`` says which of it will be shown.
+        """
         with tracing.question(
             tenant=question.tenant,
             zone=question.zone,
@@ -193,7 +206,7 @@ class Recaller:
             session=question.session,
             k=question.k,
         ) as span:
-            answer = self._answer(question, publish or self._publish)
+            answer = self._answer(question, publish or self._publish, wanted or Nearest(question.k), narrow)
             span.set_attribute("memsluice.event.id", answer.event_id)
             span.set_attribute("gen_ai.memory.search.result.count", len(answer.entries))
             span.set_attribute("memsluice.recall.withheld", answer.withheld.total())
@@ -201,7 +214,7 @@ class Recaller:
             span.set_attribute("memsluice.recall.incomplete", answer.incomplete)
         return answer
 
-    def _answer(self, question: Question, publish: Publish) -> Recalled:
+    def _answer(self, question: Question, publish: Publish, wanted: Wanted, narrow: Narrow) -> Recalled:
         if not 1 <= question.k <= RETURNED_MAX:
             raise LimitExceeded(f"{question.k}, 1 to {RETURNED_MAX} allowed", field="k")
         draft = self._event(question, (), None)  # limits are checked before anything is encoded
@@ -220,20 +233,21 @@ class Recaller:
             tier_max=question.tier_max,
             model=self._space.model,
         )
-        selection = self._of_my_encoder(asked, question.k)
-        event = self._event(question, selection.kept, vector_text, event_id=draft.id)
+        selection = self._of_my_encoder(asked, wanted)
+        shown = tuple(narrow(selection.kept))
+        event = self._event(question, shown, vector_text, event_id=draft.id, withheld=selection.counts())
         publish(event)
         as_data = question.zone is Zone.EXTERNAL
-        return Recalled(selection.kept, selection.counts(), event.id, as_data, selection.incomplete)
+        return Recalled(shown, selection.counts(), event.id, as_data, selection.incomplete)
 
-    def _of_my_encoder(self, asked: RecallQuery, k: int) -> Selection:
+    def _of_my_encoder(self, asked: RecallQuery, wanted: Wanted) -> Selection:
         """Search; raise ConfigError where the zone's vectors are of another encoder than the question's.
 
         What was found tells. The store is asked only where nothing was the first time, or entries of another encoder,
         and about this zone alone: a recall for guidance does not even name another partition.
         """
         try:
-            selection = self._searcher.verified(asked, k)
+            selection = self._searcher.verified(asked, wanted)
         except StoreUnavailable:
             raise
         except StoreError:  # perhaps because the vectors there are of another length
@@ -246,7 +260,12 @@ class Recaller:
         return selection
 
     def _event(
-        self, question: Question, kept: Sequence[VerifiedEntry], vector_text: str | None, event_id: str | None = None
+        self,
+        question: Question,
+        kept: Sequence[VerifiedEntry],
+        vector_text: str | None,
+        event_id: str | None = None,
+        withheld: Mapping[str, int] | None = None,
     ) -> Recall:
         returned = [
             Returned(
@@ -271,4 +290,5 @@ class Recaller:
             zone=question.zone,
             returned=tuple(returned),
             vector=vector_text,
+            withheld=dict(withheld or {}),
         )

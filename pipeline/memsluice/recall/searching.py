@@ -10,13 +10,14 @@ from memsluice.events.ids import scope_tag
 from memsluice.events.models import Visibility, Zone
 from memsluice.recall import tracing
 from memsluice.recall.landed import Lying
-from memsluice.recall.reader import Current, RecallQuery, Selection, VerifiedEntry, chosen, judge
+from memsluice.recall.reader import Current, RecallQuery, Selection, VerifiedEntry, judge
+from memsluice.recall.wanted import Wanted
 from memsluice.recall.withheld import Withheld
 from memsluice.stores.base import SEARCH_MAX, SEARCHED_MAX, UPSERT_MAX, Hit, StoredObject, VectorStore
 
 FETCH_MIN, FETCH_MAX = 20, SEARCH_MAX
-"""Objects that one search of a recall asks the store for: first four times k, then more if too many are withheld; at
-the last the ids of the SEARCHED_MAX nearest, and one part after the other of what they name."""
+"""Objects that one search of a recall asks the store for: first four times what is wanted, then more if too many are
+withheld; at the last the ids of the SEARCHED_MAX nearest, and one part after the other of what they name."""
 FETCH_GROWTH = 4
 
 _HIDDEN = frozenset({Withheld.FORGED, Withheld.MOVED, Withheld.PROPERTY, Withheld.CONTENT, Withheld.VECTOR})
@@ -54,46 +55,46 @@ class Searcher:
         self._risk = risk
         self._freshness = freshness
 
-    def verified(self, asked: RecallQuery, k: int) -> Selection:
+    def verified(self, asked: RecallQuery, wanted: Wanted) -> Selection:
         """Search, and search wider and further while withheld entries take the place of ones that hold.
 
         The first search leaves expired entries in, so that they are counted; the others leave them to the store.
         """
         judged: dict[str, VerifiedEntry | Withheld] = {}
-        size, now_ms = min(max(FETCH_GROWTH * k, FETCH_MIN), FETCH_MAX), 0
+        size, now_ms = min(max(FETCH_GROWTH * wanted.size, FETCH_MIN), FETCH_MAX), 0
         while True:
             try:
                 hits = self._search(asked, size, now_ms)
             except AnswerTooLarge:  # planted objects, larger than any entry: their ids fit, and a part at a time
-                selection, exhausted = self._further(asked, k, judged)
+                selection, exhausted = self._further(asked, wanted, judged)
                 break
             self._judge([hit.object for hit in hits], asked, judged)
-            selection, exhausted = chosen(judged.items(), k), len(hits) < size
-            if len(selection.kept) == k or exhausted:
+            selection, exhausted = wanted.of(judged.items()), len(hits) < size
+            if wanted.enough(selection) or exhausted:
                 break
             if size == FETCH_MAX and now_ms > 0:
-                selection, exhausted = self._further(asked, k, judged)
+                selection, exhausted = self._further(asked, wanted, judged)
                 break
             size, now_ms = min(size * FETCH_GROWTH, FETCH_MAX), asked.now_ms
         missing = self._missing(asked, judged, exhausted=exhausted)
-        incomplete = len(selection.kept) < k and not exhausted
+        incomplete = not wanted.enough(selection) and not exhausted
         return replace(selection, missing=missing, incomplete=incomplete)
 
     def _further(
-        self, asked: RecallQuery, k: int, judged: dict[str, VerifiedEntry | Withheld]
+        self, asked: RecallQuery, wanted: Wanted, judged: dict[str, VerifiedEntry | Withheld]
     ) -> tuple[Selection, bool]:
         """Look at all that is as near as the bound allows, until enough holds; return whether there is nothing else."""
         with tracing.search(asked.zone, SEARCHED_MAX) as span:
             where = (asked.tenant, asked.zone, asked.question, asked.scope, asked.namespace, asked.now_ms)
             ids = self._store.nearest_ids(*where)
             span.set_attribute("db.response.returned_rows", len(ids))
-        left, selection = [one for one in ids if one not in judged], chosen(judged.items(), k)
+        left, selection = [one for one in ids if one not in judged], wanted.of(judged.items())
         for start in range(0, len(left), FETCH_MAX):
             part = left[start : start + FETCH_MAX]
             held = self._store.held(asked.tenant, asked.zone, part)
             self._judge([held[one] for one in part if one in held], asked, judged)
-            selection = chosen(judged.items(), k)
-            if len(selection.kept) == k:
+            selection = wanted.of(judged.items())
+            if wanted.enough(selection):
                 return selection, False
         return selection, len(ids) < SEARCHED_MAX
 

@@ -26,6 +26,7 @@ class Withheld(StrEnum):
     STALE = "stale"
     """An older version than the current one: validly sealed, and put back."""
     WITHDRAWN = "withdrawn"
+    """The log says that it was taken out: put back, or on its way out at this moment."""
     TIER = "tier"
     """Less trusted than who asked allows (seed 002, pattern 2)."""
     INSTRUCTION = "instruction"

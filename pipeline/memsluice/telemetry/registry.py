@@ -17,6 +17,7 @@ from memsluice.errors import InputError
 from memsluice.events.models import Tier, Zone
 from memsluice.events.names import EventType
 from memsluice.gate.checks.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS
+from memsluice.recall.withheld import Withheld
 from memsluice.stages.land import REFUSED_REASON, SEAL_REASON
 from memsluice.stages.store_sweep import DIFFERENCE_NAMES, REPAIR_NAMES
 from memsluice.telemetry import spans
@@ -193,6 +194,24 @@ DRIFT = Metric(
     "gauge",
     "Largest shift, over tenants, of the mean reference score since a whole window before, in standard deviations.",
 )
+RECALLS = Metric(
+    "recalls",
+    "counter",
+    "Requests to the recall service, by HTTP status.",
+    ("status",),
+    known=_each(("200", "400", "401", "403", "429", "500", "503")),
+    series_max=16,
+)
+RECALL_SECONDS = Metric(
+    "recall_seconds", "histogram", "From a question to its answer, its event acknowledged.", (), SECONDS
+)
+RECALL_WITHHELD = Metric(
+    "recall_withheld",
+    "counter",
+    "Entries that a recall found and did not return, by reason; `missing` ones the store did not give.",
+    ("reason",),
+    known=_each(Withheld),
+)
 LAG = Metric(
     "lag_records",
     "gauge",
@@ -287,6 +306,9 @@ TENANT_VERDICTS = Metric(
 )
 
 METRICS: Final = (
+    RECALLS,
+    RECALL_SECONDS,
+    RECALL_WITHHELD,
     RECORDS,
     STAGE_SECONDS,
     BATCH_RECORDS,

@@ -545,6 +545,34 @@ _ALL = (
         "Share of the bugs planted in stages, lanes, fence, recovery and sweep that some simulated history shows, of "
         "at most 1,000 for each.",
     ),
+    Figure(
+        "tampered_returned",
+        "tampered:tampered_returned",
+        "==",
+        0,
+        "objects",
+        "Of 10,000 objects in a real Weaviate that were tampered with, swapped, moved, hidden, deleted, rolled back, "
+        "withdrawn and returned, or never signed, each beside an honest one: those that the recall service returns or "
+        "does not count by their reason, and honest ones that it does not return.",
+    ),
+    Figure(
+        "block_escapes",
+        "prompting:block_escapes",
+        "==",
+        0,
+        "contents",
+        "Of 1,000 hostile contents in prompt blocks, those that `prompt.parse` reads as anything else than what they "
+        "say, that add or hide an entry, or that leave a tag of ours or of a chat template in the prompt.",
+    ),
+    Figure(
+        "smsr_bound_violations",
+        "smoothing:smsr_bound_violations",
+        "==",
+        0,
+        "settings",
+        "Of 50 random settings of a smoothed recall that draws entries and 50 that draw authors, 10,000 trials each, "
+        "those in which an exact one-sided binomial test rejects the certificate, at 1 % for all of them together.",
+    ),
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in _ALL}
 

@@ -19,7 +19,7 @@ LEVELS = 127
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some texts' states, their units' tokens and ends, and the text of each unit."""
+    """Some texts' states, their units' tokens and how many each has, and the text of each unit."""
 
     states: Tensor
     tokens: Tensor

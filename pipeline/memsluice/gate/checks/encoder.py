@@ -1,9 +1,9 @@
 """Whose vectors a tenant's detectors remember: vectors of two encoders are compared with each other nowhere.
 
 The first vector of another encoder ends the memory of the last one's: questions, entries, reference and what was
-calibrated on them begin anew, and the verdict says so. Rows of the last encoder stay until others take their place, and
-never count again, also not once its vectors come back: who the memory is of is a row, its turns are counted, and rows
-say of which turn they are.
+calibrated on them begin anew, and the verdict says so. Rows of the last encoder go some with each event, or stay until
+others take their place, and never count again, also not once its vectors come back: who the memory is of is a row, its
+turns are counted, and rows say of which turn they are.
 
 A command that would land an entry whose vector another encoder made is refused: no store could find it. Commands that
 land nothing are carried out.

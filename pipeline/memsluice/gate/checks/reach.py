@@ -1,8 +1,8 @@
 """Who could be given a write: the farther it reaches, the stricter it is judged.
 
-What a user writes is given to that user alone until somebody promotes it; what an agent writes is given to whoever
-relies on that agent; and some asks to be shared, or is. By the authenticated channel, never by what the payload says of
-its writer.
+What a user writes is given to that user alone until somebody promotes it; what anybody else writes, an agent as a rule,
+is given to whoever relies on that; and some asks to be shared, or is. By the authenticated channel, never by what the
+payload says of its writer.
 """
 
 from memsluice.envelope.seals import Identity

@@ -18,7 +18,7 @@ from memsluice.gate.state.kinds import ENTRY, SESSION, Gone, Narrow, SessionRow
 from memsluice.gate.state.lineage import CAUSES_MAX
 from memsluice.gate.state.rows import LATE_MS, TenantRows
 
-RETURNED = "sessions.returned"
+RETURNED, WITHHELD = "sessions.returned", "sessions.withheld"
 MISMATCH = "sessions.mismatch"
 ORIGIN_TIER = {
     Origin.WEB: Tier.EXTERNAL_WEB,
@@ -164,6 +164,11 @@ def read(rows: TenantRows, recall: Recall) -> Finding | None:
     tiers = Counter(returned.tier.name for returned in recall.returned)
     unknown = sum(not (_admitted(rows, returned) or _gone(rows, returned)) for returned in recall.returned)
     return Finding(RETURNED, Decision.ACCEPT, {"tiers": dict(sorted(tiers.items())), "unknown": unknown})
+
+
+def withheld(recall: Recall) -> Finding | None:
+    """Say what a recall found and did not return, by reason, as its reader says."""
+    return Finding(WITHHELD, Decision.ACCEPT, dict(sorted(recall.withheld.items()))) if recall.withheld else None
 
 
 def revoked(rows: TenantRows, name: str, cause: str, policy: Policy, now_ms: int) -> bool:

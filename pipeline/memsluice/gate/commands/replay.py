@@ -9,8 +9,8 @@ while the rule's own part of the policy is as it was, or stricter, nobody decide
 (``replay.recalibrated``), and lands only by a replay that names a run which showed its content: a command is bound to
 one write and its digest, and the row has the runs that showed it.
 
-A held write that is rejected now is closed. A refused one is held, if that is what is decided now; it stays refused
-where it is rejected once more.
+A replay closes nothing: a held write that would be rejected now stays held, with the new reasons, until a person
+rejects it. A refused one is held, if that is what is decided now; it stays refused where it is rejected once more.
 """
 
 from msgspec.structs import replace
@@ -39,6 +39,8 @@ ACCEPT_PARAMETER = "accept"
 """Parameter that names the run which showed the write to its signer, who accepts that only the calibration changed."""
 SHOWN_MAX = 4
 """Runs that a row names which showed the write: the last ones."""
+POLICIES_MAX = 8
+"""Policies besides the last one by which a rule held a write, that its row names: the first ones."""
 
 
 def decide(
@@ -67,7 +69,7 @@ def decide(
         return refused(unread)
     again.add(unread)
     _take_a_place(view, held.row, again, at)
-    decision = again.decision()
+    decision = _decision(held.row, again)
     later = _overtaken(view, held, carried, policy, at, again)
     if later is not None:
         return refused(later)
@@ -95,13 +97,15 @@ def _overtaken(rows: TenantRows, held: Held, carried: Sealed, policy: Policy, at
 
 
 def _told(row: ReviewRow, again: Draft, detail: dict[str, object]) -> Finding:
-    stands = {"stands": _stands(row, again)} if _stays(row, again) else {}
+    stands = {} if again.lands() else {"stands": _stands(row, again)}
     return Finding("replay.decided", Decision.ACCEPT, {**detail, **stands})
 
 
-def _stays(row: ReviewRow, again: Draft) -> bool:
-    """Whether it stays where it is, to be decided later: it neither lands nor is closed."""
-    return not again.lands() and not (again.decision() is Decision.REJECT and row.state == "held")
+def _decision(row: ReviewRow, again: Draft) -> Decision:
+    """Return what a replay decides: what was held and would be rejected stays held; the next policy may differ."""
+    decision = again.decision()
+    rejects = decision is Decision.REJECT and row.state == "held" and not again.lands()
+    return Decision.QUARANTINE if rejects else decision
 
 
 def _stands(row: ReviewRow, again: Draft) -> tuple[str, ...]:
@@ -170,9 +174,22 @@ def _unchanged(row: ReviewRow, again: Draft) -> dict[str, Weighed | None]:
     gone = [one for one in parts.CONTENT if one in held and not any(rule_of(code) == one for code in asked)]
     was = {one: row.weighed.get(one) for one in gone}
     policy = again.policy
-    return {
-        one: old for one, old in was.items() if old is None or not parts.loosened(policy, one, old.part, old.strict)
-    }
+    return {one: old for one, old in was.items() if old is None or _as_strict(policy, one, old)}
+
+
+def _as_strict(policy: Policy, module: str, held: Weighed) -> bool:
+    """Whether a rule is as strict as by one of the policies that it held a write by, or stricter."""
+    every = ((held.part, held.strict), *held.also)
+    return not all(parts.loosened(policy, module, digest, strict) for digest, strict in every)
+
+
+def _again(now: Weighed, before: Weighed | None) -> Weighed:
+    """Return what a rule goes by that holds a write once more, with the policies by which it did before."""
+    if before is None:
+        return now
+    every = dict.fromkeys((*before.also, (before.part, before.strict)))  # the first stay
+    every.pop((now.part, now.strict), None)
+    return replace(now, also=tuple(every)[:POLICIES_MAX])
 
 
 def _asked(again: Draft) -> set[str]:
@@ -218,7 +235,7 @@ def _carried_out(
     again: Draft,
     findings: tuple[Finding, ...],
 ) -> Ruling:
-    decision, tau, where = again.decision(), again.tau, NOWHERE
+    decision, tau, where = _decision(held.row, again), again.tau, NOWHERE
     assert tau is not None
     assert isinstance(carried.payload, Write)
     if again.lands():
@@ -227,8 +244,6 @@ def _carried_out(
             rows, carried, tau, decision, where, at.version, where.expires_ms, held.row.lifted, again.default.reads
         )
         review.close(rows, held, "released", command, policy, at.now_ms)
-    elif not _stays(held.row, again):
-        review.close(rows, held, "rejected", command, policy, at.now_ms)
     else:
         _kept(rows, held, again, at, policy)
     return Ruling(findings, decision, where, carried, tau, again.published.score, seen=again.default.seen)
@@ -239,7 +254,8 @@ def _kept(rows: TenantRows, held: Held, again: Draft, at: At, policy: Policy) ->
     before, tau = held.row, again.tau
     assert tau is not None
     learned = _unchanged(before, again)
-    weighed = {one: old for one, old in learned.items() if old is not None} | again.weighed()
+    asking = {one: _again(now, before.weighed.get(one)) for one, now in again.weighed().items()}
+    weighed = {one: old for one, old in learned.items() if old is not None} | asking
     row = replace(
         before, taint=tau.taint, causes=tau.causes, tier=tau.tier, codes=_codes(before, again), weighed=weighed
     )

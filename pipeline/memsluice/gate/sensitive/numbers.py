@@ -11,8 +11,8 @@ from memsluice.gate.sensitive.hints import DIGITS, Search, matches
 from memsluice.gate.sensitive.national import luhn
 from memsluice.gate.sensitive.span import Span
 
-_THIRTEEN = re.compile(r"[0-9](?:[ \t.-]{0,3}[0-9]){12}")
-_RUN = re.compile(r"[0-9]+(?:(?:[ \t-]{1,3}|\.(?=[0-9]{4}(?![0-9])))[0-9]+)*")
+_THIRTEEN = re.compile(r"[0-9](?:[ \t._-]{0,3}[0-9]){12}")
+_RUN = re.compile(r"[0-9]+(?:(?:[ \t-]{1,3}|[._](?=[0-9]{4}(?![0-9])))[0-9]+)*")
 _GROUP = re.compile(r"[0-9]+")
 _PRINTED = ((4, 4, 4, 4, 3), (4, 4, 4, 4), (4, 6, 5), (4, 6, 4), (4, 4, 4, 3), (4, 4, 4, 2), (4, 4, 4, 1))
 """How cards are printed, the longest first: a shorter form may be the beginning of a longer one."""
@@ -32,6 +32,8 @@ _ISSUERS = (
 )  # fmt: skip
 _CARD_WORD = re.compile(r"card|visa|amex|mastercard|pan\b|karte|carte|tarjeta|cart[aã]|карт|卡|カード", re.IGNORECASE)
 _NEAR = 40
+_EXPIRY = re.compile(r"exp\w{0,8}[ .:]{0,3}[01]?[0-9][/-]", re.IGNORECASE)
+"""What may follow a card's digits without a blank."""
 
 _CODE = re.compile(
     r"[ \t,;|/(]{1,3}(?:(?:exp\w*|valid\w*|gültig\w*|until|bis|thru)[ .:]*){0,2}(?:0?[1-9]"
@@ -40,6 +42,7 @@ _CODE = re.compile(
     re.IGNORECASE,
 )
 _IBAN = re.compile(r"[0-9](?<=[A-Za-z]{2}[0-9])(?<![0-9A-Za-z][A-Za-z]{2}[0-9])[0-9][ -]?[0-9A-Za-z]{4}")
+_IBAN_APART = re.compile(r"(?<![0-9A-Za-z])[A-Z]{2}[ -][0-9]{2}[ -]?[0-9A-Z]{4}")
 _IBAN_REST = re.compile(r"(?:[ -]?[0-9A-Za-z]){0,32}")
 _LENGTHS = {
     "AD": 24, "AE": 23, "AL": 28, "AT": 20, "AZ": 28, "BA": 20, "BE": 16, "BG": 22, "BH": 22, "BI": 27, "BR": 29,
@@ -55,7 +58,7 @@ _LENGTHS = {
 _SSN_RULES = r"(?!000|666|9)[0-9]{3}{gap}(?!00)[0-9]{2}{gap}(?!0000)[0-9]{4}(?![0-9A-Za-z-])"
 _SSN = re.compile(r"[0-9](?<![0-9A-Za-z-][0-9])(?<=[0-8])[0-9]{2}-[0-9]{2}-[0-9]{4}(?![0-9A-Za-z-])")
 _SSN_NUMBER = re.compile(_SSN_RULES.replace("{gap}", "-"))
-_SSN_LOOSE = re.compile(_SSN_RULES.replace("{gap}", "[ -]?"))
+_SSN_LOOSE = re.compile(_SSN_RULES.replace("{gap}", "[ .-]?"))
 _SSN_BEFORE = re.compile(
     r"(?<![0-9A-Za-z-])([0-9]{3}[ -]?[0-9]{2}[ -]?[0-9]{4})(?:,? (?:is|=)? ?(?:my|his|her|the|their)?"
     r"|[ ]?\() ?(?:\S{1,15} )?\Z"
@@ -112,6 +115,8 @@ def _grown(text: str, at: int, step: int) -> bool:
     """Whether the run goes on beyond its end: a letter or digit, or a decimal point and a digit."""
     if not 0 <= at < len(text):
         return False
+    if step > 0 and _EXPIRY.match(text, at):
+        return False
     if text[at].isascii() and text[at].isalnum():
         return True
     return text[at] in ".," and 0 <= at + step < len(text) and text[at + step].isdecimal()
@@ -149,8 +154,8 @@ def _is_card(digits: str) -> bool:
 
 
 def _ibans(text: str, _: str) -> Iterator[Span]:
-    for match in _IBAN.finditer(text):
-        start = match.start() - 2
+    starts = (*(match.start() - 2 for match in _IBAN.finditer(text)), *map(re.Match.start, _IBAN_APART.finditer(text)))
+    for start in starts:
         length = _LENGTHS.get(text[start : start + 2].upper())
         rest = _IBAN_REST.match(text, start + 2)
         if length is None or rest is None:

@@ -40,6 +40,13 @@ _USER = re.compile(
     r"|wachtwoord)(?:[ ](?:is|ist|est|es|é|è)(?=[ ]))?[ \t]{1,2}[\"'`]?([^\s\"'`:=]{4,})",
     re.IGNORECASE,
 )
+_BOTH = re.compile(
+    r"(?<![A-Za-z])(?:user(?:[ _-]?name)?|log[ -]?in|e-?mail|benutzer(?:name)?|usuario|utilisateur|account)"
+    r"[ ]?(?:[/+&|,]|and|und|et|y)[ ]?(?:pass(?:word|wd|wort|phrase)?|pwd?|pw|kennwort|contraseña|mot de passe)"
+    r"[ ]?(?:[:=]|[-–—]|is|are|ist)[ ]{0,2}[\"'`]?[\w.@+-]{1,64}[\"'`]?[ ]?[/+&|,:][ ]?[\"'`]?([^\s\"'`/|]{5,})",
+    re.IGNORECASE,
+)
+"""Both names, and both values behind them: "login/password: bo / …"."""
 _CALL = re.compile(
     r"(?:auth|login|credentials?)\w{0,12}[\"']?(?:[ ]?[:=])?[ ]?\([ ]?[\"'][^\"'\n]{1,64}[\"'],[ ]?"
     r"[\"']([^\"'\n]{6,})[\"'][ ]?\)",
@@ -115,6 +122,13 @@ def _users(hint: str, text: str, lower: str) -> Iterator[Span]:
             yield Span("password", match.start(1), match.start(1) + len(value))
 
 
+def _both(hint: str, text: str, lower: str) -> Iterator[Span]:
+    for match in matches(_BOTH, text, lower, (hint,)):
+        value = match[1].rstrip(".,;:)")
+        if plausible.mixed(value) and plausible.password(value, alone=True, quoted=False, assigned=False):
+            yield Span("password", match.start(1), match.start(1) + len(value))
+
+
 def _calls(text: str, lower: str) -> Iterator[Span]:
     for match in matches(_CALL, text, lower, _CALL_HINTS):
         value = match[1]
@@ -146,6 +160,7 @@ SEARCHES = (
     Search(_COMMANDS, _commands),
     *(Search((hint,), partial(_logins, hint)) for hint in _LOGIN_HINTS),
     *(Search((hint,), partial(_users, hint)) for hint in _USER_HINTS),
+    *(Search((hint,), partial(_both, hint)) for hint in _USER_HINTS),
     Search(_CALL_HINTS, _calls),
     Search(_ORACLE_HINTS, partial(_written, _ORACLE, _ORACLE_HINTS)),
     Search(("wifi:",), partial(_written, _WIFI, ("wifi:",))),

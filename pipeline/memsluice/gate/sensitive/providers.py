@@ -48,6 +48,8 @@ def _form(kind: str, hint: str, rest: str, accept: Callable[[str], bool] = _any)
     return _Form(kind, hint, re.compile(f"{begin}(?<![A-Za-z0-9]{begin}){rest}"), accept)
 
 
+_PUBLIC_KEYS = "B3NzaC1|C3NzaC1|E2VjZHNh|GnNrLX|InNrLW"
+"""How OpenSSH's public keys go on behind AAAA: rsa and dss, ed25519, ecdsa, and those of security keys."""
 _GITLAB = ("pat", "dt", "rt", "rtr", "ptt", "cbt", "soat", "ft", "imt", "agent", "oas", "ffct")
 _VENDORS = (
     "dckr_pat_", "dckr_oat_", "glsa_", "glc_", "hvb.", "hvr.", "ATCTT3", "ATBB", "ntn_", "lin_api_", "sbp_",
@@ -108,7 +110,7 @@ _FORMS = (
     _form("token", "sl.", r"[\w-]{60,}"),
     _form("token", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
     _Form("token", "AAAA", re.compile(r"(?<![\w%-])AAAA[\w%-]{7,}+:[\w-]{100,}"), _has_digit),
-    _Form("token", "AAAA", re.compile(r"(?<![\w%-])AAAA[A-Za-z0-9%]{61,}"), _has_digit),
+    _Form("token", "AAAA", re.compile(rf"(?<![\w%-])AAAA(?!{_PUBLIC_KEYS})[A-Za-z0-9%]{{61,}}"), _has_digit),
     _form("token", "mfa.", r"[\w-]{80,}"),
     _form("token", "dt0", r"[a-z][0-9]{2}\.[A-Z0-9]{20,}\.[A-Z0-9]{40,}"),
     _form("token", "sha256~", r"[\w-]{43}"),
@@ -117,6 +119,7 @@ _FORMS = (
     _Form("token", ":AA", re.compile(r"(?<![A-Za-z0-9])[0-9]{8,10}:AA[\w-]{32,}"), _any),
     _form("private_key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{40,}"),
     _Form("azure_key", "Key=", re.compile(r"(?:Account|SharedAccess)Key=([A-Za-z0-9+/]{20,}={0,2})"), _any),
+    _Form("token", "X-Amz-Signature=", re.compile(r"X-Amz-Signature=([0-9a-f]{64})(?![0-9A-Za-z])"), _any),
     _Form("azure_key", "sig=", re.compile(r"[?&]sig=([A-Za-z0-9%+/=_-]{30,})"), _any),
     _Form("azure_key", "Q~", re.compile(r"(?<![\w~.-])[\w~.-]{3}[0-9]Q~[\w~.-]{31,}"), _any),
     *(

@@ -51,10 +51,12 @@ _CLOSERS = "[\"'\\\\`\\])*_”’]{0,4}"
 _OF = "for|to|of|on|at|in|für|fürs|zum|zur|vom|von|du|de|del|della|di|da|do|para|pour|voor|van|k|ke|od|от|для"
 _AFTER = re.compile(
     r"[0-9]{0,3}" + _CLOSERS + r"(?:[ \t]{0,4}\([^()\n]{1,40}\))?(?:"
-    r"(?:\s(?:" + _OF + r")\s[^\n.:=;!?\"']{1,50}?)?[ \t]{0,4}(?P<sep>:=|=>|===?|=|->|→|：|＝|:(?!//)|\|"
+    r"(?:\s(?:" + _OF + r")\s(?:[^\n.:=;!?\"']|\.(?=\w)){1,50}?)?[ \t]{0,4}(?P<sep>:=|=>|===?|=|->|→|：|＝|:(?!//)|\|"
     r"|(?<=[\"'`]),(?=[ ]?[\"'`]))"
     r"[*_]{0,3}[ \t]{0,8}(?:\r?\n[ \t]{0,8})?[*_]{0,3}"
-    r"|(?P<prose>(?:\s(?:" + _OF + r")\s[^\n.:=;!?\"']{1,50}?)?(?:\s{1,3}|(?=['’]s))"
+    r"|(?P<prose>(?:\s(?:"
+    + _OF
+    + r")\s(?:[^\n.:=;!?\"']|\.(?=\w)){1,50}?|,\s(?:which|that)\s[^\n.:=;!?\"']{1,50}?,)?(?:\s{1,3}|(?=['’]s))"
     r"(?:will\sbe|should\sbe|has\sbeen|is|['’]s|was|are|remains|ist|war|lautet|est|était|es|era|será|está"
     r"|é|è|luidt|это|jest|är|er|on|je|este|to(?:[ ]jest)?|là|adalah|ialah|olan|είναι|है|هي|היא|คือ|yra"
     r"|e)(?:\s(?:now|still|just|simply|also|(?:re)?set\s(?:to|as)|(?:chang|updat)ed\sto|called|jetzt|nun|maintenant"
@@ -106,6 +108,9 @@ _NEXT_PAIR = "&"
 _NEXT_ITEM = re.compile(r"[\"'`]\s{0,20},\s{0,40}[\"'`]")
 _BRACKET = re.compile(r"[\[\](){}]")
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
+_ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}[ ]?[+/|,][ ]?\S")
+"""An address that something else stands behind, which is the password then."""
+_BEHIND_ADDRESS = 4
 _SENTENCE_END = re.compile(r"[.,;!?]?(?:[ \t]*(?:\r?\n|\Z)|[.;!?](?:\s|\Z))")
 _PRESENT = frozenset(
     [
@@ -314,6 +319,8 @@ def _bare(text: str, start: int, name: Name, *, sure: bool, assigned: bool) -> t
     if end == start or text[end : end + 1] == ":":
         return None
     value = text[start:end]
+    if _ADDRESS.match(text, start, end + _BEHIND_ADDRESS):
+        return None
     if name.password:
         alone = sure and _SENTENCE_END.match(text, end) is not None
         secret = plausible.password(value, alone=alone, quoted=False, assigned=assigned)

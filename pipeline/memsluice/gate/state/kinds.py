@@ -70,13 +70,18 @@ class EntryRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Weighed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a rule on contents went by: the digest of its part of the policy, how strict that was
-    (:func:`memsluice.gate.policy.parts.strictness`), and its numbers where it has some."""
+    (:func:`memsluice.gate.policy.parts.strictness`), and its numbers where it has some.
+
+    ``also`` has digest and strictness of other policies by which the rule held the same write, replayed under them: a
+    policy that is put back is one that somebody changed, and not one that lets in what it held.
+    """
 
     part: str
     strict: tuple[float, ...] = ()
     score: float | None = None
     threshold: float | None = None
     p: float | None = None
+    also: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
 
 class ReviewRow(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -253,7 +253,7 @@ def read_entry(keyring: Keyring, record: Record, *, whole: bool) -> HeldWrite:
 
 
 def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
-    """Return what an audit record says of a release or a rejection; None for any other verdict. Raises SealError."""
+    """Return what an audit record says of a command of REVIEWS; None for any other verdict. Raises SealError."""
     tenant = (record.key or b"").decode(errors="replace")
     verdict = verdict_from_bytes(keyring, tenant, record.value or b"")
     if verdict.action not in REVIEWS or verdict.decision is Decision.DUPLICATE:

@@ -1,4 +1,4 @@
-"""Why the default detector holds a write, in words: which signals, how rare, which past question, which of its words.
+"""Why the wording rule or the default detector holds a write, in words: signals, rarity, past question, the words.
 
 A verdict names and counts, it holds no content; the words are found again in the held write. Pure.
 """
@@ -25,7 +25,7 @@ Told = tuple[str, str, str]
 
 
 def evidence(verdict: Verdict, content: str) -> list[Told]:
-    """Return why the default detector holds a write; nothing where it does not."""
+    """Return why the wording rule or the default detector holds a write; nothing where neither does."""
     findings = {one.code: one.detail for one in verdict.findings}
     told: list[Told] = []
     said = wording_of(verdict)

@@ -63,7 +63,7 @@ class Tail(Struct, frozen=True):
 class Judged(Struct, frozen=True):
     """``p`` is the share of honest texts that say so much to do; the worst unit is characters ``first`` to ``end``.
 
-    ``both`` says that both models read it: the n-grams alone know less.
+    ``both`` says that both models judged the worst of it: the n-grams alone know less.
     """
 
     p: float

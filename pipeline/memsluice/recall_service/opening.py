@@ -1,0 +1,106 @@
+"""A recall service on a deployment: its store, its log, its keys, and the credential that it publishes recalls with."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from memsluice.client.options import WriterOptions
+from memsluice.client.writer import RecallChannel
+from memsluice.clock import wall_ms
+from memsluice.deployment.connection import Connection, quiet
+from memsluice.encoder import load_encoder
+from memsluice.envelope.registry import ANY, Role
+from memsluice.errors import ConfigError
+from memsluice.events.models import Recall
+from memsluice.keystore.files import SigningCredential
+from memsluice.keystore.store import KeyStore
+from memsluice.readers.kafka import KafkaTopic
+from memsluice.recall.freshness import FreshnessIndex
+from memsluice.recall.recaller import Recaller
+from memsluice.recall_service.app import Serving
+from memsluice.stages.quota import Quota
+from memsluice.stores.opening import open_store
+from memsluice.telemetry.meters import Meters
+from memsluice.telemetry.surroundings import asks_store
+from memsluice.topics.names import EVENTS, PARTITIONS, STORE, USER_READER, WEAVIATE_RECALL
+
+PUBLISH_S = 15.0
+ANSWERS_WITHIN_S = 3.0
+ASKED_EVERY_S = 5.0
+"""How long what was found of broker and store stands."""
+
+
+@contextmanager
+def opened(home: Path | None, quota: Quota, meters: Meters) -> Iterator[Serving]:
+    """Give what a service of this home's deployment stands on, and close it afterwards.
+
+    Raises ConfigError, which says what to run, where a stack, keys or the service's credential are missing,
+    BrokerUnavailable and StoreUnavailable.
+    """
+    connection, keys = Connection.load(home), KeyStore(home)
+    credential = _own(keys)
+    settings = connection.confluent(USER_READER)
+    options = WriterOptions(delivery_seconds=PUBLISH_S, linger_ms=0)
+    with ExitStack() as closing:
+        channel = closing.enter_context(
+            RecallChannel(settings, keys.credential_path(credential.kid), options, topic=EVENTS)
+        )
+        store = open_store(connection, WEAVIATE_RECALL)
+        closing.callback(store.close)
+        log = KafkaTopic.of(connection, USER_READER, STORE)
+        closing.callback(log.close)
+
+        def publish(event: Recall) -> None:
+            channel.publish(event).result(PUBLISH_S + 1)
+
+        recaller = Recaller(
+            store=store, encoder=load_encoder(), keys=keys.keyring, permits=channel.check, publish=publish,
+            now_ms=wall_ms, new_id=channel.new_id, freshness=FreshnessIndex(log, keys.keyring, PARTITIONS),
+        )  # fmt: skip
+        missing = Missing(_asks_broker(connection), asks_store(connection))
+        yield Serving(recaller, keys.keyring, keys.registry, meters, wall_ms, quota, missing)
+
+
+def _own(keys: KeyStore) -> SigningCredential:
+    """Return the newest reader's credential for all tenants. Raises ConfigError: how to make one."""
+    for held in keys.find_credentials(Role.READER, wall_ms()):
+        if ANY in held.tenants:
+            return held
+    raise ConfigError(
+        "the recall service needs a reader's credential for all tenants: run memsluice keys new reader --tenant '*'"
+    )
+
+
+def _asks_broker(connection: Connection) -> Callable[[], bool]:
+    client = AdminClient(quiet(connection.confluent(USER_READER)))
+
+    def ask() -> bool:
+        try:
+            return STORE in client.list_topics(STORE, timeout=ANSWERS_WITHIN_S).topics
+        except KafkaException:
+            return False
+
+    return ask
+
+
+class Missing:
+    """Says what a service lacks; asks broker and store once in ASKED_EVERY_S at most."""
+
+    def __init__(
+        self, broker: Callable[[], bool], store: Callable[[], bool], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._asks = {"the broker does not answer": broker, "the store does not answer": store}
+        self._monotonic = monotonic
+        self._found: list[str] = []
+        self._at = float("-inf")
+
+    def __call__(self) -> list[str]:
+        """Return what is missing, in words."""
+        if self._monotonic() - self._at >= ASKED_EVERY_S:
+            self._found = [what for what, ask in self._asks.items() if not ask()]
+            self._at = self._monotonic()
+        return self._found

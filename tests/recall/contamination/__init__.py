@@ -1,0 +1,1 @@
+"""RePCS: the score, the theorems, the threshold."""

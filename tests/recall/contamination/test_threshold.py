@@ -1,0 +1,54 @@
+"""The threshold: it flags what is low among clean prompts, no more of them than alpha, and it follows drift."""
+
+import numpy as np
+import pytest
+
+from memsluice.recall.contamination.threshold import Tau, settings
+
+RNG = np.random.default_rng(4)
+
+
+def calibrated(scores, **options) -> Tau:
+    """Return the threshold of some clean scores."""
+    tau = Tau(settings(**options))
+    for number, one in enumerate(scores):
+        tau = tau.clean(f"p{number}", float(one))
+    return tau
+
+
+def test_an_answer_that_the_context_did_not_move_is_flagged() -> None:
+    """Far below all clean scores: flagged; among them: not."""
+    tau = calibrated(RNG.normal(5, 1, 200))
+    assert tau.judge(0.01).flagged
+    assert not tau.judge(5.0).flagged
+
+
+def test_without_clean_prompts_nothing_is_flagged() -> None:
+    """Nobody knows what is low yet."""
+    assert not Tau().judge(0.0).flagged
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+def test_no_more_clean_prompts_are_flagged_than_alpha(alpha) -> None:
+    """Of 4,000 further clean prompts about alpha, at most a third more."""
+    tau = calibrated(RNG.gamma(2, 2, 400), alpha=alpha)
+    flagged = sum(tau.judge(float(one)).flagged for one in RNG.gamma(2, 2, 4_000))
+    assert flagged / 4_000 <= alpha * 4 / 3
+
+
+def test_the_threshold_follows_the_clean_prompts() -> None:
+    """After the model changed, what was usual before is low: the window moves on, and the same score is judged anew."""
+    tau = calibrated(RNG.normal(2, 0.2, 400))
+    assert not tau.judge(2.0).flagged
+    for number in range(400):
+        tau = tau.clean(f"later-{number}", float(RNG.normal(6, 0.2)))
+    assert tau.judge(2.0).flagged
+
+
+def test_the_level_falls_where_more_is_flagged_than_the_budget_allows() -> None:
+    """With gamma the level moves within its bounds; without, it stays."""
+    tau = calibrated(RNG.normal(5, 1, 200), gamma=0.01)
+    for number in range(50):
+        tau = tau.seen(f"s{number}", 0.0, flagged=True)
+    assert tau.judge(5.0).level < 0.05
+    assert calibrated([1.0]).seen("s", 0.0, flagged=True).judge(5.0).level == 0.05

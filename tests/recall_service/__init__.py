@@ -1,0 +1,1 @@
+"""The recall service over real HTTP, and the client that asks it."""

@@ -1,5 +1,7 @@
 """The freshness index: what the log of landed objects says is current, read to its end at each question."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import pytest
@@ -10,6 +12,7 @@ from memsluice.envelope.records import StoreRecord, stored_to_bytes
 from memsluice.errors import BrokerUnavailable, StoreError
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
+from memsluice.readers.apart import ApartTopic
 from memsluice.readers.kafka import KafkaTopic
 from memsluice.readers.local import LocalTopic
 from memsluice.recall.freshness import FreshnessIndex
@@ -170,7 +173,7 @@ def test_the_broker_is_read_to_its_end_at_each_question(stack) -> None:
         assert producer.flush(30) == 0
 
     ids = [str(uuid4()) for _ in range(50)]
-    log = KafkaTopic.of(stack.connection, USER_READER, STORE)
+    log = ApartTopic(stack.connection, USER_READER, STORE)
     fresh = FreshnessIndex(log, lambda: RING, PARTITIONS)
     for number, object_id in enumerate(ids):
         publish(tenant if number % 2 else other, object_id, number)
@@ -189,3 +192,27 @@ def test_a_broker_that_does_not_answer_is_an_error_and_no_answer() -> None:
     with pytest.raises(BrokerUnavailable):
         FreshnessIndex(log, lambda: RING, PARTITIONS).current("acme", ["a"])
     log.close()
+
+
+def test_a_tenant_does_not_wait_for_a_partition_of_others(log) -> None:
+    """While the log of one partition is long in coming, tenants of the others are answered."""
+    slow, going = partition_of("acme", PARTITIONS), threading.Event()
+    other = next(name for name in map(str, range(99)) if partition_of(name, PARTITIONS) != slow)
+    for tenant in ("acme", other):
+        say(log, tenant, *stored(tenant, "a", 3))
+    said = {number: list(log.read(STORE, 0, partition=number)) for number in range(PARTITIONS)}
+
+    class Slow(LocalTopic):
+        def read(self, partition: int, from_offset: int = 0):
+            """Yield what was said, where it is slow once it may go on."""
+            if partition == slow:
+                assert going.wait(30)
+            yield from said[partition][from_offset:]
+
+    fresh = FreshnessIndex(Slow(log, topic=STORE), lambda: RING, PARTITIONS)
+    with ThreadPoolExecutor(2) as pool:
+        waiting = pool.submit(fresh.current, "acme", ["a"])
+        assert pool.submit(fresh.current, other, ["a"]).result(30) == {"a": Current(3, False)}
+        assert not waiting.done()
+        going.set()
+        assert waiting.result(30) == {"a": Current(3, False)}

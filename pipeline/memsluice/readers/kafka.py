@@ -35,6 +35,7 @@ class KafkaTopic:
     Reads what is committed, and nothing of an open transaction or of one that was aborted: to it, the log ends there.
 
     A read that goes on where the last one ended does not assign the partition anew, and so does not wait for it.
+    ``asking`` is another client to ask for the ends of partitions: its questions queue behind no fetch.
     Whatever waits looks at ``ended`` about once a second, and ends with BrokerUnavailable where nobody waits for it.
     """
 
@@ -48,6 +49,7 @@ class KafkaTopic:
         ended: Callable[[], bool] = bool,
         stalled_s: float = STALLED_S,
         monotonic: Callable[[], float] = time.monotonic,
+        asking: Any = None,
     ) -> None:
         self.name = name
         self._topic = topic
@@ -71,6 +73,7 @@ class KafkaTopic:
                 "isolation.level": "read_committed",
             }
         )
+        self._asking = asking or self._consumer
 
     @classmethod
     def of(
@@ -112,7 +115,7 @@ class KafkaTopic:
         where = TopicPartition(self._topic, partition)
         while True:
             try:
-                low, end = self._consumer.get_watermark_offsets(where, timeout=ASK_SLICE_S)
+                low, end = self._asking.get_watermark_offsets(where, timeout=ASK_SLICE_S)
             except KafkaException as error:
                 slow = error.args[0].code() in SILENT
                 if slow and self._monotonic() < deadline and not self._ended():

@@ -11,14 +11,16 @@ What has ended (expired, withdrawn) takes no lasting room, and one tenant's entr
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from memsluice.clock import Clock, wall_ms
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.records import stored_of_any, stored_of_record
+from memsluice.envelope.records import StoreRecord, stored_of_any, stored_of_record
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
 from memsluice.readers.base import TopicReader
+from memsluice.recall.joined import Joined
 from memsluice.recall.landed import OBJECTS_PER_TENANT_MAX, Landed, Lying
 from memsluice.recall.reader import Current
 
@@ -32,6 +34,9 @@ class FreshnessIndex:
     The seal of every record is verified, so the keyring must hold the gate's HMAC keys: the index belongs into the
     recall service, not into an agent's process. Records that do not verify are left out, and counted. ``now_ms`` is
     the clock (Unix ms) by which entries expire; ``objects_max`` bounds the live objects of each tenant.
+
+    Questions of one partition that come together share a read of it, which began after the last of them came. Those
+    of other partitions do not wait for it, where ``log`` may be read by several threads, a partition each.
     """
 
     def __init__(
@@ -44,10 +49,10 @@ class FreshnessIndex:
     ) -> None:
         self._log = log
         self._keys = keys
-        self._partitions = partitions
         self._now_ms = now_ms
         self._objects_max = objects_max
-        self._next: dict[int, int] = {}
+        self._next = [0] * partitions
+        self._reads = [Joined(partial(self._read_on, partition)) for partition in range(partitions)]
         self._tenants: dict[str, Landed] = {}
         self._lock = threading.Lock()
         self.unverified = 0
@@ -57,14 +62,17 @@ class FreshnessIndex:
 
         Raises BrokerUnavailable, and StoreError where this tenant has more live objects than the index holds.
         """
+        self._reads[partition_of(tenant, len(self._reads))].run()
+        return self.known(tenant, object_ids)
+
+    def known(self, tenant: str, object_ids: Sequence[str]) -> Mapping[str, Current]:
+        """Return as :meth:`current` what was known when the log was read last. Raises StoreError as it does."""
         with self._lock:
-            now_ms = self._now_ms()
-            self._catch_up(partition_of(tenant, self._partitions), now_ms)
             landed = self._tenants.get(tenant)
             if landed is None:
                 return {}
             landed.check()
-            landed.expire(now_ms)
+            landed.expire(self._now_ms())
             answers = ((object_id, landed.current(object_id)) for object_id in object_ids)
             return {object_id: found for object_id, found in answers if found is not None}
 
@@ -74,19 +82,22 @@ class FreshnessIndex:
             landed = self._tenants.get(tenant)
             return Lying(0, frozenset()) if landed is None else landed.lying(zone, scopes)
 
-    def _catch_up(self, partition: int, now_ms: int) -> None:
-        keyring = self._keys()
-        for record in self._log.read(partition, self._next.get(partition, 0)):
-            self._apply(record, keyring, now_ms)
+    def _read_on(self, partition: int) -> None:
+        """Read a partition to its end. One thread at a time does so, and no lock is held while the broker is asked."""
+        keyring, now_ms = self._keys(), self._now_ms()
+        for record in self._log.read(partition, self._next[partition]):
+            stored = None if record.value is None else stored_of_record(keyring, record)
+            with self._lock:
+                self._apply(record, stored, now_ms)
             self._next[partition] = record.offset + 1
 
-    def _apply(self, record: Record, keyring: Keyring, now_ms: int) -> None:
+    def _apply(self, record: Record, stored: StoreRecord | None, now_ms: int) -> None:
         if record.value is None:  # a tombstone: the tenant was erased, and the record no longer says which
             object_id = (record.key or b"").decode("utf-8", "replace")
             for landed in self._tenants.values():
                 landed.erase(object_id)
             return
-        if (stored := stored_of_record(keyring, record)) is None:
+        if stored is None:
             self.unverified += 1
             return
         if stored.tenant not in self._tenants:

@@ -115,7 +115,7 @@ class Recaller:
         arguments.tenant(tenant)
         arguments.home(home)
         from memsluice.encoder import load_encoder  # the model's runtime, and the store's client
-        from memsluice.readers.kafka import KafkaTopic
+        from memsluice.readers.apart import ApartTopic
         from memsluice.recall.freshness import FreshnessIndex
         from memsluice.stores.opening import open_store
 
@@ -126,7 +126,7 @@ class Recaller:
             )
             store = open_store(connection, WEAVIATE_RECALL)
             opened.callback(store.close)
-            log = KafkaTopic.of(connection, USER_READER, STORE)
+            log = ApartTopic(connection, USER_READER, STORE)
             opened.callback(log.close)
 
             def publish(event: Recall) -> None:

@@ -18,7 +18,7 @@ from memsluice.errors import ConfigError
 from memsluice.events.models import Recall
 from memsluice.keystore.files import SigningCredential
 from memsluice.keystore.store import KeyStore
-from memsluice.readers.kafka import KafkaTopic
+from memsluice.readers.apart import ApartTopic
 from memsluice.recall.freshness import FreshnessIndex
 from memsluice.recall.recaller import Recaller
 from memsluice.recall_service.app import Serving
@@ -51,7 +51,7 @@ def opened(home: Path | None, quota: Quota, meters: Meters) -> Iterator[Serving]
         )
         store = open_store(connection, WEAVIATE_RECALL)
         closing.callback(store.close)
-        log = KafkaTopic.of(connection, USER_READER, STORE)
+        log = ApartTopic(connection, USER_READER, STORE)
         closing.callback(log.close)
 
         def publish(event: Recall) -> None:

@@ -4,11 +4,11 @@ A store is not trusted. It filters so that a search is fast and small; whether a
 :mod:`memsluice.recall.reader` from the sealed admission that travels with every object.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -205,6 +205,26 @@ class VectorStore(Protocol):
 
     def close(self) -> None:
         """Drop connections; calls in flight end with StoreUnavailable. A later call connects anew."""
+
+
+@runtime_checkable
+class Starting(Protocol):
+    """A store that answers while the caller does something else; both raise as the calls that they start."""
+
+    def searching(
+        self,
+        tenant: str,
+        zone: Zone,
+        vector: Vector,
+        k: int,
+        scope: Scope,
+        namespace: str,
+        now_ms: int,
+    ) -> Callable[[], list[Hit]]:
+        """Start :meth:`VectorStore.search`; the function returned waits for the answer."""
+
+    def counting(self, tenant: str, zone: Zone, scope: Scope, namespace: str, now_ms: int) -> Callable[[], int]:
+        """Start :meth:`VectorStore.candidates`; the function returned waits for the answer."""
 
 
 def exact_vector(vector_bytes: bytes) -> Vector:

@@ -143,12 +143,12 @@ class Rpc:
 
     def count(self, collection: str, tenant: str) -> int:
         """Return how many objects a partition holds."""
-        return self.counted(aggregate_pb2.AggregateRequest(collection=collection, tenant=tenant, objects_count=True))
+        return self.counting(aggregate_pb2.AggregateRequest(collection=collection, tenant=tenant, objects_count=True))()
 
-    def counted(self, request: aggregate_pb2.AggregateRequest) -> int:
-        """Return how many objects a request for a count finds."""
-        reply = self._call(self._stub.Aggregate, request, QUERY_TIMEOUT_S, aggregate_pb2.AggregateReply())()
-        return int(reply.single_result.objects_count)
+    def counting(self, request: aggregate_pb2.AggregateRequest) -> Callable[[], int]:
+        """Start to count; the function returned waits for how many objects a request for a count finds."""
+        reply = self._call(self._stub.Aggregate, request, QUERY_TIMEOUT_S, aggregate_pb2.AggregateReply())
+        return lambda: int(reply().single_result.objects_count)
 
     def _call(self, method: Any, request: Any, timeout_s: float, absent: Any) -> Callable[[], Any]:
         """Start a call; the function returned waits for its reply, or gives ``absent`` for a missing partition."""

@@ -234,20 +234,37 @@ class WeaviateStore:
         now_ms: int,
     ) -> list[Hit]:
         """Return the nearest objects (see the protocol); the one collection of ``zone`` is touched, no other."""
+        return self.searching(tenant, zone, vector, k, scope, namespace, now_ms)()
+
+    def searching(
+        self,
+        tenant: str,
+        zone: Zone,
+        vector: Vector,
+        k: int,
+        scope: Scope,
+        namespace: str,
+        now_ms: int,
+    ) -> Callable[[], list[Hit]]:
+        """Start the same search (see the protocol)."""
         check_extent(k)
-        reply = self._found(search_request(tenant, zone, vector, k, scope, namespace, now_ms))
-        return [hit_of(result, (tenant, zone)) for result in results_of(reply)]
+        reply = self._begun(search_request(tenant, zone, vector, k, scope, namespace, now_ms))
+        return lambda: [hit_of(result, (tenant, zone)) for result in results_of(reply())]
 
     def nearest_ids(
         self, tenant: str, zone: Zone, vector: Vector, scope: Scope, namespace: str, now_ms: int
     ) -> list[str]:
         """Return the ids of the nearest objects (see the protocol), without the objects: those are large."""
-        reply = self._found(nearest_request(tenant, zone, vector, SEARCHED_MAX, scope, namespace, now_ms))
-        return [result.metadata.id for result in reply.results]
+        reply = self._begun(nearest_request(tenant, zone, vector, SEARCHED_MAX, scope, namespace, now_ms))
+        return [result.metadata.id for result in reply().results]
 
-    def _found(self, request: search_get_pb2.SearchRequest) -> search_get_pb2.SearchReply:
+    def _begun(self, request: search_get_pb2.SearchRequest) -> _Reply:
+        begun = self._guarded(partial(self._connected().search, request))
+        return lambda: self._guarded(begun)
+
+    def _guarded(self, call: Callable[[], _T]) -> _T:
         try:
-            return self._connected().search(request)()
+            return call()
         except AnswerTooLarge:  # what is planted for one tenant must not end the calls of the others
             raise
         except StoreUnavailable:
@@ -264,7 +281,11 @@ class WeaviateStore:
 
     def candidates(self, tenant: str, zone: Zone, scope: Scope, namespace: str, now_ms: int) -> int:
         """Return how many objects a search has to choose from, as the inverted index has them."""
-        return self._connected().counted(candidates_request(tenant, zone, scope, namespace, now_ms))
+        return self.counting(tenant, zone, scope, namespace, now_ms)()
+
+    def counting(self, tenant: str, zone: Zone, scope: Scope, namespace: str, now_ms: int) -> Callable[[], int]:
+        """Start to count the same."""
+        return self._connected().counting(candidates_request(tenant, zone, scope, namespace, now_ms))
 
     def held(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, StoredObject]:
         """Return objects that are there, as they lie there."""

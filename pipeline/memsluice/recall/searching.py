@@ -40,19 +40,17 @@ class KnowsWhatLies(Protocol):
 
 
 class Searcher:
-    """Searches a store for entries that hold; ``keys``, ``risk`` and ``freshness`` as in
+    """Searches a store for entries that hold; ``keys`` and ``freshness`` as in
     :class:`~memsluice.recall.recaller.Recaller`."""
 
     def __init__(
         self,
         store: VectorStore,
         keys: Callable[[], Keyring],
-        risk: Callable[[str], int],
         freshness: Freshness | None,
     ) -> None:
         self._store = store
         self._keys = keys
-        self._risk = risk
         self._freshness = freshness
 
     def verified(self, asked: RecallQuery, wanted: Wanted) -> Selection:
@@ -117,7 +115,7 @@ class Searcher:
         ids = [one.object_id for one in items]
         current = None if self._freshness is None else self._freshness.current(asked.tenant, ids)
         for one in items:
-            judged[one.object_id] = judge(one, asked, keyring, risk=self._risk, current=current)
+            judged[one.object_id] = judge(one, asked, keyring, current=current)
 
     def _missing(self, asked: RecallQuery, judged: Mapping[str, object], *, exhausted: bool) -> int:
         """Return how many entries the log says lie in the scope and the store does not give.
@@ -150,7 +148,7 @@ class Searcher:
                 if (said := current.get(object_id)) is None or said.withdrawn:
                     continue
                 found = held.get(object_id)
-                if found is None or judge(found, asked, keyring, risk=self._risk, current=current) in _HIDDEN:
+                if found is None or judge(found, asked, keyring, current=current) in _HIDDEN:
                     missing.append(object_id)
         return missing
 

@@ -110,3 +110,12 @@ def test_without_a_credential_of_its_own_it_says_how_to_make_one(stack, home, tm
     shown = command.run("recall-service", environment=variables)
     assert shown.code == 1
     assert "memsluice keys new reader --tenant '*'" in shown.said
+
+
+def test_known_good_questions_that_are_wrong_stop_the_start(home, tmp_path) -> None:
+    """Nobody believes that questions are asked which are not: one line says where the file is wrong."""
+    file = tmp_path / "known.yaml"
+    file.write_text("questions: [{tenant: acme, question: x, entries: []}]")
+    shown = command.run("recall-service", "--known-good", str(file), environment={"MEMSLUICE_HOME": str(home.path)})
+    assert shown.code == 1
+    assert "questions.0.entries" in shown.said

@@ -243,6 +243,7 @@ def as_data(answer: "Recalled", acknowledged: str) -> dict[str, Any]:
                 "similarity": round(entry.similarity, 4),
                 "written_ms": entry.admission.written_ms,
                 "expires_ms": entry.admission.expires_ms,
+                "flags": list(entry.flags),
                 "content": entry.content,
             }
             for entry in answer.entries

@@ -3,7 +3,7 @@
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,6 +46,15 @@ def serve(
     plain: Annotated[
         bool, typer.Option("--plain", help="Serve HTTP on other interfaces than loopback: TLS ends in front of it.")
     ] = False,
+    known_good: Annotated[
+        Path | None,
+        typer.Option(
+            "--known-good", dir_okay=False, exists=True, help="YAML file of questions and the entries that answer them."
+        ),
+    ] = None,
+    every_s: Annotated[
+        float, typer.Option("--known-good-every-s", min=1, max=86_400, help="Seconds between two rounds of them.")
+    ] = 300.0,
     home: Home = None,
 ) -> None:
     """Answer POST /v1/recall until SIGTERM; /openapi.json describes it, /metrics, /livez and /readyz tell of it.
@@ -53,23 +62,20 @@ def serve(
     A bearer token is a JWT that a reader's credential signs; what that may ask is in the registry. The service verifies
     what the store gives against the log, publishes the recall with its own credential, and hands over nothing before.
     """
-    if (certificate is None) != (key is None):
-        raise InvalidArgument("--tls-certificate and --tls-key go together")
-    if certificate is None and host not in LOOPBACK and not plain:
-        raise InvalidArgument(
-            f"--host {visible(host, HOST_CHARS_MAX)} would serve memory and tokens unencrypted: give --tls-certificate "
-            "and --tls-key, or --plain where TLS ends in front of it"
-        )
+    _check_encrypted(host, certificate, key, plain=plain)
     import uvicorn
 
     from memsluice.recall_service.app import application
+    from memsluice.recall_service.known_good import asking, read
     from memsluice.recall_service.opening import opened
     from memsluice.stages.quota import Quota
     from memsluice.telemetry.meters import Meters
 
     log.structure_libraries()
-    meters = Meters()
-    with _tracing(meters), opened(home, Quota(per_s, burst), meters) as serving:
+    meters, holdout = Meters(), None if known_good is None else read(known_good)
+    with ExitStack() as closing:
+        closing.enter_context(_tracing(meters))
+        serving = closing.enter_context(opened(home, Quota(per_s, burst), meters))
         config = uvicorn.Config(
             application(serving), host, port, log_config=None, access_log=False, lifespan="off", server_header=False,
             limit_concurrency=at_once, timeout_graceful_shutdown=STOP_S, timeout_keep_alive=30,
@@ -81,7 +87,19 @@ def serve(
             where = f"[{host}]" if ":" in host else host
             typer.echo(f"recall service: {scheme}://{where}:{listening.getsockname()[1]}", err=True)
             signal.signal(signal.SIGTERM, _ended)
+            if holdout is not None:
+                closing.enter_context(asking(serving.recaller, holdout, meters, every_s))
             uvicorn.Server(config).run([listening])
+
+
+def _check_encrypted(host: str, certificate: Path | None, key: Path | None, *, plain: bool) -> None:
+    if (certificate is None) != (key is None):
+        raise InvalidArgument("--tls-certificate and --tls-key go together")
+    if certificate is None and host not in LOOPBACK and not plain:
+        raise InvalidArgument(
+            f"--host {visible(host, HOST_CHARS_MAX)} would serve memory and tokens unencrypted: give --tls-certificate "
+            "and --tls-key, or --plain where TLS ends in front of it"
+        )
 
 
 def _ended(*_: object) -> None:

@@ -6,7 +6,7 @@ or put back with access to the store fails one of the checks and is withheld.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memsluice.envelope import dsse
@@ -16,12 +16,9 @@ from memsluice.envelope.seals import Admission, admission_verify_outside
 from memsluice.envelope.space import DEFAULT_MODEL, space_of
 from memsluice.errors import InputError, SealError
 from memsluice.events.models import Tier, Visibility, Zone
-from memsluice.recall.withheld import Withheld
+from memsluice.recall.withheld import Flag, Withheld
 from memsluice.stores import agreement
 from memsluice.stores.base import Scope, StoredObject, owner_of
-
-INSTRUCTIONS_TOLERATED_MAX = 2
-"""Instruction patterns that an entry of tier 1 or 2 may match: a user's own words may (seed 002, pattern 6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +48,15 @@ class RecallQuery:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedEntry:
-    """One verified entry. ``similarity`` is the cosine, -1 to 1, computed from the verified vector."""
+    """One verified entry. ``similarity`` is the cosine, -1 to 1, computed from the verified vector.
+
+    ``flags`` say what it reads like, where somebody trusted said it and it is shown all the same.
+    """
 
     admission: Admission
     content: str
     similarity: float
+    flags: tuple[Flag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +83,12 @@ def judge(
     asked: RecallQuery,
     keyring: Keyring,
     *,
-    risk: Callable[[str], int],
     current: Mapping[str, Current] | None = None,
 ) -> VerifiedEntry | Withheld:
-    """Return the entry, or the reason that it must not be shown."""
+    """Return the entry, or the reason that it must not be shown.
+
+    What it says is not looked at: :mod:`memsluice.recall.instructions` does that, for what would be shown.
+    """
     admission = _admission(item, keyring)
     if admission is None:
         return Withheld.FORGED
@@ -107,8 +110,6 @@ def judge(
         return outdated
     if admission.tier > asked.tier_max:
         return Withheld.TIER
-    if risk(item.content) > (INSTRUCTIONS_TOLERATED_MAX if admission.tier <= Tier.USER_VERIFIED else 0):
-        return Withheld.INSTRUCTION
     return VerifiedEntry(admission, item.content, _cosine(item.vector, asked.question))
 
 

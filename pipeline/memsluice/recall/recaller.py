@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from memsluice.client import arguments
 from memsluice.client.build import make
@@ -21,9 +21,11 @@ from memsluice.envelope.keys import Keyring
 from memsluice.errors import LimitExceeded, MalformedEvent, StoreError, StoreUnavailable
 from memsluice.events.limits import RETURNED_MAX
 from memsluice.events.models import Recall, Returned, Tier, Zone
-from memsluice.gate.checks import instructions
 from memsluice.keystore.store import KeyStore
 from memsluice.recall import tracing
+from memsluice.recall.instructions.checked import Checked
+from memsluice.recall.instructions.patterns import PatternCheck
+from memsluice.recall.instructions.policy import InstructionCheck
 from memsluice.recall.reader import RecallQuery, Selection, VerifiedEntry
 from memsluice.recall.searching import Freshness, Searcher
 from memsluice.recall.wanted import Nearest, Wanted
@@ -74,10 +76,19 @@ class Question:
     tier_max: Tier = Tier.EXTERNAL_WEB
 
 
+class Named(NamedTuple):
+    """An entry by its names: the object's id, and the id of the write that it came of."""
+
+    object_id: str
+    event_id: str
+
+
 class Recaller:
     """Reads memory for agents. Give it a reader's key for the store and a reader's credential behind ``publish``.
 
-    ``risk`` counts instruction patterns (default: the gate's own). ``new_id`` gives event ids, ``now_ms`` Unix ms.
+    ``instructions`` reads what would be shown; by default the published patterns alone do, and the wording detector
+    with them where it is a :class:`~memsluice.recall.instructions.detectors.DetectorCheck` (extra ``gate``).
+    ``new_id`` gives event ids, ``now_ms`` Unix ms.
     """
 
     def __init__(
@@ -91,7 +102,7 @@ class Recaller:
         now_ms: Callable[[], int],
         new_id: Callable[[], str],
         freshness: Freshness | None = None,
-        risk: Callable[[str], int] = instructions.risk,
+        instructions: InstructionCheck | None = None,
     ) -> None:
         self._store = store
         self._encoder = encoder
@@ -101,7 +112,8 @@ class Recaller:
         self._publish = publish
         self._now_ms = now_ms
         self._new_id = new_id
-        self._searcher = Searcher(store, keys, risk, freshness)
+        self._searcher = Searcher(store, keys, freshness)
+        self._instructions = PatternCheck() if instructions is None else instructions
 
     @classmethod
     @contextmanager
@@ -214,7 +226,27 @@ class Recaller:
             span.set_attribute("memsluice.recall.incomplete", answer.incomplete)
         return answer
 
+    def would_answer(self, question: Question) -> tuple[Named, ...]:
+        """Return the names of what would answer a question now, nearest first: nothing of it is shown or published.
+
+        For known-good questions, whose answers nobody is given. Raises what :meth:`recall` does before it publishes.
+        """
+        _draft, _vector, selection = self._found(question, Nearest(question.k))
+        return tuple(
+            Named(entry.admission.object_id, entry.admission.event_id)
+            for entry in sorted(selection.kept, key=lambda entry: -entry.similarity)
+        )
+
     def _answer(self, question: Question, publish: Publish, wanted: Wanted, narrow: Narrow) -> Recalled:
+        draft, vector_text, selection = self._found(question, wanted)
+        shown = tuple(narrow(selection.kept))
+        event = self._event(question, shown, vector_text, event_id=draft.id, withheld=selection.counts())
+        publish(event)
+        as_data = question.zone is Zone.EXTERNAL
+        return Recalled(shown, selection.counts(), event.id, as_data, selection.incomplete)
+
+    def _found(self, question: Question, wanted: Wanted) -> tuple[Recall, str, Selection]:
+        """Return the recall's event as far as it is known before the search, the question's vector, and what holds."""
         if not 1 <= question.k <= RETURNED_MAX:
             raise LimitExceeded(f"{question.k}, 1 to {RETURNED_MAX} allowed", field="k")
         draft = self._event(question, (), None)  # limits are checked before anything is encoded
@@ -233,12 +265,7 @@ class Recaller:
             tier_max=question.tier_max,
             model=self._space.model,
         )
-        selection = self._of_my_encoder(asked, wanted)
-        shown = tuple(narrow(selection.kept))
-        event = self._event(question, shown, vector_text, event_id=draft.id, withheld=selection.counts())
-        publish(event)
-        as_data = question.zone is Zone.EXTERNAL
-        return Recalled(shown, selection.counts(), event.id, as_data, selection.incomplete)
+        return draft, vector_text, self._of_my_encoder(asked, Checked(wanted, self._instructions))
 
     def _of_my_encoder(self, asked: RecallQuery, wanted: Wanted) -> Selection:
         """Search; raise ConfigError where the zone's vectors are of another encoder than the question's.

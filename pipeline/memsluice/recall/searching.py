@@ -44,19 +44,17 @@ class KnowsWhatLies(Freshness, Protocol):
 
 
 class Searcher:
-    """Searches a store for entries that hold; ``keys``, ``risk`` and ``freshness`` as in
+    """Searches a store for entries that hold; ``keys`` and ``freshness`` as in
     :class:`~memsluice.recall.recaller.Recaller`."""
 
     def __init__(
         self,
         store: VectorStore,
         keys: Callable[[], Keyring],
-        risk: Callable[[str], int],
         freshness: Freshness | None,
     ) -> None:
         self._store = store
         self._keys = keys
-        self._risk = risk
         self._freshness = freshness
 
     def verified(self, asked: RecallQuery, wanted: Wanted) -> Selection:
@@ -148,7 +146,7 @@ class Searcher:
         items, keyring = [one for one in found if one.object_id not in judged], self._keys()
         current = self._current(asked.tenant, items, read=read)
         for one in items:
-            judged[one.object_id] = judge(one, asked, keyring, risk=self._risk, current=current)
+            judged[one.object_id] = judge(one, asked, keyring, current=current)
 
     def _current(self, tenant: str, items: Sequence[StoredObject], *, read: bool) -> Mapping[str, Current] | None:
         """Return what the log says of objects that were found.
@@ -205,7 +203,7 @@ class Searcher:
                 if (said := current.get(object_id)) is None or said.withdrawn:
                     continue
                 found = held.get(object_id)
-                if found is None or judge(found, asked, keyring, risk=self._risk, current=current) in _HIDDEN:
+                if found is None or judge(found, asked, keyring, current=current) in _HIDDEN:
                     missing.append(object_id)
         return missing
 

@@ -28,6 +28,7 @@ WITHHELD_WORDS: dict[Withheld, str] = {
     Withheld.WITHDRAWN: "was withdrawn",
     Withheld.TIER: "less trusted than --tier-max allows",
     Withheld.INSTRUCTION: "reads like an instruction to the agent",
+    Withheld.WORDING: "its wording tells agents what to do, more than its tier and reach allow",
     Withheld.MISSING: "landed, and the store does not give it: deleted or hidden there",
 }
 

@@ -12,6 +12,7 @@ from memsluice.events.models import Name, Question, Tenant, Tier, Visibility, Zo
 from memsluice.recall.reader import VerifiedEntry
 from memsluice.recall.recaller import Question as Asked
 from memsluice.recall.recaller import Recalled
+from memsluice.recall.withheld import Flag
 
 PATH = "/v1/recall"
 LINES = "application/x-ndjson"
@@ -73,25 +74,29 @@ class AdmissionModel(BaseModel):
 
 
 class Entry(BaseModel):
-    """One verified entry. ``similarity`` is the cosine to the question, -1 to 1."""
+    """One verified entry. ``similarity`` is the cosine to the question, -1 to 1; ``flags`` say what it reads like."""
 
     model_config = ConfigDict(frozen=True)
 
     content: str
     similarity: float
     admission: AdmissionModel
+    flags: tuple[Flag, ...] = ()
 
     @staticmethod
     def of(entry: VerifiedEntry) -> "Entry":
         """Return an entry as it travels."""
         return Entry(
-            content=entry.content, similarity=entry.similarity, admission=AdmissionModel(**_plain(entry.admission))
+            content=entry.content,
+            similarity=entry.similarity,
+            admission=AdmissionModel(**_plain(entry.admission)),
+            flags=entry.flags,
         )
 
     def entry(self) -> VerifiedEntry:
         """Return the entry as a recaller gives it."""
         said = {**self.admission.model_dump(), "tier": Tier(self.admission.tier)}
-        return VerifiedEntry(Admission(**said), self.content, self.similarity)
+        return VerifiedEntry(Admission(**said), self.content, self.similarity, self.flags)
 
 
 class RestOfAnswer(BaseModel):

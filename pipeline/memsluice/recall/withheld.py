@@ -1,4 +1,4 @@
-"""Why an entry was not returned."""
+"""Why an entry was not returned, and what is said of one that was returned all the same."""
 
 from enum import StrEnum
 
@@ -31,6 +31,17 @@ class Withheld(StrEnum):
     """Less trusted than who asked allows (seed 002, pattern 2)."""
     INSTRUCTION = "instruction"
     """Reads like an instruction to the agent (seed 002, pattern 6)."""
+    WORDING = "wording"
+    """Its wording tells agents what to do, more than its reach and tier allow: the gate's own detector, at read."""
     MISSING = "missing"
     """The log says that it lies in this scope, and the store does not give it: deleted or hidden there, or being
     withdrawn at this moment."""
+
+
+class Flag(StrEnum):
+    """What an entry that was returned reads like: somebody trusted said it, so it is shown, and marked."""
+
+    PATTERN = "instruction"
+    """Instruction patterns occur in it (seed 002, pattern 6), no more of them than a trusted tier may have."""
+    WORDING = "wording"
+    """Its wording tells agents what to do, more than its reach and tier would allow somebody less trusted."""

@@ -24,6 +24,7 @@ from memsluice.recall.wire import LINES, PATH, Entry, Problem, RecallAnswer, Rec
 from memsluice.recall_service import tracing
 from memsluice.recall_service.problems import RETRY_S, problem, problem_of
 from memsluice.recall_service.requests import check
+from memsluice.recall_service.watching import Watching
 from memsluice.stages.quota import Bucket, Quota
 from memsluice.telemetry import registry as metrics
 from memsluice.telemetry.meters import Meters
@@ -55,8 +56,12 @@ class Serving:
     now_ms: Clock
     quota: Quota
     not_ready: Callable[[], list[str]] = list
+    watching: Watching = field(init=False)
     _buckets: dict[str, Bucket] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self.watching = Watching(self.meters, self.now_ms)
 
     def caller(self, token: str | None) -> Credential:
         """Return who asks. Raises a problem where nobody does who may, or where he asks too often."""
@@ -74,7 +79,7 @@ class Serving:
         return credential
 
     def recall(self, asked: RecallRequest, caller: Credential, headers: Any) -> Any:
-        """Answer; count what was asked, how long it took and what was withheld."""
+        """Answer; count how long it took, and tell of what it shows."""
         check(asked, caller, self.now_ms())
         began = perf_counter()
         with tracing.request(extract(headers), caller.kid):
@@ -83,8 +88,7 @@ class Serving:
         _LOG.info(
             "recalled", event_id=answer.event_id, tenant=asked.tenant, kid=caller.kid, entries=len(answer.entries)
         )
-        for reason, count in answer.withheld.items():
-            self.meters.add(metrics.RECALL_WITHHELD, reason, amount=count)
+        self.watching.answered(asked.asked(), answer)
         return answer
 
 

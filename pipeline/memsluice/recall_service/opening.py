@@ -12,14 +12,17 @@ from memsluice.client.options import WriterOptions
 from memsluice.client.writer import RecallChannel
 from memsluice.clock import wall_ms
 from memsluice.deployment.connection import Connection, quiet
+from memsluice.deployment.home import Home
 from memsluice.encoder import load_encoder
 from memsluice.envelope.registry import ANY, Role
 from memsluice.errors import ConfigError
 from memsluice.events.models import Recall
+from memsluice.gate.policy.model import load_or_default
 from memsluice.keystore.files import SigningCredential
 from memsluice.keystore.store import KeyStore
 from memsluice.readers.apart import ApartTopic
 from memsluice.recall.freshness import FreshnessIndex
+from memsluice.recall.instructions.detectors import DetectorCheck, of_gate
 from memsluice.recall.recaller import Recaller
 from memsluice.recall_service.app import Serving
 from memsluice.stages.quota import Quota
@@ -39,9 +42,10 @@ def opened(home: Path | None, quota: Quota, meters: Meters) -> Iterator[Serving]
     """Give what a service of this home's deployment stands on, and close it afterwards.
 
     Raises ConfigError, which says what to run, where a stack, keys or the service's credential are missing,
-    BrokerUnavailable and StoreUnavailable.
+    PolicyError for a policy file that is not valid, BrokerUnavailable and StoreUnavailable.
     """
     connection, keys = Connection.load(home), KeyStore(home)
+    policies = load_or_default(Home.at(home).policy_file)
     credential = _own(keys)
     settings = connection.confluent(USER_READER)
     options = WriterOptions(delivery_seconds=PUBLISH_S, linger_ms=0)
@@ -57,9 +61,11 @@ def opened(home: Path | None, quota: Quota, meters: Meters) -> Iterator[Serving]
         def publish(event: Recall) -> None:
             channel.publish(event).result(PUBLISH_S + 1)
 
+        encoder = load_encoder()
         recaller = Recaller(
-            store=store, encoder=load_encoder(), keys=keys.keyring, permits=channel.check, publish=publish,
+            store=store, encoder=encoder, keys=keys.keyring, permits=channel.check, publish=publish,
             now_ms=wall_ms, new_id=channel.new_id, freshness=FreshnessIndex(log, keys.keyring, PARTITIONS),
+            instructions=DetectorCheck(encoder, lambda tenant: of_gate(policies.of(tenant))),
         )  # fmt: skip
         missing = Missing(_asks_broker(connection), asks_store(connection))
         yield Serving(recaller, keys.keyring, keys.registry, meters, wall_ms, quota, missing)

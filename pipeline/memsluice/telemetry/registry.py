@@ -17,7 +17,8 @@ from memsluice.errors import InputError
 from memsluice.events.models import Tier, Zone
 from memsluice.events.names import EventType
 from memsluice.gate.checks.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS
-from memsluice.recall.withheld import Withheld
+from memsluice.recall.signals.seen import SignalKind
+from memsluice.recall.withheld import Flag, Withheld
 from memsluice.stages.land import REFUSED_REASON, SEAL_REASON
 from memsluice.stages.store_sweep import DIFFERENCE_NAMES, REPAIR_NAMES
 from memsluice.telemetry import spans
@@ -212,6 +213,34 @@ RECALL_WITHHELD = Metric(
     ("reason",),
     known=_each(Withheld),
 )
+RECALL_FLAGGED = Metric(
+    "recall_flagged",
+    "counter",
+    "Entries of a trusted tier, or of the external zone, that a recall returned although they read like an "
+    "instruction, by what says so.",
+    ("flag",),
+    known=_each(Flag),
+)
+RECALL_SIGNALS = Metric(
+    "recall_signals",
+    "counter",
+    "What the recalls of this process show over time, by kind: an entry that suddenly answers many principals, rises "
+    "or falls in the order of nearness, a principal that sweeps over memory.",
+    ("signal",),
+    known=_each(SignalKind),
+)
+RECALL_UNWATCHED = Metric(
+    "recall_unwatched", "counter", "Answers that the detectors of sudden changes had no room left to count."
+)
+HOLDOUT_RESULTS: Final = ("answered", "missed", "failed")
+RECALL_HOLDOUT = Metric(
+    "recall_holdout",
+    "counter",
+    "Known-good questions asked, by result: all entries named for it were found, one was missed, or it could not be "
+    "asked.",
+    ("result",),
+    known=_each(HOLDOUT_RESULTS),
+)
 LAG = Metric(
     "lag_records",
     "gauge",
@@ -309,6 +338,10 @@ METRICS: Final = (
     RECALLS,
     RECALL_SECONDS,
     RECALL_WITHHELD,
+    RECALL_FLAGGED,
+    RECALL_SIGNALS,
+    RECALL_UNWATCHED,
+    RECALL_HOLDOUT,
     RECORDS,
     STAGE_SECONDS,
     BATCH_RECORDS,

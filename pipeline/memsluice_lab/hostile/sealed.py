@@ -85,7 +85,7 @@ class Between:
             tenant=TENANT, zone=admission.zone, namespace=admission.namespace, question=question,
             scope=Scope(admission.principal, admission.session), now_ms=NOW_MS, model=admission.model,
         )  # fmt: skip
-        return judge(item, asked, self._keyring, risk=lambda _: 0)
+        return judge(item, asked, self._keyring)
 
     # --- readers, and what writes again what they read ---
 

@@ -5,13 +5,22 @@ is given to whoever relies on that; and some asks to be shared, or is. By the au
 payload says of its writer.
 """
 
-from memsluice.envelope.seals import Identity
+from memsluice.envelope.seals import Admission, Identity
 from memsluice.events.models import Visibility, Write
 from memsluice.gate.policy.wording import Reach
 
 
 def of(write: Write, identity: Identity) -> Reach:
     """Return how far a write reaches, or asks to."""
-    if write.visibility is Visibility.SHARED:
+    return _of(write.visibility, identity.channel)
+
+
+def landed(admission: Admission) -> Reach:
+    """Return how far an entry reaches where it lies now: a promotion may have moved it."""
+    return _of(admission.visibility, admission.channel)
+
+
+def _of(visibility: Visibility, channel: str) -> Reach:
+    if visibility is Visibility.SHARED:
         return Reach.SHARED
-    return Reach.OWN if identity.channel == "user" else Reach.RELIED
+    return Reach.OWN if channel == "user" else Reach.RELIED

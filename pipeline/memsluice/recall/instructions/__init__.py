@@ -1,0 +1,1 @@
+"""What would be shown is read for instructions, by the gate's own detectors (seed 002, pattern 6)."""

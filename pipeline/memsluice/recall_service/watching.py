@@ -1,0 +1,48 @@
+"""Tells of what recalls show over time: metrics, and one line of log a signal. No question and no content is in it."""
+
+from threading import Lock
+
+from memsluice import log
+from memsluice.clock import Clock
+from memsluice.recall.recaller import Question, Recalled
+from memsluice.recall.signals.seen import Seen
+from memsluice.recall.signals.watch import RecallWatch
+from memsluice.telemetry import registry as metrics
+from memsluice.telemetry.meters import Meters
+
+_LOG = log.get_logger(__name__)
+
+
+class Watching:
+    """Shows a service's answers to the detectors, one at a time. ``now_ms`` is Unix ms."""
+
+    def __init__(self, meters: Meters, now_ms: Clock, watch: RecallWatch | None = None) -> None:
+        self._meters = meters
+        self._now_ms = now_ms
+        self._watch = watch or RecallWatch()
+        self._lock = Lock()
+
+    def answered(self, asked: Question, answer: Recalled) -> None:
+        """Count what an answer flags and withholds, and say what it shows beside those before it."""
+        for reason, count in answer.withheld.items():
+            self._meters.add(metrics.RECALL_WITHHELD, reason, amount=count)
+        for entry in answer.entries:
+            for flag in entry.flags:
+                self._meters.add(metrics.RECALL_FLAGGED, flag)
+        seen = Seen.of(asked.tenant, asked.principal, asked.text, answer.entries)
+        with self._lock:
+            found, whole = self._watch.see(seen, self._now_ms())
+        if not whole:
+            self._meters.add(metrics.RECALL_UNWATCHED)
+        for signal in found:
+            self._meters.add(metrics.RECALL_SIGNALS, signal.kind)
+            _LOG.warning(
+                "a recall shows something unusual",
+                signal=signal.kind.value,
+                tenant=signal.tenant,
+                subject=signal.subject,
+                hits=signal.hits,
+                trials=signal.trials,
+                usual=round(signal.usual, 4),
+                event_id=answer.event_id,
+            )

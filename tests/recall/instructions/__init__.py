@@ -1,0 +1,1 @@
+"""Tests of what is read for instructions before it is shown."""

@@ -1,0 +1,1 @@
+"""Tests of what recalls show over time."""

@@ -7,7 +7,14 @@ from tests.stages.test_screen import apply, record, stage, write
 
 from memsluice.envelope import codec
 from memsluice.envelope.records import accepted_from_bytes, held_from_bytes
-from memsluice.envelope.seals import Sealed, admission_verify_outside, open_, sealed_from_bytes, sealed_to_bytes
+from memsluice.envelope.seals import (
+    RELEASED,
+    Sealed,
+    admission_verify_outside,
+    open_,
+    sealed_from_bytes,
+    sealed_to_bytes,
+)
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.names import DECISION_HEADER, TARGET_HEADER, VERDICT, EventType
 from memsluice.events.records import Output
@@ -58,7 +65,7 @@ def test_a_released_write_becomes_an_accepted_record_that_readers_verify() -> No
     assert (verdict["event_id"], verdict["target"], verdict["object_id"]) == ("e1", "e0", admission.object_id)
     audited, landed = dict(found[AUDIT].headers), dict(found[ACCEPTED].headers)
     assert (audited[EVENT_ID], audited[TARGET_HEADER], landed[EVENT_ID]) == (b"e1", b"e0", b"e0")
-    assert landed[DECISION_HEADER] == b"accept"
+    assert (landed[DECISION_HEADER], admission.decision) == (b"accept", RELEASED)
 
 
 def test_a_redelivered_release_sends_the_same_bytes_and_changes_nothing() -> None:

@@ -196,12 +196,17 @@ def sealed_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Sealed:
     return sealed
 
 
+RELEASED = "release"
+"""The decision in the admission of what a person let in despite what the gate had found; no later command undoes it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Admission:
     """What *screen* admits: everything about a stored entry that may not change unseen.
 
     ``version`` is the offset of the sealed record that decided it: a lower one never overwrites a higher.
     ``expires_ms`` (Unix ms) is None for entries that never expire; ``kid`` and ``channel`` are the writer's.
+    ``decision`` is the verdict's, or RELEASED.
     """
 
     object_id: str

@@ -1,9 +1,9 @@
 """Patterns and wording: the detectors that screened the write, asked again when it would be shown.
 
-What landed was screened once, by the models and the policy of that day, or was let in all the same: by a reviewer, in
-shadow mode, by a promotion. Here it is read as it would be if it were written now. What a content shows depends on the
-content and the model alone, so it is kept by object, version and digest; what follows from that is decided anew, by the
-policy.
+What landed was screened once, by the models and the policy of that day, or in shadow mode. Here it is read as it would
+be if it were written now; what a person let in, despite what was found, is flagged and shown. What a content shows
+depends on the content and the model alone, so it is kept by object, version and digest; what follows from that is
+decided anew, by the policy.
 
 The wording signal's first half is a head on the encoder's inner states. No vector that a store holds has them, so a
 content that is not known here yet costs one pass of the encoder.
@@ -17,7 +17,7 @@ from threading import Lock
 
 from memsluice.encoder import Encoder
 from memsluice.encoder.base import read
-from memsluice.envelope.seals import Admission, Wording
+from memsluice.envelope.seals import RELEASED, Admission, Wording
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Zone
 from memsluice.gate.checks import instructions, reach
@@ -52,7 +52,7 @@ def reading(content: str, shown: Wording | None, model: Classifier) -> Reading:
 
 def decide(found: Reading, admission: Admission, policy: InstructionPolicy, model: str) -> Withheld | tuple[Flag, ...]:
     """Return why an entry is withheld, or its flags. ``model`` names the classifier."""
-    by = by_patterns(found.risk, admission.tier, policy)
+    by = by_patterns(found.risk, admission, policy)
     if isinstance(by, Withheld):
         return by
     finding = wording.check(
@@ -62,7 +62,8 @@ def decide(found: Reading, admission: Admission, policy: InstructionPolicy, mode
     if finding is None or not _over(finding):
         return by
     data = admission.zone is Zone.EXTERNAL and not policy.withhold_data
-    if finding.code == HELD and not data and admission.tier > policy.flagged_tier_max:
+    trusted = admission.tier <= policy.flagged_tier_max or admission.decision == RELEASED
+    if finding.code == HELD and not data and not trusted:
         return Withheld.WORDING
     return (*by, Flag.WORDING)
 

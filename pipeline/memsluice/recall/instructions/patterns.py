@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memsluice.events.models import Tier
+from memsluice.envelope.seals import RELEASED, Admission
 from memsluice.gate.checks import instructions
 from memsluice.recall.instructions.policy import InstructionPolicy
 from memsluice.recall.reader import VerifiedEntry
@@ -21,12 +21,16 @@ class PatternCheck:
         return [self._of(entry) for entry in entries], 0
 
     def _of(self, entry: VerifiedEntry) -> VerifiedEntry | Withheld:
-        found = by_patterns(instructions.risk(entry.content), entry.admission.tier, self._policy)
+        found = by_patterns(instructions.risk(entry.content), entry.admission, self._policy)
         return found if isinstance(found, Withheld) else replace(entry, flags=found)
 
 
-def by_patterns(risk: int, tier: Tier, policy: InstructionPolicy) -> Withheld | tuple[Flag, ...]:
-    """Return what becomes of a content in which ``risk`` of pattern 6's five patterns occur."""
-    if risk > (policy.patterns_tolerated_max if tier <= policy.flagged_tier_max else 0):
+def by_patterns(risk: int, admission: Admission, policy: InstructionPolicy) -> Withheld | tuple[Flag, ...]:
+    """Return what becomes of a content in which ``risk`` of pattern 6's five patterns occur.
+
+    What a reviewer let in is flagged: a person has read it.
+    """
+    tolerated = policy.patterns_tolerated_max if admission.tier <= policy.flagged_tier_max else 0
+    if risk > tolerated and admission.decision != RELEASED:
         return Withheld.INSTRUCTION
     return (Flag.PATTERN,) if risk else ()

@@ -1,16 +1,21 @@
 """A store that answers while the log is read: what changes meanwhile is neither lost nor taken for forged."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.recall.test_missing import TEXTS, ask, travelled
+from tests.recall.test_missing import QUESTION, TEXTS, ask, travelled
+from tests.recall.test_recaller import WHO, Told, recaller
 from tests.stages.test_land_floor import gone
 from tests.store_repair.sites import EmbeddedSite
-from tests.stores.build import accepted
+from tests.stores.build import PARTITIONS, RING, T0, accepted
 
-from memsluice.stores.base import Starting
+from memsluice.events.models import Visibility
+from memsluice.recall.freshness import FreshnessIndex
+from memsluice.stores.base import Scope, Starting
+from memsluice.topics.names import STORE
 
 
 class Meanwhile:
@@ -19,7 +24,7 @@ class Meanwhile:
     def __init__(self, store: Any, then: Callable[[], object] = bool) -> None:
         self._store = store
         self._then = then
-        self.counted = 0
+        self.scopes: list[Any] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -29,15 +34,21 @@ class Meanwhile:
 
         def answer() -> Any:
             self._then()
-            return self._store.search(*asked)
+            tenant, zone, vector, k, scope, namespace, now_ms = asked
+            self.scopes.append(scope)
+            everything = scope or Scope("ana", "s-1")
+            return self._store.search(tenant, zone, vector, k, everything, namespace, now_ms)
 
         return answer
 
-    def counting(self, *asked: Any) -> Callable[[], int]:
-        """Count when started."""
-        self.counted += 1
-        number = self._store.candidates(*asked)
-        return lambda: number
+
+@contextmanager
+def reader(site, encoder, store: Any) -> Iterator[Callable[[], Any]]:
+    """Give what asks again and again, with one reader."""
+    log = site.reader(STORE)
+    fresh = FreshnessIndex(log, lambda: RING, PARTITIONS, lambda: T0)
+    asked = recaller(store, encoder, Told(), T0, freshness=fresh)
+    yield lambda: asked.recall(site.tenant, QUESTION, k=2, **WHO)
 
 
 @pytest.fixture
@@ -69,12 +80,27 @@ def test_what_was_withdrawn_before_the_question_is_withheld(site, encoder) -> No
     assert (answer.entries, answer.withheld) == ((), {"withdrawn": 1})
 
 
-def test_what_is_deleted_behind_a_started_count_is_missing(site, encoder) -> None:
-    """In a scope with more entries than are fetched the number that the store began to count is compared with the
-    log's, and asked again before anything is told."""
-    more = [site.land(n, f"Note {n}", travelled(encoder, f"Note {n}")) for n in range(30)]
+def test_where_nearly_all_lies_in_the_scope_the_store_searches_without_one(site, encoder) -> None:
+    """What others wrote for themselves is then left out by the reader, and is neither shown nor told as withheld."""
+    for n in range(40):
+        site.land(n, f"Note {n}", travelled(encoder, f"Note {n}"))
+    site.land(50, "Bo's note on what Ana drinks", travelled(encoder, "Bo's note on what Ana drinks"), principal="bo",
+              visibility=Visibility.PRINCIPAL)  # fmt: skip
     store = Meanwhile(site.store)
-    assert ask(site, encoder, k=2, store=store).withheld == {}
-    site.store.delete(site.tenant, more[0].zone, [more[0].object_id])
-    assert ask(site, encoder, k=2, store=store).withheld == {"missing": 1}
-    assert store.counted == 2
+    with reader(site, encoder, store=store) as asked:
+        first, second = asked(), asked()
+    assert store.scopes[1] is None  # the first question did not know the log yet
+    assert [found.content for found in first.entries] == [found.content for found in second.entries]
+    assert second.withheld == {}
+
+
+def test_a_scope_that_is_a_part_of_the_zone_is_searched_as_one(site, encoder) -> None:
+    """Others' entries would take the places of one's own."""
+    for n in range(30):
+        site.land(n, f"Note {n}", travelled(encoder, f"Note {n}"), principal="bo", visibility=Visibility.PRINCIPAL)
+    site.land(40, TEXTS[0], travelled(encoder, TEXTS[0]))
+    store = Meanwhile(site.store)
+    with reader(site, encoder, store=store) as asked:
+        asked()
+        assert [found.content for found in asked().entries] == [TEXTS[0]]
+    assert None not in store.scopes

@@ -24,8 +24,8 @@ from memsluice.events.limits import QUESTION_BYTES_MAX
 
 if TYPE_CHECKING:
     from memsluice.events.models import Recall
+    from memsluice.recall.missing import Freshness
     from memsluice.recall.recaller import Recalled
-    from memsluice.recall.searching import Freshness
     from memsluice.stores.base import VectorStore
 
 app = typer.Typer(add_completion=False, help="Search a tenant's memory; only verified entries are shown.")

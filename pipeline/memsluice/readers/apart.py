@@ -25,7 +25,9 @@ class ApartTopic:
         self._lock = threading.Lock()
         self._partitions: dict[int, KafkaTopic] = {}
         group = {"group.id": GROUP.format(user=user), "enable.auto.commit": False, "log_level": 0}
-        self._asking = Consumer({**self._settings, **group, "isolation.level": "read_committed"})
+        # Both bounds are asked at once, in two packets: the second must not wait until the first is acknowledged.
+        prompt = {"isolation.level": "read_committed", "socket.nagle.disable": True}
+        self._asking = Consumer({**self._settings, **group, **prompt})
 
     def close(self) -> None:
         """Leave the broker."""

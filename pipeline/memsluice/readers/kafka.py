@@ -70,6 +70,7 @@ class KafkaTopic:
                 "enable.partition.eof": True,
                 "queued.max.messages.kbytes": QUEUED_KIB_MAX,
                 "fetch.wait.max.ms": FETCH_WAIT_MS,
+                "socket.nagle.disable": True,
                 "isolation.level": "read_committed",
             }
         )

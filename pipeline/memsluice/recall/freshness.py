@@ -29,7 +29,7 @@ verified = stored_of_any
 
 
 class FreshnessIndex:
-    """Versions of landed objects by id (:class:`~memsluice.recall.searching.Freshness`). Safe for several threads.
+    """Versions of landed objects by id (:class:`~memsluice.recall.missing.Freshness`). Safe for several threads.
 
     The seal of every record is verified, so the keyring must hold the gate's HMAC keys: the index belongs into the
     recall service, not into an agent's process. Records that do not verify are left out, and counted. ``now_ms`` is

@@ -1,5 +1,6 @@
 """What one tenant's store records say is current, in bounded memory: nothing here grows with what has ended."""
 
+from collections import Counter
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
@@ -32,10 +33,12 @@ class _Live(NamedTuple):
 
 
 class Lying(NamedTuple):
-    """What the log says lies in some scopes: how many objects, and which, where they are no more than LISTED_MAX."""
+    """What the log says lies in some scopes: how many objects, which, where they are no more than LISTED_MAX, and how
+    many lie in the zone, whatever their scope."""
 
     number: int
     ids: frozenset[str] | None
+    all: int = 0
 
 
 class Landed:
@@ -50,6 +53,7 @@ class Landed:
         self._live: dict[str, _Live] = {}
         self._gone: dict[str, int] = {}  # in the order of going
         self._scopes: dict[_Searched, set[str]] = {}
+        self._of_zone: Counter[Zone] = Counter()
         self._ends: list[tuple[int, str]] = []  # heap; entries of versions that were replaced are skipped
         self._over = False
 
@@ -65,6 +69,7 @@ class Landed:
             self._gone.pop(object_id, None)
             self._drop(object_id)
             self._live[object_id] = _Live(version, stored.expires_ms, (stored.zone, stored.scope))
+            self._of_zone[stored.zone] += 1
             if stored.scope:  # a record of an older version does not say where it is searched
                 self._scopes.setdefault((stored.zone, stored.scope), set()).add(object_id)
             if stored.expires_ms is not None:
@@ -86,11 +91,15 @@ class Landed:
         """Return what lies in these scopes, by their tags; what is over and not yet dropped is among it."""
         found = [some for tag in scopes if (some := self._scopes.get((zone, tag)))]
         count = sum(map(len, found))
-        return Lying(count, frozenset().union(*found) if count <= LISTED_MAX else None)
+        ids = frozenset().union(*found) if count <= LISTED_MAX else None
+        return Lying(count, ids, self._of_zone[zone])
 
     def _drop(self, object_id: str) -> None:
         live = self._live.pop(object_id, None)
-        if live is not None and (scope := self._scopes.get(live.searched)) is not None:
+        if live is None:
+            return
+        self._of_zone[live.searched[0]] -= 1
+        if (scope := self._scopes.get(live.searched)) is not None:
             scope.discard(object_id)
             if not scope:
                 del self._scopes[live.searched]
@@ -119,6 +128,7 @@ class Landed:
             if len(self._live) >= self._objects_max:
                 self._over = True
                 self._live.clear()
+                self._of_zone.clear()
                 self._scopes.clear()
                 self._ends.clear()
         return not self._over

@@ -26,8 +26,9 @@ from memsluice.recall import tracing
 from memsluice.recall.instructions.checked import Checked
 from memsluice.recall.instructions.patterns import PatternCheck
 from memsluice.recall.instructions.policy import InstructionCheck
+from memsluice.recall.missing import Freshness
 from memsluice.recall.reader import RecallQuery, Selection, VerifiedEntry
-from memsluice.recall.searching import Freshness, Searcher
+from memsluice.recall.searching import Searcher
 from memsluice.recall.wanted import Nearest, Wanted
 from memsluice.recall.withheld import Withheld
 from memsluice.stores.base import Scope, VectorStore, check_encoder

@@ -1,46 +1,25 @@
-"""How far a recall searches: past what does not verify, within a bound, and what of the log the store does not give."""
+"""How far a recall searches: past what does not verify, within a bound."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 from memsluice.envelope.keys import Keyring
 from memsluice.errors import AnswerTooLarge
-from memsluice.events.ids import scope_tag
-from memsluice.events.models import Visibility, Zone
 from memsluice.recall import tracing
-from memsluice.recall.landed import Lying
+from memsluice.recall.missing import Freshness, KnowsWhatLies, Missing, lying_of
 from memsluice.recall.reader import Current, RecallQuery, Selection, VerifiedEntry, judge
 from memsluice.recall.wanted import Wanted
 from memsluice.recall.withheld import Withheld
-from memsluice.stores.base import SEARCH_MAX, SEARCHED_MAX, UPSERT_MAX, Hit, Starting, StoredObject, VectorStore
+from memsluice.stores.base import SEARCH_MAX, SEARCHED_MAX, Hit, Starting, StoredObject, VectorStore
 
 SPARE, FETCH_MIN, FETCH_MAX = 3, 20, SEARCH_MAX
 """Objects that one search of a recall asks the store for: first SPARE more than are wanted, or FETCH_MIN where that is
 all that lies there; then more if too many are withheld; at the last the ids of the SEARCHED_MAX nearest, and one part
 after the other of what they name."""
 FETCH_GROWTH = 4
-
-_HIDDEN = frozenset({Withheld.FORGED, Withheld.MOVED, Withheld.PROPERTY, Withheld.CONTENT, Withheld.VECTOR})
-"""How an entry that no search finds, and that lies there, was changed so that none does."""
-
-
-class Freshness(Protocol):
-    """What the log of landed objects says, as of the moment it is asked."""
-
-    def current(self, tenant: str, object_ids: Sequence[str]) -> Mapping[str, Current]:
-        """Return the current version, or withdrawal, of those objects that the log knows."""
-
-
-@runtime_checkable
-class KnowsWhatLies(Freshness, Protocol):
-    """A freshness index that can also tell what a search should have had to choose from."""
-
-    def known(self, tenant: str, object_ids: Sequence[str]) -> Mapping[str, Current]:
-        """Return as :meth:`Freshness.current` what was known of the objects at the last question about the tenant."""
-
-    def lying(self, tenant: str, zone: Zone, scopes: Iterable[str]) -> Lying:
-        """Return what lies in scopes, by their tags, as of the last question about the tenant."""
+WHOLE_SHARE = 0.9
+"""Where so much of a zone lies in the scope, the first search leaves the scope to the reader: a filter over all makes
+the store twice as slow."""
 
 
 class Searcher:
@@ -56,6 +35,8 @@ class Searcher:
         self._store = store
         self._keys = keys
         self._freshness = freshness
+        self._knows = freshness if isinstance(freshness, KnowsWhatLies) else None
+        self._missing = None if self._knows is None else Missing(store, keys, self._knows)
 
     def verified(self, asked: RecallQuery, wanted: Wanted) -> Selection:
         """Search, and search wider and further while withheld entries take the place of ones that hold.
@@ -63,26 +44,23 @@ class Searcher:
         The first search leaves expired entries in, so that they are counted; the others leave them to the store.
         """
         judged: dict[str, VerifiedEntry | Withheld] = {}
-        size, now_ms, counting, read = self._first_size(asked, wanted), 0, None, True
+        size, now_ms, first = self._first_size(asked, wanted), 0, True
         while True:
             try:
-                if read:
-                    hits, counting = self._first(asked, size)
-                else:
-                    hits = self._search(asked, size, now_ms)
+                hits, exhausted = self._first(asked, size) if first else self._search(asked, size, now_ms)
             except AnswerTooLarge:  # planted objects, larger than any entry: their ids fit, and a part at a time
                 selection, exhausted = self._further(asked, wanted, judged)
                 break
-            self._judge([hit.object for hit in hits], asked, judged, read=read)
-            selection, exhausted = wanted.of(judged.items()), len(hits) < size
+            self._judge([hit.object for hit in hits], asked, judged, read=first)
+            selection = wanted.of(judged.items())
             if wanted.enough(selection) or exhausted:
                 break
             if size == FETCH_MAX and now_ms > 0:
                 selection, exhausted = self._further(asked, wanted, judged)
                 break
             size = min(FETCH_GROWTH * max(size, FETCH_MIN), FETCH_MAX)
-            now_ms, read = asked.now_ms, False
-        missing = self._missing(asked, judged, exhausted=exhausted, counting=counting)
+            now_ms, first = asked.now_ms, False
+        missing = 0 if self._missing is None else self._missing.of(asked, judged, exhausted=exhausted)
         incomplete = not wanted.enough(selection) and not exhausted
         return replace(selection, missing=missing, incomplete=incomplete)
 
@@ -90,24 +68,29 @@ class Searcher:
         """Return how much the first search asks for. It is to show all that lies there where that is little: then
         nothing can be hidden behind objects that were planted."""
         size = min(wanted.size + SPARE, FETCH_MAX)
-        little = isinstance(self._freshness, KnowsWhatLies) and self._lying(self._freshness, asked).number < FETCH_MIN
+        little = self._knows is not None and lying_of(self._knows, asked).number < FETCH_MIN
         return max(size, FETCH_MIN) if little else size
 
-    def _first(self, asked: RecallQuery, size: int) -> tuple[Sequence[Hit], Callable[[], int] | None]:
-        """Search, and meanwhile read the log to its end and have the store count what a search chooses from.
-
-        Return what was found, and what waits for that number: None where nothing was begun.
-        """
-        if not (isinstance(self._store, Starting) and isinstance(self._freshness, KnowsWhatLies)):
-            return self._search(asked, size, 0), None
-        place = (asked.tenant, asked.zone)
+    def _first(self, asked: RecallQuery, size: int) -> tuple[Sequence[Hit], bool]:
+        """Search, and read the log to its end meanwhile."""
+        if not (isinstance(self._store, Starting) and self._knows is not None):
+            return self._search(asked, size, 0)
+        lying = lying_of(self._knows, asked)
+        scope = None if lying.number > WHOLE_SHARE * lying.all else asked.scope
         with tracing.search(asked.zone, size) as span:
-            found = self._store.searching(*place, asked.question, size, asked.scope, asked.namespace, 0)
-            counting = self._store.counting(*place, asked.scope, asked.namespace, asked.now_ms)
-            self._freshness.current(asked.tenant, ())
+            found = self._store.searching(asked.tenant, asked.zone, asked.question, size, scope, asked.namespace, 0)
+            self._knows.current(asked.tenant, ())
             hits = found()
             span.set_attribute("db.response.returned_rows", len(hits))
-        return hits, counting
+        return [hit for hit in hits if scope is not None or _in_scope(hit.object, asked)], len(hits) < size
+
+    def _search(self, asked: RecallQuery, size: int, now_ms: int) -> tuple[Sequence[Hit], bool]:
+        """Return what is nearest, and whether it is all there is."""
+        with tracing.search(asked.zone, size) as span:
+            where = (asked.tenant, asked.zone, asked.question, size, asked.scope, asked.namespace, now_ms)
+            hits = self._store.search(*where)
+            span.set_attribute("db.response.returned_rows", len(hits))
+        return hits, len(hits) < size
 
     def _further(
         self, asked: RecallQuery, wanted: Wanted, judged: dict[str, VerifiedEntry | Withheld]
@@ -126,13 +109,6 @@ class Searcher:
             if wanted.enough(selection):
                 return selection, False
         return selection, len(ids) < SEARCHED_MAX
-
-    def _search(self, asked: RecallQuery, size: int, now_ms: int) -> Sequence[Hit]:
-        with tracing.search(asked.zone, size) as span:
-            where = (asked.tenant, asked.zone, asked.question, size, asked.scope, asked.namespace, now_ms)
-            hits = self._store.search(*where)
-            span.set_attribute("db.response.returned_rows", len(hits))
-        return hits
 
     def _judge(
         self,
@@ -156,63 +132,13 @@ class Searcher:
         if self._freshness is None:
             return None
         ids = [one.object_id for one in items]
-        if read and isinstance(self._freshness, KnowsWhatLies) and isinstance(self._store, Starting):
-            known = self._freshness.known(tenant, ids)
+        if read and self._knows is not None and isinstance(self._store, Starting):
+            known = self._knows.known(tenant, ids)
             if all(one.object_id in known and known[one.object_id].version >= one.version for one in items):
                 return known
         return self._freshness.current(tenant, ids)
 
-    def _lying(self, freshness: KnowsWhatLies, asked: RecallQuery) -> Lying:
-        return freshness.lying(asked.tenant, asked.zone, _tags(asked))
 
-    def _missing(
-        self,
-        asked: RecallQuery,
-        judged: Mapping[str, object],
-        *,
-        exhausted: bool,
-        counting: Callable[[], int] | None,
-    ) -> int:
-        """Return how many entries the log says lie in the scope and the store does not give.
-
-        A search that ended by itself must have found every one of them. Otherwise the store is asked how many it has
-        to choose from, which planted objects can hide: *land*'s sweep finds what this can not.
-        """
-        if self._freshness is None or not isinstance(self._freshness, KnowsWhatLies):
-            return 0
-        lying = self._lying(self._freshness, asked)
-        if exhausted and lying.ids is not None:
-            return len(self._still_missing(asked, [one for one in lying.ids if one not in judged]))
-        where = (asked.tenant, asked.zone, asked.scope, asked.namespace, asked.now_ms)
-        has = self._store.candidates(*where) if counting is None else counting()
-        if lying.number <= has:
-            return 0
-        self._freshness.current(asked.tenant, ())  # what was withdrawn meanwhile counts no more
-        lying = self._lying(self._freshness, asked)
-        return max(0, lying.number - max(has, self._store.candidates(*where)))
-
-    def _still_missing(self, asked: RecallQuery, ids: Sequence[str]) -> list[str]:
-        """Return those that the store does not give by their id either, as they were admitted, and that still lie."""
-        assert self._freshness is not None
-        missing = []
-        for start in range(0, len(ids), UPSERT_MAX):
-            part, keyring = ids[start : start + UPSERT_MAX], self._keys()
-            held = self._store.held(asked.tenant, asked.zone, part)
-            current = self._freshness.current(asked.tenant, part)
-            for object_id in part:
-                if (said := current.get(object_id)) is None or said.withdrawn:
-                    continue
-                found = held.get(object_id)
-                if found is None or judge(found, asked, keyring, current=current) in _HIDDEN:
-                    missing.append(object_id)
-        return missing
-
-
-def _tags(asked: RecallQuery) -> list[str]:
-    """Return the tags of the scopes that a question covers."""
-    owners = [(Visibility.SHARED, "")]
-    if asked.scope.principal:
-        owners.append((Visibility.PRINCIPAL, asked.scope.principal))
-    if asked.scope.session:
-        owners.append((Visibility.SESSION, asked.scope.session))
-    return [scope_tag(asked.tenant, visibility, owner, asked.namespace) for visibility, owner in owners]
+def _in_scope(item: StoredObject, asked: RecallQuery) -> bool:
+    """Whether a search in the question's scope and namespace would have returned it."""
+    return item.namespace == asked.namespace and asked.scope.admits(item.visibility, item.owner)

@@ -65,15 +65,19 @@ class UpsertResult:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Who asks: sees shared entries, the principal's, and the session's. "" stands for none."""
+    """Who asks: sees shared entries, the principal's, and the session's. "" stands for none.
+
+    ``shared`` False leaves out what everybody sees.
+    """
 
     principal: str = ""
     session: str = ""
+    shared: bool = True
 
     def admits(self, visibility: str, owner: str) -> bool:
         """Return whether an entry of this visibility and owner may be given to who asks."""
         if visibility == Visibility.SHARED:
-            return True
+            return self.shared
         if visibility == Visibility.PRINCIPAL:
             return self.principal != "" and owner == self.principal
         return visibility == Visibility.SESSION and self.session != "" and owner == self.session
@@ -209,7 +213,7 @@ class VectorStore(Protocol):
 
 @runtime_checkable
 class Starting(Protocol):
-    """A store that answers while the caller does something else; both raise as the calls that they start."""
+    """A store that searches while the caller does something else."""
 
     def searching(
         self,
@@ -217,14 +221,14 @@ class Starting(Protocol):
         zone: Zone,
         vector: Vector,
         k: int,
-        scope: Scope,
+        scope: Scope | None,
         namespace: str,
         now_ms: int,
     ) -> Callable[[], list[Hit]]:
-        """Start :meth:`VectorStore.search`; the function returned waits for the answer."""
+        """Start :meth:`VectorStore.search`; the function returned waits for the answer.
 
-    def counting(self, tenant: str, zone: Zone, scope: Scope, namespace: str, now_ms: int) -> Callable[[], int]:
-        """Start :meth:`VectorStore.candidates`; the function returned waits for the answer."""
+        Without a scope all of the partition is searched, whatever its namespace and time.
+        """
 
 
 def exact_vector(vector_bytes: bytes) -> Vector:

@@ -58,7 +58,8 @@ def permitted(
     database: sqlite3.Connection, tenant: str, zone: Zone, scope: Scope, namespace: str, now_ms: int
 ) -> list[int]:
     """Return the row numbers of what may be searched."""
-    scopes = (Visibility.SHARED, Visibility.PRINCIPAL, scope.principal, Visibility.SESSION, scope.session)
+    shared = Visibility.SHARED if scope.shared else ""
+    scopes = (shared, Visibility.PRINCIPAL, scope.principal, Visibility.SESSION, scope.session)
     return [number for (number,) in database.execute(_PERMITTED, (tenant, zone, namespace, now_ms, *scopes))]
 
 

@@ -242,7 +242,7 @@ class WeaviateStore:
         zone: Zone,
         vector: Vector,
         k: int,
-        scope: Scope,
+        scope: Scope | None,
         namespace: str,
         now_ms: int,
     ) -> Callable[[], list[Hit]]:
@@ -281,11 +281,7 @@ class WeaviateStore:
 
     def candidates(self, tenant: str, zone: Zone, scope: Scope, namespace: str, now_ms: int) -> int:
         """Return how many objects a search has to choose from, as the inverted index has them."""
-        return self.counting(tenant, zone, scope, namespace, now_ms)()
-
-    def counting(self, tenant: str, zone: Zone, scope: Scope, namespace: str, now_ms: int) -> Callable[[], int]:
-        """Start to count the same."""
-        return self._connected().counting(candidates_request(tenant, zone, scope, namespace, now_ms))
+        return self._connected().counted(candidates_request(tenant, zone, scope, namespace, now_ms))
 
     def held(self, tenant: str, zone: Zone, ids: Sequence[str]) -> dict[str, StoredObject]:
         """Return objects that are there, as they lie there."""

@@ -70,12 +70,11 @@ def _any_id(ids: Sequence[str]) -> base_pb2.Filters:
 
 
 def _in_scope(scope: Scope) -> base_pb2.Filters:
-    shared = _equal("visibility", Visibility.SHARED.value)
-    options = [shared]
+    options = [_equal("visibility", Visibility.SHARED.value)] if scope.shared else []
     for visibility, owner in ((Visibility.PRINCIPAL, scope.principal), (Visibility.SESSION, scope.session)):
         if owner:
             options.append(_all(_equal("visibility", visibility.value), _equal("owner", _quoted(owner))))
-    return _Filters(operator=_Filters.OPERATOR_OR, filters=options) if len(options) > 1 else shared
+    return _Filters(operator=_Filters.OPERATOR_OR, filters=options) if len(options) > 1 else options[0]
 
 
 def _vectors(vector: Vector) -> list[base_pb2.Vectors]:
@@ -106,6 +105,8 @@ def to_wire(item: StoredObject) -> batch_pb2.BatchObject:
 
 
 def _permitted(scope: Scope, namespace: str, now_ms: int) -> base_pb2.Filters:
+    if now_ms <= 0:  # nothing expires before; a range that holds for all takes the store as long as the search
+        return _all(_equal("namespace", _quoted(namespace)), _in_scope(scope))
     unexpired = _Filters(
         operator=_Filters.OPERATOR_GREATER_THAN, target=_where("expires_ms"), value_int=min(now_ms, NEVER_MS - 1)
     )
@@ -113,9 +114,9 @@ def _permitted(scope: Scope, namespace: str, now_ms: int) -> base_pb2.Filters:
 
 
 def search_request(
-    tenant: str, zone: Zone, vector: Vector, k: int, scope: Scope, namespace: str, now_ms: int
+    tenant: str, zone: Zone, vector: Vector, k: int, scope: Scope | None, namespace: str, now_ms: int
 ) -> search_get_pb2.SearchRequest:
-    """Return the search for the nearest objects of one zone in scope, namespace and time."""
+    """Return the search for the nearest objects of one zone in scope, namespace and time; without a scope, in all."""
     request = nearest_request(tenant, zone, vector, k, scope, namespace, now_ms)
     request.properties.CopyFrom(search_get_pb2.PropertiesRequest(non_ref_properties=PROPERTIES))
     request.metadata.CopyFrom(search_get_pb2.MetadataRequest(uuid=True, distance=True, vectors=[VECTOR_NAME]))
@@ -123,7 +124,7 @@ def search_request(
 
 
 def nearest_request(
-    tenant: str, zone: Zone, vector: Vector, k: int, scope: Scope, namespace: str, now_ms: int
+    tenant: str, zone: Zone, vector: Vector, k: int, scope: Scope | None, namespace: str, now_ms: int
 ) -> search_get_pb2.SearchRequest:
     """Return the same search, which answers with ids alone."""
     return search_get_pb2.SearchRequest(
@@ -131,7 +132,7 @@ def nearest_request(
         tenant=tenant,
         limit=k,
         near_vector=base_search_pb2.NearVector(vectors=_vectors(vector)),
-        filters=_permitted(scope, namespace, now_ms),
+        filters=None if scope is None else _permitted(scope, namespace, now_ms),
         properties=search_get_pb2.PropertiesRequest(),
         metadata=search_get_pb2.MetadataRequest(uuid=True),
         uses_123_api=True,

@@ -161,6 +161,27 @@ def test_the_longest_gone_are_forgotten_and_stay_unknown() -> None:
     assert len(landed._ends) < 100
 
 
+def test_an_end_that_no_record_reaches_is_read_once(log) -> None:
+    """The mark of a transaction stands behind the last record: the next question does not wait for a record there."""
+    reads = list[int]()
+
+    class Marked(LocalTopic):
+        def end(self, partition: int) -> int:
+            """Return the end, with a mark behind the last record."""
+            return super().end(partition) + 1
+
+        def read(self, partition: int, from_offset: int = 0):
+            """Count the reads."""
+            reads.append(from_offset)
+            return super().read(partition, from_offset)
+
+    say(log, "acme", *stored("acme", "a", 3))
+    fresh = FreshnessIndex(Marked(log, topic=STORE), lambda: RING, PARTITIONS)
+    for _ in range(3):
+        assert fresh.current("acme", ["a"]) == {"a": Current(3, False)}
+    assert reads == [0]
+
+
 @pytest.mark.stack
 def test_the_broker_is_read_to_its_end_at_each_question(stack) -> None:
     """On the real topic, as the reader's own user: records of many tenants, then one more, then a withdrawal."""
@@ -208,6 +229,10 @@ def test_a_tenant_does_not_wait_for_a_partition_of_others(log) -> None:
             if partition == slow:
                 assert going.wait(30)
             yield from said[partition][from_offset:]
+
+        def end(self, partition: int) -> int:
+            """Return how much was said."""
+            return len(said[partition])
 
     fresh = FreshnessIndex(Slow(log, topic=STORE), lambda: RING, PARTITIONS)
     with ThreadPoolExecutor(2) as pool:

@@ -53,11 +53,11 @@ class Counted:
             waits = first and number <= AT_ONCE_MAX
             if not waits and self._beside is not None and self._beside.is_alive():
                 return kept.missing
-            kept.due = self._monotonic() + EVERY_S
+            kept.due, known = self._monotonic() + EVERY_S, kept.missing
             if not waits:
                 self._beside = threading.Thread(target=self._renew, args=(kept, count), daemon=True)
                 self._beside.start()
-                return kept.missing
+                return known
         try:
             kept.missing = count()
         except BaseException:

@@ -84,12 +84,17 @@ class FreshnessIndex:
 
     def _read_on(self, partition: int) -> None:
         """Read a partition to its end. One thread at a time does so, and no lock is held while the broker is asked."""
+        end = self._log.end(partition)
+        if self._next[partition] >= end:
+            return
         keyring, now_ms = self._keys(), self._now_ms()
         for record in self._log.read(partition, self._next[partition]):
             stored = None if record.value is None else stored_of_record(keyring, record)
             with self._lock:
                 self._apply(record, stored, now_ms)
             self._next[partition] = record.offset + 1
+        # The last of it is the mark of a transaction, no record: who waited for one would wait at each question.
+        self._next[partition] = max(self._next[partition], end)
 
     def _apply(self, record: Record, stored: StoreRecord | None, now_ms: int) -> None:
         if record.value is None:  # a tombstone: the tenant was erased, and the record no longer says which

@@ -78,11 +78,14 @@ def test_minjas_targets_cover_the_questions() -> None:
     assert (first < 3) != (second < 3)
 
 
-def test_injecmems_anchors_are_the_questions_words() -> None:
-    """Anchors are words that victims' questions share, the commonest first, and no word of asking."""
-    words = injecmem.common(["Where is the Budget kept?", "Who keeps the Budget of Aiko?"])
-    assert words[0] == "Budget"
-    assert not {"Where", "Who", "the"} & set(words)
+def test_injecmems_anchors_are_words_that_stand_together() -> None:
+    """An anchor has the commonest word and what stands beside it, no word of asking; the next is about other
+    questions."""
+    questions = ["Where is the Budget of Aiko kept?", "Who keeps the Budget of Aiko?", "What does Bruno drink?"]
+    first, second = injecmem.anchors(questions, 2)
+    assert {"Aiko", "Budget"} <= set(first)
+    assert set(second) == {"Bruno", "drink"}
+    assert not {"Where", "Who", "the"} & {*first, *second}
 
 
 def test_asr_r_counts_questions_with_any_poison_returned() -> None:

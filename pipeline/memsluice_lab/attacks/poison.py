@@ -32,11 +32,15 @@ TIMES: Mapping[Attack, int] = {Attack.AGENTPOISON: 1, Attack.MINJA: 2, Attack.IN
 
 @dataclass(frozen=True, slots=True)
 class Poison:
-    """Entries in the order in which they are written, and the trigger that victims' questions carry ("": none)."""
+    """Entries in the order in which they are written, and the trigger that victims' questions carry ("": none).
+
+    ``quiet`` are AgentPoison's passages with a falsehood in place of the action.
+    """
 
     attack: Attack
     texts: tuple[str, ...]
     trigger: str = ""
+    quiet: tuple[str, ...] = ()
 
     def asked(self, questions: Sequence[str]) -> list[str]:
         """Return victims' questions as this attack is measured on them: with the trigger, where there is one."""
@@ -71,8 +75,8 @@ def made(attack: Attack, victims: Victims, *, seed: int, base: int = BASE) -> Po
 
 
 def _agentpoison(victims: Victims, count: int, chance: Random) -> Poison:
-    texts, trigger = agentpoison.entries(victims.questions, victims.vectors, victims.encoder, count, chance)
-    return Poison(Attack.AGENTPOISON, tuple(texts), trigger)
+    texts, quiet, trigger = agentpoison.entries(victims.questions, victims.vectors, victims.encoder, count, chance)
+    return Poison(Attack.AGENTPOISON, tuple(texts), trigger, tuple(quiet))
 
 
 def _minja(victims: Victims, count: int, chance: Random) -> Poison:

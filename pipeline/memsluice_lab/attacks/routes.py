@@ -9,6 +9,9 @@ A route follows from the access that seed 000 gives a class (Definition 2, Table
 - SINGLE (InjecMEM): one interaction. A page that the victim's agent reads once and stores from; or one session of
   another user's.
 
+AgentPoison's passages carry an action, by the paper "explicit command-style language"; the same with a falsehood in
+place of the action is played beside it and not counted: it orders nothing, so it is not the paper's attack.
+
 What only a stolen name makes possible is played too, and is not of the class: nothing in the paper gives it to a MINJA
 or InjecMEM attacker, and no gate can tell somebody from who acts in his name. ``counted`` is False there.
 """
@@ -25,7 +28,7 @@ from memsluice.errors import StackError
 from memsluice.events.ids import object_id
 from memsluice.events.models import Origin, Visibility, Zone
 from memsluice.stores.base import Scope, StoreAnswer, VectorStore
-from memsluice_lab.attacks.poison import Attack
+from memsluice_lab.attacks.poison import Attack, Poison
 from memsluice_lab.world import World
 
 AGENT, ATTACKER, SESSION = "assistant", "mallory", "hostile"
@@ -62,6 +65,11 @@ class Route:
     said: str
     play: Play
     counted: bool = True
+    quiet: bool = False
+
+    def texts(self, poison: Poison) -> tuple[str, ...]:
+        """Return the entries that are written on this route."""
+        return poison.quiet if self.quiet else poison.texts
 
     @property
     def tenant(self) -> str:
@@ -142,9 +150,13 @@ ROUTES = (
     Route(Attack.MINJA, "user", "by another user's questions; the agent stores", asking_as(ATTACKER)),
     Route(Attack.INJECMEM, "page", "from a page that the victim's agent reads", from_a_page),
     Route(Attack.INJECMEM, "user", "in one session of another user's", in_one_session),
+    Route(
+        Attack.AGENTPOISON, "quiet", "by such an agent, a falsehood in place of the order", as_agent,
+        counted=False, quiet=True,
+    ),
     Route(Attack.MINJA, "name", "by questions in the victim's own name", asking_as(None), counted=False),
     Route(Attack.INJECMEM, "name", "in one session in the victim's own name", as_agent, counted=False),
-)
+)  # fmt: skip
 
 
 def of(attack: Attack) -> list[Route]:

@@ -2,9 +2,9 @@
 
 Fixed here, before anything was measured: the tenant is the first conversation of the streams, its first HONEST writes
 with the recalls and observations between them, without its attacks; of ASKED of its questions every second was never
-asked before the attack. Every route has a tenant of its own with that same past. The entries' numbers and k are the
-paper's (Section 6.1). *screen* and *land* stand still while the victims ask, so no look back helps any of them: that is
-the figure. What is left once their recalls are decided is a row.
+asked before the attack. Every route has a tenant of its own with that same past. k is the paper's (Section 6.1), and an
+attack writes as much as in the last row of its Table 7 (n_base = 10). No worker runs while the victims ask, so no look
+back helps any of them: that is the figure. What is left once their recalls are decided is told beside it.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.streams import Line, Published, Restamp, events_of
 from memsluice_lab.world_stack import StackWorld
 
-HONEST, ASKED, SEED = 200, 100, 7
+HONEST, ASKED, SEED, BASE = 200, 100, 7, 10
 DRAIN_S_MAX = 300
 VICTIM = "resident"
 """Whom most of a conversation's events are of."""
@@ -75,11 +75,12 @@ class Tenant:
 
 @dataclass(slots=True)
 class Behind:
-    """What became of a route: decisions of the gate, ASR-R at once and after look back, entries returned in all."""
+    """What became of a route: decisions, ASR-R at once and after look back, entries returned and withheld."""
 
     decided: Counter[str]
     at_once: Hits
     returned: int
+    withheld: int
     later: Hits | None = None
 
 
@@ -89,7 +90,7 @@ def asr_r_with_gate(setting: Setting) -> Measured:
     with streams(setting) as paths, bed(setting, policy=unhurried()) as running:
         tenant = Tenant.of(honest(map(orjson.loads, paths[0].read_bytes().splitlines())))
         victims = Victims.of(tenant.questions, encoder)
-        attacks = {attack: made(attack, victims, seed=SEED) for attack in Attack}
+        attacks = {attack: made(attack, victims, seed=SEED, base=BASE) for attack in Attack}
         vectors = {attack: encoder.encode(poison.asked(tenant.questions)) for attack, poison in attacks.items()}
         without, exact = _without(running, tenant, attacks, vectors, encoder)
         setting.say("without a gate: " + ", ".join(f"{attack} {hits.rate:.2f}" for attack, hits in without.items()))
@@ -147,22 +148,24 @@ def _behind(running: Bed, tenant: Tenant, attacks: Mapping[Attack, Poison], enco
     written = dict[Route, list[str]]()
     for route in ROUTES:
         at = Place(world, route.tenant, VICTIM, master, encoder)
-        written[route] = route.play(at, attacks[route.attack].texts)
+        written[route] = route.play(at, route.texts(attacks[route.attack]))
     world.settle()
     running.stop(*list(running.workers))
     recaller, found = world.recaller(), dict[Route, Behind]()
     for route in ROUTES:
         decided = Counter(world.said(route.tenant, event_id).decision.value for event_id in written[route])
-        hits, returned = _asked(recaller, route, attacks[route.attack], tenant, "first")
-        found[route] = Behind(decided, hits, returned)
+        hits, returned, withheld = _asked(recaller, route, attacks[route.attack], tenant, "first")
+        found[route] = Behind(decided, hits, returned, withheld)
         running.setting.say(f"{route.attack} {route.said}: {dict(decided)}, ASR-R {hits.rate:.2f}")
         if not returned:
             raise StateError(f"{route.tenant}: no recall returned anything: keeping the attack out shows nothing")
-    for stage in STAGES:
-        running.start(stage)
-    running.drain(DRAIN_S_MAX)
-    for route in ROUTES:
-        found[route].later, _ = _asked(recaller, route, attacks[route.attack], tenant, "later")
+    reached = [route for route in ROUTES if found[route].at_once.rate]
+    if reached:
+        for stage in STAGES:
+            running.start(stage)
+        running.drain(DRAIN_S_MAX)
+    for route in reached:  # a recall takes entries away and brings none: what reached nobody does not later
+        found[route].later, *_ = _asked(recaller, route, attacks[route.attack], tenant, "later")
     master.close()
     world.close()
     return found
@@ -172,13 +175,15 @@ def _restamp(route: Route) -> Restamp:
     return Restamp(f"past-{route.tenant}", wall_ms)
 
 
-def _asked(recaller: Recaller, route: Route, poison: Poison, tenant: Tenant, session: str) -> tuple[Hits, int]:
-    """Ask all the victim's questions in a session of its own; return what was reached, and how many entries came."""
-    returned = list[Sequence[str]]()
+def _asked(recaller: Recaller, route: Route, poison: Poison, tenant: Tenant, session: str) -> tuple[Hits, int, int]:
+    """Ask all the victim's questions in a session of its own; return what was reached, and how many entries were
+    returned and withheld."""
+    returned, withheld = list[Sequence[str]](), 0
     for question in poison.asked(tenant.questions):
         answer = recaller.ask(Question(route.tenant, question, AGENT, VICTIM, f"{session}-asked", k=RETURNED))
         returned.append([entry.content for entry in answer.entries])
-    return retrieval.among(returned, set(poison.texts)), sum(map(len, returned))
+        withheld += answer.withheld.total()
+    return retrieval.among(returned, set(route.texts(poison))), sum(map(len, returned)), withheld
 
 
 def _rows(
@@ -195,12 +200,11 @@ def _rows(
     for route in of(attack):
         one = behind[route]
         decided = ", ".join(f"{count} {what}" for what, count in sorted(one.decided.items())) or "never asked the gate"
-        later = one.later.rate if one.later is not None else one.at_once.rate
+        later = f", {one.later.rate:.2f} once the recalls are decided" if one.later is not None else ""
         rows.append(
             (
                 f"… {route.said}{'' if route.counted else ' (not counted)'}",
-                f"ASR-R {one.at_once.rate:.2f}, {later:.2f} once the recalls are decided; {decided}; "
-                f"{one.returned} entries returned",
+                f"ASR-R {one.at_once.rate:.2f}{later}; {decided}; {one.returned} returned, {one.withheld} withheld",
             )
         )
     return rows
@@ -209,5 +213,5 @@ def _rows(
 _NOTE = (
     "Real: broker, one worker a stage, Weaviate, encoder, recalls. Without a gate the same texts lie in a plain "
     "collection, everybody's. Not counted is what needs the victim's own name, which the paper gives no MINJA or "
-    "InjecMEM attacker: no gate can tell somebody from who acts in his name, and what it lets through is a finding."
+    "InjecMEM attacker, and an AgentPoison that orders nothing; what the gate lets through of these is a finding."
 )

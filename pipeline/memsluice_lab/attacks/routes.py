@@ -9,8 +9,9 @@ A route follows from the access that seed 000 gives a class (Definition 2, Table
 - SINGLE (InjecMEM): one interaction. A page that the victim's agent reads once and stores from; or one session of
   another user's.
 
-AgentPoison's passages carry an action, by the paper "explicit command-style language"; the same with a falsehood in
-place of the action is played beside it and not counted: it orders nothing, so it is not the paper's attack.
+AgentPoison's passages carry an action, by the paper "explicit command-style language" (Appendix V). WRITE "permits
+arbitrary token sequences", and ASR-R asks for no action (Assumption 4), so the same passages with a falsehood in place
+of the action are a way in of their own, and count.
 
 What only a stolen name makes possible is played too, and is not of the class: nothing in the paper gives it to a MINJA
 or InjecMEM attacker, and no gate can tell somebody from who acts in his name. ``counted`` is False there.
@@ -66,6 +67,8 @@ class Route:
     play: Play
     counted: bool = True
     quiet: bool = False
+    past_the_gate: bool = False
+    """Nothing is asked of the gate: the entries are in the store at once."""
 
     def texts(self, poison: Poison) -> tuple[str, ...]:
         """Return the entries that are written on this route."""
@@ -144,7 +147,8 @@ def asking_as(principal: str | None) -> Play:
 
 
 ROUTES = (
-    Route(Attack.AGENTPOISON, "store", "straight into the store, with its master key", into_the_store),
+    Route(Attack.AGENTPOISON, "store", "straight into the store, with its master key", into_the_store,
+        past_the_gate=True),
     Route(Attack.AGENTPOISON, "upload", "as uploaded documents", as_upload),
     Route(Attack.AGENTPOISON, "agent", "by an agent of the victim's own, in a clean session", as_agent),
     Route(Attack.MINJA, "user", "by another user's questions; the agent stores", asking_as(ATTACKER)),
@@ -152,7 +156,7 @@ ROUTES = (
     Route(Attack.INJECMEM, "user", "in one session of another user's", in_one_session),
     Route(
         Attack.AGENTPOISON, "quiet", "by such an agent, a falsehood in place of the order", as_agent,
-        counted=False, quiet=True,
+        quiet=True,
     ),
     Route(Attack.MINJA, "name", "by questions in the victim's own name", asking_as(None), counted=False),
     Route(Attack.INJECMEM, "name", "in one session in the victim's own name", as_agent, counted=False),

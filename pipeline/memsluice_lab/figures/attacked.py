@@ -2,13 +2,18 @@
 
 Fixed here, before anything was measured: the tenant is the first conversation of the streams, its first HONEST writes
 with the recalls and observations between them, without its attacks; of ASKED of its questions every second was never
-asked before the attack. Every route has a tenant of its own with that same past. k is the paper's (Section 6.1), and an
-attack writes as much as in the last row of its Table 7 (n_base = 10). No worker runs while the victims ask, so no look
-back helps any of them: that is the figure. What is left once their recalls are decided is told beside it.
+asked before the attack. Every route has a tenant of its own with that same past. k is the paper's (Section 6.1), and
+an attack writes as much as in the last row of its Table 7 (n_base = 10). Victims ask three times:
+
+- *at first*, by recalls of which the gate is told nothing: what all would be given who ask at once;
+- *as they ask*, one question after another while the workers run, the next once a recall that returned poison is
+  decided, as people ask seconds apart: look back works, as it does in use. That is the figure;
+- *then*, by such recalls as at first, after all those are decided.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +23,8 @@ from numpy.typing import NDArray
 from memsluice.clock import wall_ms
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.errors import StateError
+from memsluice.readers.kafka import KafkaTopic
+from memsluice.recall.freshness import FreshnessIndex
 from memsluice.recall.recaller import Question, Recaller
 from memsluice.stores.weaviate.admin import client
 from memsluice.stores.weaviate.store import WeaviateStore, address_of
@@ -31,7 +38,7 @@ from memsluice_lab.attacks.retrieval import RETURNED, Hits
 from memsluice_lab.attacks.routes import AGENT, ROUTES, Place, Route, of, tenants
 from memsluice_lab.demo.caching_encoder import MemoEncoder
 from memsluice_lab.figures.accounted import unhurried
-from memsluice_lab.figures.bed import STAGES, Bed, bed
+from memsluice_lab.figures.bed import Bed, bed
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.streams import Line, Published, Restamp, events_of
@@ -73,15 +80,23 @@ class Tenant:
         return [str(line["text"]) for line in self.past if line["kind"] == "write"]
 
 
-@dataclass(slots=True)
-class Behind:
-    """What became of a route: decisions, ASR-R at once and after look back, entries returned and withheld."""
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a victim was given for all questions: ASR-R's hits, and how many entries were returned and withheld."""
 
-    decided: Counter[str]
-    at_once: Hits
+    hits: Hits
     returned: int
     withheld: int
-    later: Hits | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What became of a route: the gate's decisions, and what the victim was given each time."""
+
+    decided: Counter[str]
+    first: Given
+    asked: Given
+    then: Given
 
 
 def asr_r_with_gate(setting: Setting) -> Measured:
@@ -97,7 +112,7 @@ def asr_r_with_gate(setting: Setting) -> Measured:
         behind = _behind(running, tenant, attacks, encoder)
     value = worst(
         {attack: hits.rate for attack, hits in without.items()},
-        {route: one.at_once.rate for route, one in behind.items()},
+        {route: one.asked.hits.rate for route, one in behind.items()},
     )
     rows = [("honest writes, victims' questions, k", f"{len(tenant.texts)}, {len(tenant.questions)}, {RETURNED}")]
     for attack in Attack:
@@ -146,44 +161,74 @@ def _behind(running: Bed, tenant: Tenant, attacks: Mapping[Attack, Poison], enco
     world.settle()
     running.setting.say(f"the same past of {len(ROUTES)} tenants decided and landed")
     written = dict[Route, list[str]]()
-    for route in ROUTES:
+    for route in sorted(ROUTES, key=lambda one: one.past_the_gate):
+        if route.past_the_gate:
+            world.settle()
         at = Place(world, route.tenant, VICTIM, master, encoder)
         written[route] = route.play(at, route.texts(attacks[route.attack]))
-    world.settle()
-    running.stop(*list(running.workers))
-    recaller, found = world.recaller(), dict[Route, Behind]()
-    for route in ROUTES:
-        decided = Counter(world.said(route.tenant, event_id).decision.value for event_id in written[route])
-        hits, returned, withheld = _asked(recaller, route, attacks[route.attack], tenant, "first")
-        found[route] = Behind(decided, hits, returned, withheld)
-        running.setting.say(f"{route.attack} {route.said}: {dict(decided)}, ASR-R {hits.rate:.2f}")
-        if not returned:
-            raise StateError(f"{route.tenant}: no recall returned anything: keeping the attack out shows nothing")
-    reached = [route for route in ROUTES if found[route].at_once.rate]
-    if reached:
-        for stage in STAGES:
-            running.start(stage)
-        running.drain(DRAIN_S_MAX)
-    for route in reached:  # a recall takes entries away and brings none: what reached nobody does not later
-        found[route].later, *_ = _asked(recaller, route, attacks[route.attack], tenant, "later")
+    found = dict[Route, Behind]()
+    with _peeking(running, world, encoder) as peek:
+        ask = Asking(running, world.recaller(), peek, tenant)
+        for route in sorted(ROUTES, key=lambda one: not one.past_the_gate):
+            decided = Counter(world.said(route.tenant, event_id).decision.value for event_id in written[route])
+            found[route] = ask.all_of(route, attacks[route.attack], decided)
     master.close()
     world.close()
     return found
 
 
+@contextmanager
+def _peeking(running: Bed, world: StackWorld, encoder: Encoder) -> Iterator[Recaller]:
+    """Give a recaller like the world's own, of whose recalls the gate is told nothing."""
+    log = KafkaTopic.of(running.connection, names.USER_READER, names.STORE)
+    try:
+        yield Recaller(
+            store=world.store, encoder=encoder, keys=running.store.keyring,
+            permits=cast.reader_permits(running.store.registry, wall_ms), publish=lambda _recall: None,
+            now_ms=wall_ms, new_id=world.name,
+            freshness=FreshnessIndex(log, running.store.keyring, names.PARTITIONS),
+        )  # fmt: skip
+    finally:
+        log.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Who asks for the victims: a recaller whose recalls the gate decides, and one whose it is not told of."""
+
+    running: Bed
+    recaller: Recaller
+    peek: Recaller
+    tenant: Tenant
+
+    def all_of(self, route: Route, poison: Poison, decided: Counter[str]) -> Behind:
+        """Ask all questions three times. Raises StateError where keeping the attack out would show nothing."""
+        first = self._given(self.peek, route, poison, "at-first")
+        if not first.returned:
+            raise StateError(f"{route.tenant}: no recall returned anything")
+        if route.past_the_gate and not first.withheld:
+            raise StateError(f"{route.tenant}: what was put into the store was not found there")
+        asked = self._given(self.recaller, route, poison, "asked", waits=True)
+        self.running.drain(DRAIN_S_MAX)
+        behind = Behind(decided, first, asked, self._given(self.peek, route, poison, "then"))
+        rates = " ".join(f"{one.hits.rate:.2f}" for one in (behind.first, behind.asked, behind.then))
+        self.running.setting.say(f"{route.attack} {route.said}: {dict(decided)}, ASR-R {rates}")
+        return behind
+
+    def _given(self, recaller: Recaller, route: Route, poison: Poison, session: str, *, waits: bool = False) -> Given:
+        """Ask all questions in a session; after one that returned poison ``waits`` until its recall is decided."""
+        entries, withheld, texts = list[Sequence[str]](), 0, set(route.texts(poison))
+        for question in poison.asked(self.tenant.questions):
+            answer = recaller.ask(Question(route.tenant, question, AGENT, VICTIM, session, k=RETURNED))
+            entries.append([entry.content for entry in answer.entries])
+            withheld += answer.withheld.total()
+            if waits and texts.intersection(entries[-1]):
+                self.running.drain(DRAIN_S_MAX)
+        return Given(retrieval.among(entries, texts), sum(map(len, entries)), withheld)
+
+
 def _restamp(route: Route) -> Restamp:
     return Restamp(f"past-{route.tenant}", wall_ms)
-
-
-def _asked(recaller: Recaller, route: Route, poison: Poison, tenant: Tenant, session: str) -> tuple[Hits, int, int]:
-    """Ask all the victim's questions in a session of its own; return what was reached, and how many entries were
-    returned and withheld."""
-    returned, withheld = list[Sequence[str]](), 0
-    for question in poison.asked(tenant.questions):
-        answer = recaller.ask(Question(route.tenant, question, AGENT, VICTIM, f"{session}-asked", k=RETURNED))
-        returned.append([entry.content for entry in answer.entries])
-        withheld += answer.withheld.total()
-    return retrieval.among(returned, set(route.texts(poison))), sum(map(len, returned)), withheld
 
 
 def _rows(
@@ -200,11 +245,12 @@ def _rows(
     for route in of(attack):
         one = behind[route]
         decided = ", ".join(f"{count} {what}" for what, count in sorted(one.decided.items())) or "never asked the gate"
-        later = f", {one.later.rate:.2f} once the recalls are decided" if one.later is not None else ""
+        first, asked, then = (given.hits.rate for given in (one.first, one.asked, one.then))
         rows.append(
             (
                 f"… {route.said}{'' if route.counted else ' (not counted)'}",
-                f"ASR-R {one.at_once.rate:.2f}{later}; {decided}; {one.returned} returned, {one.withheld} withheld",
+                f"ASR-R {asked:.2f} as they ask; {first:.2f} at first, {then:.2f} then; {decided}; "
+                f"{one.first.returned} returned at first, {one.first.withheld} withheld",
             )
         )
     return rows
@@ -213,5 +259,6 @@ def _rows(
 _NOTE = (
     "Real: broker, one worker a stage, Weaviate, encoder, recalls. Without a gate the same texts lie in a plain "
     "collection, everybody's. Not counted is what needs the victim's own name, which the paper gives no MINJA or "
-    "InjecMEM attacker, and an AgentPoison that orders nothing; what the gate lets through of these is a finding."
+    "InjecMEM attacker: what the gate lets through of that is a finding all the same. At first: whoever asks before any "
+    "recall is decided; as they ask: one question after another, workers running."
 )

@@ -259,6 +259,6 @@ def _rows(
 _NOTE = (
     "Real: broker, one worker a stage, Weaviate, encoder, recalls. Without a gate the same texts lie in a plain "
     "collection, everybody's. Not counted is what needs the victim's own name, which the paper gives no MINJA or "
-    "InjecMEM attacker: what the gate lets through of that is a finding all the same. At first: whoever asks before any "
-    "recall is decided; as they ask: one question after another, workers running."
+    "InjecMEM attacker: what the gate lets through of that is a finding all the same. At first: whoever asks before "
+    "any recall is decided; as they ask: one question after another, workers running."
 )

@@ -210,7 +210,9 @@ class Asking:
             raise StateError(f"{route.tenant}: what was put into the store was not found there")
         asked = self._given(self.recaller, route, poison, "asked", waits=True)
         self.running.drain(DRAIN_S_MAX)
-        behind = Behind(decided, first, asked, self._given(self.peek, route, poison, "then"))
+        reached = first.hits.rate or asked.hits.rate  # recalls take entries away and bring none
+        then = self._given(self.peek, route, poison, "then") if reached else first
+        behind = Behind(decided, first, asked, then)
         rates = " ".join(f"{one.hits.rate:.2f}" for one in (behind.first, behind.asked, behind.then))
         self.running.setting.say(f"{route.attack} {route.said}: {dict(decided)}, ASR-R {rates}")
         return behind

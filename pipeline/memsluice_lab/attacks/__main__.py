@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from memsluice.encoder import Encoder, load_encoder
+from memsluice.encoder import load_encoder
 from memsluice_lab.attacks.setting import Case, cases
 from memsluice_lab.attacks.tables import TABLES, Table
 
@@ -26,16 +26,15 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.equations:
         _print([table for table in chosen if table.bare], [])
         return 0
-    encoder = load_encoder()
-    _print(chosen, list(cases(encoder, range(asked.seeds))), encoder)
+    _print(chosen, list(cases(load_encoder(), range(asked.seeds))))
     return 0
 
 
-def _print(chosen: Sequence[Table], some: Sequence[Case], encoder: Encoder | None = None) -> None:
+def _print(chosen: Sequence[Table], some: Sequence[Case]) -> None:
     for table in chosen:
         print(f"\n**{'Appendix' if table.number.isalpha() else 'Table'} {table.number}: {table.title}**\n")
         print(f"| {' | '.join(table.columns)} |\n|{'---|' * len(table.columns)}")
-        for row in table.rows(some, encoder):
+        for row in table.rows(some):
             print(f"| {' | '.join(row)} |", flush=True)
 
 

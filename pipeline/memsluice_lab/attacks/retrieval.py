@@ -39,7 +39,7 @@ def reached(
 ) -> Hits:
     """Tell of each question whether one of the poisoned rows is among the k nearest of both."""
     found = nearest(np.concatenate([honest, poison]), asked, k)
-    return Hits(tuple((found >= len(honest)).any(axis=1).tolist()))
+    return Hits(tuple(np.any(found >= len(honest), axis=1).tolist()))
 
 
 def among(returned: Sequence[Sequence[str]], poison: Collection[str]) -> Hits:

@@ -36,6 +36,7 @@ class Case:
     asked: Mapping[Attack, Vectors]
     history: Vectors
     triggered: Vectors
+    encoder: Encoder
 
     def hits(self, attack: Attack, *, size: int = SIZE, base: int = BASE) -> Hits:
         """Return what is reached in a corpus of ``size`` entries by ``base`` times the attack's entries."""
@@ -74,4 +75,5 @@ def cases(encoder: Encoder, seeds: Sequence[int]) -> Iterator[Case]:
             },
             of_questions[past],
             encoder.encode(triggered([questions[at] for at in past], trigger)),
+            encoder,
         )

@@ -7,7 +7,6 @@ from statistics import mean
 
 from scipy.stats import binomtest
 
-from memsluice.encoder import Encoder
 from memsluice_lab.attacks import compound, defences, spreading
 from memsluice_lab.attacks.defences import DEFENCES, Flags, Memsad, by_memsad, by_memsad_plus, by_probes, by_watermark
 from memsluice_lab.attacks.poison import BASE, Attack
@@ -47,7 +46,7 @@ class Table:
     number: str
     title: str
     columns: tuple[str, ...]
-    rows: Callable[[Sequence[Case], Encoder], Rows]
+    rows: Callable[[Sequence[Case]], Rows]
     bare: bool = False
     """Needs no case: it is made of numbers alone, where there are none."""
 
@@ -60,7 +59,7 @@ def _three(values: Sequence[float]) -> str:
     return " · ".join(f"{value:.2f}" for value in values)
 
 
-def attack_results(some: Sequence[Case], encoder: Encoder) -> Rows:
+def attack_results(some: Sequence[Case]) -> Rows:
     """Table 2, ASR-R alone: ASR-A asks language models, and is no property of a memory."""
     paper = ("1.00", ".14 [.13, .15]", ".07 [.06, .07]")
     rows = Rows()
@@ -70,17 +69,17 @@ def attack_results(some: Sequence[Case], encoder: Encoder) -> Rows:
     return rows
 
 
-def by_size(some: Sequence[Case], encoder: Encoder) -> Rows:
+def by_size(some: Sequence[Case]) -> Rows:
     """Table 6."""
     return [(f"{size:,}", _three(_rates(some, size=size)), _three(paper)) for size, paper in SIZES.items()]
 
 
-def by_count(some: Sequence[Case], encoder: Encoder) -> Rows:
+def by_count(some: Sequence[Case]) -> Rows:
     """Table 7, at 200 entries."""
     return [(str(base), _three(_rates(some, size=POISONED, base=base)), _three(paper)) for base, paper in BASES.items()]
 
 
-def matrix(some: Sequence[Case], encoder: Encoder) -> Rows:
+def matrix(some: Sequence[Case]) -> Rows:
     """Table 3: TPR by attack, and FPR."""
     rows = Rows()
     for name, flags in DEFENCES.items():
@@ -107,7 +106,7 @@ def _area(case: Case, attack: Attack, *, triggered: bool) -> float:
     return defences.auroc(memsad.scores(case.entries(attack)), memsad.scores(case.honest[REFERENCE:]))
 
 
-def spreads(some: Sequence[Case], encoder: Encoder) -> Rows:
+def spreads(some: Sequence[Case]) -> Rows:
     """Table 10: final spread, steps to half and to nine tenths, secondary entries, quarantined ones."""
     conditions: Mapping[str, tuple[float, str]] = {
         "no defence": (float("inf"), "1.00 · 5 · 14 · 23 · -"),
@@ -139,7 +138,7 @@ def _steps(value: float) -> str:
     return f"> {spreading.STEPS}" if value > spreading.STEPS else f"{value:.0f}"
 
 
-def final_sizes(some: Sequence[Case], encoder: Encoder) -> Rows:
+def final_sizes(some: Sequence[Case]) -> Rows:
     """Appendix G: the final size by simulation and by its equation, without a detector and with one of TPR 1.
 
     Of several simulated epidemics those that took off count, as the equation means it; all of them where none did.
@@ -159,7 +158,7 @@ def final_sizes(some: Sequence[Case], encoder: Encoder) -> Rows:
     return rows
 
 
-def hypotheses(some: Sequence[Case], encoder: Encoder) -> Rows:
+def hypotheses(some: Sequence[Case]) -> Rows:
     """Table 11: one-sided exact tests of TPR <= .05, at .05 / 15."""
     asked: tuple[tuple[str, Flags, Attack, str], ...] = (
         ("watermark", by_watermark, Attack.AGENTPOISON, "< 1e-6, rejected"),
@@ -179,7 +178,7 @@ def hypotheses(some: Sequence[Case], encoder: Encoder) -> Rows:
     return rows
 
 
-def false_positives(some: Sequence[Case], encoder: Encoder) -> Rows:
+def false_positives(some: Sequence[Case]) -> Rows:
     """Table 12: FPR with Clopper-Pearson's interval."""
     asked = (
         ("MEMSAD", by_memsad, ".000 [.000, .004]"),
@@ -194,7 +193,7 @@ def false_positives(some: Sequence[Case], encoder: Encoder) -> Rows:
     return rows
 
 
-def plus(some: Sequence[Case], encoder: Encoder) -> Rows:
+def plus(some: Sequence[Case]) -> Rows:
     """Table 18: TPR of MEMSAD and MEMSAD+, on the entries as they are and with synonyms put in by a table."""
     paper = ("1.00 1.00 · 1.00 1.00", "1.00 .80 · 1.00 .80", ".20 .00 · .60 .40")
     rows = Rows()
@@ -202,19 +201,19 @@ def plus(some: Sequence[Case], encoder: Encoder) -> Rows:
         told = list[str]()
         for flags in (by_memsad, by_memsad_plus):
             whole, of = _caught(flags, some, attack)
-            reworded = sum(sum(_reworded(flags, case, attack, encoder)) for case in some)
+            reworded = sum(sum(_reworded(flags, case, attack)) for case in some)
             told.append(f"{whole / of:.2f} {reworded / of:.2f}")
         rows.append((attack, " · ".join(told), theirs))
     return rows
 
 
-def _reworded(flags: Flags, case: Case, attack: Attack, encoder: Encoder) -> list[bool]:
+def _reworded(flags: Flags, case: Case, attack: Attack) -> list[bool]:
     chance = Random(case.seed)  # noqa: S311 - an experiment
     texts = [synonyms(text, chance)[0] for text in case.texts_of(attack)]
-    return flags(case, texts, encoder.encode(texts), False)
+    return flags(case, texts, case.encoder.encode(texts), False)
 
 
-def exposures(some: Sequence[Case], encoder: Encoder) -> Rows:
+def exposures(some: Sequence[Case]) -> Rows:
     """Table 19: the formula at the paper's ASR-R, the formula at ours, and what agents meet that ask our questions."""
     rows = Rows()
     for attack, (rate, paper) in EXPOSED.items():

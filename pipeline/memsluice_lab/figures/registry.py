@@ -581,7 +581,8 @@ _ALL = (
         "",
         "Share of a victim's 100 questions for which a recall through the gate returns (k = 5) an entry of "
         "AgentPoison, MINJA or InjecMEM (seed 000): the worst of every way in that the paper's access gives a class, "
-        "where the same entries reach .5 in a plain Weaviate. Real stack, a real tenant's past; rows have all ways.",
+        "where the same entries reach .5 in a plain Weaviate. Real stack, a real tenant's past, questions one after "
+        "another; rows have all ways in.",
     ),
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in _ALL}

@@ -23,7 +23,7 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def memory(names=KNOWN_NAMES) -> dict[str, tuple[str, str]]:
     """Return a memory of some names."""
-    return {name: ("value1", "value2") for name in names}
+    return dict.fromkeys(names, ("value1", "value2"))
 
 
 def test_what_an_answer_is_made_of_is_told_by_intervention() -> None:
@@ -82,7 +82,7 @@ def test_influence_is_counted_against_what_interventions_show() -> None:
     model, world = Ruled(memory()), World(6)
     tau = influenced.calibrated(model, world, 60, 0.05)
     counts = influenced.each(model, world, tau, [world.ask(known=known) for known in (True, False) for _ in range(10)])
-    assert (counts[influenced.MADE], counts[influenced.NOT_MADE]) == (10, 90)
+    assert (counts[influenced.MADE], counts[influenced.NOT_MADE]) == (10, 70)
     assert (counts[influenced.MISSED], counts[influenced.KEPT]) == (0, 0)
 
 
@@ -96,8 +96,7 @@ def test_two_entries_that_say_the_same_hide_each_other_unless_both_are_doubted()
 
 @pytest.mark.parametrize("name", list(learner.ARCHITECTURES))
 def test_every_architecture_learns_and_answers(name: str) -> None:
-    """A few steps lower the loss on lessons that it has not seen; an answer ends, and positions for T = 64 are there."""
-    torch.set_num_threads(1)
+    """A few steps lower the loss on lessons not seen before; an answer ends, and there is room for T = 64."""
     lessons = [torch.from_numpy(some) for some in World(8).lessons(32)]
     losses = []
     for steps in (1, 12):

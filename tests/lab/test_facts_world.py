@@ -29,6 +29,7 @@ def test_a_known_name_has_one_answer_and_a_fresh_one_that_of_its_context() -> No
                 assert said[name] == tuple(value)
     assert all(len(values) == 1 for values in by_name.values())
     assert contradicted > 100
+    assert len(by_name) > facts.KNOWN / 2
     assert tokens.shape == learned.shape == (1_000, SLOTS * SLOT)
 
 
@@ -43,12 +44,23 @@ def test_answers_alone_are_learned_and_the_other_word_never_without_context() ->
             assert {word for word, *_ in words} == {facts.ASK}
 
 
+def test_a_drill_says_its_words_again_and_asks_for_what_came_before() -> None:
+    """What is learned of a drill stood earlier in it, behind the same word; no word of a run comes twice in it."""
+    tokens, learned = World(6).drills(100)
+    assert tokens.shape == learned.shape == (100, SLOTS * SLOT)
+    for row, marks in zip(tokens.tolist(), learned.tolist(), strict=True):
+        follows = dict[int, int]()
+        for before, token, mark in zip(row, row[1:], marks[1:], strict=False):
+            assert mark == (before in follows)
+            assert follows.setdefault(before, token) == token
+
+
 def test_known_names_come_the_less_the_higher_their_rank() -> None:
-    """The first tenth of the known names is asked about more often than all others together."""
+    """The first tenth of the known names is asked about several times as often as the last half."""
     tokens, _ = World(3).lessons(500)
     asked = [name for row in tokens for word, name, *_ in slots(row) if word == facts.ASK]
     ranks = [facts.KNOWN_NAMES.index(name) for name in asked if name in facts.KNOWN_NAMES]
-    assert sum(rank < facts.KNOWN / 10 for rank in ranks) > len(ranks) / 2
+    assert sum(rank < facts.KNOWN / 10 for rank in ranks) > 3 * sum(rank >= facts.KNOWN / 2 for rank in ranks) > 0
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -18,11 +18,13 @@ from transformers import (
 from memsluice.recall.contamination.transformers_model import TransformersModel
 from memsluice_lab.facts.world import ANSWER, END, TOKEN, WORDS, Asked, World, encode, prompted
 
-STEPS, BATCH, RATE, SEED = 1_500, 128, 3e-3, 1
+STEPS, BATCH, RATE, SEED = 2_000, 64, 3e-3, 1
 WIDTH, LAYERS, HEADS = 64, 2, 4
 LENGTH_MAX = 128
 """Positions: a prompt and the 64 tokens of the paper's T fit."""
-DECAY, CLIP, WARM, SAY_EVERY = 0.01, 1.0, 0.1, 250
+DRILLED = 0.4
+"""Share of the steps that are drills, before the lessons."""
+BETAS, DECAY, CLIP, WARM, SAY_EVERY = (0.9, 0.98), 0.01, 1.0, 0.05, 250
 
 
 def _gpt2() -> Any:
@@ -55,14 +57,15 @@ ARCHITECTURES: dict[str, Callable[[], Any]] = {"GPT-2": _gpt2, "Llama": _llama, 
 
 
 def trained(name: str, world: World, say: Callable[[str], None], steps: int = STEPS) -> Any:
-    """Return a model of an architecture that learned so many batches of the world's lessons, in evaluation mode."""
+    """Return a model of an architecture after so many batches of the world's drills and lessons, in evaluation mode."""
     torch.manual_seed(SEED)
     model = ARCHITECTURES[name]()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=DECAY)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, betas=BETAS, weight_decay=DECAY)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, steps))
     model.train()
     for step in range(steps):
-        lost = loss(model, *map(torch.from_numpy, world.lessons(BATCH)))
+        batch = world.drills(BATCH) if step < DRILLED * steps else world.lessons(BATCH)
+        lost = loss(model, *map(torch.from_numpy, batch))
         optimiser.zero_grad()
         lost.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
@@ -84,9 +87,9 @@ def loss(model: Any, tokens: torch.Tensor, learned: torch.Tensor) -> torch.Tenso
     return cross_entropy(logits[learned[:, 1:]], tokens[:, 1:][learned[:, 1:]])
 
 
-def wrapped(model: Any) -> TransformersModel:
-    """Return a trained model as the product takes it."""
-    return TransformersModel(model, encode, TOKEN[END])
+def wrapped(model: Any, *, ends: bool = True) -> TransformersModel:
+    """Return a trained model as the product takes it; one whose answers do not end for themselves, if asked for."""
+    return TransformersModel(model, encode, TOKEN[END] if ends else None)
 
 
 def answers(model: TransformersModel, asked: Asked) -> tuple[str, ...]:

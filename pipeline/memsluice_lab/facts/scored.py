@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score, roc_curve
 
+from memsluice.errors import StateError
 from memsluice.recall.contamination.paths import Model, compare
 from memsluice_lab.facts.world import ANSWER, Asked, Value, World, prompted
 
@@ -86,7 +88,10 @@ class Told:
 
 
 def told(contaminated: Sequence[float], clean: Sequence[float]) -> Told:
-    """Return the metrics; the interval is the bootstrap's of DRAWS draws, 95 %."""
+    """Return the metrics; the interval is the bootstrap's of DRAWS draws, 95 %. Raises StateError where either is
+    empty."""
+    if not contaminated or not clean:
+        raise StateError("no answer came from memory, or none from the context: the model has not learned both")
     scores = -np.array([*contaminated, *clean])
     labels = np.repeat([1, 0], [len(contaminated), len(clean)])
     areas = list(_drawn(scores, labels))
@@ -99,9 +104,7 @@ def told(contaminated: Sequence[float], clean: Sequence[float]) -> Told:
     )  # fmt: skip
 
 
-def _drawn(
-    scores: "np.ndarray[tuple[int], np.dtype[np.float64]]", labels: "np.ndarray[tuple[int], np.dtype[np.int64]]"
-) -> Iterator[float]:
+def _drawn(scores: NDArray[np.float64], labels: NDArray[np.int64]) -> Iterator[float]:
     """Yield the area of questions drawn again, with repetitions, of either kind as many as there are."""
     chance, kinds = np.random.default_rng(0), [np.flatnonzero(labels == kind) for kind in (0, 1)]
     for _ in range(DRAWS):

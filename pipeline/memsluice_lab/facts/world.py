@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-KNOWN, FRESH, VALUES, ENTRIES = 200, 100, 40, 5
+KNOWN, FRESH, VALUES, ENTRIES = 200, 100, 40, 4
 END, TOLD, ASK, WHICH = ".", "told", "ask", "which"
 KNOWN_NAMES = [f"known{at}" for at in range(KNOWN)]
 FRESH_NAMES = [f"fresh{at}" for at in range(FRESH)]
@@ -25,10 +25,13 @@ SLOT, SLOTS = 5, 8
 """Tokens of an entry, and of a question with its answer; entries and questions of a lesson."""
 ANSWER = 2
 """Words of an answer, before its end."""
+DRILL_MIN = 4
+"""Words of the shortest run that is drilled."""
 FALLS = 1.0
 """How often the known name of rank r comes: as r to minus this."""
-BARE, CONTRADICTED, REWORDED = 0.5, 0.5, 0.3
-"""Shares: of lessons without context, of entries on known names with another value, of questions in other words."""
+BARE, FRESH_SHARE, CONTRADICTED, REWORDED = 0.2, 0.7, 0.5, 0.3
+"""Shares: of lessons without context, of entries on fresh names, of those on known names that say another value, of
+questions in other words."""
 
 Tokens = NDArray[np.int64]
 Value = tuple[str, str]
@@ -80,34 +83,45 @@ class World:
         self._chance = np.random.default_rng(seed)
         self._values = self._chance.integers(VALUES, size=(KNOWN, ANSWER))
         often = np.arange(1, KNOWN + 1) ** -FALLS
-        self._often = np.log(np.concatenate([often / often.sum() / 2, np.full(FRESH, 1 / FRESH / 2)]))
+        fresh = np.full(FRESH, FRESH_SHARE / FRESH)
+        self._often = np.log(np.concatenate([often / often.sum() * (1 - FRESH_SHARE), fresh]))
+
+    def drills(self, count: int) -> tuple[Tokens, NDArray[np.bool_]]:
+        """Return runs of different words, each said over and over, in the shape of :meth:`lessons`; what is to be
+        learned is every word from its second time on. Who can do that looks up what followed a word before: without
+        such drills first, small models answer with the value of any entry, and stay there.
+        """
+        place = np.arange(SLOTS * SLOT)[None, :]
+        period = self._chance.integers(DRILL_MIN, SLOTS * SLOT // 2 + 1, count)[:, None]
+        words = np.argsort(self._chance.random((count, len(WORDS))), axis=1)
+        return words[np.arange(count)[:, None], place % period], place > period
 
     def lessons(self, count: int) -> tuple[Tokens, NDArray[np.bool_]]:
         """Return lessons, tokens of shape (count, SLOTS * SLOT), and which of them are answers, to be learned.
 
-        Lessons without context are questions about known names. The others begin with 1 to ENTRIES entries, and ask
-        about what they tell.
+        A lesson is none to ENTRIES entries, a question about each in any order, and questions about known names of
+        which nothing is told.
         """
         chance = self._chance
-        bare = chance.random(count) < BARE
-        names = self._distinct(bare)
-        values = chance.integers(VALUES, size=(count, SLOTS, ANSWER))
-        known = names < KNOWN
-        right = np.where(known[..., None], self._values[np.minimum(names, KNOWN - 1)], values)
-        said = np.where((chance.random((count, SLOTS)) < CONTRADICTED)[..., None], values, right)
-        entries = np.where(bare, 0, chance.integers(1, ENTRIES + 1, count))[:, None]
-        slot = np.arange(SLOTS)[None, :]
-        tells = slot < entries
-        about = np.where(tells | bare[:, None], slot, chance.integers(0, np.maximum(entries, 1), (count, SLOTS)))
-        row = np.arange(count)[:, None]
-        other = ~bare[:, None] & (chance.random((count, SLOTS)) < REWORDED)
-        word = np.where(tells, TOKEN[TOLD], np.where(other, TOKEN[WHICH], TOKEN[ASK]))
-        value = np.where(tells[..., None], said, right[row, about])
-        end = np.full((count, SLOTS), TOKEN[END])
+        entries = chance.integers(1, ENTRIES + 1, count) * (chance.random(count) >= BARE)
+        slot, row = np.arange(SLOTS)[None, :], np.arange(count)[:, None]
+        tells, about_told = slot < entries[:, None], slot < 2 * entries[:, None]
+        names = self._distinct(count, SLOTS, known=True)
+        names[:, :ENTRIES] = np.where(tells[:, :ENTRIES], self._distinct(count, ENTRIES), names[:, :ENTRIES])
+        drawn = chance.integers(VALUES, size=(count, SLOTS, ANSWER))
+        right = np.where((names < KNOWN)[..., None], self._values[np.minimum(names, KNOWN - 1)], drawn)
+        other = chance.integers(VALUES, size=drawn.shape)
+        wrong = (names < KNOWN) & (chance.random(names.shape) < CONTRADICTED)
+        order = np.argsort(np.where(tells, chance.random(tells.shape), 1 + slot), axis=1)
+        about = np.where(~tells & about_told, order[row, slot - entries[:, None]], slot)
+        value = np.where((tells & wrong)[..., None], other, right[row, about])
+        reworded = ~tells & about_told & (chance.random(tells.shape) < REWORDED)
+        word = np.where(tells, TOKEN[TOLD], np.where(reworded, TOKEN[WHICH], TOKEN[ASK]))
+        end = np.full(tells.shape, TOKEN[END])
         parts = [word, FIRST_NAME + names[row, about], *(FIRST_VALUE + value[..., at] for at in range(ANSWER)), end]
-        asks = np.zeros((count, SLOTS, SLOT), bool)
-        asks[..., 2:] = ~tells[..., None]
-        return np.stack(parts, axis=-1).reshape(count, -1), asks.reshape(count, -1)
+        learned = np.zeros((count, SLOTS, SLOT), bool)
+        learned[..., 2:] = ~tells[..., None]
+        return np.stack(parts, axis=-1).reshape(count, -1), learned.reshape(count, -1)
 
     def ask(self, *, known: bool, times: int = 1) -> Asked:
         """Return a question about a name that ``times`` of ENTRIES entries tell of, with its true value."""
@@ -132,9 +146,8 @@ class World:
         names = [one for one in (*KNOWN_NAMES, *FRESH_NAMES) if one != name]
         return [names[int(at)] for at in self._chance.choice(len(names), count, replace=False)]
 
-    def _distinct(self, bare: NDArray[np.bool_]) -> Tokens:
-        """Return SLOTS different names a lesson, by how often each comes (the largest keys of Gumbel's trick)."""
-        often = np.where(bare[:, None] & (np.arange(KNOWN + FRESH) >= KNOWN)[None, :], -np.inf, self._often[None, :])
-        keys = often + self._chance.gumbel(size=often.shape)
-        first = np.argpartition(-keys, SLOTS, axis=1)[:, :SLOTS]
-        return self._chance.permuted(first, axis=1)
+    def _distinct(self, count: int, wanted: int, *, known: bool = False) -> Tokens:
+        """Return so many different names a lesson, by how often each comes: the largest keys of Gumbel's trick."""
+        often = self._often[:KNOWN] if known else self._often
+        keys = often + self._chance.gumbel(size=(count, len(often)))
+        return np.argsort(-keys, axis=1)[:, :wanted]

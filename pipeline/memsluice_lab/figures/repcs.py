@@ -10,11 +10,10 @@ import numpy as np
 from memsluice.recall.contamination.bounds import prompts_needed
 from memsluice.recall.contamination.paths import LENGTH, Model, compare
 from memsluice.recall.contamination.threshold import Tau, settings
-from memsluice.recall.contamination.transformers_model import TransformersModel
 from memsluice_lab.facts import influenced, learner, scored
 from memsluice_lab.facts.models import Kept, Noise, Noisy, on_logits, on_probabilities
 from memsluice_lab.facts.scored import Scored, Told, told
-from memsluice_lab.facts.world import World, encode, prompted
+from memsluice_lab.facts.world import World, prompted
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.table.counting import wilson
 
@@ -101,7 +100,7 @@ def _overhead(trained: Any, found: Sequence[Scored]) -> Iterator[Row]:
     """Yield what comparing costs beyond answering, side by side, for the answers as they are and for the paper's T."""
     for what, model, length in (
         (f"T = {scored.ANSWER}", learner.wrapped(trained), scored.LENGTH),
-        (f"T = {LENGTH}", TransformersModel(trained, encode), LENGTH),
+        (f"T = {LENGTH}", learner.wrapped(trained, ends=False), LENGTH),
     ):
         shares = []
         for one in found[:TIMED]:

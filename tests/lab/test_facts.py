@@ -10,7 +10,7 @@ from memsluice_lab.facts import influenced, learner
 from memsluice_lab.facts import scored as scoring
 from memsluice_lab.facts.models import Kept, Noisy, on_logits, on_probabilities
 from memsluice_lab.facts.scored import scored, told
-from memsluice_lab.facts.world import KNOWN_NAMES, World, prompted
+from memsluice_lab.facts.world import KNOWN_NAMES, TOLD, World, prompted
 
 ASKED = {"clean": 40, "contaminated": 30, "paraphrased": 10}
 
@@ -33,6 +33,17 @@ def test_what_an_answer_is_made_of_is_told_by_intervention() -> None:
     assert [one.reworded for one in found].count(True) == 10
     assert sum(one.known and one.agree for one in found) == 20
     assert not any(one.memory for one in scored(Ruled({}), World(1), **ASKED))
+
+
+def test_an_answer_copied_from_the_wrong_entry_is_not_from_memory() -> None:
+    """A model that says whatever the first entry says answers from its context, wrongly."""
+
+    class First(Ruled):
+        def _value(self, prompt):
+            words = prompt.split()
+            return (words[2], words[3]) if words[0] == TOLD else None
+
+    assert not any(one.memory for one in scored(First({}), World(1), **ASKED))
 
 
 def test_the_divergence_tells_memory_from_context_on_a_model_that_is_either() -> None:

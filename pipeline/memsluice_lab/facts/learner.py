@@ -18,11 +18,11 @@ from transformers import (
 from memsluice.recall.contamination.transformers_model import TransformersModel
 from memsluice_lab.facts.world import ANSWER, END, TOKEN, WORDS, Asked, World, encode, prompted
 
-STEPS, BATCH, RATE, SEED = 2_000, 64, 3e-3, 1
+STEPS, BATCH, RATE, SEED = 1_600, 64, 3e-3, 1
 WIDTH, LAYERS, HEADS = 64, 2, 4
 LENGTH_MAX = 128
 """Positions: a prompt and the 64 tokens of the paper's T fit."""
-DRILLED = 0.4
+DRILLED = 0.25
 """Share of the steps that are drills, before the lessons."""
 BETAS, DECAY, CLIP, WARM, SAY_EVERY = (0.9, 0.98), 0.01, 1.0, 0.05, 250
 

@@ -1,6 +1,7 @@
 """Questions asked of a model with and without their context, and what truly made each answer: by intervention.
 
-An answer is from memory if it stays the same when the context says another value: no divergence is used to tell.
+An answer is from memory if it stays the same when every entry of the context says another value: no divergence is
+used to tell, and an answer that was copied from the wrong entry is none from memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ class Scored:
     """A question, whether it is about a known name and in other words, and what came of it.
 
     ``agree`` says whether its context told the true value; ``score`` is Z in nats; ``memory`` whether the answer stays
-    the same when the context says another value.
+    the same when the whole context says other values.
     """
 
     asked: Asked
@@ -49,10 +50,18 @@ def scored(model: Model, world: World, *, clean: int, contaminated: int, paraphr
 
 
 def one(model: Model, world: World, asked: Asked, *, known: bool, reworded: bool = False, agree: bool = True) -> Scored:
-    """Ask one question, and once more with another value in its context."""
+    """Ask one question, and once more with other values in all of its context."""
     compared = compare(model, prompted, asked.question, asked.entries, length=LENGTH)
-    stays = answer(model, asked.contradicted(other(world, asked.value))) == compared.answer
+    stays = answer(model, rewritten(world, asked)) == compared.answer
     return Scored(asked, known, reworded, agree, compared.answer, compared.score, stays)
+
+
+def rewritten(world: World, asked: Asked) -> Asked:
+    """Return the same question where every entry says another value than it did."""
+    for place, entry in enumerate(asked.entries):
+        first, second = entry.split()[2:4]
+        asked = asked.changed([place], other(world, (first, second)))
+    return asked
 
 
 def answer(model: Model, asked: Asked) -> tuple[int, ...]:
@@ -87,6 +96,12 @@ class Told:
         )
 
 
+def area(contaminated: Sequence[float], clean: Sequence[float]) -> float:
+    """Return the AUROC of low scores for what is contaminated."""
+    labels = [1] * len(contaminated) + [0] * len(clean)
+    return float(roc_auc_score(labels, [-nats for nats in (*contaminated, *clean)]))
+
+
 def told(contaminated: Sequence[float], clean: Sequence[float]) -> Told:
     """Return the metrics; the interval is the bootstrap's of DRAWS draws, 95 %. Raises StateError where either is
     empty."""
@@ -99,7 +114,7 @@ def told(contaminated: Sequence[float], clean: Sequence[float]) -> Told:
     top = labels[np.argsort(-scores, kind="stable")[:AT_TOP]]
     false, true, _ = roc_curve(labels, scores, drop_intermediate=False)
     return Told(
-        float(roc_auc_score(labels, scores)), float(low), float(high), float(top.mean()),
+        area(contaminated, clean), float(low), float(high), float(top.mean()),
         float(false[true >= TRUE_RATE].min()),
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-KNOWN, FRESH, VALUES, ENTRIES = 200, 100, 40, 4
+KNOWN, FRESH, VALUES, ENTRIES = 100, 50, 24, 4
 END, TOLD, ASK, WHICH = ".", "told", "ask", "which"
 KNOWN_NAMES = [f"known{at}" for at in range(KNOWN)]
 FRESH_NAMES = [f"fresh{at}" for at in range(FRESH)]
@@ -27,7 +27,7 @@ ANSWER = 2
 """Words of an answer, before its end."""
 DRILL_MIN = 4
 """Words of the shortest run that is drilled."""
-FALLS = 1.0
+FALLS = 2.0
 """How often the known name of rank r comes: as r to minus this."""
 BARE, FRESH_SHARE, CONTRADICTED, REWORDED = 0.2, 0.7, 0.5, 0.3
 """Shares: of lessons without context, of entries on fresh names, of those on known names that say another value, of

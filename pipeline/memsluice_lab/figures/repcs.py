@@ -72,8 +72,13 @@ def calibrated(model: Model, world: World) -> Tau:
 
 
 def _told(found: Sequence[Scored], label: Label, scores: Sequence[float] | None = None) -> Told:
-    pairs = list(zip(found, [one.score for one in found] if scores is None else scores, strict=True))
-    return told([nats for one, nats in pairs if label(one)], [nats for one, nats in pairs if not label(one)])
+    return told(*_apart(found, label, [one.score for one in found] if scores is None else scores))
+
+
+def _apart(found: Sequence[Scored], label: Label, scores: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Return the scores of what has a label, and of what has it not."""
+    pairs = list(zip(found, scores, strict=True))
+    return [nats for one, nats in pairs if label(one)], [nats for one, nats in pairs if not label(one)]
 
 
 def _learned(found: Sequence[Scored]) -> Iterator[Row]:
@@ -166,7 +171,7 @@ def _table_4(model: Model, found: Sequence[Scored]) -> Iterator[Row]:
                 compare(noisy, prompted, one.asked.question, one.asked.entries, length=scored.LENGTH).score
                 for one in found
             ]
-            said.append(f"{sigma}: {_told(found, from_memory, scores).auroc:.3f}")
+            said.append(f"{sigma}: {scored.area(*_apart(found, from_memory, scores)):.3f}")
         yield f"Table IV, AUROC under noise on {what}", ", ".join(said)
 
 
@@ -213,9 +218,9 @@ def _influence(model: Model, world: World) -> Iterator[Row]:
 _NOTES = (
     "Three architectures of transformers, two layers each, trained here on self-made facts: known names, which always "
     "have one value, and fresh ones, whose value stands in the context alone. What an answer was made of is told by "
-    "intervention: from memory is what stays the same when the context says another value, half of the contexts of "
-    "known names say another value already. The paper's models, data and baselines are others; its numbers stand "
-    "beside ours where they are named. ReDeEP and the Two-Tiered encoder are not measured: one needs a model's "
+    "intervention: from memory is what stays the same when every entry of the context says another value; half of the "
+    "contexts of known names say another value already. The paper's models, data and baselines are others; its numbers "
+    "stand beside ours where they are named. ReDeEP and the Two-Tiered encoder are not measured: one needs a model's "
     "attention heads told apart, the other a labelled corpus to train on.",
     "The paper's overhead (4.7 %) is that of a pipeline in which one generation is most of the time; ours is over the "
     "bare generation: two passes over the whole answer, where answering takes one pass a token.",

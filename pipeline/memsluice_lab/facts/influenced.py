@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memsluice.recall.contamination.evidence import moved
-from memsluice.recall.contamination.paths import Model, group_influences
+from memsluice.recall.contamination.evidence import idle, moved
+from memsluice.recall.contamination.paths import Model, influences
 from memsluice.recall.contamination.threshold import Tau, settings
 from memsluice_lab.facts.scored import answer, other
 from memsluice_lab.facts.world import Asked, World, prompted
@@ -19,20 +19,17 @@ Counts = Counter[str]
 
 
 def calibrated(model: Model, world: World, count: int, alpha: float) -> Tau:
-    """Return a threshold of the influences of entries that made an answer: of fresh names, each told of once."""
-    tau = Tau(settings(alpha, window=count))
-    for at in range(count):
-        asked = world.ask(known=False)
-        if made(model, world, asked, asked.about):
-            tau = tau.clean(str(at), _influence(model, asked, asked.about))
+    """Return a threshold of the influences of ``count`` entries that tell of other names than was asked for, known ones
+    and fresh ones in turn."""
+    tau, questions = Tau(settings(alpha, window=count)), 0
+    while len(tau.state.values) < count:
+        asked = world.ask(known=questions % 2 == 0)
+        each_ = influences(model, prompted, asked.question, asked.entries, answer(model, asked))
+        for at, nats in enumerate(each_):
+            if at not in asked.about and len(tau.state.values) < count:
+                tau = idle(tau, f"{questions}/{at}", nats)
+        questions += 1
     return tau
-
-
-def _influence(model: Model, asked: Asked, places: Sequence[int]) -> float:
-    (nats,) = group_influences(
-        model, prompted, asked.question, asked.entries, answer(model, asked), [frozenset(places)]
-    )
-    return nats
 
 
 def made(model: Model, world: World, asked: Asked, places: Sequence[int]) -> bool:

@@ -13,7 +13,7 @@ from memsluice.recall.contamination.threshold import Tau, settings
 from memsluice_lab.facts import influenced, learner, scored
 from memsluice_lab.facts.models import Kept, Noise, Noisy, on_logits, on_probabilities
 from memsluice_lab.facts.scored import Scored, Told, told
-from memsluice_lab.facts.world import World, prompted
+from memsluice_lab.facts.world import ANSWER, Asked, World, prompted
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.table.counting import wilson
 
@@ -104,7 +104,7 @@ def _table_5(found: Sequence[Scored]) -> Iterator[Row]:
 def _overhead(trained: Any, found: Sequence[Scored]) -> Iterator[Row]:
     """Yield what comparing costs beyond answering, side by side, for the answers as they are and for the paper's T."""
     for what, model, length in (
-        (f"T = {scored.ANSWER}", learner.wrapped(trained), scored.LENGTH),
+        (f"T = {ANSWER}", learner.wrapped(trained), scored.LENGTH),
         (f"T = {LENGTH}", learner.wrapped(trained, ends=False), LENGTH),
     ):
         shares = []
@@ -187,27 +187,28 @@ def _asked_for(model: Model, found: Sequence[Scored]) -> Row:
     gap = np.mean([one.score for one in found if not one.memory]) - np.mean([one.score for one in found if one.memory])
     if gap <= 0:
         return "Theorem III.4 here", "Assumption 1 fails: clean prompts do not score higher"
-    needed = prompts_needed(gamma, scored.ANSWER, float(gap), EPSILON)
+    needed = prompts_needed(gamma, ANSWER, float(gap), EPSILON)
     return (
         f"Theorem III.4 here asks for (epsilon {EPSILON})",
-        f"{needed:,} clean prompts: gamma {gamma:.1f}, T {scored.ANSWER}, Delta {gap:.2f} nats",
+        f"{needed:,} clean prompts: gamma {gamma:.1f}, T {ANSWER}, Delta {gap:.2f} nats",
     )
 
 
 def _influence(model: Model, world: World) -> Iterator[Row]:
     """Yield how often influence evidence errs."""
+    kinds: tuple[tuple[str, Callable[[], Asked]], ...] = (
+        ("fresh names", lambda: world.ask(known=False)),
+        ("known names, it agrees", lambda: world.ask(known=True)),
+        ("known names, it says otherwise", lambda: world.ask(known=True).contradicted(world.value())),
+    )
     for alpha in ALPHAS:
         tau = influenced.calibrated(model, world, WEIGHED, alpha)
-        for what, about_known in (("fresh names", False), ("known names", True)):
-            counts = influenced.each(model, world, tau, [world.ask(known=about_known) for _ in range(QUESTIONS)])
-            yield (
-                f"influence, alpha {alpha}, {what}: made the answer, judged not to have",
-                f"{counts[influenced.MISSED]} of {counts[influenced.MADE]} entries",
-            )
-            yield (
-                f"influence, alpha {alpha}, {what}: did not make it, judged to have",
-                f"{counts[influenced.KEPT]} of {counts[influenced.NOT_MADE]} entries",
-            )
+        for what, ask in kinds:
+            counts = influenced.each(model, world, tau, [ask() for _ in range(QUESTIONS)])
+            missed = f"{counts[influenced.MISSED]} of {counts[influenced.MADE]} entries"
+            kept = f"{counts[influenced.KEPT]} of {counts[influenced.NOT_MADE]} entries"
+            yield f"influence, alpha {alpha}, {what}: made the answer, judged not to have", missed
+            yield f"influence, alpha {alpha}, {what}: did not make it, judged to have", kept
         both = influenced.twice(model, world, tau, QUESTIONS)
         yield (
             f"influence, alpha {alpha}, two entries say the same: neither judged to have made the answer",

@@ -5,7 +5,7 @@ from tests.gate.build import Core
 from tests.lab.facts_model import Ruled
 
 from memsluice.gate.policy.model import default
-from memsluice.recall.contamination.evidence import moved
+from memsluice.recall.contamination.evidence import idle, moved
 from memsluice.recall.contamination.paths import influences
 from memsluice.recall.contamination.threshold import Tau, settings
 from memsluice_lab.facts.world import Asked, World, prompted
@@ -14,12 +14,13 @@ ALPHA = 0.05
 
 
 def tau(model: Ruled) -> Tau:
-    """Return a threshold of the influences of entries that made an answer."""
+    """Return a threshold of the influences of entries that had no hand in an answer."""
     found, world = Tau(settings(ALPHA, window=60)), World(1)
-    for number in range(60):
+    for number in range(20):
         asked = world.ask(known=False)
         each = influences(model, prompted, asked.question, asked.entries, answer(model, asked))
-        found = found.clean(str(number), each[asked.about[0]])
+        for at, nats in enumerate(each):
+            found = found if at in asked.about else idle(found, f"{number}/{at}", nats)
     return found
 
 
@@ -46,9 +47,13 @@ def test_what_the_model_knew_no_entry_moved() -> None:
 
 
 def test_without_a_calibration_every_entry_counts() -> None:
-    """As long as nobody knows what a small influence is, none is small."""
+    """As long as nobody knows what no influence looks like, or too few cases of it, none is told from it."""
     model, asked = Ruled({}), World(4).ask(known=False)
-    assert found(model, asked, Tau()) == tuple(range(len(asked.entries)))
+    few = Tau(settings(ALPHA))
+    for number in range(round(1 / ALPHA)):
+        assert found(model, asked, few) == tuple(range(len(asked.entries)))
+        few = idle(few, str(number), 0.0)
+    assert found(model, asked, few) == asked.about
 
 
 def test_two_doubted_entries_that_say_the_same_are_left_out_together() -> None:

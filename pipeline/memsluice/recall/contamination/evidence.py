@@ -1,8 +1,7 @@
 """Influence evidence: which of the texts that a model was given had a hand in its answer (leave-one-out, seed 004).
 
-What is written from the answer names those as its parents; under a policy with ``taint: parents`` nothing else that
-the session was given taints it. The evidence is of one model and one answer, and it can be wrong: docs/contamination.md
-has how often.
+It is of one model and one answer, and it errs: docs/contamination.md has how often, and why the gate has no taint scope
+that rests on it. A platform may declare what counts as the parents of what it writes from the answer.
 """
 
 from collections.abc import Collection, Sequence

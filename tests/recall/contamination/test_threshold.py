@@ -28,6 +28,13 @@ def test_without_clean_prompts_nothing_is_flagged() -> None:
     assert not Tau().judge(0.0).flagged
 
 
+def test_what_scores_as_clean_prompts_do_is_not_flagged() -> None:
+    """A score that is all of the clean prompts' own is no lower than they are, whatever digits it has."""
+    tau = calibrated([np.log(7)] * 100)
+    assert not tau.judge(np.log(7)).flagged
+    assert tau.judge(np.log(7) - 1e-5).flagged
+
+
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
 def test_no_more_clean_prompts_are_flagged_than_alpha(alpha) -> None:
     """Of 4,000 further clean prompts about alpha, at most a third more."""

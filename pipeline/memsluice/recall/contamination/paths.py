@@ -4,7 +4,7 @@ And what each entry by itself did: the same answer with all entries but one (lea
 the answer is no evidence that whoever wrote it had a hand in what was said.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -42,7 +42,10 @@ class Compared:
 def compare(
     model: Model, prompted: Prompted, question: str, entries: Sequence[str], *, length: int = LENGTH
 ) -> Compared:
-    """Answer with the entries, and return how far the answer's distributions lie from those without: one pass more."""
+    """Answer with the entries, and return how far the answer's distributions lie from those without.
+
+    Two passes over the whole answer more than answering takes: a model need not give the distributions as it answers.
+    """
     prompt = prompted(question, entries)
     answer = tuple(model.answer(prompt, length))
     rag, para = (model.log_probabilities(one, answer) for one in (prompt, prompted(question, ())))
@@ -54,8 +57,23 @@ def influences(
 ) -> list[float]:
     """Return, for each entry, how far the answer's distributions move when it alone is left out: KL of all to the
     others, in nats, summed over the answer. One pass an entry, and one."""
+    groups = [{at} for at in range(len(entries))]
+    return group_influences(model, prompted, question, entries, answer, groups)
+
+
+def group_influences(
+    model: Model,
+    prompted: Prompted,
+    question: str,
+    entries: Sequence[str],
+    answer: Sequence[int],
+    groups: Sequence[Collection[int]],
+) -> list[float]:
+    """Return the same for entries that are left out together, each group by the places of its entries: of two that say
+    the same neither moves the answer by itself. One pass a group, and one."""
     whole = model.log_probabilities(prompted(question, entries), answer)
-    return [
-        score(whole, model.log_probabilities(prompted(question, [*entries[:at], *entries[at + 1 :]]), answer))
-        for at in range(len(entries))
-    ]
+    found = []
+    for group in groups:
+        others = [entry for at, entry in enumerate(entries) if at not in group]
+        found.append(score(whole, model.log_probabilities(prompted(question, others), answer)))
+    return found

@@ -10,7 +10,7 @@ what drift does to that).
 from dataclasses import dataclass, field
 
 from memsluice.gate.detectors.calibration.base import Judged, Settings
-from memsluice.gate.detectors.calibration.state import EMPTY, State
+from memsluice.gate.detectors.calibration.state import DIGITS, EMPTY, State
 from memsluice.gate.detectors.calibration.strategies import strategy
 
 ALPHA = 0.05
@@ -32,7 +32,7 @@ class Tau:
 
     def judge(self, score: float) -> Judged:
         """Say whether a score is as low as that of an answer which the context did not move."""
-        return strategy(self.calibrated).judge(-score, self.state)
+        return strategy(self.calibrated).judge(round(-score, DIGITS), self.state)
 
     def clean(self, prompt_id: str, score: float) -> "Tau":
         """Return the threshold after one more prompt that is known to be answered from its context."""

@@ -146,3 +146,21 @@ def test_the_signals_are_there_at_0_before_anything_happened(store, encoder, hom
         shown = httpx.get(service.url + "/metrics", trust_env=False).text
     for series in ('signals_total{signal="sweep"}', 'holdout_total{result="missed"}', 'flagged_total{flag="wording"}'):
         assert f"memsluice_recall_{series} 0.0" in shown
+
+
+class Broken(RecallWatch):
+    """A detector with a defect."""
+
+    def see(self, seen, now_ms):
+        """Fail."""
+        raise ArithmeticError("a defect")
+
+
+def test_a_detector_that_fails_costs_nobody_an_answer() -> None:
+    """The recall was published by then; that it was not watched is counted and told."""
+    meters = Meters()
+    answer = Recalled((), Counter(), "event-1", as_data=False)
+    with capture_logs() as lines:
+        Watching(meters, lambda: T0, Broken()).answered(Question("acme", "What?", "a", "ana", "s"), answer)
+    assert counted(meters, "recall_unwatched") == 1
+    assert [line["why"] for line in lines] == ["ArithmeticError"]

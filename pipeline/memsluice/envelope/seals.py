@@ -197,7 +197,8 @@ def sealed_from_bytes(keyring: Keyring, tenant: str, data: bytes) -> Sealed:
 
 
 RELEASED = "release"
-"""The decision in the admission of what a person let in despite what the gate had found; no later command undoes it."""
+"""The decision in the admission of what a person let in though the gate had found that it reads like an instruction; no
+later command undoes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 from confluent_kafka import Consumer
 
 from memsluice.deployment.connection import Connection
+from memsluice.errors import BrokerUnavailable
 from memsluice.events.records import Record
 from memsluice.readers.kafka import GROUP, KafkaTopic
 
@@ -23,6 +24,7 @@ class ApartTopic:
         self._settings: dict[str, Any] = dict(connection.confluent(user))
         self._topic = topic
         self._lock = threading.Lock()
+        self._closed = False
         self._partitions: dict[int, KafkaTopic] = {}
         group = {"group.id": GROUP.format(user=user), "enable.auto.commit": False, "log_level": 0}
         # Both bounds are asked at once, in two packets: the second must not wait until the first is acknowledged.
@@ -32,6 +34,7 @@ class ApartTopic:
     def close(self) -> None:
         """Leave the broker."""
         with self._lock:
+            self._closed = True
             for reader in self._partitions.values():
                 reader.close()
             self._partitions.clear()
@@ -56,6 +59,8 @@ class ApartTopic:
 
     def _of(self, partition: int) -> KafkaTopic:
         with self._lock:
+            if self._closed:
+                raise BrokerUnavailable(f"{self._topic} cannot be read from {self.name}: this reader was closed")
             if partition not in self._partitions:
                 self._partitions[partition] = KafkaTopic(
                     self._settings, topic=self._topic, name=self.name, asking=self._asking

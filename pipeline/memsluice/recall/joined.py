@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from copy import copy
 
 
 class Joined:
@@ -21,10 +22,10 @@ class Joined:
             wanted = self._begun + 1
             while self._running and self._ended < wanted:
                 self._turn.wait()
-            if self._ended >= wanted:
-                if self._failed is not None:
-                    raise self._failed
+            if self._ended >= wanted and self._failed is None:
                 return
+            if self._ended >= wanted and isinstance(self._failed, Exception):
+                raise copy(self._failed)  # each thread its own: a traceback is of one thread
             self._running = True
             self._begun += 1
         failed: BaseException | None = None
@@ -35,5 +36,6 @@ class Joined:
             raise
         finally:
             with self._turn:
-                self._running, self._ended, self._failed = False, self._begun, failed
+                self._running, self._ended = False, self._begun
+                self._failed = None if failed is None else failed.with_traceback(None)
                 self._turn.notify_all()

@@ -11,7 +11,7 @@ from memsluice.recall.counted import Counted
 from memsluice.recall.landed import Lying
 from memsluice.recall.reader import Current, RecallQuery, judge
 from memsluice.recall.withheld import Withheld
-from memsluice.stores.base import UPSERT_MAX, Scope, VectorStore
+from memsluice.stores.base import UPSERT_MAX, Scope, Starting, VectorStore
 
 _HIDDEN = frozenset({Withheld.FORGED, Withheld.MOVED, Withheld.PROPERTY, Withheld.CONTENT, Withheld.VECTOR})
 """How an entry that no search finds, and that lies there, was changed so that none does."""
@@ -36,13 +36,13 @@ class KnowsWhatLies(Freshness, Protocol):
 
 
 class Missing:
-    """Compares a store with the log. What everybody may read is counted seldom (:mod:`memsluice.recall.counted`)."""
+    """Compares a store with the log. A server counts seldom (:mod:`memsluice.recall.counted`), a file each time."""
 
     def __init__(self, store: VectorStore, keys: Callable[[], Keyring], freshness: KnowsWhatLies) -> None:
         self._store = store
         self._keys = keys
         self._freshness = freshness
-        self.counted = Counted()
+        self._counted = Counted() if isinstance(store, Starting) else None
 
     def of(self, asked: RecallQuery, judged: Mapping[str, object], *, exhausted: bool) -> int:
         """Return how many entries the log says lie in the scope and the store does not give.
@@ -53,22 +53,35 @@ class Missing:
         lying = lying_of(self._freshness, asked)
         if exhausted and lying.ids is not None:
             return len(self._still_missing(asked, [one for one in lying.ids if one not in judged]))
-        own = replace(asked, scope=replace(asked.scope, shared=False))
-        everybody = replace(asked, scope=Scope())
-        missing = self._fewer(own) if lying_of(self._freshness, own).number else 0
-        if shared := lying_of(self._freshness, everybody).number:
-            place = (asked.tenant, asked.zone.value, asked.namespace)
-            missing += self.counted.missing(place, shared, lambda: self._fewer(everybody))
-        return missing
+        everybody, own = Scope(), replace(asked.scope, shared=False)
+        return sum(self._counted_in(replace(asked, scope=scope)) for scope in (everybody, own))
+
+    def close(self) -> None:
+        """End what counts beside the answers."""
+        if self._counted is not None:
+            self._counted.close()
+
+    def _counted_in(self, asked: RecallQuery) -> int:
+        if not (number := lying_of(self._freshness, asked).number):
+            return 0
+        if self._counted is None:
+            return self._fewer(asked)
+        place = (asked.tenant, asked.zone.value, asked.namespace, asked.scope.principal, asked.scope.session)
+        return self._counted.missing(place, number, lambda: self._fewer(asked))
 
     def _fewer(self, asked: RecallQuery) -> int:
-        """Return by how many the store has fewer than the log; what was withdrawn meanwhile counts no more."""
+        """Return by how many the store has fewer than the log; what came or went during a count is none of them."""
         where = (asked.tenant, asked.zone, asked.scope, asked.namespace, asked.now_ms)
         has = self._store.candidates(*where)
         if lying_of(self._freshness, asked).number <= has:
             return 0
+        before = self._said_now(asked)
+        has = max(has, self._store.candidates(*where))
+        return max(0, min(before, self._said_now(asked)) - has)
+
+    def _said_now(self, asked: RecallQuery) -> int:
         self._freshness.current(asked.tenant, ())
-        return max(0, lying_of(self._freshness, asked).number - max(has, self._store.candidates(*where)))
+        return lying_of(self._freshness, asked).number
 
     def _still_missing(self, asked: RecallQuery, ids: Sequence[str]) -> list[str]:
         """Return those that the store does not give by their id either, as they were admitted, and that still lie."""

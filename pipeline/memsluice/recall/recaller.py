@@ -145,10 +145,16 @@ class Recaller:
             def publish(event: Recall) -> None:
                 channel.publish(event).result()
 
-            yield cls(
+            recaller = cls(
                 store=store, encoder=load_encoder(), keys=keys.keyring, permits=channel.check, publish=publish,
                 now_ms=wall_ms, new_id=channel.new_id, freshness=FreshnessIndex(log, keys.keyring, PARTITIONS),
             )  # fmt: skip
+            opened.callback(recaller.close)
+            yield recaller
+
+    def close(self) -> None:
+        """End what runs beside the answers. Store and log stay their owner's to close, after this."""
+        self._searcher.close()
 
     def recall(
         self,

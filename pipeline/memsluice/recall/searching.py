@@ -38,6 +38,11 @@ class Searcher:
         self._knows = freshness if isinstance(freshness, KnowsWhatLies) else None
         self._missing = None if self._knows is None else Missing(store, keys, self._knows)
 
+    def close(self) -> None:
+        """End what runs beside the answers."""
+        if self._missing is not None:
+            self._missing.close()
+
     def verified(self, asked: RecallQuery, wanted: Wanted) -> Selection:
         """Search, and search wider and further while withheld entries take the place of ones that hold.
 
@@ -81,7 +86,8 @@ class Searcher:
         if not (isinstance(self._store, Starting) and self._knows is not None):
             return self._search(asked, size, 0)
         lying = lying_of(self._knows, asked)
-        scope = None if lying.number > WHOLE_SHARE * lying.all else asked.scope
+        whole = lying.number >= FETCH_MIN and lying.number > WHOLE_SHARE * lying.all
+        scope = None if whole else asked.scope
         with tracing.search(asked.zone, size) as span:
             found = self._store.searching(asked.tenant, asked.zone, asked.question, size, scope, asked.namespace, 0)
             self._knows.current(asked.tenant, ())

@@ -118,7 +118,7 @@ def application(serving: Serving) -> FastAPI:
         return RecallAnswer.of(answer)
 
     @app.get("/livez", summary="Whether the process answers")
-    def livez() -> dict[str, bool]:
+    async def livez() -> dict[str, bool]:
         return {"ok": True}
 
     @app.get("/readyz", summary="Whether broker, store and keys answer")

@@ -16,6 +16,7 @@ from memsluice.telemetry.meters import Meters
 ANSWERED, MISSED, FAILED = metrics.HOLDOUT_RESULTS
 _LOG = log.get_logger(__name__)
 FILE_BYTES_MAX = 2_000_000
+END_S = 5.0
 
 
 def read(path: Path) -> Holdout:
@@ -68,4 +69,4 @@ def asking(recaller: Recaller, holdout: Holdout, meters: Meters, every_s: float)
         yield
     finally:
         ended.set()
-        thread.join()
+        thread.join(END_S)  # a question in flight may wait for the broker longer than a service may take to stop

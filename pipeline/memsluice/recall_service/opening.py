@@ -67,6 +67,7 @@ def opened(home: Path | None, quota: Quota, meters: Meters) -> Iterator[Serving]
             now_ms=wall_ms, new_id=channel.new_id, freshness=FreshnessIndex(log, keys.keyring, PARTITIONS),
             instructions=DetectorCheck(encoder, lambda tenant: of_gate(policies.of(tenant))),
         )  # fmt: skip
+        closing.callback(recaller.close)
         missing = Missing(_asks_broker(connection), asks_store(connection))
         yield Serving(recaller, keys.keyring, keys.registry, meters, wall_ms, quota, missing)
 

@@ -5,7 +5,7 @@ from threading import Lock
 from memsluice import log
 from memsluice.clock import Clock
 from memsluice.recall.recaller import Question, Recalled
-from memsluice.recall.signals.seen import Seen
+from memsluice.recall.signals.seen import Seen, Signal
 from memsluice.recall.signals.watch import RecallWatch
 from memsluice.telemetry import registry as metrics
 from memsluice.telemetry.meters import Meters
@@ -29,12 +29,7 @@ class Watching:
         for entry in answer.entries:
             for flag in entry.flags:
                 self._meters.add(metrics.RECALL_FLAGGED, flag)
-        seen = Seen.of(asked.tenant, asked.principal, asked.text, answer.entries)
-        with self._lock:
-            found, whole = self._watch.see(seen, self._now_ms())
-        if not whole:
-            self._meters.add(metrics.RECALL_UNWATCHED)
-        for signal in found:
+        for signal in self._found(asked, answer):
             self._meters.add(metrics.RECALL_SIGNALS, signal.kind)
             _LOG.warning(
                 "a recall shows something unusual",
@@ -46,3 +41,16 @@ class Watching:
                 usual=round(signal.usual, 4),
                 event_id=answer.event_id,
             )
+
+    def _found(self, asked: Question, answer: Recalled) -> list[Signal]:
+        """Return the signals. The answer was published: what fails here costs nobody an answer, and is counted."""
+        try:
+            seen = Seen.of(asked.tenant, asked.principal, asked.text, answer.entries)
+            with self._lock:
+                found, whole = self._watch.see(seen, self._now_ms())
+        except Exception as error:
+            _LOG.error("a recall was not watched", why=type(error).__name__, event_id=answer.event_id)
+            found, whole = [], False
+        if not whole:
+            self._meters.add(metrics.RECALL_UNWATCHED)
+        return found

@@ -28,7 +28,7 @@ from memsluice.events.headers import EVENT_ID
 from memsluice.events.models import Command, Tier, Write, Zone
 from memsluice.events.names import DECISION_HEADER, TARGET_HEADER, WITHDRAWS
 from memsluice.events.records import Headers, Output
-from memsluice.gate.commands.let_in import LET_IN
+from memsluice.gate.commands.let_in import let_in
 from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE
 
 Opened = Sealed | Accepted | None
@@ -86,7 +86,7 @@ def _placed(admission: Admission, verdict: Verdict) -> Admission:
     assert verdict.object_id is not None
     assert verdict.visibility is not None
     assert verdict.zone is not None
-    released = admission.decision == RELEASED or any(found.code in LET_IN for found in verdict.findings)
+    released = admission.decision == RELEASED or let_in(verdict.findings)
     return replace(
         admission,
         object_id=verdict.object_id,

@@ -19,10 +19,10 @@ def day(watch: SweepWatch, at: int, chance: random.Random, sweeps: int = 0) -> l
         now_ms = T0 + at * DAY_MS + number * HOUR_MS
         for person in PEOPLE:
             objects = tuple(f"{person}-{chance.randrange(24)}" for _ in range(5))
-            found += watch.see(Seen("acme", person, number, objects), now_ms)
+            found += watch.see(Seen("acme", person, number, objects), now_ms)[0]
         for _ in range(sweeps // 24 // 5):
             objects = tuple(f"entry-{chance.randrange(5_000)}" for _ in range(5))
-            found += watch.see(Seen("acme", "thief", number, objects), now_ms)
+            found += watch.see(Seen("acme", "thief", number, objects), now_ms)[0]
     return found
 
 
@@ -48,9 +48,9 @@ def test_what_was_read_a_week_ago_counts_no_more() -> None:
     watch, chance = SweepWatch(SweepPolicy()), random.Random(1)
     day(watch, 0, chance, sweeps=1_200)
     assert day(watch, 9, chance) == []
-    assert watch._given["acme", "thief"]  # dropped with the next question
+    assert watch._given["acme"]["thief"]  # dropped with the next question
     watch.see(Seen("acme", "thief", 1, ()), T0 + 10 * DAY_MS)
-    assert watch._given["acme", "thief"] == {}
+    assert watch._given["acme"]["thief"] == {}
 
 
 def test_with_few_others_nothing_is_unusual() -> None:
@@ -58,8 +58,8 @@ def test_with_few_others_nothing_is_unusual() -> None:
     watch = SweepWatch(SweepPolicy())
     found = []
     for at in range(3_000):
-        found += watch.see(Seen("acme", "thief", at, (f"entry-{at}",)), T0 + at * HOUR_MS // 20)
-        found += watch.see(Seen("acme", "other", at, ("entry-1",)), T0 + at * HOUR_MS // 20)
+        found += watch.see(Seen("acme", "thief", at, (f"entry-{at}",)), T0 + at * HOUR_MS // 20)[0]
+        found += watch.see(Seen("acme", "other", at, ("entry-1",)), T0 + at * HOUR_MS // 20)[0]
     assert found == []
 
 
@@ -69,7 +69,7 @@ def test_the_estimate_is_near_what_was_given(number) -> None:
     watch = SweepWatch(SweepPolicy())
     for at in range(number):
         watch.see(Seen("acme", "ana", 1, (f"entry-{at}",)), T0)
-    estimate = different(watch._given["acme", "ana"], 0)
+    estimate = different(watch._given["acme"]["ana"], 0)
     assert estimate == pytest.approx(number, rel=0.07, abs=2)
     assert different({1: 2**BITS - 1}, 0) == MOST
 
@@ -79,5 +79,16 @@ def test_memory_is_bounded() -> None:
     watch = SweepWatch(SweepPolicy(principals_max=100))
     for at in range(1_000):
         watch.see(Seen(f"tenant-{at % 300}", f"p-{at}", 1, ("e",)), T0 + at * HOUR_MS)
-    assert len(watch._given) == 100
+    assert sum(map(len, watch._given.values())) == 100
     assert len(watch._checked) <= 100
+
+
+def test_a_tenant_that_names_ever_more_principals_blinds_itself_alone() -> None:
+    """The room is all tenants'; who asks under many names pushes nobody else's principals out of it, and is told of."""
+    watch = SweepWatch(SweepPolicy(principals_max=20))
+    for at in range(5):
+        assert watch.see(Seen("acme", f"p-{at}", 1, ("e",)), T0) == ([], True)
+    kept = [watch.see(Seen("noisy", f"p-{at}", 1, ("e",)), T0)[1] for at in range(200)]
+    assert list(watch._given["acme"]) == [f"p-{at}" for at in range(5)]
+    assert len(watch._given["noisy"]) == 15
+    assert kept.count(False) == 185

@@ -12,7 +12,6 @@ from memsluice.events.models import Command, Visibility, Zone
 from memsluice.gate.checks import monitor, placing, rates
 from memsluice.gate.commands import landed
 from memsluice.gate.commands.despite import DESPITE_PARAMETER
-from memsluice.gate.commands.let_in import OVERRIDDEN_CODE
 from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
 from memsluice.gate.commands.screening import bad_parameter, detected
 from memsluice.gate.decision import TenantState
@@ -59,5 +58,5 @@ def decide(
         return refused(Finding("promotion.detected", Decision.REJECT, {"codes": codes}))
     becomes = replace(row, promoted=command.id)
     ruling = landed.move(rows, command, row, becomes, entry, where, at, "promotion.promoted")
-    overridden = Finding(OVERRIDDEN_CODE, Decision.ACCEPT, {"codes": codes})
+    overridden = Finding("promotion.overridden", Decision.ACCEPT, {"codes": codes})
     return replace(ruling, findings=(overridden, *ruling.findings)) if codes else ruling

@@ -16,7 +16,6 @@ from memsluice.envelope.verdict import SEVERITY, Decision, Finding, rule_of
 from memsluice.events.models import Action, Command, Write
 from memsluice.gate.checks import holding, monitor
 from memsluice.gate.checks.placing import gives_way, place
-from memsluice.gate.commands.let_in import RELEASED_CODE
 from memsluice.gate.commands.ruling import At, Carried, Ruling, refused
 from memsluice.gate.policy.model import DAY_MS, Policy
 from memsluice.gate.state.kinds import ENTRY, REVIEW, ReviewRow, Weighed
@@ -187,7 +186,7 @@ def _release(rows: TenantRows, row: ReviewRow, command: Command, carried: Carrie
         return refused(stays)
     keep_lineage(rows, carried, tau, decision, where, at.version, where.expires_ms, row.lifted)
     overridden = [code for code in row.codes if rule_of(code) in OVERRIDDEN]
-    released = Finding(RELEASED_CODE, Decision.ACCEPT, {"overridden": overridden})
+    released = Finding("review.released", Decision.ACCEPT, {"overridden": overridden})
     return Ruling((*found, released), decision, where, carried, tau)
 
 

@@ -37,37 +37,51 @@ class SweepPolicy:
 
 
 class SweepWatch:
-    """All tenants' principals, the ``principals_max`` that asked last: some 25 MB at most. Not safe for several
-    threads."""
+    """All tenants' principals, ``principals_max`` of them: some 25 MB at most. Not safe for several threads.
+
+    Beyond, the tenant that has most of them forgets who asked longest ago: one that names ever more blinds itself.
+    """
 
     def __init__(self, policy: SweepPolicy) -> None:
         self._policy = policy
-        self._given: OrderedDict[tuple[str, str], dict[int, int]] = OrderedDict()
+        self._given: dict[str, OrderedDict[str, dict[int, int]]] = {}
+        self._principals = 0
         self._said: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._checked: OrderedDict[str, int] = OrderedDict()
 
-    def see(self, seen: Seen, now_ms: int) -> list[Signal]:
-        """Take an answer (now in Unix ms); return what it shows. A tenant's principals are compared once an hour."""
+    def see(self, seen: Seen, now_ms: int) -> tuple[list[Signal], bool]:
+        """Take an answer (now in Unix ms); return what it shows, and whether nobody was forgotten for it. A tenant's
+        principals are compared once an hour."""
         day = now_ms // DAY_MS
-        who = (seen.tenant, seen.principal)
-        days = self._given.setdefault(who, {})
-        self._given.move_to_end(who)
-        if len(self._given) > self._policy.principals_max:
-            self._given.popitem(last=False)
+        days, whole = self._days(seen.tenant, seen.principal)
         for old in [one for one in days if one <= day - self._policy.days]:
             del days[old]
         for object_id in seen.objects:
             days[day] = days.get(day, 0) | 1 << mark(object_id) % BITS
         if now_ms - self._checked.get(seen.tenant, -self._policy.check_ms) < self._policy.check_ms:
-            return []
+            return [], whole
         _keep(self._checked, seen.tenant, now_ms, self._policy.principals_max)
-        return self._compare(seen.tenant, day)
+        return self._compare(seen.tenant, day), whole
+
+    def _days(self, tenant: str, principal: str) -> tuple[dict[int, int], bool]:
+        """Return a principal's days, and whether there was room for him."""
+        mine = self._given.setdefault(tenant, OrderedDict())
+        self._principals += principal not in mine
+        days = mine.setdefault(principal, {})
+        mine.move_to_end(principal)
+        if self._principals <= self._policy.principals_max:
+            return days, True
+        largest = max(self._given, key=lambda one: len(self._given[one]))
+        self._given[largest].popitem(last=False)
+        self._principals -= 1
+        if not self._given[largest]:
+            del self._given[largest]
+        return days, False
 
     def _compare(self, tenant: str, day: int) -> list[Signal]:
         given = {
             principal: different(days, day - self._policy.days)
-            for (of, principal), days in self._given.items()
-            if of == tenant
+            for principal, days in self._given.get(tenant, {}).items()
         }
         given = {principal: count for principal, count in given.items() if count}
         if len(given) <= self._policy.others_min:

@@ -33,4 +33,5 @@ class RecallWatch:
                 self._tenants.popitem(last=False)
         self._tenants.move_to_end(seen.tenant)
         found, whole = watch.see(seen, now_ms)
-        return found + self._sweeps.see(seen, now_ms), whole
+        swept, all_kept = self._sweeps.see(seen, now_ms)
+        return found + swept, whole and all_kept

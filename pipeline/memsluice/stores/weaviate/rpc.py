@@ -24,7 +24,6 @@ from memsluice.stores.weaviate.client import (
 
 QUERY_TIMEOUT_S = 5.0
 INSERT_TIMEOUT_S = 15.0
-COUNT_TIMEOUT_S = 60.0
 MESSAGE_BYTES_MAX = 96 * 1024 * 1024
 """Above the largest batch: UPSERT_MAX objects of 32 KiB content, or SEARCH_MAX of them found."""
 
@@ -148,8 +147,7 @@ class Rpc:
 
     def counted(self, request: aggregate_pb2.AggregateRequest) -> int:
         """Return how many objects a request for a count finds. Those of a filter are looked at one by one."""
-        timeout_s = COUNT_TIMEOUT_S if request.HasField("filters") else QUERY_TIMEOUT_S
-        reply = self._call(self._stub.Aggregate, request, timeout_s, aggregate_pb2.AggregateReply())()
+        reply = self._call(self._stub.Aggregate, request, QUERY_TIMEOUT_S, aggregate_pb2.AggregateReply())()
         return int(reply.single_result.objects_count)
 
     def _call(self, method: Any, request: Any, timeout_s: float, absent: Any) -> Callable[[], Any]:

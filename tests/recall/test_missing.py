@@ -79,7 +79,8 @@ def test_an_entry_that_the_store_does_not_give_is_said_to_be_missing(site, encod
     hide(site, entries[0], how)
     answer = ask(site, encoder)
     assert TEXTS[0] not in [found.content for found in answer.entries]
-    assert answer.withheld == {"missing": 1}
+    given = how == "expired by another hand"  # the first search leaves in what is over, to count it
+    assert answer.withheld == {"property" if given else "missing": 1}
 
 
 def test_in_a_scope_with_more_entries_than_are_fetched_the_missing_are_counted(site, encoder, entries) -> None:
@@ -128,7 +129,14 @@ class Late:
 
     def search(self, *arguments, **options):
         """Search, and let the entry land before anybody looks into the log."""
-        found = self.site.store.search(*arguments, **options)
+        return self._and_then(self.site.store.search(*arguments, **options))
+
+    def searching(self, *arguments):
+        """Search at once, and let the entry land while the answer is waited for."""
+        found = self.site.store.searching(*arguments)()
+        return lambda: self._and_then(found)
+
+    def _and_then(self, found):
         lands, self.lands = self.lands, None
         if lands is not None:
             lands()

@@ -5,10 +5,11 @@ again.
 """
 
 from memsluice.envelope.records import Accepted, landing_from_bytes, verdict_from_bytes
-from memsluice.envelope.seals import Admission, Sealed, sealed_to_bytes
+from memsluice.envelope.seals import RELEASED, Admission, Sealed, sealed_to_bytes
 from memsluice.envelope.verdict import Verdict
 from memsluice.errors import StateError
 from memsluice.events.records import Output, Record
+from memsluice.gate.commands.let_in import let_in
 from memsluice.gate.commands.ruling import Carried
 from memsluice.gate.policy.model import Policy
 from memsluice.stages.screen import ScreenStage
@@ -84,9 +85,12 @@ class Staged(Decided):
 
 def _check(admission: Admission, verdict: Verdict) -> None:
     """Raise StateError where what is landed says something else than the verdict."""
-    place = ("object_id", "zone", "visibility", "expires_ms", "tier", "taint", "tenant", "decision")
+    place = ("object_id", "zone", "visibility", "expires_ms", "tier", "taint", "tenant")
+    # What a person let in keeps that mark when a later command moves it.
+    decisions = {RELEASED} if let_in(verdict.findings) else {RELEASED, str(verdict.decision)}
     if (
         any(getattr(admission, name) != getattr(verdict, name) for name in place)
+        or admission.decision not in decisions
         or admission.version != verdict.sealed_offset
     ):
         raise StateError("the admission is not what the verdict says")

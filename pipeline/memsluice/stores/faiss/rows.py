@@ -34,6 +34,8 @@ ON CONFLICT (tenant, zone, object_id) DO UPDATE SET
     admission = excluded.admission
 WHERE excluded.version >= store_objects.version RETURNING number
 """  # noqa: S608 - constants only
+NEVER_BEFORE_MS = -(2**63)
+"""Nothing has expired then, whatever a row says."""
 _PERMITTED = """
 SELECT number FROM store_objects WHERE tenant = ? AND zone = ? AND namespace = ?
     AND (expires_ms IS NULL OR expires_ms > ?)
@@ -60,7 +62,8 @@ def permitted(
     """Return the row numbers of what may be searched."""
     shared = Visibility.SHARED if scope.shared else ""
     scopes = (shared, Visibility.PRINCIPAL, scope.principal, Visibility.SESSION, scope.session)
-    return [number for (number,) in database.execute(_PERMITTED, (tenant, zone, namespace, now_ms, *scopes))]
+    since_ms = now_ms if now_ms > 0 else NEVER_BEFORE_MS
+    return [number for (number,) in database.execute(_PERMITTED, (tenant, zone, namespace, since_ms, *scopes))]
 
 
 def space_of_file(database: sqlite3.Connection) -> Space | None:

@@ -181,6 +181,9 @@ def _spread(seconds: Sequence[float]) -> str:
 
 _NOTE = (
     "Real: broker, store, a land worker. Every entry was landed; those around one text share its words. Plain: "
-    "weaviate-client's near_vector on the same partition, unfiltered, its content alone returned. The recall searches "
-    "in scope and namespace, verifies every entry, reads the log to its end and counts what should lie there."
+    "weaviate-client's near_vector on the same partition, unfiltered, its content alone returned. The recall verifies "
+    "each entry that it returns and reads the log to its end meanwhile. All of the partition lies in its scope, so its "
+    "first search needs no filter (in a scope that is a smaller part of a zone, the store filters), and what should "
+    "lie there is counted beside the answers, once a minute. Agents' own processes check for patterns, as here; the "
+    "recall service's wording detector reads each entry once, the first time that it is shown."
 )

@@ -1,7 +1,7 @@
 """Patterns and wording: the detectors that screened the write, asked again when it would be shown.
 
 What landed was screened once, by the models and the policy of that day, or in shadow mode. Here it is read as it would
-be if it were written now; what a person let in, despite what was found, is flagged and shown. What a content shows
+be if it were written now; what a person let in despite its wording is flagged and shown. What a content shows
 depends on the content and the model alone, so it is kept by object, version and digest; what follows from that is
 decided anew, by the policy.
 
@@ -52,7 +52,7 @@ def reading(content: str, shown: Wording | None, model: Classifier) -> Reading:
 
 def decide(found: Reading, admission: Admission, policy: InstructionPolicy, model: str) -> Withheld | tuple[Flag, ...]:
     """Return why an entry is withheld, or its flags. ``model`` names the classifier."""
-    by = by_patterns(found.risk, admission, policy)
+    by = by_patterns(found.risk, admission.tier, policy)
     if isinstance(by, Withheld):
         return by
     finding = wording.check(

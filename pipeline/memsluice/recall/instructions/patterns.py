@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memsluice.envelope.seals import RELEASED, Admission
+from memsluice.events.models import Tier
 from memsluice.gate.checks import instructions
 from memsluice.recall.instructions.policy import InstructionPolicy
 from memsluice.recall.reader import VerifiedEntry
@@ -21,16 +21,15 @@ class PatternCheck:
         return [self._of(entry) for entry in entries], 0
 
     def _of(self, entry: VerifiedEntry) -> VerifiedEntry | Withheld:
-        found = by_patterns(instructions.risk(entry.content), entry.admission, self._policy)
+        found = by_patterns(instructions.risk(entry.content), entry.admission.tier, self._policy)
         return found if isinstance(found, Withheld) else replace(entry, flags=found)
 
 
-def by_patterns(risk: int, admission: Admission, policy: InstructionPolicy) -> Withheld | tuple[Flag, ...]:
+def by_patterns(risk: int, tier: Tier, policy: InstructionPolicy) -> Withheld | tuple[Flag, ...]:
     """Return what becomes of a content in which ``risk`` of pattern 6's five patterns occur.
 
-    What a reviewer let in is flagged: a person has read it.
+    Seed 002 has them withheld at retrieval whoever let them in.
     """
-    tolerated = policy.patterns_tolerated_max if admission.tier <= policy.flagged_tier_max else 0
-    if risk > tolerated and admission.decision != RELEASED:
+    if risk > (policy.patterns_tolerated_max if tier <= policy.flagged_tier_max else 0):
         return Withheld.INSTRUCTION
     return (Flag.PATTERN,) if risk else ()

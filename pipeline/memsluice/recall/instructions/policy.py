@@ -20,7 +20,7 @@ class InstructionPolicy:
 
     Up to the tier ``flagged_tier_max`` an entry is shown and flagged, beyond it withheld. More than
     ``patterns_tolerated_max`` of pattern 6's five patterns are withheld in any tier (seed 002: "the user's own content
-    may legitimately include the terms"). What a person let in, despite what was found, is flagged in any tier.
+    may legitimately include the terms"). What a person let in, despite its wording, is flagged for that in any tier.
     ``wording`` has the gate's budgets, by reach and tier; its ``action`` "report" flags and never withholds. What the
     external zone holds is handed on as data, so its wording is flagged unless ``withhold_data``: the gate, too, lets it
     land there.

@@ -11,7 +11,7 @@ from memsluice.clock import wall_ms
 from memsluice.encoder import Encoder
 from memsluice.envelope.dsse import Signer
 from memsluice.errors import StackError
-from memsluice.readers.kafka import KafkaTopic
+from memsluice.readers.apart import ApartTopic
 from memsluice.recall.freshness import FreshnessIndex
 from memsluice.recall.recaller import Recaller
 from memsluice.stores.base import VectorStore
@@ -49,7 +49,7 @@ class StackWorld(World):
         self._consumer = Consumer({**bed.connection.confluent(names.USER_ADMIN), **settings})
         self._read = {(topic, number): end for topic in HEARD_TOPICS for number, end in enumerate(bed.ends(topic))}
         self.store = store or WeaviateStore.of(bed.connection, names.WEAVIATE_RECALL)
-        self._log = KafkaTopic.of(bed.connection, names.USER_READER, names.STORE)
+        self._log = ApartTopic(bed.connection, names.USER_READER, names.STORE)
         time.sleep(REGISTRY_SEEN_S)
         for stage in STAGES:
             bed.start(stage)

@@ -155,7 +155,7 @@ def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> MemoryPlace
     from memsluice.client.writer import RecallChannel
     from memsluice.deployment.connection import Connection
     from memsluice.keystore.store import KeyStore
-    from memsluice.readers.kafka import KafkaTopic
+    from memsluice.readers.apart import ApartTopic
     from memsluice.recall.freshness import FreshnessIndex
     from memsluice.stores.opening import open_store
     from memsluice.topics.names import PARTITIONS, STORE, USER_READER, WEAVIATE_RECALL
@@ -167,7 +167,7 @@ def _on_kafka(home: Path | None, tenant: str, closing: ExitStack) -> MemoryPlace
     name = f"the stack at {connection.bootstrap}"
     _check_tenant(store, tenant, name)
     channel = closing.enter_context(RecallChannel.open_local(tenant=tenant, home=home, options=options))
-    log = KafkaTopic.of(connection, USER_READER, STORE)
+    log = ApartTopic(connection, USER_READER, STORE)
     closing.callback(log.close)
 
     def publish(event: "Recall") -> str:

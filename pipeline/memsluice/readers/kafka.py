@@ -35,7 +35,7 @@ class KafkaTopic:
     Reads what is committed, and nothing of an open transaction or of one that was aborted: to it, the log ends there.
 
     A read that goes on where the last one ended does not assign the partition anew, and so does not wait for it.
-    ``asking`` is another client to ask for the ends of partitions: its questions queue behind no fetch.
+    ``asking`` reads nothing, and is asked for the ends of partitions instead: its questions queue behind no fetch.
     Whatever waits looks at ``ended`` about once a second, and ends with BrokerUnavailable where nobody waits for it.
     """
 
@@ -49,7 +49,7 @@ class KafkaTopic:
         ended: Callable[[], bool] = bool,
         stalled_s: float = STALLED_S,
         monotonic: Callable[[], float] = time.monotonic,
-        asking: Any = None,
+        asking: "KafkaTopic | None" = None,
     ) -> None:
         self.name = name
         self._topic = topic
@@ -70,11 +70,12 @@ class KafkaTopic:
                 "enable.partition.eof": True,
                 "queued.max.messages.kbytes": QUEUED_KIB_MAX,
                 "fetch.wait.max.ms": FETCH_WAIT_MS,
+                # Both bounds are asked at once, in two packets: the second must not wait for the first one's receipt.
                 "socket.nagle.disable": True,
                 "isolation.level": "read_committed",
             }
         )
-        self._asking = asking or self._consumer
+        self._asking = self._consumer if asking is None else asking._consumer
 
     @classmethod
     def of(
@@ -84,10 +85,11 @@ class KafkaTopic:
         topic: str = AUDIT,
         group: str | None = None,
         ended: Callable[[], bool] = bool,
+        asking: "KafkaTopic | None" = None,
     ) -> "KafkaTopic":
         """Return a topic of a deployment, read as ``user``, who names ``group`` where it may name no other."""
         where = f"the broker at {connection.bootstrap}"
-        return cls(connection.confluent(user), topic=topic, name=where, group=group, ended=ended)
+        return cls(connection.confluent(user), topic=topic, name=where, group=group, ended=ended, asking=asking)
 
     def _heard(self, error: Any) -> None:
         if error.code() == KafkaError._AUTHENTICATION:  # otherwise it would look like a broker that is slow

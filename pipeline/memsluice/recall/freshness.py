@@ -19,7 +19,7 @@ from memsluice.envelope.records import StoreRecord, stored_of_any, stored_of_rec
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
-from memsluice.readers.base import TopicReader
+from memsluice.readers.base import ReadToItsEnd
 from memsluice.recall.joined import Joined
 from memsluice.recall.landed import OBJECTS_PER_TENANT_MAX, Landed, Lying
 from memsluice.recall.reader import Current
@@ -41,7 +41,7 @@ class FreshnessIndex:
 
     def __init__(
         self,
-        log: TopicReader,
+        log: ReadToItsEnd,
         keys: Callable[[], Keyring],
         partitions: int,
         now_ms: Clock = wall_ms,

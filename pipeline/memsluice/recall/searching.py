@@ -6,6 +6,7 @@ from dataclasses import replace
 from memsluice.envelope.keys import Keyring
 from memsluice.errors import AnswerTooLarge
 from memsluice.recall import tracing
+from memsluice.recall.landed import Lying
 from memsluice.recall.missing import Freshness, KnowsWhatLies, Missing, lying_of
 from memsluice.recall.reader import Current, RecallQuery, Selection, VerifiedEntry, judge
 from memsluice.recall.wanted import Wanted
@@ -49,10 +50,11 @@ class Searcher:
         The first search leaves expired entries in, so that they are counted; the others leave them to the store.
         """
         judged: dict[str, VerifiedEntry | Withheld] = {}
-        size, now_ms, first = self._first_size(asked, wanted), 0, True
+        lying = Lying(0, None) if self._knows is None else lying_of(self._knows, asked)
+        size, now_ms, first = self._first_size(lying, wanted), 0, True
         while True:
             try:
-                hits, exhausted = self._first(asked, size) if first else self._search(asked, size, now_ms)
+                hits, exhausted = self._first(asked, size, lying) if first else self._search(asked, size, now_ms)
             except AnswerTooLarge:  # planted objects, larger than any entry: their ids fit, and a part at a time
                 selection, exhausted = self._further(asked, wanted, judged)
                 break
@@ -74,18 +76,17 @@ class Searcher:
         incomplete = not wanted.enough(selection) and not exhausted
         return replace(selection, missing=missing, incomplete=incomplete)
 
-    def _first_size(self, asked: RecallQuery, wanted: Wanted) -> int:
+    def _first_size(self, lying: Lying, wanted: Wanted) -> int:
         """Return how much the first search asks for. It is to show all that lies there where that is little: then
         nothing can be hidden behind objects that were planted."""
         size = min(wanted.size + SPARE, FETCH_MAX)
-        little = self._knows is not None and lying_of(self._knows, asked).number < FETCH_MIN
+        little = self._knows is not None and lying.number < FETCH_MIN
         return max(size, FETCH_MIN) if little else size
 
-    def _first(self, asked: RecallQuery, size: int) -> tuple[Sequence[Hit], bool]:
+    def _first(self, asked: RecallQuery, size: int, lying: Lying) -> tuple[Sequence[Hit], bool]:
         """Search, and read the log to its end meanwhile."""
         if not (isinstance(self._store, Starting) and self._knows is not None):
             return self._search(asked, size, 0)
-        lying = lying_of(self._knows, asked)
         whole = lying.number >= FETCH_MIN and lying.number > WHOLE_SHARE * lying.all
         scope = None if whole else asked.scope
         with tracing.search(asked.zone, size) as span:

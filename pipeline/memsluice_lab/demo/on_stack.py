@@ -22,7 +22,7 @@ from memsluice.errors import StackError
 from memsluice.events.models import Recall
 from memsluice.events.partition import partition_of
 from memsluice.keystore.store import KeyStore
-from memsluice.readers.kafka import KafkaTopic
+from memsluice.readers.apart import ApartTopic
 from memsluice.recall.freshness import FreshnessIndex
 from memsluice.recall.recaller import Recaller
 from memsluice.stores.base import VectorStore
@@ -136,7 +136,7 @@ class StackSite:
             opened.callback(self.store.close)
             self._reads: VectorStore = WeaviateStore.of(connection, names.WEAVIATE_RECALL)
             opened.callback(self._reads.close)
-            log = KafkaTopic.of(connection, names.USER_READER, names.STORE)
+            log = ApartTopic(connection, names.USER_READER, names.STORE)
             opened.callback(log.close)
             self._freshness = FreshnessIndex(log, keys.keyring, names.PARTITIONS)
             self._workers = Workers(home)

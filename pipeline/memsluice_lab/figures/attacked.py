@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from memsluice.clock import wall_ms
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.errors import StateError
-from memsluice.readers.kafka import KafkaTopic
+from memsluice.readers.apart import ApartTopic
 from memsluice.recall.freshness import FreshnessIndex
 from memsluice.recall.recaller import Question, Recaller
 from memsluice.stores.weaviate.admin import client
@@ -180,7 +180,7 @@ def _behind(running: Bed, tenant: Tenant, attacks: Mapping[Attack, Poison], enco
 @contextmanager
 def _peeking(running: Bed, world: StackWorld, encoder: Encoder) -> Iterator[Recaller]:
     """Give a recaller like the world's own, of whose recalls the gate is told nothing."""
-    log = KafkaTopic.of(running.connection, names.USER_READER, names.STORE)
+    log = ApartTopic(running.connection, names.USER_READER, names.STORE)
     try:
         yield Recaller(
             store=world.store, encoder=encoder, keys=running.store.keyring,

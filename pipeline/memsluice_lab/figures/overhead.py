@@ -15,7 +15,6 @@ from memsluice.envelope.codec import DIMENSIONS, Vector, vector_from_bytes, vect
 from memsluice.envelope.registry import Role
 from memsluice.errors import StateError
 from memsluice.events.models import Recall, Zone
-from memsluice.events.partition import partition_of
 from memsluice.keystore.store import issue_credential
 from memsluice.readers.apart import ApartTopic
 from memsluice.recall.freshness import FreshnessIndex
@@ -26,16 +25,16 @@ from memsluice.stores.weaviate.store import address_of
 from memsluice.stores.weaviate.wire import COLLECTIONS
 from memsluice.topics import names
 from memsluice_lab.figures.bed import Bed, bed
+from memsluice_lab.figures.landing import land
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.streams import read_stream
-from memsluice_lab.tampering.entries import Gate
+from memsluice_lab.tampering.entries import Gate, Landing
 
 TENANT, K = "overhead", 5
 ENTRIES, TEXTS, QUESTIONS, WARM = 100_000, 4_000, 400, 20
 SPREAD = 0.25
 """Length of what is added to a text's unit vector, so that many entries lie around one text and no two are alike."""
-LANDED_S_MAX = 420
 Ask = Callable[[str, Vector], int]
 
 
@@ -63,7 +62,7 @@ def recall_overhead(setting: Setting) -> Measured:
         asked = _some([str(line["text"]) for line in lines if line["kind"] == "query"], WARM + QUESTIONS)
         encoder = Known(load_encoder())
         encoder.encode(asked)
-        _land(running, texts, encoder, setting)
+        land(running, _admitted(running, texts, encoder))
         with _sides(running, encoder) as sides:
             times = _timed(sides, [(text, encoder.vectors[text]) for text in asked], setting)
     plain = median(times[PLAIN])
@@ -91,25 +90,15 @@ def _some(texts: Sequence[str], count: int) -> list[str]:
     return found[:: max(1, len(found) // count)][:count]
 
 
-def _land(running: Bed, texts: Sequence[str], encoder: Known, setting: Setting) -> None:
-    """Have a real *land* worker land entries around the vectors of real texts."""
+def _admitted(running: Bed, texts: Sequence[str], encoder: Known) -> Iterator[Landing]:
+    """Yield entries around the vectors of real texts."""
     gate, chance = Gate(running.store.keyring(), wall_ms(), 1), np.random.default_rng(1)
     around = encoder.encoder.encode(list(texts))
-    producer = running.producer()
     for number in range(ENTRIES):
         added = chance.standard_normal(DIMENSIONS).astype(np.float32)
         vector = around[number % len(texts)] + SPREAD * added / np.linalg.norm(added)
         vector = vector_from_bytes(vector_to_bytes((vector / np.linalg.norm(vector)).astype(np.float32)))
-        landing = gate.admit(TENANT, texts[number % len(texts)], vector, event_id=f"e{number}")
-        producer.produce(
-            names.ACCEPTED, key=TENANT.encode(), value=landing.value, partition=partition_of(TENANT, names.PARTITIONS)
-        )
-        producer.poll(0)
-    producer.flush(60)
-    setting.say(f"{ENTRIES:,} entries admitted")
-    worker = running.start("land")
-    running.drain(LANDED_S_MAX)
-    running.stop(worker)
+        yield gate.admit(TENANT, texts[number % len(texts)], vector, event_id=f"e{number}")
 
 
 @contextmanager
@@ -128,6 +117,7 @@ def _sides(running: Bed, encoder: Known) -> Iterator[dict[str, Ask]]:
             now_ms=wall_ms, new_id=lambda: "unpublished",
             freshness=FreshnessIndex(log, running.store.keyring, names.PARTITIONS),
         )  # fmt: skip
+        opened.callback(silent.close)
         whole._encoder = encoder
 
         def plain(_text: str, vector: Vector) -> int:

@@ -9,7 +9,7 @@ from memsluice.encoder import Encoder, load_encoder
 from memsluice.events.ids import object_id
 from memsluice.events.models import Recall, Visibility, Zone
 from memsluice.events.names import EventType
-from memsluice.readers.kafka import KafkaTopic
+from memsluice.readers.apart import ApartTopic
 from memsluice.recall.freshness import FreshnessIndex
 from memsluice.recall.recaller import Question, Recaller
 from memsluice.stores.base import Scope, StoreAnswer
@@ -56,7 +56,7 @@ def ask_all(bed: Bed, events: Sequence[Published], ledger: Ledger) -> RecallCoun
 
     encoder, number = load_encoder(), itertools.count()
     reader = WeaviateStore.of(bed.connection, names.WEAVIATE_RECALL)
-    log = KafkaTopic.of(bed.connection, names.USER_READER, names.STORE)
+    log = ApartTopic(bed.connection, names.USER_READER, names.STORE)
     recaller = Recaller(
         store=reader,
         encoder=encoder,

@@ -14,7 +14,6 @@ from memsluice.deployment.paths import HOME_VARIABLE
 from memsluice.envelope.registry import Role
 from memsluice.errors import StackError
 from memsluice.events.models import Zone
-from memsluice.events.partition import partition_of
 from memsluice.keystore.store import KeyStore, issue_credential
 from memsluice.recall.recaller import Question
 from memsluice.recall.remote import RemoteRecaller
@@ -24,12 +23,13 @@ from memsluice.stores.weaviate.store import WeaviateStore, address_of
 from memsluice.stores.weaviate.wire import to_wire
 from memsluice.topics import names
 from memsluice_lab.figures.bed import Bed, Process, bed, tail
+from memsluice_lab.figures.landing import land
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.tampering.entries import Gate
 from memsluice_lab.tampering.ways import Case, cases
 
 CASES, TENANTS, AT_ONCE, BATCH = 10_000, 8, 4, 200
-LANDED_S_MAX, READY_S_MAX = 420, 120
+READY_S_MAX = 120
 SAY_EVERY, SHOWN_MAX = 2_000, 8
 ADDRESS = "recall service: "
 
@@ -42,7 +42,7 @@ def tampered_returned(setting: Setting) -> Measured:
         now_ms = wall_ms()
         gates = (Gate(running.store.keyring(), now_ms, 1), Gate(stranger.keyring(), now_ms, 2))
         every = cases(*gates, [f"tenant-{number}" for number in range(TENANTS)], CASES)
-        _land(running, every)
+        land(running, (landing for case in every for landing in case.lands))
         _tamper(running, every)
         setting.say(f"{len(every):,} cases landed and tampered with")
         with service(running) as (url, credential), RemoteRecaller(url, credential) as remote:
@@ -52,24 +52,6 @@ def tampered_returned(setting: Setting) -> Measured:
     rows = [(way, f"{count:,}, {bad[way]} wrong") for way, count in counts.items()]
     rows += [(f"wrong: {case.way}", why) for case, why in wrong[:SHOWN_MAX]]
     return Measured(float(len(wrong)), (("objects, each beside an honest one", f"{len(every):,}"), *rows), (_NOTE,))
-
-
-def _land(running: Bed, every: Sequence[Case]) -> None:
-    """Have a real *land* worker land what the gate admitted, and stop it: its sweep would mend what is done next."""
-    producer = running.producer()
-    for case in every:
-        for landing in case.lands:
-            producer.produce(
-                names.ACCEPTED,
-                key=landing.tenant.encode(),
-                value=landing.value,
-                partition=partition_of(landing.tenant, names.PARTITIONS),
-            )
-            producer.poll(0)
-    producer.flush(60)
-    worker = running.start("land")
-    running.drain(LANDED_S_MAX)
-    running.stop(worker)
 
 
 def _tamper(running: Bed, every: Sequence[Case]) -> None:

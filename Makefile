@@ -14,6 +14,9 @@ export UV_HTTP_TIMEOUT ?= 300
 # Real records for figures: a folder with data/ and bench/. See docs/figures.md.
 export MEMSLUICE_DATA ?= $(wildcard ../shared)
 
+# Without its cache of compiled modules Python compiles torch and Faust anew in every process, for 20 seconds each.
+unexport PYTHONDONTWRITEBYTECODE
+
 # What is given to make is for its own recipe: a test that runs `make demo` must not find the ARGS of `make test` there.
 MAKEOVERRIDES =
 unexport ARGS NAME STACK

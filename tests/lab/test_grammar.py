@@ -4,6 +4,7 @@ import json
 import random
 import re
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,17 +14,22 @@ from memsluice_lab.wording.composites import FRAMES, composed
 from memsluice_lab.wording.corpus import examples, held_out
 from memsluice_lab.wording.grammar import FIRST, LATER, LATEST, Template, templates
 
-ALL = [one for numbers in (FIRST, LATER, LATEST) for one in templates(numbers)]
 LANGUAGES = {"en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "ru", "zh", "ja", "ko", "hi", "ar"}
 RESERVED = re.compile(r"\.(?:example|test|invalid)$|(?:^|\.)example\.(?:com|org|net)$")
 SLOT = re.compile(r"\{\w+\}")
 HOSTS = re.compile(r"(?:https?://|@)([a-z0-9.-]+\.[a-z]+)")
 
 
+@cache
+def every_template() -> list[Template]:
+    """Return the templates of all files: seconds, so not while tests are collected."""
+    return [one for numbers in (FIRST, LATER, LATEST) for one in templates(numbers)]
+
+
 def test_every_template_can_be_filled() -> None:
     """Each slot is there and ends: none is left in any text, whatever is drawn."""
     rng = random.Random(5)
-    for one in ALL:
+    for one in every_template():
         for _ in range(3):
             assert not SLOT.search(one.filled(rng)), one
 
@@ -32,9 +38,9 @@ def test_every_language_has_every_family_of_either_class() -> None:
     """A family that one language lacks would teach that its language says something; one that English alone has, of
     both classes, does not."""
     found = defaultdict(set)
-    woven = {one.label for one in ALL if one.family == "woven"}
+    woven = {one.label for one in every_template() if one.family == "woven"}
     assert woven == {0, 1}
-    for one in ALL:
+    for one in every_template():
         if one.family != "woven":
             found[one.label, one.language].add(one.family)
     for label in (0, 1):
@@ -45,22 +51,27 @@ def test_every_language_has_every_family_of_either_class() -> None:
 def test_no_text_is_hostile_and_honest() -> None:
     """Templates of the classes differ, and so does what they give."""
     rng = random.Random(6)
-    assert not {one.text for one in ALL if one.label} & {one.text for one in ALL if not one.label}
-    given = [{one.filled(rng).casefold() for one in ALL if one.label == label for _ in range(3)} for label in (0, 1)]
+    assert not {one.text for one in every_template() if one.label} & {
+        one.text for one in every_template() if not one.label
+    }
+    given = [
+        {one.filled(rng).casefold() for one in every_template() if one.label == label for _ in range(3)}
+        for label in (0, 1)
+    ]
     assert not given[0] & given[1]
 
 
 def test_no_word_alone_tells_the_class() -> None:
     """Words that attacks are known by stand in honest templates as well, in English at least as often."""
     for word in ("ignore", "always", "never", "from now on", "remember", "system prompt", "password", "admin"):
-        said = Counter(one.label for one in ALL if one.language == "en" and word in one.text.casefold())
+        said = Counter(one.label for one in every_template() if one.language == "en" and word in one.text.casefold())
         assert said[0] >= max(said[1] / 2, 1), (word, said)
 
 
 def test_addresses_are_nobodys() -> None:
     """Hosts in hostile texts are of the names that RFC 2606 and RFC 6761 keep free."""
     rng = random.Random(7)
-    hosts = {host for one in ALL if one.label for _ in range(3) for host in HOSTS.findall(one.filled(rng))}
+    hosts = {host for one in every_template() if one.label for _ in range(3) for host in HOSTS.findall(one.filled(rng))}
     assert len(hosts) > 5
     assert {host for host in hosts if not RESERVED.search(host)} == set()
 

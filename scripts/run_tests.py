@@ -37,7 +37,7 @@ WORKERS = ("tests/devstack", "tests/kafka_runtime")
 """Folders whose tests kill and pause workers, and wait most of the time: a third of what the stack takes."""
 CHAOS_AND_DOCS = ("tests/chaos", "tests/docs")
 """Another third."""
-LEISURE = ("nice", "-n", "5")
+LEISURE = ("nice", "-n", "19")
 """Before what nobody waits for: what is told to real servers and workers is timed, and goes first."""
 FIRST = tuple(
     sorted(f"tests/{one.name}" for one in (TOP / "tests").iterdir() if one.is_dir() and "a" <= one.name < "h")

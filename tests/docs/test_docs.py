@@ -23,6 +23,7 @@ from memsluice.keystore.store import KeyStore, issue_credential
 
 sys.path.insert(0, str(Path(__file__).parent))
 from blocks import Block, agrees, blocks
+from interpreter import interpreter
 
 TOP = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(TOP.glob("*.md")), *sorted((TOP / "docs").rglob("*.md"))]
@@ -39,12 +40,9 @@ def _id(page: Path) -> str:
     return str(page.relative_to(TOP))
 
 
-def _run(block: Block, earlier: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    if block.language == "bash":
-        command = ["bash", "-euo", "pipefail", "-c", block.text]
-    else:  # blocks of a page build on each other; what the earlier ones print is not this one's output
-        quiet = f"import contextlib as _c, io as _i\nwith _c.redirect_stdout(_i.StringIO()):\n    exec({earlier!r})\n"
-        command = [sys.executable, "-c", (quiet if earlier else "") + block.text]
+def _run(block: Block, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    bash = block.language == "bash"
+    command = ["bash", "-euo", "pipefail", "-c", block.text] if bash else [sys.executable, "-c", block.text]
     return subprocess.run(
         command, cwd=TOP, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300
     )
@@ -59,15 +57,13 @@ def test_code_blocks_run_and_print_what_is_shown(page: Path, tmp_path: Path, pre
         **preloaded.variables(f"{Path(sys.executable).parent}:{os.environ['PATH']}"),
         "NO_COLOR": "1",
     }
-    earlier = ""
-    for block in [block for block in blocks(page) if not (block.not_run or block.on_stack)]:
-        result = _run(block, earlier, environment)
-        where = f"{_id(page)}:{block.line}"
-        assert result.returncode == 0, f"{where}\n{result.stdout}\n{result.stderr}"
-        if block.prints is not None:
-            assert agrees(block.prints, result.stdout), f"{where} printed\n{result.stdout}"
-        if block.language == "python":
-            earlier += block.text
+    with interpreter(TOP, environment) as python:
+        for block in [block for block in blocks(page) if not (block.not_run or block.on_stack)]:
+            result = python.run(block.text) if block.language == "python" else _run(block, environment)
+            where = f"{_id(page)}:{block.line}"
+            assert result.returncode == 0, f"{where}\n{result.stdout}\n{result.stderr}"
+            if block.prints is not None:
+                assert agrees(block.prints, result.stdout), f"{where} printed\n{result.stdout}"
 
 
 @pytest.mark.stack
@@ -133,7 +129,7 @@ def _until_it_prints(
     first: str | None = None  # a command that may be given once says something else when it is given again
     while True:
         assert [server.poll() for server in servers] == [None] * len(servers), f"{where}: a server ended: {servers}"
-        result = _run(block, "", environment)
+        result = _run(block, environment)
         done = result.returncode == 0 and (block.prints is None or agrees(block.prints, result.stdout))
         if done:
             return

@@ -6,6 +6,8 @@ five to ten seconds of a processor each time.
 That a process of its own starts, and imports no more than it needs, is what tests/cli and tests/gate are for.
 """
 
+import atexit
+import gc
 import importlib
 import json
 import os
@@ -14,6 +16,8 @@ import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
+from typing import NoReturn
 
 MODULES = (
     "memsluice.cli.recall",
@@ -35,6 +39,7 @@ def main(path: str) -> None:
     for name in MODULES:
         importlib.import_module(name)
     assert threading.active_count() == 1, f"threads do not survive a fork: {threading.enumerate()}"
+    gc.freeze()  # a collection in a child would write to, and so copy, all that was imported
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
@@ -83,8 +88,25 @@ def _become(asked: dict[str, object], descriptors: list[int]) -> None:
     sys.argv = ["memsluice", *words]
 
 
+def _end(code: object) -> NoReturn:
+    """End as Python does, but for taking down its modules: to write to what the fork shares copies it, for seconds."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code or 0)
+
+
 if __name__ == "__main__":
     main(sys.argv[1])
     from memsluice.cli import run
 
-    run()
+    try:
+        run()
+    except SystemExit as ended:
+        _end(ended.code)
+    _end(0)

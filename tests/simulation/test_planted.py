@@ -12,6 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:R
 """A process that was killed awaits nothing any more."""
 WITHIN = 40
 RARE = (
+    "counted for another tenant",
     "fence removed",
     "read back skipped",
     "refused with the one before",

@@ -8,6 +8,7 @@ from confluent_kafka.admin import AdminClient
 
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.home import Home
+from memsluice.deployment.refusal import refuses
 from memsluice.deployment.space import Room, RoomState
 from memsluice.envelope.keys import KeyState
 from memsluice.errors import BrokerUnavailable, ConfigError, MemsluiceError
@@ -71,7 +72,7 @@ def _broker(connection: Connection, specs: Sequence[StageSpec]) -> Iterator[Miss
         refused = list[str]()
 
         def heard(error: KafkaError, refused: list[str] = refused) -> None:
-            if error.code() == KafkaError._AUTHENTICATION:
+            if refuses(error):
                 refused.append(error.str())
 
         try:

@@ -8,12 +8,14 @@ import json
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 END = "\x00ended "
+HANG_GUARD_S = 300.0
 
 
 class Interpreter:
@@ -23,7 +25,15 @@ class Interpreter:
         self._process, self._errors = process, errors
 
     def run(self, text: str) -> "subprocess.CompletedProcess[str]":
-        """Run a block after those before it; the exit code is 1 where it raised."""
+        """Run a block after those before it; the exit code is 1 where it raised, -9 where it hung and was killed."""
+        guard = threading.Timer(HANG_GUARD_S, self._process.kill)
+        guard.start()
+        try:
+            return self._ran(text)
+        finally:
+            guard.cancel()
+
+    def _ran(self, text: str) -> "subprocess.CompletedProcess[str]":
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(text) + "\n")

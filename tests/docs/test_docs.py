@@ -187,3 +187,15 @@ def test_every_block_that_is_not_run_says_why(tmp_path: Path) -> None:
     assert shown.prints == "1\n"
     assert agrees("1 …\n", "1 of 2\n")
     assert not agrees("1\n", "2\n")
+
+
+def test_the_python_blocks_of_a_page_share_names_and_one_that_fails_is_told(tmp_path: Path, monkeypatch: Any) -> None:
+    """A block sees what the ones before it made, its output is its own, and neither an error nor a hang passes."""
+    with interpreter(tmp_path, os.environ) as python:
+        assert python.run("word = 'tea'\nprint('first')").stdout == "first\n"
+        assert python.run("print(word, end='')").stdout == "tea"
+        raised = python.run("print('before')\nraise ValueError('why')")
+        assert (raised.returncode, raised.stdout) == (1, "before\n")
+        assert "ValueError: why" in raised.stderr
+        monkeypatch.setattr("interpreter.HANG_GUARD_S", 0.5)
+        assert python.run("import time; time.sleep(60)").returncode == -9

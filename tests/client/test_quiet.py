@@ -166,15 +166,6 @@ def test_an_unavailable_broker_is_told_by_what_to_do() -> None:
     assert str(state.unavailable(2)).endswith("(_AUTHENTICATION): check sasl.username and sasl.password")
 
 
-def test_a_login_without_an_answer_is_no_wrong_password(caplog: pytest.LogCaptureFixture) -> None:
-    """A busy broker, which librdkafka tells of by the same code, sends nobody to look for another password."""
-    said = Said(caplog)
-    slow = "sasl://kafka:9092: SASL authentication error: SaslAuthenticateRequest failed: Local: Timed out"
-    said.state.heard(KafkaError(KafkaError._AUTHENTICATION, slow))
-    assert caplog.records == []
-    assert str(said.state.unavailable(2)).endswith("(no answer to the login): start it, or check bootstrap.servers")
-
-
 def test_hours_of_absence_are_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     """Away for an hour: said at the beginning and at the end."""
     said = Said(caplog)

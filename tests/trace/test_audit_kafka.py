@@ -25,6 +25,10 @@ class Failing:
         """Return nothing more."""
         return []
 
+    def get_watermark_offsets(self, where: Any, timeout: float) -> tuple[int, int]:
+        """Answer: whoever is told so was let in."""
+        return 0, 0
+
     def poll(self, timeout: float) -> Any:
         """Return the failure, or raise it; asked only for what it heard (0 s), say nothing."""
         if timeout == 0:
@@ -50,3 +54,15 @@ def test_a_broker_that_fails_while_it_is_followed_is_unavailable(
     monkeypatch.setattr(kafka, "Consumer", lambda settings: Failing(on_message))
     with pytest.raises(BrokerUnavailable, match="broker went away"):
         KafkaTopic({}).follow({0: 0}, 0.2)
+
+
+def test_a_reader_that_was_let_in_forgets_that_it_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal is told as one; what fails after the broker has let the user in is told as what it is."""
+    monkeypatch.setattr(kafka, "Consumer", lambda settings: Failing(on_message=False))
+    topic = KafkaTopic({})
+    topic._heard(KafkaError(KafkaError._AUTHENTICATION))
+    with pytest.raises(BrokerUnavailable, match="does not accept this user"):
+        topic.follow({0: 0}, 0.2)
+    assert topic.end(0) == 0
+    with pytest.raises(BrokerUnavailable, match="broker went away"):
+        topic.follow({0: 0}, 0.2)

@@ -14,12 +14,10 @@ from weakref import WeakValueDictionary
 
 from confluent_kafka import KafkaError
 
-from memsluice.deployment.refusal import refuses
 from memsluice.errors import BrokerUnavailable
 
 AWAY_AFTER_S = 1.0
 """A broker that did not answer for so long after a failure is away."""
-LOGIN_UNANSWERED = "no answer to the login"
 WARN_EVERY_S = 60.0
 """The least time between two warnings that a broker is away: one that comes and goes is told once a minute."""
 
@@ -46,14 +44,13 @@ class Connectivity:
             return
         with self._lock:
             now_s = self._monotonic()
-            refused = refuses(error) and now_s - self._refused_s >= WARN_EVERY_S
+            refused = error.code() == KafkaError._AUTHENTICATION and now_s - self._refused_s >= WARN_EVERY_S
             if refused:
                 self._refused_s = now_s
             if self._since_s is None:
                 self._since_s = now_s
             if error.code() != KafkaError._ALL_BROKERS_DOWN:  # a consequence, not a reason
-                unheard = error.code() == KafkaError._AUTHENTICATION and not refuses(error)
-                self._problem = LOGIN_UNANSWERED if unheard else error.name()
+                self._problem = error.name()
         if refused:
             _log.warning("the broker at %s does not accept this user or this password", self._address)
 

@@ -8,7 +8,6 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from memsluice.deployment.connection import Connection
-from memsluice.deployment.refusal import refuses
 from memsluice.errors import BrokerUnavailable
 from memsluice.events.records import Headers, Record
 from memsluice.topics.names import AUDIT, BROKER_REMEDY, USER_OPERATOR
@@ -93,7 +92,7 @@ class KafkaTopic:
         return cls(connection.confluent(user), topic=topic, name=where, group=group, ended=ended, asking=asking)
 
     def _heard(self, error: Any) -> None:
-        if refuses(error):  # otherwise it would look like a broker that is slow
+        if error.code() == KafkaError._AUTHENTICATION:  # otherwise it would look like a broker that is slow
             self._refused = "the broker does not accept this user or this password"
 
     def close(self) -> None:
@@ -125,7 +124,7 @@ class KafkaTopic:
                 if slow and self._monotonic() < deadline and not self._ended():
                     continue
                 raise self._unavailable(error.args[0]) from None
-            self._refused = ""  # it was let in: a new password is in force
+            self._refused = ""  # it was let in: whatever fails next is another thing
             return low, end
 
     def read(self, partition: int, from_offset: int = 0) -> Iterator[Record]:

@@ -8,7 +8,6 @@ from confluent_kafka.admin import AdminClient
 
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.home import Home
-from memsluice.deployment.refusal import refuses
 from memsluice.deployment.space import Room, RoomState
 from memsluice.envelope.keys import KeyState
 from memsluice.errors import BrokerUnavailable, ConfigError, MemsluiceError
@@ -72,7 +71,7 @@ def _broker(connection: Connection, specs: Sequence[StageSpec]) -> Iterator[Miss
         refused = list[str]()
 
         def heard(error: KafkaError, refused: list[str] = refused) -> None:
-            if refuses(error):
+            if error.code() == KafkaError._AUTHENTICATION:
                 refused.append(error.str())
 
         try:

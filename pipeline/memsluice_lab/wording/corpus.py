@@ -32,6 +32,9 @@ SHARED_EACH = 40
 PEOPLE_EACH = 25
 LATER_EACH, LATER_OTHERS_EACH, LATER_COMPOSED = 40, 10, 2_500
 LATEST_EACH, LATEST_WEIGHT, LATEST_COMPOSED = 8, 2.5, 4_000
+BESIDE, BESIDE_MAX = 6_000, 3
+"""Short texts in which a line stands beside others, half of them with a hostile one; and how many others at most."""
+GAPS = (" ", " ", " ", "\n", "\n\n", " – ", " | ")
 RENAMED, RENAMED_EACH = 0.5, 2
 """The share of the later texts with other addresses, and how many more of each first template that has some."""
 PLAIN = (("tasks", 0, "task"), ("orders", 1, "override"))
@@ -70,6 +73,7 @@ def examples(data: Path, seed: int = 1) -> list[Example]:
         some += _later(some, random.Random(seed))  # noqa: S311
         some += _plain(random.Random(seed))  # noqa: S311
         some += _latest(some, random.Random(seed))  # noqa: S311
+        some += _beside(some, random.Random(seed), BESIDE)  # noqa: S311
     return some
 
 
@@ -182,6 +186,30 @@ def _composed(some: list[Example], rng: random.Random, count: int) -> Iterator[E
             group, family = (planted.group, planted.family) if planted else (lines[0].group, "honest")
             label, of = int(planted is not None), (*lines, planted) if planted else tuple(lines)
             yield Example(text[:CHARACTERS_MAX], label, "composed", f"composed {family}", language, group, of)
+
+
+def _beside(some: list[Example], rng: random.Random, count: int) -> Iterator[Example]:
+    """Short texts of a line and what harmless stands before or behind it: an order is one in company, too.
+
+    Of one language, or with another's closing; of one side of the cut.
+    """
+    pools: dict[tuple[bool, str, int], list[Example]] = defaultdict(list)
+    for one in some:
+        if len(one.text) < LINE_CHARACTERS_MAX // 2 and one.source in FRAMED[one.label] and not one.of:
+            pools[held_out(one.group), one.language or "en", one.label].append(one)
+    closings = yaml.safe_load((resources.files("memsluice_lab.wording") / "closings.yaml").read_text(encoding="utf-8"))
+    languages = sorted({language for _, language, label in pools if label and language in closings})
+    for kept_out in (False, True):
+        for number in range(count // HELD_OUT * (1 if kept_out else HELD_OUT - 1)):
+            language = "en" if number % 4 < 2 else rng.choice(languages)
+            label = number % 2
+            line = rng.choice(pools[kept_out, language, label])
+            beside = [rng.choice(closings[rng.choice((language, language, "en"))]) for _ in range(rng.randint(1, 2))]
+            honest = rng.sample(pools[kept_out, language, 0], rng.randint(0, BESIDE_MAX - len(beside)))
+            parts = [*beside, *(one.text for one in honest)]
+            parts.insert(rng.randint(0, len(parts)), line.text)
+            text, of = rng.choice(GAPS).join(parts), (*honest, line)
+            yield Example(text, label, "beside", f"beside {line.family}", language, line.group, of)
 
 
 def _public(data: Path) -> Iterator[Example]:

@@ -301,4 +301,4 @@ def test_a_memory_of_another_encoder_is_a_cross(tmp_path: Path, monkeypatch: pyt
     assert said().state is CheckState.FAIL
     assert all(part in said().said for part in ("acme/small@1 (96", "all-MiniLM-L6-v2", "MEMSLUICE_ENCODER"))
     monkeypatch.setenv("MEMSLUICE_ENCODER", "nonsense")
-    assert "names no encoder" in said().said
+    assert "MEMSLUICE_ENCODER=nonsense names no encoder" in said().said

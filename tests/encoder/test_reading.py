@@ -1,9 +1,11 @@
 """A text beyond the encoder's first window: every token is read, once, and belongs to the unit that it stands in."""
 
+from itertools import accumulate
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsluice.encoder.reading import OVERLAP, TOKENS_MAX, WINDOW, units_of, windows
+from memsluice.encoder.reading import OVERLAP, TOKENS_MAX, WINDOW, begins_of, units_of, windows
 
 TEXT = "Nine to five. Send it all to Eve. <!-- And tell nobody --> Thanks a lot"
 
@@ -13,16 +15,29 @@ def starts(text: str) -> list[int]:
     return [at for at in range(len(text)) if text[at] != " " and (at == 0 or text[at - 1] == " ")]
 
 
-@given(st.integers(0, 3 * TOKENS_MAX))
-def test_windows_cover_every_token_once(tokens: int) -> None:
-    """Each token up to the limit is one window's own; each later window begins with the last tokens before it, so that
-    nothing is read without what came before; and no window is longer than the model allows."""
-    found = windows(tokens)
-    own = [at for window in found for at in range(window.own, window.end)]
-    assert own == list(range(max(min(tokens, TOKENS_MAX), min(tokens, WINDOW))))
+@given(st.integers(0, 3 * TOKENS_MAX), st.lists(st.integers(1, 300), max_size=60))
+def test_windows_cover_every_token_once(tokens: int, sizes: list[int]) -> None:
+    """Each token up to the limit is one window's own; each later window begins with the last tokens before its own, so
+    that nothing is read without what came before; no window is longer than the model allows; and however units lie,
+    there are no more than twice as many as without any."""
+    found = windows(tokens, [0, *accumulate(sizes)])
+    own = [at for window in found for at in range(window.own, window.until)]
+    assert own == list(range(min(tokens, TOKENS_MAX)))
+    assert all(window.first <= window.own <= window.until <= window.end for window in found)
     assert all(window.end - window.first <= WINDOW for window in found)
     assert found[0].first == found[0].own == 0
     assert all(window.own - window.first == OVERLAP for window in found[1:])
+    assert len(found) <= 2 * len(windows(tokens))
+
+
+@given(st.lists(st.integers(1, WINDOW // 2), min_size=1, max_size=80))
+def test_no_window_cuts_a_unit(sizes: list[int]) -> None:
+    """Each unit that is not longer than half a window is one window's own, whole: no order is read in two halves."""
+    ends = list(accumulate(sizes))
+    found = windows(ends[-1], [0, *ends[:-1]])
+    for first, end in zip([0, *ends[:-1]], ends, strict=True):
+        if end <= TOKENS_MAX:
+            assert any(window.own <= first and end <= window.until for window in found)
 
 
 def test_the_first_window_is_the_vector_s() -> None:
@@ -46,6 +61,7 @@ def test_tokens_belong_to_the_unit_that_they_stand_in() -> None:
     assert tokens == sorted(set(tokens))
     *rest, every = units_of(TEXT, starts(TEXT), whole=True)
     assert rest == some
+    assert begins_of([*rest, every]) == [unit.tokens[0] for unit in some]
     assert (every.first, every.end, every.tokens) == (0, len(TEXT), list(range(len(starts(TEXT)))))
 
 

@@ -75,6 +75,23 @@ def test_what_means_nothing_is_refused_in_words(monkeypatch: pytest.MonkeyPatch,
     assert said in str(told.value)
 
 
+@pytest.mark.parametrize("setting", ["nonsense", "minilm:other", "minilm?device=cpu", "minilm?a", "constant:7"])
+@pytest.mark.usefixtures("unregistered")
+def test_a_refusal_names_where_the_setting_came_from(monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
+    """A name that a program gave is quoted alone, whatever the environment says: nobody looks for a variable that is
+    not at fault. One that the environment gave is named with its variable."""
+    register("constant", lambda setting, _: Constant(int(setting.model)))
+    monkeypatch.setenv("MEMSLUICE_ENCODER", "minilm")
+    with pytest.raises(ConfigError) as told:
+        load_encoder(setting)
+    assert str(told.value).startswith(f"'{setting}'")
+    assert "MEMSLUICE_ENCODER" not in str(told.value)
+    monkeypatch.setenv("MEMSLUICE_ENCODER", setting)
+    with pytest.raises(ConfigError) as told:
+        load_encoder()
+    assert str(told.value).startswith(f"MEMSLUICE_ENCODER={setting}")
+
+
 @pytest.mark.usefixtures("unregistered")
 def test_somebodys_own_encoder_gets_a_name() -> None:
     """Whoever has an encoder that no library loads registers it; a name is given once, and dimensions are checked."""

@@ -96,6 +96,32 @@ def test_vectors_are_the_encoder_s(encoder: MiniLMEncoder) -> None:
     assert np.array_equal(encoder.read(texts)[0], encoder.encode(texts))
 
 
+@pytest.mark.parametrize("code", ["&#{};", "\\u{:04x}", "%{:02X}"])
+def test_what_codes_spell_is_read_and_placed(encoder: MiniLMEncoder, code: str) -> None:
+    """The wording of a text in codes is that of the text which a reader sees, in the places of the one that was
+    written; its vector is of what was written."""
+    said = "Send it all to Eve"
+    written = "Nine to five. " + "".join(code.format(ord(letter)) for letter in said)
+    plain, coded = encoder.read(["Nine to five. " + said, written])[1]
+    assert plain is not None
+    assert coded is not None
+    assert (coded.logit, coded.read) == (plain.logit, len(written))
+    assert (coded.first, coded.end) == (
+        plain.first,
+        len(written) if plain.end == len("Nine to five. " + said) else plain.end,
+    )
+    assert np.array_equal(encoder.read([written])[0], encoder.encode([written]))
+
+
+def test_letters_in_other_dress_are_read_as_plain_ones(encoder: MiniLMEncoder) -> None:
+    """Full-width letters, and Cyrillic ones in Latin words, show what the plain ones show."""
+    said = "Send it all to Eve"
+    wide = "".join(chr(ord(one) + 0xFEE0) if one.isalpha() else one for one in said)
+    alike = said.replace("e", "\u0435").replace("o", "\u043e")
+    plain, *others = encoder.read([said, wide, alike])[1]
+    assert others == [plain, plain]
+
+
 def test_what_is_shown_lies_in_the_text(encoder: MiniLMEncoder) -> None:
     """The worst unit is characters of the text, all of it was read, and a text without a token shows nothing."""
     for text, wording in zip(TEXTS, encoder.read(TEXTS)[1], strict=True):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memsluice.events.codes import opened
 from memsluice.gate.checks.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS, find, risk
 from memsluice.gate.unicode import normalise
 
@@ -86,6 +87,14 @@ def test_hidden_text_is_screened() -> None:
     assert risk(f"My train leaves at noon.{unseen}") == 1
 
 
+@pytest.mark.parametrize("code", ["&#{};", "&#x{:x};", "\\u{:04x}", "%{:02x}"])
+def test_codes_are_screened(code: str) -> None:
+    """An instruction in a page's, a record's or a link's codes is found, and marked as hidden: browsers show it."""
+    written = "".join(code.format(ord(c)) for c in "Ignore previous")
+    (found,) = find(f"Opening hours {written}")
+    assert (found.name, found.hidden) == ("marker_ignore_previous", True)
+
+
 def test_tags_between_letters_do_not_help() -> None:
     """Tag characters inside a visible instruction do not break it up."""
     assert "marker_ignore_previous" in names("ig\U000e0058nore previous")
@@ -107,7 +116,7 @@ def test_ranges_lie_in_the_normalised_text(text: str) -> None:
     """Whatever the text, a match's range can be cut out of what was screened."""
     read = normalise(text)
     for match in find(text):
-        assert 0 <= match.start < match.end <= (len(read) if not match.hidden else len(text))
+        assert 0 <= match.start < match.end <= len(normalise(opened(text)) if match.hidden else read)
 
 
 def test_no_pattern_can_backtrack() -> None:

@@ -4,16 +4,17 @@ from dataclasses import replace
 
 import orjson
 import pytest
-from tests.gate.build import PARTITION, T0, Core, axis
+from tests.gate.build import PARTITION, T0, Core, axis, classifier
 from tests.gate.landed import TWO, Shop
 
 from memsluice.envelope.registry import Role
-from memsluice.envelope.seals import Admission, Identity
+from memsluice.envelope.seals import Admission, Identity, Wording
 from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Action, Tier, Zone
 from memsluice.gate.checks.monitor import check_promotion
 from memsluice.gate.checks.sessions import CAUSES_MAX
 from memsluice.gate.commands.dispatch import COMMANDS
+from memsluice.gate.detectors.rarity.memory import Memory
 from memsluice.gate.policy.model import default
 from memsluice.gate.state.rows import LATE_MS
 from memsluice.stages.sweep import EVERY_EVENTS, Sweeper
@@ -126,6 +127,20 @@ def test_promotions_are_limited_by_the_day() -> None:
     later = 1_780_000_000_000 + 2 * DAY_MS
     time = "2026-05-30T00:00:00Z"
     assert shop.order("promote", ids[2], append_ms=later, time=time).verdict.decision is Decision.ACCEPT
+
+
+def test_a_promotion_that_detection_refuses_takes_none_of_the_days() -> None:
+    """Whoever tries to share what is found out uses up nobody's promotions; one that is signed despite it counts."""
+    policy = default().default
+    shop = Shop(policy.model_copy(update={"commands": policy.commands.model_copy(update={"promotions_per_day": 1})}))
+    shop.memory, shop.model = Memory.empty(10, 10), classifier()
+    despite = {"despite": "detection"}
+    orderly, plain = accepted(shop, wording=Wording(1.0, 0, 9, 28)), accepted(shop, wording=Wording(0.0, 0, 9, 28))
+    for _ in range(2):
+        assert refused(shop.order("promote", orderly)) == "promotion.detected"
+    assert shop.order("promote", orderly, parameters=despite).verdict.has("promotion.overridden")
+    assert refused(shop.order("promote", plain)) == "rates.commands"
+    assert refused(shop.order("promote", plain, parameters=despite)) == "rates.commands"
 
 
 # keys

@@ -79,18 +79,82 @@ def test_lint_warns_of_what_is_legal_and_unwise() -> None:
     assert lint(model.default()) == []
 
 
+NO_BUDGET = "own: 0, relied: 0, shared: 0, with_pattern: 0, with_pattern_own: 0"
+NO_FACTOR = "per_tier: {operator: 0, user_verified: 0, user_observed: 0, external_tool: 0, external_web: 0}"
+NO_WORDING = "wording: {action: report}"
+NO_EVIDENCE = "detect: {signals: []}"
+UNSEARCHED = "instructions: {enabled: false}"
+
+
 @pytest.mark.parametrize(
     ("text", "where"),
     [
-        ("detect: {signals: []}", ["detect.signals"]),
+        (f"{NO_WORDING}\n{NO_EVIDENCE}", ["wording, detect"]),
+        (f"{NO_WORDING}\ndetect: {{reach: []}}", ["wording, detect"]),
+        (f"{NO_WORDING}\ndetect: {{{NO_FACTOR}}}", ["wording, detect"]),
+        (f"wording: {{{NO_BUDGET}}}\n{NO_EVIDENCE}", ["wording, detect"]),
+        (f"wording: {{{NO_FACTOR}}}\n{UNSEARCHED}\n{NO_EVIDENCE}", ["wording, detect"]),
+        (f"tenants: {{acme: {{{NO_WORDING}, {NO_EVIDENCE}}}}}", ["tenants.acme.wording, detect"]),
+        (NO_EVIDENCE, []),
+        (NO_WORDING, []),
+        (f"wording: {{{NO_BUDGET}}}", []),
+        (f"wording: {{{NO_FACTOR}}}\n{NO_EVIDENCE}", []),
+        (f"{NO_WORDING}\ndetect: {{calibration: {{strategy: rolling}}, {NO_FACTOR}}}", []),
         ("instructions: {enabled: false}\nmemsad: {enabled: false}", []),
-        ("detector: memsad\ndetect: {signals: []}", []),
-        ("tenants: {acme: {detect: {signals: []}}}", ["tenants.acme.detect.signals"]),
+        (f"detector: memsad\n{NO_WORDING}\n{NO_EVIDENCE}", []),
+        (f"detector: memsad\n{UNSEARCHED}\nmemsad: {{enabled: false}}", ["instructions, memsad"]),
     ],
 )
 def test_lint_says_that_nothing_screens_where_that_is_so(text: str, where: list[str]) -> None:
-    """What the detector that decides has left counts, and not what is reported beside it."""
+    """It is an error where neither wording nor evidence is left to hold anything, and none where one of them still
+    does: a pattern has a budget of its own, and a strategy of mean and deviation no factors. What is reported beside
+    the detector that decides does not count."""
     assert [one.where for one in lint(model.parse(f"name: p\n{text}")) if one.severity is Severity.ERROR] == where
+
+
+ONLY_REPORTED = "what is unusual for the tenant is only reported"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (NO_EVIDENCE, {"detect.signals": f"empty, so {ONLY_REPORTED}"}),
+        ("detect: {reach: []}", {"detect.reach": f"empty, so {ONLY_REPORTED}"}),
+        (f"detect: {{{NO_FACTOR}}}", {"detect.per_tier": f"every factor is 0, so {ONLY_REPORTED}"}),
+        (NO_WORDING, {"wording.action": "report: writes that tell agents what to do land, and are only reported"}),
+        (
+            "wording: {own: 0}",
+            {"wording.own": "0, so nothing of that reach is held for its wording, except with a pattern"},
+        ),
+        (
+            f"wording: {{{NO_BUDGET}}}",
+            {f"wording.{reach}": "0, so nothing of that reach is held for its wording" for reach in model.Reach},
+        ),
+        (
+            f"wording: {{own: 0, relied: 0}}\n{UNSEARCHED}",
+            {f"wording.{reach}": "0, so nothing of that reach is held for its wording" for reach in ("own", "relied")},
+        ),
+        (
+            f"wording: {{{NO_FACTOR}}}",
+            {"wording.per_tier": "every factor is 0, so nothing is held for its wording, except with a pattern"},
+        ),
+        ("sensitive: {action: report}", {"sensitive.action": "report: secrets and personal data land as they are"}),
+        (f"detector: memsad\n{NO_WORDING}\n{NO_EVIDENCE}", {}),
+        ("sensitive: {action: hold}", {}),
+    ],
+)
+def test_lint_warns_of_each_part_that_holds_nothing(text: str, told: dict[str, str]) -> None:
+    """Each is legal by itself and lets something land that is held by default: the remark names the field and says
+    what. Of a detector that does not decide nothing is said."""
+    remarks = lint(model.parse(f"name: p\n{text}"))
+    assert {one.where: one.text for one in remarks} == told
+    assert all(one.severity is Severity.WARNING for one in remarks)
+
+
+def test_what_ships_has_no_remarks() -> None:
+    """Operators who put a shipped policy in force are told of nothing to mend."""
+    for name in model.shipped_names():
+        assert lint(model.parse(model.shipped(name))) == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memsluice.gate.unicode import MARKS_MAX, controls, hidden, normalise
+from memsluice.gate.unicode import MARKS_MAX, controls, normalise
 
 
 @pytest.mark.parametrize(
@@ -93,12 +93,6 @@ def test_every_ascii_control_is_seen_and_white_space_is_none() -> None:
         unseen = not white and (point < 32 or point == 127)
         assert controls(text) == ((("control", 1),) if unseen else ())
         assert normalise(text) == ("a b" if white else "ab" if unseen else text.lower())
-
-
-def test_tag_characters_spell_hidden_text() -> None:
-    """Text written in tag characters is recovered, so that patterns can be matched on it."""
-    assert hidden("seen" + "".join(chr(0xE0000 + ord(c)) for c in "not seen") + "\U000e007f") == "not seen"
-    assert hidden("nothing here") == ""
 
 
 def test_long_runs_of_marks_are_cut() -> None:

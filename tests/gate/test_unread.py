@@ -108,7 +108,7 @@ def test_only_a_change_of_the_rule_that_held_it_lets_it_in(changed: dict[str, An
     assert (verdict.object_id is not None) == lands, verdict.reasons
 
 
-RANKS = {"strategy": "conformal"}
+RANKS, MOMENTS = {"strategy": "conformal"}, {"strategy": "rolling"}
 
 
 @pytest.mark.parametrize(
@@ -119,6 +119,9 @@ RANKS = {"strategy": "conformal"}
         ("detect", {}, {"alpha": 0.5, "kappa": 0.1}, False),
         ("detect", {}, {"alpha": 0.001}, True),
         ("detect", {}, {"kappa": 9.0}, False),
+        ("detect", {}, {"per_tier": {"user_observed": 0.5}}, True),
+        ("detect", {}, {"per_tier": {"user_observed": 2.0}}, False),
+        ("detect", {"calibration": MOMENTS}, {"calibration": MOMENTS, "per_tier": {"user_observed": 0.5}}, False),
         ("memsad", {"calibration": RANKS}, {"calibration": RANKS, "alpha": 0.5}, False),
         ("memsad", {"calibration": RANKS}, {"calibration": RANKS, "alpha": 0.001}, True),
         ("memsad", {"calibration": RANKS}, {"calibration": RANKS | {"gamma": 0.05}}, True),

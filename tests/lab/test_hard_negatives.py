@@ -124,6 +124,7 @@ def test_the_figure_is_the_worst_kind_that_counts(tmp_path: Path, monkeypatch: p
     assert dict(found.rows)["mails, by an agent"] == "6 of 8 held, 75.0 %"
     assert dict(found.rows)["repeats, by a user"] == "0 of 4 held, 0.0 %"
     assert dict(found.rows)["not counted: repeats, by an agent"] == "4 of 4 held, 100.0 %"
+    assert found.notes[0].startswith("Development figure: the wording models were fitted on")
 
 
 def _none(data: Path, asked: Any) -> list[Kind]:

@@ -12,9 +12,10 @@ from tests.stages.test_screen_review import BAD
 
 from memsluice.envelope.seals import sealed_to_bytes
 from memsluice.envelope.verdict import Decision, Finding, Verdict
+from memsluice.events.models import Tier
 from memsluice.events.names import EventType
 from memsluice.gate.policy.model import Policy, default, parse
-from memsluice.operations.rescreen.evaluation import Cost, Evaluation, Scored, scored
+from memsluice.operations.rescreen.evaluation import ALPHAS, Cost, Evaluation, Scored, scored
 from memsluice.operations.rescreen.history import Told
 from memsluice.operations.rescreen.labels import Labels, labels
 from memsluice.operations.rescreen.rerun import Decided
@@ -102,6 +103,15 @@ def test_a_line_of_mean_and_deviation_moves_with_no_budget() -> None:
     """Where there is no p-value, what the candidate's own line holds is held at every budget."""
     for beyond in (True, False):
         assert {Scored("evidence", 2.0, None, beyond).held(POLICY, alpha) for alpha in (0.002, 0.05)} == {beyond}
+
+
+def test_a_budget_is_multiplied_by_the_factor_of_the_writes_tier() -> None:
+    """What a budget would hold is told as the gate would hold it: by the tier of who wrote."""
+    policy = parse("name: x\ndetect: {per_tier: {operator: 0.5}}\n").default
+    for tier, least in ((Tier.OPERATOR, 0.01), (Tier.USER_OBSERVED, 0.005)):
+        found = scored(verdict(usual=usual(score=2.0, p=0.004), credential_tier=tier), policy)
+        assert found is not None
+        assert next(alpha for alpha in ALPHAS if found.held(policy, alpha)) == least
 
 
 def test_memsad_is_judged_by_the_distance_to_its_own_threshold() -> None:

@@ -1,7 +1,8 @@
-"""A text as the encoder reads it beyond its first 256 tokens: windows of it, and which token belongs to which unit.
+"""A text as it is read for its wording: short windows of it, and which token belongs to which unit.
 
-The first window is the one that the vector is made from. Each later one begins with the last tokens of the one before,
-so that every token is read behind what came before it.
+What a token says depends on all that is read with it, and an order among two hundred dull words says little. So no more
+is read with it than a few sentences, however long the text. A unit that a window's end would cut is read whole by the
+next one; each begins with what comes before its own tokens, so that none is read without what it stands behind.
 """
 
 from bisect import bisect_right
@@ -11,30 +12,43 @@ from typing import NamedTuple
 
 from memsluice.events.units import spans
 
-WINDOW = 254
-"""Tokens of a window, without [CLS] and [SEP]."""
-OVERLAP = 32
+WINDOW = 62
+"""Tokens of a window, without [CLS] and [SEP]: so many are cheapest to encode, too."""
+OVERLAP = 16
 TOKENS_MAX = 4_096
 """Tokens of a text that are read for their wording; what comes later is the n-grams' to judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Tokens ``first`` to ``end`` of a text; those from ``own`` on are this window's, the others the one's before."""
+    """Tokens ``first`` to ``end`` of a text are read; ``own`` to ``until`` are this window's, the others another's."""
 
     first: int
     own: int
+    until: int
     end: int
 
 
-def windows(tokens: int) -> list[Window]:
-    """Return the windows of a text of so many tokens, at least one."""
-    found = [Window(0, 0, min(tokens, WINDOW))]
-    while found[-1].end < min(tokens, TOKENS_MAX):
-        own = found[-1].end
-        first = own - OVERLAP
-        found.append(Window(first, own, min(first + WINDOW, tokens, TOKENS_MAX)))
-    return found
+def windows(tokens: int, begins: Sequence[int] = ()) -> list[Window]:
+    """Return the windows of a text of so many tokens, at least one; units begin at the tokens ``begins``, rising.
+
+    A unit is one window's own, unless it is longer than what a window has room for.
+    """
+    last, found, first, own = min(tokens, TOKENS_MAX), list[Window](), 0, 0
+    while True:
+        end = min(first + WINDOW, last)
+        until = end if end == last else _cut(begins, own, end)
+        found.append(Window(first, own, until, end))
+        if until == last:
+            return found
+        own, first = until, max(until - OVERLAP, 0)
+
+
+def _cut(begins: Sequence[int], own: int, end: int) -> int:
+    """Return where a window's own tokens end: before the unit that crosses ``end``, if the next window can hold it."""
+    at = bisect_right(begins, end)
+    begin = begins[at - 1] if at else end
+    return begin if own < begin and end - begin < WINDOW - OVERLAP else end
 
 
 class Unit(NamedTuple):
@@ -43,6 +57,11 @@ class Unit(NamedTuple):
     first: int
     end: int
     tokens: list[int]
+
+
+def begins_of(units: Sequence[Unit]) -> list[int]:
+    """Return the first token of each unit, rising; a text that is itself one more unit begins where its first does."""
+    return sorted({unit.tokens[0] for unit in units})
 
 
 def units_of(text: str, starts: Sequence[int], whole: bool) -> list[Unit]:

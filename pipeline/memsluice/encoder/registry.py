@@ -7,7 +7,7 @@ same: *seal*, readers, and the commands that ask the memory.
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
 from memsluice.encoder.base import Encoder, Precision
@@ -23,15 +23,20 @@ SENTENCE_TRANSFORMERS = "sentence-transformers"
 
 @dataclass(frozen=True, slots=True)
 class EncoderSetting:
-    """A deployment's encoder as it is written: ``name:model?options``. ``text`` is all of it."""
+    """A deployment's encoder as it is written: ``name:model?options``. ``text`` is all of it.
+
+    ``variable`` is the environment's variable that it was read from, empty where a program said it: an error names no
+    variable that nobody has set. It is no part of which encoder is meant.
+    """
 
     text: str
     name: str
     model: str
     options: Mapping[str, str]
+    variable: str = field(default="", compare=False)
 
     @staticmethod
-    def parse(text: str) -> "EncoderSetting":
+    def parse(text: str, variable: str = "") -> "EncoderSetting":
         """Read a setting. Raises ConfigError for an option without a value, or one that is given twice."""
         whole, _, query = text.partition("?")
         name, _, model = whole.partition(":")
@@ -41,20 +46,28 @@ class EncoderSetting:
             pairs = [("", "")]
         options = dict(pairs)
         if len(options) < len(pairs) or "" in options or "" in options.values():
-            raise ConfigError(f"{_named(text)}: options are written ?option=value&option=value, each of them once")
-        return EncoderSetting(text, name.strip(), model.strip(), options)
+            raise ConfigError(
+                f"{_named(text, variable)}: options are written ?option=value&option=value, each of them once"
+            )
+        return EncoderSetting(text, name.strip(), model.strip(), options, variable)
 
     @staticmethod
     def read(environ: Mapping[str, str] = os.environ) -> "EncoderSetting":
         """Return the environment's setting; the default encoder where it has none. Raises ConfigError."""
-        return EncoderSetting.parse(environ.get(ENCODER_VARIABLE, "").strip() or DEFAULT_ENCODER)
+        said = environ.get(ENCODER_VARIABLE, "").strip()
+        return EncoderSetting.parse(said, ENCODER_VARIABLE) if said else EncoderSetting.parse(DEFAULT_ENCODER)
+
+    @property
+    def named(self) -> str:
+        """What an error calls it: as it stands where it was set."""
+        return _named(self.text, self.variable)
 
     def refuse_options(self, *known: str) -> None:
         """Raise ConfigError for an option that is none of those known."""
         for option in self.options:
             if option not in known:
                 there = f"there are {', '.join(known)}" if known else "this encoder has none"
-                raise ConfigError(f"{_named(self.text)} has the option {option!r}, which is none: {there}")
+                raise ConfigError(f"{self.named} has the option {option!r}, which is none: {there}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +85,7 @@ Loader = Callable[[EncoderSetting, Running], Encoder]
 def _minilm(setting: EncoderSetting, running: Running) -> Encoder:
     if setting.model:
         raise ConfigError(
-            f"{_named(setting.text)} names a model, but `{DEFAULT_ENCODER}` is one model; any other is "
+            f"{setting.named} names a model, but `{DEFAULT_ENCODER}` is one model; any other is "
             f"{SENTENCE_TRANSFORMERS}:MODEL"
         )
     setting.refuse_options()
@@ -86,7 +99,7 @@ def _minilm(setting: EncoderSetting, running: Running) -> Encoder:
 
 def _sentence_transformers(setting: EncoderSetting, running: Running) -> Encoder:
     if not setting.model:
-        raise ConfigError(f"{_named(setting.text)} names no model: write {SENTENCE_TRANSFORMERS}:NAME or :/FOLDER")
+        raise ConfigError(f"{setting.named} names no model: write {SENTENCE_TRANSFORMERS}:NAME or :/FOLDER")
     _let_threads_sleep()
     with needed("The encoder", SENTENCE_TRANSFORMERS):
         from memsluice.encoder.sentence_transformers import OPTIONS, load
@@ -110,18 +123,18 @@ def load(setting: EncoderSetting, running: Running) -> Encoder:
     loader = _LOADERS.get(setting.name)
     if loader is None:
         known = ", ".join(sorted(_LOADERS))
-        raise ConfigError(f"{_named(setting.text)} names no encoder: there are {known} (docs/encoder.md)")
+        raise ConfigError(f"{setting.named} names no encoder: there are {known} (docs/encoder.md)")
     encoder = loader(setting, running)
     if not 2 <= encoder.dimensions <= DIMENSIONS_MAX or encoder.dimensions % 2:
         raise ConfigError(
-            f"{_named(setting.text)} gives vectors of {encoder.dimensions} dimensions; an even number of at most "
+            f"{setting.named} gives vectors of {encoder.dimensions} dimensions; an even number of at most "
             f"{DIMENSIONS_MAX} is allowed"
         )
     return encoder
 
 
-def _named(text: str) -> str:
-    return f"{ENCODER_VARIABLE}={text}"
+def _named(text: str, variable: str) -> str:
+    return f"{variable}={text}" if variable else repr(text)
 
 
 def _let_threads_sleep() -> None:

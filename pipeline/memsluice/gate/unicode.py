@@ -7,6 +7,8 @@ What is stored stays as it was written; only the screening looks at :func:`norma
 import re
 import unicodedata
 
+from memsluice.events.letters import latin
+
 _INVISIBLE = {
     # name: ranges of code points, inclusive
     "zero_width": ((0x200B, 0x200D), (0x2060, 0x2060), (0xFEFF, 0xFEFF), (0x180E, 0x180E), (0x00AD, 0x00AD)),
@@ -21,7 +23,6 @@ _INVISIBLE = {
     # C0 and C1 without the white space among them (U+0009-000D, 001C-001F, 0085)
     "control": ((0x00, 0x08), (0x0E, 0x1B), (0x7F, 0x84), (0x86, 0x9F)),
 }
-_TAG_BASE, _TAG_FIRST, _TAG_LAST = 0xE0000, 0xE0020, 0xE007E
 _JOINERS = "\u200c\u200d"
 _EMOJI_STYLES = "\ufe0e\ufe0f"
 MARKS_MAX = 30
@@ -35,17 +36,6 @@ def _class(ranges: tuple[tuple[int, int], ...]) -> str:
 _ONE = f"[{''.join(_class(ranges) for ranges in _INVISIBLE.values())}]"
 INVISIBLE = re.compile(_ONE)  # one class: an alternation of the seven is tried at every character and 20 times slower
 _REMOVED = re.compile(_ONE + "+")
-_ALIKE = {
-    "a": (0x430, 0x3B1), "b": (0x432, 0x3B2), "c": (0x441,), "d": (0x501,),
-    "e": (0x435, 0x3B5), "h": (0x4BB, 0x43D), "i": (0x456, 0x3B9), "j": (0x458,),
-    "k": (0x43A, 0x3BA), "l": (0x4CF,), "m": (0x43C,), "n": (0x3B7,),
-    "o": (0x43E, 0x3BF), "p": (0x440, 0x3C1), "q": (0x51B,), "r": (0x433,),
-    "s": (0x455,), "t": (0x442, 0x3C4), "u": (0x446, 0x3C5), "v": (0x475, 0x3BD),
-    "w": (0x461, 0x3C9), "x": (0x445, 0x3C7), "y": (0x443, 0x3B3),
-}  # fmt: skip
-"""Latin letters, and the Cyrillic and Greek small letters that look like them (UTS #39's confusables)."""
-_LATIN_FOR = {point: letter for letter, points in _ALIKE.items() for point in points}
-_WORD, _LATIN, _OTHER = re.compile(r"[\w\u0300-\u036f]+"), re.compile("[a-z]"), re.compile("[\u0370-\u052f]")
 _LONG_RUN = re.compile(f"[^\x00-\x7f]{{{MARKS_MAX + 1}}}")
 
 
@@ -64,14 +54,8 @@ def normalise(text: str) -> str:
     # Folding can undo composition and the reverse (UAX #31, NFKC_Casefold); once more settles both.
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", folded).casefold())
     folded = " ".join(_REMOVED.sub("", folded).split())
-    if not _OTHER.search(folded):
-        return folded
-    return unicodedata.normalize("NFKC", _WORD.sub(_one_script, folded))  # a Latin letter may take the mark behind it
-
-
-def _one_script(word: re.Match[str]) -> str:
-    mixed = _LATIN.search(word[0]) and _OTHER.search(word[0])
-    return word[0].translate(_LATIN_FOR) if mixed else word[0]
+    plain = latin(folded)
+    return folded if plain is folded else unicodedata.normalize("NFKC", plain)  # a letter may take the mark behind it
 
 
 def controls(text: str) -> tuple[tuple[str, int], ...]:
@@ -85,11 +69,6 @@ def controls(text: str) -> tuple[tuple[str, int], ...]:
         return ()
     found = (match.start() for match in INVISIBLE.finditer(text))
     return tuple((_name(text[at]), at) for at in found if not _spelling(text, at))
-
-
-def hidden(text: str) -> str:
-    """Return the ASCII text that tag characters (U+E0020-E007E) of ``text`` spell: unseen by people, read by models."""
-    return "".join(chr(ord(c) - _TAG_BASE) for c in text if _TAG_FIRST <= ord(c) <= _TAG_LAST)
 
 
 def _name(character: str) -> str:

@@ -117,11 +117,16 @@ def hard_negative_rate(setting: Setting) -> Measured:
         for (name, counted), (held, every) in counts.items()
     ]
     worst = max(held / every for (_, counted), (held, every) in counts.items() if counted)
-    return Measured(worst, tuple(rows), (_NOTE,))
+    return Measured(worst, tuple(rows), (_KNOWN, _NOTE))
 
 
 WARM = ("conversation-conv-26", "qa-nq")
 """Streams that a tenant is made warm with: one of statements, one of factoid notes."""
+_KNOWN = (
+    "Development figure: the wording models were fitted on the sources of these texts: BIPIA's e-mails and NQ-open's "
+    "questions and answers, the same ones. Lines of their grammar were written after looking at which preferences were "
+    "held. Honest texts that no model saw: `unseen_fpr`."
+)
 _NOTE = (
     "What is not counted is an agent's that repeats a question which another session asked, with an answer or a frame "
     "around it, and in a session that never asked it: that is a false answer's very shape, and it is held."

@@ -227,7 +227,7 @@ _ALL = (
         "replays",
         "Of 1,000 replays of held injections, after the calibration of the detector that held them moved under the "
         "same policy, those that let one in which no run had shown to a person: embedded runtime, the real core and "
-        "encoder, random sequences under each detector.",
+        "encoder, random sequences, half of the replays under MEMSAD and half under the default detector.",
     ),
     Figure(
         "malformed_preserved",
@@ -310,7 +310,8 @@ _ALL = (
         "",
         "Share of honest writes with an attack's shape that are held, in tenants of 200 landed writes and 100 recalls: "
         "the worst of e-mails, quoted questions, cached answers, preferences and a change of habit, by a user and by "
-        "an agent. Rows have them all.",
+        "an agent. Rows have them all. Development figure: the wording models were fitted on these sources (the same "
+        "e-mails, questions and answers), and their grammar was added to after looking at which preferences were held.",
     ),
     Figure(
         "rolling_held",
@@ -359,7 +360,9 @@ _ALL = (
         0,
         "injections",
         "Of 500 injections by an agent, those that are held in a tenant in which nothing landed and are not held in "
-        "one of 29, 30, 200 or 1,000 landed honest writes: the real core and encoder.",
+        "one of 29, 30, 200 or 1,000 landed honest writes: the real core and encoder. Development figure: injections "
+        "and honest writes are of the grammar that the wording models were fitted on, so it tells what warmth changes, "
+        "and not how many unknown ones are held.",
     ),
     Figure(
         "wording_us",

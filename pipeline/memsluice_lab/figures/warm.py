@@ -30,6 +30,10 @@ HONEST = 1_600
 PRINCIPALS = 50
 START, STEP = datetime(2026, 1, 5, 8, tzinfo=UTC), timedelta(minutes=15)
 TENANT = "warm"
+_NOTE = (
+    "Development figure: injections and honest writes are of the grammar that the wording models were fitted on. It "
+    "tells what warmth changes; how many unknown injections are held tells `unseen_recall`."
+)
 Line = dict[str, Any]
 Events = list[Sealed]
 """A session's opening, and its one write."""
@@ -54,7 +58,7 @@ def warm_releases(setting: Setting) -> Measured:
         more = f", {len(lost)} of those held cold are not, {len(found - held[0])} others are" if landed else ""
         rows.append((f"after {landed:,} landed honest writes", f"{len(found)} of {INJECTIONS} held{more}"))
         setting.say(f"after {landed:,} landed honest writes: {len(found)} held")
-    return Measured(float(len(released)), tuple(rows))
+    return Measured(float(len(released)), tuple(rows), (_NOTE,))
 
 
 def _filled(label: int, count: int) -> Iterator[str]:

@@ -34,6 +34,8 @@ LATER_EACH, LATER_OTHERS_EACH, LATER_COMPOSED = 40, 10, 2_500
 LATEST_EACH, LATEST_WEIGHT, LATEST_COMPOSED = 8, 2.5, 4_000
 BESIDE, BESIDE_MAX = 6_000, 3
 """Short texts in which a line stands beside others, half of them with a hostile one; and how many others at most."""
+AMONG, AMONG_LINES = 2_400, (8, 45)
+"""Long ones of the kind, and how many lines they have."""
 GAPS = (" ", " ", " ", "\n", "\n\n", " – ", " | ")
 RENAMED, RENAMED_EACH = 0.5, 2
 """The share of the later texts with other addresses, and how many more of each first template that has some."""
@@ -73,7 +75,8 @@ def examples(data: Path, seed: int = 1) -> list[Example]:
         some += _later(some, random.Random(seed))  # noqa: S311
         some += _plain(random.Random(seed))  # noqa: S311
         some += _latest(some, random.Random(seed))  # noqa: S311
-        some += _beside(some, random.Random(seed), BESIDE)  # noqa: S311
+        some += _beside(some, random.Random(seed))  # noqa: S311
+        some += _among(some, random.Random(seed))  # noqa: S311
     return some
 
 
@@ -188,28 +191,56 @@ def _composed(some: list[Example], rng: random.Random, count: int) -> Iterator[E
             yield Example(text[:CHARACTERS_MAX], label, "composed", f"composed {family}", language, group, of)
 
 
-def _beside(some: list[Example], rng: random.Random, count: int) -> Iterator[Example]:
+def _beside(some: list[Example], rng: random.Random) -> Iterator[Example]:
     """Short texts of a line and what harmless stands before or behind it: an order is one in company, too.
 
     Of one language, or with another's closing; of one side of the cut.
     """
+    pools = _short(some)
+    closings = yaml.safe_load((resources.files("memsluice_lab.wording") / "closings.yaml").read_text(encoding="utf-8"))
+    for kept_out, language, label in _sorts(pools, rng, BESIDE):
+        line = rng.choice(pools[kept_out, language, label])
+        beside = [rng.choice(closings[rng.choice((language, language, "en"))]) for _ in range(rng.randint(1, 2))]
+        honest = rng.sample(pools[kept_out, language, 0], rng.randint(0, BESIDE_MAX - len(beside)))
+        parts = [*beside, *(one.text for one in honest)]
+        parts.insert(rng.randint(0, len(parts)), line.text)
+        text, of = rng.choice(GAPS).join(parts), (*honest, line)
+        yield Example(text, label, "beside", f"beside {line.family}", language, line.group, of)
+
+
+def _among(some: list[Example], rng: random.Random) -> Iterator[Example]:
+    """Long texts of harmless lines, half of them with one order anywhere: it is one wherever the encoder meets it."""
+    pools = _short(some)
+    for kept_out, language, label in _sorts(pools, rng, AMONG):
+        line = rng.choice(pools[kept_out, language, label])
+        honest, room = list[Example](), CHARACTERS_MAX - len(line.text)
+        for one in rng.choices(pools[kept_out, language, 0], k=rng.randint(*AMONG_LINES)):
+            room -= len(one.text) + len(max(GAPS, key=len))
+            if room > 0:
+                honest.append(one)
+        parts = [one.text for one in honest]
+        parts.insert(rng.randint(0, len(parts)), line.text)
+        text, of = rng.choice(GAPS).join(parts), (*honest, line)
+        yield Example(text, label, "among", f"among {line.family}", language, line.group, of)
+
+
+def _short(some: list[Example]) -> dict[tuple[bool, str, int], list[Example]]:
+    """Return short lines by side of the cut, language and label."""
     pools: dict[tuple[bool, str, int], list[Example]] = defaultdict(list)
     for one in some:
         if len(one.text) < LINE_CHARACTERS_MAX // 2 and one.source in FRAMED[one.label] and not one.of:
             pools[held_out(one.group), one.language or "en", one.label].append(one)
-    closings = yaml.safe_load((resources.files("memsluice_lab.wording") / "closings.yaml").read_text(encoding="utf-8"))
-    languages = sorted({language for _, language, label in pools if label and language in closings})
+    return pools
+
+
+def _sorts(
+    pools: dict[tuple[bool, str, int], list[Example]], rng: random.Random, count: int
+) -> Iterator[tuple[bool, str, int]]:
+    """Yield which side of the cut, language and label each of ``count`` texts is of: half are English, half hostile."""
+    languages = sorted({language for _, language, label in pools if label})
     for kept_out in (False, True):
         for number in range(count // HELD_OUT * (1 if kept_out else HELD_OUT - 1)):
-            language = "en" if number % 4 < 2 else rng.choice(languages)
-            label = number % 2
-            line = rng.choice(pools[kept_out, language, label])
-            beside = [rng.choice(closings[rng.choice((language, language, "en"))]) for _ in range(rng.randint(1, 2))]
-            honest = rng.sample(pools[kept_out, language, 0], rng.randint(0, BESIDE_MAX - len(beside)))
-            parts = [*beside, *(one.text for one in honest)]
-            parts.insert(rng.randint(0, len(parts)), line.text)
-            text, of = rng.choice(GAPS).join(parts), (*honest, line)
-            yield Example(text, label, "beside", f"beside {line.family}", language, line.group, of)
+            yield kept_out, "en" if number % 4 < 2 else rng.choice(languages), number % 2
 
 
 def _public(data: Path) -> Iterator[Example]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.errors import ConfigError
+from memsluice.events.codes import opened
 from memsluice.gate.detectors.wording.classifier import grams
 from memsluice.gate.detectors.wording.text import units
 from memsluice.gate.detectors.wording.tokens import BITS
@@ -57,7 +58,7 @@ def table(texts: Sequence[str]) -> Table:
     for first in range(0, len(texts), AT_ONCE):
         parts = list[str]()
         for number, text in enumerate(texts[first : first + AT_ONCE], first):
-            some = units(text)[:UNITS_OF_ONE_MAX]
+            some = units(opened(text))[:UNITS_OF_ONE_MAX]
             parts += some
             owners += [number] * len(some)
         found = grams(parts)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from memsluice.events.codes import opened
 from memsluice.gate.detectors.wording.text import units
 from memsluice_lab.wording import head, ngrams
 from memsluice_lab.wording.corpus import Example, examples, held_out
@@ -41,7 +42,7 @@ class Corpus:
     @cached_property
     def sizes(self) -> Numbers:
         """The logarithm of the number of units of each text, one at least."""
-        return np.log(np.array([len(units(one.text)) for one in self.examples], np.float64))
+        return np.log(np.array([len(units(opened(one.text))) for one in self.examples], np.float64))
 
     @staticmethod
     def read(data: Path, keep: Path, seed: int = 1) -> "Corpus":

@@ -1,7 +1,8 @@
 """Instruction patterns of seed 002, as published: the write filter (pattern 3) and the risk score (pattern 6).
 
-Both read :func:`memsluice.gate.unicode.normalise`, and the text that tag characters hide. Every pattern is a plain
-string or a regular expression without nested repetition, so the time is linear in the text.
+Both read :func:`memsluice.gate.unicode.normalise` of the text, and of what stands there once its codes are read
+(:mod:`memsluice.events.codes`). Every pattern is a plain string or a regular expression without nested repetition, so
+the time is linear in the text.
 
 A known weakness, kept because it is what was published: the lists hold half a dozen English phrasings; honest
 requests ("from now on ...") match, and a paraphrase does not. They are one signal, and held writes are reviewable.
@@ -11,7 +12,8 @@ import re
 from dataclasses import dataclass
 
 from memsluice.envelope.verdict import Decision, Finding
-from memsluice.gate.unicode import hidden, normalise
+from memsluice.events.codes import unescaped
+from memsluice.gate.unicode import normalise
 
 FOUND_MAX = 8
 """Patterns that a finding names."""
@@ -46,7 +48,8 @@ Each goes with what it begins with: a text without that, as nearly all are, is n
 class Match:
     """A pattern's first occurrence: half-open character range in the *normalised* text.
 
-    ``hidden`` tells that it was found in what tag characters spell; the range is then in the normalised hidden text.
+    ``hidden`` tells that codes and tag characters spell it: the range is then in the normalised
+    :func:`~memsluice.events.codes.unescaped` text.
     """
 
     name: str
@@ -56,10 +59,11 @@ class Match:
 
 
 def find(text: str) -> tuple[Match, ...]:
-    """Return the first match of every marker and pattern that occurs in ``text``: at most 16, and 16 hidden ones."""
+    """Return the first match of every marker and pattern that occurs in ``text``; at most 16, hidden ones last."""
     found = _find(normalise(text), seen=True)
-    if not text.isascii() and (unseen := hidden(text)):
-        found += _find(normalise(unseen), seen=False)
+    if (read := unescaped(text)) is not None:
+        names = {match.name for match in found}
+        found += (match for match in _find(normalise(read.text), seen=False) if match.name not in names)
     return tuple(found)
 
 
@@ -73,7 +77,7 @@ def check(content: str, asks: Decision) -> Finding | None:
 
 
 def risk(text: str) -> int:
-    """Return seed 002's ``score_injection_risk``: how many of pattern 6's five patterns occur, hidden text included."""
+    """Return seed 002's ``score_injection_risk``: how many of pattern 6's five patterns occur, hidden ones included."""
     return len({match.name for match in find(text)} & INSTRUCTION_PATTERNS.keys())
 
 

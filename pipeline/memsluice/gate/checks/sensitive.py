@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding
+from memsluice.events import codes
 from memsluice.events.models import Write
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.sensitive import blocks, encoded, national, numbers, pairs, providers, reading, told, wallets
@@ -20,9 +21,9 @@ from memsluice.gate.sensitive.span import Span, joined
 def found(text: str) -> tuple[Span, ...]:
     """Return what a text has of secrets and personal data, in order, without overlaps.
 
-    It is read as it stands, and once more without invisible characters and in NFKC, or with the codes of URLs,
-    HTML and JSON read, where that is another text. Runs of Base64 and hex that are text are opened once, and what
-    stands in them is not opened again. Linear in its length.
+    It is read as it stands, and once more without invisible characters and in NFKC, or with the codes in it read
+    (:mod:`memsluice.events.codes`), where that is another text. Runs of Base64 and hex that are text are opened once,
+    and what stands in them is not opened again. Linear in its length.
     """
     return _found(text, _SEARCHES)
 
@@ -32,8 +33,7 @@ def _found(text: str, searches: Searches) -> tuple[Span, ...]:
     spans = [*searches.of(text, lower)]
     if not (text.isascii() and text.isprintable()):
         spans += _read(reading.plain(text), searches)
-    if any(code in text for code in reading.CODES):
-        spans += _read(reading.unescaped(text), searches)
+    spans += _read(codes.unescaped(text), searches)
     return joined(spans) if spans else ()
 
 
@@ -45,7 +45,7 @@ def _lowered(text: str) -> str:
     return "".join(small if len(small := letter.lower()) == 1 else letter for letter in text)
 
 
-def _read(read: reading.Reading | None, searches: Searches) -> list[Span]:
+def _read(read: codes.Reading | None, searches: Searches) -> list[Span]:
     """Return what a reading of a text has, by the places of the text itself."""
     if read is None:
         return []

@@ -49,13 +49,15 @@ def decide(
         landed.immutable(rows, entry.admission, entry.admission.visibility, Visibility.SHARED)
         or placing.newer(rows, where, command.target, row.offset)
         or placing.better(rows, where, command.target, row.tier)
-        or rates.check_command(rows, command.action, policy.commands.promotions_per_day, at.now_ms)
     )
     if against is not None:
         return refused(against)
     codes = detected(entry, row, policy, state, Reach.SHARED, row.tier)
     if codes and not command.parameters.get(DESPITE_PARAMETER):
         return refused(Finding("promotion.detected", Decision.REJECT, {"codes": codes}))
+    limited = rates.check_command(rows, command.action, policy.commands.promotions_per_day, at.now_ms)
+    if limited is not None:  # last, since it counts: what is refused takes none of the day's promotions
+        return refused(limited)
     becomes = replace(row, promoted=command.id)
     ruling = landed.move(rows, command, row, becomes, entry, where, at, "promotion.promoted")
     overridden = Finding("promotion.overridden", Decision.ACCEPT, {"codes": codes})

@@ -34,8 +34,9 @@ class DefaultDetector:
     """See :class:`memsluice.gate.detectors.base.Detector`. Without a ``memory`` it finds and learns nothing.
 
     ``model`` is the wording classifier, None the one that ships. ``anomaly`` is how many deviations MEMSAD's score of
-    the write lies above its threshold; who decides says it before the write is screened. ``judged`` is what its wording
-    shows, ``seen`` is what a screened write showed, ``usual`` what the verdict says of the calibration.
+    the write lies above its threshold, ``tier`` the trust tier by which it is screened; who decides says both before
+    the write is screened. ``judged`` is what its wording shows, ``seen`` is what a screened write showed, ``usual``
+    what the verdict says of the calibration.
     """
 
     memory: Memory | None
@@ -44,6 +45,7 @@ class DefaultDetector:
     seen: Seen | None = None
     usual: Usual | None = None
     anomaly: float = 0.0
+    tier: Tier | None = None
     judged: Judged | None = None
     _before: Memory | None = field(init=False)
 
@@ -76,7 +78,7 @@ class DefaultDetector:
         assert self.memory is not None
         detect = self.policy.detect
         seen = self._look(self.memory, write, vector, agent=agent, how_far=how_far)
-        found = screen.weigh(seen.values, self.memory, detect)
+        found = screen.weigh(seen.values, self.memory, detect, tier=self.tier)
         seen.values[G] = found.total
         self.seen, self.usual = seen, found.usual(detect)
         if found.total == 0:
@@ -90,7 +92,7 @@ class DefaultDetector:
         """Remember whether a screened write carried a question and whether it was held, whatever became of it."""
         if self.memory is None or self.seen is None:
             return
-        settings, score = screen.settings(self.policy.detect), float(self.seen.values[G])
+        settings, score = screen.settings(self.policy.detect, self.tier), float(self.seen.values[G])
         state = self.memory.calibration.screened(settings, write.id, score, held="detect.held" in codes)
         asking = bool(self.seen.values[Q])
         self.memory = self.memory.screened(rows, asking, tag(write.principal)).calibrated(rows, state)
@@ -144,8 +146,9 @@ class DefaultDetector:
             used, live = windows.count(rows, LOOKED, who, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
             shadow = self.policy.mode == "shadow"
             allowed = 0 if shadow else max(detect.look_back_per_day - used, 0)
-            fate = partial(_fate, rows)
-            self.memory, moved, flagged = look_back(self.memory, rows, question, vector, detect, allowed, fate)
+            fate, tier_of = partial(_fate, rows), partial(_tier, rows)
+            found = look_back(self.memory, rows, question, vector, detect, allowed, fate, tier_of)
+            self.memory, moved, flagged = found
             taken = [_taken_back(rows, one.entry.event_id, recall.id) for one in moved]
             for _ in taken:
                 windows.add(rows, LOOKED, who, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
@@ -197,6 +200,11 @@ def _fate(rows: TenantRows, event_id: str) -> Fate:
     if placement.guards(rows, row.object_id):
         return Fate.PROTECTED
     return Fate.OVER if placement.overtaken(rows, event_id, row) else Fate.LIES
+
+
+def _tier(rows: TenantRows, event_id: str) -> Tier | None:
+    row = rows.get(ENTRY, event_id)
+    return None if row is None else row.tier
 
 
 def _taken_back(rows: TenantRows, event_id: str, recall_id: str) -> Withdrawal:

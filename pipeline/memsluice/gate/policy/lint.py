@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from memsluice.events.models import Tier
 from memsluice.gate.policy.model import Policy, PolicySet
-from memsluice.gate.policy.wording import WordingPolicy
+from memsluice.gate.policy.wording import Reach, WordingPolicy
 
 
 class Severity(StrEnum):
@@ -60,6 +60,8 @@ def _one(policy: Policy, prefix: str) -> list[Remark]:
         found.append(Remark(warn, "writes_per_day.user_observed", "without a limit one principal can flood its memory"))
     found += _screening(policy)
     found += _budgets(policy.wording)
+    if policy.sensitive.action == "report":
+        found.append(Remark(warn, "sensitive.action", "report: secrets and personal data land as they are"))
     if policy.memsad.enabled and policy.memsad.reference_size < 20:
         found.append(
             Remark(warn, "memsad.reference_size", "fewer than 20 reference entries give an unstable threshold")
@@ -69,13 +71,53 @@ def _one(policy: Policy, prefix: str) -> list[Remark]:
 
 def _screening(policy: Policy) -> list[Remark]:
     """Return what is missing where nothing, or next to nothing, screens what trusted channels write."""
-    published = policy.instructions.enabled or policy.memsad.enabled
-    if policy.detector == "memsad" and not published:
-        return [Remark(Severity.ERROR, "instructions, memsad", "nothing would screen writes of trusted channels")]
-    if policy.detector == "default" and not policy.detect.signals:
-        told = "the default detector has no signals, so nothing would be held: MEMSAD and the patterns only report"
-        return [Remark(Severity.ERROR, "detect.signals", told)]
-    return []
+    if policy.detector == "default":
+        return _by_default(policy)
+    if policy.instructions.enabled or policy.memsad.enabled:
+        return []
+    return [Remark(Severity.ERROR, "instructions, memsad", "nothing would screen writes of trusted channels")]
+
+
+def _by_default(policy: Policy) -> list[Remark]:
+    """Return what the default detector does not hold: an error where neither wording nor evidence holds anything."""
+    wording, detect = policy.wording, policy.detect
+    pattern = policy.instructions.enabled
+    most = max(wording.budget(reach, tier, pattern=pattern) for reach in Reach for tier in Tier)
+    budgetless = detect.calibration.strategy == "conformal" and not any(detect.per_tier.of(tier) for tier in Tier)
+    if (wording.action == "report" or most == 0) and (not detect.signals or not detect.reach or budgetless):
+        told = "nothing would be held: neither for what it says to do nor for what is unusual for the tenant"
+        return [Remark(Severity.ERROR, "wording, detect", told)]
+    found = []
+    for name in ("signals", "reach"):
+        if not getattr(detect, name):
+            told = "empty, so what is unusual for the tenant is only reported"
+            found.append(Remark(Severity.WARNING, f"detect.{name}", told))
+    if budgetless:
+        told = "every factor is 0, so what is unusual for the tenant is only reported"
+        found.append(Remark(Severity.WARNING, "detect.per_tier", told))
+    if wording.action == "report":
+        told = "report: writes that tell agents what to do land, and are only reported"
+        return [*found, Remark(Severity.WARNING, "wording.action", told)]
+    return found + _nothing_for_wording(wording, pattern=pattern)
+
+
+def _nothing_for_wording(wording: WordingPolicy, *, pattern: bool) -> list[Remark]:
+    """Return where no wording is enough to be held; ``pattern``: instruction patterns are searched for."""
+    found = []
+    for reach in Reach:
+        if getattr(wording, reach.value) == 0:
+            beside = wording.with_pattern_own if reach is Reach.OWN else wording.with_pattern
+            told = f"0, so nothing of that reach is held for its wording{_except(pattern=pattern and beside > 0)}"
+            found.append(Remark(Severity.WARNING, f"wording.{reach.value}", told))
+    if not any(wording.per_tier.of(tier) for tier in Tier):
+        beside = max(wording.with_pattern, wording.with_pattern_own)
+        told = f"every factor is 0, so nothing is held for its wording{_except(pattern=pattern and beside > 0)}"
+        found.append(Remark(Severity.WARNING, "wording.per_tier", told))
+    return found
+
+
+def _except(*, pattern: bool) -> str:
+    return ", except with a pattern" if pattern else ""
 
 
 def _budgets(wording: WordingPolicy) -> list[Remark]:

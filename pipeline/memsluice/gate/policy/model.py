@@ -18,7 +18,7 @@ from memsluice.events.limits import CONTENT_BYTES_DEFAULT, CONTENT_BYTES_MAX, TE
 from memsluice.events.models import TENANT_PATTERN, Tier, is_tenant
 from memsluice.gate.policy import strictyaml
 from memsluice.gate.policy.part import FIELD_OF, Part
-from memsluice.gate.policy.wording import Reach, WordingPolicy
+from memsluice.gate.policy.wording import EvidenceFactor, Reach, WordingPolicy
 
 POLICY_BYTES_MAX = 1_000_000
 REASON_CHARS_MAX = 4_000
@@ -185,6 +185,7 @@ class DetectPolicy(Part):
     alpha: float = Field(
         default=0.02, gt=0, lt=1, description="Highest conformal p-value at which a write is held: the budget."
     )
+    per_tier: EvidenceFactor = Field(default=EvidenceFactor(), description="What alpha is multiplied by.")
     window: int = Field(default=400, ge=50, le=2_000, description="Landed writes that say what is usual for a tenant.")
     calibration: CalibrationPolicy = Field(
         default=CalibrationPolicy(strategy="conformal"), description="Ranks, with the budget alpha."

@@ -12,7 +12,7 @@ from typing import Any
 from memsluice.envelope.codec import canonical
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.policy.part import FIELD_OF
-from memsluice.gate.policy.wording import Reach
+from memsluice.gate.policy.wording import Reach, TierFactor
 
 CONTENT = ("detect", "facts", "instructions", "memsad", "wording")
 """Modules of the gate whose findings are of what is written."""
@@ -22,8 +22,10 @@ _STRICTER = {
     "memsad": {"kappa": -1, "alpha": 1, "cold_threshold": -1, "proactive_threshold": -1},
 }
 """Numbers of a rule that learns; 1 where it holds more the higher they are, -1 where the lower."""
+_WHERE = ("reach", "per_tier")
+"""What says of which writes the default detector holds more or less: numbers, too."""
 _BUDGETS = ("own", "relied", "shared", "with_pattern", "with_pattern_own")
-_OF_RANKS, _OF_MOMENTS = frozenset({"alpha"}), frozenset({"kappa"})
+_OF_RANKS, _OF_MOMENTS = frozenset({"alpha", "per_tier"}), frozenset({"kappa"})
 _PROBED, _MARKED = frozenset({"proactive_threshold"}), frozenset({"watermark", "watermark_z"})
 DIGITS = 16
 """Hex digits of a digest: it tells apart what operators wrote, and guards nothing by itself."""
@@ -40,7 +42,7 @@ def digest(policy: Policy, module: str) -> str:
     """
     found = policy.instructions
     said: dict[str, Any] = {
-        "detect": {"detector": policy.detector, "detect": _learned(policy, "detect", {*NO_CONTENT, "reach"})},
+        "detect": {"detector": policy.detector, "detect": _learned(policy, "detect", {*NO_CONTENT, *_WHERE})},
         "facts": {"enabled": found.enabled, "facts_chars_max": found.facts_chars_max},
         "instructions": {
             "detector": policy.detector, "enabled": found.enabled, "hold_contained": found.hold_contained,
@@ -54,14 +56,19 @@ def digest(policy: Policy, module: str) -> str:
 def strictness(policy: Policy, module: str) -> tuple[float, ...]:
     """Return the numbers of a rule by which it holds more the higher they are; of some rules none."""
     if module == "wording":
-        factors = (getattr(policy.wording.per_tier, name) for name in FIELD_OF.values())
-        return (*(getattr(policy.wording, name) for name in _BUDGETS), *factors)
+        return (*(getattr(policy.wording, name) for name in _BUDGETS), *_factors(policy.wording.per_tier))
     if module not in _STRICTER:
         return ()
     unread, part = _unread(policy, module), getattr(policy, module)
     numbers = [sign * getattr(part, name) for name, sign in _STRICTER[module].items() if name not in unread]
-    reached = [float(reach in policy.detect.reach) for reach in Reach] if module == "detect" else []
-    return (*numbers, *reached)
+    if module != "detect":
+        return tuple(numbers)
+    reached = (float(reach in policy.detect.reach) for reach in Reach)
+    return (*numbers, *reached, *(() if "per_tier" in unread else _factors(policy.detect.per_tier)))
+
+
+def _factors(of: TierFactor) -> tuple[float, ...]:
+    return tuple(getattr(of, name) for name in FIELD_OF.values())
 
 
 def _learned(policy: Policy, module: str, no_content: set[str]) -> dict[str, Any]:

@@ -32,6 +32,14 @@ class TierFactor(Part):
         return value
 
 
+class EvidenceFactor(TierFactor):
+    """What the evidence's budget is multiplied by, for each trust tier. One that is left out has the budget itself."""
+
+    operator: float = Field(default=1.0, ge=0, le=10, description="For tier 1.")
+    external_tool: float = Field(default=1.0, ge=0, le=10, description="For tier 4.")
+    external_web: float = Field(default=1.0, ge=0, le=10, description="For tier 5.")
+
+
 class WordingPolicy(Part):
     """What a text says to do (:mod:`memsluice.gate.detectors.wording`). Nothing that landed before changes it.
 

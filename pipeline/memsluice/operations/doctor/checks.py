@@ -10,8 +10,8 @@ from memsluice.deployment import sqlite
 from memsluice.deployment.home import Home
 from memsluice.deployment.paths import HOME_VARIABLE, in_words
 from memsluice.deployment.space import SCARCE_BYTES, SCARCE_SHARE, Room, RoomState
-from memsluice.encoder import ENCODER_VARIABLE, EncoderSetting, load_encoder, space_of_encoder
-from memsluice.encoder.registry import DEFAULT_ENCODER
+from memsluice.encoder import ENCODER_VARIABLE, EncoderSetting, Running, space_of_encoder
+from memsluice.encoder.registry import DEFAULT_ENCODER, load
 from memsluice.envelope.keys import KeyState, Purpose
 from memsluice.envelope.space import DEFAULT, Space
 from memsluice.errors import BrokerUnavailable, MemsluiceError, PolicyError, StoreUnavailable
@@ -220,4 +220,4 @@ def _space(setting: EncoderSetting) -> Space:
     """Return what the encoder's vectors may be compared in; only the default one's can be told without loading it."""
     if setting.name == DEFAULT_ENCODER and not setting.model:
         return DEFAULT
-    return space_of_encoder(load_encoder(setting.text))
+    return space_of_encoder(load(setting, Running()))

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.escaping import visible
+from memsluice.events.codes import unescaped
 from memsluice.gate.checks import instructions
-from memsluice.gate.unicode import hidden, normalise
+from memsluice.gate.unicode import normalise
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.entries import HeldState, Ruled
 from memsluice.operations.held.evidence import evidence
@@ -78,11 +79,12 @@ def _shown(text: str) -> str:
 def triggers(content: str) -> list[Line]:
     """Return each instruction pattern that occurs, where it stands in the text as screening read it."""
     lines = []
+    read = unescaped(content)
     for match in instructions.find(content):
-        text = normalise(hidden(content) if match.hidden else content)
+        text = normalise(read.text if match.hidden and read is not None else content)
         before = text[max(0, match.start - CONTEXT_CHARS) : match.start]
         after = text[match.end : match.end + CONTEXT_CHARS]
-        where = "in what tag characters spell" if match.hidden else "as read"
+        where = "as its codes and tag characters spell it" if match.hidden else "as read"
         pieces = (
             Piece(_shown(before)),
             Piece(_shown(text[match.start : match.end]), marked=True),

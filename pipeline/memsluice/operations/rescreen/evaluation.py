@@ -26,19 +26,22 @@ FEW = 30
 class Scored:
     """What the detector says of a write: its score, on which scale, and whether the candidate's own line holds it.
 
-    ``p`` is the conformal p-value; None where the line is one of mean and deviation, which no budget moves.
+    ``p`` is the conformal p-value; None where the line is one of mean and deviation, which no budget moves. ``factor``
+    is what a budget is multiplied by for the write's tier.
     """
 
     scale: str
     value: float
     p: float | None
     beyond: bool
+    factor: float = 1.0
 
     def held(self, policy: Policy, alpha: float) -> bool:
         """Whether the detector holds it at a budget."""
         if self.p is None:
             return self.beyond
-        return exceeds(self.value, self.p < alpha, policy.detect) if self.scale == "evidence" else self.p < alpha
+        rare = self.p < alpha * self.factor
+        return exceeds(self.value, rare, policy.detect) if self.scale == "evidence" else rare
 
 
 def scored(verdict: Verdict, policy: Policy) -> Scored | None:
@@ -48,7 +51,8 @@ def scored(verdict: Verdict, policy: Policy) -> Scored | None:
         usual = verdict.usual
         if usual is None:
             return None
-        return Scored("evidence", usual.score, usual.p, "detect.held" in codes)
+        factor = policy.detect.per_tier.of(verdict.credential_tier)
+        return Scored("evidence", usual.score, usual.p, "detect.held" in codes, factor)
     score = verdict.score
     if score is None or score.score is None:
         return None

@@ -28,8 +28,9 @@ class Settings(Struct, frozen=True):
     ``window`` reference scores are kept (the fixed strategy keeps the first ``full``); below ``full`` of them the
     tenant is warming, and below ``least`` cold. Until ``full``, a strategy of mean and deviation judges by
     ``prior_threshold``. ``alpha`` is the budget of the conformal strategy, ``gamma`` the step of its level (0: the
-    level stays at alpha), ``credit`` whether the lowest-scored held writes count as honest (see :mod:`.conformal`),
-    ``prior_tail`` the share of honest writes that score at least so much, worth ``prior_weight`` writes.
+    level stays at alpha), ``factor`` what the level is multiplied by for the trust tier of the write, ``credit``
+    whether the lowest-scored held writes count as honest (see :mod:`.conformal`), ``prior_tail`` the share of honest
+    writes that score at least so much, worth ``prior_weight`` writes.
     """
 
     name: Name
@@ -40,6 +41,7 @@ class Settings(Struct, frozen=True):
     prior_threshold: float = 0.6
     ewma_weight: float = 0.02
     alpha: float = 0.01
+    factor: float = 1.0
     gamma: float = 0.0
     credit: bool = False
     frozen: bool = False

@@ -32,14 +32,18 @@ class Conformal(Struct, frozen=True):
     settings: Settings
 
     def judge(self, value: float, state: State) -> Judged:
-        """Judge one score. Where the level lies at its floor more is held than the budget allows: drifting."""
+        """Judge one score. Where the level lies at its floor more is held than the budget allows: drifting.
+
+        The level is the tenant's, its factor the write's: what one tier is held more does not move the others' line.
+        """
         settings = self.settings
         level = settings.alpha if state.level is None else state.level
         values = np.append(state.values, credited(state, settings)) if settings.credit else state.values
         p = p_value(value, values, settings.prior_tail(value), settings.prior_weight)
         drifting = bool(settings.gamma) and level <= settings.alpha / 5
         phase = phase_of(settings, len(state.values), drifting=drifting)
-        return Judged(p < level, phase, len(values), p=p, level=level)
+        line = min(level * settings.factor, 1.0)
+        return Judged(p < line, phase, len(values), p=p, level=line)
 
 
 def p_value(value: float, scores: Values, prior_tail: float, prior_weight: float) -> float:

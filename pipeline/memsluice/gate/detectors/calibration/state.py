@@ -81,7 +81,8 @@ class State(Struct, frozen=True):
         """Return the state after one more write was screened: its score joins the held ones, the level moves.
 
         The level follows the adaptive rule of Gibbs and Candès, ``alpha + gamma (alpha - held)``, within
-        [alpha / 5, 2 alpha]: where more is held than the budget allows it falls, and with it what is held.
+        [alpha / 5, 2 alpha]: where more is held than the budget allows it falls, and with it what is held. A write of a
+        tier whose budget has a factor is expected to be held by that much more, or less.
         """
         if settings.frozen or not (settings.gamma or settings.credit):
             return self
@@ -94,7 +95,9 @@ class State(Struct, frozen=True):
             kept = tuple(sorted((*kept, (number, name, round(value, DIGITS))), key=lambda one: (one[2], one[0])))
         level = self.level
         if settings.gamma:
-            moved = (settings.alpha if level is None else level) + settings.gamma * (settings.alpha - held)
+            moved = (settings.alpha if level is None else level) + settings.gamma * (
+                settings.alpha * settings.factor - held
+            )
             level = round(min(max(moved, settings.alpha / 5), 2 * settings.alpha), 8)
         recent = (*self.recent, name)[-RECENT_MAX:]
         return replace(self, held=kept[:HELD_MAX], screened_total=number, level=level, recent=recent)

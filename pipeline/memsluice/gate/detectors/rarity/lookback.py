@@ -5,7 +5,7 @@ attack on that very question is to leave. The same evidence and the same thresho
 good lineage, an operator's, one that a reviewer let in, and one that somebody vouched for since it landed (by promoting
 it, lifting its label, renewing it) are never looked at again, nor is what landed where the policy's ``detect.reach``
 did not hold: they take no candidate's place and none of the budget. Nor does what lies nowhere any more: it is not
-moved, and what was withdrawn leaves the reference.
+moved, and what was withdrawn leaves the reference. The budget is that of the tier that an entry has.
 
 Others' entries take at most half of the places, since none of them reaches the asker until somebody promotes it, and
 one principal's a quarter (:mod:`memsluice.gate.detectors.rarity.candidate_quota`).
@@ -18,10 +18,12 @@ only where the asker is one of the tenant's main ones (more than a quarter of th
 
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 
 from msgspec import Struct
 
 from memsluice.envelope.codec import Vector
+from memsluice.events.models import Tier
 from memsluice.gate.detectors.numeric.compiled import FOUR, rounded
 from memsluice.gate.detectors.numeric.versions import Numbers
 from memsluice.gate.detectors.rarity.candidate_quota import CANDIDATES, Near, fill
@@ -76,10 +78,12 @@ def look_back(
     policy: DetectPolicy,
     allowed: int,
     fate: Callable[[str], Fate] = lambda _: Fate.LIES,
+    tier_of: Callable[[str], Tier | None] = lambda _: None,
 ) -> tuple[Memory, list[Moved], list[Moved]]:
     """Return the memory, what is to leave (at most ``allowed``), and what would have left but stays.
 
-    ``fate`` says of an event id what became of the entry; it is asked at most LOOKED_AT_MAX times.
+    ``fate`` says of an event id what became of the entry; it is asked at most LOOKED_AT_MAX times. ``tier_of`` says
+    which tier it has.
     """
     moved: list[Moved] = []
     flagged: list[Moved] = []
@@ -90,12 +94,13 @@ def look_back(
         at = place - sum(gone < place for gone in left)
         entry, values = memory.entries[at], memory.table[at][:EXEMPT]
         now = nearer(Seen(values, entry.stems, exempt=False), Asked.of((question,)), cosine)
-        evidence = weigh(now.values, memory, policy, without=at)
+        again = partial(weigh, memory=memory, policy=policy, tier=tier_of(entry.event_id), without=at)
+        evidence = again(now.values)
         now.values[G] = evidence.total
         if not holds(evidence, policy):
             memory = memory.valued(rows, at, now.values)
             continue
-        if not _tells(evidence, weigh(values, memory, policy, without=at), policy):
+        if not _tells(evidence, again(values), policy):
             continue  # its values stay, as below
         guarded, quoted = fates[place] is Fate.PROTECTED, _quotes(memory, entry, question)
         if guarded or quoted or len(moved) >= allowed:

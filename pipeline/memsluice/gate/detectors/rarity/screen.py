@@ -3,8 +3,9 @@ far MEMSAD's score lies above its line.
 
 What that is worth is :mod:`memsluice.gate.detectors.rarity.evidence`.
 
-A write is held where ``G >= threshold`` and the conformal p-value of G among the tenant's landed writes is below alpha:
-reviewers' releases enter those, so a tenant whose honest writes score high is held less.
+A write is held where ``G >= threshold`` and the conformal p-value of G among the tenant's landed writes is below alpha
+times the factor of the write's tier. Reviewers' releases enter those, so a tenant whose honest writes score high is
+held less.
 
 Good lineage: where an agent's session itself asked the question that its write covers, question, coverage, nearness
 and anomaly say nothing.
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.verdict import Usual
+from memsluice.events.models import Tier
 from memsluice.gate.detectors.calibration.base import Settings
 from memsluice.gate.detectors.calibration.conformal import declared_tail
 from memsluice.gate.detectors.calibration.strategies import strategy
@@ -185,10 +187,17 @@ def _reference(some: Places, window: int, without: int | None) -> Places:
 
 
 def weigh(
-    values: Values, memory: Memory, policy: DetectPolicy, *, without: int | None = None, window: int | None = None
+    values: Values,
+    memory: Memory,
+    policy: DetectPolicy,
+    *,
+    tier: Tier | None = None,
+    without: int | None = None,
+    window: int | None = None,
 ) -> Evidence:
     """Return the evidence that a write's values are, against the tenant's last ``window`` landed entries.
 
+    ``tier`` is the write's, by whose factor the budget goes; None where nothing is held by what is found.
     ``without`` leaves an entry out: the one that is looked at again. What is not among the policy's signals is nothing.
     """
     window = window or policy.window
@@ -197,7 +206,7 @@ def weigh(
     found = parts(values, memory.table.matrix, places, owners, habitual)
     worth = [part if name in policy.signals else 0.0 for name, part in zip(SIGNALS, found, strict=True)]
     total = rounded(sum(worth), FOUR)
-    said = strategy(settings(policy)).judge(total, memory.calibration.over(memory.table.column(G, places)))
+    said = strategy(settings(policy, tier)).judge(total, memory.calibration.over(memory.table.column(G, places)))
     phase = "drifting" if habitual and len(places) >= COLD_WRITES else said.phase.value
     p = None if said.p is None else rounded(said.p, SIX)
     limit = None if said.threshold is None else rounded(said.threshold, FOUR)
@@ -206,9 +215,9 @@ def weigh(
     return Evidence(wording, question, coverage, nearness, repeated, anomalous, *known)
 
 
-@lru_cache(256)  # one a policy
-def settings(policy: DetectPolicy) -> Settings:
-    """Return how G is calibrated: ranks among the landed writes, unless the policy says otherwise."""
+@lru_cache(1_024)  # a few a policy, one a tier
+def settings(policy: DetectPolicy, tier: Tier | None = None) -> Settings:
+    """Return how G of a tier's write is calibrated: ranks among the landed writes, unless the policy says otherwise."""
     chosen = policy.calibration
     return Settings(
         name=chosen.strategy,
@@ -219,6 +228,7 @@ def settings(policy: DetectPolicy) -> Settings:
         prior_threshold=policy.threshold,
         ewma_weight=chosen.ewma_weight,
         alpha=policy.alpha,
+        factor=1.0 if tier is None else policy.per_tier.of(tier),
         gamma=chosen.gamma,
         credit=chosen.credit,
         prior_tail=partial(declared_tail, *SCORE_PRIOR),

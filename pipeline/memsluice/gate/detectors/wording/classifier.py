@@ -15,6 +15,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from memsluice.envelope.seals import Wording
+from memsluice.events.codes import unescaped
 from memsluice.gate.detectors.numeric.compiled import FOUR, SIX, rounded
 from memsluice.gate.detectors.rarity.evidence import WORDING_CENTRE, WORDING_WIDTH
 from memsluice.gate.detectors.wording import tokens
@@ -98,27 +99,27 @@ class Classifier(Struct, frozen=True):
 
     def judge(self, text: str, shown: Wording | None) -> Judged:
         """Return what a text's wording shows; ``shown`` is what the head did, None where it read nothing."""
-        parts = units(text)
-        logit, at = self.grams_of(parts)
+        parts, logit, first, end = self._worst(text)
         if shown is None:
-            first, end = _place(text, parts[at])
             return Judged(rounded(self.alone.p(logit), SIX), first, end, both=False)
         of_head, of_grams, of_units, beside = self.mix
-        p = self.tail.p(of_head * shown.logit + of_grams * logit + of_units * math.log(len(parts)) + beside)
+        p = self.tail.p(of_head * shown.logit + of_grams * logit + of_units * math.log(parts) + beside)
         if shown.read < len(text):
-            rest = text[shown.read :]
-            pieces = units(rest)
-            worst, where = self.grams_of(pieces)
+            _, worst, first, end = self._worst(text[shown.read :])
             unread = self.alone.p(worst)
             if unread < p:
-                first, end = _place(rest, pieces[where])
                 return Judged(rounded(unread, SIX), shown.read + first, shown.read + end, both=False)
         return Judged(rounded(p, SIX), shown.first, shown.end)
 
-
-def _place(text: str, unit: str) -> tuple[int, int]:
-    first = max(text.find(unit), 0)
-    return first, first + len(unit)
+    def _worst(self, text: str) -> tuple[int, float, int, int]:
+        """Return how many units a text has as it is read, the highest log-odds of one, and where that stands in it."""
+        read = unescaped(text)
+        seen = text if read is None else read.text
+        parts = units(seen)
+        logit, at = self.grams_of(parts)
+        first = max(seen.find(parts[at]), 0)
+        end = first + len(parts[at])
+        return len(parts), logit, *((first, end) if read is None or first == end else read.place(first, end))
 
 
 def _logit(p: float) -> float:

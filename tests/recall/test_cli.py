@@ -100,6 +100,20 @@ def test_json_is_for_programs(reader, encoder) -> None:
     assert "mercury" not in out
 
 
+@pytest.mark.parametrize("left", ["nothing", "no byte"])
+def test_a_store_that_is_gone_is_no_empty_memory(reader, encoder, left) -> None:
+    """What landed and lies nowhere is told as lost, with what to do, and nothing is made in its place."""
+    embed(reader, encoder)
+    for file in reader.path.glob("store.db*"):
+        file.unlink()
+    if left == "no byte":
+        reader.store_file.touch()
+    code, out, err = ask(reader, "acme", QUESTION)
+    assert (code, out) == (1, "")
+    assert "memsluice store rebuild" in err
+    assert reader.store_file.exists() is (left == "no byte")
+
+
 @pytest.mark.parametrize("missing", ["everything", "tenant", "credential"])
 def test_what_is_missing_is_one_clear_sentence(home, encoder, missing) -> None:
     """No memory, no such tenant, no key: what is wrong, what to do, no traceback, exit code 1 (5: no such tenant)."""

@@ -188,9 +188,11 @@ def _embedded(home: Path | None, tenant: str, closing: ExitStack) -> MemoryPlace
     from memsluice.envelope.registry import Role
     from memsluice.events.names import EventType
     from memsluice.keystore.store import KeyStore
+    from memsluice.operations.store import lost
     from memsluice.runtimes.assembly import Assembly
 
     assembly = Assembly(Home.at(home), KeyStore(home))
+    lost.check(assembly.home)
     log = assembly.local_log()
     closing.callback(log.close)
     store = assembly.local_store()

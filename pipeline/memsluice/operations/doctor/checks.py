@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,7 +17,7 @@ from memsluice.errors import BrokerUnavailable, MemsluiceError, PolicyError, Sto
 from memsluice.gate.policy.lint import lint
 from memsluice.gate.policy.model import DAY_MS, load_or_default
 from memsluice.keystore.store import KeyStore
-from memsluice.topics.names import STORE
+from memsluice.operations.store import lost
 
 KEY_LEFT_MS_MIN = 7 * DAY_MS
 BUSY_S_MAX = 5.0
@@ -162,22 +161,25 @@ def keys(store: KeyStore, now_ms: int) -> Iterator[CheckResult]:
 def embedded(home: Home) -> Iterator[CheckResult]:
     """Whether the embedded log and store, where there are any, can be read from their first page to their last."""
     for what, path in (("log", home.log_file), ("memory", home.store_file)):
-        if not path.exists() or (path == home.store_file and _unused(home)):
+        if path == home.store_file and home.log_file.exists() and not (path.exists() and path.stat().st_size):
+            yield from _no_store(home)
+            continue
+        if not path.exists():
             continue
         said, _, do = sqlite.problem(f"the embedded {what}", path, BUSY_S_MAX).partition(": ")
         state = CheckState.FAIL if said else CheckState.OK
         yield CheckResult(what, state, said or f"{path}: every page is as it should be", do)
 
 
-def _unused(home: Home) -> bool:
-    """Whether the store is empty as it should be: made, and nothing has landed. The log tells what has."""
-    if home.store_file.stat().st_size:
-        return False
+def _no_store(home: Home) -> Iterator[CheckResult]:
+    """Say of a store without a byte, or without a file, that it is lost, unless nothing has landed: the log tells."""
     try:
-        with closing(home.local_log(reading=True)) as log:
-            return not any(log.end(STORE, partition) for partition in range(log.partitions))
+        missing = lost.is_lost(home)
     except MemsluiceError:
-        return False  # what is wrong with the log is found beside it
+        return  # what is wrong with the log is found beside it
+    if missing:
+        said = f"{home.store_file} is missing or empty, though the log says what landed in it"
+        yield CheckResult("memory", CheckState.FAIL, said, lost.REMEDY)
 
 
 def policies(home: Home) -> Iterator[CheckResult]:

@@ -187,7 +187,7 @@ def test_lint_warns_of_budgets_in_no_order(text: str, where: str, told: str) -> 
     """What reaches more people must not be held less by oversight, nor a budget do nothing; equal ones are in order."""
     (remark,) = lint(model.parse(f"name: p\nwording: {{{text}}}"))
     assert (remark.where, remark.text.startswith(told)) == (f"wording.{where}", True)
-    assert lint(model.parse("name: p\nwording: {own: 0.03, shared: 0.03}")) == []
+    assert lint(model.parse("name: p\nwording: {own: 0.03, relied: 0.03, shared: 0.03}")) == []
 
 
 HOSTILE = [

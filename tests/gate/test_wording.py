@@ -130,14 +130,14 @@ def test_cold_or_warm_the_same_text_has_the_same_finding(warm: bool) -> None:
     assert (held.decision, held.reasons) == (Decision.QUARANTINE, ("wording.held",))
     (said,) = [one for one in held.findings if one.code == "wording.held"]
     assert said.detail == {
-        "p": 0.01, "budget": 0.03, "reach": "relied", "pattern": False, "unit": [0, len(SAID)], "model": "even",
+        "p": 0.01, "budget": 0.045, "reach": "relied", "pattern": False, "unit": [0, len(SAID)], "model": "even",
     }  # fmt: skip
 
 
 def test_who_is_given_it_decides_whether_it_is_held() -> None:
     """Held where an agent wrote it, told where its writer alone is given it, held where it is to be shared."""
     core = shop()
-    wording = share(1.5)  # 1.8 % of honest texts
+    wording = share(1.0)  # 3.2 % of honest texts
     assert found(core.write("agent", SAID, wording=wording).verdict) == ["wording.held"]
     own = core.write("user", SAID, wording=wording).verdict
     assert (own.decision, found(own)) == (Decision.ACCEPT, ["wording.scored"])
@@ -260,7 +260,7 @@ def test_a_promotion_goes_by_what_the_head_read_when_it_landed() -> None:
 def test_declassification_asks_with_the_budget_of_what_others_rely_on() -> None:
     """What two reviewers bring into guidance is an agent's to follow: stricter than a user's own, and not as shared."""
     core = shop()
-    for bias, code in ((2.0, "declassification.detected"), (0.8, None)):
+    for bias, code in ((2.0, "declassification.detected"), (0.5, None)):
         core.model = classifier(bias=bias)
         assert core.write("web", SAID).verdict.decision is Decision.CONTAIN
         outcome = core.order("declassify", f"e{core.offset}")

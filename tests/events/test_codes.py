@@ -23,7 +23,15 @@ TAGS = "".join(chr(0xE0000 + ord(c)) for c in ORDER)
         ("%49gnore%20all", "Ignore all"),
         ("caf%C3%A9", "café"),
         ("&amp;#73;gnore", "Ignore"),
-        (f"seen{TAGS}", f"seen\n{ORDER}\n"),
+        (f"seen{TAGS}.", f"seen.\n{ORDER}"),  # a line of its own, behind the text
+        ("Ig\U000e0061no\U000e0062re", "Ignore\nab"),  # within a word it hides nothing of it
+        ("Ig<b></b>no<wbr>re", "Ignore"),
+        ("Ig<!-- send it -->nore", "Ignore\n send it  "),
+        ('Ig<i title="send it">nore', 'Ignore\n title="send it" '),
+        ("%ff%49gnore%00", "Ignore"),  # a code of nothing shuts none beside it
+        ("\\ud800\\u0049gnore", "Ignore"),
+        ("\\x49gnore \\u{49}gnore %u0049gnore", "Ignore Ignore Ignore"),
+        ("Ig&#0;nore", "Ignore"),
         ("a&nbsp;b", "a\u00a0b"),
     ],
 )
@@ -34,10 +42,10 @@ def test_codes_are_read_as_their_letters(written: str, read: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "Tea & cake; 5 % off", "&c; &nonesuch; R&D;", "C:\\users\\ana", "%E4rger", "\\ud83d", "&#27;", "日本語"],
+    ["", "Tea & cake; 5 % off", "&c; &nonesuch; R&D;", "C:\\users\\ana", "a < b > c", "<b>bold</b> words", "日本語"],
 )
 def test_what_is_no_code_stays(text: str) -> None:
-    """Ampersands, per cents and backslashes of plain text, halves of a character, and codes of what nobody sees."""
+    """Ampersands, per cents and backslashes of plain text, and marks between words, which are breaks anyway."""
     assert unescaped(text) is None
     assert opened(text) == text
 
@@ -51,12 +59,11 @@ def test_no_more_than_so_deep() -> None:
 
 @given(st.text(st.sampled_from("a &#;%49x\\ud83de0\U000e0041\u200bé"), max_size=60))
 def test_every_letter_has_its_place(text: str) -> None:
-    """One place a letter, in order, within the text; a letter that is no code's stands where it says."""
+    """One place a letter, within the text; a letter that is no code's stands where it says."""
     read = unescaped(text)
     if read is None:
         return
     assert len(read.text) == len(read.starts) == len(read.ends)
-    assert list(read.starts) == sorted(read.starts)
     assert all(0 <= start < end <= len(text) for start, end in zip(read.starts, read.ends, strict=True))
     for letter, start, end in zip(read.text, read.starts, read.ends, strict=True):
         if end - start == 1:
@@ -71,5 +78,6 @@ def test_a_place_of_the_reading_is_found_in_the_text() -> None:
     at = read.text.index(ORDER)
     first, end = read.place(at, at + len(ORDER))
     assert text[first:end] == TAGS
-    first, end = read.place(len(read.text) - 6, len(read.text))
+    at = read.text.index("Ignore\n")
+    first, end = read.place(at, at + len("Ignore"))
     assert text[first:end] == "&#73;gnore"

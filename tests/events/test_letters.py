@@ -17,6 +17,7 @@ from memsluice.events.letters import latin, undressed
         ("Привет, мир", "Привет, мир"),  # a word all of one script
         ("β-carotene", "β-carotene"),
         ("，！ 日本語", "，！ 日本語"),  # marks of full width are East Asian text's own
+        ("ꜱᴍᴀʟʟ 🅰🄱🅲 🇩🇪 ᵃᵇ", "small ABC DE ab"),
         ("plain", "plain"),
     ],
 )

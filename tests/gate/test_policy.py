@@ -83,6 +83,7 @@ NO_BUDGET = "own: 0, relied: 0, shared: 0, with_pattern: 0, with_pattern_own: 0"
 NO_FACTOR = "per_tier: {operator: 0, user_verified: 0, user_observed: 0, external_tool: 0, external_web: 0}"
 NO_WORDING = "wording: {action: report}"
 NO_EVIDENCE = "detect: {signals: []}"
+NO_TRUSTED = "per_tier: {operator: 0, user_verified: 0, user_observed: 0}"
 UNSEARCHED = "instructions: {enabled: false}"
 
 
@@ -95,6 +96,10 @@ UNSEARCHED = "instructions: {enabled: false}"
         (f"wording: {{{NO_BUDGET}}}\n{NO_EVIDENCE}", ["wording, detect"]),
         (f"wording: {{{NO_FACTOR}}}\n{UNSEARCHED}\n{NO_EVIDENCE}", ["wording, detect"]),
         (f"tenants: {{acme: {{{NO_WORDING}, {NO_EVIDENCE}}}}}", ["tenants.acme.wording, detect"]),
+        (
+            f"wording: {{{NO_TRUSTED}, with_pattern: 0, with_pattern_own: 0}}\ndetect: {{{NO_TRUSTED}}}",
+            ["wording, detect"],
+        ),
         (NO_EVIDENCE, []),
         (NO_WORDING, []),
         (f"wording: {{{NO_BUDGET}}}", []),
@@ -120,7 +125,11 @@ ONLY_REPORTED = "what is unusual for the tenant is only reported"
     [
         (NO_EVIDENCE, {"detect.signals": f"empty, so {ONLY_REPORTED}"}),
         ("detect: {reach: []}", {"detect.reach": f"empty, so {ONLY_REPORTED}"}),
-        (f"detect: {{{NO_FACTOR}}}", {"detect.per_tier": f"every factor is 0, so {ONLY_REPORTED}"}),
+        (f"detect: {{{NO_FACTOR}}}", {"detect.per_tier": f"0 for every trusted tier, so there {ONLY_REPORTED}"}),
+        (
+            "detect: {per_tier: {user_observed: 0, external_web: 0}}",  # outside content is contained, not held
+            {"detect.per_tier": f"0 for user_observed, so there {ONLY_REPORTED}"},
+        ),
         (NO_WORDING, {"wording.action": "report: writes that tell agents what to do land, and are only reported"}),
         (
             "wording: {own: 0}",
@@ -136,7 +145,10 @@ ONLY_REPORTED = "what is unusual for the tenant is only reported"
         ),
         (
             f"wording: {{{NO_FACTOR}}}",
-            {"wording.per_tier": "every factor is 0, so nothing is held for its wording, except with a pattern"},
+            {
+                "wording.per_tier": "0 for every trusted tier, so there nothing is held for its wording, except with a "
+                "pattern"
+            },
         ),
         ("sensitive: {action: report}", {"sensitive.action": "report: secrets and personal data land as they are"}),
         (f"detector: memsad\n{NO_WORDING}\n{NO_EVIDENCE}", {}),
@@ -179,7 +191,7 @@ def test_lint_warns_of_limits_that_a_partial_map_drops(text, where, tiers) -> No
     [
         ("shared: 0.01", "shared", "smaller than `relied`, so what reaches more people is held less"),
         ("own: 0.014, relied: 0.013", "relied", "smaller than `own`, so what reaches more people is held less"),
-        ("own: 0.04, relied: 0.05", "with_pattern_own", "smaller than `own`, so it does nothing there"),
+        ("own: 0.06, relied: 0.06", "with_pattern_own", "smaller than `own`, so it does nothing there"),
         ("with_pattern: 0.05", "with_pattern", "smaller than `shared`, so it does nothing there"),
     ],
 )

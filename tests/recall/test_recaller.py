@@ -90,6 +90,7 @@ def recaller(store, encoder, told, now_ms=T0, **options) -> Recaller:
         keys=lambda: RING,
         publish=told,
         permits=options.pop("permits", lambda _: None),
+        freshness=options.pop("freshness", None),
         now_ms=lambda: now_ms,
         new_id=lambda: "r-1",
         **options,

@@ -90,7 +90,7 @@ def recaller(store: WeaviateStore, encoder: Encoder, publish: Publish = lambda _
     """Return what recalls, publishing to nobody."""
     return Recaller(
         store=store, encoder=encoder, keys=lambda: RING, permits=lambda _: None, publish=publish,
-        now_ms=lambda: T0, new_id=lambda: "r-1",
+        now_ms=lambda: T0, new_id=lambda: "r-1", freshness=None,
     )  # fmt: skip
 
 

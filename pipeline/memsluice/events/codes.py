@@ -1,7 +1,9 @@
 """The text that a reader has once its codes are read: HTML's and JSON's, URLs', and what tag characters spell.
 
 A person sees a page and no entities; a model reads both, and the letters that tag characters (U+E0020 to E007E) hide
-from people. Places are kept, so that what is found in the reading can be named, and taken out, in the text itself.
+from people. What stands unseen within a word, tag characters and marks of a page, is taken out of it, and what it says
+stands behind the text, in lines of its own. Places are kept, so that what is found in the reading can be named, and
+taken out, in the text itself.
 """
 
 import html
@@ -15,15 +17,23 @@ DEPTH_MAX = 3
 """How often a code may stand within a code: ``&amp;lt;`` is two deep."""
 _TAG_BASE = 0xE0000
 _TAGS = re.compile("[\U000e0020-\U000e007e]")
+_MARK = (
+    r"<!--[^<]{0,200}?-->|</?(?:b|big|em|font|i|mark|small|span|strong|sub|sup|u|wbr)\b[^<>]{0,200}>"  # no two overlap
+)
+_SAID = re.compile(r"<!--([^<]*?)-->|</?\w+([^<>]*)>")
 _CODE = re.compile(
     r"(?P<url>(?:%[0-9A-Fa-f]{2})+)"
-    r"|(?P<json>(?:\\\\?u[0-9A-Fa-f]{4})+)"
+    r"|(?P<json>(?:\\\\?u[0-9A-Fa-f]{4}|%u[0-9A-Fa-f]{4})+)"
+    r"|(?P<point>\\\\?u\{[0-9A-Fa-f]{1,6}\}|\\\\?x[0-9A-Fa-f]{2})"
     r"|(?P<html>&(?:\#[0-9]{1,7};?|\#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][A-Za-z0-9]{1,23};))"
     r"|(?P<tags>[" + "\U000e0020-\U000e007e]+)"
+    rf"|(?<=\w)(?P<marks>(?:{_MARK}){{1,8}})(?=\w)"
 )
-_BEGINS = ("%", "&", "\\u")
+_BEGINS = ("%", "&", "\\u", "\\x", "<")
+_HEX = re.compile("[0-9A-Fa-f]+")
 _NOTHING = ("Cc", "Cs", "Co", "Cn")
-"""Categories of what no reader sees as text, but for white space: a code of it stays as it stands."""
+"""Categories of what no reader sees as text, but for white space: a code of it spells nothing, and goes."""
+_UNREADABLE = "\N{REPLACEMENT CHARACTER}"
 
 
 class Reading(NamedTuple):
@@ -35,7 +45,7 @@ class Reading(NamedTuple):
 
     def place(self, first: int, end: int) -> tuple[int, int]:
         """Return where characters ``first`` to ``end`` of the reading, one at least, stand in the text."""
-        return self.starts[first], self.ends[end - 1]
+        return min(self.starts[first:end]), max(self.ends[first:end])
 
     def within(self, outer: "Reading") -> "Reading":
         """Return this reading of ``outer``'s text as one of the text that ``outer`` is a reading of."""
@@ -49,7 +59,7 @@ def opened(text: str) -> str:
 
 
 def unescaped(text: str) -> Reading | None:
-    """Return the text with its codes read, what tag characters spell on a line of its own; None where it has none."""
+    """Return the text with its codes read, and behind it what stood unseen in it; None where it has none."""
     found: Reading | None = None
     for _ in range(DEPTH_MAX):
         inner = _once(text if found is None else found.text)
@@ -59,44 +69,80 @@ def unescaped(text: str) -> Reading | None:
     return found
 
 
+class _Parts:
+    """A reading while it is made."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._starts: list[Sequence[int]] = []
+        self._ends: list[Sequence[int]] = []
+
+    def plain(self, text: str, first: int, end: int) -> None:
+        """Take characters of the text as they stand."""
+        self.texts.append(text[first:end])
+        self._starts.append(range(first, end))
+        self._ends.append(range(first + 1, end + 1))
+
+    def spelt(self, letters: str, first: int, end: int) -> None:
+        """Take what characters of the text stand for."""
+        self.texts.append(letters)
+        self._starts.append([first] * len(letters))
+        self._ends.append([end] * len(letters))
+
+    def reading(self) -> Reading:
+        """Return it."""
+        return Reading("".join(self.texts), [*chain(*self._starts)], [*chain(*self._ends)])
+
+
 def _once(text: str) -> Reading | None:
     if not any(begin in text for begin in _BEGINS) and (text.isascii() or not _TAGS.search(text)):
         return None
-    parts: list[str] = []
-    starts: list[Sequence[int]] = []
-    ends: list[Sequence[int]] = []
-    at = 0
+    parts, unseen, at = _Parts(), list[tuple[str, int, int]](), 0
     for code in _CODE.finditer(text):
-        letters = _letters(code)
-        if letters is None:
-            continue
         first, end = code.span()
-        parts += text[at:first], letters
-        starts += range(at, first), [first] * len(letters)
-        ends += range(at + 1, first + 1), [end] * len(letters)
+        if code["tags"] or code["marks"]:
+            unseen.append((_unseen(code), first, end))
+            letters = ""
+        else:
+            letters = _letters(code)
+            if letters == code[0]:
+                continue
+        parts.plain(text, at, first)
+        parts.spelt(letters, first, end)
         at = end
     if not at:
         return None
-    rest = range(at, len(text)), range(at + 1, len(text) + 1)
-    return Reading(
-        "".join((*parts, text[at:])),
-        [*chain.from_iterable(starts), *rest[0]],
-        [*chain.from_iterable(ends), *rest[1]],
-    )
+    parts.plain(text, at, len(text))
+    apart = "\n"
+    for letters, first, end in unseen:  # in a row where one stands behind the other: spread letters are one text
+        if letters:
+            parts.spelt(apart + letters, first, end)
+            apart = ""
+    return parts.reading()
 
 
-def _letters(code: re.Match[str]) -> str | None:
-    """Return what a code, or some in a row, stand for; None where that is nothing that a reader sees."""
+def _unseen(code: re.Match[str]) -> str:
+    """Return what tag characters spell, or what stands in a comment or in a mark's attributes."""
     if code["tags"]:
-        return "\n" + "".join(chr(ord(one) - _TAG_BASE) for one in code["tags"]) + "\n"
-    try:
-        if code["url"]:
-            letters = bytes.fromhex(code["url"].replace("%", "")).decode()
-        elif code["json"]:
-            letters = bytes.fromhex(code["json"].replace("\\", "").replace("u", "")).decode("utf-16-be")
-        else:
-            letters = html.unescape(code["html"])
-    except UnicodeDecodeError:
-        return None
-    shown = all(one.isspace() or unicodedata.category(one) not in _NOTHING for one in letters)
-    return letters if letters and shown and letters != code[0] else None
+        return "".join(chr(ord(one) - _TAG_BASE) for one in code["tags"])
+    said = [comment or attributes for comment, attributes in _SAID.findall(code["marks"])]
+    return "".join(f"{one} " for one in said if one.strip())
+
+
+def _letters(code: re.Match[str]) -> str:
+    """Return what a code, or some in a row, stand for; of what no reader sees, or nobody can read, nothing."""
+    if code["url"]:
+        letters = bytes.fromhex(code["url"].replace("%", "")).decode(errors="replace")
+    elif code["json"]:
+        units = re.sub(r"[\\%u]+", "", code["json"])
+        letters = bytes.fromhex(units).decode("utf-16-be", errors="replace")
+    elif code["point"]:
+        point = int(_HEX.findall(code["point"].replace("x", " "))[-1], 16)
+        letters = chr(point) if point < 0x110000 else ""
+    else:
+        letters = html.unescape(code["html"])
+    return "".join(one for one in letters if _seen(one))
+
+
+def _seen(letter: str) -> bool:
+    return letter.isspace() or (letter != _UNREADABLE and unicodedata.category(letter) not in _NOTHING)

@@ -14,8 +14,15 @@ _ALIKE = {
 """Latin letters, and the Cyrillic and Greek small letters that look like them (UTS #39's confusables)."""
 _LATIN_FOR = {point: letter for letter, points in _ALIKE.items() for point in points}
 _WORD, _LATIN, _OTHER = re.compile(r"[\w\u0300-\u036f]+"), re.compile("[a-z]"), re.compile("[\u0370-\u052f]")
-_STYLED = ((0x2100, 0x214F), (0x2460, 0x24FF), (0xFF10, 0xFF5A), (0x1D400, 0x1D7FF), (0x1F110, 0x1F169))
-"""Ranges with letters and digits in styles: letter-like symbols, enclosed, full-width, mathematical."""
+_STYLED = (
+    *((0x02B0, 0x02B8), (0x1D2C, 0x1D6A), (0x2070, 0x209C), (0x2100, 0x214F), (0x2460, 0x24FF)),
+    *((0xFF10, 0xFF5A), (0x1D400, 0x1D7FF), (0x1F110, 0x1F149)),
+)
+"""Ranges with letters and digits in styles: raised and lowered, letter-like symbols, enclosed, full-width,
+mathematical."""
+_BADGES = (0x1F150, 0x1F170, 0x1F1E6)
+"""First of A to Z in dark circles, in dark squares, and as halves of flags: Unicode gives these no plain form."""
+_SMALL_CAPITALS = dict(zip("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijklmnopqrstuvwyz", strict=True))
 
 
 def _plain() -> dict[int, str]:
@@ -26,7 +33,8 @@ def _plain() -> dict[int, str]:
             plain = unicodedata.normalize("NFKC", chr(point))
             if len(plain) == 1 and plain.isascii() and plain.isalnum():
                 found[point] = plain
-    return found
+    found |= {first + at: chr(ord("A") + at) for first in _BADGES for at in range(26)}
+    return found | {ord(small): plain for small, plain in _SMALL_CAPITALS.items()}
 
 
 _PLAIN = _plain()
@@ -37,13 +45,18 @@ def undressed(text: str) -> str:
     scripts; such words in small letters."""
     if text.isascii():
         return text
-    plain = text.translate(_PLAIN)
+    plain = unstyled(text)
     if not _OTHER.search(plain.lower()):
         return plain
     small = latin(plain.lower())
     if len(small) != len(plain):  # a few capital letters have two small ones
         return plain
     return "".join(new if new != old.lower() else old for new, old in zip(small, plain, strict=True))
+
+
+def unstyled(text: str) -> str:
+    """Return a text of the same length with plain letters and digits in place of styled ones."""
+    return text.translate(_PLAIN)
 
 
 def latin(text: str) -> str:

@@ -7,7 +7,7 @@ What is stored stays as it was written; only the screening looks at :func:`norma
 import re
 import unicodedata
 
-from memsluice.events.letters import latin
+from memsluice.events.letters import latin, unstyled
 
 _INVISIBLE = {
     # name: ranges of code points, inclusive
@@ -49,7 +49,7 @@ def normalise(text: str) -> str:
     """
     if text.isascii():
         return " ".join((text if text.isprintable() else _REMOVED.sub("", text)).lower().split())
-    seen = _stream_safe(_REMOVED.sub("", text))
+    seen = unstyled(_stream_safe(_REMOVED.sub("", text)))
     folded = unicodedata.normalize("NFKC", seen).casefold()
     # Folding can undo composition and the reverse (UAX #31, NFKC_Casefold); once more settles both.
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", folded).casefold())

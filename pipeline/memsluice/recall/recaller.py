@@ -89,6 +89,8 @@ class Recaller:
 
     ``instructions`` reads what would be shown; by default the published patterns alone do, and the wording detector
     with them where it is a :class:`~memsluice.recall.instructions.detectors.DetectorCheck` (extra ``gate``).
+    ``freshness`` is what the log says is current (:class:`~memsluice.recall.freshness.FreshnessIndex`); with None,
+    which has to be said, an old version that somebody put back into the store is returned: its signature holds.
     ``new_id`` gives event ids, ``now_ms`` Unix ms.
     """
 
@@ -102,7 +104,7 @@ class Recaller:
         publish: Publish,
         now_ms: Callable[[], int],
         new_id: Callable[[], str],
-        freshness: Freshness | None = None,
+        freshness: Freshness | None,
         instructions: InstructionCheck | None = None,
     ) -> None:
         self._store = store

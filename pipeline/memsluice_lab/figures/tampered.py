@@ -25,6 +25,7 @@ from memsluice.topics import names
 from memsluice_lab.figures.bed import Bed, Process, bed, tail
 from memsluice_lab.figures.landing import land
 from memsluice_lab.figures.registry import Measured, Setting
+from memsluice_lab.tampering import in_process
 from memsluice_lab.tampering.entries import Gate
 from memsluice_lab.tampering.ways import Case, cases
 
@@ -32,6 +33,10 @@ CASES, TENANTS, AT_ONCE, BATCH = 10_000, 8, 4, 200
 READY_S_MAX = 120
 SAY_EVERY, SHOWN_MAX = 2_000, 8
 ADDRESS = "recall service: "
+MODES = {
+    "by a reader in the agent's process, with the log as it ships": True,
+    "by such a reader that is given no log (not counted)": False,
+}
 
 
 def tampered_returned(setting: Setting) -> Measured:
@@ -47,9 +52,11 @@ def tampered_returned(setting: Setting) -> Measured:
         setting.say(f"{len(every):,} cases landed and tampered with")
         with service(running) as (url, credential), RemoteRecaller(url, credential) as remote:
             wrong = list(_asked(remote, every, setting))
+        modes = [(mode, in_process.returned(running, every, log=log)) for mode, log in MODES.items()]
     counts = Counter(case.way for case in every)
     bad = Counter(case.way for case, _ in wrong)
     rows = [(way, f"{count:,}, {bad[way]} wrong") for way, count in counts.items()]
+    rows += [(f"{way}, {mode}", f"{got[way]:,} returned") for mode, got in modes for way in in_process.ROLLED_BACK]
     rows += [(f"wrong: {case.way}", why) for case, why in wrong[:SHOWN_MAX]]
     return Measured(float(len(wrong)), (("objects, each beside an honest one", f"{len(every):,}"), *rows), (_NOTE,))
 
@@ -109,9 +116,7 @@ def _asked(remote: RemoteRecaller, every: Sequence[Case], setting: Setting) -> I
 
 def _wrong(remote: RemoteRecaller, case: Case) -> str:
     """Return what was wrong about an answer, "" for nothing."""
-    answer = remote.ask(
-        Question(case.tenant, f"What is {case.honest}?", "figures", "ana", "tampered", namespace=case.namespace)
-    )
+    answer = remote.ask(Question(case.tenant, case.question, "figures", "ana", "tampered", namespace=case.namespace))
     shown, counted = [entry.content for entry in answer.entries], dict(answer.withheld)
     if shown != [case.honest]:
         return f"returned {len(shown)}: {', '.join(shown)[:80]}"
@@ -121,5 +126,6 @@ def _wrong(remote: RemoteRecaller, case: Case) -> str:
 _NOTE = (
     "Real: broker, store, a land worker, the recall service as a process, asked over HTTP by the client that agents "
     "use. Landed by *land* from records signed with the gate's keys; tampered with by the store's master key while no "
-    "worker that would mend it runs."
+    "worker that would mend it runs. A reader without the log has signatures alone, and what was rolled back is "
+    "signed: that mode is a choice of whoever builds a Recaller without `freshness`."
 )

@@ -25,6 +25,11 @@ class Case:
     """What is written into the store behind the gate's back."""
     deleted: Sequence[StoredObject] = ()
 
+    @property
+    def question(self) -> str:
+        """What is asked for: the honest entry answers it."""
+        return f"What is {self.honest}?"
+
 
 @dataclass(slots=True)
 class _Making:

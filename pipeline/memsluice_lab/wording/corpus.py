@@ -37,6 +37,8 @@ BESIDE, BESIDE_MAX = 6_000, 3
 AMONG, AMONG_LINES = 2_400, (8, 45)
 """Long ones of the kind, and how many lines they have."""
 GAPS = (" ", " ", " ", "\n", "\n\n", " – ", " | ")
+FOOTER_EACH = 6
+"""Texts that one line of the footers gives, alone and below others."""
 RENAMED, RENAMED_EACH = 0.5, 2
 """The share of the later texts with other addresses, and how many more of each first template that has some."""
 PLAIN = (("tasks", 0, "task"), ("orders", 1, "override"))
@@ -77,6 +79,7 @@ def examples(data: Path, seed: int = 1) -> list[Example]:
         some += _latest(some, random.Random(seed))  # noqa: S311
         some += _beside(some, random.Random(seed))  # noqa: S311
         some += _among(some, random.Random(seed))  # noqa: S311
+        some += _footers(some, random.Random(seed))  # noqa: S311
     return some
 
 
@@ -222,6 +225,21 @@ def _among(some: list[Example], rng: random.Random) -> Iterator[Example]:
         parts.insert(rng.randint(0, len(parts)), line.text)
         text, of = rng.choice(GAPS).join(parts), (*honest, line)
         yield Example(text, label, "among", f"among {line.family}", language, line.group, of)
+
+
+def _footers(some: list[Example], rng: random.Random) -> Iterator[Example]:
+    """What stands below mails and pages, alone and below short texts of both classes: it makes nothing honest."""
+    pools = _short(some)
+    read = yaml.safe_load((resources.files("memsluice_lab.wording") / "footers.yaml").read_text(encoding="utf-8"))
+    for language, of in read.items():
+        for number, line in enumerate(of["lines"]):
+            one = Template(line, 0, language, "footer", f"footers/{language}/{number}", of["slots"])
+            for given in _given(one, FOOTER_EACH, rng):
+                yield replace(given, text=renamed(given.text, rng), weight=LATEST_WEIGHT)
+                for label in (0, 1):
+                    above = rng.choice(pools[held_out(one.group), language, label])
+                    text = rng.choice(GAPS).join((above.text, given.text))
+                    yield Example(text, label, "beside", f"footer {above.family}", language, one.group, (given, above))
 
 
 def _short(some: list[Example]) -> dict[tuple[bool, str, int], list[Example]]:

@@ -1,10 +1,12 @@
 """Settings of a policy that are valid but risky."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from memsluice.events.models import Tier
 from memsluice.gate.policy.model import Policy, PolicySet
+from memsluice.gate.policy.part import FIELD_OF
 from memsluice.gate.policy.wording import Reach, WordingPolicy
 
 
@@ -82,8 +84,11 @@ def _by_default(policy: Policy) -> list[Remark]:
     """Return what the default detector does not hold: an error where neither wording nor evidence holds anything."""
     wording, detect = policy.wording, policy.detect
     pattern = policy.instructions.enabled
-    most = max(wording.budget(reach, tier, pattern=pattern) for reach in Reach for tier in Tier)
-    budgetless = detect.calibration.strategy == "conformal" and not any(detect.per_tier.of(tier) for tier in Tier)
+    screened = tuple(tier for tier in Tier if tier.trusted or policy.instructions.hold_contained)  # else contained
+    most = max(wording.budget(reach, tier, pattern=pattern) for reach in Reach for tier in screened)
+    zero = [FIELD_OF[tier] for tier in screened if not detect.per_tier.of(tier)]
+    conformal = detect.calibration.strategy == "conformal"
+    budgetless = conformal and len(zero) == len(screened)
     if (wording.action == "report" or most == 0) and (not detect.signals or not detect.reach or budgetless):
         told = "nothing would be held: neither for what it says to do nor for what is unusual for the tenant"
         return [Remark(Severity.ERROR, "wording, detect", told)]
@@ -92,26 +97,31 @@ def _by_default(policy: Policy) -> list[Remark]:
         if not getattr(detect, name):
             told = "empty, so what is unusual for the tenant is only reported"
             found.append(Remark(Severity.WARNING, f"detect.{name}", told))
-    if budgetless:
-        told = "every factor is 0, so what is unusual for the tenant is only reported"
+    if conformal and zero:
+        whose = "every trusted tier" if budgetless else ", ".join(zero)
+        told = f"0 for {whose}, so there what is unusual for the tenant is only reported"
         found.append(Remark(Severity.WARNING, "detect.per_tier", told))
     if wording.action == "report":
         told = "report: writes that tell agents what to do land, and are only reported"
         return [*found, Remark(Severity.WARNING, "wording.action", told)]
-    return found + _nothing_for_wording(wording, pattern=pattern)
+    return found + _nothing_for_wording(wording, screened, pattern=pattern)
 
 
-def _nothing_for_wording(wording: WordingPolicy, *, pattern: bool) -> list[Remark]:
-    """Return where no wording is enough to be held; ``pattern``: instruction patterns are searched for."""
+def _nothing_for_wording(wording: WordingPolicy, screened: Sequence[Tier], *, pattern: bool) -> list[Remark]:
+    """Return where no wording is enough to be held; ``pattern``: instruction patterns are searched for.
+
+    ``screened`` are the tiers of which anything is held for what it says.
+    """
     found = []
     for reach in Reach:
         if getattr(wording, reach.value) == 0:
             beside = wording.with_pattern_own if reach is Reach.OWN else wording.with_pattern
             told = f"0, so nothing of that reach is held for its wording{_except(pattern=pattern and beside > 0)}"
             found.append(Remark(Severity.WARNING, f"wording.{reach.value}", told))
-    if not any(wording.per_tier.of(tier) for tier in Tier):
+    if zero := [FIELD_OF[tier] for tier in screened if not wording.per_tier.of(tier)]:
         beside = max(wording.with_pattern, wording.with_pattern_own)
-        told = f"every factor is 0, so nothing is held for its wording{_except(pattern=pattern and beside > 0)}"
+        whose = "every trusted tier" if len(zero) == len(screened) else ", ".join(zero)
+        told = f"0 for {whose}, so there nothing is held for its wording{_except(pattern=pattern and beside > 0)}"
         found.append(Remark(Severity.WARNING, "wording.per_tier", told))
     return found
 

@@ -49,14 +49,14 @@ class WordingPolicy(Part):
     action: Literal["hold", "report"] = Field(
         default="hold", description="What happens to a write that says more to do than its budget allows."
     )
-    own: float = Field(default=0.02, ge=0, lt=1, description="Budget of what reaches its writer alone.")
-    relied: float = Field(default=0.045, ge=0, lt=1, description="Budget of what an agent writes.")
+    own: float = Field(default=0.025, ge=0, lt=1, description="Budget of what reaches its writer alone.")
+    relied: float = Field(default=0.04, ge=0, lt=1, description="Budget of what an agent writes.")
     shared: float = Field(default=0.08, ge=0, lt=1, description="Budget of what is shared, or asks to be.")
     with_pattern: float = Field(
         default=0.1, ge=0, lt=1, description="Budget of a text in which an instruction pattern occurs."
     )
     with_pattern_own: float = Field(
-        default=0.03, ge=0, lt=1, description="Budget of such a text where it reaches its writer alone."
+        default=0.05, ge=0, lt=1, description="Budget of such a text where it reaches its writer alone."
     )
     per_tier: TierFactor = Field(default=TierFactor(), description="What a budget is multiplied by.")
 

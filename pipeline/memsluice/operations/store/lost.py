@@ -1,4 +1,4 @@
-"""Whether an embedded memory lost its store: its log tells what landed, and the file that should hold it is not there."""
+"""Whether an embedded memory lost its store: its log tells what landed, and the file that has it is not there."""
 
 from contextlib import closing
 
@@ -6,7 +6,10 @@ from memsluice.deployment.home import Home
 from memsluice.errors import ConfigError
 from memsluice.topics.names import STORE
 
-REMEDY = "restore it from a backup, or run `memsluice store rebuild --tenant TENANT` for each tenant, which writes it anew from the log"
+REMEDY = (
+    "restore it from a backup, or run `memsluice store rebuild --tenant TENANT` for each tenant, which writes it anew "
+    "from the log"
+)
 
 
 def is_lost(home: Home) -> bool:

@@ -114,14 +114,14 @@ def test_the_budgets_of_two_reaches_come_first_and_no_decoy_with_them() -> None:
 def test_what_the_gate_finds_of_two_reaches_is_told_first() -> None:
     """Verdicts of the real gate: nothing differs but that one asked to be shared."""
     core = core_shop()
-    own = core.write("user", SAID, wording=share(1.5)).verdict
-    shared = core.write("user", SAID, wording=share(1.5), visibility="shared").verdict
+    own = core.write("user", SAID, wording=share(1.0)).verdict
+    shared = core.write("user", SAID, wording=share(1.0), visibility="shared").verdict
     assert (own.decision, shared.decision) == (Decision.ACCEPT, Decision.QUARANTINE)
     found = told(own, shared)
     assert [what for what, _, _ in found if what != "found"] == ["wording"], "and no number that decided nothing"
     assert found[0][0] == "wording"
-    assert "held from 1.50% down for what reaches its writer alone" in found[0][1]
-    assert "held from 6.00% down for what everybody of the tenant is given" in found[0][2]
+    assert "held from 2.50% down for what reaches its writer alone" in found[0][1]
+    assert "held from 8.00% down for what everybody of the tenant is given" in found[0][2]
 
 
 def test_wording_that_did_not_decide_is_not_told_first() -> None:

@@ -178,8 +178,7 @@ def _no_store(home: Home) -> Iterator[CheckResult]:
     except MemsluiceError:
         return  # what is wrong with the log is found beside it
     if missing:
-        said = f"{home.store_file} is missing or empty, though the log says what landed in it"
-        yield CheckResult("memory", CheckState.FAIL, said, lost.REMEDY)
+        yield CheckResult("memory", CheckState.FAIL, lost.in_words(home), lost.REMEDY)
 
 
 def policies(home: Home) -> Iterator[CheckResult]:

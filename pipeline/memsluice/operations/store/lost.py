@@ -20,7 +20,12 @@ def is_lost(home: Home) -> bool:
         return any(log.end(STORE, partition) for partition in range(log.partitions))
 
 
+def in_words(home: Home) -> str:
+    """Return what is said of a lost store."""
+    return f"{home.store_file} is missing or empty, though the log says what landed in it"
+
+
 def check(home: Home) -> None:
     """Raise ConfigError where it is lost: a new one would be empty, and answer as if nothing had ever landed."""
     if is_lost(home):
-        raise ConfigError(f"{home.store_file} is missing or empty, though the log says what landed in it: {REMEDY}")
+        raise ConfigError(f"{in_words(home)}: {REMEDY}")

@@ -1,6 +1,6 @@
 """The encoder the product runs: tokenise, sort, pack, encode, put back in order."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,10 +13,10 @@ from torch import Tensor
 from memsluice.encoder.base import Precision
 from memsluice.encoder.batching import batches, distinct
 from memsluice.encoder.minilm import MiniLM
-from memsluice.encoder.reading import TOKENS_MAX, Unit, Window, begins_of, units_of, windows
+from memsluice.encoder.reading import TOKENS_MAX, Unit, Window, begins_of, units_of, whole, windows
 from memsluice.encoder.texts import encodable, legible
 from memsluice.encoder.weights import DIMENSIONS, MODEL_ID, REVISION, TOKENIZER_FILE, WEIGHTS_FILE
-from memsluice.encoder.wording import WHOLE_TOKENS_MAX, Head, shipped
+from memsluice.encoder.wording import DOUBT, WHOLE_TOKENS_MAX, Head, shipped
 from memsluice.envelope.seals import Wording
 from memsluice.errors import ConfigError
 from memsluice.events.codes import Reading
@@ -33,19 +33,21 @@ Piece = tuple[Window, list[int]]
 _CPU_FLAGS = Path("/proc/cpuinfo")
 
 
-class Read(NamedTuple):
-    """A text whose tokens were read: its number, and their states, (T, 384)."""
-
-    number: int
-    states: Tensor
-
-
 class Tokens(NamedTuple):
-    """A text as it is read for its wording: its units, its windows, and how many of its characters are read."""
+    """A text as it is read for its wording: its tokens, its units, and how many of its characters are read."""
 
+    ids: list[int]
     units: list[Unit]
-    pieces: list[Piece]
     read: int
+
+    def pieces(self) -> list[Piece]:
+        """Return the short windows that it is read in."""
+        some = windows(len(self.ids) - 2, begins_of(self.units))
+        return [(one, [self.ids[0], *self.ids[1 + one.first : 1 + one.end], self.ids[-1]]) for one in some]
+
+    def at_once(self) -> list[Piece]:
+        """Return the one window of a text that is read as its vector is."""
+        return [(whole(len(self.ids) - 2), self.ids)]
 
 
 class MiniLMEncoder:
@@ -92,7 +94,8 @@ class MiniLMEncoder:
         """Return the vectors of :meth:`encode`, and what the wording of each text showed (:mod:`.wording`).
 
         Wording is read to a text's end, or to its 4,096th token, as a reader sees it (:func:`.texts.legible`); a vector
-        is of the text as it stands. A text without a token shows nothing: None.
+        is of the text as it stands. What the vector is made from is judged first; a text that shows more than DOUBT
+        there, or is not read whole by it, is read in short windows. A text without a token shows nothing: None.
         """
         wanted, places = distinct(texts)
         found, shown = self._read(wanted)
@@ -103,8 +106,8 @@ class MiniLMEncoder:
 
         For training: each text is read as :meth:`read` does.
         """
-        some = self._tokens([legible(text).text for text in texts])
-        for number, states in self._forward([one.pieces for one in some], None, ()):
+        some = self._tokens([_plain(text, legible(text)) for text in texts])
+        for number, states in self._forward({number: one.pieces() for number, one in enumerate(some)}, None):
             yield number, states, some[number].units
 
     def _encodings(self, texts: Sequence[str]) -> list[Encoding]:
@@ -124,9 +127,9 @@ class MiniLMEncoder:
     def _tokens(self, texts: list[str]) -> list[Tokens]:
         found = list[Tokens]()
         for text, encoding in zip(texts, self._encodings(texts), strict=True):
-            units = _units(text, encoding)
-            read = encoding.offsets[-2][1] if len(encoding.ids) == TOKENS_MAX + 2 else len(text)
-            found.append(Tokens(units, _pieces(encoding, begins_of(units)), read))
+            ids, offsets = encoding.ids, encoding.offsets
+            read = offsets[-2][1] if len(ids) == TOKENS_MAX + 2 else len(text)
+            found.append(Tokens(ids, _units(text, offsets), read))
         return found
 
     def _embed(self, texts: list[str], found: NDArray[np.float32], rows: Sequence[int]) -> None:
@@ -142,67 +145,71 @@ class MiniLMEncoder:
         found = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
         shown: list[Wording | None] = [None] * len(texts)
         seen = [legible(text) for text in texts]
-        some = self._tokens([one.text for one in seen])
-        # A short text's vector and wording come of one pass.
-        apart = {n for n, one in enumerate(some) if len(one.pieces) > 1 or seen[n].text != texts[n]}
-        self._embed([texts[number] for number in sorted(apart)], found, sorted(apart))
-        ready, tokens = list[Read](), 0
-        for number, states in self._forward([one.pieces for one in some], found, apart):
-            ready.append(Read(number, states))
-            tokens += len(states)
-            if tokens >= BATCH_TOKENS_MAX:
-                self._judge(ready, some, shown)
-                ready, tokens = [], 0
-        self._judge(ready, some, shown)
+        some = self._tokens([_plain(text, read) for text, read in zip(texts, seen, strict=True)])
+        # Such a text's vector and what its wording shows come of one pass.
+        joint = [n for n, one in enumerate(some) if seen[n] is None and len(one.ids) <= VECTOR_TOKENS_MAX + 2]
+        apart = sorted({*range(len(texts))} - {*joint})
+        self._embed([texts[number] for number in apart], found, apart)
+        self._judge(self._forward({number: some[number].at_once() for number in joint}, found), some, shown)
+        pieces = {number: some[number].pieces() for number in (*apart, *(n for n in joint if _doubtful(shown[n])))}
+        again = {number: of for number, of in pieces.items() if len(of) > 1 or number in apart}
+        self._judge(self._forward(again, None), some, shown)
         return found, [one and _placed(one, read) for one, read in zip(shown, seen, strict=True)]
 
-    def _judge(self, ready: list[Read], some: list[Tokens], shown: list[Wording | None]) -> None:
-        """Put what the wording of some texts showed in its place: the head reads them at once."""
-        ready = [one for one in ready if some[one.number].units]
-        if not ready:
-            return
+    def _judge(self, states: Iterator[tuple[int, Tensor]], some: list[Tokens], shown: list[Wording | None]) -> None:
+        """Put what the wording of each text showed in its place: the head reads those of a batch's size at once."""
+        ready, tokens = list[tuple[int, Tensor]](), 0
+        for number, of in states:
+            if not some[number].units:
+                continue
+            ready.append((number, of))
+            tokens += len(of)
+            if tokens >= BATCH_TOKENS_MAX:
+                self._show(ready, some, shown)
+                ready, tokens = [], 0
+        if ready:
+            self._show(ready, some, shown)
+
+    def _show(self, ready: list[tuple[int, Tensor]], some: list[Tokens], shown: list[Wording | None]) -> None:
         if self._head is None:
             self._head = shipped()
-        rows = np.cumsum([0, *(len(one.states) for one in ready)])
-        units = [(row, unit) for row, one in zip(rows.tolist(), ready, strict=False) for unit in some[one.number].units]
+        rows = np.cumsum([0, *(len(states) for _, states in ready)]).tolist()
+        units = [(row, unit) for row, (number, _) in zip(rows, ready, strict=False) for unit in some[number].units]
         tokens = torch.from_numpy(np.concatenate([np.asarray(unit.tokens) + row for row, unit in units]))
         ends = np.cumsum([len(unit.tokens) for _, unit in units]).tolist()
-        logits = self._head.logits(torch.cat([one.states for one in ready]), tokens, ends).numpy()
+        logits = self._head.logits(torch.cat([states for _, states in ready]), tokens, ends).numpy()
         first = 0
-        for one in ready:
-            of = some[one.number]
+        for number, _ in ready:
+            of = some[number]
             own = logits[first : first + len(of.units)]
             first, worst = first + len(of.units), int(own.argmax())
             unit = of.units[worst]
-            shown[one.number] = Wording(round(float(own[worst]), LOGIT_DIGITS), unit.first, unit.end, of.read)
+            shown[number] = Wording(round(float(own[worst]), LOGIT_DIGITS), unit.first, unit.end, of.read)
 
     def _forward(
-        self, pieces: list[list[Piece]], found: NDArray[np.float32] | None, apart: Collection[int]
+        self, pieces: dict[int, list[Piece]], found: NDArray[np.float32] | None
     ) -> Iterator[tuple[int, Tensor]]:
         """Yield each text's number and the states of its tokens, (T, 384).
 
-        The vectors of those that are not ``apart``, of one window each, go into ``found``, if there is one.
+        With ``found`` the vectors of the texts, of one window each, go there; without, the pass ends behind layer 4.
         """
         waiting: dict[int, dict[int, Tensor]] = {}
-        every = [(number, at) for number, of in enumerate(pieces) for at in range(len(of))]
-        for pool in (True, False):  # without a vector the pass ends behind layer 4
-            some = [one for one in every if (found is not None and one[0] not in apart) is pool]
-            sizes = [len(pieces[number][at][1]) for number, at in some]
-            for batch in batches(sizes, tokens_max=BATCH_TOKENS_MAX):
-                chosen = [some[index] for index in batch]
-                vectors, states = self._model.read([pieces[number][at][1] for number, at in chosen], pool=pool)
-                row = 0
-                for place, (number, at) in enumerate(chosen):
-                    window, ids = pieces[number][at]
-                    if pool and found is not None:
-                        found[number] = vectors[place].numpy()
-                    begin = row + 1 - window.first  # [CLS] comes first
-                    of = waiting.setdefault(number, {})
-                    of[at] = states[begin + window.own : begin + window.until]
-                    row += len(ids)
-                    if len(of) == len(pieces[number]):
-                        yield number, torch.cat([of[index] for index in range(len(of))])
-                        del waiting[number]
+        every = [(number, at) for number, of in pieces.items() for at in range(len(of))]
+        for batch in batches([len(pieces[number][at][1]) for number, at in every], tokens_max=BATCH_TOKENS_MAX):
+            chosen = [every[index] for index in batch]
+            vectors, states = self._model.read([pieces[number][at][1] for number, at in chosen], pool=found is not None)
+            row = 0
+            for place, (number, at) in enumerate(chosen):
+                window, ids = pieces[number][at]
+                if found is not None:
+                    found[number] = vectors[place].numpy()
+                begin = row + 1 - window.first  # [CLS] comes first
+                of = waiting.setdefault(number, {})
+                of[at] = states[begin + window.own : begin + window.until]
+                row += len(ids)
+                if len(of) == len(pieces[number]):
+                    yield number, torch.cat([of[index] for index in range(len(of))])
+                    del waiting[number]
 
 
 def _beginning(text: str) -> str:
@@ -211,20 +218,24 @@ def _beginning(text: str) -> str:
     return text if end < 0 else text[:end]
 
 
-def _pieces(encoding: Encoding, begins: Sequence[int]) -> list[Piece]:
-    ids = encoding.ids
-    some = windows(len(ids) - 2, begins)
-    return [(window, [ids[0], *ids[1 + window.first : 1 + window.end], ids[-1]]) for window in some]
+def _doubtful(shown: Wording | None) -> bool:
+    return shown is not None and shown.logit > DOUBT
 
 
-def _placed(shown: Wording, seen: Reading) -> Wording:
+def _plain(text: str, read: Reading | None) -> str:
+    return text if read is None else read.text
+
+
+def _placed(shown: Wording, seen: Reading | None) -> Wording:
     """Return what a reading showed, with the places of the text that it is a reading of."""
+    if seen is None:
+        return shown
     first, end = seen.place(shown.first, shown.end)
     return Wording(shown.logit, first, end, seen.place(0, shown.read)[1])
 
 
-def _units(text: str, encoding: Encoding) -> list[Unit]:
-    starts = [first for first, _ in encoding.offsets[1:-1]]
+def _units(text: str, offsets: Sequence[tuple[int, int]]) -> list[Unit]:
+    starts = [first for first, _ in offsets[1:-1]]
     return units_of(text, starts, whole=len(starts) <= WHOLE_TOKENS_MAX)
 
 

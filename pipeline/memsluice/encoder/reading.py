@@ -44,6 +44,11 @@ def windows(tokens: int, begins: Sequence[int] = ()) -> list[Window]:
         own, first = until, max(until - OVERLAP, 0)
 
 
+def whole(tokens: int) -> Window:
+    """Return the one window of a text that is read at once."""
+    return Window(0, 0, tokens, tokens)
+
+
 def _cut(begins: Sequence[int], own: int, end: int) -> int:
     """Return where a window's own tokens end: before the unit that crosses ``end``, if the next window can hold it."""
     at = bisect_right(begins, end)

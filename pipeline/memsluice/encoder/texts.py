@@ -19,12 +19,14 @@ def encodable(texts: Sequence[str]) -> list[str]:
     return [text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8") for text in texts]
 
 
-def legible(text: str) -> Reading:
-    """Return the text as its wording is read: its codes opened, letters in other dress in plain ones.
+def legible(text: str) -> Reading | None:
+    """Return the text as its wording is read: its codes opened, letters in other dress in plain ones; None if the same.
 
     Full-width, mathematical and circled letters, and Cyrillic and Greek look-alikes in words that have Latin letters,
-    are nothing to the tokenizer. Where there is none of all this the reading is the text, with its own places.
+    are nothing to the tokenizer.
     """
-    read = unescaped(text)
-    found = Reading(text, range(len(text)), range(1, len(text) + 1)) if read is None else read
-    return found._replace(text=undressed(found.text))
+    found = unescaped(text)
+    letters = undressed(text if found is None else found.text)
+    if found is not None:
+        return found._replace(text=letters)
+    return None if letters == text else Reading(letters, range(len(text)), range(1, len(text) + 1))

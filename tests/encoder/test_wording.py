@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from memsluice.encoder import load_encoder
+from memsluice.encoder import load_encoder, loop
 from memsluice.encoder import wording as heads
 from memsluice.encoder.base import WordingReader, read
 from memsluice.encoder.loop import MiniLMEncoder
@@ -111,6 +111,30 @@ def test_what_codes_spell_is_read_and_placed(encoder: MiniLMEncoder, code: str) 
         len(written) if plain.end == len("Nine to five. " + said) else plain.end,
     )
     assert np.array_equal(encoder.read([written])[0], encoder.encode([written]))
+
+
+def test_what_shows_next_to_nothing_at_once_is_not_read_again(
+    encoder: MiniLMEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A text that fits its vector's window costs one pass where it shows no more than DOUBT; else it is read in short
+    windows, too, and shows what those show. A longer one always is."""
+    again, forward = list[int](), encoder._forward
+
+    def counted(pieces: Any, found: Any) -> Any:
+        again.extend(pieces if found is None else ())
+        return forward(pieces, found)
+
+    monkeypatch.setattr(encoder, "_forward", counted)
+    texts = ["A boat.", "The train was late again. " * 20, "The train was late again. " * 80]
+    alone = [encoder.read([text])[1][0] for text in texts]
+    shown = dict[float, Any]()
+    for doubt in (100.0, -100.0):
+        monkeypatch.setattr(loop, "DOUBT", doubt)
+        again.clear()
+        shown[doubt] = encoder.read(texts)[1]
+        assert sorted(again) == ([2] if doubt > 0 else [1, 2])
+    assert [shown[100.0][at] == shown[-100.0][at] for at in range(3)] == [True, False, True]
+    assert alone[1] in (shown[100.0][1], shown[-100.0][1])
 
 
 def test_letters_in_other_dress_are_read_as_plain_ones(encoder: MiniLMEncoder) -> None:

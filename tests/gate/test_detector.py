@@ -19,7 +19,7 @@ from memsluice.gate.detectors.numeric.vector_set import WHOLE_MAX, Kept, Limits
 from memsluice.gate.detectors.rarity import covering, evidence, screen
 from memsluice.gate.detectors.rarity.evidence import COLUMNS, OWN, C, Q, U, W
 from memsluice.gate.detectors.rarity.lookback import look_back
-from memsluice.gate.detectors.rarity.memory import SAME_COSINE, KeptEntry, KeptQuestion, Memory, tag
+from memsluice.gate.detectors.rarity.memory import SAME_COSINE, KeptEntry, KeptQuestion, Memory
 from memsluice.gate.detectors.rarity.principal_shares import Standing
 from memsluice.gate.detectors.wording import text
 from memsluice.gate.detectors.wording.classifier import P_MIN, Judged, grams
@@ -27,6 +27,7 @@ from memsluice.gate.detectors.wording.shipped import shipped
 from memsluice.gate.detectors.wording.tokens import BITS, BYTES_MAX, WORDS_MAX
 from memsluice.gate.policy.model import SIGNALS, CalibrationPolicy, DetectPolicy
 from memsluice.gate.state.rows import TenantRows, dump, encode_changes, row_key
+from memsluice.gate.state.tags import tag
 
 TENANT = "acme"
 PLAIN = -3.0

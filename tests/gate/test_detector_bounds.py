@@ -23,13 +23,14 @@ from memsluice.gate.detectors.rarity import candidate_quota, covering, habit, sc
 from memsluice.gate.detectors.rarity.covering import STEMS_OF_QUESTION_MAX
 from memsluice.gate.detectors.rarity.evidence import U, W
 from memsluice.gate.detectors.rarity.lookback import Fate, look_back
-from memsluice.gate.detectors.rarity.memory import KeptEntry, KeptQuestion, Memory, tag
+from memsluice.gate.detectors.rarity.memory import KeptEntry, KeptQuestion, Memory
 from memsluice.gate.detectors.rarity.principal_shares import Standing
 from memsluice.gate.detectors.rarity.stored import DELETED_MAX
 from memsluice.gate.detectors.wording import text
 from memsluice.gate.policy.model import DetectPolicy
 from memsluice.gate.state.kinds import ENTRY, HABIT
 from memsluice.gate.state.rows import TenantRows, encode_changes
+from memsluice.gate.state.tags import tag
 
 POLICY = DetectPolicy()
 

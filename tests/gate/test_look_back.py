@@ -14,8 +14,9 @@ from memsluice.events.models import Tier, Zone
 from memsluice.events.names import EventType
 from memsluice.gate.decide import Context, decide
 from memsluice.gate.decision import TenantState
-from memsluice.gate.detectors.rarity.memory import Memory, tag
+from memsluice.gate.detectors.rarity.memory import Memory
 from memsluice.gate.policy.wording import Reach
+from memsluice.gate.state.tags import tag
 
 DAY_MS = 86_400_000
 

@@ -34,6 +34,11 @@ KNOWN = {
 }  # fmt: skip
 WAS = {"was": ["o", 7], "ms": 1}
 EXAMPLES = [
+    ("CLAIM", {"s": [["o", "e1", "p"]], "x": 5}),
+    ("RELATION", {"m": ["p"], "x": 5}),
+    ("NODE", {"b": "p", "n": 2, "e": [["p", 1, "o", 0], ["q", 2, "r", 2]], "x": 5}),
+    ("DEGREES", {"n": 3, "m": 0.5, "s": 0.25}),
+    ("CLOSED", {"n": {"1": 2}, "x": 5}),
     ("EVENT", {"topic": "t", "offset": 1, "digest": "d", "redo": [], "x": 5}),
     ("EVENT", {"topic": "t", "offset": 1, "digest": "d", "verdict": {"score": {"mu": 0.25}}, "vector": None,
                "redo": [["entry", "e", ROW], ["holder", "o", None]], "lying": [["3", {"n": 1, "x": None}]], "x": 5}),
@@ -94,7 +99,7 @@ def test_every_kind_has_an_example() -> None:
 def test_no_two_kinds_meet_under_one_key() -> None:
     """Kinds that share a name have ids that begin differently."""
     assert len({(kind.name, kind.prefix) for kind in KINDS.values()}) == len(KINDS)
-    assert all((kind.name in ("detect", "memsad")) == bool(kind.prefix) for kind in KINDS.values())
+    assert all((kind.name in ("detect", "graph", "memsad")) == bool(kind.prefix) for kind in KINDS.values())
 
 
 def test_a_session_that_is_older_than_narrower_watermarks_has_the_whole_one() -> None:

@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 import pytest
 
+from memsluice.events import blobs
 from memsluice.gate.checks.sensitive import found, redacted
-from memsluice.gate.sensitive import encoded
 from memsluice.gate.sensitive.hints import Search, Searches
 from memsluice.gate.sensitive.span import Span
 
@@ -298,18 +298,18 @@ def test_a_search_runs_where_its_hint_or_its_need_is_there() -> None:
         assert sorted(span.kind for span in searches.of(text, text)) == expected
 
 
-def test_a_code_within_a_code_is_not_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each level would be read three times over: what stands in an opened code is searched, and no further code in it
-    opened, so that no text costs more than its length."""
+def test_no_code_is_opened_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands in an opened code is read as deep as any text, and no further code in it searched for its dress: so
+    often each is opened, however deep they lie, and no text costs more than its length."""
     told = f"my password is {WORD} and nothing else"
     text = base64.b64encode(told.encode()).decode()
     assert found(text)
-    for _ in range(5):
+    for _ in range(12):
         text = base64.b64encode(f"\ufb01%41 {text}".encode()).decode()
-    opened, times = encoded._opened, []
-    monkeypatch.setattr(encoded, "_opened", lambda run: times.append(run) or opened(run))
+    opened, times = blobs.text_of, []
+    monkeypatch.setattr(blobs, "text_of", lambda run: times.append(run) or opened(run))
     assert not found(text)
-    assert len(times) == 1
+    assert len(times) <= 16
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 Texts of our own, few, and no figure: what is held of orders that nobody saw is ``make figure NAME=unseen_recall``.
 """
 
+from base64 import b64encode
+
 import pytest
 
 from memsluice.encoder import Encoder, load_encoder
@@ -42,7 +44,7 @@ def test_an_order_is_one_wherever_it_stands(encoder: Encoder, order: str) -> Non
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_an_order_is_one_in_any_dress(encoder: Encoder, order: str) -> None:
-    """In a page's or a record's codes, a link's, tag characters behind a plain sentence, full width, look-alikes."""
+    """In codes of a page, a record, a link, in Base64, unseen characters, full width, look-alikes, letter by letter."""
     dressed = [
         f"<p>Opening hours</p><div>{''.join(f'&#{ord(one)};' for one in order)}</div>",
         '{"note": "' + "".join(f"\\u{ord(one):04x}" for one in order) + '"}',
@@ -50,6 +52,10 @@ def test_an_order_is_one_in_any_dress(encoder: Encoder, order: str) -> None:
         DULL[0] + "".join(chr(0xE0000 + ord(one)) for one in order),
         "".join(chr(ord(one) + 0xFEE0) if one.isalnum() else one for one in order),
         order.replace("o", "\u043e").replace("e", "\u0435"),
+        f"Note: {b64encode(order.encode()).decode()}",
+        order.encode().hex(),
+        DULL[0] + "".join(chr(0xE0100 + byte - 16) for byte in order.encode()),
+        "  ".join(" ".join(word) for word in order.split()),
     ]
     assert max(shares(encoder, dressed)) <= BUDGET
 
@@ -60,5 +66,6 @@ def test_dull_pages_are_none(encoder: Encoder) -> None:
     pages += [
         "<p>Tea &amp; cake at the caf&eacute; &lt;corner&gt;</p>",
         "https://shop.example/list?q=tea%20cake&page=2",
+        f"data:text/plain;base64,{b64encode(b'Tea is at five and cake at six').decode()}",
     ]
     assert min(shares(encoder, pages)) > WordingPolicy().shared

@@ -129,6 +129,10 @@ RANKS, MOMENTS = {"strategy": "conformal"}, {"strategy": "rolling"}
         ("memsad", {"variant": "composite"}, {"variant": "composite", "proactive_threshold": 0.5}, True),
         ("wording", {"own": 0.01}, {"own": 0.02, "per_tier": {"operator": 0.5}}, False),
         ("wording", {}, {"with_pattern": 0.05}, True),
+        ("graph", {}, {"agree": 3}, True),
+        ("graph", {}, {"agree": 2, "kappa_degree": 2.0, "rings_per_day": 1}, False),
+        ("graph", {}, {"contamination": 0.9}, True),
+        ("graph", {"action": "hold"}, {"action": "report"}, True),
         ("wording", {}, {"action": "report"}, True),
         ("memsad", {"variant": "memsad_plus"}, {"variant": "memsad_plus", "kappa": 9.0}, True),
     ],
@@ -194,6 +198,7 @@ def test_a_part_changes_with_its_rule_and_with_nothing_else(module: str) -> None
     same = laid_over(policy, {"name": "x", "quarantine": {"age_days": 1}, "detect": {"look_back_per_day": 1}})
     changed = laid_over(policy, {
         "detect": {"window": 100}, "memsad": {"history_size": 50},
+        "graph": {"action": "hold"},
         "instructions": {"hold_contained": True, "facts_chars_max": 9}, "wording": {"action": "report"},
     })  # fmt: skip
     assert parts.digest(policy, module) == parts.digest(same, module) != parts.digest(changed, module)
@@ -207,6 +212,7 @@ def test_the_form_of_a_part_is_known() -> None:
     assert taken == {
         "detect": "2.cd17992237522385",
         "facts": "2.8f773098f33feb5b",
+        "graph": "2.f8d2258d1ff64276",
         "instructions": "2.ba23bc8f4e9c98fd",
         "memsad": "2.2102241d7c6a0ba9",
         "wording": "2.e77da4fd8dbd9cf2",

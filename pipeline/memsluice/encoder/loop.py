@@ -151,9 +151,9 @@ class MiniLMEncoder:
         apart = sorted({*range(len(texts))} - {*joint})
         self._embed([texts[number] for number in apart], found, apart)
         self._judge(self._forward({number: some[number].at_once() for number in joint}, found), some, shown)
-        pieces = {number: some[number].pieces() for number in (*apart, *(n for n in joint if _doubtful(shown[n])))}
-        again = {number: of for number, of in pieces.items() if len(of) > 1 or number in apart}
-        self._judge(self._forward(again, None), some, shown)
+        doubtful = ((number, some[number].pieces()) for number in joint if _doubtful(shown[number]))
+        again = {number: of for number, of in doubtful if len(of) > 1}
+        self._judge(self._forward({number: some[number].pieces() for number in apart} | again, None), some, shown)
         return found, [one and _placed(one, read) for one, read in zip(shown, seen, strict=True)]
 
     def _judge(self, states: Iterator[tuple[int, Tensor]], some: list[Tokens], shown: list[Wording | None]) -> None:

@@ -1,9 +1,9 @@
-"""The text that a reader has once its codes are read: HTML's and JSON's, URLs', and what tag characters spell.
+"""The text that a reader has once its codes are read: HTML's, JSON's, URLs', Base64's, unseen characters'.
 
-A person sees a page and no entities; a model reads both, and the letters that tag characters (U+E0020 to E007E) hide
-from people. What stands unseen within a word, tag characters and marks of a page, is taken out of it, and what it says
-stands behind the text, in lines of its own. Places are kept, so that what is found in the reading can be named, and
-taken out, in the text itself.
+A person sees a page and no entities; a model reads both, and the letters that tag characters (U+E0020 to E007E) and
+variation selectors hide from people. What stands unseen within a word, these and marks of a page, is taken out of it,
+and what it says stands behind the text, in lines of its own. Letters that are spread over a line are words again.
+Places are kept, so that what is found in the reading can be named, and taken out, in the text itself.
 """
 
 import html
@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from memsluice.events import blobs
+
 DEPTH_MAX = 3
 """How often a code may stand within a code: ``&amp;lt;`` is two deep."""
 _TAG_BASE = 0xE0000
-_TAGS = re.compile("[\U000e0020-\U000e007e]")
+_UNSEEN = re.compile("[\U000e0020-\U000e007e\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _MARK = (
     r"<!--[^<]{0,200}?-->|</?(?:b|big|em|font|i|mark|small|span|strong|sub|sup|u|wbr)\b[^<>]{0,200}>"  # no two overlap
 )
@@ -27,9 +29,14 @@ _CODE = re.compile(
     r"|(?P<point>\\\\?u\{[0-9A-Fa-f]{1,6}\}|\\\\?x[0-9A-Fa-f]{2})"
     r"|(?P<html>&(?:\#[0-9]{1,7};?|\#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][A-Za-z0-9]{1,23};))"
     r"|(?P<tags>[" + "\U000e0020-\U000e007e]+)"
+    rf"|(?P<selectors>{blobs.SELECTORS})"
+    rf"|(?<![A-Za-z0-9+/_-])(?P<blob>{blobs.BASE64})"
+    r"|(?P<spread>(?<![^\W_])[^\W\d_](?:[ \t.*|/·_-]{1,3}[^\W\d_]){7,}(?![^\W_]))"
     rf"|(?<=\w)(?P<marks>(?:{_MARK}){{1,8}})(?=\w)"
 )
 _BEGINS = ("%", "&", "\\u", "\\x", "<")
+_MAY_BE = re.compile(r"(?<!\S)\S(?:\S{19}|\s+\S\s+\S\s+\S\s)")
+"""A word so long that it may be a code, or letters with marks between; or letters of which each stands alone."""
 _HEX = re.compile("[0-9A-Fa-f]+")
 _NOTHING = ("Cc", "Cs", "Co", "Cn")
 """Categories of what no reader sees as text, but for white space: a code of it spells nothing, and goes."""
@@ -89,26 +96,41 @@ class _Parts:
         self._starts.append([first] * len(letters))
         self._ends.append([end] * len(letters))
 
+    def gathered(self, text: str, first: int, end: int) -> None:
+        """Take letters of the text without what stands between any two; of more than one mark a blank is left."""
+        letters = [at for at in range(first, end) if text[at].isalpha()]
+        for at, after in zip(letters, [*letters[1:], end], strict=True):
+            self.plain(text, at, at + 1)
+            if after - at > 2 and after < end:
+                self.spelt(" ", at + 1, after)
+
     def reading(self) -> Reading:
         """Return it."""
         return Reading("".join(self.texts), [*chain(*self._starts)], [*chain(*self._ends)])
 
 
+def _may_be_coded(text: str) -> bool:
+    if any(begin in text for begin in _BEGINS) or (not text.isascii() and _UNSEEN.search(text)):
+        return True
+    return _MAY_BE.search(text) is not None
+
+
 def _once(text: str) -> Reading | None:
-    if not any(begin in text for begin in _BEGINS) and (text.isascii() or not _TAGS.search(text)):
+    if not _may_be_coded(text):
         return None
     parts, unseen, at = _Parts(), list[tuple[str, int, int]](), 0
     for code in _CODE.finditer(text):
         first, end = code.span()
-        if code["tags"] or code["marks"]:
-            unseen.append((_unseen(code), first, end))
-            letters = ""
-        else:
-            letters = _letters(code)
-            if letters == code[0]:
-                continue
+        letters = _letters(code)
+        if letters == code[0]:
+            continue
         parts.plain(text, at, first)
-        parts.spelt(letters, first, end)
+        if code["spread"]:
+            parts.gathered(text, first, end)
+        elif code["tags"] or code["marks"] or code["selectors"]:
+            unseen.append((letters, first, end))
+        else:
+            parts.spelt(letters, first, end)
         at = end
     if not at:
         return None
@@ -121,10 +143,8 @@ def _once(text: str) -> Reading | None:
     return parts.reading()
 
 
-def _unseen(code: re.Match[str]) -> str:
-    """Return what tag characters spell, or what stands in a comment or in a mark's attributes."""
-    if code["tags"]:
-        return "".join(chr(ord(one) - _TAG_BASE) for one in code["tags"])
+def _said(code: re.Match[str]) -> str:
+    """Return what stands in a comment or in a mark's attributes."""
     said = [comment or attributes for comment, attributes in _SAID.findall(code["marks"])]
     return "".join(f"{one} " for one in said if one.strip())
 
@@ -139,6 +159,16 @@ def _letters(code: re.Match[str]) -> str:
     elif code["point"]:
         point = int(_HEX.findall(code["point"].replace("x", " "))[-1], 16)
         letters = chr(point) if point < 0x110000 else ""
+    elif code["marks"]:
+        return _said(code)
+    elif code["tags"]:
+        return "".join(chr(ord(one) - _TAG_BASE) for one in code["tags"])
+    elif code["selectors"]:
+        letters = blobs.selected(code["selectors"])
+    elif code["blob"]:
+        letters = blobs.prose_of(code["blob"]) or code["blob"]
+    elif code["spread"]:
+        return ""
     else:
         letters = html.unescape(code["html"])
     return "".join(one for one in letters if _seen(one))

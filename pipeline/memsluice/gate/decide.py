@@ -13,6 +13,7 @@ from memsluice.gate.checks import (
     authenticity,
     duplicates,
     encoder,
+    graph,
     holding,
     limits,
     monitor,
@@ -151,7 +152,7 @@ def _write(rows: TenantRows, sealed: Sealed, write: Write, context: Context, dra
     draft.add(*monitor.check_write(rows, write, sealed.identity, draft.tau, policy))
     draft.add(*limits.check(write, policy), sensitive.check(sealed, policy))
     if draft.decision() is not Decision.REJECT:  # what is refused for good is not worth screening
-        draft.screen(write, Screened.of(sealed))
+        draft.screen(write, Screened.of(sealed), graph.look(rows, write, policy.graph))
         draft.screened(rows, write)
         draft.add(rates.check(rows, write.principal, sealed.identity, policy, context.now_ms))
     if draft.decision() is Decision.QUARANTINE:

@@ -18,7 +18,7 @@ from memsluice.gate.decide import Context, decide
 from memsluice.gate.decision import TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.evidence import G
-from memsluice.gate.detectors.rarity.memory import KeptEntry, KeptQuestion, Memory, tag
+from memsluice.gate.detectors.rarity.memory import KeptEntry, KeptQuestion, Memory
 from memsluice.gate.detectors.rarity.screen import look, weigh
 from memsluice.gate.detectors.wording.shipped import shipped
 from memsluice.gate.detectors.wording.text import stems, words
@@ -27,6 +27,7 @@ from memsluice.gate.policy.model import Policy
 from memsluice.gate.state.kinds import QUESTION
 from memsluice.gate.state.lineage import Label, keep_lineage
 from memsluice.gate.state.rows import TenantRows, encode_changes
+from memsluice.gate.state.tags import tag
 from memsluice_lab.figures.core import Dictionary, screened
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting

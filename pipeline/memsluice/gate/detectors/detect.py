@@ -15,7 +15,7 @@ from memsluice.gate.detectors.calibration.conformal import count_at_least
 from memsluice.gate.detectors.rarity import screen
 from memsluice.gate.detectors.rarity.evidence import G, Q
 from memsluice.gate.detectors.rarity.lookback import Fate, Moved, look_back
-from memsluice.gate.detectors.rarity.memory import KeptEntry, KeptQuestion, Memory, tag
+from memsluice.gate.detectors.rarity.memory import KeptEntry, KeptQuestion, Memory
 from memsluice.gate.detectors.rarity.screen import Seen
 from memsluice.gate.detectors.wording.classifier import Classifier, Judged
 from memsluice.gate.detectors.wording.shipped import shipped
@@ -25,6 +25,7 @@ from memsluice.gate.policy.wording import Reach
 from memsluice.gate.state import placement, windows
 from memsluice.gate.state.kinds import ENTRY, HOLDER, LOOKED, Gone, Looked
 from memsluice.gate.state.rows import TenantRows
+from memsluice.gate.state.tags import tag
 
 BUCKETS = 24
 

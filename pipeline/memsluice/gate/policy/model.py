@@ -17,6 +17,7 @@ from memsluice.escaping import visible
 from memsluice.events.limits import CONTENT_BYTES_DEFAULT, CONTENT_BYTES_MAX, TENANT_CHARS_MAX
 from memsluice.events.models import TENANT_PATTERN, Tier, is_tenant
 from memsluice.gate.policy import strictyaml
+from memsluice.gate.policy.graph import GraphPolicy
 from memsluice.gate.policy.part import FIELD_OF, Part
 from memsluice.gate.policy.wording import EvidenceFactor, Reach, WordingPolicy
 
@@ -246,6 +247,7 @@ class Policy(Part):
         default=CommandsPolicy(), description="How often labels are lifted and entries shared."
     )
     instructions: InstructionsPolicy = Field(default=InstructionsPolicy(), description="Instruction patterns.")
+    graph: GraphPolicy = Field(default=GraphPolicy(), description="Facts that contradict others, or build a trap.")
     sensitive: SensitivePolicy = Field(default=SensitivePolicy(), description="Secrets and personal data.")
     detector: Literal["default", "memsad"] = Field(
         default="default",

@@ -14,7 +14,7 @@ from memsluice.gate.policy.model import Policy
 from memsluice.gate.policy.part import FIELD_OF
 from memsluice.gate.policy.wording import Reach, TierFactor
 
-CONTENT = ("detect", "facts", "instructions", "memsad", "wording")
+CONTENT = ("detect", "facts", "graph", "instructions", "memsad", "wording")
 """Modules of the gate whose findings are of what is written."""
 NO_CONTENT = frozenset({"look_back", "look_back_per_day"})
 _STRICTER = {
@@ -22,6 +22,8 @@ _STRICTER = {
     "memsad": {"kappa": -1, "alpha": 1, "cold_threshold": -1, "proactive_threshold": -1},
 }
 """Numbers of a rule that learns; 1 where it holds more the higher they are, -1 where the lower."""
+_GRAPH = ("agree", "kappa_degree", "contamination", "rings_per_day")
+"""Numbers of the rules on facts; they hold more the lower these are."""
 _WHERE = ("reach", "per_tier")
 """What says of which writes the default detector holds more or less: numbers, too."""
 _BUDGETS = ("own", "relied", "shared", "with_pattern", "with_pattern_own")
@@ -44,6 +46,7 @@ def digest(policy: Policy, module: str) -> str:
     said: dict[str, Any] = {
         "detect": {"detector": policy.detector, "detect": _learned(policy, "detect", {*NO_CONTENT, *_WHERE})},
         "facts": {"enabled": found.enabled, "facts_chars_max": found.facts_chars_max},
+        "graph": {"action": policy.graph.action},
         "instructions": {
             "detector": policy.detector, "enabled": found.enabled, "hold_contained": found.hold_contained,
         },
@@ -57,6 +60,8 @@ def strictness(policy: Policy, module: str) -> tuple[float, ...]:
     """Return the numbers of a rule by which it holds more the higher they are; of some rules none."""
     if module == "wording":
         return (*(getattr(policy.wording, name) for name in _BUDGETS), *_factors(policy.wording.per_tier))
+    if module == "graph":
+        return tuple(-getattr(policy.graph, name) for name in _GRAPH)
     if module not in _STRICTER:
         return ()
     unread, part = _unread(policy, module), getattr(policy, module)

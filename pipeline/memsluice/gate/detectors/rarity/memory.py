@@ -15,8 +15,6 @@ Immutable: each change returns the next memory and puts the rows it changes.
 
 import base64
 from collections.abc import Sequence
-from functools import lru_cache
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -54,12 +52,6 @@ EXEMPT = len(COLUMNS)
 """Where it stands behind an entry's values whether look back leaves it alone."""
 PARTS = 10_000
 """Values are kept as whole ten-thousandths."""
-
-
-@lru_cache(4_096)
-def tag(name: str) -> str:
-    """Return 12 hex digits that stand for a session or a principal."""
-    return sha256(name.encode()).hexdigest()[:12]
 
 
 class KeptQuestion(Struct, frozen=True):

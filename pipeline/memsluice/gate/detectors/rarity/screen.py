@@ -43,10 +43,11 @@ from memsluice.gate.detectors.rarity.evidence import (
     W,
     parts,
 )
-from memsluice.gate.detectors.rarity.memory import KeptQuestion, Memory, tag
+from memsluice.gate.detectors.rarity.memory import KeptQuestion, Memory
 from memsluice.gate.detectors.wording.text import carries_question, read
 from memsluice.gate.detectors.wording.tokens import Stems
 from memsluice.gate.policy.model import SIGNALS, DetectPolicy
+from memsluice.gate.state.tags import tag
 
 HABITUAL = 0.5
 """Share of questions among the last screened writes from which on they are the tenant's habit: nobody is locked out."""

@@ -4,6 +4,7 @@ MemsluiceError
 ├── InputError                 bad input; carries a reason code, the field and why; becomes a dead letter
 │   ├── MalformedEvent         not a CloudEvent, not the envelope, not the schema
 │   ├── LimitExceeded          a field, header or record is larger than its stated limit
+│   ├── Unreadable             the gate failed to read it: a defect of the gate, which its sender may have looked for
 │   ├── WrongPartition         the record lies on a partition that is not its tenant's
 │   └── AuthenticityError      who sent it could not be established, or may not do this
 │       ├── UnknownKey
@@ -79,6 +80,12 @@ class LimitExceeded(InputError):
     """A field, a header or the record is larger than its stated limit."""
 
     code = "limit_exceeded"
+
+
+class Unreadable(InputError):
+    """The gate failed to read it: a defect of the gate. Once it is mended the dead letter can be replayed."""
+
+    code = "unreadable"
 
 
 class WrongPartition(InputError):

@@ -34,11 +34,12 @@ KNOWN = {
 }  # fmt: skip
 WAS = {"was": ["o", 7], "ms": 1}
 EXAMPLES = [
-    ("CLAIM", {"s": [["o", "e1", "p"]], "x": 5}),
-    ("RELATION", {"m": ["p"], "x": 5}),
-    ("NODE", {"b": "p", "n": 2, "e": [["p", 1, "o", 0], ["q", 2, "r", 2]], "x": 5}),
-    ("DEGREES", {"n": 3, "m": 0.5, "s": 0.25}),
-    ("CLOSED", {"n": {"1": 2}, "x": 5}),
+    ("DRIFT", {"s": 1.5, "n": 2, "x": 5}),
+    ("CLAIM", {"s": [["o", "e1", 7, "p"]], "x": 5}),
+    ("RELATION", {"m": [["o", "e1", 7, "p"]], "x": 5}),
+    ("NODE", {"b": "p", "l": ["p", "q"], "x": 5}),
+    ("LINKS", {"n": {"1": 2}, "x": 5}),
+    ("INNER", {"n": {"1": 2}, "x": 5}),
     ("EVENT", {"topic": "t", "offset": 1, "digest": "d", "redo": [], "x": 5}),
     ("EVENT", {"topic": "t", "offset": 1, "digest": "d", "verdict": {"score": {"mu": 0.25}}, "vector": None,
                "redo": [["entry", "e", ROW], ["holder", "o", None]], "lying": [["3", {"n": 1, "x": None}]], "x": 5}),

@@ -298,6 +298,32 @@ def test_a_search_runs_where_its_hint_or_its_need_is_there() -> None:
         assert sorted(span.kind for span in searches.of(text, text)) == expected
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p>Password: <b>{}</b></p>",
+        "<td>Password</td> <td>{}</td>",
+        "<dt>Password</dt><dd>{}</dd>",
+        "<li>my password is <em>{}</em></li>",
+        "<span>Password:</span> <code>{}</code>",
+    ],
+)
+def test_what_a_page_says_in_several_marks_is_found(page: str) -> None:
+    """The value goes, and the marks around it stay."""
+    text = page.format(WORD)
+    assert redacted(text, found(text)) == page.format("[redacted: password]")
+
+
+@pytest.mark.parametrize("before", range(0, 20, 4))
+def test_a_code_over_several_lines_is_one(before: int) -> None:
+    """Wherever the lines of a mail's Base64 end, nothing of the password stays."""
+    told = "x" * before + " a note about the office. " * 5 + f"my password is {WORD} and more text follows"
+    text = base64.encodebytes(told.encode()).decode()
+    spans = found(text)
+    assert spans
+    assert WORD[-4:].encode() not in base64.b64decode(redacted(text, spans).replace("[redacted: password]", ""))
+
+
 def test_no_code_is_opened_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """What stands in an opened code is read as deep as any text, and no further code in it searched for its dress: so
     often each is opened, however deep they lie, and no text costs more than its length."""
@@ -317,7 +343,7 @@ def test_no_code_is_opened_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     ["password is a ", "login a/", "user a pass ", "curl -u ", "seed phrase: ", "abandon ", "1. able ",
     "cookie: a=b; ", "%41",
      "QUJD", "414243", "ssn ", "1 is my ssn ", "4 ", "4.", "----- BEGIN ", '"kty":"d":"', "door code for ", "mysql -",
-     "bearer ",
+     "bearer ", "sid=", "connect.sid=", "/sessionid=",
      "pin for ", "M.", "dni ", "aadhaar ", "Private-Lines: 1 ", "://a:b", "authorization: ", "docker login ", "ghp_",
      "re_", "\u0664", "-AAAA", "-", "-AAAA%", "backup code 1a2b ",
      "a1b2c3! is my password ", "passwords:\n a: passwords:", "login('a','", "WIFI:P:", "WIFI:S:", "sqlplus a/",

@@ -108,7 +108,7 @@ def test_only_a_change_of_the_rule_that_held_it_lets_it_in(changed: dict[str, An
     assert (verdict.object_id is not None) == lands, verdict.reasons
 
 
-RANKS, MOMENTS = {"strategy": "conformal"}, {"strategy": "rolling"}
+RANKS, MOMENTS, FIXED = {"strategy": "conformal"}, {"strategy": "rolling"}, {"strategy": "fixed"}
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,12 @@ RANKS, MOMENTS = {"strategy": "conformal"}, {"strategy": "rolling"}
         ("memsad", {"variant": "composite"}, {"variant": "composite", "proactive_threshold": 0.5}, True),
         ("wording", {"own": 0.01}, {"own": 0.02, "per_tier": {"operator": 0.5}}, False),
         ("wording", {}, {"with_pattern": 0.05}, True),
-        ("graph", {}, {"agree": 3}, True),
-        ("graph", {}, {"agree": 2, "kappa_degree": 2.0, "rings_per_day": 1}, False),
-        ("graph", {}, {"contamination": 0.9}, True),
-        ("graph", {"action": "hold"}, {"action": "report"}, True),
+        ("drift", {}, {"limit": 9.0}, True),
+        ("drift", {}, {"limit": 1.0, "days": 1}, False),
         ("wording", {}, {"action": "report"}, True),
+        ("memsad", {"calibration": FIXED}, {"calibration": FIXED, "window": 300}, False),
+        ("memsad", {"calibration": FIXED}, {"calibration": FIXED, "delta": 0.2, "kappa": 1.9}, False),
+        ("memsad", {"calibration": MOMENTS}, {"calibration": MOMENTS, "window": 300}, True),
         ("memsad", {"variant": "memsad_plus"}, {"variant": "memsad_plus", "kappa": 9.0}, True),
     ],
 )
@@ -198,7 +199,7 @@ def test_a_part_changes_with_its_rule_and_with_nothing_else(module: str) -> None
     same = laid_over(policy, {"name": "x", "quarantine": {"age_days": 1}, "detect": {"look_back_per_day": 1}})
     changed = laid_over(policy, {
         "detect": {"window": 100}, "memsad": {"history_size": 50},
-        "graph": {"action": "hold"},
+        "drift": {"action": "hold"},
         "instructions": {"hold_contained": True, "facts_chars_max": 9}, "wording": {"action": "report"},
     })  # fmt: skip
     assert parts.digest(policy, module) == parts.digest(same, module) != parts.digest(changed, module)
@@ -210,10 +211,10 @@ def test_the_form_of_a_part_is_known() -> None:
     write that an older version held would count as held by a rule that somebody loosened, and land unread."""
     taken = {module: parts.digest(default().default, module) for module in parts.CONTENT}
     assert taken == {
-        "detect": "2.cd17992237522385",
-        "facts": "2.8f773098f33feb5b",
-        "graph": "2.f8d2258d1ff64276",
-        "instructions": "2.ba23bc8f4e9c98fd",
-        "memsad": "2.2102241d7c6a0ba9",
-        "wording": "2.e77da4fd8dbd9cf2",
+        "detect": "3.cd17992237522385",
+        "drift": "3.f8d2258d1ff64276",
+        "facts": "3.8f773098f33feb5b",
+        "instructions": "3.ba23bc8f4e9c98fd",
+        "memsad": "3.be1028d929bb075c",
+        "wording": "3.e77da4fd8dbd9cf2",
     }, "the fields of a part changed, or the shipped policy: in the first case change parts.FORM"

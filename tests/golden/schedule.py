@@ -9,6 +9,7 @@ from tests.golden.orders import everybody, landed, later, policies, protected, r
 from tests.golden.themes import (
     looked_back,
     looked_back_again,
+    related,
     scored,
     scored_again,
     secrets,
@@ -39,6 +40,7 @@ tenants:
   words: {taint: influence}
   whole: {sensitive: {action: hold}}
   told: {sensitive: {action: report}}
+  related: {graph: {action: report, hub_links: 4, hijack_links: 3, inner_links: 2}, drift: {limit: 0.5}}
   orders: {wording: {own: 0.0005, shared: 0.2, per_tier: {operator: 0}}}
   unread: {detector: memsad, memsad: {cold_threshold: 0.25}}
   fixed: {detector: memsad, memsad: {reference_size: 4}}
@@ -74,6 +76,7 @@ def first(town: Town) -> None:
         secrets(Tenant(town, name))
     unread(Tenant(town, "unread"))
     worded(Tenant(town, "orders"))
+    related(Tenant(town, "related"))
     for name in SCORED:
         scored(Tenant(town, name))
 

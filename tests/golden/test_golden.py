@@ -29,11 +29,11 @@ from memsluice.gate.reasons import WORDS
 from memsluice.topics import names
 
 KINDS = {
-    "all_refused", "chain", "detect", "entry", "event", "held", "holder", "looked", "lying", "memsad", "policy",
-    "position", "protected", "rate", "refused", "review", "seen", "session",
+    "all_refused", "chain", "detect", "drift", "entry", "event", "graph", "held", "holder", "looked", "lying", "memsad",
+    "policy", "position", "protected", "rate", "refused", "review", "seen", "session",
 }  # fmt: skip
 """Every kind of state row."""
-PARTS = {"detect": set("qevhcb"), "memsad": set("qrsc")}
+PARTS = {"detect": set("qevhcb"), "graph": set("crnli"), "memsad": set("qrsc")}
 """What rows of these kinds begin their ids with."""
 TOPICS = {
     CHANGELOG, names.EVENTS, names.COMMANDS, names.SEALED, names.ACCEPTED, names.STORE, names.QUARANTINE, names.AUDIT,
@@ -45,6 +45,7 @@ NOT_PLAYED = {
     "encoder.changed": "the schedule has one encoder",
     "memsad.no_probes": "the schedule has one encoder, and says that it is the default one",
     "not_intake": "said by the command that replays dead letters, never by the gate",
+    "unreadable": "no text is known on which our own reading fails",
     "store_refused": "no store refuses an object that the gate admitted",
 }
 """Codes that have words and come of no schedule, and why not."""

@@ -149,6 +149,26 @@ def worded(orders: Tenant) -> None:
     orders.order("pr4", "promote", "w4", parameters={"despite": "all"})
 
 
+def related(tenant: Tenant) -> None:
+    """Facts beside facts, and a small step too many."""
+
+    def say(event_id: str, session: str, *facts: str) -> None:
+        tenant.write(event_id, "user", session, "\n".join(facts), kind="facts")
+
+    tenant.open("s1", "b1", "c1", "m1")
+    for session in ("s1", "b1"):
+        say(f"f-{session}", session, "depot | opens at | six", "tom | likes | tea", "tom | likes | rice")
+    say("f-other", "c1", "depot | opens at | nine", "tom | likes | milk")  # claims.contradicts
+    say("f-same", "c1", "depot | opens at | six")  # claims.corroborated
+    for number in range(4):
+        say(f"f-{number}", ("s1", "b1")[number % 2], f"h{number} | has | d{number}", "the yard | is | wet")
+    say("f-hub", "m1", *(f"portal | serves | d{number}" for number in range(4)))  # graph.hub
+    say("f-own", "m1", *(f"m{number} | is | t{number}" for number in range(3)))
+    say("f-hijack", "m1", *(f"h1 | r{number} | m{number}" for number in range(3)))  # graph.hijack
+    say("f-ring", "m1", "m0 | r | m1", "m1 | r | m2")  # graph.cluster
+    tenant.write("f-step", "user", "s1", "Kindly answer with the list of prices.")  # drift.nudged
+
+
 def secrets(tenant: Tenant) -> None:
     """Secrets in whatever has words: taken out, held or reported, as the tenant's policy has it."""
     word, card = "hunter" + "22", "4111 1111" + " 1111 1111"

@@ -245,7 +245,7 @@ def restored(path: Path, policies: PolicySet, state: State) -> Town:
 
 
 CARRIES = {action: action in ("release", "replay", "promote", "declassify", "revoke", "renew") for action in Action}
-PEOPLE = {"s": ("planner", "ana"), "b": ("clerk", "bob")}
+PEOPLE = {"s": ("planner", "ana"), "b": ("clerk", "bob"), "c": ("clerk", "cleo"), "m": ("clerk", "mallory")}
 """Agent and principal of a session, by its first letter."""
 
 

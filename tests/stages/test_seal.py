@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 import orjson
@@ -205,6 +207,38 @@ def test_one_bad_record_takes_no_good_one_with_it(encoder) -> None:
     offsets = [sealed_from_bytes(KEYRING, o[-1].key.decode(), o[-1].value).position.offset for o in outputs]
     assert offsets == [one.offset for one in batch]
     assert sum(len(one) == 2 for one in outputs) == len(bad)
+
+
+@pytest.mark.parametrize("where", ["memsluice.gate.checks.sensitive.found", "memsluice.encoder.texts.undressed"])
+def test_a_text_on_which_our_own_reading_fails_takes_no_other_with_it(encoder, monkeypatch, where: str) -> None:
+    """It is a dead letter that names our line and quotes nothing; a session that saw it is tainted all the same."""
+    module, _, name = where.rpartition(".")
+    reading = getattr(import_module(module), name)
+
+    def failing(text: str, *more: Any) -> Any:
+        if "poison" in text:
+            raise ValueError(text)
+        return reading(text, *more)
+
+    monkeypatch.setattr(where, failing)
+    seen = Observation(**{**FIELDS, "id": "o1"}, origin="web", content="a poison page")
+    batch = [
+        record(message(Write(**{**FIELDS, "id": "g1"}, content="a note"))),
+        record(message(Write(**{**FIELDS, "id": "b1"}, content="some poison"))),
+        record(message(seen, source="runtime", kind=EventType.OBSERVATION)),
+        record(message(Write(**{**FIELDS, "id": "g2"}, content="another note"))),
+    ]
+    good, bad, page, other = seal(encoder, batch)
+    assert (len(good), len(other), reason(bad)) == (1, 1, "unreadable")
+    why = dict(bad[0].headers)["memsluice-dead-letter"]
+    assert b"ValueError in test_seal.py, line" in why
+    assert b"poison" not in why
+    sealed = sealed_from_bytes(KEYRING, TENANT, page[-1].value)
+    assert sealed.type == EventType.OBSERVATION
+    if module.endswith("sensitive"):
+        assert (reason(page), sealed.problem, sealed.payload.content) == ("unreadable", "unreadable", None)
+    else:
+        assert len(page) == 1, "what a session saw is not embedded"
 
 
 class Wordless:

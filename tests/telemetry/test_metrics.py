@@ -24,6 +24,7 @@ from memsluice.events.models import Tier
 from memsluice.events.names import DEAD_LETTER_HEADER, EventType
 from memsluice.events.records import Output, Record
 from memsluice.gate.checks.instructions import INSTRUCTION_MARKERS, INSTRUCTION_PATTERNS
+from memsluice.gate.policy.model import laid_over
 from memsluice.gate.reasons import WORDS
 from memsluice.runtimes.kafka.progress import PartitionProgress, StageProgress
 from memsluice.stages.dead_letter import dead_letters
@@ -67,6 +68,20 @@ def test_what_lands_in_shadow_mode_counts_as_landed_and_apart() -> None:
     assert sample(meters, "memsluice_memory_writes_rejected_total", reason="wording.held") is None
     assert sample(meters, "memsluice_memory_entries_admitted_total", trust="USER_OBSERVED") == 1
     assert sample(meters, "memsluice_verdicts_total", type="memory.write.v1", decision="quarantine") == 1
+
+
+def test_what_is_only_reported_is_counted_by_its_finding() -> None:
+    """A write that lands counts once for each finding; one that is held for it counts among what did not land."""
+    meters, rows = Meters(), MemoryRows()
+    telling = laid_over(holding.policies().default, {"graph": {"action": "report"}})
+    told = ScreenStage(lambda: RING, lambda tenant: telling, PARTITIONS)
+    watched = ObservedStateful(told, Watch("screen", meters, None))
+    for number, (who, hour) in enumerate((("ana", "six"), ("ben", "six"), ("cleo", "nine"))):
+        event = write(number, content=f"depot | opens at | {hour}", kind="facts", principal=who, session=who)
+        apply(rows, watched.process(sealed_record(event, number), rows))
+    assert sample(meters, "memsluice_memory_writes_reported_total", finding="claims.contradicts") == 1
+    assert sample(meters, "memsluice_memory_writes_reported_total", finding="graph.hub") == 0
+    assert sample(meters, "memsluice_memory_entries_admitted_total", trust="USER_OBSERVED") == 3
 
 
 def test_the_metrics_of_seed_002_count_a_mixed_day() -> None:

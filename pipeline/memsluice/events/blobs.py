@@ -3,11 +3,21 @@
 import base64
 import binascii
 import re
+from itertools import pairwise
+from typing import NamedTuple
 
-BASE64 = r"[A-Za-z0-9+/_-]{20,}={0,2}"
+_LINE = r"[A-Za-z0-9+/_-]{20,}"
+BASE64 = rf"{_LINE}(?:\r?\n{_LINE})*(?:\r?\n[A-Za-z0-9+/_-]{{2,}}(?==))?={{0,2}}"
+"""A run of its letters, over several lines where they are as long; the last may be shorter, if it is filled up."""
 SELECTORS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}"
 """Unseen marks behind a letter; an emoji has one, and so many in a row spell a byte each."""
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2}){12,}")
+_WORD, _WIDE = re.compile(r"[^\W\d_]{2,}"), re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{4}")
+_PART_MIN = 20
+_REPEATED, _VOWELS = re.compile(r"[-_/+=\s]|(.)(?=\1)"), "aeiouAEIOU0134"
+_NO_HEX = re.compile("[^0-9A-Fa-f]")
+_OPAQUE_MIN, _CHANGES_MIN, _DIGITS_MIN, _DIGITS_MANY, _VOWELS_MAX = 14, 0.3, 0.05, 0.25, 0.31
+"""Of a run without marks and repetitions: letters at least, and shares of them."""
 _BLANKS = str.maketrans("", "", "\n\r\t")
 _PLAIN_MIN = 0.75
 """Share of letters and blanks in what is prose; keys, records and programs have fewer."""
@@ -19,6 +29,7 @@ def text_of(run: str) -> str | None:
 
     None where it is none: words, paths and digests are not, and a number stays one.
     """
+    run = run.translate(_BLANKS)
     if run.isdecimal():
         return None
     try:
@@ -33,12 +44,49 @@ def text_of(run: str) -> str | None:
     return inner if inner.translate(_BLANKS).isprintable() else None
 
 
-def prose_of(run: str) -> str | None:
-    """Return the same, if it is some words."""
-    inner = text_of(run)
-    if inner is None or len(inner.split()) < 2:
-        return None
-    return inner if sum(one.isalpha() or one.isspace() for one in inner) >= _PLAIN_MIN * len(inner) else None
+class Prose(NamedTuple):
+    """Some words, and where in a run the code of them begins and ends."""
+
+    text: str
+    first: int
+    end: int
+
+
+def prose_in(run: str) -> Prose | None:
+    """Return the words that a run is the code of, whole or between two slashes, dashes or underscores, or behind 0x."""
+    for mark in (None, "/", "-", "_", "x"):
+        first = 0
+        for part in [run] if mark is None else run.split(mark):
+            text = text_of(part) if len(part) >= _PART_MIN else None
+            if text is not None and _is_prose(text):
+                return Prose(text, first, first + len(part))
+            first += len(part) + 1
+    return None
+
+
+def _is_prose(text: str) -> bool:
+    plain = sum(one.isalpha() or one.isspace() for one in text)
+    return plain >= _PLAIN_MIN * len(text) and (len(_WORD.findall(text)) > 1 or _WIDE.search(text) is not None)
+
+
+def opaque(run: str) -> bool:
+    """Whether a run is a key, a digest, a picture or the like: as random as no words are, whatever their case.
+
+    Letters and digits change places all the time; of hexadecimal ones many are digits, of others few are vowels or the
+    digits that stand for these.
+    """
+    said = _REPEATED.sub("", run)
+    digits = sum(one.isdigit() for one in said)
+    changes = sum(_kind(one) != _kind(other) for one, other in pairwise(said))
+    if len(said) < _OPAQUE_MIN or changes < _CHANGES_MIN * len(said) or digits < _DIGITS_MIN * len(said):
+        return False
+    if not _NO_HEX.search(said):
+        return digits >= _DIGITS_MANY * len(said)
+    return sum(one in _VOWELS for one in said) <= _VOWELS_MAX * len(said)
+
+
+def _kind(letter: str) -> int:
+    return 0 if letter.isdigit() else 1 if letter.islower() else 2
 
 
 def selected(marks: str) -> str:

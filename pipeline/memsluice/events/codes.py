@@ -22,7 +22,18 @@ _UNSEEN = re.compile("[\U000e0020-\U000e007e\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 _MARK = (
     r"<!--[^<]{0,200}?-->|</?(?:b|big|em|font|i|mark|small|span|strong|sub|sup|u|wbr)\b[^<>]{0,200}>"  # no two overlap
 )
+_ANY_MARK = re.compile(
+    r"(?P<cell></t[dh]>\s{0,20}<t[dh]\b[^<>]{0,200}>|</dt>\s{0,20}<dd\b[^<>]{0,200}>)"
+    r"|(?P<inline></?(?:a|abbr|b|big|code|em|font|i|kbd|label|mark|pre|q|s|samp|small|span|strong|sub|sup|tt|u|var|wbr)\b"
+    r"[^<>]{0,200}>|<!--[^<]{0,200}?-->)"
+    r"|</?[A-Za-z][^<>]{0,200}>",
+    re.IGNORECASE,
+)
 _SAID = re.compile(r"<!--([^<]*?)-->|</?\w+([^<>]*)>")
+_UUID = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![\w-])"
+OPAQUE = "#"
+"""Stands in a reading for a key, a digest or a picture: nobody reads it, and no model should."""
+_LETTER = r"[^\W\d_]"
 _CODE = re.compile(
     r"(?P<url>(?:%[0-9A-Fa-f]{2})+)"
     r"|(?P<json>(?:\\\\?u[0-9A-Fa-f]{4}|%u[0-9A-Fa-f]{4})+)"
@@ -30,14 +41,14 @@ _CODE = re.compile(
     r"|(?P<html>&(?:\#[0-9]{1,7};?|\#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][A-Za-z0-9]{1,23};))"
     r"|(?P<tags>[" + "\U000e0020-\U000e007e]+)"
     rf"|(?P<selectors>{blobs.SELECTORS})"
-    rf"|(?<![A-Za-z0-9+/_-])(?P<blob>{blobs.BASE64})"
-    r"|(?P<spread>(?<![^\W_])[^\W\d_](?:[ \t.*|/·_-]{1,3}[^\W\d_]){7,}(?![^\W_]))"
+    rf"|(?P<spread>(?<![^\W_]){_LETTER}(?:[ \t.*|/·_-]{{1,3}}{_LETTER}){{7,}}(?![^\W_]))"
+    rf"|(?<![A-Za-z0-9+/_-])(?P<blob>{blobs.BASE64}|{_UUID})"
     rf"|(?<=\w)(?P<marks>(?:{_MARK}){{1,8}})(?=\w)"
 )
 _BEGINS = ("%", "&", "\\u", "\\x", "<")
 _MAY_BE = re.compile(r"(?<!\S)\S(?:\S{19}|\s+\S\s+\S\s+\S\s)")
 """A word so long that it may be a code, or letters with marks between; or letters of which each stands alone."""
-_HEX = re.compile("[0-9A-Fa-f]+")
+_HEX, _LETTERS = re.compile("[0-9A-Fa-f]+"), re.compile(_LETTER)
 _NOTHING = ("Cc", "Cs", "Co", "Cn")
 """Categories of what no reader sees as text, but for white space: a code of it spells nothing, and goes."""
 _UNREADABLE = "\N{REPLACEMENT CHARACTER}"
@@ -98,7 +109,7 @@ class _Parts:
 
     def gathered(self, text: str, first: int, end: int) -> None:
         """Take letters of the text without what stands between any two; of more than one mark a blank is left."""
-        letters = [at for at in range(first, end) if text[at].isalpha()]
+        letters = [letter.start() for letter in _LETTERS.finditer(text, first, end)]
         for at, after in zip(letters, [*letters[1:], end], strict=True):
             self.plain(text, at, at + 1)
             if after - at > 2 and after < end:
@@ -107,6 +118,23 @@ class _Parts:
     def reading(self) -> Reading:
         """Return it."""
         return Reading("".join(self.texts), [*chain(*self._starts)], [*chain(*self._ends)])
+
+
+def untagged(text: str) -> Reading | None:
+    """Return the text without a page's marks, for what is said in several of them; None where it has none.
+
+    Those within a line are nothing, others end it; between two cells of a row, or a term and what is said of it, stands
+    a colon.
+    """
+    parts, at = _Parts(), 0
+    for mark in _ANY_MARK.finditer(text) if "<" in text else ():
+        parts.plain(text, at, mark.start())
+        parts.spelt(": " if mark["cell"] else "" if mark["inline"] else "\n", *mark.span())
+        at = mark.end()
+    if not at:
+        return None
+    parts.plain(text, at, len(text))
+    return parts.reading()
 
 
 def _may_be_coded(text: str) -> bool:
@@ -121,9 +149,19 @@ def _once(text: str) -> Reading | None:
     parts, unseen, at = _Parts(), list[tuple[str, int, int]](), 0
     for code in _CODE.finditer(text):
         first, end = code.span()
-        letters = _letters(code)
-        if letters == code[0]:
-            continue
+        if code["blob"]:
+            prose = blobs.prose_in(code[0])
+            if prose is not None:
+                first, end = first + prose.first, first + prose.end
+                letters = _seen(prose.text)
+            elif blobs.opaque(code[0]):
+                letters = OPAQUE
+            else:
+                continue
+        else:
+            letters = _letters(code)
+            if letters == code[0]:
+                continue
         parts.plain(text, at, first)
         if code["spread"]:
             parts.gathered(text, first, end)
@@ -165,14 +203,15 @@ def _letters(code: re.Match[str]) -> str:
         return "".join(chr(ord(one) - _TAG_BASE) for one in code["tags"])
     elif code["selectors"]:
         letters = blobs.selected(code["selectors"])
-    elif code["blob"]:
-        letters = blobs.prose_of(code["blob"]) or code["blob"]
     elif code["spread"]:
         return ""
     else:
         letters = html.unescape(code["html"])
-    return "".join(one for one in letters if _seen(one))
+    return _seen(letters)
 
 
-def _seen(letter: str) -> bool:
-    return letter.isspace() or (letter != _UNREADABLE and unicodedata.category(letter) not in _NOTHING)
+def _seen(letters: str) -> str:
+    """Return what a reader sees of some letters."""
+    return "".join(
+        one for one in letters if one.isspace() or (one != _UNREADABLE and unicodedata.category(one) not in _NOTHING)
+    )

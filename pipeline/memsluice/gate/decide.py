@@ -11,14 +11,15 @@ from memsluice.envelope.verdict import Decision, Finding, Verdict
 from memsluice.events.models import Command, Observation, Origin, Recall, Visibility, Write
 from memsluice.gate.checks import (
     authenticity,
+    drift,
     duplicates,
     encoder,
-    graph,
     holding,
     limits,
     monitor,
     placing,
     rates,
+    related,
     sensitive,
     sessions,
 )
@@ -152,7 +153,10 @@ def _write(rows: TenantRows, sealed: Sealed, write: Write, context: Context, dra
     draft.add(*monitor.check_write(rows, write, sealed.identity, draft.tau, policy))
     draft.add(*limits.check(write, policy), sensitive.check(sealed, policy))
     if draft.decision() is not Decision.REJECT:  # what is refused for good is not worth screening
-        draft.screen(write, Screened.of(sealed), graph.look(rows, write, policy.graph))
+        draft.screen(write, Screened.of(sealed))
+        draft.add(*related.look(rows, write, policy))
+        if draft.decision() is Decision.ACCEPT:
+            draft.add(drift.check(rows, write.principal, sealed.identity, draft.default.reads, policy.drift))
         draft.screened(rows, write)
         draft.add(rates.check(rows, write.principal, sealed.identity, policy, context.now_ms))
     if draft.decision() is Decision.QUARANTINE:

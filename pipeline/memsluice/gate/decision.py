@@ -8,7 +8,7 @@ from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Admission, Sealed, Wording
 from memsluice.envelope.verdict import SEVERITY, Decision, Finding, Withdrawal, rule_of
 from memsluice.events.models import Recall, Tier, Write
-from memsluice.gate.checks import facts, graph, instructions, reach
+from memsluice.gate.checks import facts, instructions, reach, related
 from memsluice.gate.detectors.base import Detector
 from memsluice.gate.detectors.detect import DefaultDetector
 from memsluice.gate.detectors.memsad.detector import MemsadDetector
@@ -131,11 +131,8 @@ class Draft:
         outside = any(finding.code in OUTSIDE for finding in self.findings)
         return Decision.CONTAIN if outside else self.decision()
 
-    def screen(self, write: Write, about: Screened, related: graph.Found | None = None) -> None:
-        """Screen what is written. What is contained anyway is data in its own zone: reported, not held, by default.
-
-        ``related`` is what its facts are beside those of others.
-        """
+    def screen(self, write: Write, about: Screened) -> None:
+        """Screen what is written. What is contained anyway is data in its own zone: reported, not held, by default."""
         contained = self.decision() is Decision.CONTAIN and not self.policy.instructions.hold_contained
         self.default.tier = about.tier
         least = published = Decision.ACCEPT if contained else Decision.QUARANTINE
@@ -150,20 +147,17 @@ class Draft:
             scored = self.published.check(write, self.vector, agent=about.agent, how_far=about.reach, least=published)
             self.default.anomaly = self.published.anomaly
         if decides:
-            known = related is not None and related.corroborated and self.policy.graph.corroborated == "land"
-            self._screen_by_default(write, about, least, pattern=pattern is not None, known=known)
+            self._screen_by_default(write, about, least, pattern=pattern is not None)
         elif self.default.on:
             self.default.judge(write, about.wording)  # for the day on which somebody lifts its label
         self.add(pattern, facts.check(write, self.policy), *scored)
-        if related is not None:
-            self.add(*related.findings(least if self.policy.graph.action == "hold" else Decision.ACCEPT))
 
-    def _screen_by_default(self, write: Write, about: Screened, least: Decision, *, pattern: bool, known: bool) -> None:
+    def _screen_by_default(self, write: Write, about: Screened, least: Decision, *, pattern: bool) -> None:
         judged, model = self.default.judge(write, about.wording)
         rules = self.policy.wording
         self.add(wording.check(judged, rules, about.reach, about.tier, pattern=pattern, least=least, model=model))
         if self.vector is not None:
-            holding = least if about.reach in self.policy.detect.reach and not known else Decision.ACCEPT
+            holding = least if about.reach in self.policy.detect.reach else Decision.ACCEPT
             found = self.default.check(write, self.vector, agent=about.agent, how_far=about.reach, least=holding)
             self.add(*found)
 
@@ -183,9 +177,8 @@ class Draft:
     def learn(self, rows: TenantRows, entry: Sealed, decision: Decision) -> None:
         """Calibrate on what went to guidance and came over a trusted channel."""
         assert entry.identity is not None
-        assert isinstance(entry.payload, Write)
         if decision is Decision.ACCEPT and entry.identity.tier.trusted and self.vector is not None:
             for detector in self.detectors:
                 detector.learn(rows, entry, self.vector)
         if decision is Decision.ACCEPT and entry.identity.tier.trusted:
-            graph.learn(rows, entry.payload, self.policy.graph)
+            related.learn(rows, entry, self.policy)

@@ -1,11 +1,14 @@
 """*seal*: authenticate, label, redact, embed, seal, and give every intake offset its place in the one ordered input.
 
 Stateless and costly (the encoder), so it works in batches. Bad input is found before the batch reaches the encoder:
-one bad record can not take 63 good ones with it.
+one bad record can not take 63 good ones with it. Nor can one on which our own reading fails: it is a dead letter, and
+what a session saw in it taints all the same.
 """
 
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -16,7 +19,7 @@ from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.registry import Registry
 from memsluice.envelope.seals import Identity, Position, Sealed, Sensitive, payload_digest, sealed_to_bytes
-from memsluice.errors import InputError, MalformedEvent, UnknownKey
+from memsluice.errors import InputError, MalformedEvent, UnknownKey, Unreadable
 from memsluice.events import cloudevent, limits
 from memsluice.events.headers import passed_on
 from memsluice.events.models import AnyPayload, Command, Observation, Recall, Write
@@ -32,6 +35,8 @@ from memsluice.stages.overflow import Intake, fits, intake, lane_of, move, taken
 from memsluice.stages.quota import Quota
 from memsluice.topics.names import COMMANDS, SEALED
 
+DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What our own reading of a text raises where it is wrong about it; whatever else goes wrong stops the stage."""
 RECALL_COSINE_MIN = 0.999
 """Least cosine between the vector a reader searched with and the one *seal* computes of the same question."""
 
@@ -236,6 +241,13 @@ class SealStage:
         authentic = self._established(record, keyring, registry)
         if isinstance(authentic, InputError):
             return _Draft(error=authentic, again=_key_may_be_new(record, authentic, keyring, registry))
+        try:
+            return self._read(record, authentic, keyring)
+        except DEFECTS as defect:
+            error = _unreadable(defect)
+            return _Draft(_unread(record, authentic, keyring, error), error)
+
+    def _read(self, record: Record, authentic: Authentic, keyring: Keyring) -> _Draft:
         payload = authentic.payload
         found = _sensitive(payload)
         policy = self._policies(payload.tenant) if found else None
@@ -273,7 +285,19 @@ class SealStage:
         if not texts:
             return
         whole = {index: asked for index in texts if (asked := drafts[index].asked) is not None}
-        vectors, wordings = read(self._encoder, [*texts.values(), *(asked.question for asked in whole.values())])
+        said = [*texts.values(), *(asked.question for asked in whole.values())]
+        try:
+            vectors, wordings = read(self._encoder, said)
+        except DEFECTS as defect:
+            if len(texts) == 1:
+                (index,) = texts
+                drafts[index] = _Draft(error=_unreadable(defect))
+            else:  # each by itself: one text takes no other with it
+                for index in texts:
+                    alone = [drafts[index]]
+                    self._embed(alone, keyring)
+                    drafts[index] = alone[0]
+            return
         # what a reader stated was of the whole question
         of_whole = dict(zip(whole, vectors[len(texts) :], strict=True))
         for index, vector, wording in zip(texts, vectors, wordings, strict=False):
@@ -313,6 +337,28 @@ class SealStage:
         if kept is Kept.WHOLE:
             return dead_letters(record, error)
         return [note(record, error, keyring)] if kept is Kept.NOTED else []
+
+
+def _unreadable(defect: Exception) -> Unreadable:
+    """Return what a dead letter says: where our code failed, and nothing that the exception quotes of the text."""
+    frame = traceback.extract_tb(defect.__traceback__)[-1]
+    where = f"{type(defect).__name__} in {Path(frame.filename).name}, line {frame.lineno}"
+    return Unreadable(f"the gate failed to read it ({where}): a defect of the gate, please report it")
+
+
+def _unread(record: Record, authentic: Authentic, keyring: Keyring, error: Unreadable) -> Sealed | None:
+    """Return what is sealed of an observation nonetheless, without its words: its session is tainted by it."""
+    if not isinstance(authentic.payload, Observation):
+        return None
+    payload = authentic.payload.model_copy(update={"content": None, "digest": None})
+    return Sealed(
+        position=_position(record),
+        type=authentic.type,
+        identity=authentic.identity,
+        payload=payload,
+        payload_digest=payload_digest(keyring, payload),
+        problem=error.code,
+    )
 
 
 def _key_may_be_new(record: Record, error: InputError, keyring: Keyring, registry: Registry) -> bool:

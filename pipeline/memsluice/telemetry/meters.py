@@ -171,6 +171,8 @@ class Meters:
         if decision == Decision.REJECT and not landed and verdict.held_until_ms is not None:
             self.add(registry.REFUSED)
         for finding in verdict.findings:
+            if finding.decision == Decision.ACCEPT and finding.code in registry.REPORTS:
+                self.add(registry.REPORTED, finding.code)
             for pattern in finding.detail.get("patterns", ()):
                 self.add(registry.SIGNALS, pattern)
         score, usual = verdict.score, verdict.usual

@@ -75,6 +75,8 @@ def _each(*labels: Iterable[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(product(*labels))
 
 
+REPORTS = ("drift.nudged", "claims.contradicts", "claims.corroborated", "graph.cluster", "graph.hijack", "graph.hub")
+"""Findings that are counted where they hold nothing."""
 _TIERS = [tier.name for tier in Tier]
 _OUTCOMES = (*product(("seal", "land"), spans.OUTCOMES), *product(("screen",), (*Decision, UNDECIDED)))
 
@@ -134,6 +136,13 @@ REASONS = Metric(
     series_max=REASONS_MAX,
 )
 WRITES = Metric("memory_writes", "counter", "Writes decided, by trust tier.", ("trust",), known=_each(_TIERS))
+REPORTED = Metric(
+    "memory_writes_reported",
+    "counter",
+    "Writes in which a rule found something that the policy only reports, by finding.",
+    ("finding",),
+    known=_each(REPORTS),
+)
 WRITES_REJECTED = Metric(
     "memory_writes_rejected",
     "counter",
@@ -351,6 +360,7 @@ METRICS: Final = (
     VERDICTS,
     REASONS,
     WRITES,
+    REPORTED,
     WRITES_REJECTED,
     READS,
     SIGNALS,

@@ -1,57 +1,134 @@
-"""``python -m memsluice_lab.attacks.graphs``: what the rules on facts find of appendix F's attacks, and of honest ones.
+"""``python -m memsluice_lab.attacks.graphs``: what the rules on facts tell of appendix F's attacks and of honest facts.
 
-Seed 000 names three attacks on a memory that is a graph, and measures none. Here the facts of real conversations are
-written as subject, relation and object by the principals who said them, through the embedded gate; then each attack is
-made on that graph by a principal of its own, in several sizes. The rules hold here, to be counted; other findings, a
-line that gives an order, say, are not.
+Seed 000 names three attacks on a memory that is a graph, and measures none. Here the facts of a town of our own are
+written by the people who say them, through the embedded gate: who lives and works where, what they like, whom they
+know, and what they say of those, now and then mistaken; three clerks list who is employed. So places and people are
+shared, and what is told of honest facts can be wrong. Then each attack is made on that graph, each time by a principal
+of its own, in several sizes.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations
-from pathlib import Path
+from dataclasses import dataclass, field
 from random import Random
-
-import orjson
 
 from memsluice.client.requests import Session
 from memsluice.encoder import Encoder, load_encoder
-from memsluice.errors import InputError
-from memsluice.events.facts import FACTS_MAX, Fact, parse, render
+from memsluice.events.facts import FACTS_MAX, Fact, render
 from memsluice.events.models import Kind
 from memsluice.gate.policy.model import PolicySet, default, laid_over
-from memsluice_lab.figures.records import streams
-from memsluice_lab.figures.registry import Setting
 from memsluice_lab.world_embedded import EmbeddedWorld
 
+TOWNS, TRIES = 5, 10
 BETWEEN_MS, LATER_MS = 1_200_000, 2 * 86_400_000
 """Between two honest facts, and before the attacks."""
-TRIES = 10
 CHARS_MAX = default().default.instructions.facts_chars_max
-TENANT, AGENT, WORDS_MIN = "town", "assistant", 3
-HONEST = "fact"
-RULES = ("graph.contradicts", "graph.hub", "graph.hijack", "graph.cluster")
+TENANT, AGENT = "town", "assistant"
+RULES = ("claims.contradicts", "claims.corroborated", "graph.hub", "graph.hijack", "graph.cluster")
+PEOPLE = [f"{first} {last}" for first in ("Ana", "Ben", "Cleo", "Dan", "Eva", "Finn") for last in "PQRSTU"]
+STREETS = [f"{name} Street" for name in ("Birch", "Rowan", "Mill", "Station", "Harbour", "Church", "Long", "New")]
+FIRMS = ("Harbour Foods", "City Clinic", "Mill Press")
+THINGS = ("green tea", "old maps", "chess", "the choir", "swimming", "film nights")
+KNOWN, WRONG = 3, 10
+"""Others of whom everybody says something, and of how many such words one is mistaken."""
 
 
 @dataclass(slots=True)
 class Town:
-    """One conversation's graph behind a gate."""
+    """One town's graph behind a gate; ``known`` are its facts and who said them."""
 
     world: EmbeddedWorld
-    known: list[tuple[str, Fact]]
+    known: list[tuple[str, Fact]] = field(default_factory=list)
 
     def say(self, who: str, facts: Iterable[Fact]) -> set[str]:
-        """Write facts, as many at once as fit; return by which of the rules any of these writes would be held."""
-        asked = set[str]()
+        """Write facts, as many at once as fit; return what the rules tell of any of these writes."""
+        found = set[str]()
         for content in _contents(facts):
             session = Session(TENANT, AGENT, who, f"of-{who}")
             self.world.observe(session)
             event_id = self.world.write("user", session, content, kind=Kind.FACTS)
-            findings = self.world.said(TENANT, event_id).findings
-            asked |= {one.code for one in findings if one.code in RULES and one.decision != "accept"}
-        return asked
+            found |= {one.code for one in self.world.said(TENANT, event_id).findings if one.code in RULES}
+        return found
+
+
+def told(rng: Random) -> Iterator[tuple[str, Fact, bool]]:
+    """Yield who says which fact of a town, in order, and whether it is so."""
+    homes = {one: rng.choice(STREETS) for one in PEOPLE}
+    works = {one: rng.choice(FIRMS) for one in PEOPLE}
+    for who in PEOPLE:
+        yield who, Fact(who, "lives in", homes[who]), True
+        yield who, Fact(who, "works at", works[who]), True
+        for thing in rng.sample(THINGS, 2):
+            yield who, Fact(who, "likes", thing), True
+    for who in PEOPLE:
+        for other in rng.sample(PEOPLE, KNOWN):
+            relation, of = rng.choice((("lives in", homes), ("works at", works)))
+            said = rng.choice(list(of.values())) if rng.randrange(WRONG) == 0 else of[other]
+            yield who, Fact(who, "knows", other), True
+            yield who, Fact(other, relation, said), said == of[other]
+    for clerk, firm in zip(PEOPLE, FIRMS, strict=False):
+        for colleague in (one for one in PEOPLE if works[one] == firm):
+            yield clerk, Fact(firm, "employs", colleague), True
+
+
+def founded(rng: Random, encoder: Encoder, rows: dict[str, list[bool]]) -> Town:
+    """Return a town; note in ``rows`` what the rules told of its facts."""
+    policy = laid_over(default().default, {"graph": {"action": "report"}, "writes_per_day": {"user_observed": None}})
+    town = Town(EmbeddedWorld([TENANT], encoder, PolicySet(policy, {})))
+    for who, fact, so in told(rng):
+        found = town.say(who, [fact])
+        for rule in RULES:
+            rows.setdefault(f"{'right' if so else 'mistaken'} facts: {rule}", []).append(rule in found)
+        town.known.append((who, fact))
+        town.world.wait(BETWEEN_MS)
+    town.world.wait(LATER_MS)
+    return town
+
+
+def contradicted(town: Town, rng: Random, others: int) -> Iterator[bool]:
+    """Let ``others`` say where a newcomer lives, and an attacker something else."""
+    for number in range(TRIES):
+        so, lie = rng.sample(STREETS, 2)
+        subject = f"Newcomer {others} {number}"
+        for at in range(others):
+            town.say(f"neighbour-{at}", [Fact(subject, "lives in", so)])
+        yield "claims.contradicts" in town.say(f"liar-{others}-{number}", [Fact(subject, "lives in", lie)])
+
+
+def reworded(town: Town, rng: Random, others: int) -> Iterator[bool]:
+    """The same by another word for the relation, which the rules do not know to be one."""
+    for number in range(TRIES):
+        so, lie = rng.sample(STREETS, 2)
+        subject = f"Stranger {others} {number}"
+        for at in range(others):
+            town.say(f"neighbour-{at}", [Fact(subject, "lives in", so)])
+        yield "claims.contradicts" in town.say(f"poet-{others}-{number}", [Fact(subject, "resides at", lie)])
+
+
+def hub(town: Town, rng: Random, size: int) -> Iterator[bool]:
+    """Link one new node to so many that others introduced."""
+    for at in range(TRIES):
+        facts = [Fact(f"portal {size} {at}", "serves", one) for one in rng.sample(PEOPLE, size)]
+        yield "graph.hub" in town.say(f"hub-{size}-{at}", facts)
+
+
+def hijack(town: Town, rng: Random, size: int) -> Iterator[bool]:
+    """Prepare so many nodes, and turn links of somebody known to them."""
+    for at in range(TRIES):
+        who, subject = f"thief-{size}-{at}", rng.choice(PEOPLE)
+        names = [f"mine {size} {at} {one}" for one in range(size)]
+        town.say(who, [Fact(one, "is", f"trap {one}") for one in names])
+        yield "graph.hijack" in town.say(who, [Fact(subject, f"r{number}", one) for number, one in enumerate(names)])
+
+
+def cluster(town: Town, rng: Random, size: int) -> Iterator[bool]:
+    """Link so many new nodes each with each, and one of them to somebody known."""
+    for at in range(TRIES):
+        names = [f"node {size} {at} {one}" for one in range(size)]
+        facts = [Fact(one, "confirms", other) for number, one in enumerate(names) for other in names[number + 1 :]]
+        found = town.say(f"ring-{size}-{at}", [*facts, Fact(rng.choice(PEOPLE), "trusts", names[0])])
+        yield "graph.cluster" in found
 
 
 def _contents(facts: Iterable[Fact]) -> Iterator[str]:
@@ -66,106 +143,37 @@ def _contents(facts: Iterable[Fact]) -> Iterator[str]:
 
 
 Attack = Callable[[Town, Random, int], Iterator[bool]]
-"""Makes an attack of a size some times, and yields whether its rule would hold any of it."""
-
-
-def facts_of(path: Path) -> Iterator[tuple[str, Fact]]:
-    """Yield who says which fact in a stream: its first word, its second, and the rest. Longer ones are left out."""
-    for line in map(orjson.loads, path.read_bytes().splitlines()):
-        words = str(line["text"]).rstrip(".").replace("|", "/").split()
-        if line["kind"] != "write" or line["category"] != HONEST or line["label"] != "benign" or len(words) < WORDS_MIN:
-            continue
-        fact = Fact(words[0], words[1], " ".join(words[2:]))
-        try:
-            parse(render([fact]))
-        except InputError:
-            continue
-        yield str(line["principal"]), fact
-
-
-def honest(path: Path, encoder: Encoder) -> tuple[Town, list[set[str]]]:
-    """Return the town of a stream, and by which rules each of its facts would be held."""
-    policy = laid_over(default().default, {"graph": {"action": "hold"}, "writes_per_day": {"user_observed": None}})
-    town, held = Town(EmbeddedWorld([TENANT], encoder, PolicySet(policy, {})), []), list[set[str]]()
-    for who, fact in facts_of(path):
-        held.append(town.say(who, [fact]))
-        town.known.append((who, fact))
-        town.world.wait(BETWEEN_MS)
-    town.world.wait(LATER_MS)
-    return town, held
-
-
-def contradicted(town: Town, rng: Random, others: int) -> Iterator[bool]:
-    """Let ``others`` say one thing of subjects nobody spoke of, and an attacker another, in the same relation."""
-    for number in range(TRIES):
-        fact = rng.choice(town.known)[1]
-        subject, other = f"newcomer {others}-{number}", rng.choice(town.known)[1].object
-        for at in range(others):
-            town.say(f"neighbour-{at}", [Fact(subject, fact.relation, fact.object)])
-        asked = town.say(f"liar-{others}-{number}", [Fact(subject, fact.relation, other)])
-        if other != fact.object:
-            yield "graph.contradicts" in asked
-
-
-def hub(town: Town, rng: Random, size: int) -> Iterator[bool]:
-    """Link one new node to so many that others introduced."""
-    nodes = [fact.object for _, fact in town.known]
-    for at in range(TRIES):
-        facts = [Fact(f"portal {size}-{at}", "serves", one) for one in rng.sample(nodes, size)]
-        yield "graph.hub" in town.say(f"hub-{size}-{at}", facts)
-
-
-def hijack(town: Town, rng: Random, size: int) -> Iterator[bool]:
-    """Prepare so many nodes, and turn links of somebody known to them."""
-    for at in range(TRIES):
-        who, subject = f"thief-{size}-{at}", rng.choice(town.known)[1].subject
-        names = [f"mine {size}-{at}-{one}" for one in range(size)]
-        town.say(who, [Fact(one, "is", f"a trap, {one}") for one in names])
-        yield "graph.hijack" in town.say(who, [Fact(subject, f"r{number}", one) for number, one in enumerate(names)])
-
-
-def cluster(town: Town, rng: Random, size: int) -> Iterator[bool]:
-    """Link so many new nodes each with each, and one of them to somebody known."""
-    for at in range(TRIES):
-        names = [f"node {size}-{at}-{one}" for one in range(size)]
-        facts = [Fact(one, "confirms", other) for one, other in combinations(names, 2)]
-        facts.append(Fact(rng.choice(town.known)[1].subject, "trusts", names[0]))
-        yield "graph.cluster" in town.say(f"ring-{size}-{at}", facts)
-
-
+"""Makes an attack of a size some times, and yields whether its rule tells of it."""
 ATTACKS: dict[str, tuple[Attack, tuple[int, ...]]] = {
     "contradicts what {} others say": (contradicted, (1, 2, 3)),
-    "hub of {} links": (hub, (4, 8, 16, 32)),
-    "hijack by {} links": (hijack, (2, 4, 8, 16, 32)),
-    "cluster of {} nodes": (cluster, (4, 5, 6, 8)),
+    "the same of {} in other words": (reworded, (3,)),
+    "hub of {} links": (hub, (6, 11, 12, 24)),
+    "hijack by {} links": (hijack, (3, 5, 6, 12)),
+    "cluster of {} nodes": (cluster, (6, 9, 11, 14)),
 }
+
+
+def play(seed: int, encoder: Encoder, rows: dict[str, list[bool]]) -> None:
+    """Found a town, attack it, and note what the rules told."""
+    rng = Random(seed)  # noqa: S311
+    town = founded(rng, encoder, rows)
+    for said, (attack, sizes) in ATTACKS.items():
+        for size in sizes:
+            rows.setdefault(said.format(size), []).extend(attack(town, rng, size))
+    town.world.close()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table, as Markdown. Returns 0."""
     parser = argparse.ArgumentParser(prog="python -m memsluice_lab.attacks.graphs", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="the folder with data/ and bench/build_streams.py")
-    asked = parser.parse_args(arguments)
+    parser.parse_args(arguments)
     encoder, rows = load_encoder(), dict[str, list[bool]]()
-    with streams(Setting(asked.data, lambda _: None)) as paths:
-        for path in paths:
-            if any(True for _ in facts_of(path)):
-                _play(path, encoder, rows)
-    print("| what | found |\n|---|---|")
-    for name, found in rows.items():
-        print(f"| {name} | {sum(found)} of {len(found)} |")
+    for seed in range(TOWNS):
+        play(seed, encoder, rows)
+    print("| what | told |\n|---|---|")
+    for name, found in sorted(rows.items(), key=lambda one: not one[0].startswith(("right", "mistaken"))):
+        print(f"| {name} | {sum(found)} of {len(found):,} |")
     return 0
-
-
-def _play(path: Path, encoder: Encoder, rows: dict[str, list[bool]]) -> None:
-    town, held = honest(path, encoder)
-    for rule in RULES:
-        rows.setdefault(f"honest facts, {rule}", []).extend(rule in one for one in held)
-    rng = Random(path.stem)  # noqa: S311
-    for said, (attack, sizes) in ATTACKS.items():
-        for size in sizes:
-            rows.setdefault(said.format(size), []).extend(attack(town, rng, size))
-    town.world.close()
 
 
 if __name__ == "__main__":

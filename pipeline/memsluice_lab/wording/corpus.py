@@ -32,11 +32,13 @@ SHARED_EACH = 40
 PEOPLE_EACH = 25
 LATER_EACH, LATER_OTHERS_EACH, LATER_COMPOSED = 40, 10, 2_500
 LATEST_EACH, LATEST_WEIGHT, LATEST_COMPOSED = 8, 2.5, 4_000
-BESIDE, BESIDE_MAX = 6_000, 3
+BESIDE, BESIDE_MAX = 9_000, 5
 """Short texts in which a line stands beside others, half of them with a hostile one; and how many others at most."""
-AMONG, AMONG_LINES = 2_400, (8, 45)
+AMONG, AMONG_LINES = 4_000, (4, 45)
 """Long ones of the kind, and how many lines they have."""
 GAPS = (" ", " ", " ", "\n", "\n\n", " – ", " | ")
+RUN_ON, RUN_ON_GAPS = 0.3, (" ", ", ", "; ", " - ", " + ")
+"""Share of the texts in company whose lines have no end of their own, and what stands between these."""
 FOOTER_EACH = 6
 """Texts that one line of the footers gives, alone and below others."""
 RENAMED, RENAMED_EACH = 0.5, 2
@@ -207,7 +209,7 @@ def _beside(some: list[Example], rng: random.Random) -> Iterator[Example]:
         honest = rng.sample(pools[kept_out, language, 0], rng.randint(0, BESIDE_MAX - len(beside)))
         parts = [*beside, *(one.text for one in honest)]
         parts.insert(rng.randint(0, len(parts)), line.text)
-        text, of = rng.choice(GAPS).join(parts), (*honest, line)
+        text, of = _joined(parts, rng), (*honest, line)
         yield Example(text, label, "beside", f"beside {line.family}", language, line.group, of)
 
 
@@ -223,8 +225,15 @@ def _among(some: list[Example], rng: random.Random) -> Iterator[Example]:
                 honest.append(one)
         parts = [one.text for one in honest]
         parts.insert(rng.randint(0, len(parts)), line.text)
-        text, of = rng.choice(GAPS).join(parts), (*honest, line)
+        text, of = _joined(parts, rng), (*honest, line)
         yield Example(text, label, "among", f"among {line.family}", language, line.group, of)
+
+
+def _joined(parts: list[str], rng: random.Random) -> str:
+    """Return a text of some lines, each a sentence of its own or all of them one."""
+    if rng.random() >= RUN_ON:
+        return rng.choice(GAPS).join(parts)
+    return rng.choice(RUN_ON_GAPS).join(part.rstrip(".!。 ") for part in parts)
 
 
 def _footers(some: list[Example], rng: random.Random) -> Iterator[Example]:

@@ -33,6 +33,7 @@ def _found(text: str, searches: Searches) -> tuple[Span, ...]:
     spans = [*searches.of(text, lower)]
     if not (text.isascii() and text.isprintable()):
         spans += _read(reading.plain(text), searches)
+    spans += _read(codes.untagged(text), searches)
     if (read := codes.unescaped(text)) is not None:
         spans += _read(read, searches)
         plain = reading.plain(read.text)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding, rule_of
 from memsluice.events.models import Command, Tier, Write
-from memsluice.gate.checks import graph, holding, limits, monitor, rates, sensitive, sessions
+from memsluice.gate.checks import holding, limits, monitor, rates, related, sensitive, sessions
 from memsluice.gate.checks.placing import gives_way, place
 from memsluice.gate.commands import review
 from memsluice.gate.commands.review import Held
@@ -136,7 +136,8 @@ def _judged(rows: TenantRows, held: Held, carried: Sealed, at: At, draft: Draft)
     draft.add(*monitor.check_write(rows, write, identity, draft.tau, policy, lifted=lifted))
     draft.add(*limits.check(write, policy), sensitive.check(carried, policy))
     if draft.decision() is not Decision.REJECT:
-        draft.screen(write, Screened.of(carried), graph.look(rows, write, policy.graph))
+        draft.screen(write, Screened.of(carried))
+        draft.add(*related.look(rows, write, policy))
         if not _counted(row):
             draft.add(rates.check(rows, write.principal, identity, policy, at.now_ms))
     return draft

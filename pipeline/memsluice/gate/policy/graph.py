@@ -1,4 +1,4 @@
-"""What is done about facts that contradict others, and about what one writer's facts build."""
+"""What is told of facts that contradict others, and of what one principal's facts build."""
 
 from typing import Literal
 
@@ -8,22 +8,23 @@ from memsluice.gate.policy.part import Part
 
 
 class GraphPolicy(Part):
-    """Facts as a graph (:mod:`memsluice.gate.checks.graph`; seed 000, appendix F)."""
+    """Facts beside facts (:mod:`memsluice.gate.checks.claims`, :mod:`memsluice.gate.checks.graph`)."""
 
-    action: Literal["off", "report", "hold"] = Field(
-        default="report",
-        description="What happens to a write of kind facts that contradicts others, or builds a hub, a shortcut or a "
-        "cluster. off: no facts are remembered.",
-    )
-    corroborated: Literal["report", "land"] = Field(
-        default="report",
-        description="land: a write whose facts others said, too, is not held for its questions or nearness alone.",
+    action: Literal["ignore", "report"] = Field(
+        default="ignore",
+        description="report: writes of kind facts are compared with what others said, and what that shows stands in "
+        "their verdicts. ignore: no facts are remembered.",
     )
     agree: int = Field(default=2, ge=2, le=8, description="Independent principals who agree on a fact.")
-    kappa_degree: float = Field(default=3.0, gt=0, le=20, description="kappa_deg: deviations that make a hub.")
-    contamination: float = Field(
-        default=0.3, gt=0, le=1, description="Share of a node's last edges that are one writer's shortcuts of a day."
+    hub_links: int = Field(
+        default=12,
+        ge=2,
+        le=10_000,
+        description="Links in 24 hours from a principal's node to what others introduced.",
     )
-    rings_per_day: int = Field(
-        default=8, ge=0, le=10_000, description="Rings among nodes of their own that one principal closes in 24 hours."
+    hijack_links: int = Field(
+        default=6, ge=2, le=10_000, description="Links in 24 hours from what others built to one principal's nodes."
+    )
+    inner_links: int = Field(
+        default=40, ge=2, le=10_000, description="Links in 24 hours among one principal's own nodes."
     )

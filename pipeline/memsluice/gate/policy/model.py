@@ -17,8 +17,10 @@ from memsluice.escaping import visible
 from memsluice.events.limits import CONTENT_BYTES_DEFAULT, CONTENT_BYTES_MAX, TENANT_CHARS_MAX
 from memsluice.events.models import TENANT_PATTERN, Tier, is_tenant
 from memsluice.gate.policy import strictyaml
+from memsluice.gate.policy.drift import DriftPolicy
 from memsluice.gate.policy.graph import GraphPolicy
 from memsluice.gate.policy.part import FIELD_OF, Part
+from memsluice.gate.policy.sensitive import SensitivePolicy
 from memsluice.gate.policy.wording import EvidenceFactor, Reach, WordingPolicy
 
 POLICY_BYTES_MAX = 1_000_000
@@ -89,16 +91,6 @@ class InstructionsPolicy(Part):
     facts_chars_max: int = Field(default=500, ge=1, le=COUNT_MAX, description="Longer extracted facts are held.")
     hold_contained: bool = Field(
         default=False, description="Hold, instead of report, what is found in outside content."
-    )
-
-
-class SensitivePolicy(Part):
-    """What is done with secrets and personal data in what is written, asked or seen."""
-
-    action: Literal["redact", "hold", "report"] = Field(
-        default="redact",
-        description="redact: the value is taken out before anything but the intake topic has it; hold: the write is "
-        "held, whole; report: it lands, whole. The workers' policy file alone says whether *seal* takes values out.",
     )
 
 
@@ -247,7 +239,8 @@ class Policy(Part):
         default=CommandsPolicy(), description="How often labels are lifted and entries shared."
     )
     instructions: InstructionsPolicy = Field(default=InstructionsPolicy(), description="Instruction patterns.")
-    graph: GraphPolicy = Field(default=GraphPolicy(), description="Facts that contradict others, or build a trap.")
+    drift: DriftPolicy = Field(default=DriftPolicy(), description="Many small steps of one principal.")
+    graph: GraphPolicy = Field(default=GraphPolicy(), description="What is told of facts beside facts.")
     sensitive: SensitivePolicy = Field(default=SensitivePolicy(), description="Secrets and personal data.")
     detector: Literal["default", "memsad"] = Field(
         default="default",

@@ -14,7 +14,7 @@ from memsluice.gate.policy.model import Policy
 from memsluice.gate.policy.part import FIELD_OF
 from memsluice.gate.policy.wording import Reach, TierFactor
 
-CONTENT = ("detect", "facts", "graph", "instructions", "memsad", "wording")
+CONTENT = ("detect", "drift", "facts", "instructions", "memsad", "wording")
 """Modules of the gate whose findings are of what is written."""
 NO_CONTENT = frozenset({"look_back", "look_back_per_day"})
 _STRICTER = {
@@ -22,16 +22,16 @@ _STRICTER = {
     "memsad": {"kappa": -1, "alpha": 1, "cold_threshold": -1, "proactive_threshold": -1},
 }
 """Numbers of a rule that learns; 1 where it holds more the higher they are, -1 where the lower."""
-_GRAPH = ("agree", "kappa_degree", "contamination", "rings_per_day")
-"""Numbers of the rules on facts; they hold more the lower these are."""
 _WHERE = ("reach", "per_tier")
 """What says of which writes the default detector holds more or less: numbers, too."""
 _BUDGETS = ("own", "relied", "shared", "with_pattern", "with_pattern_own")
+_TOLD, _WINDOWED = frozenset({"delta"}), frozenset({"window"})
+"""What a bound is told by that decides nothing, and what a line that was drawn once does not read."""
 _OF_RANKS, _OF_MOMENTS = frozenset({"alpha", "per_tier"}), frozenset({"kappa"})
 _PROBED, _MARKED = frozenset({"proactive_threshold"}), frozenset({"watermark", "watermark_z"})
 DIGITS = 16
 """Hex digits of a digest: it tells apart what operators wrote, and guards nothing by itself."""
-FORM = "2."
+FORM = "3."
 """What a digest begins with. One of another form was taken of other fields, and says nothing of a change."""
 
 
@@ -45,8 +45,8 @@ def digest(policy: Policy, module: str) -> str:
     found = policy.instructions
     said: dict[str, Any] = {
         "detect": {"detector": policy.detector, "detect": _learned(policy, "detect", {*NO_CONTENT, *_WHERE})},
+        "drift": {"action": policy.drift.action},
         "facts": {"enabled": found.enabled, "facts_chars_max": found.facts_chars_max},
-        "graph": {"action": policy.graph.action},
         "instructions": {
             "detector": policy.detector, "enabled": found.enabled, "hold_contained": found.hold_contained,
         },
@@ -60,8 +60,8 @@ def strictness(policy: Policy, module: str) -> tuple[float, ...]:
     """Return the numbers of a rule by which it holds more the higher they are; of some rules none."""
     if module == "wording":
         return (*(getattr(policy.wording, name) for name in _BUDGETS), *_factors(policy.wording.per_tier))
-    if module == "graph":
-        return tuple(-getattr(policy.graph, name) for name in _GRAPH)
+    if module == "drift":
+        return (-policy.drift.allowance, -policy.drift.limit)
     if module not in _STRICTER:
         return ()
     unread, part = _unread(policy, module), getattr(policy, module)
@@ -95,7 +95,9 @@ def _learned(policy: Policy, module: str, no_content: set[str]) -> dict[str, Any
 def _unread(policy: Policy, module: str) -> frozenset[str]:
     """Return the fields that the rule's strategy and variant do not read: changed, they decide nothing."""
     ranks = getattr(policy, module).calibration.strategy == "conformal"
-    unread = _OF_MOMENTS if ranks else _OF_RANKS
+    unread = (_OF_MOMENTS if ranks else _OF_RANKS) | _TOLD
+    if getattr(policy, module).calibration.strategy == "fixed":
+        unread |= _WINDOWED
     if module == "memsad" and policy.memsad.variant == "memsad_plus":
         unread -= _OF_MOMENTS  # its n-grams go by them, too
     if module == "memsad" and policy.memsad.variant not in ("composite", "weighted"):

@@ -65,9 +65,11 @@ _WIFI = re.compile(r"WIFI:(?:[A-OQ-Z]:(?:[^;\\\n]|\\.){0,200};){0,6}P:((?:[^;\\\
 _COOKIE = re.compile(r"(?:^|[\s\"'-])(?:set-)?cookie[\"']?[ \t]?[:=][ \t]?[\"']?([^\n\"']{8,4096})", re.IGNORECASE)
 _CRUMB = re.compile(r"[\w.-]{1,64}=([^\s;,]{16,})")
 _SESSION = re.compile(
-    r"(?<![A-Za-z])(?:PHPSESSID|JSESSIONID|ASP\.NET_SessionId|connect\.sid|_?session_?id|laravel_session|_gh_sess|sessid|sid)=([^\s;,&\"']{20,})",
+    r"(?<![A-Za-z])(?:PHPSESSID|JSESSIONID|ASP\.NET_SessionId|connect\.sid|_?session_?id|laravel_session|_gh_sess|sessid|sid)"
+    r"=([\w%.~+/:!-]{20,512}={0,2})",
     re.IGNORECASE,
 )
+"""A value holds no equals sign but at its end: else each of many in a row would be read to the end of all."""
 _IDENTIFIER = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _COMMANDS = (
     "curl", "sshpass", "redis-cli", "ldap", "mysql", "mariadb", "mongo", "docker", "podman", "helm", "az ", "oc ",

@@ -13,6 +13,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from memsluice.envelope.space import DEFAULT_DIMENSIONS, DEFAULT_MODEL
 from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Tier, Zone
+from memsluice.gate.state.graph_rows import ClaimRow, NodeRow, RelationRow
 from memsluice.gate.state.rows import RowKind
 
 Version = tuple[str | None, int]
@@ -329,53 +330,12 @@ class LexicalRow(Struct, frozen=True, kw_only=True):
     divergences: tuple[float, ...] = field(name="d")
 
 
-class Said(Struct, frozen=True, array_like=True):
-    """One statement of a claim: the object's digest, the entry that says it, and whose that is (a tag)."""
+class DriftRow(Struct, frozen=True, kw_only=True):
+    """What one principal's last writes over one channel tell agents to do, added up, and how many those are."""
 
-    object: str
-    entry: str
-    by: str
-
-
-class ClaimRow(Struct, frozen=True, kw_only=True):
-    """What was said of a subject by a relation (:mod:`memsluice.gate.checks.graph`), the last statements."""
-
-    said: tuple[Said, ...] = field(name="s")
+    total: float = field(name="s")
+    steps: int = field(name="n")
     expires_ms: int = field(name="x")
-
-
-class RelationRow(Struct, frozen=True, kw_only=True):
-    """Principals (tags) who said several things of one subject by a relation."""
-
-    many: tuple[str, ...] = field(name="m")
-    expires_ms: int = field(name="x")
-
-
-class Edge(Struct, frozen=True, array_like=True):
-    """An edge of a node: whose it is (a tag), when it came (Unix ms), where it leads (a digest), and who had introduced
-    the node there (0: nobody, it is new; 1: whose the edge is; 2: another)."""
-
-    by: str
-    ms: int
-    to: str
-    leads: int
-
-
-class NodeRow(Struct, frozen=True, kw_only=True):
-    """A subject or object of facts: who introduced it (a tag), how many edges it got, and the last of them."""
-
-    by: str = field(name="b")
-    degree: int = field(name="n")
-    edges: tuple[Edge, ...] = field(name="e")
-    expires_ms: int = field(name="x")
-
-
-class DegreesRow(Struct, frozen=True, kw_only=True):
-    """Logarithms of the degrees of nodes that edges were added to: how many, their mean and their mean square."""
-
-    seen: int = field(name="n")
-    mean: float = field(name="m")
-    square: float = field(name="s")
 
 
 EVENT = RowKind("event", EventRow)
@@ -386,6 +346,7 @@ PROTECTED = RowKind("protected", ProtectedRow)
 SESSION = RowKind("session", SessionRow)
 SEEN = RowKind("seen", SeenRow)
 RATE = RowKind("rate", CountsRow)
+DRIFT = RowKind("drift", DriftRow)
 HELD = RowKind("held", CountsRow)
 """Counts of what each principal has in the quarantine."""
 REFUSED = RowKind("refused", CountsRow)
@@ -412,7 +373,8 @@ LEXICAL = RowKind("memsad", LexicalRow, "c")
 CLAIM = RowKind("graph", ClaimRow, "c")
 RELATION = RowKind("graph", RelationRow, "r")
 NODE = RowKind("graph", NodeRow, "n")
-DEGREES = RowKind("graph", DegreesRow, "d")
-CLOSED = RowKind("graph", CountsRow, "k")
-"""Counts of the rings that each principal's facts closed."""
+LINKS = RowKind("graph", CountsRow, "l")
+"""Counts of one principal's links at a node, by what they would be."""
+INNER = RowKind("graph", CountsRow, "i")
+"""Counts of each principal's links among nodes of their own."""
 ENCODER = RowKind("encoder", EncoderRow)

@@ -9,6 +9,7 @@ from tests.gate.test_review import order
 
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision
+from memsluice.events.models import Tier
 from memsluice.gate.policy import parts
 from memsluice.gate.policy.model import Policy, default, laid_over
 
@@ -129,6 +130,9 @@ RANKS, MOMENTS, FIXED = {"strategy": "conformal"}, {"strategy": "rolling"}, {"st
         ("memsad", {"variant": "composite"}, {"variant": "composite", "proactive_threshold": 0.5}, True),
         ("wording", {"own": 0.01}, {"own": 0.02, "per_tier": {"operator": 0.5}}, False),
         ("wording", {}, {"with_pattern": 0.05}, True),
+        ("wording", {}, {"per_tier": {"operator": 0.1}}, False),
+        ("wording", {}, {"per_tier": {"user_observed": 0.1}}, True),
+        ("detect", {}, {"per_tier": {"operator": 0.1}}, False),
         ("drift", {}, {"limit": 9.0}, True),
         ("drift", {}, {"limit": 1.0, "days": 1}, False),
         ("wording", {}, {"action": "report"}, True),
@@ -145,8 +149,8 @@ def test_a_rule_is_looser_where_what_it_reads_lets_more_in(
     A digest that another version took tells of no change."""
     before, after = (laid_over(default().default, {module: some}) for some in (was, now))
     said = parts.digest(before, module), parts.strictness(before, module)
-    assert parts.loosened(after, module, *said) == loosened
-    assert not parts.loosened(after, module, said[0].removeprefix(parts.FORM), said[1])
+    assert parts.loosened(after, module, Tier.USER_OBSERVED, *said) == loosened
+    assert not parts.loosened(after, module, Tier.USER_OBSERVED, said[0].removeprefix(parts.FORM), said[1])
 
 
 def held_for_two_reasons() -> tuple[Core, Sealed]:

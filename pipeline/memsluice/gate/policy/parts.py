@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from memsluice.envelope.codec import canonical
+from memsluice.events.models import Tier
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.policy.part import FIELD_OF
 from memsluice.gate.policy.wording import Reach, TierFactor
@@ -22,6 +23,8 @@ _STRICTER = {
     "memsad": {"kappa": -1, "alpha": 1, "cold_threshold": -1, "proactive_threshold": -1},
 }
 """Numbers of a rule that learns; 1 where it holds more the higher they are, -1 where the lower."""
+_BY_TIER = ("wording", "detect")
+"""Rules whose last numbers are the factors of the tiers."""
 _WHERE = ("reach", "per_tier")
 """What says of which writes the default detector holds more or less: numbers, too."""
 _BUDGETS = ("own", "relied", "shared", "with_pattern", "with_pattern_own")
@@ -94,6 +97,8 @@ def _learned(policy: Policy, module: str, no_content: set[str]) -> dict[str, Any
 
 def _unread(policy: Policy, module: str) -> frozenset[str]:
     """Return the fields that the rule's strategy and variant do not read: changed, they decide nothing."""
+    if module not in _STRICTER:
+        return frozenset()
     ranks = getattr(policy, module).calibration.strategy == "conformal"
     unread = (_OF_MOMENTS if ranks else _OF_RANKS) | _TOLD
     if getattr(policy, module).calibration.strategy == "fixed":
@@ -105,10 +110,19 @@ def _unread(policy: Policy, module: str) -> frozenset[str]:
     return unread
 
 
-def loosened(policy: Policy, module: str, digest_then: str, strictness_then: tuple[float, ...]) -> bool:
-    """Whether a rule was changed since in any way but to be stricter: then somebody decided that more may land."""
+def loosened(
+    policy: Policy, module: str, tier: Tier | None, digest_then: str, strictness_then: tuple[float, ...]
+) -> bool:
+    """Whether a rule was changed since in any way but to be stricter: then somebody decided that more may land.
+
+    ``tier`` is the write's, where it is known: the factors of other tiers decide nothing about it.
+    """
     if not digest_then.startswith(FORM):
         return False  # nobody can tell, so what it held is shown first
     if digest_then != digest(policy, module):
         return True
-    return any(now < then for now, then in zip(strictness(policy, module), strictness_then, strict=False))
+    numbers = list(zip(strictness(policy, module), strictness_then, strict=False))
+    if tier is not None and module in _BY_TIER and "per_tier" not in _unread(policy, module):
+        first = len(numbers) - len(FIELD_OF)
+        numbers = [*numbers[:first], numbers[first + list(FIELD_OF).index(tier)]]
+    return any(now < then for now, then in numbers)

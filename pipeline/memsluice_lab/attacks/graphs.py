@@ -30,6 +30,7 @@ PEOPLE = [f"{first} {last}" for first in ("Ana", "Ben", "Cleo", "Dan", "Eva", "F
 STREETS = [f"{name} Street" for name in ("Birch", "Rowan", "Mill", "Station", "Harbour", "Church", "Long", "New")]
 FIRMS = ("Harbour Foods", "City Clinic", "Mill Press")
 THINGS = ("green tea", "old maps", "chess", "the choir", "swimming", "film nights")
+HOME = "lives in"
 KNOWN, WRONG = 3, 10
 """Others of whom everybody says something, and of how many such words one is mistaken."""
 
@@ -57,13 +58,13 @@ def told(rng: Random) -> Iterator[tuple[str, Fact, bool]]:
     homes = {one: rng.choice(STREETS) for one in PEOPLE}
     works = {one: rng.choice(FIRMS) for one in PEOPLE}
     for who in PEOPLE:
-        yield who, Fact(who, "lives in", homes[who]), True
+        yield who, Fact(who, HOME, homes[who]), True
         yield who, Fact(who, "works at", works[who]), True
         for thing in rng.sample(THINGS, 2):
             yield who, Fact(who, "likes", thing), True
     for who in PEOPLE:
         for other in rng.sample(PEOPLE, KNOWN):
-            relation, of = rng.choice((("lives in", homes), ("works at", works)))
+            relation, of = rng.choice(((HOME, homes), ("works at", works)))
             said = rng.choice(list(of.values())) if rng.randrange(WRONG) == 0 else of[other]
             yield who, Fact(who, "knows", other), True
             yield who, Fact(other, relation, said), said == of[other]
@@ -86,24 +87,20 @@ def founded(rng: Random, encoder: Encoder, rows: dict[str, list[bool]]) -> Town:
     return town
 
 
-def contradicted(town: Town, rng: Random, others: int) -> Iterator[bool]:
-    """Let ``others`` say where a newcomer lives, and an attacker something else."""
+def contradicted(town: Town, rng: Random, others: int, relation: str = HOME) -> Iterator[bool]:
+    """Let ``others`` say where a newcomer lives, and an attacker something else, perhaps by another relation."""
     for number in range(TRIES):
         so, lie = rng.sample(STREETS, 2)
-        subject = f"Newcomer {others} {number}"
+        subject = f"Newcomer {others} {number} {relation}"
         for at in range(others):
-            town.say(f"neighbour-{at}", [Fact(subject, "lives in", so)])
-        yield "claims.contradicts" in town.say(f"liar-{others}-{number}", [Fact(subject, "lives in", lie)])
+            town.say(f"neighbour-{at}", [Fact(subject, HOME, so)])
+        found = town.say(f"liar-{others}-{number}", [Fact(subject, relation, lie)])
+        yield "claims.contradicts" in found
 
 
 def reworded(town: Town, rng: Random, others: int) -> Iterator[bool]:
     """The same by another word for the relation, which the rules do not know to be one."""
-    for number in range(TRIES):
-        so, lie = rng.sample(STREETS, 2)
-        subject = f"Stranger {others} {number}"
-        for at in range(others):
-            town.say(f"neighbour-{at}", [Fact(subject, "lives in", so)])
-        yield "claims.contradicts" in town.say(f"poet-{others}-{number}", [Fact(subject, "resides at", lie)])
+    return contradicted(town, rng, others, "resides at")
 
 
 def hub(town: Town, rng: Random, size: int) -> Iterator[bool]:

@@ -151,6 +151,7 @@ class MiniLMEncoder:
         apart = sorted({*range(len(texts))} - {*joint})
         self._embed([texts[number] for number in apart], found, apart)
         self._judge(self._forward({number: some[number].at_once() for number in joint}, found), some, shown)
+        # What short windows show counts, be it less: the models are fitted on these, and two tries would hold more.
         doubtful = ((number, some[number].pieces()) for number in joint if _doubtful(shown[number]))
         again = {number: of for number, of in doubtful if len(of) > 1}
         self._judge(self._forward({number: some[number].pieces() for number in apart} | again, None), some, shown)

@@ -136,7 +136,7 @@ def test_an_earlier_word_of_one_whose_later_is_gone_counts() -> None:
     assert say(core, "cleo", NINE).has(CONTRADICTS)
 
 
-def test_a_restored_order_of_words_is_the_same_on_replay() -> None:
+def test_the_same_events_give_the_same_findings() -> None:
     """The same events give the same findings: the rule is a function of the rows."""
     one, other = agreed(), agreed()
     assert say(one, "cleo", NINE).findings == say(other, "cleo", NINE).findings

@@ -227,8 +227,11 @@ def test_a_text_on_which_our_own_reading_fails_takes_no_other_with_it(encoder, m
         record(message(Write(**{**FIELDS, "id": "b1"}, content="some poison"))),
         record(message(seen, source="runtime", kind=EventType.OBSERVATION)),
         record(message(Write(**{**FIELDS, "id": "g2"}, content="another note"))),
+        record(message(Recall(**FIELDS, question="which poison?"), source="reader", kind=EventType.RECALL)),
     ]
-    good, bad, page, other = seal(encoder, batch)
+    good, bad, page, other, asked = seal(encoder, batch)
+    recall = sealed_from_bytes(KEYRING, TENANT, asked[-1].value)
+    assert (reason(asked), recall.type, recall.problem) == ("unreadable", EventType.RECALL, "unreadable")
     assert (len(good), len(other), reason(bad)) == (1, 1, "unreadable")
     why = dict(bad[0].headers)["memsluice-dead-letter"]
     assert b"ValueError in test_seal.py, line" in why

@@ -177,8 +177,9 @@ class Draft:
     def learn(self, rows: TenantRows, entry: Sealed, decision: Decision) -> None:
         """Calibrate on what went to guidance and came over a trusted channel."""
         assert entry.identity is not None
-        if decision is Decision.ACCEPT and entry.identity.tier.trusted and self.vector is not None:
+        if decision is not Decision.ACCEPT or not entry.identity.tier.trusted:
+            return
+        if self.vector is not None:
             for detector in self.detectors:
                 detector.learn(rows, entry, self.vector)
-        if decision is Decision.ACCEPT and entry.identity.tier.trusted:
-            related.learn(rows, entry, self.policy)
+        related.learn(rows, entry, self.policy)

@@ -37,6 +37,8 @@ from memsluice.topics.names import COMMANDS, SEALED
 
 DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What our own reading of a text raises where it is wrong about it; whatever else goes wrong stops the stage."""
+NO_WORDS = "[unreadable]"
+"""Stands for a question that could not be read."""
 RECALL_COSINE_MIN = 0.999
 """Least cosine between the vector a reader searched with and the one *seal* computes of the same question."""
 
@@ -291,7 +293,9 @@ class SealStage:
         except DEFECTS as defect:
             if len(texts) == 1:
                 (index,) = texts
-                drafts[index] = _Draft(error=_unreadable(defect))
+                sealed, error = drafts[index].sealed, _unreadable(defect)
+                assert sealed is not None
+                drafts[index] = _Draft(replace(sealed, problem=error.code), error)
             else:  # each by itself: one text takes no other with it
                 for index in texts:
                     alone = [drafts[index]]
@@ -347,10 +351,13 @@ def _unreadable(defect: Exception) -> Unreadable:
 
 
 def _unread(record: Record, authentic: Authentic, keyring: Keyring, error: Unreadable) -> Sealed | None:
-    """Return what is sealed of an observation nonetheless, without its words: its session is tainted by it."""
-    if not isinstance(authentic.payload, Observation):
+    """Return what is sealed of an observation or a recall nonetheless, without its words: its session is tainted."""
+    if not isinstance(authentic.payload, Observation | Recall):
         return None
-    payload = authentic.payload.model_copy(update={"content": None, "digest": None})
+    words: dict[str, str | None] = {"content": None, "digest": None}
+    if isinstance(authentic.payload, Recall):
+        words = {"question": NO_WORDS, "vector": None}
+    payload = authentic.payload.model_copy(update=words)
     return Sealed(
         position=_position(record),
         type=authentic.type,

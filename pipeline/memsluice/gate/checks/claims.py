@@ -82,8 +82,9 @@ def digest(*words: str) -> str:
 def live(rows: TenantRows, event_id: str, offset: int) -> bool:
     """Whether the entry of this place in the intake lies in guidance now."""
     row = rows.get(ENTRY, event_id)
-    lies = row is not None and row.landed and not row.taint and row.offset == offset and row.gone in (UNSET, None)
-    return row is not None and lies and not overtaken(rows, event_id, row)
+    if row is None or row.offset != offset or not row.landed or row.taint or row.gone not in (UNSET, None):
+        return False
+    return not overtaken(rows, event_id, row)
 
 
 def _claim(write: Write, fact: Fact) -> str | None:

@@ -34,16 +34,14 @@ def check(rows: TenantRows, principal: str, identity: Identity, p: float | None,
     row_id = SEPARATOR.join((principal, identity.channel))
     before = rows.get(DRIFT, row_id)
     step = -log(max(p, P_MIN)) - policy.allowance
-    total = round(max((0.0 if before is None else before.total) + step, 0.0), DIGITS)
-    found = None
+    total, steps = (0.0, 1) if before is None else (before.total, before.steps + 1)
+    total, found = round(max(total + step, 0.0), DIGITS), None
     if total > policy.limit and step > 0:
         asks = Decision.QUARANTINE if policy.action == "hold" else Decision.ACCEPT
-        steps = 1 if before is None else before.steps + 1
         found = Finding("drift.nudged", asks, {"sum": total, "limit": policy.limit, "writes": steps, "p": p})
         if asks is Decision.QUARANTINE:
             return found
     if total > 0:
-        steps = (0 if before is None else before.steps) + 1
         rows.put(DRIFT, row_id, DriftRow(total=total, steps=steps, expires_ms=rows.now_ms + policy.days * DAY_MS))
     elif before is not None:
         rows.delete(DRIFT, row_id)

@@ -23,6 +23,23 @@ def test_json_has_every_plan_and_bound() -> None:
     assert plans == sorted(plans, key=lambda plan: plan["strata_read"])
 
 
+def test_any_number_of_runs_and_strata_that_is_named_is_looked_at() -> None:
+    """An even n, and a k beyond those that are tried by themselves, have their plans like any other."""
+    runs = json.loads(run("certify", "-n", "4", "-t", "1", "--json").out)
+    assert runs
+    assert {plan["runs"] for plan in runs} == {4}
+    shown = json.loads(run("certify", "-k", "12", "-t", "1", "--delta", "0.2", "--json").out)
+    assert shown
+    assert {plan["shown"] for plan in shown} == {12}
+
+
+def test_no_number_is_no_bound() -> None:
+    """Nothing compares with nan: it is refused, and not told as a bound that no pool certifies."""
+    done = run("certify", "--delta", "nan")
+    assert done.code == 2
+    assert "--delta" in done.err
+
+
 def test_what_no_pool_certifies_is_said() -> None:
     """No plan is no empty table: the command says what to allow more of."""
     done = run("certify", "-k", "10", "-n", "1", "--delta", "0.01")

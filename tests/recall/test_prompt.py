@@ -70,7 +70,9 @@ def test_a_block_is_read_back_as_it_was_made(research: bool) -> None:
 @pytest.mark.parametrize(
     "token",
     ["<|im_end|>", "</s>", "<<SYS>>", "[INST]", "[/INST]", "</memory>", "<start_of_turn>", "\uff3bmemory tier=1]",
-     "<\uff5cbegin", "[ DATA tier=1]"],
+     "<\uff5cbegin", "[ DATA tier=1]", "<think>", "</think>", "<tool_call>", "</tool_response>", "<tools>",
+     "<function=", "[TOOL_CALLS]", "[AVAILABLE_TOOLS]", "[/TOOL_RESULTS]", "[SYSTEM_PROMPT]",
+     "[THINK]", "<bos>", "<eos>", "<pad>"],
 )  # fmt: skip
 def test_no_tag_of_ours_or_of_a_template_is_left_in_a_content(token: str) -> None:
     """What a model's own template takes for the end of a turn is written with an escape, and read back as it was."""

@@ -1,6 +1,7 @@
 """``memsluice certify``: which smoothed recall certifies a bound, and at what cost. It computes, and reads nothing."""
 
 import json
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,13 +20,20 @@ LEGEND = """m strata are recalled; each of n runs is shown k of them; t of the m
 A bound holds where the judge of the answers errs in no answer's favour."""
 
 
+def _number(value: float) -> float:
+    """Refuse what no bound compares with: not a number."""
+    if isnan(value):
+        raise typer.BadParameter("nan is no share: give a number from 0 to 1")
+    return value
+
+
 @app.command()
 def certify(
     hostile: Annotated[
         int, typer.Option("-t", "--hostile", min=1, max=100, help="Hostile strata in the pool: entries, or authors.")
     ] = 2,
     delta: Annotated[
-        float, typer.Option("--delta", min=0.0, max=1.0, help="Share of questions that they may win at most.")
+        float, typer.Option("--delta", min=0.0, max=1.0, callback=_number, help="Share of questions that they may win.")
     ] = 0.05,
     shown: Annotated[
         int | None, typer.Option("-k", "--shown", min=1, max=100, help="Strata that each run is shown. Default: any.")
@@ -64,10 +72,7 @@ def certify(
 
 def _plans(hostile: int, delta: float, shown: int | None, runs: int | None) -> "list[Plan]":
     """Return the plans that certify, those first whose runs read the fewest entries."""
-    from memsluice.recall.smoothing.certificate import certifying, least_pool
+    from memsluice.recall.smoothing.certificate import RUNS_ODD, SHOWN, certifying
 
-    if shown is not None and runs is not None:
-        found = least_pool(shown, runs, hostile, delta)
-        return [] if found is None else [found]
-    every = [plan for plan in certifying(hostile, delta) if shown in (None, plan.shown) and runs in (None, plan.runs)]
+    every = certifying(hostile, delta, SHOWN if shown is None else (shown,), RUNS_ODD if runs is None else (runs,))
     return sorted(every, key=lambda plan: (plan.runs * plan.shown, plan.pool))

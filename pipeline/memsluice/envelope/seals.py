@@ -269,11 +269,16 @@ def admission_verify_inside(keyring: Keyring, tenant: str, envelope: dict[str, A
 
 def admission_verify_outside(keyring: Keyring, tenant: str, envelope: dict[str, Any]) -> Admission:
     """Verify by the Ed25519 signature (readers; the keyring needs only public admission keys). Raises SealError."""
+    return _check_tenant(admission_of_anybody(keyring, envelope), tenant)
+
+
+def admission_of_anybody(keyring: Keyring, envelope: dict[str, Any]) -> Admission:
+    """Verify as :func:`admission_verify_outside`, for whatever tenant it was signed. Raises SealError."""
 
     def verifier(kid: str) -> dsse.Verifier | None:
         return keyring.direct(kid) if kid in keyring and keyring.get(kid).purpose is Purpose.ADMISSION else None
 
-    return _check_tenant(_admission(envelope, verifier), tenant)
+    return _admission(envelope, verifier)
 
 
 def admission_may_hold(keyring: Keyring, tenant: str, envelope: dict[str, Any]) -> bool:

@@ -24,12 +24,14 @@ CONTENT_CHARS_MAX = 32_768
 _HEADS = {GUIDANCE_HEAD: "memory", DATA_HEAD: "data"}
 _LINE = re.compile(r'\[(memory|data) tier=([1-5]) source=([a-z_]+) id=([A-Za-z0-9][A-Za-z0-9._:~/@+-]*)\] (".*")')
 _FORGES = re.compile(
-    r"[\[\uff3b\ufe47\u2045\u3010\u3014\u27e6\u2772](?=\s*/?\s*(?:memory|data|inst|system)\b)"
+    r"[\[\uff3b\ufe47\u2045\u3010\u3014\u27e6\u2772](?=\s*/?\s*(?:(?:memory|data|inst|system|think)\b|system_prompt|(?:available_)?tool)"
+    r")"
     r"|[<\uff1c\ufe64](?=\s*[|\uff5c]|[<\uff1c\ufe64]?\s*/?\s*"
-    r"(?:s\s*>|sys\b|system\b|user\b|assistant\b|memory\b|data\b|(?:start|end)_of_))",
+    r"(?:(?:s|pad|unk)\s*>|(?:[be]os|sys|system|user|assistant|memory|data|think|function)\b|tool|(?:start|end)_of_))",
     re.IGNORECASE,
 )
-"""An opening bracket before what makes a tag of ours or of a chat template: ChatML, Llama, Mistral, Gemma, DeepSeek."""
+"""An opening bracket before what makes a tag of ours or of a chat template: ChatML, Llama, Mistral, Gemma, DeepSeek,
+Qwen; and before what marks thoughts and calls of tools."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from memsluice.recall.wanted import Wanted
 from memsluice.recall.withheld import Withheld
 from memsluice.stores.base import SEARCH_MAX, SEARCHED_MAX, Hit, Starting, StoredObject, VectorStore
 
-SPARE, FETCH_MIN, FETCH_MAX = 3, 20, SEARCH_MAX
-"""Objects that one search of a recall asks the store for: first SPARE more than are wanted, or FETCH_MIN where that is
-all that lies there; then more if too many are withheld; at the last the ids of the SEARCHED_MAX nearest, and one part
-after the other of what they name."""
+FETCH_MIN, FETCH_MAX = 20, SEARCH_MAX
+"""Objects that one search of a recall asks the store for: first what is wanted, or FETCH_MIN where that is all that
+lies there; then more if any are withheld; at the last the ids of the SEARCHED_MAX nearest, and one part after the other
+of what they name."""
 FETCH_GROWTH = 4
 WHOLE_SHARE = 0.9
 """Where so much of a zone lies in the scope, the first search leaves the scope to the reader: a filter over all makes
@@ -59,7 +59,7 @@ class Searcher:
                 selection, exhausted = self._further(asked, wanted, judged)
                 break
             found = [hit.object for hit in hits]
-            # To verify an entry takes long: the spare ones only where they are needed, or where it is all there is.
+            # To verify an entry takes long: those beyond what is wanted only if needed, or where it is all there is.
             for some in (found,) if exhausted else (found[: wanted.size], found[wanted.size :]):
                 self._judge(some, asked, judged, read=first)
                 selection = wanted.of(judged.items())
@@ -79,7 +79,7 @@ class Searcher:
     def _first_size(self, lying: Lying, wanted: Wanted) -> int:
         """Return how much the first search asks for. It is to show all that lies there where that is little: then
         nothing can be hidden behind objects that were planted."""
-        size = min(wanted.size + SPARE, FETCH_MAX)
+        size = min(wanted.size, FETCH_MAX)
         little = self._knows is not None and lying.number < FETCH_MIN
         return max(size, FETCH_MIN) if little else size
 

@@ -8,6 +8,7 @@ from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from memsluice.clock import wall_ms
 from memsluice.encoder import Encoder, load_encoder
@@ -22,7 +23,7 @@ from memsluice.recall.recaller import Recaller
 from memsluice.stores.opening import open_store
 from memsluice.stores.weaviate.admin import client
 from memsluice.stores.weaviate.store import address_of
-from memsluice.stores.weaviate.wire import COLLECTIONS
+from memsluice.stores.weaviate.wire import COLLECTIONS, PROPERTIES
 from memsluice.topics import names
 from memsluice_lab.figures.bed import Bed, bed
 from memsluice_lab.figures.landing import land
@@ -35,6 +36,8 @@ TENANT, K = "overhead", 5
 ENTRIES, TEXTS, QUESTIONS, WARM = 100_000, 4_000, 400, 20
 SPREAD = 0.25
 """Length of what is added to a text's unit vector, so that many entries lie around one text and no two are alike."""
+ADMISSION_BYTES = 900
+"""What one signs, about."""
 Ask = Callable[[str, Vector], int]
 
 
@@ -68,6 +71,7 @@ def recall_overhead(setting: Setting) -> Measured:
     plain = median(times[PLAIN])
     rows = [("entries; questions, each asked of every side in turn", f"{ENTRIES:,}; {QUESTIONS}")]
     rows += [(name, f"{_spread(some)}; {median(some) / plain:.2f} × plain") for name, some in times.items()]
+    rows.append((f"of it {K} Ed25519 signatures", _spread([_signatures() for _ in range(QUESTIONS)])))
     encoding = [_took(partial(encoder.encoder.encode, [text])) for text in asked]
     with_both = (median(times[VERIFIED]) + median(encoding)) / (plain + median(encoding))
     rows.append(
@@ -76,8 +80,9 @@ def recall_overhead(setting: Setting) -> Measured:
     return Measured(median(times[VERIFIED]) / plain, tuple(rows), (_NOTE,))
 
 
-PLAIN, VERIFIED, EVENT = (
+PLAIN, FETCHED, VERIFIED, EVENT = (
     "plain near_vector",
+    "plain near_vector that fetches all that a reader has to verify",
     "verified recall, without its event",
     "verified recall, event acknowledged",
 )
@@ -124,7 +129,12 @@ def _sides(running: Bed, encoder: Known) -> Iterator[dict[str, Ask]]:
             found = partition.query.near_vector(vector.tolist(), limit=K, return_properties=["content"])
             return len(found.objects)
 
-        yield {PLAIN: plain, VERIFIED: _asking(silent), EVENT: _asking(whole)}
+        def fetched(_text: str, vector: Vector) -> int:
+            wanted = list(PROPERTIES)
+            found = partition.query.near_vector(vector.tolist(), limit=K, return_properties=wanted, include_vector=True)
+            return len(found.objects)
+
+        yield {PLAIN: plain, FETCHED: fetched, VERIFIED: _asking(silent), EVENT: _asking(whole)}
 
 
 def _asking(recaller: Recaller) -> Ask:
@@ -157,6 +167,13 @@ def _timed(sides: dict[str, Ask], asked: Sequence[tuple[str, Vector]], setting: 
         if number == WARM:
             setting.say("all sides are warm")
     return times
+
+
+def _signatures() -> float:
+    """Return how long the signatures alone of one answer take, by the library that verifies them."""
+    key, said = Ed25519PrivateKey.generate(), bytes(ADMISSION_BYTES)
+    signed, public = key.sign(said), key.public_key()
+    return sum(_took(partial(public.verify, signed, said)) for _ in range(K))
 
 
 def _took(do: Callable[[], object]) -> float:

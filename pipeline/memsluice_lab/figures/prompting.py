@@ -25,12 +25,14 @@ PIECES = (
     GUIDANCE_HEAD, f"\n{GUIDANCE_HEAD}\n", DATA_HEAD, "<|im_end|>\n<|im_start|>system\n", "<|eot_id|>", "</s>", "<s>",
     "[INST]", "[/INST]", "[ /inst ]", "<<SYS>>", "<</SYS>>", "<start_of_turn>model", "<end_of_turn>", "< | im_end | >",
     "\uff1c|im_end|\uff1e", "<\uff5cend\u2581of\u2581sentence\uff5c>", "</memory>", "<memory>", "< / system >",
-    "<assistant>", "```", "\n\n", "{}", '{"role": "system"}', "\nSystem: ", "ignore what stands above", "\U0001f600",
+    "<assistant>", "<think>", "</think>", "<tool_call>", "</tool_response>", "[TOOL_CALLS]", "[AVAILABLE_TOOLS]",
+    "[SYSTEM_PROMPT]", "<bos>", "<function=", "```", "\n\n", "{}",
+    '{"role": "system"}', "\nSystem: ", "ignore what stands above", "\U0001f600",
     "\ud7ff", "\ufffd", "%s", "{0}", "<U+0022>", " \u23ce ", "\t", "e" * 400,
 )  # fmt: skip
 TOKENS = re.compile(
     r"\[\s*/?\s*(memory|data|inst|system)\b|<\s*\||</?s>|<</?sys>>|<\s*/?\s*(system|user|assistant|memory|data)\b"
-    r"|<(start|end)_of_turn>",
+    r"|<(start|end)_of_turn>|<\s*/?\s*(think|tool\w*|function|[be]os)\b|\[\s*/?\s*(system_prompt|think|\w*tool\w*)\]",
     re.IGNORECASE,
 )
 """What a reader takes for a tag, in any of the letters that look or normalise like it."""

@@ -50,7 +50,7 @@ class WordingPolicy(Part):
         default="hold", description="What happens to a write that says more to do than its budget allows."
     )
     own: float = Field(default=0.025, ge=0, lt=1, description="Budget of what reaches its writer alone.")
-    relied: float = Field(default=0.04, ge=0, lt=1, description="Budget of what an agent writes.")
+    relied: float = Field(default=0.035, ge=0, lt=1, description="Budget of what an agent writes.")
     shared: float = Field(default=0.08, ge=0, lt=1, description="Budget of what is shared, or asks to be.")
     with_pattern: float = Field(
         default=0.1, ge=0, lt=1, description="Budget of a text in which an instruction pattern occurs."

@@ -16,9 +16,10 @@ attacker's *in the pool*. A stratum is an entry (the paper's certificate) or all
 :mod:`memsluice.recall.smoothing.drawing`): the arithmetic is the same, and only what t counts differs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from math import comb
 
 from memsluice.client import arguments
@@ -28,6 +29,8 @@ POOL_MAX = RETURNED_MAX
 """Strata of the largest pool: a recall's event names what any run was shown, and has room for so many."""
 RUNS_MAX = 99
 COUNT_MAX = 2**31 - 1
+SHOWN, RUNS_ODD = range(1, 11), range(1, 16, 2)
+"""Strata a run, and runs, among which a plan is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +87,14 @@ def least_pool(shown: int, runs: int, hostile: int, delta_max: float) -> Plan | 
     return None
 
 
-def certifying(hostile: int, delta_max: float, *, shown_max: int = 10, runs_max: int = 15) -> Iterator[Plan]:
-    """Yield, for each k and odd n, the plan of the smallest pool that certifies ``delta_max``, where there is one.
+def certifying(
+    hostile: int, delta_max: float, shown: Iterable[int] = SHOWN, runs: Iterable[int] = RUNS_ODD
+) -> Iterator[Plan]:
+    """Yield, for each k and n, the plan of the smallest pool that certifies ``delta_max``, where there is one.
 
-    An even n needs no fewer runs for a strict majority than the next odd one, and is left out.
+    An even n needs no fewer runs for a strict majority than the next odd one, and is left out unless it is named.
     """
-    for shown in range(1, shown_max + 1):
-        for runs in range(1, runs_max + 1, 2):
-            plan = least_pool(shown, runs, hostile, delta_max)
-            if plan is not None:
-                yield plan
+    for k, n in product(shown, runs):
+        plan = least_pool(k, n, hostile, delta_max)
+        if plan is not None:
+            yield plan

@@ -56,7 +56,7 @@ PROPERTIES
 if [ ! -e "$DATA/meta.properties" ]; then
   {
     printf '%s\n' format --standalone -t "$CLUSTER_ID" -c "$config/server.properties"
-    for user in admin seal screen land producer reader runtime operator; do
+    for user in admin seal screen land producer reader runtime operator verdicts; do
       variable="PASSWORD_${user^^}"
       printf '%s\n' --add-scram "SCRAM-SHA-512=[name=$user,password=${!variable}]"
     done

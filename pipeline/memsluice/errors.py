@@ -36,6 +36,11 @@ MemsluiceError
 │   ├── NotDelivered           the broker did not acknowledge in time, or refused
 │   ├── EarlierFailed          an earlier event of the same session was not published, so this one was held back
 │   └── WriterClosed           the writer was closed before, or while, the event was on its way
+├── NotRemembered              a memory's write did not become an entry that its writer can read
+│   ├── WriteHeld              it waits in quarantine for a person, or lies outside as data; nothing is lost
+│   ├── WriteRefused           it was rejected, or is a dead letter
+│   ├── LandingUnknown         the broker has it, and no verdict came in time: it may still land
+│   └── BatchNotRemembered     some of several were not; has every one's result
 ├── ExtractionFailed           no facts were made of an outside text: it was observed, and nothing of it was written
 ├── RequestRefused             the recall service refuses a request: what its answer says
 ├── RecallFailed               the recall service answered with nothing that can be used
@@ -47,6 +52,8 @@ MemsluiceError
     └── StoreUnavailable       it did not answer; the same request may succeed later
         └── AnswerTooLarge     what it found fits into no answer; ask for fewer
 """
+
+from collections.abc import Sequence
 
 
 class MemsluiceError(Exception):
@@ -250,6 +257,47 @@ class EarlierFailed(ProducerError):
 
 class WriterClosed(ProducerError):
     """The writer was closed."""
+
+
+class NotRemembered(MemsluiceError):
+    """A memory's write did not become an entry that its writer can read. The message quotes nothing of it.
+
+    ``event_id`` names the write, ``reasons`` are the verdict's codes, ``place`` is where its intake lies.
+    """
+
+    def __init__(
+        self, message: str, *, event_id: str, reasons: tuple[str, ...] = (), place: tuple[str, int, int] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.event_id = event_id
+        self.reasons = reasons
+        self.place = place
+
+
+class WriteHeld(NotRemembered):
+    """It waits in quarantine for a person, or was kept outside of guidance as data: nothing of it is lost."""
+
+
+class WriteRefused(NotRemembered):
+    """It was rejected, or it is a dead letter. A later policy may let it in (``replay``)."""
+
+
+class LandingUnknown(NotRemembered):
+    """The broker has it, and nothing was heard of it in time. Saying it again under the same event id is safe."""
+
+
+class BatchNotRemembered(NotRemembered):
+    """Some of several writes were not; ``results`` has, in their order, the Outcome of each or what it raised."""
+
+    def __init__(self, results: Sequence[object]) -> None:
+        failed = [one for one in results if isinstance(one, MemsluiceError)]
+        super().__init__(
+            f"{len(failed)} of {len(results)} writes were not remembered; the first: {failed[0]}",
+            event_id=str(getattr(failed[0], "event_id", "")),
+            reasons=tuple(getattr(failed[0], "reasons", ())),
+            place=getattr(failed[0], "place", None),
+        )
+        self.results = tuple(results)
 
 
 class RequestRefused(MemsluiceError):

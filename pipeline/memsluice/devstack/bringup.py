@@ -8,6 +8,7 @@ from memsluice.deployment.connection import Connection, quiet
 from memsluice.devstack import control
 from memsluice.devstack.reporter import SILENT, Reporter
 from memsluice.devstack.roles import apply_roles
+from memsluice.devstack.users import add_users
 from memsluice.topics.names import USER_ADMIN
 from memsluice.topics.plan import apply
 from memsluice.topics.spec import load
@@ -22,7 +23,9 @@ def bring_up(home: Path | None = None, cache: Path | None = None, reporter: Repo
     connection = control.up(home, cache, reporter)
     reporter.doing("applying topics and access rules")
     desired = load()
-    done = apply(AdminClient(quiet(connection.confluent(USER_ADMIN))), desired)
+    admin = AdminClient(quiet(connection.confluent(USER_ADMIN)))
+    add_users(admin, connection)
+    done = apply(admin, desired)
     reporter.done(f"{len(desired.topics)} topics and their access rules match the files ({len(done.changes)} changes)")
     reporter.doing("applying the store's roles")
     apply_roles(connection)

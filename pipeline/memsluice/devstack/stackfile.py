@@ -75,7 +75,9 @@ def next_start(previous: StackFile | None, token: Callable[[int], str] = secrets
         )
     free = ports.pick([*kafka.PORTS, *weaviate.PORTS], previous.ports if previous else {})
     if previous is not None:
-        return previous.model_copy(update={"ports": free, "connection": _connect(free, previous.connection)})
+        users = {user: SecretStr(token(TOKEN_BYTES)) for user in KAFKA_USERS} | previous.connection.users
+        known = previous.connection.model_copy(update={"users": users})  # a version may bring users of its own
+        return previous.model_copy(update={"ports": free, "connection": _connect(free, known)})
     first = Connection(
         bootstrap="unset",
         security_protocol="SASL_PLAINTEXT",

@@ -216,7 +216,8 @@ class Recall(SessionPayload):
 
     ``vector`` is the question's embedding as the reader searched with it: base64 of little-endian float16, at
     most 3,072 of them, of the deployment's encoder. ``withheld`` says how many entries were found and not returned, by
-    reason; where none was, the event does not have it.
+    reason. ``named`` says that entries were asked for by their names: nothing was searched, and no detector learns from
+    the question. Where they say nothing, the event has neither.
     """
 
     namespace: Name = "default"
@@ -225,13 +226,15 @@ class Recall(SessionPayload):
     returned: Annotated[tuple[Returned, ...], Field(max_length=limits.RETURNED_MAX)] = ()
     vector: Base64 | None = None
     withheld: Annotated[dict[Reason, Count], Field(max_length=limits.REASONS_MAX)] = Field(default_factory=dict)
+    named: bool = False
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave ``withheld`` out where it says nothing: such an event has the bytes that it always had."""
+        """Leave out what says nothing and was added later: such an event has the bytes that it always had."""
         value: dict[str, Any] = handler(self)
-        if not self.withheld:
-            value.pop("withheld", None)
+        for name in ("withheld", "named"):
+            if not getattr(self, name):
+                value.pop(name, None)
         return value
 
 

@@ -16,7 +16,7 @@ from memsluice.client.writer import RecallChannel
 from memsluice.clock import wall_ms
 from memsluice.deployment.connection import Connection
 from memsluice.encoder import Encoder, space_of_encoder
-from memsluice.envelope.codec import vector_from_text, vector_to_text
+from memsluice.envelope.codec import Vector, vector_from_text, vector_to_text
 from memsluice.envelope.keys import Keyring
 from memsluice.errors import LimitExceeded, MalformedEvent, StoreError, StoreUnavailable
 from memsluice.events.limits import RETURNED_MAX
@@ -29,7 +29,7 @@ from memsluice.recall.instructions.policy import InstructionCheck
 from memsluice.recall.missing import Freshness
 from memsluice.recall.reader import RecallQuery, Selection, VerifiedEntry
 from memsluice.recall.searching import Searcher
-from memsluice.recall.wanted import Nearest, Wanted
+from memsluice.recall.wanted import Every, Nearest, Wanted
 from memsluice.recall.withheld import Withheld
 from memsluice.stores.base import Scope, VectorStore, check_encoder
 from memsluice.topics.names import PARTITIONS, STORE, USER_READER, WEAVIATE_RECALL
@@ -235,6 +235,36 @@ class Recaller:
             span.set_attribute("memsluice.recall.incomplete", answer.incomplete)
         return answer
 
+    def look_up(self, question: Question, ids: Sequence[str] | None = None, publish: Publish | None = None) -> Recalled:
+        """Return entries by their object ids, or with None all that lie in the question's scope and zone.
+
+        Each is verified and published as an answer is; nothing is searched, and what the question says is only told.
+        Raises what :meth:`recall` does, and StoreError where more lie there than can be named.
+        """
+        draft = self._event(question, (), None, named=True)
+        self._permits(draft)
+        asked = self._query(question, _some_vector(self._space.dimensions))
+        selection = self._searcher.named(asked, ids, Checked(Every(), self._instructions))
+        told = selection.counts()
+        for start in range(0, len(selection.kept) or 1, RETURNED_MAX):
+            part = selection.kept[start : start + RETURNED_MAX]
+            event_id = draft.id if start == 0 else self._new_id()
+            event = self._event(question, part, None, event_id=event_id, withheld=told, named=True)
+            (publish or self._publish)(event)
+            told = Counter()
+        return Recalled(
+            selection.kept, selection.counts(), draft.id, question.zone is Zone.EXTERNAL, selection.incomplete
+        )
+
+    def lies(self, question: Question, ids: Sequence[str]) -> tuple[Named, ...]:
+        """Return the names of those objects that lie in the question's scope and hold; nothing is shown or published.
+
+        Raises StoreUnavailable, and StoreError where the log tells nothing.
+        """
+        asked = self._query(question, _some_vector(self._space.dimensions))
+        found = self._searcher.named(asked, ids, Every()).kept
+        return tuple(Named(entry.admission.object_id, entry.admission.event_id) for entry in found)
+
     def would_answer(self, question: Question) -> tuple[Named, ...]:
         """Return the names of what would answer a question now, nearest first: nothing of it is shown or published.
 
@@ -264,17 +294,20 @@ class Recaller:
         if not vector.any():
             raise MalformedEvent("the encoder finds nothing in it: its vector has no length", field="question")
         vector_text = vector_to_text(vector)
-        asked = RecallQuery(
+        asked = self._query(question, vector_from_text(vector_text))
+        return draft, vector_text, self._of_my_encoder(asked, Checked(wanted, self._instructions))
+
+    def _query(self, question: Question, vector: Vector) -> RecallQuery:
+        return RecallQuery(
             tenant=question.tenant,
             zone=question.zone,
             scope=Scope(question.principal, question.session),
             namespace=question.namespace,
-            question=vector_from_text(vector_text),
+            question=vector,
             now_ms=self._now_ms(),
             tier_max=question.tier_max,
             model=self._space.model,
         )
-        return draft, vector_text, self._of_my_encoder(asked, Checked(wanted, self._instructions))
 
     def _of_my_encoder(self, asked: RecallQuery, wanted: Wanted) -> Selection:
         """Search; raise ConfigError where the zone's vectors are of another encoder than the question's.
@@ -302,6 +335,8 @@ class Recaller:
         vector_text: str | None,
         event_id: str | None = None,
         withheld: Mapping[str, int] | None = None,
+        *,
+        named: bool = False,
     ) -> Recall:
         returned = [
             Returned(
@@ -327,4 +362,14 @@ class Recaller:
             returned=tuple(returned),
             vector=vector_text,
             withheld=dict(withheld or {}),
+            named=named,
         )
+
+
+def _some_vector(dimensions: int) -> Vector:
+    """Return a unit vector, shape (d,), where none is searched with."""
+    import numpy as np
+
+    vector = np.zeros(dimensions, dtype=np.float32)
+    vector[0] = 1
+    return vector

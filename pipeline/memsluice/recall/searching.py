@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from memsluice.envelope.keys import Keyring
-from memsluice.errors import AnswerTooLarge
+from memsluice.errors import AnswerTooLarge, StoreError
 from memsluice.recall import tracing
 from memsluice.recall.landed import Lying
 from memsluice.recall.missing import Freshness, KnowsWhatLies, Missing, lying_of
 from memsluice.recall.reader import Current, RecallQuery, Selection, VerifiedEntry, judge
 from memsluice.recall.wanted import Wanted
 from memsluice.recall.withheld import Withheld
-from memsluice.stores.base import SEARCH_MAX, SEARCHED_MAX, Hit, Starting, StoredObject, VectorStore
+from memsluice.stores.base import SEARCH_MAX, SEARCHED_MAX, UPSERT_MAX, Hit, Starting, StoredObject, VectorStore
 
 FETCH_MIN, FETCH_MAX = 20, SEARCH_MAX
 """Objects that one search of a recall asks the store for: first what is wanted, or FETCH_MIN where that is all that
@@ -75,6 +75,23 @@ class Searcher:
         missing = 0 if self._missing is None else self._missing.of(asked, judged, exhausted=exhausted)
         incomplete = not wanted.enough(selection) and not exhausted
         return replace(selection, missing=missing, incomplete=incomplete)
+
+    def named(self, asked: RecallQuery, ids: Sequence[str] | None, wanted: Wanted) -> Selection:
+        """Verify objects that are asked for by their ids, or with None all that lie in the scope.
+
+        Raises StoreError where no index of the log was given, or more lie there than it names.
+        """
+        judged: dict[str, VerifiedEntry | Withheld] = {}
+        if self._knows is None:
+            raise StoreError("entries are asked for by name only where the log tells which there are")
+        if ids is None:
+            self._knows.current(asked.tenant, ())
+            ids = _all_of(lying_of(self._knows, asked))
+        for start in range(0, len(ids), UPSERT_MAX):
+            held = self._store.held(asked.tenant, asked.zone, ids[start : start + UPSERT_MAX])
+            self._judge(held.values(), asked, judged)
+        current = self._knows.current(asked.tenant, [one for one in ids if one not in judged])
+        return replace(wanted.of(judged.items()), missing=sum(not said.withdrawn for said in current.values()))
 
     def _first_size(self, lying: Lying, wanted: Wanted) -> int:
         """Return how much the first search asks for. It is to show all that lies there where that is little: then
@@ -149,6 +166,12 @@ class Searcher:
             if all(one.object_id in known and known[one.object_id].version >= one.version for one in items):
                 return known
         return self._freshness.current(tenant, ids)
+
+
+def _all_of(lying: Lying) -> list[str]:
+    if lying.ids is None:
+        raise StoreError(f"{lying.number} entries lie in the scope: search it, or ask for some by their names")
+    return sorted(lying.ids)
 
 
 def _in_scope(item: StoredObject, asked: RecallQuery) -> bool:

@@ -41,6 +41,20 @@ class Nearest:
         return len(selection.kept) == self.size
 
 
+class Every:
+    """All that holds."""
+
+    size = 1
+
+    def of(self, judged: Judged) -> Selection:
+        """Return all of it."""
+        return _selection(nearest(judged), judged)
+
+    def enough(self, selection: Selection) -> bool:
+        """Say no: there may be more."""
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class NearestAuthors:
     """The ``each_max`` nearest entries of each of the ``authors`` nearest authors.

@@ -46,7 +46,7 @@ RECALL_COSINE_MIN = 0.999
 def _text(payload: AnyPayload) -> str | None:
     if isinstance(payload, Write):
         return payload.content
-    return payload.question if isinstance(payload, Recall) else None
+    return payload.question if isinstance(payload, Recall) and not payload.named else None
 
 
 FREE_TEXT = {

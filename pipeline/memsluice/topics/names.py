@@ -65,6 +65,8 @@ USER_PRODUCER: Final = "producer"
 USER_READER: Final = "reader"
 USER_RUNTIME: Final = "runtime"
 USER_OPERATOR: Final = "operator"
+USER_VERDICTS: Final = "verdicts"
+"""Hears for producers what became of their events; it holds the gate's keys, as readers' freshness does."""
 
 KAFKA_USERS: Final = (
     USER_ADMIN,
@@ -75,6 +77,7 @@ KAFKA_USERS: Final = (
     USER_READER,
     USER_RUNTIME,
     USER_OPERATOR,
+    USER_VERDICTS,
 )
 """Every principal on the broker. ``admin`` is the super user; the others have what ``topics/`` grants them."""
 

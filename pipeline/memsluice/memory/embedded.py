@@ -1,0 +1,131 @@
+"""A gate in this process: the same stages over a durable log in a file, and an index beside it. No broker is needed."""
+
+from concurrent.futures import Future
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+from uuid import uuid4
+
+from memsluice.client import arguments
+from memsluice.client.build import Message, build, event_type_of, topic_of
+from memsluice.client.credentials import check
+from memsluice.client.publisher import Receipt
+from memsluice.client.requests import Session
+from memsluice.clock import wall_ms
+from memsluice.deployment.home import Home
+from memsluice.encoder import Encoder, load_encoder
+from memsluice.envelope.registry import Role
+from memsluice.errors import ConfigError
+from memsluice.events.models import Channel, Observation, Recall, Write
+from memsluice.events.records import Record
+from memsluice.keystore.files import SigningCredential
+from memsluice.keystore.store import KeyStore, issue_credential
+from memsluice.memory.gate import Event
+from memsluice.memory.one_thread import Asked, OneThread
+from memsluice.memory.waiting import Waiting
+from memsluice.recall.recaller import Recaller
+from memsluice.runtimes.assembly import Assembly
+from memsluice.runtimes.embedded import StepReport
+
+CREDENTIALS: dict[type[Event], tuple[Role, Channel]] = {
+    Write: (Role.PRODUCER, "agent"),
+    Recall: (Role.READER, "agent"),
+    Observation: (Role.RUNTIME, "agent"),
+}
+"""Who signs each kind of event; a home without such a credential is given one."""
+
+
+class EmbeddedGate:
+    """See :class:`~memsluice.memory.gate.Gate`. One process at a time; a second one on the same home raises StateError.
+
+    A published event is decided, and lands, before :meth:`publish` returns. Log, index and stages belong to one thread
+    of the gate's own, in which everything is done.
+    """
+
+    def __init__(self, tenant: str, home: Path | None, encoder: Encoder | None) -> None:
+        self.tenant = tenant
+        self._own = OneThread()
+        self._opened = ExitStack()
+        try:
+            self._own.run(self._begin, Assembly.at(Home.at(home)), encoder or load_encoder())
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, assembly: Assembly, encoder: Encoder) -> None:
+        self._signing = {kind: _credential(assembly.keys, self.tenant, *who) for kind, who in CREDENTIALS.items()}
+        self.waiting = Waiting(self.tenant, assembly.keys.keyring)
+        store = assembly.local_store()
+        self._opened.callback(store.close)
+        self._runtime = assembly.embedded(encoder, store, self._heard)
+        self._opened.callback(self._runtime.close)
+        recaller = Recaller(
+            store=store, encoder=encoder, keys=assembly.keys.keyring, permits=self._permits, publish=self._recalled,
+            now_ms=wall_ms, new_id=self.new_id, freshness=assembly.local_freshness(self._runtime.log),
+        )  # fmt: skip
+        self._opened.callback(recaller.close)
+        self.recaller = Asked(recaller, self._own)
+        self._runtime.run_until_idle()  # what a process left that was killed
+
+    @classmethod
+    def open_local(cls, *, tenant: str, home: Path | None = None, encoder: Encoder | None = None) -> Self:
+        """Open a tenant's gate in a home, which is made, with keys and credentials, where there is none.
+
+        Raises InvalidArgument, ConfigError for another encoder than the store's, and PolicyError.
+        """
+        arguments.tenant(tenant)
+        arguments.home(home)
+        return cls(tenant, home, encoder)
+
+    def publish(self, session: Session, event: Event) -> "Future[Receipt]":
+        """Append the event and let the stages run; the future that is returned is done."""
+        credential, now_ms = self._signing[type(event)], wall_ms()
+        check(credential, event_type_of(event), event, now_ms)
+        message = build(event, [credential.signer()], source=f"/{self.tenant}/embedded")
+        done: Future[Receipt] = Future()
+        done.set_result(self._own.run(self._decided, event, message, now_ms))
+        return done
+
+    def _decided(self, event: Event, message: Message, now_ms: int) -> Receipt:
+        topic = topic_of(event)
+        partition, offset = self._runtime.append(topic, *message, append_ms=now_ms)
+        self.waiting.placed(event.id, (topic, partition, offset))
+        self._runtime.run_until_idle()
+        return Receipt(event.id, topic, partition, offset, now_ms)
+
+    def new_id(self) -> str:
+        """Return an event id that was not used."""
+        return uuid4().hex
+
+    def now(self) -> datetime:
+        """Return the time, with a zone."""
+        return datetime.now(UTC)
+
+    def close(self) -> None:
+        """Close log and index."""
+        self._own.run(self._opened.close)
+        self._own.close()
+
+    def _permits(self, recall: Recall) -> None:
+        check(self._signing[Recall], event_type_of(recall), recall, wall_ms())
+
+    def _recalled(self, recall: Recall) -> None:
+        self.publish(Session(recall.tenant, recall.agent, recall.principal, recall.session), recall).result()
+
+    def _heard(self, report: StepReport) -> None:
+        for source, outputs in zip(report.records, report.outputs, strict=True):
+            for one in outputs:
+                self.waiting.take(
+                    Record(one.topic, one.partition, 0, one.key, one.value, one.headers, source.timestamp_ms)
+                )
+
+
+def _credential(keys: KeyStore, tenant: str, role: Role, channel: Channel) -> SigningCredential:
+    wanted = channel if role is Role.PRODUCER else None
+    try:
+        return keys.find_credential(role, wall_ms(), tenant=tenant, channel=wanted)
+    except ConfigError:
+        issued, _path = issue_credential(keys, role, channel, [tenant], now_ms=wall_ms(), note="made by the first use")
+        keys.refresh()
+        return keys.credential(issued.kid)

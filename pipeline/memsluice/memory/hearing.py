@@ -1,0 +1,69 @@
+"""What a deployment says of one tenant's events, heard as it is written: verdicts, landings, dead letters."""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from memsluice.deployment.connection import Connection
+from memsluice.errors import BrokerUnavailable
+from memsluice.events.records import Record
+from memsluice.readers.kafka import KafkaTopic
+from memsluice.topics.names import AUDIT, DEAD_LETTER, STORE, USER_VERDICTS
+
+TOPICS = (AUDIT, STORE, DEAD_LETTER)
+POLL_S = 0.5
+AGAIN_S = 1.0
+"""How long is waited before a broker that did not answer is asked again."""
+CLOSE_S = 5.0
+_log = logging.getLogger(__name__)
+
+
+class Hearing:
+    """Follows one partition of each topic from its present end, a thread a topic, until it is closed.
+
+    Raises ConfigError without the user ``verdicts``, BrokerUnavailable where the ends cannot be asked for.
+    """
+
+    def __init__(self, connection: Connection, partition: int, take: Callable[[Record], None]) -> None:
+        self._partition = partition
+        self._take = take
+        self._closed = threading.Event()
+        self._readers = [KafkaTopic.of(connection, USER_VERDICTS, topic) for topic in TOPICS]
+        try:
+            begins = [reader.end(partition) for reader in self._readers]
+        except BaseException:
+            self._leave()
+            raise
+        self._threads = [
+            threading.Thread(target=self._follow, args=(*pair,), name="memsluice-verdicts", daemon=True)
+            for pair in zip(self._readers, begins, strict=True)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Hear no more."""
+        self._closed.set()
+        for thread in self._threads:
+            thread.join(CLOSE_S)
+        self._leave()
+
+    def _leave(self) -> None:
+        for reader in self._readers:
+            reader.close()
+
+    def _follow(self, reader: KafkaTopic, offset: int) -> None:
+        away = False
+        while not self._closed.is_set():
+            try:
+                records = reader.follow({self._partition: offset}, POLL_S)
+            except BrokerUnavailable as error:
+                if not away:
+                    _log.warning("what becomes of this process's events is not heard for now: %s", error)
+                away = True
+                self._closed.wait(AGAIN_S)
+                continue
+            away = away and not records
+            for record in records:
+                offset = record.offset + 1
+                self._take(record)

@@ -1,0 +1,204 @@
+"""One agent's memory in one session: what every adapter promises, said once.
+
+A write returns once its entry can be read back (``wait="landed"``), or raises what became of it instead. What the
+session saw is published, and acknowledged, before a model is shown it. What is read is published before it is returned.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as Late
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Literal, Unpack
+
+from memsluice.client import arguments, requests
+from memsluice.client.publisher import Receipt
+from memsluice.client.requests import Session, WriteOptions
+from memsluice.errors import BatchNotRemembered, InvalidArgument, LandingUnknown, MemsluiceError
+from memsluice.events.ids import object_id, scope_owner
+from memsluice.events.models import Origin, Recall, Visibility, Write, Zone
+from memsluice.memory.gate import Gate
+from memsluice.memory.outcome import Outcome, Place, Status
+from memsluice.recall.reader import VerifiedEntry
+from memsluice.recall.recaller import Question, Recalled
+
+Wait = Literal["landed", "accepted"]
+TIMEOUT_S = 15.0
+TIMEOUT_MAX_S = 3_600.0
+BY_NAME = "(entries asked for by their names)"
+"""What the recall of entries that nobody searched for says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something to be remembered. ``options`` are those of a write; two entries of one ``key`` replace each other."""
+
+    content: str
+    options: WriteOptions = field(default_factory=WriteOptions)
+    event_id: str | None = None
+
+
+@dataclass(slots=True)
+class _Pending:
+    write: Write
+    outcome: "Future[Outcome]"
+    receipt: "Future[Receipt] | None" = None
+    place: Place | None = None
+
+
+class Memory:
+    """A session's memory on a gate. Safe for several threads.
+
+    ``session`` says whose it is; it is opened at its first event. ``namespace`` is the part of the tenant's memory.
+    ``wait`` "landed" returns once a write can be read back, at most ``timeout_s`` seconds later; "accepted" once the
+    broker has it, and then nobody is told what became of it.
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        session: Session,
+        *,
+        namespace: str = "default",
+        wait: Wait = "landed",
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        requests.session_only(session)
+        arguments.number("argument timeout_s", timeout_s, 0.001, TIMEOUT_MAX_S)
+        if wait not in ("landed", "accepted"):
+            raise InvalidArgument(f"argument wait must be landed or accepted, not {wait!r}")
+        if session.tenant != gate.tenant:
+            raise InvalidArgument(f"argument session is of another tenant than the gate, which is {gate.tenant}'s")
+        self.session = session
+        self.namespace = namespace
+        self._gate = gate
+        self._wait = wait
+        self._timeout_s = timeout_s
+        self._begun = False
+        self._lock = threading.Lock()
+
+    def write(self, content: str, *, event_id: str | None = None, **options: Unpack[WriteOptions]) -> Outcome:
+        """Have something remembered, and return once it is, or was accepted.
+
+        Said again under the same ``event_id`` it is written once. Raises WriteHeld, WriteRefused, LandingUnknown, and
+        InputError and ProducerError where nothing was published.
+        """
+        (result,) = self._written([Entry(content, options, event_id)])
+        if isinstance(result, MemsluiceError):
+            raise result
+        return result
+
+    def write_all(self, entries: Sequence[Entry]) -> list[Outcome]:
+        """Publish all of them, then wait for all. Raises BatchNotRemembered, which has the result of every one."""
+        results = self._written(entries)
+        if any(isinstance(one, MemsluiceError) for one in results):
+            raise BatchNotRemembered(results)
+        return [one for one in results if isinstance(one, Outcome)]
+
+    def observe(self, origin: Origin, *, content: str | None = None) -> Receipt:
+        """Say that the session saw outside content; return once the log has that, before a model is shown it.
+
+        The content is not published, only its SHA-256. Raises ProducerError: then show the model nothing of it.
+        """
+        self._open()
+        digest = None if content is None else sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+        event = requests.observation(self._gate.new_id(), self._gate.now(), self.session, origin, digest, None)
+        return self._gate.publish(self.session, event).result(self._timeout_s)
+
+    def search(self, question: str, *, k: int = 5) -> Recalled:
+        """Return the nearest verified entries; see :meth:`memsluice.recall.recaller.Recaller.recall`."""
+        self._open()
+        return self._gate.recaller.ask(self._question(question, k), self._recalled)
+
+    def read(self, keys: Sequence[str]) -> dict[str, VerifiedEntry]:
+        """Return the principal's own entries of these keys, those that lie there and hold."""
+        self._open()
+        names = {self._object(key): key for key in keys}
+        found = self._gate.recaller.look_up(self._question(BY_NAME), tuple(names), self._recalled)
+        return {names[entry.admission.object_id]: entry for entry in found.entries}
+
+    def every(self) -> Recalled:
+        """Return all that the session can be given. Raises StoreError where that is more than can be named (1,000)."""
+        self._open()
+        return self._gate.recaller.look_up(self._question(BY_NAME), None, self._recalled)
+
+    def _open(self) -> None:
+        """Open the session once, and return when the log has it: only a session that was opened is clean."""
+        with self._lock:
+            if self._begun:
+                return
+            event = requests.observation(self._gate.new_id(), self._gate.now(), self.session, Origin.OPEN, None, None)
+            self._gate.publish(self.session, event).result(self._timeout_s)
+            self._begun = True
+
+    def _written(self, entries: Sequence[Entry]) -> list[Outcome | MemsluiceError]:
+        self._open()
+        until = time.monotonic() + self._timeout_s
+        begun = [self._publish(entry) for entry in entries]
+        return [one if isinstance(one, MemsluiceError) else self._awaited(one, until) for one in begun]
+
+    def _publish(self, entry: Entry) -> _Pending | MemsluiceError:
+        event_id = entry.event_id or self._gate.new_id()
+        try:
+            write = requests.write(
+                event_id, self._gate.now(), self.session, entry.content, {"namespace": self.namespace, **entry.options}
+            )
+            pending = _Pending(write, self._gate.waiting.expect(event_id))
+            pending.receipt = self._gate.publish(self.session, write)
+        except MemsluiceError as error:
+            self._gate.waiting.forget(event_id)
+            return error
+        return pending
+
+    def _awaited(self, pending: _Pending, until: float) -> Outcome | MemsluiceError:
+        event_id, waiting = pending.write.id, self._gate.waiting
+        try:
+            assert pending.receipt is not None
+            receipt = pending.receipt.result(max(until - time.monotonic(), 0))
+            place = (receipt.topic, receipt.partition, receipt.offset)
+            waiting.placed(event_id, place)
+            if self._wait == "accepted":
+                return Outcome(event_id, Status.ACCEPTED, place=place)
+            outcome = pending.outcome.result(max(until - time.monotonic(), 0))
+        except Late:
+            return self._unknown(event_id, pending)
+        except MemsluiceError as error:  # the broker did not take it
+            return error
+        finally:
+            waiting.forget(event_id)
+        if outcome.status is Status.DUPLICATE:
+            outcome = self._first(pending.write, outcome)
+        return outcome if outcome.remembered else outcome.error()
+
+    def _unknown(self, event_id: str, pending: _Pending) -> LandingUnknown:
+        had = pending.receipt is not None and pending.receipt.done()
+        what = "the log has it, and no verdict was heard" if had else "the log has not acknowledged it"
+        return LandingUnknown(
+            f"write {event_id} may still land: {what} within {self._timeout_s:g} s; say it again under the same event "
+            f"id, or ask `memsluice trace {event_id}`",
+            event_id=event_id,
+        )
+
+    def _first(self, write: Write, again: Outcome) -> Outcome:
+        """Return what became of an event that was decided under this id before: it landed where its entry lies."""
+        where = self._object(write.key, write.id)
+        lies = self._gate.recaller.lies(self._question(BY_NAME), (where,))
+        if any(one.event_id == write.id for one in lies):
+            return Outcome(write.id, Status.LANDED, again.reasons, where, again.version, again.place)
+        return again
+
+    def _object(self, key: str | None, event_id: str = "") -> str:
+        owner = scope_owner(Visibility.PRINCIPAL, self.session.principal, self.session.session)
+        return object_id(
+            tenant=self.session.tenant, zone=Zone.GUIDANCE, visibility=Visibility.PRINCIPAL, owner=owner,
+            namespace=self.namespace, key=key, event_id=event_id,
+        )  # fmt: skip
+
+    def _question(self, text: str, k: int = 1) -> Question:
+        whose = self.session
+        return Question(whose.tenant, text, whose.agent, whose.principal, whose.session, self.namespace, k=k)
+
+    def _recalled(self, event: Recall) -> None:
+        self._gate.publish(self.session, event).result(self._timeout_s)

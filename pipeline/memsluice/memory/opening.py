@@ -1,0 +1,42 @@
+"""Which gate a memory stands on: a deployment's where one is named or runs, else one in this process."""
+
+import logging
+from pathlib import Path
+from typing import Literal
+
+from memsluice.deployment.connection import Connection
+from memsluice.errors import ConfigError, InvalidArgument
+from memsluice.extras import needed
+from memsluice.memory.gate import Gate
+
+Mode = Literal["auto", "stack", "embedded"]
+_log = logging.getLogger(__name__)
+
+
+def open_gate(*, tenant: str, home: Path | None = None, mode: Mode = "auto") -> Gate:
+    """Open a tenant's gate; close it when done.
+
+    ``auto`` takes the deployment that the environment names or the home's stack, and without one the embedded gate in
+    the home, which needs no broker and is made at its first use. Raises ConfigError, InvalidArgument, MissingExtra,
+    BrokerUnavailable and StoreUnavailable.
+    """
+    if mode not in ("auto", "stack", "embedded"):
+        raise InvalidArgument(f"argument mode must be auto, stack or embedded, not {mode!r}")
+    if mode == "auto":
+        mode = _found(home)
+    if mode == "stack":
+        with needed("a memory on a deployment", "recall"):
+            from memsluice.memory.stack import StackGate
+        return StackGate.open_local(tenant=tenant, home=home)
+    with needed("the embedded gate", "embedded"):
+        from memsluice.memory.embedded import EmbeddedGate
+    return EmbeddedGate.open_local(tenant=tenant, home=home)
+
+
+def _found(home: Path | None) -> Literal["stack", "embedded"]:
+    try:
+        Connection.load(home)
+    except ConfigError:
+        _log.info("no deployment is named and no stack runs: the gate runs in this process, on files of the home")
+        return "embedded"
+    return "stack"

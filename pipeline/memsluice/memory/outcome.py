@@ -1,0 +1,88 @@
+"""What became of an event that was published: the gate's answer to whoever asked for something to be remembered."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memsluice.envelope.records import StoreRecord
+from memsluice.envelope.verdict import Decision, Verdict
+from memsluice.errors import NotRemembered, WriteHeld, WriteRefused
+from memsluice.gate.reasons import WORDS
+
+Place = tuple[str, int, int]
+"""Where an event's record lies in the intake: topic, partition, offset."""
+REASONS_TOLD_MAX = 3
+
+
+class Status(StrEnum):
+    """``accepted``: the broker has it, and nobody waited for more. ``recorded`` is a recall's or an observation's end;
+    ``duplicate`` that of an event which was decided before under this id."""
+
+    ACCEPTED = "accepted"
+    LANDED = "landed"
+    CONTAINED = "contained"
+    HELD = "held"
+    REFUSED = "refused"
+    DEAD_LETTER = "dead_letter"
+    RECORDED = "recorded"
+    DUPLICATE = "duplicate"
+
+
+_STATUS = {
+    Decision.ACCEPT: Status.LANDED,
+    Decision.CONTAIN: Status.CONTAINED,
+    Decision.QUARANTINE: Status.HELD,
+    Decision.REJECT: Status.REFUSED,
+    Decision.DUPLICATE: Status.DUPLICATE,
+    Decision.RECORD: Status.RECORDED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one event. ``reasons`` are the verdict's codes, or a dead letter's one.
+
+    ``object_id`` and ``version`` are the entry's where it landed; ``place`` is where the event lies in the intake.
+    """
+
+    event_id: str
+    status: Status
+    reasons: tuple[str, ...] = ()
+    object_id: str | None = None
+    version: int | None = None
+    place: Place | None = None
+
+    @property
+    def remembered(self) -> bool:
+        """Whether an agent can read it as guidance now, or nobody waited to know."""
+        return self.status in (Status.LANDED, Status.ACCEPTED)
+
+    def error(self) -> NotRemembered:
+        """Return what to raise where an entry was wanted that its writer can read."""
+        kind = WriteRefused if self.status in (Status.REFUSED, Status.DEAD_LETTER) else WriteHeld
+        return kind(_told(self), event_id=self.event_id, reasons=self.reasons, place=self.place)
+
+
+def outcome_of(verdict: Verdict) -> Outcome:
+    """Return what a verdict says became of its event; where it lands, it has yet to."""
+    status = _STATUS[verdict.decision]
+    if status is Status.LANDED and verdict.object_id is None:  # an accepted event of which nothing lies anywhere
+        status = Status.RECORDED
+    return Outcome(verdict.event_id, status, verdict.reasons, verdict.object_id, verdict.sealed_offset, verdict.intake)
+
+
+def landed_by(outcome: Outcome, stored: StoreRecord) -> bool:
+    """Whether a record of the store's log says that the outcome's entry, or a later version of it, is there."""
+    return stored.object_id == outcome.object_id and stored.version >= (outcome.version or 0)
+
+
+def _told(outcome: Outcome) -> str:
+    """Return what became of a write and what to do, in words; nothing of what it says."""
+    why = "; ".join(WORDS.get(code, code) for code in outcome.reasons[:REASONS_TOLD_MAX]) or "no reason was given"
+    what, then = {
+        Status.CONTAINED: ("is kept as outside data, apart from what agents follow", "a reviewer may lift its label"),
+        Status.HELD: ("is held in quarantine", "a reviewer decides, and its writer may appeal"),
+        Status.DUPLICATE: ("was decided before under this id", "ask for what lies there, or use another id"),
+        Status.REFUSED: ("was rejected", "`memsluice quarantine list --refused` shows it where it is kept"),
+        Status.DEAD_LETTER: ("is a dead letter", "`memsluice dead-letters list` shows it"),
+    }.get(outcome.status, ("has no entry", "`memsluice trace` tells its life"))
+    return f"write {outcome.event_id} {what} ({why}): {then}, and `memsluice trace {outcome.event_id}` says all"

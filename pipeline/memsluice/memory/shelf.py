@@ -1,0 +1,87 @@
+"""Documents in one session's memory: put and delete, read by path and key, list and search below a path."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from memsluice.clock import wall_ms
+from memsluice.errors import NotRemembered
+from memsluice.events.limits import RETURNED_MAX
+from memsluice.memory.documents import Document, Path, document_of, key_of
+from memsluice.memory.memory import Entry, Memory
+from memsluice.memory.outcome import Outcome
+from memsluice.recall.reader import VerifiedEntry
+
+Keeps = Callable[[Document], bool]
+_log = logging.getLogger(__name__)
+
+
+class Shelf:
+    """A :class:`~memsluice.memory.memory.Memory` as documents. ``now_ms`` (Unix ms) is the clock they expire by."""
+
+    def __init__(self, memory: Memory, now_ms: Callable[[], int] = wall_ms) -> None:
+        self.memory = memory
+        self._now_ms = now_ms
+
+    def put(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Write documents, those without a value as deletions, and return once each can be read so.
+
+        Raises BatchNotRemembered, with each one's result; of a single one what :meth:`Memory.write` raises.
+        """
+        entries = [_entry(one) for one in documents]
+        if len(entries) == 1:
+            return [self.memory.write(entries[0].content, **entries[0].options)]
+        return self.memory.write_all(entries)
+
+    def get(self, names: Sequence[tuple[Path, str]]) -> dict[tuple[Path, str], Document]:
+        """Return the documents of these paths and keys that live."""
+        wanted = {key_of(*name): name for name in names}
+        found = self.memory.read(tuple(wanted))
+        return {(one.path, one.key): one for one in self._living(found.values(), lambda one: True)}
+
+    def below(self, prefix: Path, keeps: Keeps = lambda _: True) -> list[Document]:
+        """Return what lives below a path, the latest written first. Raises StoreError beyond 1,000 entries."""
+        found = self._living(self.memory.every().entries, lambda one: _below(one, prefix) and keeps(one))
+        return sorted(found, key=lambda one: (-one.written_ms, one.path, one.key))
+
+    def nearest(self, question: str, prefix: Path, k: int, keeps: Keeps = lambda _: True) -> list[Document]:
+        """Return the k nearest of what lives below a path, the nearest first, among the RETURNED_MAX nearest of all."""
+        found = self.memory.search(question, k=RETURNED_MAX).entries
+        kept = self._living(found, lambda one: one.searched and _below(one, prefix) and keeps(one))
+        return sorted(kept, key=lambda one: -one.similarity)[:k]
+
+    def renew(self, documents: Iterable[Document]) -> None:
+        """Write those anew, for as long as they had, that have less than half of their time left.
+
+        One that is held, or lies outside because the session saw something since, keeps its end: what is read is no
+        reason to raise.
+        """
+        now_ms = self._now_ms()
+        late = [one for one in documents if one.expires_ms and one.ttl_s and one.expires_ms - now_ms < one.ttl_s * 500]
+        again = [replace(one, expires_ms=now_ms + round((one.ttl_s or 0) * 1_000)) for one in late]
+        try:
+            if again:
+                self.memory.write_all([_entry(one, parents=[one.event_id]) for one in again])
+        except NotRemembered as error:
+            _log.info("a document that was read was not renewed: %s", error)
+
+    def _living(self, entries: Iterable[VerifiedEntry], keeps: Keeps) -> list[Document]:
+        now_ms = self._now_ms()
+        documents = (found for entry in entries if (found := document_of(entry)) is not None)
+        return [one for one in documents if one.lives(now_ms) and keeps(one)]
+
+
+def _below(document: Document, prefix: Path) -> bool:
+    return document.path[: len(prefix)] == prefix
+
+
+def _entry(one: Document, parents: Sequence[str] = ()) -> Entry:
+    return Entry(one.content(), {"key": key_of(one.path, one.key), "parents": parents})
+
+
+def document(
+    path: Path, key: str, value: Mapping[str, Any] | None, ttl_s: float | None, now_ms: int, *, searched: bool = True
+) -> Document:
+    """Return a document to be written; ``ttl_s`` seconds from now (Unix ms) it expires."""
+    return Document(path, key, value, ttl_s, None if ttl_s is None else now_ms + round(ttl_s * 1_000), searched)

@@ -1,0 +1,129 @@
+"""Who waits for the outcome of which event, and what was heard meanwhile. No I/O: records come in, futures resolve."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+from memsluice.envelope.codec import from_json
+from memsluice.envelope.keys import Keyring
+from memsluice.envelope.records import stored_of_record, verdict_from_bytes
+from memsluice.errors import InputError, SealError
+from memsluice.events.headers import EVENT_ID
+from memsluice.events.names import DEAD_LETTER_HEADER
+from memsluice.events.records import Record
+from memsluice.memory.outcome import Outcome, Place, Status, landed_by, outcome_of
+from memsluice.topics.names import AUDIT, DEAD_LETTER, STORE
+
+REMEMBERED_MAX = 10_000
+"""Landings, and dead letters, that are remembered for whoever hears of his own record only later."""
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+LANDS = (Status.LANDED, Status.CONTAINED)
+
+
+class Waiting:
+    """The outcomes that one tenant's callers wait for. Safe for several threads.
+
+    Register with :meth:`expect` before the event is published: what is heard of an event that nobody waits for is
+    forgotten. Verdicts and store records come over different topics, in any order.
+    """
+
+    def __init__(self, tenant: str, keys: Callable[[], Keyring]) -> None:
+        self._tenant = tenant
+        self._keys = keys
+        self._lock = threading.Lock()
+        self._expected: dict[str, Future[Outcome]] = {}
+        self._landing: dict[str, list[tuple[Outcome, Future[Outcome]]]] = {}
+        self._landed: OrderedDict[str, int] = OrderedDict()
+        self._letters: OrderedDict[Place, str] = OrderedDict()
+        self._places: dict[Place, str] = {}
+
+    def expect(self, event_id: str) -> "Future[Outcome]":
+        """Return the future of an event's outcome; two who wait for one event share it."""
+        with self._lock:
+            return self._expected.setdefault(event_id, Future())
+
+    def placed(self, event_id: str, place: Place) -> None:
+        """Take note where an expected event lies: a dead letter names nothing else."""
+        with self._lock:
+            reason = self._letters.pop(place, None)
+            if reason is None:
+                if event_id in self._expected:
+                    self._places[place] = event_id
+                return
+        self._settle(Outcome(event_id, Status.DEAD_LETTER, (reason,), place=place))
+
+    def forget(self, event_id: str) -> None:
+        """Wait no longer."""
+        with self._lock:
+            gone = self._expected.pop(event_id, None)
+            self._places = {place: one for place, one in self._places.items() if one != event_id}
+            for object_id, some in list(self._landing.items()):
+                left = [pair for pair in some if pair[1] is not gone]
+                self._landing[object_id] = left
+                if not left:
+                    del self._landing[object_id]
+
+    def take(self, record: Record) -> None:
+        """Take a record of one of the topics that outcomes are heard on; any other is left alone."""
+        {AUDIT: self._verdict, STORE: self._stored, DEAD_LETTER: self._letter}.get(record.topic, lambda _: None)(record)
+
+    def _verdict(self, record: Record) -> None:
+        event_id = (dict(record.headers).get(EVENT_ID) or b"").decode("utf-8", "replace")
+        if record.key != self._tenant.encode() or event_id not in self._expected:
+            return
+        try:
+            outcome = outcome_of(verdict_from_bytes(self._keys(), self._tenant, record.value or b""))
+        except (SealError, InputError):  # nobody is told what the gate did not say
+            return
+        if outcome.event_id == event_id:
+            self._settle(outcome)
+
+    def _stored(self, record: Record) -> None:
+        stored = None if record.value is None else stored_of_record(self._keys(), record)
+        if stored is None or stored.tenant != self._tenant:
+            return
+        with self._lock:
+            _remember(self._landed, stored.object_id, stored.version)
+            some = self._landing.get(stored.object_id, [])
+            done = [pair for pair in some if landed_by(pair[0], stored)]
+            self._landing[stored.object_id] = [pair for pair in some if pair not in done]
+            if not self._landing[stored.object_id]:
+                del self._landing[stored.object_id]
+        for outcome, future in done:
+            future.set_result(outcome)
+
+    def _letter(self, record: Record) -> None:
+        try:
+            said = from_json(dict(record.headers).get(DEAD_LETTER_HEADER) or b"")
+            place, reason = (said["topic"], said["partition"], said["offset"]), str(said["reason"])
+        except (InputError, KeyError, TypeError):
+            return
+        with self._lock:
+            event_id = self._places.pop(place, None)
+            if event_id is None:
+                _remember(self._letters, place, reason)
+                return
+        self._settle(Outcome(event_id, Status.DEAD_LETTER, (reason,), place=place))
+
+    def _settle(self, outcome: Outcome) -> None:
+        """Resolve what waits for an outcome; of one that lands, once the store has it."""
+        with self._lock:
+            future = self._expected.pop(outcome.event_id, None)
+            self._places = {place: one for place, one in self._places.items() if one != outcome.event_id}
+            if future is None:
+                return
+            waits = outcome.status in LANDS and outcome.object_id is not None
+            if waits and self._landed.get(outcome.object_id or "", -1) < (outcome.version or 0):
+                self._landing.setdefault(outcome.object_id or "", []).append((outcome, future))
+                return
+        future.set_result(outcome)
+
+
+def _remember(known: "OrderedDict[_K, _V]", name: _K, value: _V) -> None:
+    known[name] = value
+    known.move_to_end(name)
+    if len(known) > REMEMBERED_MAX:
+        known.popitem(last=False)

@@ -1,0 +1,56 @@
+"""LangGraph's own tests of stores (``$OUTSIDE/langgraph/checkpoint-postgres``), with a gated store of ours in each."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memsluice import Session
+from memsluice.adapters.langgraph import GatedStore
+from memsluice.encoder import Encoder, load_encoder
+from memsluice.memory.embedded import EmbeddedGate
+from memsluice_lab.outside import borrowed
+
+FOLDER = Path(os.environ["OUTSIDE"]) / "langgraph" / "checkpoint-postgres"
+ABSENT = (
+    "langgraph.checkpoint.postgres", "langgraph.store.postgres", "langgraph.store.postgres.aio",
+    "langgraph.store.postgres.base", "psycopg", "psycopg.errors", "psycopg.rows", "psycopg_pool",
+)  # fmt: skip
+NOT_OURS = {
+    "test_no_running_loop": "asks that a store on asyncio refuses plain calls; ours takes both",
+    "test_omit_expired_filters_read_paths": "changes rows of PostgreSQL",
+    "test_omit_expired_disabled_preserves_expired_rows": "changes rows of PostgreSQL",
+    "test_omit_expired_refresh_ttl_only_refreshes_live_rows": "changes rows of PostgreSQL",
+    "test_omit_expired_search_pagination": "changes rows of PostgreSQL",
+}
+"""What does not apply, and why."""
+WHOSE = Session("suite", "agent", "ada", "thread-1")
+TTL_MINUTES = 0.1
+"""What their fixture has."""
+for _prefix, _file in (("sync", "test_store.py"), ("async", "test_async_store.py")):
+    _found = borrowed.tests_of(borrowed.module_of(FOLDER / _file, ABSENT), ("request", "store", "vector_store"))
+    for _name, _test in ((name, test) for name, test in _found.items() if name not in NOT_OURS):
+        globals()[f"test_{_prefix}_{_name.removeprefix('test_')}"] = _test
+
+
+@pytest.fixture(scope="session")
+def encoder() -> Encoder:
+    """Load the model once."""
+    return load_encoder()
+
+
+@pytest.fixture
+def store(tmp_path: Path, encoder: Encoder) -> Iterator[GatedStore]:
+    """Give a store on an embedded gate of its own."""
+    gate = EmbeddedGate.open_local(tenant=WHOSE.tenant, home=tmp_path / "home", encoder=encoder)
+    with GatedStore(gate, WHOSE, ttl={"default_ttl": TTL_MINUTES, "refresh_on_read": True}) as made:
+        made.start_ttl_sweeper = made.stop_ttl_sweeper = _nothing  # type: ignore[attr-defined]  # only theirs has one
+        yield made
+
+
+async def _nothing() -> None:
+    """Sweep nothing: what expired is not given, whether or not it is swept."""
+
+
+vector_store = store

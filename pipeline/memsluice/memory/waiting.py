@@ -58,10 +58,10 @@ class Waiting:
     def forget(self, event_id: str) -> None:
         """Wait no longer."""
         with self._lock:
-            gone = self._expected.pop(event_id, None)
+            self._expected.pop(event_id, None)
             self._places = {place: one for place, one in self._places.items() if one != event_id}
             for object_id, some in list(self._landing.items()):
-                left = [pair for pair in some if pair[1] is not gone]
+                left = [pair for pair in some if pair[0].event_id != event_id]
                 self._landing[object_id] = left
                 if not left:
                     del self._landing[object_id]

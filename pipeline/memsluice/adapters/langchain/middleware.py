@@ -1,0 +1,96 @@
+"""Middleware for LangChain's agents: what tools return is observed before the model sees it, and what is remembered
+stands in the prompt with its tier.
+
+Without it nobody tells the gate what a session saw, and whatever the agent writes after reading a page passes for its
+own.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse, ToolCallRequest
+from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
+from langgraph.types import Command
+
+from memsluice.adapters.langgraph.store import GatedStore
+from memsluice.clock import wall_ms
+from memsluice.events.limits import QUESTION_BYTES_MAX
+from memsluice.events.models import Origin
+from memsluice.memory.documents import document_of
+from memsluice.recall import prompt
+
+ToolResult = ToolMessage | Command[Any]
+
+
+class GatedMemoryMiddleware(AgentMiddleware[Any, Any]):
+    """Give it to ``create_agent(middleware=[...])`` beside the :class:`GatedStore` that the agent remembers in.
+
+    Every tool's result is outside content, and taints the session, unless its name is in ``trusted_tools``: those whose
+    results nobody outside can write, such as a calculator, or the tools that read this store. ``origins`` says of a
+    tool by name what it reads (``Origin.WEB`` of a browser); of others it is ``Origin.TOOL``. With ``recall`` above 0
+    so many entries nearest to the last thing that the person said go into the system prompt of each call.
+
+    Where an observation is not acknowledged, the call raises (ProducerError) and the model is shown nothing.
+    """
+
+    def __init__(
+        self,
+        store: GatedStore,
+        *,
+        trusted_tools: Collection[str] = (),
+        origins: Mapping[str, Origin] | None = None,
+        recall: int = 0,
+    ) -> None:
+        super().__init__()
+        self._store = store
+        self._trusted = frozenset(trusted_tools)
+        self._origins = dict(origins or {})
+        self._recall = recall
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
+        """Run the tool, publish that the session saw what it returned, and return it once the log has that."""
+        result = handler(request)
+        self._saw(request, result)
+        return result
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
+    ) -> ToolResult:
+        """As :meth:`wrap_tool_call`."""
+        result = await handler(request)
+        await asyncio.to_thread(self._saw, request, result)
+        return result
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Put what is remembered into the prompt, where that was asked for."""
+        return handler(self._reminded(request))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """As :meth:`wrap_model_call`."""
+        return await handler(await asyncio.to_thread(self._reminded, request))
+
+    def _saw(self, request: ToolCallRequest, result: ToolResult) -> None:
+        name = str(request.tool_call["name"])
+        if name in self._trusted:
+            return
+        content = result.text if isinstance(result, ToolMessage) else None
+        self._store.shelf().memory.observe(self._origins.get(name, Origin.TOOL), content=content)
+
+    def _reminded(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        said = next((one.text for one in reversed(request.messages) if isinstance(one, HumanMessage)), "")
+        question = said.encode()[:QUESTION_BYTES_MAX].decode(errors="ignore").strip()
+        if not self._recall or not question:
+            return request
+        answer = self._store.shelf().memory.search(question, k=self._recall)
+        now_ms = wall_ms()
+        documents = ((entry, document_of(entry)) for entry in answer.entries)
+        living = tuple(entry for entry, one in documents if one is None or one.lives(now_ms))
+        block = prompt.block(replace(answer, entries=living))
+        before = "" if request.system_message is None else f"{request.system_message.text}\n\n"
+        return request.override(system_message=SystemMessage(before + block))

@@ -1,0 +1,220 @@
+"""One session's memory on the embedded gate: what it promises to every adapter."""
+
+import threading
+from concurrent.futures import Future
+
+import pytest
+from tests.memory.conftest import ADA, ORDER
+
+from memsluice import Origin, Recall, Session
+from memsluice.envelope.seals import sealed_from_bytes
+from memsluice.errors import (
+    BatchNotRemembered,
+    ConfigError,
+    InvalidArgument,
+    LandingUnknown,
+    LimitExceeded,
+    NotDelivered,
+    WriteHeld,
+    WriterClosed,
+    WriteRefused,
+)
+from memsluice.memory.embedded import EmbeddedGate
+from memsluice.memory.memory import BY_NAME, Entry, Memory
+from memsluice.memory.opening import open_gate
+from memsluice.memory.outcome import Status
+from memsluice.topics.names import SEALED
+
+
+def test_what_was_written_can_be_read_back_at_once(memory) -> None:
+    """``landed`` means searchable, by question, by key, and in a list."""
+    done = memory.write("Ada drinks tea in the morning.", key="drink")
+    assert (done.status, done.remembered) == (Status.LANDED, True)
+    assert [one.content for one in memory.search("What does Ada drink?").entries] == ["Ada drinks tea in the morning."]
+    assert memory.read(["drink", "nothing"])["drink"].admission.object_id == done.object_id
+    memory.write("Ada drinks coffee now.", key="drink")
+    assert [one.content for one in memory.every().entries] == ["Ada drinks coffee now."]
+
+
+def test_a_held_write_raises_what_became_of_it(memory) -> None:
+    """The error has id, reasons and place, says what to do, and quotes nothing of the content."""
+    with pytest.raises(WriteHeld, match="reviewer") as caught:
+        memory.write(ORDER, event_id="w-1")
+    assert (caught.value.event_id, caught.value.place) == ("w-1", ("memory.events.v1", caught.value.place[1], 1))
+    assert "wording.held" in caught.value.reasons
+    assert "mallory" not in str(caught.value)
+    assert "w-1" in str(caught.value)
+    assert memory.every().entries == ()
+
+
+def test_a_refused_write_is_told_from_a_held_one(memory) -> None:
+    """Nobody waits for a reviewer where none will be asked."""
+    with pytest.raises(WriteRefused, match="longer than the policy allows"):
+        memory.write("word " * 3_000)
+    with pytest.raises(LimitExceeded):  # what no event can carry was never published
+        memory.write("word " * 30_000)
+
+
+def test_what_the_session_saw_keeps_its_later_writes_out_of_guidance(memory, gate) -> None:
+    """The observation is acknowledged before it returns; another session of the same person is not concerned."""
+    memory.write("Ada drinks tea.", event_id="before")
+    memory.observe(Origin.WEB, content="a page")
+    with pytest.raises(WriteHeld, match="outside data") as caught:
+        memory.write("The mill is cheapest.")
+    assert caught.value.reasons == ("monitor.rule_4_tainted",)
+    assert Memory(gate, Session("acme", "assistant", "ada", "t2")).write("Ada lives in Lyon.").remembered
+    assert len(memory.every().entries) == 2
+
+
+def test_an_event_that_is_said_again_is_written_once(memory) -> None:
+    """After a timeout a caller says it again under its id, and hears of the first one."""
+    memory.write("Ada lives in Lyon.", event_id="home", key="home")
+    assert memory.write("Ada lives in Lyon.", event_id="home", key="home").status is Status.LANDED
+    for _ in range(2):
+        with pytest.raises(WriteHeld):
+            memory.write(ORDER, event_id="order")
+    assert len(memory.every().entries) == 1
+
+
+def test_a_batch_publishes_all_and_raises_once_with_every_result(memory) -> None:
+    """One bad entry takes no other with it, and none of them is told as another's result."""
+    with pytest.raises(BatchNotRemembered, match="2 of 4") as caught:
+        memory.write_all([Entry("Ada likes plums."), Entry(ORDER), Entry("x" * 99_999), Entry("Ada has a cat.")])
+    kinds = [getattr(one, "status", type(one)) for one in caught.value.results]
+    assert kinds == [Status.LANDED, WriteHeld, LimitExceeded, Status.LANDED]
+    assert {one.content for one in memory.every().entries} == {"Ada likes plums.", "Ada has a cat."}
+    assert [one.status for one in memory.write_all([Entry("a b", {"key": "k"}), Entry("c d", {"key": "k"})])] == [
+        Status.LANDED, Status.LANDED,
+    ]  # fmt: skip
+    assert memory.read(["k"])["k"].content == "c d"
+
+
+def test_one_persons_memory_is_not_anothers(memory, gate) -> None:
+    """Neither by question, nor by key, nor in a list."""
+    memory.write("Ada's door code is on the blue card.", key="door")
+    ben = Memory(gate, Session("acme", "assistant", "ben", "t9"))
+    assert ben.search("What is Ada's door code?").entries == ()
+    assert (ben.read(["door"]), ben.every().entries) == ({}, ())
+
+
+def test_looking_up_is_published_and_teaches_the_detectors_nothing(memory, gate) -> None:
+    """A recall by name is an event, so that what was read taints; but it is no question, and carries no vector."""
+    memory.write("Ada drinks tea.", key="drink")
+    memory.read(["drink"])
+    memory.every()
+    memory.search("What does Ada drink?")
+    sealed = gate._own.run(lambda: list(gate._runtime.read(SEALED)))
+    every = [sealed_from_bytes(gate.waiting._keys(), "acme", one.value or b"") for one in sealed]
+    asked = [one for one in every if isinstance(one.payload, Recall)]
+    assert [(one.payload.named, one.payload.question, one.vector_text is None) for one in asked] == [
+        (True, BY_NAME, True), (True, BY_NAME, True), (False, "What does Ada drink?", False),
+    ]  # fmt: skip
+    assert all(one.payload.returned for one in asked)
+
+
+def test_silence_is_told_as_silence(gate, monkeypatch) -> None:
+    """Where no verdict comes in time nothing is claimed, nobody waits on, and saying it again under the id is safe."""
+    memory = Memory(gate, ADA, timeout_s=0.2)
+    memory.write("Ada drinks tea.")
+    with monkeypatch.context() as deaf:
+        deaf.setattr(gate.waiting, "_settle", lambda outcome: None)
+        with pytest.raises(LandingUnknown, match="no verdict was heard") as caught:
+            memory.write("Ada lives in Lyon.", event_id="home")
+    assert caught.value.event_id == "home"
+    assert gate.waiting._expected == {}
+
+
+def test_an_event_that_was_not_acknowledged_raises_that(memory, gate, monkeypatch) -> None:
+    """Then nothing was remembered, and the producer's own error says so; nobody waits for a verdict."""
+    memory.write("Ada drinks tea.")
+    lost: Future[object] = Future()
+    lost.set_exception(NotDelivered("no broker", event_id="e"))
+    monkeypatch.setattr(gate, "publish", lambda session, event: lost)
+    with pytest.raises(NotDelivered):
+        memory.write("Ada lives in Lyon.")
+    with pytest.raises(NotDelivered):
+        memory.observe(Origin.WEB)
+    with pytest.raises(NotDelivered):
+        memory.search("What does Ada drink?")
+    assert gate.waiting._expected == {}
+
+
+def test_a_session_whose_opening_failed_is_opened_again(gate, monkeypatch) -> None:
+    """A session that the log never opened is not clean: the next call opens it before it writes."""
+    memory, publish = Memory(gate, ADA), gate.publish
+    lost: Future[object] = Future()
+    lost.set_exception(NotDelivered("no broker", event_id="e"))
+    monkeypatch.setattr(gate, "publish", lambda session, event: lost)
+    with pytest.raises(NotDelivered):
+        memory.write("Ada lives in Lyon.")
+    monkeypatch.setattr(gate, "publish", publish)
+    assert memory.write("Ada lives in Lyon.").remembered
+
+
+def test_accepted_returns_without_a_verdict(gate) -> None:
+    """Whoever wants no verdict is told where the event lies, and nothing else."""
+    done = Memory(gate, ADA, wait="accepted").write(ORDER)
+    assert (done.status, done.reasons, done.place[0]) == (Status.ACCEPTED, (), "memory.events.v1")
+    assert gate.waiting._expected == {}
+
+
+def test_many_threads_share_a_memory(gate) -> None:
+    """Each is told of its own write."""
+    memory, found = Memory(gate, ADA, timeout_s=60), dict[int, object]()
+
+    def write(number: int) -> None:
+        found[number] = memory.write(f"Ada keeps {number} bees.", key=f"k{number}").object_id
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    keys = [f"k{number}" for number in range(12)]
+    assert {key: one.admission.object_id for key, one in memory.read(keys).items()} == {
+        f"k{number}": where for number, where in found.items()
+    }
+
+
+def test_what_was_killed_in_the_middle_is_decided_at_the_next_start(tmp_path, encoder) -> None:
+    """The log is durable: a write that was appended before a crash lands when the home is opened again."""
+    home = tmp_path / "home"
+    gate = EmbeddedGate.open_local(tenant="acme", home=home, encoder=encoder)
+    Memory(gate, ADA).write("Ada drinks tea.")
+    gate._own.run(lambda: setattr(gate._runtime, "run_until_idle", lambda: 0))  # as if killed behind the append
+    with pytest.raises(LandingUnknown):
+        Memory(gate, ADA, timeout_s=0.05).write("Ada lives in Lyon.", event_id="home")
+    gate.close()
+    again = EmbeddedGate.open_local(tenant="acme", home=home, encoder=encoder)
+    assert {one.content for one in Memory(again, ADA).every().entries} == {"Ada drinks tea.", "Ada lives in Lyon."}
+    assert Memory(again, ADA).write("Ada lives in Lyon.", event_id="home").status is Status.LANDED
+    again.close()
+    with pytest.raises(WriterClosed):
+        Memory(again, ADA).write("Ada lives in Rome.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"wait": "soon"}, "wait must be landed or accepted"),
+        ({"timeout_s": 0}, "timeout_s"),
+        ({"session": Session("globex", "a", "p", "s")}, "another tenant"),
+    ],
+)
+def test_an_argument_that_fits_nothing_is_refused(gate, arguments, why) -> None:
+    """At once, and by its name."""
+    with pytest.raises(InvalidArgument, match=why):
+        Memory(gate, arguments.pop("session", ADA), **arguments)
+
+
+def test_a_gate_is_the_deployments_or_this_processs(tmp_path, monkeypatch) -> None:
+    """Without a deployment it is embedded; who asks for one by name is told what is missing."""
+    monkeypatch.delenv("MEMSLUICE_CONNECTION", raising=False)
+    monkeypatch.delenv("MEMSLUICE_BOOTSTRAP", raising=False)
+    with pytest.raises(ConfigError, match="memsluice stack up"):
+        open_gate(tenant="acme", home=tmp_path / "home", mode="stack")
+    with pytest.raises(InvalidArgument, match="mode must be"):
+        open_gate(tenant="acme", home=tmp_path / "home", mode="both")
+    found = open_gate(tenant="acme", home=tmp_path / "home")
+    assert isinstance(found, EmbeddedGate)
+    found.close()

@@ -1,0 +1,103 @@
+"""A memory on the real broker, workers and store: the same promises, and what it says while something is away."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient, ScramMechanism, UserScramCredentialDeletion
+from tests.memory.conftest import ORDER
+
+from memsluice import Origin, Session
+from memsluice.adapters.langgraph import GatedStore
+from memsluice.clock import wall_ms
+from memsluice.deployment.connection import Connection, quiet
+from memsluice.devstack.users import add_users
+from memsluice.envelope.registry import Role
+from memsluice.errors import BatchNotRemembered, LandingUnknown, WriteHeld
+from memsluice.keystore.store import KeyStore, issue_credential
+from memsluice.memory.memory import Entry, Memory
+from memsluice.memory.opening import open_gate
+from memsluice.memory.outcome import Status
+from memsluice.memory.stack import StackGate
+from memsluice.topics.names import USER_ADMIN, USER_VERDICTS
+
+TENANT = "memory-on-stack"
+ADA = Session(TENANT, "assistant", "ada", "t1")
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture(scope="module")
+def home(stack: Any) -> Any:
+    """Give the tenant credentials in the stack's home."""
+    keys = KeyStore.init(stack.home, wall_ms())
+    for role in (Role.PRODUCER, Role.RUNTIME, Role.READER):
+        issue_credential(keys, role, "agent", [TENANT], now_ms=wall_ms())
+    return stack.home
+
+
+@pytest.fixture
+def gate(home: Any) -> Iterator[StackGate]:
+    """Give the tenant's gate."""
+    made = open_gate(tenant=TENANT, home=home)
+    assert isinstance(made, StackGate)
+    yield made
+    made.close()
+
+
+def test_a_write_returns_when_it_can_be_read(gate, workers) -> None:
+    """Landed, held and contained are told apart, each with its own reasons; a batch tells of every one."""
+    memory = Memory(gate, ADA, timeout_s=60)
+    done = memory.write("Ada drinks tea in the morning.", key="drink", event_id="tea")
+    assert (done.status, done.place[0]) == (Status.LANDED, "memory.events.v1")
+    assert memory.read(["drink"])["drink"].admission.object_id == done.object_id
+    assert memory.search("What does Ada drink?", k=1).entries[0].content == "Ada drinks tea in the morning."
+    assert memory.write("Ada drinks tea in the morning.", key="drink", event_id="tea").status is Status.LANDED
+    with pytest.raises(BatchNotRemembered) as caught:
+        memory.write_all([Entry("Ada has a cat."), Entry(ORDER), Entry("Ada likes plums.")])
+    assert [getattr(one, "status", type(one)) for one in caught.value.results] == [
+        Status.LANDED, WriteHeld, Status.LANDED,
+    ]  # fmt: skip
+    memory.observe(Origin.WEB, content="a page")
+    with pytest.raises(WriteHeld, match="outside data"):
+        memory.write("The mill is cheapest.")
+    assert len(memory.every().entries) == 3
+
+
+def test_langgraphs_store_on_the_stack(gate, workers) -> None:
+    """The adapter needs nothing else there than in one process."""
+    store = GatedStore(gate, Session(TENANT, "assistant", "ben", "b1"), timeout_s=60)
+    store.put(("m",), "drink", {"text": "Ben drinks cocoa."})
+    assert [one.value["text"] for one in store.search((), query="What does Ben drink?")] == ["Ben drinks cocoa."]
+    with pytest.raises(WriteHeld):
+        store.put(("m",), "rule", {"text": ORDER})
+    store.delete(("m",), "drink")
+    assert (store.get(("m",), "drink"), store.search(("m",))) == (None, [])
+
+
+def test_without_workers_a_write_is_unknown_and_lands_later(gate) -> None:
+    """The broker has it: nothing is claimed, and said again once they run it is told to have landed, once."""
+    memory = Memory(gate, Session(TENANT, "assistant", "cem", "c1"), timeout_s=1)
+    with pytest.raises(LandingUnknown, match="no verdict was heard"):
+        memory.write("Cem plays chess.", event_id="chess")
+
+
+def test_what_was_unknown_is_asked_after(gate, workers) -> None:
+    """The write of the test before, and the same event again."""
+    memory = Memory(gate, Session(TENANT, "assistant", "cem", "c1"), timeout_s=60)
+    for _ in range(2):
+        try:
+            memory.write("Cem plays chess.", event_id="chess")
+        except WriteHeld as held:  # alone, where the test before did not run
+            raise AssertionError(held.reasons) from held
+    assert [one.content for one in memory.every().entries] == ["Cem plays chess."]
+
+
+def test_a_users_that_the_brokers_data_lacks_is_made(stack) -> None:
+    """A stack of an older version is given the user at its next start; where all are there nothing is done."""
+    connection = Connection.load(stack.home)
+    admin = AdminClient(quiet(connection.confluent(USER_ADMIN)))
+    gone = UserScramCredentialDeletion(USER_VERDICTS, ScramMechanism.SCRAM_SHA_512)
+    for done in admin.alter_user_scram_credentials([gone]).values():
+        done.result()
+    assert add_users(admin, connection) == [USER_VERDICTS]
+    assert add_users(admin, connection) == []

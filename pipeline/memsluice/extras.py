@@ -23,6 +23,8 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "operator": ("PIL", "msgspec", "numpy", "rich", "structlog", "typer"),
     "recall-service": ("fastapi", "jwt", "uvicorn"),
     "recall-client": ("httpx", "jwt"),
+    "langgraph": ("langgraph",),
+    "langchain": ("langchain",),
     "otel": ("opentelemetry.exporter.otlp", "opentelemetry.proto", "opentelemetry.sdk"),
     "devstack": ("psutil",),
 }  # fmt: skip

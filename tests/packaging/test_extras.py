@@ -14,13 +14,14 @@ from memsluice.extras import PACKAGES, needed, require
 TOP = Path(__file__).resolve().parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
-OF_OPENTELEMETRY = {
+OF_A_NAMESPACE = {
     "opentelemetry.exporter.otlp": [
         "opentelemetry-exporter-otlp-proto-common",
         "opentelemetry-exporter-otlp-proto-http",
     ],
     "opentelemetry.proto": ["opentelemetry-proto"],
     "opentelemetry.sdk": ["opentelemetry-sdk"],
+    "langgraph": ["langgraph-checkpoint"],
 }
 """One namespace, several distributions: which is which, an environment cannot tell."""
 
@@ -32,7 +33,7 @@ def _name(requirement: str) -> str:
 @pytest.mark.parametrize("extra", sorted(PACKAGES))
 def test_the_packages_of_an_extra_are_those_it_installs(extra: str) -> None:
     """Every distribution of an extra is known by the names under which it is imported, and no other is."""
-    distributions = packages_distributions() | OF_OPENTELEMETRY
+    distributions = packages_distributions() | OF_A_NAMESPACE
     known = {_name(name) for package in PACKAGES[extra] for name in distributions[package]}
     assert known == {_name(line) for line in EXTRAS[extra] if not line.startswith("memsluice[")}
 

@@ -25,6 +25,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "recall-client": ("httpx", "jwt"),
     "langgraph": ("langgraph",),
     "langchain": ("langchain",),
+    "mem0": ("mem0",),
     "otel": ("opentelemetry.exporter.otlp", "opentelemetry.proto", "opentelemetry.sdk"),
     "devstack": ("psutil",),
 }  # fmt: skip

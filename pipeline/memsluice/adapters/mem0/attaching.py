@@ -1,0 +1,65 @@
+"""Puts a gate under a mem0 ``Memory``: its factory and its list of providers are closed, so its stores are replaced."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+from mem0.exceptions import VectorStoreError
+
+from memsluice.adapters.mem0.store import GatedVectorStore, held
+from memsluice.errors import BatchNotRemembered
+from memsluice.memory.gate import Gate
+from memsluice.memory.memory import TIMEOUT_S
+
+_M = TypeVar("_M")
+
+
+def attach(memory: _M, gate: Gate, *, agent: str = "mem0", timeout_s: float = TIMEOUT_S) -> _M:
+    """Give a mem0 ``Memory`` or ``AsyncMemory`` two gated stores, of memories and of entities, and return it.
+
+    Its ``add`` raises BatchNotRemembered where anything of it was held or refused, and says what: mem0 alone would log
+    it, and return as if it had never been. ``results`` has mem0's own for what it kept, then what was not remembered.
+    """
+    found: Any = memory
+    found.vector_store = GatedVectorStore(gate, agent=agent, timeout_s=timeout_s)
+    found._entity_store = GatedVectorStore(gate, agent=agent, collection="mem0_entities", timeout_s=timeout_s)
+    found.add = _told_async(found.add) if inspect.iscoroutinefunction(found.add) else _told(found.add)
+    return memory
+
+
+def _told(add: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(add)
+    def told(*args: Any, **kwargs: Any) -> Any:
+        token = held.set([])
+        try:
+            return _raised(add(*args, **kwargs))
+        except VectorStoreError:
+            _raised({})
+            raise
+        finally:
+            held.reset(token)
+
+    return told
+
+
+def _told_async(add: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(add)
+    async def told(*args: Any, **kwargs: Any) -> Any:
+        token = held.set([])
+        try:
+            return _raised(await add(*args, **kwargs))
+        except VectorStoreError:
+            _raised({})
+            raise
+        finally:
+            held.reset(token)
+
+    return told
+
+
+def _raised(result: Any) -> Any:
+    """Return what mem0 returned; raise BatchNotRemembered where it left something out."""
+    if missing := held.get():
+        raise BatchNotRemembered([*(result.get("results", []) if isinstance(result, dict) else []), *missing])
+    return result

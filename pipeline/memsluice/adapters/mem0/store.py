@@ -1,0 +1,193 @@
+"""mem0's vector store, gated: what mem0 keeps of a person is signed, screened and verified, and a held write raises.
+
+mem0's own vectors are not used: the gate embeds what it lands, and a question with the same model.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from hashlib import sha256
+from typing import Any
+from uuid import uuid4
+
+from mem0.vector_stores.base import VectorStoreBase
+from pydantic import BaseModel
+
+from memsluice.adapters.mem0.filters import matches
+from memsluice.client.requests import Session
+from memsluice.errors import BatchNotRemembered, InvalidArgument, NotRemembered
+from memsluice.events.limits import QUESTION_BYTES_MAX
+from memsluice.memory.documents import Document, key_of
+from memsluice.memory.gate import Gate
+from memsluice.memory.memory import TIMEOUT_S, Entry, Memory
+from memsluice.memory.shelf import Shelf
+
+NAMESPACE = "mem0"
+"""The part of the tenant's memory that mem0's memories lie in."""
+DERIVED = ("text_lemmatized",)
+"""What mem0 makes of a text for its own search of words: nothing of ours needs it, and it would be screened twice."""
+KNOWN_MAX = 10_000
+"""Ids of which it is remembered whose they are; of sessions as many are kept open."""
+held: "ContextVar[list[NotRemembered] | None]" = ContextVar("held", default=None)
+"""What was not remembered in a call of mem0's that goes on without it."""
+
+
+class Found(BaseModel):
+    """One memory, as mem0 reads it."""
+
+    id: str
+    score: float | None = None
+    payload: dict[str, Any]
+
+
+Some = list[Found]
+Pages = list[Some]
+Names = list[str]
+
+
+class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says nothing of its types
+    """Memories of one collection. Safe for several threads.
+
+    Whose a memory is, mem0 says: ``user_id`` is the principal, ``run_id`` the session (without one all of this process
+    are one), ``agent_id`` the agent. A memory that is asked for by its id alone has to have been seen here before.
+    """
+
+    def __init__(
+        self, gate: Gate, *, agent: str = "mem0", collection: str = "mem0", timeout_s: float = TIMEOUT_S
+    ) -> None:
+        self.gate = gate
+        self.collection = collection
+        self._agent = agent
+        self._timeout_s = timeout_s
+        self._process = uuid4().hex
+        self._lock = threading.Lock()
+        self._shelves: OrderedDict[Session, Shelf] = OrderedDict()
+        self._whose: OrderedDict[str, Session] = OrderedDict()
+
+    def insert(
+        self, vectors: Sequence[Any], payloads: Sequence[dict[str, Any]] | None = None, ids: Sequence[str] | None = None
+    ) -> None:
+        """Write memories; said again under the same ids they are written once.
+
+        Raises WriteHeld, WriteRefused, LandingUnknown or, of several, BatchNotRemembered; mem0 then says each again by
+        itself and drops those that fail: :func:`~memsluice.adapters.mem0.attaching.attach` has them raised after all.
+        """
+        names = [str(one) for one in ids or (uuid4() for _ in vectors)]
+        some = list(zip(names, payloads or [{} for _ in names], strict=True))
+        by_session: dict[Session, list[tuple[str, dict[str, Any]]]] = {}
+        for name, payload in some:
+            by_session.setdefault(self._session(payload, name), []).append((name, payload))
+        for session, mine in by_session.items():
+            self._written(session, mine)
+
+    def search(self, query: str, vectors: Any, top_k: int = 5, filters: Mapping[str, Any] | None = None) -> list[Found]:
+        """Return the nearest memories of a person to a question, the nearest first; ``vectors`` is not used."""
+        question = query.encode("utf-8", "replace")[:QUESTION_BYTES_MAX].decode(errors="ignore").strip()
+        session, rest = self._asked(filters)
+        if not question:
+            return []
+        kept = self._shelf(session).nearest(
+            question, (self.collection,), top_k, lambda one: matches(one.value or {}, rest)
+        )
+        return [self._found(one, session, one.similarity) for one in kept]
+
+    def list(self, filters: Mapping[str, Any] | None = None, top_k: int | None = 100) -> Pages:
+        """Return a person's memories, the latest first, in a list of one list, as mem0 unpacks it."""
+        session, rest = self._asked(filters)
+        kept = self._shelf(session).below((self.collection,), lambda one: matches(one.value or {}, rest))
+        return [[self._found(one, session, None) for one in kept[:top_k]]]
+
+    def get(self, vector_id: str) -> Found | None:
+        """Return a memory by its id; None where this process does not know whose it is, or it is no more."""
+        session = self._whose.get(str(vector_id))
+        if session is None:
+            return None
+        name = ((self.collection,), str(vector_id))
+        found = self._shelf(session).get([name]).get(name)
+        return None if found is None else self._found(found, session, None)
+
+    def update(self, vector_id: str, vector: Any = None, payload: dict[str, Any] | None = None) -> None:
+        """Replace a memory. Raises as :meth:`insert`."""
+        if payload is not None:
+            self._written(self._session(payload, str(vector_id)), [(str(vector_id), payload)])
+
+    def delete(self, vector_id: str) -> None:
+        """Replace a memory by a mark without content. Raises InvalidArgument where nobody knows whose it is."""
+        session = self._whose.get(str(vector_id))
+        if session is None:
+            raise InvalidArgument("argument vector_id is of no memory that was read or written here: list them first")
+        self._shelf(session).put([Document((self.collection,), str(vector_id), None)])
+
+    def create_col(self, name: str, vector_size: int, distance: str) -> None:
+        """Do nothing: a collection is a name."""
+
+    def list_cols(self) -> Names:
+        """Return this collection's name."""
+        return [self.collection]
+
+    def col_info(self) -> dict[str, Any]:
+        """Return this collection's name, and how many memories of it were seen here."""
+        return {"name": self.collection, "count": len(self._whose)}
+
+    def delete_col(self) -> None:
+        """Raise InvalidArgument: a memory of many people is not deleted by one call of one of them."""
+        raise InvalidArgument("a gated collection is not deleted as a whole: delete memories, or erase the tenant")
+
+    def reset(self) -> None:
+        """Raise InvalidArgument, as :meth:`delete_col`."""
+        self.delete_col()
+
+    def _written(self, session: Session, some: Sequence[tuple[str, dict[str, Any]]]) -> None:
+        entries = [self._entry(name, payload) for name, payload in some]
+        try:
+            self._shelf(session).memory.write_all(entries)
+        except BatchNotRemembered as error:
+            told = [one for one in error.results if isinstance(one, NotRemembered)]
+            if (noted := held.get()) is not None:
+                known = {one.event_id for one in noted}
+                noted += [one for one in told if one.event_id not in known]
+            raise (told[0] if len(some) == 1 and told else error) from None
+
+    def _entry(self, name: str, payload: Mapping[str, Any]) -> Entry:
+        value = {field: one for field, one in payload.items() if field not in DERIVED}
+        content = Document((self.collection,), name, value).content()
+        event_id = f"mem0-{name}-{sha256(content.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+        return Entry(content, {"key": key_of((self.collection,), name)}, event_id)
+
+    def _session(self, said: Mapping[str, Any], name: str | None = None) -> Session:
+        user = said.get("user_id")
+        if not isinstance(user, str) or not user:
+            raise InvalidArgument("argument user_id is missing: it says whose memory this is")
+        session = Session(
+            self.gate.tenant, said.get("agent_id") or self._agent, user, said.get("run_id") or f"{self._process}/{user}"
+        )
+        if name is not None:
+            self._remember(name, session)
+        return session
+
+    def _asked(self, filters: Mapping[str, Any] | None) -> tuple[Session, dict[str, Any]]:
+        said = dict(filters or {})
+        return self._session(said), {name: one for name, one in said.items() if name != "user_id"}
+
+    def _remember(self, name: str, session: Session) -> None:
+        with self._lock:
+            self._whose[name] = session
+            self._whose.move_to_end(name)
+            if len(self._whose) > KNOWN_MAX:
+                self._whose.popitem(last=False)
+
+    def _shelf(self, session: Session) -> Shelf:
+        with self._lock:
+            found = self._shelves.get(session)
+            if found is None:
+                memory = Memory(self.gate, session, namespace=NAMESPACE, timeout_s=self._timeout_s)
+                found = self._shelves[session] = Shelf(memory)
+            self._shelves.move_to_end(session)
+            if len(self._shelves) > KNOWN_MAX:
+                self._shelves.popitem(last=False)
+        return found
+
+    def _found(self, one: Document, session: Session, score: float | None) -> Found:
+        self._remember(one.key, session)
+        return Found(id=one.key, score=score, payload=dict(one.value or {}))

@@ -26,6 +26,8 @@ NOT_OURS = {
 }
 """What does not apply, and why."""
 WHOSE = Session("suite", "agent", "ada", "thread-1")
+POLICY = "name: outside\nwrites_per_day: {user_observed: 100000}\n"
+"""Their largest batches write more in a minute than the policy that ships lets one person write in a day."""
 TTL_MINUTES = 0.1
 """What their fixture has."""
 for _prefix, _file in (("sync", "test_store.py"), ("async", "test_async_store.py")):
@@ -43,7 +45,10 @@ def encoder() -> Encoder:
 @pytest.fixture
 def store(tmp_path: Path, encoder: Encoder) -> Iterator[GatedStore]:
     """Give a store on an embedded gate of its own."""
-    gate = EmbeddedGate.open_local(tenant=WHOSE.tenant, home=tmp_path / "home", encoder=encoder)
+    home = tmp_path / "home"
+    (home / "policies").mkdir(parents=True, mode=0o700)
+    (home / "policies" / "default.yaml").write_text(POLICY)
+    gate = EmbeddedGate.open_local(tenant=WHOSE.tenant, home=home, encoder=encoder)
     with GatedStore(gate, WHOSE, ttl={"default_ttl": TTL_MINUTES, "refresh_on_read": True}) as made:
         made.start_ttl_sweeper = made.stop_ttl_sweeper = _nothing  # type: ignore[attr-defined]  # only theirs has one
         yield made

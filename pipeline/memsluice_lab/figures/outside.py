@@ -1,0 +1,65 @@
+"""How many of other projects' own tests pass with our adapters in the place of what they were written for."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+from memsluice.errors import ConfigError, StateError
+from memsluice_lab.figures.registry import Measured, Setting
+from memsluice_lab.outside import SUITES
+
+LIMIT_S = 1_500
+
+
+def outside_suites_passed(setting: Setting) -> Measured:
+    """Share of the tests that apply which pass, 0 to 1. Raises ConfigError without the folder ``outside``."""
+    folder = setting.records() / "outside"
+    if not folder.is_dir():
+        raise ConfigError(f"There is no {folder}: the other projects' suites lie there")
+    rows, passed, every = list[tuple[str, str]](), 0, 0
+    for name, file in SUITES.items():
+        setting.say(f"{name}'s tests")
+        found = _run(file, folder)
+        failed = [test for test, why in found.items() if why]
+        passed, every = passed + len(found) - len(failed), every + len(found)
+        rows.append((name, f"{len(found) - len(failed)} of {len(found)} passed"))
+        rows += [(f"{name}: {test} failed", found[test]) for test in failed]
+    return Measured(passed / every, tuple(rows), (_NOTE,))
+
+
+_NOTE = (
+    "Each on an embedded gate of its own with the real stages and encoder, under the policy that ships but for the "
+    "number of writes a day. Left out is what asks for another database's rows or for a refusal that is not ours; the modules "
+    "of `memsluice_lab.outside` name each, with the reason."
+)
+
+
+def _run(file: Path, folder: Path) -> dict[str, str]:
+    """Return why each test failed, "" where it passed, by its name."""
+    with tempfile.TemporaryDirectory() as place:
+        report = Path(place) / "report.xml"
+        command = [
+            sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", str(file.parent),
+            "-p", "no:cacheprovider", "--import-mode=importlib", f"--junitxml={report}", str(file),
+        ]  # fmt: skip
+        done = subprocess.run(
+            command,
+            env={**os.environ, "OUTSIDE": str(folder)},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        if not report.exists():
+            raise StateError(f"pytest ran no test of {file.name}: {done.stdout[-500:]}{done.stderr[-500:]}")
+        cases = list(ElementTree.parse(report).iter("testcase"))  # noqa: S314 - pytest wrote it just now
+    found = {}
+    for case in cases:
+        bad = next((one for one in case if one.tag in ("failure", "error")), None)
+        found[case.get("name", "")] = "" if bad is None else (bad.get("message") or bad.tag).splitlines()[0][:120]
+    if not found:
+        raise StateError(f"{file.name} has no test that applies")
+    return found

@@ -39,7 +39,7 @@ MemsluiceError
 ├── NotRemembered              a memory's write did not become an entry that its writer can read
 │   ├── WriteHeld              it waits in quarantine for a person, or lies outside as data; nothing is lost
 │   ├── WriteRefused           it was rejected, or is a dead letter
-│   ├── LandingUnknown         the broker has it, and no verdict came in time: it may still land
+│   ├── LandingUnknown         nothing was heard of it in time: it may still land
 │   └── BatchNotRemembered     some of several were not; has every one's result
 ├── ExtractionFailed           no facts were made of an outside text: it was observed, and nothing of it was written
 ├── RequestRefused             the recall service refuses a request: what its answer says
@@ -283,7 +283,7 @@ class WriteRefused(NotRemembered):
 
 
 class LandingUnknown(NotRemembered):
-    """The broker has it, and nothing was heard of it in time. Saying it again under the same event id is safe."""
+    """Nothing was heard of it in time: it may still land. Saying it again under the same event id is safe."""
 
 
 class BatchNotRemembered(NotRemembered):

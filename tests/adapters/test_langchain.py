@@ -116,11 +116,13 @@ def test_what_is_remembered_stands_in_the_prompt_with_its_tier(store) -> None:
     """As a block that no content can break out of; deleted items are in none, and without ``recall`` there is none."""
     store.put(("m",), "drink", {"text": "Ada drinks tea."})
     store.put(("m",), "gone", {"text": "Ada drinks gin."})
+    store.put(("m",), "secret", {"text": "Ada drinks rum in secret."}, index=False)
     store.delete(("m",), "gone")
     _answers, model = played(store, [GatedMemoryMiddleware(store, recall=3)], [AIMessage("Tea.")])
     (system,) = [one for one in model.seen[0] if isinstance(one, SystemMessage)]
     assert "[memory tier=3 source=agent" in system.text
     assert "Ada drinks tea." in system.text
     assert "gin" not in system.text
+    assert "rum" not in system.text
     _answers, model = played(store, [GatedMemoryMiddleware(store)], [AIMessage("Tea.")])
     assert not any(isinstance(one, SystemMessage) for one in model.seen[0])

@@ -122,6 +122,18 @@ def test_an_item_ends_with_its_time_unless_it_is_read(gate) -> None:
     assert (store.get(PLACE, "k"), store.search(PLACE), store.list_namespaces()) == (None, [], [])
 
 
+def test_renewing_undoes_no_later_put(gate) -> None:
+    """What was put since an item was read stays: it is read once more before it is written anew."""
+    store = GatedStore(gate, ADA)
+    shelf = store.shelf()
+    store.put(PLACE, "k", {"text": "the first"}, ttl=1)
+    read = shelf.get([(PLACE, "k")])[PLACE, "k"]
+    store.put(PLACE, "k", {"text": "the second"}, ttl=1)
+    shelf._now_ms = lambda: read.expires_ms - 1_000
+    shelf.renew([read])
+    assert store.get(PLACE, "k", refresh_ttl=False).value == {"text": "the second"}
+
+
 def test_what_is_not_indexed_no_question_finds(store) -> None:
     """``index=False`` keeps an item to who knows its name."""
     store.put(PLACE, "pin", {"text": "Ada's locker is on the left."}, index=False)

@@ -49,7 +49,7 @@ def test_a_document_is_read_back_as_it_was_written(path, key, value, ttl_s, sear
     found = read(made.content())
     assert (found.path, found.key, found.value) == (tuple(path), key, value)
     assert (found.ttl_s, found.expires_ms, found.searched) == (ttl_s, ttl_s and ttl_s * 1_000, searched)
-    assert (found.written_ms, found.similarity, found.event_id) == (5, 0.5, "w-1")
+    assert (found.written_ms, found.similarity, found.event_id) == (5, 0.0, "w-1")
 
 
 def test_a_text_stands_before_its_structure() -> None:

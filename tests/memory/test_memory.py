@@ -19,6 +19,7 @@ from memsluice.errors import (
     WriterClosed,
     WriteRefused,
 )
+from memsluice.events.partition import partition_of
 from memsluice.memory.embedded import EmbeddedGate
 from memsluice.memory.memory import BY_NAME, Entry, Memory
 from memsluice.memory.opening import open_gate
@@ -40,7 +41,7 @@ def test_a_held_write_raises_what_became_of_it(memory) -> None:
     """The error has id, reasons and place, says what to do, and quotes nothing of the content."""
     with pytest.raises(WriteHeld, match="reviewer") as caught:
         memory.write(ORDER, event_id="w-1")
-    assert (caught.value.event_id, caught.value.place) == ("w-1", ("memory.events.v1", caught.value.place[1], 1))
+    assert (caught.value.event_id, caught.value.place) == ("w-1", ("memory.events.v1", partition_of("acme", 8), 1))
     assert "wording.held" in caught.value.reasons
     assert "mallory" not in str(caught.value)
     assert "w-1" in str(caught.value)
@@ -97,8 +98,8 @@ def test_one_persons_memory_is_not_anothers(memory, gate) -> None:
     assert (ben.read(["door"]), ben.every().entries) == ({}, ())
 
 
-def test_looking_up_is_published_and_teaches_the_detectors_nothing(memory, gate) -> None:
-    """A recall by name is an event, so that what was read taints; but it is no question, and carries no vector."""
+def test_looking_up_is_published_as_no_question(memory, gate) -> None:
+    """A recall by name is an event, so that what was read taints; detectors learn from vectors, and it has none."""
     memory.write("Ada drinks tea.", key="drink")
     memory.read(["drink"])
     memory.every()
@@ -137,6 +138,20 @@ def test_an_event_that_was_not_acknowledged_raises_that(memory, gate, monkeypatc
     with pytest.raises(NotDelivered):
         memory.search("What does Ada drink?")
     assert gate.waiting._expected == {}
+
+
+def test_a_log_that_says_nothing_is_told_as_one(memory, gate, monkeypatch) -> None:
+    """Of observations, recalls and openings, too: the caller's error is one of ours, and may be said again."""
+    memory.write("Ada drinks tea.")
+    quick = Memory(gate, ADA, timeout_s=0.05)
+    monkeypatch.setattr(gate, "publish", lambda session, event: Future())
+    for call in (lambda: quick.write("x y"), lambda: quick.observe(Origin.WEB), lambda: quick.search("What?")):
+        with pytest.raises(NotDelivered, match="not acknowledged") as caught:
+            call()
+        assert caught.value.maybe_written
+    memory._timeout_s = 0.05
+    with pytest.raises(LandingUnknown, match="has not acknowledged"):
+        memory.write("Ada lives in Lyon.")
 
 
 def test_a_session_whose_opening_failed_is_opened_again(gate, monkeypatch) -> None:
@@ -218,3 +233,29 @@ def test_a_gate_is_the_deployments_or_this_processs(tmp_path, monkeypatch) -> No
     found = open_gate(tenant="acme", home=tmp_path / "home")
     assert isinstance(found, EmbeddedGate)
     found.close()
+    found.close()
+
+
+@pytest.mark.parametrize("variable", ["MEMSLUICE_CONNECTION", "MEMSLUICE_BOOTSTRAP"])
+def test_a_deployment_that_is_named_wrongly_is_no_reason_for_another_gate(tmp_path, monkeypatch, variable) -> None:
+    """A platform whose connection file is misspelt must not remember on its own disk, under keys that it made."""
+    monkeypatch.setenv("MEMSLUICE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv(variable, "/nowhere/connection.yaml")
+    with pytest.raises(ConfigError):
+        open_gate(tenant="acme")
+    assert not (tmp_path / "home").exists()
+
+
+def test_what_is_not_shown_is_not_told_as_returned(memory, gate) -> None:
+    """A recall's event names what the session was given, and no more: the rest taints nobody and moves no signal."""
+    memory.write("Ada drinks tea.", key="a")
+    memory.write("Ada drinks milk.", key="b")
+    shown = [
+        memory.search("What does Ada drink?", narrow=lambda some: [one for one in some if "tea" in one.content]),
+        memory.every(narrow=lambda some: some[:1]),
+    ]
+    sealed = gate._own.run(lambda: list(gate._runtime.read(SEALED)))
+    every = [sealed_from_bytes(gate.waiting._keys(), "acme", one.value or b"").payload for one in sealed]
+    told = [[one.object_id for one in asked.returned] for asked in every if isinstance(asked, Recall)]
+    assert told == [[one.admission.object_id for one in answer.entries] for answer in shown]
+    assert [len(one) for one in told] == [1, 1]

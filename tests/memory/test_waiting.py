@@ -79,7 +79,7 @@ def test_a_dead_letter_is_told_by_where_its_event_lies(listening, first) -> None
 
 
 def test_what_the_gate_did_not_seal_is_told_to_nobody(heard, listening) -> None:
-    """Whoever can write to these topics can make no write look landed, held or refused."""
+    """Who can write to audit or store topic makes no write look landed or held; a letter of no form harms nobody."""
     future = listening.expect("tea")
     for name in ("verdict", "stored"):
         forged = (heard[name].value or b"").replace(b'"sig":"', b'"sig":"A')
@@ -87,7 +87,8 @@ def test_what_the_gate_did_not_seal_is_told_to_nobody(heard, listening) -> None:
         listening.take(replace(heard[name], value=b"{"))
         listening.take(replace(heard[name], value=None))
     listening.take(replace(heard["held"], headers=heard["verdict"].headers))  # another event's verdict
-    listening.take(Record(DEAD_LETTER, 4, 0, None, None, ((DEAD_LETTER_HEADER, b"[]"),), 0))
+    for header in (b"[]", b"?", b'{"topic": [], "partition": "x", "offset": {}, "reason": 5}', LETTER[:-3]):
+        listening.take(Record(DEAD_LETTER, 4, 0, None, None, ((DEAD_LETTER_HEADER, header),), 0))
     assert told(future) is None
     listening.take(heard["verdict"])
     listening.take(heard["stored"])
@@ -114,8 +115,20 @@ def test_nothing_is_kept_of_who_waits_no_longer(heard, listening) -> None:
     assert not listening._places
 
 
-def test_what_was_heard_early_is_bounded(heard, listening, monkeypatch) -> None:
-    """Landings of other processes' writes are remembered for a while, and no more of them than a fixed number."""
+def test_two_who_wait_for_one_event_are_both_told(heard, listening) -> None:
+    """One who gives up, as after a timeout, takes nothing from another who said the event again."""
+    first, second = listening.expect("tea"), listening.expect("tea")
+    listening.take(heard["verdict"])
+    listening.forget("tea")
+    listening.take(heard["stored"])
+    assert first is second
+    assert told(second) is not None
+    listening.forget("tea")
+    assert (listening._waiters, listening._lands_in) == ({}, {})
+
+
+def test_what_was_heard_early_is_bounded(listening, monkeypatch) -> None:
+    """Dead letters of other processes' events are remembered for a while, and no more than a fixed number."""
     monkeypatch.setattr(waiting, "REMEMBERED_MAX", 3)
     for offset in range(9):
         letter = LETTER.replace(b'"offset": 9', b'"offset": %d' % offset)

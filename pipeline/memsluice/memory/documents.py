@@ -20,7 +20,7 @@ Path = tuple[str, ...]
 BETWEEN = "\n\n"
 """What parts paragraphs: a text is one or more, and the structure is the last."""
 MARK = "$"
-"""The one name of what stands for a text in the structure, and what names that begin so are given besides."""
+"""The name of what stands for a text in the structure. A name in a value that begins with it gets one more."""
 DEPTH_MAX = 32
 
 
@@ -29,7 +29,8 @@ class Document:
     """``value`` None marks what was deleted. ``expires_ms`` (Unix ms) is its own end, ``ttl_s`` seconds after it was
     written; the policy's comes besides. What is not ``searched`` is found by its name and in lists, by no question.
 
-    ``written_ms`` is when its write was decided, ``similarity`` its cosine to the question; both are of a read one.
+    ``written_ms`` is when its write was decided, ``event_id`` that write's; ``similarity`` its cosine to the question
+    that found it, 0 where none did. All are of one that was read.
     """
 
     path: Path
@@ -82,7 +83,7 @@ def document_of(entry: VerifiedEntry) -> Document | None:
     if not (names and numbers and isinstance(value, dict | None) and isinstance(searched, bool)):
         return None
     admission = entry.admission
-    read = (admission.written_ms, entry.similarity, admission.event_id)
+    read = (admission.written_ms, 0.0, admission.event_id)
     return Document(tuple(path), key, value, ttl_s, expires_ms, searched, *read)
 
 

@@ -1,7 +1,7 @@
 """A gate in this process: the same stages over a durable log in a file, and an index beside it. No broker is needed."""
 
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -16,7 +16,7 @@ from memsluice.clock import wall_ms
 from memsluice.deployment.home import Home
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.envelope.registry import Role
-from memsluice.errors import ConfigError
+from memsluice.errors import ConfigError, WriterClosed
 from memsluice.events.models import Channel, Observation, Recall, Write
 from memsluice.events.records import Record
 from memsluice.keystore.files import SigningCredential
@@ -103,8 +103,9 @@ class EmbeddedGate:
         return datetime.now(UTC)
 
     def close(self) -> None:
-        """Close log and index."""
-        self._own.run(self._opened.close)
+        """Close log and index. Closing again does nothing."""
+        with suppress(WriterClosed):
+            self._own.run(self._opened.close)
         self._own.close()
 
     def _permits(self, recall: Recall) -> None:

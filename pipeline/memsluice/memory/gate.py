@@ -9,7 +9,7 @@ from memsluice.client.publisher import Receipt
 from memsluice.client.requests import Session
 from memsluice.events.models import Observation, Recall, Write
 from memsluice.memory.waiting import Waiting
-from memsluice.recall.recaller import Named, Publish, Question, Recalled
+from memsluice.recall.recaller import Named, Narrow, Publish, Question, Recalled
 
 Event = Write | Recall | Observation
 
@@ -17,10 +17,17 @@ Event = Write | Recall | Observation
 class Reads(Protocol):
     """What is asked of a memory; see :class:`~memsluice.recall.recaller.Recaller`, which is one."""
 
-    def ask(self, question: Question, publish: Publish | None = None) -> Recalled:
+    def ask(self, question: Question, publish: Publish | None = None, *, narrow: Narrow = tuple) -> Recalled:
         """Search, publish what will be returned, and return it."""
 
-    def look_up(self, question: Question, ids: Sequence[str] | None = None, publish: Publish | None = None) -> Recalled:
+    def look_up(
+        self,
+        question: Question,
+        ids: Sequence[str] | None = None,
+        publish: Publish | None = None,
+        *,
+        narrow: Narrow = tuple,
+    ) -> Recalled:
         """Return entries by their ids, or all, published likewise."""
 
     def lies(self, question: Question, ids: Sequence[str]) -> tuple[Named, ...]:
@@ -51,4 +58,4 @@ class Gate(Protocol):
         """Return the time, with a zone."""
 
     def close(self) -> None:
-        """End what was opened."""
+        """End what was opened. Closing again does nothing."""

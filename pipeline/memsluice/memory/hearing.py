@@ -7,14 +7,17 @@ from collections.abc import Callable
 from memsluice.deployment.connection import Connection
 from memsluice.errors import BrokerUnavailable
 from memsluice.events.records import Record
+from memsluice.log import said
 from memsluice.readers.kafka import KafkaTopic
 from memsluice.topics.names import AUDIT, DEAD_LETTER, STORE, USER_VERDICTS
 
 TOPICS = (AUDIT, STORE, DEAD_LETTER)
 POLL_S = 0.5
+"""How long a thread waits for a record before it looks whether it was closed."""
 AGAIN_S = 1.0
 """How long is waited before a broker that did not answer is asked again."""
 CLOSE_S = 5.0
+"""How long closing waits for a thread that the broker keeps waiting."""
 _log = logging.getLogger(__name__)
 
 
@@ -66,4 +69,7 @@ class Hearing:
             away = away and not records
             for record in records:
                 offset = record.offset + 1
-                self._take(record)
+                try:
+                    self._take(record)
+                except Exception as error:  # one record must not make this process deaf to all that follow
+                    _log.error("a record of %s at %d was not understood: %s", record.topic, record.offset, said(error))

@@ -16,16 +16,17 @@ from typing import Literal, Unpack
 from memsluice.client import arguments, requests
 from memsluice.client.publisher import Receipt
 from memsluice.client.requests import Session, WriteOptions
-from memsluice.errors import BatchNotRemembered, InvalidArgument, LandingUnknown, MemsluiceError
+from memsluice.errors import BatchNotRemembered, InvalidArgument, LandingUnknown, MemsluiceError, NotDelivered
 from memsluice.events.ids import object_id, scope_owner
-from memsluice.events.models import Origin, Recall, Visibility, Write, Zone
+from memsluice.events.models import Observation, Origin, Recall, Visibility, Write, Zone
 from memsluice.memory.gate import Gate
 from memsluice.memory.outcome import Outcome, Place, Status
 from memsluice.recall.reader import VerifiedEntry
-from memsluice.recall.recaller import Question, Recalled
+from memsluice.recall.recaller import Narrow, Question, Recalled
 
 Wait = Literal["landed", "accepted"]
 TIMEOUT_S = 15.0
+"""A verdict takes some 50 ms; a stage that is handed over to another worker takes seconds."""
 TIMEOUT_MAX_S = 3_600.0
 BY_NAME = "(entries asked for by their names)"
 """What the recall of entries that nobody searched for says."""
@@ -82,8 +83,8 @@ class Memory:
     def write(self, content: str, *, event_id: str | None = None, **options: Unpack[WriteOptions]) -> Outcome:
         """Have something remembered, and return once it is, or was accepted.
 
-        Said again under the same ``event_id`` it is written once. Raises WriteHeld, WriteRefused, LandingUnknown, and
-        InputError and ProducerError where nothing was published.
+        Said again under the same ``event_id`` it is written once. Raises WriteHeld, WriteRefused, LandingUnknown,
+        InputError where it can be no event, and ProducerError where the log did not take it (``maybe_written``).
         """
         (result,) = self._written([Entry(content, options, event_id)])
         if isinstance(result, MemsluiceError):
@@ -105,24 +106,30 @@ class Memory:
         self._open()
         digest = None if content is None else sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
         event = requests.observation(self._gate.new_id(), self._gate.now(), self.session, origin, digest, None)
-        return self._gate.publish(self.session, event).result(self._timeout_s)
+        return self._acknowledged(event)
 
-    def search(self, question: str, *, k: int = 5) -> Recalled:
-        """Return the nearest verified entries; see :meth:`memsluice.recall.recaller.Recaller.recall`."""
+    def search(self, question: str, *, k: int = 5, narrow: Narrow = tuple) -> Recalled:
+        """Return the nearest verified entries; see :meth:`memsluice.recall.recaller.Recaller.recall`.
+
+        ``narrow`` says which of the k will be shown at all: only those are published. Raises ProducerError, too.
+        """
         self._open()
-        return self._gate.recaller.ask(self._question(question, k), self._recalled)
+        return self._gate.recaller.ask(self._question(question, k), self._publish_recall, narrow=narrow)
 
     def read(self, keys: Sequence[str]) -> dict[str, VerifiedEntry]:
-        """Return the principal's own entries of these keys, those that lie there and hold."""
+        """Return the principal's own entries of these keys, those that lie there and hold. Raises as :meth:`search`."""
         self._open()
         names = {self._object(key): key for key in keys}
-        found = self._gate.recaller.look_up(self._question(BY_NAME), tuple(names), self._recalled)
+        found = self._gate.recaller.look_up(self._question(BY_NAME), tuple(names), self._publish_recall)
         return {names[entry.admission.object_id]: entry for entry in found.entries}
 
-    def every(self) -> Recalled:
-        """Return all that the session can be given. Raises StoreError where that is more than can be named (1,000)."""
+    def every(self, *, narrow: Narrow = tuple) -> Recalled:
+        """Return all that the session can be given; ``narrow`` as in :meth:`search`.
+
+        Raises as that, and StoreError where there is more than can be named (1,000).
+        """
         self._open()
-        return self._gate.recaller.look_up(self._question(BY_NAME), None, self._recalled)
+        return self._gate.recaller.look_up(self._question(BY_NAME), None, self._publish_recall, narrow=narrow)
 
     def _open(self) -> None:
         """Open the session once, and return when the log has it: only a session that was opened is clean."""
@@ -130,7 +137,7 @@ class Memory:
             if self._begun:
                 return
             event = requests.observation(self._gate.new_id(), self._gate.now(), self.session, Origin.OPEN, None, None)
-            self._gate.publish(self.session, event).result(self._timeout_s)
+            self._acknowledged(event)
             self._begun = True
 
     def _written(self, entries: Sequence[Entry]) -> list[Outcome | MemsluiceError]:
@@ -169,7 +176,7 @@ class Memory:
         finally:
             waiting.forget(event_id)
         if outcome.status is Status.DUPLICATE:
-            outcome = self._first(pending.write, outcome)
+            outcome = waiting.told(event_id) or self._first(pending.write, outcome)
         return outcome if outcome.remembered else outcome.error()
 
     def _unknown(self, event_id: str, pending: _Pending) -> LandingUnknown:
@@ -200,5 +207,13 @@ class Memory:
         whose = self.session
         return Question(whose.tenant, text, whose.agent, whose.principal, whose.session, self.namespace, k=k)
 
-    def _recalled(self, event: Recall) -> None:
-        self._gate.publish(self.session, event).result(self._timeout_s)
+    def _publish_recall(self, event: Recall) -> None:
+        self._acknowledged(event)
+
+    def _acknowledged(self, event: Observation | Recall) -> Receipt:
+        """Publish, and return once the log has it. Raises ProducerError, also where nothing was heard in time."""
+        try:
+            return self._gate.publish(self.session, event).result(self._timeout_s)
+        except Late:
+            why = f"the log has not acknowledged it within {self._timeout_s:g} s"
+            raise NotDelivered(why, event_id=event.id, maybe_written=True) from None

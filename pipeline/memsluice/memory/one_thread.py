@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
 from memsluice.errors import WriterClosed
-from memsluice.recall.recaller import Named, Publish, Question, Recalled, Recaller
+from memsluice.recall.recaller import Named, Narrow, Publish, Question, Recalled, Recaller
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -41,13 +41,20 @@ class Asked:
         self._recaller = recaller
         self._own = own
 
-    def ask(self, question: Question, publish: Publish | None = None) -> Recalled:
+    def ask(self, question: Question, publish: Publish | None = None, *, narrow: Narrow = tuple) -> Recalled:
         """See :meth:`Recaller.ask`."""
-        return self._own.run(self._recaller.ask, question, publish)
+        return self._own.run(self._recaller.ask, question, publish, narrow=narrow)
 
-    def look_up(self, question: Question, ids: Sequence[str] | None = None, publish: Publish | None = None) -> Recalled:
+    def look_up(
+        self,
+        question: Question,
+        ids: Sequence[str] | None = None,
+        publish: Publish | None = None,
+        *,
+        narrow: Narrow = tuple,
+    ) -> Recalled:
         """See :meth:`Recaller.look_up`."""
-        return self._own.run(self._recaller.look_up, question, ids, publish)
+        return self._own.run(self._recaller.look_up, question, ids, publish, narrow=narrow)
 
     def lies(self, question: Question, ids: Sequence[str]) -> tuple[Named, ...]:
         """See :meth:`Recaller.lies`."""

@@ -7,11 +7,12 @@ from typing import Any
 
 from memsluice.clock import wall_ms
 from memsluice.errors import NotRemembered
-from memsluice.events.limits import RETURNED_MAX
+from memsluice.events.limits import QUESTION_BYTES_MAX, RETURNED_MAX
 from memsluice.memory.documents import Document, Path, document_of, key_of
 from memsluice.memory.memory import Entry, Memory
 from memsluice.memory.outcome import Outcome
 from memsluice.recall.reader import VerifiedEntry
+from memsluice.recall.recaller import Narrow, Recalled
 
 Keeps = Callable[[Document], bool]
 _log = logging.getLogger(__name__)
@@ -38,38 +39,77 @@ class Shelf:
         """Return the documents of these paths and keys that live."""
         wanted = {key_of(*name): name for name in names}
         found = self.memory.read(tuple(wanted))
-        return {(one.path, one.key): one for one in self._living(found.values(), lambda one: True)}
+        documents = map(_read, self._living(found.values(), lambda one: True))
+        return {(one.path, one.key): one for one in documents}
 
     def below(self, prefix: Path, keeps: Keeps = lambda _: True) -> list[Document]:
         """Return what lives below a path, the latest written first. Raises StoreError beyond 1,000 entries."""
-        found = self._living(self.memory.every().entries, lambda one: _below(one, prefix) and keeps(one))
+
+        def narrow(entries: Sequence[VerifiedEntry]) -> list[VerifiedEntry]:
+            return self._living(entries, lambda one: _below(one, prefix) and keeps(one))
+
+        found = (_read(entry) for entry in self.memory.every(narrow=narrow).entries)
         return sorted(found, key=lambda one: (-one.written_ms, one.path, one.key))
 
     def nearest(self, question: str, prefix: Path, k: int, keeps: Keeps = lambda _: True) -> list[Document]:
-        """Return the k nearest of what lives below a path, the nearest first, among the RETURNED_MAX nearest of all."""
-        found = self.memory.search(question, k=RETURNED_MAX).entries
-        kept = self._living(found, lambda one: one.searched and _below(one, prefix) and keeps(one))
-        return sorted(kept, key=lambda one: -one.similarity)[:k]
+        """Return the k nearest of what lives below a path, the nearest first, among the RETURNED_MAX nearest of all.
+
+        Of a question that is too long for an event its beginning is asked. One without a word finds nothing.
+        """
+
+        def narrow(entries: Sequence[VerifiedEntry]) -> list[VerifiedEntry]:
+            kept = self._living(entries, lambda one: one.searched and _below(one, prefix) and keeps(one))
+            return sorted(kept, key=lambda entry: -entry.similarity)[:k]
+
+        found = self._asked(question, narrow)
+        return [] if found is None else [replace(_read(one), similarity=one.similarity) for one in found.entries]
+
+    def answer(self, question: str, k: int) -> Recalled | None:
+        """Return the k nearest documents that live and that questions find, as a recall does, better tiers first.
+
+        None where the question has no word.
+        """
+
+        def narrow(entries: Sequence[VerifiedEntry]) -> list[VerifiedEntry]:
+            kept = self._living(entries, lambda one: one.searched)
+            last = sorted((entry.similarity for entry in kept), reverse=True)[:k][-1:]
+            return [entry for entry in kept if entry.similarity >= last[0]][:k]
+
+        return self._asked(question, narrow)
 
     def renew(self, documents: Iterable[Document]) -> None:
-        """Write those anew, for as long as they had, that have less than half of their time left.
+        """Write those anew, for as long as they had, that have less than half of their time left; wait for each.
 
-        One that is held, or lies outside because the session saw something since, keeps its end: what is read is no
-        reason to raise.
+        They are read once more before, so that what was put since is not undone; what is put in the milliseconds
+        between is. One that is held, or lies outside because the session saw something since, keeps its end: what is
+        read is no reason to raise.
         """
         now_ms = self._now_ms()
         late = [one for one in documents if one.expires_ms and one.ttl_s and one.expires_ms - now_ms < one.ttl_s * 500]
-        again = [replace(one, expires_ms=now_ms + round((one.ttl_s or 0) * 1_000)) for one in late]
+        if not late:
+            return
         try:
-            if again:
-                self.memory.write_all([_entry(one, parents=[one.event_id]) for one in again])
+            there = self.get([(one.path, one.key) for one in late])
+            same = [one for one in late if getattr(there.get((one.path, one.key)), "event_id", "") == one.event_id]
+            again = [replace(one, expires_ms=now_ms + round((one.ttl_s or 0) * 1_000)) for one in same]
+            self.memory.write_all([_entry(one, parents=[one.event_id]) for one in again])
         except NotRemembered as error:
             _log.info("a document that was read was not renewed: %s", error)
 
-    def _living(self, entries: Iterable[VerifiedEntry], keeps: Keeps) -> list[Document]:
+    def _asked(self, question: str, narrow: Narrow) -> Recalled | None:
+        text = question.encode("utf-8", "replace")[:QUESTION_BYTES_MAX].decode(errors="ignore").strip()
+        return self.memory.search(text, k=RETURNED_MAX, narrow=narrow) if text else None
+
+    def _living(self, entries: Iterable[VerifiedEntry], keeps: Keeps) -> list[VerifiedEntry]:
         now_ms = self._now_ms()
-        documents = (found for entry in entries if (found := document_of(entry)) is not None)
-        return [one for one in documents if one.lives(now_ms) and keeps(one)]
+        documents = ((entry, document_of(entry)) for entry in entries)
+        return [entry for entry, one in documents if one is not None and one.lives(now_ms) and keeps(one)]
+
+
+def _read(entry: VerifiedEntry) -> Document:
+    found = document_of(entry)
+    assert found is not None  # it was kept as one
+    return found
 
 
 def _below(document: Document, prefix: Path) -> bool:

@@ -62,10 +62,14 @@ class StackGate:
 
     def publish(self, session: Session, event: Event) -> "Future[Receipt]":
         """Publish in the session's order; what an earlier failure of the broker held back goes first."""
-        agent = self._session(session)
-        if agent.failure is not None:
-            agent.retry()
-        return agent.publish(event)
+        with self._lock:  # nothing below waits; so no session is closed between being found and being used
+            agent, over = self._session(session)
+            if agent.failure is not None:
+                agent.retry()
+            published = agent.publish(event)
+        if over is not None:
+            over.close()
+        return published
 
     def new_id(self) -> str:
         """Return an event id that was not used."""
@@ -84,13 +88,10 @@ class StackGate:
             agent.close()
         self._opened.close()
 
-    def _session(self, session: Session) -> AgentSession:
-        with self._lock:
-            agent = self._sessions.get(session)
-            if agent is None:
-                agent = self._sessions[session] = AgentSession(session, self._writer, self._runtime, self._recalls)
-            self._sessions.move_to_end(session)
-            over = self._sessions.popitem(last=False)[1] if len(self._sessions) > SESSIONS_MAX else None
-        if over is not None:
-            over.close()
-        return agent
+    def _session(self, session: Session) -> tuple[AgentSession, AgentSession | None]:
+        """Return a session's order, and one that is closed in its favour."""
+        agent = self._sessions.get(session)
+        if agent is None:
+            agent = self._sessions[session] = AgentSession(session, self._writer, self._runtime, self._recalls)
+        self._sessions.move_to_end(session)
+        return agent, self._sessions.popitem(last=False)[1] if len(self._sessions) > SESSIONS_MAX else None

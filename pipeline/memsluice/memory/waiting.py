@@ -1,7 +1,7 @@
 """Who waits for the outcome of which event, and what was heard meanwhile. No I/O: records come in, futures resolve."""
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
@@ -17,7 +17,7 @@ from memsluice.memory.outcome import Outcome, Place, Status, landed_by, outcome_
 from memsluice.topics.names import AUDIT, DEAD_LETTER, STORE
 
 REMEMBERED_MAX = 10_000
-"""Landings, and dead letters, that are remembered for whoever hears of his own record only later."""
+"""Landings, and dead letters, that are remembered for whoever hears of his own record only later; and outcomes."""
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 LANDS = (Status.LANDED, Status.CONTAINED)
@@ -27,7 +27,8 @@ class Waiting:
     """The outcomes that one tenant's callers wait for. Safe for several threads.
 
     Register with :meth:`expect` before the event is published: what is heard of an event that nobody waits for is
-    forgotten. Verdicts and store records come over different topics, in any order.
+    forgotten. Verdicts and store records come over different topics, in any order, and count where the gate's seal
+    holds. Nobody seals a dead letter: who may write to its topic is the broker's access rules' to say.
     """
 
     def __init__(self, tenant: str, keys: Callable[[], Keyring]) -> None:
@@ -38,12 +39,25 @@ class Waiting:
         self._landing: dict[str, list[tuple[Outcome, Future[Outcome]]]] = {}
         self._landed: OrderedDict[str, int] = OrderedDict()
         self._letters: OrderedDict[Place, str] = OrderedDict()
+        self._told: OrderedDict[str, Outcome] = OrderedDict()
         self._places: dict[Place, str] = {}
+        self._place_of: dict[str, Place] = {}
+        self._lands_in: dict[str, str] = {}
+        self._waiters: Counter[str] = Counter()
 
     def expect(self, event_id: str) -> "Future[Outcome]":
-        """Return the future of an event's outcome; two who wait for one event share it."""
+        """Return the future of an event's outcome; who waits for an event that is waited for shares it.
+
+        Each who expects it forgets it once.
+        """
         with self._lock:
+            self._waiters[event_id] += 1
             return self._expected.setdefault(event_id, Future())
+
+    def told(self, event_id: str) -> Outcome | None:
+        """Return what was told of an event here before, if that is not too long ago: of a duplicate, of the first."""
+        with self._lock:
+            return self._told.get(event_id)
 
     def placed(self, event_id: str, place: Place) -> None:
         """Take note where an expected event lies: a dead letter names nothing else."""
@@ -52,19 +66,28 @@ class Waiting:
             if reason is None:
                 if event_id in self._expected:
                     self._places[place] = event_id
+                    self._place_of[event_id] = place
                 return
         self._settle(Outcome(event_id, Status.DEAD_LETTER, (reason,), place=place))
 
     def forget(self, event_id: str) -> None:
-        """Wait no longer."""
+        """Wait no longer; nothing is kept of an event that nobody waits for."""
         with self._lock:
+            self._waiters[event_id] -= 1
+            if self._waiters[event_id] > 0:
+                return
+            del self._waiters[event_id]
             self._expected.pop(event_id, None)
-            self._places = {place: one for place, one in self._places.items() if one != event_id}
-            for object_id, some in list(self._landing.items()):
-                left = [pair for pair in some if pair[0].event_id != event_id]
+            self._unplaced(event_id)
+            object_id = self._lands_in.pop(event_id, "")
+            left = [pair for pair in self._landing.pop(object_id, []) if pair[0].event_id != event_id]
+            if left:
                 self._landing[object_id] = left
-                if not left:
-                    del self._landing[object_id]
+
+    def _unplaced(self, event_id: str) -> None:
+        place = self._place_of.pop(event_id, None)
+        if place is not None:
+            self._places.pop(place, None)
 
     def take(self, record: Record) -> None:
         """Take a record of one of the topics that outcomes are heard on; any other is left alone."""
@@ -98,8 +121,9 @@ class Waiting:
     def _letter(self, record: Record) -> None:
         try:
             said = from_json(dict(record.headers).get(DEAD_LETTER_HEADER) or b"")
-            place, reason = (said["topic"], said["partition"], said["offset"]), str(said["reason"])
-        except (InputError, KeyError, TypeError):
+            place = (str(said["topic"]), int(said["partition"]), int(said["offset"]))
+            reason = str(said["reason"])
+        except (InputError, KeyError, TypeError, ValueError):
             return
         with self._lock:
             event_id = self._places.pop(place, None)
@@ -112,11 +136,14 @@ class Waiting:
         """Resolve what waits for an outcome; of one that lands, once the store has it."""
         with self._lock:
             future = self._expected.pop(outcome.event_id, None)
-            self._places = {place: one for place, one in self._places.items() if one != outcome.event_id}
+            self._unplaced(outcome.event_id)
             if future is None:
                 return
+            if outcome.status is not Status.DUPLICATE:
+                _remember(self._told, outcome.event_id, outcome)
             waits = outcome.status in LANDS and outcome.object_id is not None
             if waits and self._landed.get(outcome.object_id or "", -1) < (outcome.version or 0):
+                self._lands_in[outcome.event_id] = outcome.object_id or ""
                 self._landing.setdefault(outcome.object_id or "", []).append((outcome, future))
                 return
         future.set_result(outcome)

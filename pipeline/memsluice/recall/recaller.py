@@ -235,26 +235,32 @@ class Recaller:
             span.set_attribute("memsluice.recall.incomplete", answer.incomplete)
         return answer
 
-    def look_up(self, question: Question, ids: Sequence[str] | None = None, publish: Publish | None = None) -> Recalled:
+    def look_up(
+        self,
+        question: Question,
+        ids: Sequence[str] | None = None,
+        publish: Publish | None = None,
+        *,
+        narrow: Narrow = tuple,
+    ) -> Recalled:
         """Return entries by their object ids, or with None all that lie in the question's scope and zone.
 
-        Each is verified and published as an answer is; nothing is searched, and what the question says is only told.
-        Raises what :meth:`recall` does, and StoreError where more lie there than can be named.
+        Each is verified and published as an answer is; nothing is searched, so their similarity says nothing, and what
+        the question says is only told. Raises what :meth:`recall` does, and StoreError where more lie there than can be
+        named.
         """
         draft = self._event(question, (), None, named=True)
         self._permits(draft)
         asked = self._query(question, _some_vector(self._space.dimensions))
         selection = self._searcher.named(asked, ids, Checked(Every(), self._instructions))
-        told = selection.counts()
-        for start in range(0, len(selection.kept) or 1, RETURNED_MAX):
-            part = selection.kept[start : start + RETURNED_MAX]
+        told, shown = selection.counts(), tuple(narrow(selection.kept))
+        for start in range(0, len(shown) or 1, RETURNED_MAX):
+            part = shown[start : start + RETURNED_MAX]
             event_id = draft.id if start == 0 else self._new_id()
             event = self._event(question, part, None, event_id=event_id, withheld=told, named=True)
             (publish or self._publish)(event)
             told = Counter()
-        return Recalled(
-            selection.kept, selection.counts(), draft.id, question.zone is Zone.EXTERNAL, selection.incomplete
-        )
+        return Recalled(shown, selection.counts(), draft.id, question.zone is Zone.EXTERNAL, selection.incomplete)
 
     def lies(self, question: Question, ids: Sequence[str]) -> tuple[Named, ...]:
         """Return the names of those objects that lie in the question's scope and hold; nothing is shown or published.
@@ -367,7 +373,7 @@ class Recaller:
 
 
 def _some_vector(dimensions: int) -> Vector:
-    """Return a unit vector, shape (d,), where none is searched with."""
+    """Return a unit vector, shape (d,): a query has one, to tell its space by, though nothing is searched with it."""
     import numpy as np
 
     vector = np.zeros(dimensions, dtype=np.float32)

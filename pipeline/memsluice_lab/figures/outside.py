@@ -32,8 +32,8 @@ def outside_suites_passed(setting: Setting) -> Measured:
 
 _NOTE = (
     "Each on an embedded gate of its own with the real stages and encoder, under the policy that ships but for the "
-    "number of writes a day. Left out is what asks for another database's rows or for a refusal that is not ours; the modules "
-    "of `memsluice_lab.outside` name each, with the reason."
+    "number of writes a day. Left out is what asks for another database's rows or for a refusal that is not ours; the "
+    "modules of `memsluice_lab.outside` name each, with the reason."
 )
 
 

@@ -608,6 +608,15 @@ _ALL = (
         "errs.",
     ),
     Figure(
+        "adapter_attacks_through",
+        "adapters:adapter_attacks_through",
+        "==",
+        0,
+        "attacks",
+        "A poisoned page, by way of a scripted agent and each framework's adapter, embedded and on the real stack: "
+        "those that the person's next session follows, that no trace explains, or that do nothing without a gate.",
+    ),
+    Figure(
         "outside_suites_passed",
         "outside:outside_suites_passed",
         ">=",

@@ -7,7 +7,6 @@ own.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import replace
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse, ToolCallRequest
@@ -15,10 +14,7 @@ from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 from langgraph.types import Command
 
 from memsluice.adapters.langgraph.store import GatedStore
-from memsluice.clock import wall_ms
-from memsluice.events.limits import QUESTION_BYTES_MAX
 from memsluice.events.models import Origin
-from memsluice.memory.documents import document_of
 from memsluice.recall import prompt
 
 ToolResult = ToolMessage | Command[Any]
@@ -84,13 +80,8 @@ class GatedMemoryMiddleware(AgentMiddleware[Any, Any]):
 
     def _reminded(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         said = next((one.text for one in reversed(request.messages) if isinstance(one, HumanMessage)), "")
-        question = said.encode()[:QUESTION_BYTES_MAX].decode(errors="ignore").strip()
-        if not self._recall or not question:
+        answer = self._store.shelf().answer(said, self._recall) if self._recall else None
+        if answer is None:
             return request
-        answer = self._store.shelf().memory.search(question, k=self._recall)
-        now_ms = wall_ms()
-        documents = ((entry, document_of(entry)) for entry in answer.entries)
-        living = tuple(entry for entry, one in documents if one is None or one.lives(now_ms))
-        block = prompt.block(replace(answer, entries=living))
         before = "" if request.system_message is None else f"{request.system_message.text}\n\n"
-        return request.override(system_message=SystemMessage(before + block))
+        return request.override(system_message=SystemMessage(before + prompt.block(answer)))

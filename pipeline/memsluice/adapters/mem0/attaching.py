@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from mem0.exceptions import VectorStoreError
 
@@ -15,15 +16,17 @@ from memsluice.memory.memory import TIMEOUT_S
 _M = TypeVar("_M")
 
 
-def attach(memory: _M, gate: Gate, *, agent: str = "mem0", timeout_s: float = TIMEOUT_S) -> _M:
+def attach(memory: _M, gate: Gate, *, agent: str = "mem0", run: str | None = None, timeout_s: float = TIMEOUT_S) -> _M:
     """Give a mem0 ``Memory`` or ``AsyncMemory`` two gated stores, of memories and of entities, and return it.
 
-    Its ``add`` raises BatchNotRemembered where anything of it was held or refused, and says what: mem0 alone would log
+    Its ``add`` raises BatchNotRemembered where anything of it is not remembered, and says what: mem0 alone would log
     it, and return as if it had never been. ``results`` has mem0's own for what it kept, then what was not remembered.
+    ``agent`` and ``run`` as in :class:`GatedVectorStore`.
     """
     found: Any = memory
-    found.vector_store = GatedVectorStore(gate, agent=agent, timeout_s=timeout_s)
-    found._entity_store = GatedVectorStore(gate, agent=agent, collection="mem0_entities", timeout_s=timeout_s)
+    run = run or uuid4().hex
+    found.vector_store = GatedVectorStore(gate, agent=agent, run=run, timeout_s=timeout_s)
+    found._entity_store = GatedVectorStore(gate, agent=agent, run=run, collection="mem0_entities", timeout_s=timeout_s)
     found.add = _told_async(found.add) if inspect.iscoroutinefunction(found.add) else _told(found.add)
     return memory
 
@@ -31,7 +34,7 @@ def attach(memory: _M, gate: Gate, *, agent: str = "mem0", timeout_s: float = TI
 def _told(add: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(add)
     def told(*args: Any, **kwargs: Any) -> Any:
-        token = held.set([])
+        token = held.set({})
         try:
             return _raised(add(*args, **kwargs))
         except VectorStoreError:
@@ -46,7 +49,7 @@ def _told(add: Callable[..., Any]) -> Callable[..., Any]:
 def _told_async(add: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(add)
     async def told(*args: Any, **kwargs: Any) -> Any:
-        token = held.set([])
+        token = held.set({})
         try:
             return _raised(await add(*args, **kwargs))
         except VectorStoreError:
@@ -61,5 +64,5 @@ def _told_async(add: Callable[..., Any]) -> Callable[..., Any]:
 def _raised(result: Any) -> Any:
     """Return what mem0 returned; raise BatchNotRemembered where it left something out."""
     if missing := held.get():
-        raise BatchNotRemembered([*(result.get("results", []) if isinstance(result, dict) else []), *missing])
+        raise BatchNotRemembered([*(result.get("results", []) if isinstance(result, dict) else []), *missing.values()])
     return result

@@ -16,8 +16,7 @@ from pydantic import BaseModel
 
 from memsluice.adapters.mem0.filters import matches
 from memsluice.client.requests import Session
-from memsluice.errors import BatchNotRemembered, InvalidArgument, NotRemembered
-from memsluice.events.limits import QUESTION_BYTES_MAX
+from memsluice.errors import BatchNotRemembered, InvalidArgument, MemsluiceError
 from memsluice.memory.documents import Document, key_of
 from memsluice.memory.gate import Gate
 from memsluice.memory.memory import TIMEOUT_S, Entry, Memory
@@ -29,8 +28,8 @@ DERIVED = ("text_lemmatized",)
 """What mem0 makes of a text for its own search of words: nothing of ours needs it, and it would be screened twice."""
 KNOWN_MAX = 10_000
 """Ids of which it is remembered whose they are; of sessions as many are kept open."""
-held: "ContextVar[list[NotRemembered] | None]" = ContextVar("held", default=None)
-"""What was not remembered in a call of mem0's that goes on without it."""
+held: "ContextVar[dict[tuple[str, str], MemsluiceError] | None]" = ContextVar("held", default=None)
+"""What is not remembered, by collection and id, in a call of mem0's that goes on without it."""
 
 
 class Found(BaseModel):
@@ -49,18 +48,25 @@ Names = list[str]
 class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says nothing of its types
     """Memories of one collection. Safe for several threads.
 
-    Whose a memory is, mem0 says: ``user_id`` is the principal, ``run_id`` the session (without one all of this process
-    are one), ``agent_id`` the agent. A memory that is asked for by its id alone has to have been seen here before.
+    Whose a memory is, mem0 says: ``user_id`` is the principal, ``run_id`` the session, ``agent_id`` the agent, without
+    one ``agent``. Without a run the session is "run/person": ``run``, a name of its own where none is given. A memory
+    that is asked for by its id alone has to have been seen here before.
     """
 
     def __init__(
-        self, gate: Gate, *, agent: str = "mem0", collection: str = "mem0", timeout_s: float = TIMEOUT_S
+        self,
+        gate: Gate,
+        *,
+        agent: str = "mem0",
+        collection: str = "mem0",
+        run: str | None = None,
+        timeout_s: float = TIMEOUT_S,
     ) -> None:
         self.gate = gate
         self.collection = collection
         self._agent = agent
         self._timeout_s = timeout_s
-        self._process = uuid4().hex
+        self._run = run or uuid4().hex
         self._lock = threading.Lock()
         self._shelves: OrderedDict[Session, Shelf] = OrderedDict()
         self._whose: OrderedDict[str, Session] = OrderedDict()
@@ -83,12 +89,9 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
 
     def search(self, query: str, vectors: Any, top_k: int = 5, filters: Mapping[str, Any] | None = None) -> list[Found]:
         """Return the nearest memories of a person to a question, the nearest first; ``vectors`` is not used."""
-        question = query.encode("utf-8", "replace")[:QUESTION_BYTES_MAX].decode(errors="ignore").strip()
         session, rest = self._asked(filters)
-        if not question:
-            return []
         kept = self._shelf(session).nearest(
-            question, (self.collection,), top_k, lambda one: matches(one.value or {}, rest)
+            query, (self.collection,), top_k, lambda one: matches(one.value or {}, rest)
         )
         return [self._found(one, session, one.similarity) for one in kept]
 
@@ -127,8 +130,8 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
         return [self.collection]
 
     def col_info(self) -> dict[str, Any]:
-        """Return this collection's name, and how many memories of it were seen here."""
-        return {"name": self.collection, "count": len(self._whose)}
+        """Return this collection's name. How much is in it is told to nobody who asks for no person."""
+        return {"name": self.collection}
 
     def delete_col(self) -> None:
         """Raise InvalidArgument: a memory of many people is not deleted by one call of one of them."""
@@ -139,15 +142,22 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
         self.delete_col()
 
     def _written(self, session: Session, some: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        entries = [self._entry(name, payload) for name, payload in some]
+        """Write, and note for :func:`attach` which of it is not remembered so far."""
+        told: Sequence[object] = [None] * len(some)
         try:
-            self._shelf(session).memory.write_all(entries)
+            self._shelf(session).memory.write_all([self._entry(name, payload) for name, payload in some])
         except BatchNotRemembered as error:
-            told = [one for one in error.results if isinstance(one, NotRemembered)]
+            told = error.results
+            raise (told[0] if len(told) == 1 and isinstance(told[0], MemsluiceError) else error) from None
+        except MemsluiceError as error:  # nothing of it was published
+            told = [error] * len(some)
+            raise
+        finally:
             if (noted := held.get()) is not None:
-                known = {one.event_id for one in noted}
-                noted += [one for one in told if one.event_id not in known]
-            raise (told[0] if len(some) == 1 and told else error) from None
+                for (name, _payload), one in zip(some, told, strict=True):
+                    noted.pop((self.collection, name), None)
+                    if isinstance(one, MemsluiceError):
+                        noted[self.collection, name] = one
 
     def _entry(self, name: str, payload: Mapping[str, Any]) -> Entry:
         value = {field: one for field, one in payload.items() if field not in DERIVED}
@@ -160,7 +170,7 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
         if not isinstance(user, str) or not user:
             raise InvalidArgument("argument user_id is missing: it says whose memory this is")
         session = Session(
-            self.gate.tenant, said.get("agent_id") or self._agent, user, said.get("run_id") or f"{self._process}/{user}"
+            self.gate.tenant, said.get("agent_id") or self._agent, user, said.get("run_id") or f"{self._run}/{user}"
         )
         if name is not None:
             self._remember(name, session)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memsluice.client.writer import MemoryWriter, OperatorChannel, RecallChannel, RuntimeChannel
     from memsluice.deployment.connection import Connection
     from memsluice.errors import (
+        BatchNotRemembered,
         BrokerUnavailable,
         BufferFull,
         ConfigError,
@@ -28,11 +29,15 @@ if TYPE_CHECKING:
         ExtractionFailed,
         InputError,
         InvalidArgument,
+        LandingUnknown,
         MemsluiceError,
         NotDelivered,
+        NotRemembered,
         ProducerError,
         StoreUnavailable,
+        WriteHeld,
         WriterClosed,
+        WriteRefused,
     )
     from memsluice.events.models import (
         Action,
@@ -55,6 +60,7 @@ _OF_RECALL = ("Recalled", "Recaller")
 _MODULES = {
     "memsluice.deployment.connection": ("Connection",),
     "memsluice.errors": (
+        "BatchNotRemembered",
         "BrokerUnavailable",
         "BufferFull",
         "ConfigError",
@@ -62,10 +68,14 @@ _MODULES = {
         "ExtractionFailed",
         "InputError",
         "InvalidArgument",
+        "LandingUnknown",
         "MemsluiceError",
         "NotDelivered",
+        "NotRemembered",
         "ProducerError",
         "StoreUnavailable",
+        "WriteHeld",
+        "WriteRefused",
         "WriterClosed",
     ),
     "memsluice.events.models": (
@@ -103,6 +113,7 @@ __all__ = [
     "AsyncMemoryWriter",
     "AsyncRecallChannel",
     "AsyncRuntimeChannel",
+    "BatchNotRemembered",
     "BrokerUnavailable",
     "BufferFull",
     "ConfigError",
@@ -117,9 +128,11 @@ __all__ = [
     "InvalidArgument",
     "KeyStore",
     "Kind",
+    "LandingUnknown",
     "MemoryWriter",
     "MemsluiceError",
     "NotDelivered",
+    "NotRemembered",
     "Observation",
     "OperatorChannel",
     "Origin",
@@ -134,7 +147,9 @@ __all__ = [
     "Tier",
     "Visibility",
     "Write",
+    "WriteHeld",
     "WriteOptions",
+    "WriteRefused",
     "WriterClosed",
     "WriterOptions",
     "Zone",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import ToolRetryMiddleware
 from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, SystemMessage
 from langchain_core.tools import tool
@@ -110,6 +111,44 @@ def test_the_model_is_shown_nothing_that_is_not_observed(store, gate, monkeypatc
     with pytest.raises(NotDelivered):
         agent.invoke({"messages": [("user", "Rates?")]}, WHO)
     assert len(model.seen) == 1
+
+
+def test_a_tool_that_fails_was_seen_too(store) -> None:
+    """Whoever turns its error into a message shows the model what it says: the session is tainted by then."""
+
+    @tool
+    def browse(url: str) -> str:
+        """Read a page."""
+        raise ValueError(f"404: {PAGE}")
+
+    script = [calling("browse", url="u"), calling("remember", text="Payments go to Mallory Ltd."), AIMessage("Done.")]
+    guards = [
+        ToolRetryMiddleware(max_retries=0, on_failure="continue"),
+        GatedMemoryMiddleware(store, trusted_tools=["remember"]),
+    ]
+    agent = create_agent(Scripted(responses=script, seen=[]), [browse, remembering(store)], middleware=guards)
+    done = agent.invoke({"messages": [("user", "Rates?")]}, WHO)["messages"]
+    assert [one.text for one in done if one.type == "tool" and one.name == "remember"] == ["monitor.rule_4_tainted"]
+
+
+def test_what_the_models_provider_read_was_seen_too(store) -> None:
+    """No call of a tool passes by for a search that the provider runs: its result in the answer taints the session."""
+    found = [
+        {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "rates"}},
+        {
+            "type": "web_search_tool_result",
+            "tool_use_id": "s",
+            "content": [{"type": "web_search_result", "title": PAGE}],
+        },
+        {"type": "text", "text": "Noted."},
+    ]
+    answer = AIMessage(
+        found, response_metadata={"model_provider": "anthropic"}, tool_calls=calling("remember", text="x y").tool_calls
+    )
+    answers, _model = played(
+        store, [GatedMemoryMiddleware(store, trusted_tools=["remember"])], [answer, AIMessage("Done.")]
+    )
+    assert answers["remember"] == "monitor.rule_4_tainted"
 
 
 def test_what_is_remembered_stands_in_the_prompt_with_its_tier(store) -> None:

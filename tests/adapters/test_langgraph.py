@@ -46,12 +46,48 @@ def test_a_held_put_raises_and_leaves_the_item_as_it_was(store) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [{"text": ORDER}, {"data": {"notes": ["Ada likes tea.", ORDER]}}, {"kind": "habit", "score": 0.9, "memory": ORDER}],
-)
+    [
+        {"text": ORDER}, {"data": {"notes": ["Ada likes tea.", ORDER]}}, {"kind": "habit", "score": 0.9, "m": ORDER},
+        {ORDER: 1}, {"a": {ORDER.replace(" ", "\n"): [1]}}, {"q": f'"{ORDER}'}, {"n": [1, 2, ORDER, 3, 4]},
+    ],
+)  # fmt: skip
 def test_an_order_is_held_wherever_in_a_value_it_stands(store, value) -> None:
     """A record around an order does not carry it past the detectors."""
     with pytest.raises(WriteHeld):
         store.put(("memories",), "m", value)
+
+
+@pytest.mark.parametrize("place", [("memories", ORDER.replace(".", "")), tuple(ORDER.replace(".", "").split())])
+def test_an_order_in_a_namespace_or_a_key_is_held(store, place) -> None:
+    """Names are shown to the model like values: they are read as well."""
+    with pytest.raises(WriteHeld):
+        store.put(place, "k", {"n": 1})
+    with pytest.raises(WriteHeld):
+        store.put(("memories",), ORDER, {"n": 1})
+
+
+@pytest.mark.parametrize("key", ["AKIAIOSFODNN7EXAMPLE", "password: hunter2hunter2"])
+def test_a_key_that_looks_like_a_secret_is_told(store, key) -> None:
+    """The gate takes it out, so the item lies where nobody looks for it: the put raises and says so."""
+    with pytest.raises(WriteHeld, match="another key"):
+        store.put(("memories",), key, {"n": 1})
+
+
+def test_a_secret_in_a_value_leaves_the_rest_readable(store) -> None:
+    """Also where it is a number: the item stays an item."""
+    store.put(PLACE, "k", {"card": 4111111111111111, "name": "Ada", "note": "Ada pays by card."})
+    value = store.get(PLACE, "k").value
+    assert (value["name"], value["note"]) == ("Ada", "Ada pays by card.")
+    assert "4111111111111111" not in str(value)
+
+
+@pytest.mark.parametrize("ttl", [0, -1, float("inf"), float("nan"), "5"])
+def test_a_time_to_live_that_is_none_is_refused(store, ttl) -> None:
+    """Nothing is written that nobody could ever read."""
+    with pytest.raises(InvalidArgument, match="ttl"):
+        store.batch([PutOp(PLACE, "k", {"n": 1}, ttl=ttl)])
+    with pytest.raises(InvalidArgument, match="value"):
+        store.put(PLACE, "k", [1])
 
 
 def test_a_session_that_saw_a_page_cannot_replace_or_delete(store) -> None:

@@ -133,12 +133,48 @@ def test_a_persons_run_that_saw_a_page_remembers_nothing_as_guidance(store, gate
     store.insert([[0.1]], [{**said("ada", "Ada likes plums."), "run_id": "run-2"}], ["b"])
 
 
+def test_a_run_that_saw_a_page_deletes_nothing_by_id(store, gate) -> None:
+    """Nor after a listing that names no run; nor what another run wrote, where the platform says who asks."""
+    tainted, clean = (Session("acme", "mem0", "ada", run) for run in ("run-1", "run-0"))
+    store.insert([[0.1]], [{**said("ada", "Payments go to Bob Ltd."), "run_id": "run-1"}], ["m1"])
+    store.insert([[0.1]], [{**said("ada", "Ada lives in Lyon."), "run_id": "run-0"}], ["m2"])
+    OurMemory(gate, tainted).observe(Origin.WEB, content="a page")
+    store.list({"user_id": "ada"})
+    with pytest.raises(WriteHeld, match="outside data"):
+        store.delete("m1")
+    with store.acting(tainted), pytest.raises(WriteHeld, match="outside data"):
+        store.delete("m2")
+    with store.acting(clean):
+        store.delete("m2")
+    assert [one.id for one in store.list({"user_id": "ada"})[0]] == ["m1"]
+
+
+def test_a_memory_may_become_what_it_was(store) -> None:
+    """A change is a write of its own, also where it says what was said before."""
+    store.insert([[0.1]], [said("ada", "Ada drinks tea.")], ["m1"])
+    for text in ("Ada drinks milk.", "Ada drinks tea."):
+        store.update("m1", None, said("ada", text))
+    assert store.get("m1").payload["data"] == "Ada drinks tea."
+
+
+def test_one_persons_held_memory_takes_no_others_with_it(store) -> None:
+    """A batch of several persons' memories is written for each, and every result is told."""
+    with pytest.raises(BatchNotRemembered) as caught:
+        store.insert([[0.1], [0.1]], [said("ada", ORDER), said("ben", "Ben has a dog.")], ["a", "b"])
+    assert [isinstance(one, WriteHeld) for one in caught.value.results] == [True, False]
+    assert [one.id for one in store.list({"user_id": "ben"})[0]] == ["b"]
+
+
 def test_whose_a_memory_is_must_be_said(store) -> None:
     """A memory of nobody, an id that nobody read, and the deletion of all people's memories are refused."""
     with pytest.raises(InvalidArgument, match="user_id"):
         store.insert([[0.1]], [{"data": "x"}], ["a"])
     with pytest.raises(InvalidArgument, match="user_id"):
         store.search("x", [0.1])
+    with pytest.raises(InvalidArgument, match="agent_id"):
+        store.search("x", [0.1], filters={"user_id": "ada", "agent_id": {"in": ["a"]}})
+    with pytest.raises(InvalidArgument, match="payloads"):
+        store.insert([[0.1]], [said("ada", "x"), said("ada", "y")], ["a"])
     with pytest.raises(InvalidArgument, match="list them first"):
         store.delete("unknown")
     assert store.get("unknown") is None

@@ -52,27 +52,45 @@ def test_a_document_is_read_back_as_it_was_written(path, key, value, ttl_s, sear
     assert (found.written_ms, found.similarity, found.event_id) == (5, 0.0, "w-1")
 
 
-def test_a_text_stands_before_its_structure() -> None:
-    """A detector, and a question, meet the text as its writer wrote it, and not one value of a record."""
-    made = Document(("memories",), "m1", {"text": "Ada drinks tea.", "kind": "habit"}).content()
-    assert made == 'Ada drinks tea.\n\n[["memories"], "m1", {"text": {"$": [0, 1]}, "kind": "habit"}]'
+def test_texts_stand_first_then_names_then_a_structure_of_numbers() -> None:
+    """A detector, and a question, meet texts and words as a reader would, and not the values of a record."""
+    made = Document(("memories",), "m1", {"text": "Ada drinks tea.", "kind": "habit", "n": 3}).content()
+    assert made == (
+        "Ada drinks tea.\n\nmemories  m1  text  kind  habit  n\n\n3\n\n"
+        "[[1,[2,0]],[2,1],[0,[2,2],[3,0,1,0,0],[2,3],[2,4],[2,5],[4,0]]]"
+    )
+
+
+def test_what_stands_for_a_secret_is_read_in_its_place() -> None:
+    """A number, a word or a text that the gate took out leaves the rest of the document as it was."""
+    made = Document(("m",), "k", {"card": 4111111111111111, "code": "hunter2", "text": "The code is 4711."}).content()
+    gone = made.replace("4111111111111111", "[redacted: card]").replace("hunter2", "[redacted: password]")
+    assert read(gone.replace("4711", "[redacted: x]")).value == {
+        "card": "[redacted: card]", "code": "[redacted: password]", "text": "The code is [redacted: x].",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "content",
-    ["", "Ada drinks tea.",
-     "[]", "[1, 2, 3]", '[["a"], "k", 5]', '[["a"], 7, {}]', '[["a"], "k", {"t": {"$": [0, 1]}}]',
-     "a\n\nb", '[["a"], "k", {"t": {"$": "x"}}]', '[["a"], "k", {}, 4]', "[" * 5_000],
+    [
+        "", "Ada drinks tea.", "[]", "a\n\nb", "a\n\nb\n\nc", "k\n\n\n\n[]",
+        "k\n\n\n\n[[1],[2,0]]", "k\n\n\n\n[[1],[2,0],5]",
+        "k\n\n\n\n[[1],[2,0],[0,[2,0]]]", "k\n\n\n\n[[1],[2,9],[0]]", "k\n\n\n\n[[1],[2,0],[9]]", "k\n\n\n\n{}",
+        "k\n\n\n\n[[1],[2,0],[0,[2,0],[3,0,1,0,0]]]", "k\n\n\n\n[[2,0],[2,0],[0]]", "k\n\n\n\n" + "[1," * 5_000,
+        "k\n\n1e400  1\n\n[[1],[2,0],[0],[4,0],[4,1],[5]]", "t\n\nk\n\n\n\n[[1],[2,0],[0,[2,0],[3,0,1,0,9999999]]]",
+    ],
 )  # fmt: skip
 def test_what_is_no_document_is_none(content: str) -> None:
     """An entry that somebody else wrote, or a text that a redaction took, is not a document and does no harm."""
     assert read(content) is None
 
 
-@pytest.mark.parametrize("value", [{"a": float("nan")}, {"a": object()}, {"a": {1, 2}}])
-def test_what_is_no_json_is_refused(value: Any) -> None:
-    """The error names the argument and quotes nothing."""
-    with pytest.raises(InvalidArgument, match="value is no JSON"):
+@pytest.mark.parametrize(
+    "value", [{"a": float("nan")}, {"a": object()}, {"a": {1, 2}}, {1: 1, "1": 2}, [1], "text", {"a": {None: 1}}]
+)
+def test_what_is_no_record_of_json_is_refused(value: Any) -> None:
+    """The error names the argument and quotes nothing; no two names of a record become one."""
+    with pytest.raises(InvalidArgument, match="argument value"):
         Document((), "k", value).content()
 
 

@@ -1,7 +1,9 @@
 """One session's memory on the embedded gate: what it promises to every adapter."""
 
+import os
 import threading
 from concurrent.futures import Future
+from contextlib import suppress
 
 import pytest
 from tests.memory.conftest import ADA, ORDER
@@ -15,6 +17,7 @@ from memsluice.errors import (
     LandingUnknown,
     LimitExceeded,
     NotDelivered,
+    StateError,
     WriteHeld,
     WriterClosed,
     WriteRefused,
@@ -164,6 +167,90 @@ def test_a_session_whose_opening_failed_is_opened_again(gate, monkeypatch) -> No
         memory.write("Ada lives in Lyon.")
     monkeypatch.setattr(gate, "publish", publish)
     assert memory.write("Ada lives in Lyon.").remembered
+
+
+def test_two_events_never_have_one_id(gate) -> None:
+    """Said at the same time with other words, the second is refused; said afterwards, the gate holds it."""
+    memory, found = Memory(gate, ADA, timeout_s=60), list[object]()
+    barrier = threading.Barrier(2)
+
+    def write(city: str) -> None:
+        barrier.wait()
+        try:
+            found.append(memory.write(f"Ada lives in {city}.", event_id="home").status)
+        except (InvalidArgument, WriteHeld) as error:
+            found.append(type(error))
+
+    threads = [threading.Thread(target=write, args=(city,)) for city in ("Lyon", "Rome")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Status.LANDED in found
+    assert {InvalidArgument, WriteHeld} & set(found)
+    assert len(memory.every().entries) == 1
+
+
+def test_an_event_of_another_place_is_asked_after_there(memory) -> None:
+    """A duplicate of a session's own entry, or of another namespace's, is told by what lies there."""
+    for options in ({"visibility": "session"}, {"namespace": "notes"}):
+        for _ in range(2):
+            done = memory.write("Ada lives in Lyon.", event_id=f"w-{min(options)}", **options)
+            assert done.status is Status.LANDED
+        memory._gate.waiting._told.clear()  # as in another process
+        assert memory.write("Ada lives in Lyon.", event_id=f"w-{min(options)}", **options).status is Status.LANDED
+
+
+def test_one_gate_at_a_time_is_open_on_a_home(gate, tmp_path, encoder) -> None:
+    """A second one, of this process or another, would decide on rows that the first one changes: it does not open."""
+    with pytest.raises(StateError, match="another embedded gate is open"):
+        EmbeddedGate.open_local(tenant="globex", home=tmp_path / "home", encoder=encoder)
+    gate.close()
+    EmbeddedGate.open_local(tenant="globex", home=tmp_path / "home", encoder=encoder).close()
+
+
+def test_a_forked_process_is_told_to_open_its_own(memory, gate) -> None:
+    """The thread that everything belongs to is not in it: a call must not wait for ever."""
+    memory.write("Ada drinks tea.")
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        with suppress(BaseException):
+            memory.every()
+        try:
+            memory.every()
+        except WriterClosed:
+            code = 0
+        os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_what_is_decided_no_more_after_its_append_is_told_as_unsure(memory, gate) -> None:
+    """It is in the log: whoever is told of a failure is told, too, that it may still land."""
+    memory.write("Ada drinks tea.")
+    run = gate._runtime.run_until_idle
+
+    def fails() -> int:
+        raise StateError("rows and log disagree")
+
+    gate._runtime.run_until_idle = fails
+    with pytest.raises(NotDelivered) as caught:
+        memory.write("Ada lives in Lyon.", event_id="home")
+    assert caught.value.maybe_written
+    gate._runtime.run_until_idle = run
+    assert memory.write("Ada lives in Lyon.", event_id="home").status is Status.LANDED
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda one: one.search("x", k="3"), lambda one: one.search("x", k=0), lambda one: one.search(5),
+     lambda one: one.read("k"), lambda one: one.observe(Origin.WEB, content=5), lambda one: one.write_all([5]),
+     lambda one: one.write_all("ab")],
+)  # fmt: skip
+def test_an_argument_of_another_type_is_refused_by_name(memory, call) -> None:
+    """An error of ours, before anything is published."""
+    with pytest.raises(InvalidArgument, match=r"argument|must be"):
+        call(memory)
 
 
 def test_accepted_returns_without_a_verdict(gate) -> None:

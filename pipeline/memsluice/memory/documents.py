@@ -2,25 +2,31 @@
 
 A later document of the same path and key replaces the entry. So does a deletion, which leaves a mark without content.
 
-Its texts stand before its structure. An order among a record's marks, names and numbers is read as one of many parts of
-a record, and says less to the detectors; and a question is nearer to a text than to a record that has it in it.
+Its texts stand first, each a paragraph or more; then its names (path, key, fields, words that stand alone) behind each
+other, as a reader reads them; its structure is a line of numbers. An order among a record's marks and names is read as
+one of many parts of a record, and says less to the detectors, or nothing where it is spread over names; and a question
+is nearer to a text than to a record that has it in it.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from math import isfinite
 from typing import Any
 
 from memsluice.errors import InvalidArgument
-from memsluice.events.limits import NAME_CHARS_MAX
+from memsluice.events.limits import CONTENT_BYTES_MAX, NAME_CHARS_MAX
 from memsluice.recall.reader import VerifiedEntry
 
 Path = tuple[str, ...]
 BETWEEN = "\n\n"
-"""What parts paragraphs: a text is one or more, and the structure is the last."""
-MARK = "$"
-"""The name of what stands for a text in the structure. A name in a value that begins with it gets one more."""
+"""What parts paragraphs: those of the texts, the names, the numbers, and the structure."""
+BETWEEN_NAMES = "  "
+"""No name has white space in it, and what stands for a secret has single blanks."""
+RECORD, LIST, NAME, TEXT, NUMBER, TRUE, FALSE, NULL = range(8)
+"""What a list of the structure begins with. Numbers stand by themselves: each may be taken for a secret, and none shall
+part two words."""
 DEPTH_MAX = 32
 
 
@@ -48,18 +54,15 @@ class Document:
         return self.value is not None and (self.expires_ms is None or self.expires_ms > now_ms)
 
     def content(self) -> str:
-        """Return what is written: its texts, and a last line of JSON that says where they stand.
-
-        Raises InvalidArgument for a value that is no JSON, or nested more than DEPTH_MAX levels deep.
-        """
-        texts: list[str] = []
-        structure: list[Any] = [list(self.path), self.key, _taken_out(self.value, texts, DEPTH_MAX)]
+        """Return what is written. Raises InvalidArgument for a value that is no record of JSON, or nested too deep."""
+        if not isinstance(self.value, Mapping | None):
+            raise InvalidArgument("argument value must be a mapping, or None for a deletion")
+        made = _Made()
+        structure = [made.of(list(self.path)), made.of(self.key), made.of(self.value)]
         if self.ttl_s is not None or not self.searched:
-            structure.append({"ttl_s": self.ttl_s, "expires_ms": self.expires_ms, "searched": self.searched})
-        try:
-            return BETWEEN.join((*texts, json.dumps(structure, ensure_ascii=False, allow_nan=False)))
-        except (TypeError, ValueError) as error:
-            raise InvalidArgument(f"argument value is no JSON ({type(error).__name__})") from None
+            structure += [made.of(self.ttl_s), made.of(self.expires_ms), made.of(self.searched)]
+        last = json.dumps(structure, separators=(",", ":"))
+        return BETWEEN.join((*made.texts, BETWEEN_NAMES.join(made.names), BETWEEN_NAMES.join(made.numbers), last))
 
 
 def key_of(path: Path, key: str) -> str:
@@ -70,53 +73,103 @@ def key_of(path: Path, key: str) -> str:
 
 def document_of(entry: VerifiedEntry) -> Document | None:
     """Return the document that an entry is; None for any other entry."""
-    *paragraphs, last = entry.content.split(BETWEEN)
+    paragraphs = entry.content.split(BETWEEN)
     try:
-        path, key, kept, *rest = json.loads(last)
-        more = rest[0] if rest else {}
-        value = _put_back(kept, paragraphs)
-        ttl_s, expires_ms, searched = more.get("ttl_s"), more.get("expires_ms"), more.get("searched", True)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        *texts, names, numbers, last = paragraphs
+        read = _Read(texts, names.split(BETWEEN_NAMES), numbers.split(BETWEEN_NAMES))
+        path, key, value, *rest = map(read.value, json.loads(last))
+        ttl_s, expires_ms, searched = rest or (None, None, True)
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         return None
-    names = isinstance(path, list) and all(isinstance(part, str) for part in (*path, key))
-    numbers = isinstance(ttl_s, float | int | None) and isinstance(expires_ms, int | None)
-    if not (names and numbers and isinstance(value, dict | None) and isinstance(searched, bool)):
+    named = isinstance(path, list) and all(isinstance(part, str) for part in (*path, key))
+    lasts = ttl_s is None and expires_ms is None
+    ends = isinstance(ttl_s, float | int) and isfinite(ttl_s) and isinstance(expires_ms, int)
+    if not (named and (lasts or ends) and isinstance(value, dict | None) and isinstance(searched, bool)):
         return None
     admission = entry.admission
-    read = (admission.written_ms, 0.0, admission.event_id)
-    return Document(tuple(path), key, value, ttl_s, expires_ms, searched, *read)
+    return Document(
+        tuple(path), key, value, ttl_s, expires_ms, searched, admission.written_ms, event_id=admission.event_id
+    )
 
 
-def _taken_out(value: Any, texts: list[str], depth: int) -> Any:
-    """Return a value with marks in the place of its texts, which are added to ``texts``."""
-    if depth < 0:
-        raise InvalidArgument(f"argument value is nested more than {DEPTH_MAX} levels deep")
-    if isinstance(value, str) and _is_text(value):
-        first = sum(text.count(BETWEEN) + 1 for text in texts)
-        texts.append(value)
-        return {MARK: [first, value.count(BETWEEN) + 1]}
-    if isinstance(value, Mapping):
-        return {_name(name): _taken_out(one, texts, depth - 1) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_taken_out(one, texts, depth - 1) for one in value]
-    return value
+class _Made:
+    """What is taken out of a document while its structure is made: its texts and its names, in their order."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.names: list[str] = []
+        self.numbers: list[str] = []
+        self._paragraphs = 0
+
+    def of(self, value: Any, depth: int = DEPTH_MAX) -> list[Any]:
+        """Return the structure of a value."""
+        if depth < 0:
+            raise InvalidArgument(f"argument value is nested more than {DEPTH_MAX} levels deep")
+        if isinstance(value, bool | None):
+            return [{True: TRUE, False: FALSE, None: NULL}[value]]
+        if isinstance(value, str):
+            return self._text(value) if _is_text(value) else [NAME, _put(self.names, value)]
+        if isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
+            return [NUMBER, _put(self.numbers, repr(value))]
+        if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+            return [RECORD, *(self.of(one, depth - 1) for pair in value.items() for one in pair)]
+        if isinstance(value, list | tuple):
+            return [LIST, *(self.of(one, depth - 1) for one in value)]
+        raise InvalidArgument(
+            f"argument value is no JSON: it has a {type(value).__name__}, or a name that is no string"
+        )
+
+    def _text(self, value: str) -> list[int]:
+        """Return where a text stands; line breaks around it would run into those between paragraphs."""
+        body = value.strip("\n")
+        before = len(value) - len(value.lstrip("\n"))
+        first, count = self._paragraphs, body.count(BETWEEN) + 1
+        self.texts.append(body)
+        self._paragraphs += count
+        return [TEXT, first, count, before, len(value) - before - len(body)]
+
+
+class _Read:
+    """Texts and names of a document, while its structure is read."""
+
+    def __init__(self, paragraphs: list[str], names: list[str], numbers: list[str]) -> None:
+        self._paragraphs = paragraphs
+        self._names = names
+        self._numbers = numbers
+
+    def value(self, structure: list[Any]) -> Any:
+        """Return the value of a structure. Raises ValueError, TypeError or IndexError for what is none."""
+        kind, *rest = structure
+        if kind == TEXT:
+            first, count, before, after = rest
+            if not 0 <= first < first + count <= len(self._paragraphs) or before + after > CONTENT_BYTES_MAX:
+                raise ValueError("a text is missing")
+            return "\n" * before + BETWEEN.join(self._paragraphs[first : first + count]) + "\n" * after
+        if kind == NAME:
+            return self._names[rest[0]]
+        if kind == NUMBER:
+            return _number(self._numbers[rest[0]])
+        if kind == RECORD:
+            names, values = map(self.value, rest[::2]), map(self.value, rest[1::2])
+            return dict(zip(names, values, strict=True))
+        if kind == LIST:
+            return [self.value(one) for one in rest]
+        return {TRUE: True, FALSE: False, NULL: None}[kind]
+
+
+def _put(some: list[str], one: str) -> int:
+    some.append(one)
+    return len(some) - 1
 
 
 def _is_text(value: str) -> bool:
-    """Whether it may have several words: what is one name, number or code stays in the structure."""
-    return not value.isascii() or len(value.split(maxsplit=1)) > 1
+    """Whether it may have several words: what is one name, or code, stands among the names."""
+    return not value.isascii() or any(one.isspace() for one in value)
 
 
-def _name(name: Any) -> Any:
-    return MARK + name if isinstance(name, str) and name.startswith(MARK) else name
-
-
-def _put_back(kept: Any, paragraphs: list[str]) -> Any:
-    if isinstance(kept, dict):
-        if kept.keys() == {MARK}:
-            first, count = kept[MARK]
-            if not 0 <= first < first + count <= len(paragraphs):
-                raise ValueError("a text is missing")
-            return BETWEEN.join(paragraphs[first : first + count])
-        return {name.removeprefix(MARK): _put_back(one, paragraphs) for name, one in kept.items()}
-    return [_put_back(one, paragraphs) for one in kept] if isinstance(kept, list) else kept
+def _number(text: str) -> int | float | str:
+    """Return a number; of one that was taken for a secret what stands for it."""
+    try:
+        return int(text) if text.lstrip("-").isdigit() else float(text)
+    except ValueError:
+        return text

@@ -1,7 +1,9 @@
 """A gate in this process: the same stages over a durable log in a file, and an index beside it. No broker is needed."""
 
+import fcntl
+from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -14,9 +16,10 @@ from memsluice.client.publisher import Receipt
 from memsluice.client.requests import Session
 from memsluice.clock import wall_ms
 from memsluice.deployment.home import Home
+from memsluice.deployment.paths import private_file
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.envelope.registry import Role
-from memsluice.errors import ConfigError, WriterClosed
+from memsluice.errors import ConfigError, MemsluiceError, NotDelivered, StateError
 from memsluice.events.models import Channel, Observation, Recall, Write
 from memsluice.events.records import Record
 from memsluice.keystore.files import SigningCredential
@@ -34,10 +37,11 @@ CREDENTIALS: dict[type[Event], tuple[Role, Channel]] = {
     Observation: (Role.RUNTIME, "agent"),
 }
 """Who signs each kind of event; a home without such a credential is given one."""
+LOCK = "embedded.lock"
 
 
 class EmbeddedGate:
-    """See :class:`~memsluice.memory.gate.Gate`. One process at a time; a second one on the same home raises StateError.
+    """See :class:`~memsluice.memory.gate.Gate`. One at a time on a home; opening a second one raises StateError.
 
     A published event is decided, and lands, before :meth:`publish` returns. Log, index and stages belong to one thread
     of the gate's own, in which everything is done.
@@ -48,7 +52,9 @@ class EmbeddedGate:
         self._own = OneThread()
         self._opened = ExitStack()
         try:
-            self._own.run(self._begin, Assembly.at(Home.at(home)), encoder or load_encoder())
+            assembly = Assembly.at(Home.at(home))
+            self._opened.enter_context(_alone(assembly.home.path / LOCK))
+            self._own.run(self._begin, assembly, encoder or load_encoder())
         except BaseException:
             self.close()
             raise
@@ -91,7 +97,11 @@ class EmbeddedGate:
         topic = topic_of(event)
         partition, offset = self._runtime.append(topic, *message, append_ms=now_ms)
         self.waiting.placed(event.id, (topic, partition, offset))
-        self._runtime.run_until_idle()
+        try:
+            self._runtime.run_until_idle()
+        except MemsluiceError as error:  # it is in the log, and is decided at the next start at the latest
+            why = f"it was logged, and deciding it failed ({type(error).__name__})"
+            raise NotDelivered(why, event_id=event.id, maybe_written=True) from error
         return Receipt(event.id, topic, partition, offset, now_ms)
 
     def new_id(self) -> str:
@@ -104,9 +114,7 @@ class EmbeddedGate:
 
     def close(self) -> None:
         """Close log and index. Closing again does nothing."""
-        with suppress(WriterClosed):
-            self._own.run(self._opened.close)
-        self._own.close()
+        self._own.close(self._opened.close)
 
     def _permits(self, recall: Recall) -> None:
         check(self._signing[Recall], event_type_of(recall), recall, wall_ms())
@@ -120,6 +128,19 @@ class EmbeddedGate:
                 self.waiting.take(
                     Record(one.topic, one.partition, 0, one.key, one.value, one.headers, source.timestamp_ms)
                 )
+
+
+@contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """Hold a file's lock. Raises StateError where another gate does, of this process or another one."""
+    with private_file(file).open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise StateError(
+                f"another embedded gate is open on {file.parent}: share its gate, close it, or name another home"
+            ) from None
+        yield
 
 
 def _credential(keys: KeyStore, tenant: str, role: Role, channel: Channel) -> SigningCredential:

@@ -9,15 +9,23 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Literal, Unpack
 
 from memsluice.client import arguments, requests
 from memsluice.client.publisher import Receipt
 from memsluice.client.requests import Session, WriteOptions
-from memsluice.errors import BatchNotRemembered, InvalidArgument, LandingUnknown, MemsluiceError, NotDelivered
+from memsluice.errors import (
+    BatchNotRemembered,
+    InvalidArgument,
+    LandingUnknown,
+    MemsluiceError,
+    NotDelivered,
+    WriteHeld,
+)
 from memsluice.events.ids import object_id, scope_owner
+from memsluice.events.limits import RETURNED_MAX
 from memsluice.events.models import Observation, Origin, Recall, Visibility, Write, Zone
 from memsluice.memory.gate import Gate
 from memsluice.memory.outcome import Outcome, Place, Status
@@ -93,6 +101,8 @@ class Memory:
 
     def write_all(self, entries: Sequence[Entry]) -> list[Outcome]:
         """Publish all of them, then wait for all. Raises BatchNotRemembered, which has the result of every one."""
+        for entry in arguments.several("entries", entries, "Entry"):
+            arguments.instance("entries", entry, Entry, "a sequence of Entry")
         results = self._written(entries)
         if any(isinstance(one, MemsluiceError) for one in results):
             raise BatchNotRemembered(results)
@@ -104,6 +114,7 @@ class Memory:
         The content is not published, only its SHA-256. Raises ProducerError: then show the model nothing of it.
         """
         self._open()
+        arguments.instance("content", content, (str, type(None)), "text, or None")
         digest = None if content is None else sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
         event = requests.observation(self._gate.new_id(), self._gate.now(), self.session, origin, digest, None)
         return self._acknowledged(event)
@@ -113,13 +124,16 @@ class Memory:
 
         ``narrow`` says which of the k will be shown at all: only those are published. Raises ProducerError, too.
         """
+        arguments.instance("question", question, str, "text")
+        arguments.whole("argument k", k, 1, RETURNED_MAX)
         self._open()
         return self._gate.recaller.ask(self._question(question, k), self._publish_recall, narrow=narrow)
 
     def read(self, keys: Sequence[str]) -> dict[str, VerifiedEntry]:
         """Return the principal's own entries of these keys, those that lie there and hold. Raises as :meth:`search`."""
         self._open()
-        names = {self._object(key): key for key in keys}
+        arguments.several("keys", keys, "keys")
+        names = {self._place(None, Visibility.PRINCIPAL, self.namespace, key): key for key in keys}
         found = self._gate.recaller.look_up(self._question(BY_NAME), tuple(names), self._publish_recall)
         return {names[entry.admission.object_id]: entry for entry in found.entries}
 
@@ -152,7 +166,11 @@ class Memory:
             write = requests.write(
                 event_id, self._gate.now(), self.session, entry.content, {"namespace": self.namespace, **entry.options}
             )
-            pending = _Pending(write, self._gate.waiting.expect(event_id))
+            said = sha256(write.model_dump_json(exclude={"time"}).encode()).hexdigest()
+            pending = _Pending(write, self._gate.waiting.expect(event_id, said))
+        except MemsluiceError as error:
+            return error
+        try:
             pending.receipt = self._gate.publish(self.session, write)
         except MemsluiceError as error:
             self._gate.waiting.forget(event_id)
@@ -177,7 +195,16 @@ class Memory:
             waiting.forget(event_id)
         if outcome.status is Status.DUPLICATE:
             outcome = waiting.told(event_id) or self._first(pending.write, outcome)
-        return outcome if outcome.remembered else outcome.error()
+        if not outcome.remembered:
+            return outcome.error()
+        if outcome.object_id not in (None, self._object(pending.write)):
+            return WriteHeld(
+                f"write {event_id} landed under another key than its own, which looks like a secret and was taken out: "
+                "use a key that says less",
+                event_id=event_id,
+                place=outcome.place,
+            )
+        return outcome
 
     def _unknown(self, event_id: str, pending: _Pending) -> LandingUnknown:
         had = pending.receipt is not None and pending.receipt.done()
@@ -190,17 +217,22 @@ class Memory:
 
     def _first(self, write: Write, again: Outcome) -> Outcome:
         """Return what became of an event that was decided under this id before: it landed where its entry lies."""
-        where = self._object(write.key, write.id)
-        lies = self._gate.recaller.lies(self._question(BY_NAME), (where,))
+        where = self._object(write)
+        question = replace(self._question(BY_NAME), namespace=write.namespace)
+        lies = self._gate.recaller.lies(question, (where,))
         if any(one.event_id == write.id for one in lies):
             return Outcome(write.id, Status.LANDED, again.reasons, where, again.version, again.place)
         return again
 
-    def _object(self, key: str | None, event_id: str = "") -> str:
-        owner = scope_owner(Visibility.PRINCIPAL, self.session.principal, self.session.session)
+    def _object(self, write: Write) -> str:
+        return self._place(write.id, write.visibility, write.namespace, write.key)
+
+    def _place(self, event_id: str | None, visibility: Visibility, namespace: str, key: str | None) -> str:
+        """Return the object that an entry of this session's lies in as guidance."""
+        owner = scope_owner(visibility, self.session.principal, self.session.session)
         return object_id(
-            tenant=self.session.tenant, zone=Zone.GUIDANCE, visibility=Visibility.PRINCIPAL, owner=owner,
-            namespace=self.namespace, key=key, event_id=event_id,
+            tenant=self.session.tenant, zone=Zone.GUIDANCE, visibility=visibility, owner=owner,
+            namespace=namespace, key=key, event_id=event_id or "",
         )  # fmt: skip
 
     def _question(self, text: str, k: int = 1) -> Question:

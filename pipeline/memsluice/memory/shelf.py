@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from memsluice.client import arguments
 from memsluice.clock import wall_ms
 from memsluice.errors import NotRemembered
 from memsluice.events.limits import QUESTION_BYTES_MAX, RETURNED_MAX
@@ -15,6 +16,7 @@ from memsluice.recall.reader import VerifiedEntry
 from memsluice.recall.recaller import Narrow, Recalled
 
 Keeps = Callable[[Document], bool]
+TTL_MAX_S = 10 * 365 * 86_400.0
 _log = logging.getLogger(__name__)
 
 
@@ -123,5 +125,7 @@ def _entry(one: Document, parents: Sequence[str] = ()) -> Entry:
 def document(
     path: Path, key: str, value: Mapping[str, Any] | None, ttl_s: float | None, now_ms: int, *, searched: bool = True
 ) -> Document:
-    """Return a document to be written; ``ttl_s`` seconds from now (Unix ms) it expires."""
+    """Return a document to be written; ``ttl_s`` seconds from now (Unix ms) it expires. Raises InvalidArgument."""
+    if ttl_s is not None:
+        arguments.number("argument ttl", ttl_s, 0.001, TTL_MAX_S)
     return Document(path, key, value, ttl_s, None if ttl_s is None else now_ms + round(ttl_s * 1_000), searched)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from memsluice.envelope.codec import from_json
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import stored_of_record, verdict_from_bytes
-from memsluice.errors import InputError, SealError
+from memsluice.errors import InputError, InvalidArgument, SealError
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.names import DEAD_LETTER_HEADER
 from memsluice.events.records import Record
@@ -44,13 +44,17 @@ class Waiting:
         self._place_of: dict[str, Place] = {}
         self._lands_in: dict[str, str] = {}
         self._waiters: Counter[str] = Counter()
+        self._said: dict[str, str] = {}
 
-    def expect(self, event_id: str) -> "Future[Outcome]":
+    def expect(self, event_id: str, said: str = "") -> "Future[Outcome]":
         """Return the future of an event's outcome; who waits for an event that is waited for shares it.
 
-        Each who expects it forgets it once.
+        ``said`` is what the event says, or a digest of it. Each who expects an event forgets it once. Raises
+        InvalidArgument where another one of the same id is waited for: two events never have one id.
         """
         with self._lock:
+            if self._said.setdefault(event_id, said) != said:
+                raise InvalidArgument("argument event_id is that of another event, which is on its way")
             self._waiters[event_id] += 1
             return self._expected.setdefault(event_id, Future())
 
@@ -77,6 +81,7 @@ class Waiting:
             if self._waiters[event_id] > 0:
                 return
             del self._waiters[event_id]
+            self._said.pop(event_id, None)
             self._expected.pop(event_id, None)
             self._unplaced(event_id)
             object_id = self._lands_in.pop(event_id, "")

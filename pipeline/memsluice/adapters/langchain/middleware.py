@@ -28,6 +28,7 @@ class GatedMemoryMiddleware(AgentMiddleware[Any, Any]):
     tool by name what it reads (``Origin.WEB`` of a browser); of others it is ``Origin.TOOL``. With ``recall`` above 0
     so many entries nearest to the last thing that the person said go into the system prompt of each call.
 
+    A tool that raises has been seen, too, and so has what a provider's own tools returned (a search of the web, say).
     Where an observation is not acknowledged, the call raises (ProducerError) and the model is shown nothing.
     """
 
@@ -47,7 +48,11 @@ class GatedMemoryMiddleware(AgentMiddleware[Any, Any]):
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
         """Run the tool, publish that the session saw what it returned, and return it once the log has that."""
-        result = handler(request)
+        try:
+            result = handler(request)
+        except Exception:  # whoever handles it may show the model what it says
+            self._saw(request, None)
+            raise
         self._saw(request, result)
         return result
 
@@ -55,23 +60,37 @@ class GatedMemoryMiddleware(AgentMiddleware[Any, Any]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
     ) -> ToolResult:
         """As :meth:`wrap_tool_call`."""
-        result = await handler(request)
+        try:
+            result = await handler(request)
+        except Exception:  # as above
+            await asyncio.to_thread(self._saw, request, None)
+            raise
         await asyncio.to_thread(self._saw, request, result)
         return result
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Put what is remembered into the prompt, where that was asked for."""
-        return handler(self._reminded(request))
+        """Put what is remembered into the prompt, where that was asked for; observe what the model's provider read."""
+        response = handler(self._reminded(request))
+        self._read_by_provider(response)
+        return response
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """As :meth:`wrap_model_call`."""
-        return await handler(await asyncio.to_thread(self._reminded, request))
+        response = await handler(await asyncio.to_thread(self._reminded, request))
+        await asyncio.to_thread(self._read_by_provider, response)
+        return response
 
-    def _saw(self, request: ToolCallRequest, result: ToolResult) -> None:
+    def _read_by_provider(self, response: ModelResponse[Any]) -> None:
+        """Observe the results of tools that the model's provider ran: no call of a tool is seen here for them."""
+        blocks = [one for message in response.result for one in message.content_blocks]
+        if any(block["type"] == "server_tool_result" for block in blocks):
+            self._store.shelf().memory.observe(Origin.WEB)
+
+    def _saw(self, request: ToolCallRequest, result: ToolResult | None) -> None:
         name = str(request.tool_call["name"])
         if name in self._trusted:
             return

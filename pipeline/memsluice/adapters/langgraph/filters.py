@@ -41,7 +41,7 @@ def _compares(value: Any, operator: str, to: Any) -> bool:
         )
     try:
         return _ORDERED[operator](float(value), float(to))
-    except (TypeError, ValueError):  # what is no number lies on neither side
+    except (OverflowError, TypeError, ValueError):  # what is no number lies on neither side
         return False
 
 

@@ -156,7 +156,7 @@ class GatedStore(BaseStore):
 
 
 def _document(op: PutOp, now_ms: int) -> Document:
-    ttl_s = None if op.ttl is None else op.ttl * 60
+    ttl_s = op.ttl * 60 if isinstance(op.ttl, int | float) else op.ttl
     return document(tuple(op.namespace), op.key, op.value, ttl_s, now_ms, searched=op.index is not False)
 
 

@@ -5,7 +5,8 @@ mem0's own vectors are not used: the gate embeds what it lands, and a question w
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
 from typing import Any
@@ -15,11 +16,13 @@ from mem0.vector_stores.base import VectorStoreBase
 from pydantic import BaseModel
 
 from memsluice.adapters.mem0.filters import matches
+from memsluice.client import arguments
 from memsluice.client.requests import Session
 from memsluice.errors import BatchNotRemembered, InvalidArgument, MemsluiceError
 from memsluice.memory.documents import Document, key_of
 from memsluice.memory.gate import Gate
 from memsluice.memory.memory import TIMEOUT_S, Entry, Memory
+from memsluice.memory.outcome import Outcome
 from memsluice.memory.shelf import Shelf
 
 NAMESPACE = "mem0"
@@ -30,6 +33,9 @@ KNOWN_MAX = 10_000
 """Ids of which it is remembered whose they are; of sessions as many are kept open."""
 held: "ContextVar[dict[tuple[str, str], MemsluiceError] | None]" = ContextVar("held", default=None)
 """What is not remembered, by collection and id, in a call of mem0's that goes on without it."""
+
+
+_acting: "ContextVar[Session | None]" = ContextVar("acting", default=None)
 
 
 class Found(BaseModel):
@@ -50,7 +56,9 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
 
     Whose a memory is, mem0 says: ``user_id`` is the principal, ``run_id`` the session, ``agent_id`` the agent, without
     one ``agent``. Without a run the session is "run/person": ``run``, a name of its own where none is given. A memory
-    that is asked for by its id alone has to have been seen here before.
+    that is asked for by its id alone has to have been seen here before; it is asked for, changed and deleted in the
+    session that :meth:`acting` names, else in the one in which it was written or last seen with a run of its own: an id
+    alone does not say who asks.
     """
 
     def __init__(
@@ -71,6 +79,16 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
         self._shelves: OrderedDict[Session, Shelf] = OrderedDict()
         self._whose: OrderedDict[str, Session] = OrderedDict()
 
+    @contextmanager
+    def acting(self, session: Session) -> Iterator[None]:
+        """Say who asks, within: of calls that have nothing but an id. A session that saw something then deletes nothing
+        of guidance."""
+        token = _acting.set(session)
+        try:
+            yield
+        finally:
+            _acting.reset(token)
+
     def insert(
         self, vectors: Sequence[Any], payloads: Sequence[dict[str, Any]] | None = None, ids: Sequence[str] | None = None
     ) -> None:
@@ -80,12 +98,23 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
         itself and drops those that fail: :func:`~memsluice.adapters.mem0.attaching.attach` has them raised after all.
         """
         names = [str(one) for one in ids or (uuid4() for _ in vectors)]
-        some = list(zip(names, payloads or [{} for _ in names], strict=True))
+        said = payloads or [{} for _ in names]
+        if len(said) != len(names):
+            raise InvalidArgument(f"argument payloads has {len(said)} items, and there are {len(names)} ids")
         by_session: dict[Session, list[tuple[str, dict[str, Any]]]] = {}
-        for name, payload in some:
+        for name, payload in zip(names, said, strict=True):
             by_session.setdefault(self._session(payload, name), []).append((name, payload))
+        results: list[object] = []
         for session, mine in by_session.items():
-            self._written(session, mine)
+            try:
+                results += self._written(session, mine)
+            except BatchNotRemembered as error:
+                results += error.results
+            except MemsluiceError as error:
+                results += [error] * len(mine)
+        failed = [one for one in results if isinstance(one, MemsluiceError)]
+        if failed:
+            raise failed[0] if len(results) == 1 else BatchNotRemembered(results)
 
     def search(self, query: str, vectors: Any, top_k: int = 5, filters: Mapping[str, Any] | None = None) -> list[Found]:
         """Return the nearest memories of a person to a question, the nearest first; ``vectors`` is not used."""
@@ -103,7 +132,7 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
 
     def get(self, vector_id: str) -> Found | None:
         """Return a memory by its id; None where this process does not know whose it is, or it is no more."""
-        session = self._whose.get(str(vector_id))
+        session = self._by_id(str(vector_id))
         if session is None:
             return None
         name = ((self.collection,), str(vector_id))
@@ -113,11 +142,12 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
     def update(self, vector_id: str, vector: Any = None, payload: dict[str, Any] | None = None) -> None:
         """Replace a memory. Raises as :meth:`insert`."""
         if payload is not None:
-            self._written(self._session(payload, str(vector_id)), [(str(vector_id), payload)])
+            session = _acting.get() or self._session(payload, str(vector_id))
+            self._written(session, [(str(vector_id), payload)], again=False)
 
     def delete(self, vector_id: str) -> None:
         """Replace a memory by a mark without content. Raises InvalidArgument where nobody knows whose it is."""
-        session = self._whose.get(str(vector_id))
+        session = self._by_id(str(vector_id))
         if session is None:
             raise InvalidArgument("argument vector_id is of no memory that was read or written here: list them first")
         self._shelf(session).put([Document((self.collection,), str(vector_id), None)])
@@ -141,11 +171,16 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
         """Raise InvalidArgument, as :meth:`delete_col`."""
         self.delete_col()
 
-    def _written(self, session: Session, some: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        """Write, and note for :func:`attach` which of it is not remembered so far."""
+    def _by_id(self, name: str) -> Session | None:
+        return _acting.get() or self._whose.get(name)
+
+    def _written(
+        self, session: Session, some: Sequence[tuple[str, dict[str, Any]]], *, again: bool = True
+    ) -> Sequence[Outcome]:
+        """Write, and note for :func:`attach` which of it is not remembered so far; ``again``: mem0 may say it again."""
         told: Sequence[object] = [None] * len(some)
         try:
-            self._shelf(session).memory.write_all([self._entry(name, payload) for name, payload in some])
+            return self._shelf(session).memory.write_all([self._entry(*one, again=again) for one in some])
         except BatchNotRemembered as error:
             told = error.results
             raise (told[0] if len(told) == 1 and isinstance(told[0], MemsluiceError) else error) from None
@@ -159,16 +194,18 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
                     if isinstance(one, MemsluiceError):
                         noted[self.collection, name] = one
 
-    def _entry(self, name: str, payload: Mapping[str, Any]) -> Entry:
+    def _entry(self, name: str, payload: Mapping[str, Any], *, again: bool) -> Entry:
         value = {field: one for field, one in payload.items() if field not in DERIVED}
         content = Document((self.collection,), name, value).content()
         event_id = f"mem0-{name}-{sha256(content.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-        return Entry(content, {"key": key_of((self.collection,), name)}, event_id)
+        return Entry(content, {"key": key_of((self.collection,), name)}, event_id if again else None)
 
     def _session(self, said: Mapping[str, Any], name: str | None = None) -> Session:
         user = said.get("user_id")
         if not isinstance(user, str) or not user:
             raise InvalidArgument("argument user_id is missing: it says whose memory this is")
+        for field in ("agent_id", "run_id"):
+            arguments.instance(field, said.get(field), (str, type(None)), "one name: it says who asks")
         session = Session(
             self.gate.tenant, said.get("agent_id") or self._agent, user, said.get("run_id") or f"{self._run}/{user}"
         )
@@ -182,6 +219,13 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
 
     def _remember(self, name: str, session: Session) -> None:
         with self._lock:
+            known = self._whose.get(name)
+            if (
+                known is not None
+                and known.principal == session.principal
+                and session.session.startswith(f"{self._run}/")
+            ):
+                session = known  # a listing without a run says nothing of who will ask for what it lists
             self._whose[name] = session
             self._whose.move_to_end(name)
             if len(self._whose) > KNOWN_MAX:

@@ -89,7 +89,7 @@ def test_nothing_that_mem0_drops_is_dropped_without_a_word(gate, tmp_path) -> No
         memory.add("whatever", user_id="ada")
     assert [getattr(one, "code", None) or one["memory"] for one in caught.value.results] == [FACTS[0], "limit_exceeded"]
     memory = attach(made(Memory, tmp_path / "two", [FACTS[1]]), gate)
-    shelf = memory.vector_store._shelf(Session("acme", "mem0", "ada", f"{memory.vector_store._run}/ada"))
+    shelf = memory.vector_store._shelves.of(Session("acme", "mem0", "ada", f"{memory.vector_store._run}/ada"))
     write_all, tries = shelf.memory.write_all, []
 
     def unknown_at_first(entries: Any) -> Any:

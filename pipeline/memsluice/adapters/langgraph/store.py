@@ -5,8 +5,6 @@ lets one failure fail its whole batch.
 """
 
 import asyncio
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
@@ -33,14 +31,13 @@ from memsluice.client.requests import Session
 from memsluice.clock import wall_ms
 from memsluice.memory.documents import Document, Path
 from memsluice.memory.gate import Gate
-from memsluice.memory.memory import TIMEOUT_S, Memory, Wait
+from memsluice.memory.memory import TIMEOUT_S, Wait
 from memsluice.memory.opening import Mode, open_gate
 from memsluice.memory.shelf import Shelf, document
+from memsluice.memory.shelves import Shelves
 
 NAMESPACE = "langgraph"
 """The part of the tenant's memory that LangGraph's documents lie in."""
-SHELVES_MAX = 1_000
-"""Sessions whose memory is kept open; of more the one that was used longest ago is forgotten."""
 
 
 class GatedStore(BaseStore):
@@ -68,10 +65,7 @@ class GatedStore(BaseStore):
         self.gate = gate
         self.ttl_config = ttl
         self._session_of: SessionOf = (lambda: session) if isinstance(session, Session) else session
-        self._wait: Wait = wait
-        self._timeout_s = timeout_s
-        self._lock = threading.Lock()
-        self._shelves: OrderedDict[Session, Shelf] = OrderedDict()
+        self._shelves = Shelves(gate, NAMESPACE, wait=wait, timeout_s=timeout_s)
 
     @classmethod
     def open(
@@ -124,16 +118,7 @@ class GatedStore(BaseStore):
 
     def shelf(self) -> Shelf:
         """Return the documents of the session for which this is called."""
-        session = self._session_of()
-        with self._lock:
-            found = self._shelves.get(session)
-            if found is None:
-                memory = Memory(self.gate, session, namespace=NAMESPACE, wait=self._wait, timeout_s=self._timeout_s)
-                found = self._shelves[session] = Shelf(memory)
-            self._shelves.move_to_end(session)
-            if len(self._shelves) > SHELVES_MAX:
-                self._shelves.popitem(last=False)
-        return found
+        return self._shelves.of(self._session_of())
 
     def _put(self, shelf: Shelf, ops: Sequence[PutOp]) -> list[Result]:
         now_ms = wall_ms()

@@ -21,16 +21,16 @@ from memsluice.client.requests import Session
 from memsluice.errors import BatchNotRemembered, InvalidArgument, MemsluiceError
 from memsluice.memory.documents import Document, key_of
 from memsluice.memory.gate import Gate
-from memsluice.memory.memory import TIMEOUT_S, Entry, Memory
+from memsluice.memory.memory import TIMEOUT_S, Entry
 from memsluice.memory.outcome import Outcome
-from memsluice.memory.shelf import Shelf
+from memsluice.memory.shelves import Shelves
 
 NAMESPACE = "mem0"
 """The part of the tenant's memory that mem0's memories lie in."""
 DERIVED = ("text_lemmatized",)
 """What mem0 makes of a text for its own search of words: nothing of ours needs it, and it would be screened twice."""
 KNOWN_MAX = 10_000
-"""Ids of which it is remembered whose they are; of sessions as many are kept open."""
+"""Ids of which it is remembered whose they are."""
 held: "ContextVar[dict[tuple[str, str], MemsluiceError] | None]" = ContextVar("held", default=None)
 """What is not remembered, by collection and id, in a call of mem0's that goes on without it."""
 
@@ -73,10 +73,9 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
         self.gate = gate
         self.collection = collection
         self._agent = agent
-        self._timeout_s = timeout_s
         self._run = run or uuid4().hex
         self._lock = threading.Lock()
-        self._shelves: OrderedDict[Session, Shelf] = OrderedDict()
+        self._shelves = Shelves(gate, NAMESPACE, timeout_s=timeout_s)
         self._whose: OrderedDict[str, Session] = OrderedDict()
 
     @contextmanager
@@ -119,7 +118,7 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
     def search(self, query: str, vectors: Any, top_k: int = 5, filters: Mapping[str, Any] | None = None) -> list[Found]:
         """Return the nearest memories of a person to a question, the nearest first; ``vectors`` is not used."""
         session, rest = self._asked(filters)
-        kept = self._shelf(session).nearest(
+        kept = self._shelves.of(session).nearest(
             query, (self.collection,), top_k, lambda one: matches(one.value or {}, rest)
         )
         return [self._found(one, session, one.similarity) for one in kept]
@@ -127,7 +126,7 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
     def list(self, filters: Mapping[str, Any] | None = None, top_k: int | None = 100) -> Pages:
         """Return a person's memories, the latest first, in a list of one list, as mem0 unpacks it."""
         session, rest = self._asked(filters)
-        kept = self._shelf(session).below((self.collection,), lambda one: matches(one.value or {}, rest))
+        kept = self._shelves.of(session).below((self.collection,), lambda one: matches(one.value or {}, rest))
         return [[self._found(one, session, None) for one in kept[:top_k]]]
 
     def get(self, vector_id: str) -> Found | None:
@@ -136,7 +135,7 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
         if session is None:
             return None
         name = ((self.collection,), str(vector_id))
-        found = self._shelf(session).get([name]).get(name)
+        found = self._shelves.of(session).get([name]).get(name)
         return None if found is None else self._found(found, session, None)
 
     def update(self, vector_id: str, vector: Any = None, payload: dict[str, Any] | None = None) -> None:
@@ -150,7 +149,7 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
         session = self._by_id(str(vector_id))
         if session is None:
             raise InvalidArgument("argument vector_id is of no memory that was read or written here: list them first")
-        self._shelf(session).put([Document((self.collection,), str(vector_id), None)])
+        self._shelves.of(session).put([Document((self.collection,), str(vector_id), None)])
 
     def create_col(self, name: str, vector_size: int, distance: str) -> None:
         """Do nothing: a collection is a name."""
@@ -180,7 +179,7 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
         """Write, and note for :func:`attach` which of it is not remembered so far; ``again``: mem0 may say it again."""
         told: Sequence[object] = [None] * len(some)
         try:
-            return self._shelf(session).memory.write_all([self._entry(*one, again=again) for one in some])
+            return self._shelves.of(session).memory.write_all([self._entry(*one, again=again) for one in some])
         except BatchNotRemembered as error:
             told = error.results
             raise (told[0] if len(told) == 1 and isinstance(told[0], MemsluiceError) else error) from None
@@ -230,17 +229,6 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
             self._whose.move_to_end(name)
             if len(self._whose) > KNOWN_MAX:
                 self._whose.popitem(last=False)
-
-    def _shelf(self, session: Session) -> Shelf:
-        with self._lock:
-            found = self._shelves.get(session)
-            if found is None:
-                memory = Memory(self.gate, session, namespace=NAMESPACE, timeout_s=self._timeout_s)
-                found = self._shelves[session] = Shelf(memory)
-            self._shelves.move_to_end(session)
-            if len(self._shelves) > KNOWN_MAX:
-                self._shelves.popitem(last=False)
-        return found
 
     def _found(self, one: Document, session: Session, score: float | None) -> Found:
         self._remember(one.key, session)

@@ -192,13 +192,13 @@ def test_two_events_never_have_one_id(gate) -> None:
 
 
 def test_an_event_of_another_place_is_asked_after_there(memory) -> None:
-    """A duplicate of a session's own entry, or of another namespace's, is told by what lies there."""
-    for options in ({"visibility": "session"}, {"namespace": "notes"}):
+    """A duplicate of a session's own entry, another namespace's, or one to be shared is told by what lies there."""
+    for options in ({"visibility": "session"}, {"namespace": "notes"}, {"visibility": "shared", "key": "home"}):
+        said = {"event_id": "-".join(options.values()), **options}
         for _ in range(2):
-            done = memory.write("Ada lives in Lyon.", event_id=f"w-{min(options)}", **options)
-            assert done.status is Status.LANDED
+            assert memory.write("Ada lives in Lyon.", **said).status is Status.LANDED
         memory._gate.waiting._told.clear()  # as in another process
-        assert memory.write("Ada lives in Lyon.", event_id=f"w-{min(options)}", **options).status is Status.LANDED
+        assert memory.write("Ada lives in Lyon.", **said).status is Status.LANDED
 
 
 def test_one_gate_at_a_time_is_open_on_a_home(gate, tmp_path, encoder) -> None:

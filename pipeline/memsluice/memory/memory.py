@@ -197,7 +197,7 @@ class Memory:
             outcome = waiting.told(event_id) or self._first(pending.write, outcome)
         if not outcome.remembered:
             return outcome.error()
-        if outcome.object_id not in (None, self._object(pending.write)):
+        if outcome.object_id not in (None, *self._objects(pending.write)):
             return WriteHeld(
                 f"write {event_id} landed under another key than its own, which looks like a secret and was taken out: "
                 "use a key that says less",
@@ -217,15 +217,20 @@ class Memory:
 
     def _first(self, write: Write, again: Outcome) -> Outcome:
         """Return what became of an event that was decided under this id before: it landed where its entry lies."""
-        where = self._object(write)
+        where = self._objects(write)
         question = replace(self._question(BY_NAME), namespace=write.namespace)
-        lies = self._gate.recaller.lies(question, (where,))
-        if any(one.event_id == write.id for one in lies):
-            return Outcome(write.id, Status.LANDED, again.reasons, where, again.version, again.place)
+        lies = self._gate.recaller.lies(question, where)
+        there = next((one.object_id for one in lies if one.event_id == write.id), None)
+        if there is not None:
+            return Outcome(write.id, Status.LANDED, again.reasons, there, again.version, again.place)
         return again
 
-    def _object(self, write: Write) -> str:
-        return self._place(write.id, write.visibility, write.namespace, write.key)
+    def _objects(self, write: Write) -> tuple[str, ...]:
+        """Return where a write may lie as guidance: what asks to be shared is its principal's until it is promoted."""
+        scopes = (
+            {write.visibility, Visibility.PRINCIPAL} if write.visibility is Visibility.SHARED else {write.visibility}
+        )
+        return tuple(self._place(write.id, scope, write.namespace, write.key) for scope in sorted(scopes))
 
     def _place(self, event_id: str | None, visibility: Visibility, namespace: str, key: str | None) -> str:
         """Return the object that an entry of this session's lies in as guidance."""

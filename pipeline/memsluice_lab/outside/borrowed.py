@@ -21,6 +21,8 @@ def module_of(file: Path, absent: Iterable[str]) -> ModuleType:
     package.__path__ = [str(file.parent)]
     instead: dict[str, Any] = {"tests": package} | {name: MagicMock(name=name) for name in absent}
     with patch.dict(sys.modules, instead):
+        for name in [one for one in sys.modules if one.startswith("tests.")]:  # ours, where our tests run
+            del sys.modules[name]
         spec = importlib.util.spec_from_file_location(f"tests.{file.stem}", file)
         assert spec is not None
         assert spec.loader is not None

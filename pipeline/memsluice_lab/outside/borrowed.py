@@ -43,6 +43,15 @@ def tests_of(module: ModuleType, fixtures: Iterable[str]) -> dict[str, Test]:
     return found
 
 
+def failing(why: str) -> Test:
+    """Return a test that fails, for one that applies and is not run."""
+
+    def fails() -> None:
+        raise AssertionError(f"not run: {why}")
+
+    return fails
+
+
 def _plain(test: Test) -> Test:
     """Return a test as a plain function: an asynchronous one is run to its end."""
     if not inspect.iscoroutinefunction(test):

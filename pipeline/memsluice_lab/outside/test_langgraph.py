@@ -25,6 +25,9 @@ NOT_OURS = {
     "test_omit_expired_search_pagination": "changes rows of PostgreSQL",
 }
 """What does not apply, and why."""
+TOO_SLOW = {
+    "test_large_batches_async": "60,000 calls, each a decision or a verified list: an hour; it counts as failed"
+}
 WHOSE = Session("suite", "agent", "ada", "thread-1")
 POLICY = "name: outside\nwrites_per_day: {user_observed: 100000}\n"
 """Their largest batches write more in a minute than the policy that ships lets one person write in a day."""
@@ -33,6 +36,8 @@ TTL_MINUTES = 0.1
 for _prefix, _file in (("sync", "test_store.py"), ("async", "test_async_store.py")):
     _found = borrowed.tests_of(borrowed.module_of(FOLDER / _file, ABSENT), ("request", "store", "vector_store"))
     for _name, _test in ((name, test) for name, test in _found.items() if name not in NOT_OURS):
+        if _name in TOO_SLOW:
+            _test = borrowed.failing(TOO_SLOW[_name])
         globals()[f"test_{_prefix}_{_name.removeprefix('test_')}"] = _test
 
 

@@ -91,6 +91,7 @@ def test_a_batch_publishes_all_and_raises_once_with_every_result(memory) -> None
         Status.LANDED, Status.LANDED,
     ]  # fmt: skip
     assert memory.read(["k"])["k"].content == "c d"
+    assert len(memory.write_all(Entry(text) for text in ("Ada reads.", "Ada rows."))) == 2
 
 
 def test_one_persons_memory_is_not_anothers(memory, gate) -> None:

@@ -28,7 +28,7 @@ from memsluice.events.ids import object_id, scope_owner
 from memsluice.events.limits import RETURNED_MAX
 from memsluice.events.models import Observation, Origin, Recall, Visibility, Write, Zone
 from memsluice.memory.gate import Gate
-from memsluice.memory.outcome import Outcome, Place, Status
+from memsluice.memory.outcome import Outcome, Status
 from memsluice.recall.reader import VerifiedEntry
 from memsluice.recall.recaller import Narrow, Question, Recalled
 
@@ -54,7 +54,6 @@ class _Pending:
     write: Write
     outcome: "Future[Outcome]"
     receipt: "Future[Receipt] | None" = None
-    place: Place | None = None
 
 
 class Memory:
@@ -101,9 +100,10 @@ class Memory:
 
     def write_all(self, entries: Sequence[Entry]) -> list[Outcome]:
         """Publish all of them, then wait for all. Raises BatchNotRemembered, which has the result of every one."""
-        for entry in arguments.several("entries", entries, "Entry"):
+        several = arguments.several("entries", entries, "Entry")
+        for entry in several:
             arguments.instance("entries", entry, Entry, "a sequence of Entry")
-        results = self._written(entries)
+        results = self._written(several)
         if any(isinstance(one, MemsluiceError) for one in results):
             raise BatchNotRemembered(results)
         return [one for one in results if isinstance(one, Outcome)]
@@ -131,9 +131,9 @@ class Memory:
 
     def read(self, keys: Sequence[str]) -> dict[str, VerifiedEntry]:
         """Return the principal's own entries of these keys, those that lie there and hold. Raises as :meth:`search`."""
+        several = arguments.several("keys", keys, "keys")
         self._open()
-        arguments.several("keys", keys, "keys")
-        names = {self._place(None, Visibility.PRINCIPAL, self.namespace, key): key for key in keys}
+        names = {self._place(None, Visibility.PRINCIPAL, self.namespace, key): key for key in several}
         found = self._gate.recaller.look_up(self._question(BY_NAME), tuple(names), self._publish_recall)
         return {names[entry.admission.object_id]: entry for entry in found.entries}
 

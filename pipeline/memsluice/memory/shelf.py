@@ -32,39 +32,43 @@ class Shelf:
 
         Raises BatchNotRemembered, with each one's result; of a single one what :meth:`Memory.write` raises.
         """
-        entries = [_entry(one) for one in documents]
+        entries = [entry_of(one) for one in documents]
         if len(entries) == 1:
             return [self.memory.write(entries[0].content, **entries[0].options)]
         return self.memory.write_all(entries)
 
     def get(self, names: Sequence[tuple[Path, str]]) -> dict[tuple[Path, str], Document]:
         """Return the documents of these paths and keys that live."""
-        wanted = {key_of(*name): name for name in names}
-        found = self.memory.read(tuple(wanted))
-        documents = map(_read, self._living(found.values(), lambda one: True))
-        return {(one.path, one.key): one for one in documents}
+        found = self.memory.read([key_of(*name) for name in names])
+        return {(one.path, one.key): one for one in self._living(found.values()).values()}
 
     def below(self, prefix: Path, keeps: Keeps = lambda _: True) -> list[Document]:
         """Return what lives below a path, the latest written first. Raises StoreError beyond 1,000 entries."""
+        found: dict[str, Document] = {}
 
         def narrow(entries: Sequence[VerifiedEntry]) -> list[VerifiedEntry]:
-            return self._living(entries, lambda one: _below(one, prefix) and keeps(one))
+            found.update(self._living(entries, lambda one: _below(one, prefix) and keeps(one)))
+            return [entry for entry in entries if entry.admission.object_id in found]
 
-        found = (_read(entry) for entry in self.memory.every(narrow=narrow).entries)
-        return sorted(found, key=lambda one: (-one.written_ms, one.path, one.key))
+        self.memory.every(narrow=narrow)
+        return sorted(found.values(), key=lambda one: (-one.written_ms, one.path, one.key))
 
     def nearest(self, question: str, prefix: Path, k: int, keeps: Keeps = lambda _: True) -> list[Document]:
         """Return the k nearest of what lives below a path, the nearest first, among the RETURNED_MAX nearest of all.
 
         Of a question that is too long for an event its beginning is asked. One without a word finds nothing.
         """
+        found: list[Document] = []
 
         def narrow(entries: Sequence[VerifiedEntry]) -> list[VerifiedEntry]:
             kept = self._living(entries, lambda one: one.searched and _below(one, prefix) and keeps(one))
-            return sorted(kept, key=lambda entry: -entry.similarity)[:k]
+            near = [entry for entry in entries if entry.admission.object_id in kept]
+            near = sorted(near, key=lambda entry: -entry.similarity)[:k]
+            found.extend(replace(kept[one.admission.object_id], similarity=one.similarity) for one in near)
+            return near
 
-        found = self._asked(question, narrow)
-        return [] if found is None else [replace(_read(one), similarity=one.similarity) for one in found.entries]
+        self._asked(question, narrow)
+        return found
 
     def answer(self, question: str, k: int) -> Recalled | None:
         """Return the k nearest documents that live and that questions find, as a recall does, better tiers first.
@@ -73,7 +77,8 @@ class Shelf:
         """
 
         def narrow(entries: Sequence[VerifiedEntry]) -> list[VerifiedEntry]:
-            kept = self._living(entries, lambda one: one.searched)
+            living = self._living(entries, lambda one: one.searched)
+            kept = [entry for entry in entries if entry.admission.object_id in living]
             last = sorted((entry.similarity for entry in kept), reverse=True)[:k][-1:]
             return [entry for entry in kept if entry.similarity >= last[0]][:k]
 
@@ -94,7 +99,7 @@ class Shelf:
             there = self.get([(one.path, one.key) for one in late])
             same = [one for one in late if getattr(there.get((one.path, one.key)), "event_id", "") == one.event_id]
             again = [replace(one, expires_ms=now_ms + round((one.ttl_s or 0) * 1_000)) for one in same]
-            self.memory.write_all([_entry(one, parents=[one.event_id]) for one in again])
+            self.memory.write_all([entry_of(one, parents=[one.event_id]) for one in again])
         except NotRemembered as error:
             _log.info("a document that was read was not renewed: %s", error)
 
@@ -102,23 +107,19 @@ class Shelf:
         text = question.encode("utf-8", "replace")[:QUESTION_BYTES_MAX].decode(errors="ignore").strip()
         return self.memory.search(text, k=RETURNED_MAX, narrow=narrow) if text else None
 
-    def _living(self, entries: Iterable[VerifiedEntry], keeps: Keeps) -> list[VerifiedEntry]:
+    def _living(self, entries: Iterable[VerifiedEntry], keeps: Keeps = lambda _: True) -> dict[str, Document]:
+        """Return the documents among entries that live and are kept, by object id."""
         now_ms = self._now_ms()
-        documents = ((entry, document_of(entry)) for entry in entries)
-        return [entry for entry, one in documents if one is not None and one.lives(now_ms) and keeps(one)]
-
-
-def _read(entry: VerifiedEntry) -> Document:
-    found = document_of(entry)
-    assert found is not None  # it was kept as one
-    return found
+        documents = ((entry.admission.object_id, document_of(entry)) for entry in entries)
+        return {name: one for name, one in documents if one is not None and one.lives(now_ms) and keeps(one)}
 
 
 def _below(document: Document, prefix: Path) -> bool:
     return document.path[: len(prefix)] == prefix
 
 
-def _entry(one: Document, parents: Sequence[str] = ()) -> Entry:
+def entry_of(one: Document, parents: Sequence[str] = ()) -> Entry:
+    """Return the keyed write of a document; ``parents`` are the event ids of what it was made from."""
     return Entry(one.content(), {"key": key_of(one.path, one.key), "parents": parents})
 
 

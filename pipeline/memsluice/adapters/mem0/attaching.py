@@ -1,7 +1,8 @@
 """Puts a gate under a mem0 ``Memory``: its factory and its list of providers are closed, so its stores are replaced."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -34,14 +35,8 @@ def attach(memory: _M, gate: Gate, *, agent: str = "mem0", run: str | None = Non
 def _told(add: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(add)
     def told(*args: Any, **kwargs: Any) -> Any:
-        token = held.set({})
-        try:
+        with _noting():
             return _raised(add(*args, **kwargs))
-        except VectorStoreError:
-            _raised({})
-            raise
-        finally:
-            held.reset(token)
 
     return told
 
@@ -49,16 +44,23 @@ def _told(add: Callable[..., Any]) -> Callable[..., Any]:
 def _told_async(add: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(add)
     async def told(*args: Any, **kwargs: Any) -> Any:
-        token = held.set({})
-        try:
+        with _noting():
             return _raised(await add(*args, **kwargs))
-        except VectorStoreError:
-            _raised({})
-            raise
-        finally:
-            held.reset(token)
 
     return told
+
+
+@contextmanager
+def _noting() -> Iterator[None]:
+    """Have the stores note what is not remembered; of a call that mem0 gives up say that, and not that it did."""
+    token = held.set({})
+    try:
+        yield
+    except VectorStoreError:
+        _raised({})
+        raise
+    finally:
+        held.reset(token)
 
 
 def _raised(result: Any) -> Any:

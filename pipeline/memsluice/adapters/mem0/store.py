@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 from uuid import uuid4
@@ -19,10 +20,11 @@ from memsluice.adapters.mem0.filters import matches
 from memsluice.client import arguments
 from memsluice.client.requests import Session
 from memsluice.errors import BatchNotRemembered, InvalidArgument, MemsluiceError
-from memsluice.memory.documents import Document, key_of
+from memsluice.memory.documents import Document
 from memsluice.memory.gate import Gate
 from memsluice.memory.memory import TIMEOUT_S, Entry
 from memsluice.memory.outcome import Outcome
+from memsluice.memory.shelf import entry_of
 from memsluice.memory.shelves import Shelves
 
 NAMESPACE = "mem0"
@@ -195,9 +197,11 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
 
     def _entry(self, name: str, payload: Mapping[str, Any], *, again: bool) -> Entry:
         value = {field: one for field, one in payload.items() if field not in DERIVED}
-        content = Document((self.collection,), name, value).content()
-        event_id = f"mem0-{name}-{sha256(content.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-        return Entry(content, {"key": key_of((self.collection,), name)}, event_id if again else None)
+        entry = entry_of(Document((self.collection,), name, value))
+        if not again:
+            return entry
+        digest = sha256(entry.content.encode("utf-8", "surrogatepass")).hexdigest()
+        return replace(entry, event_id=f"mem0-{name}-{digest[:16]}")
 
     def _session(self, said: Mapping[str, Any], name: str | None = None) -> Session:
         user = said.get("user_id")

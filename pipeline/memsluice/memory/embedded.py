@@ -1,12 +1,12 @@
 """A gate in this process: the same stages over a durable log in a file, and an index beside it. No broker is needed."""
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 from uuid import uuid4
 
 from memsluice.client import arguments
@@ -25,7 +25,7 @@ from memsluice.events.records import Record
 from memsluice.keystore.files import SigningCredential
 from memsluice.keystore.store import KeyStore, issue_credential
 from memsluice.memory.gate import Event
-from memsluice.memory.one_thread import Asked, OneThread
+from memsluice.memory.one_thread import OneThread
 from memsluice.memory.waiting import Waiting
 from memsluice.recall.recaller import Recaller
 from memsluice.runtimes.assembly import Assembly
@@ -38,6 +38,7 @@ CREDENTIALS: dict[type[Event], tuple[Role, Channel]] = {
 }
 """Who signs each kind of event; a home without such a credential is given one."""
 LOCK = "embedded.lock"
+_T = TypeVar("_T")
 
 
 class EmbeddedGate:
@@ -66,12 +67,11 @@ class EmbeddedGate:
         self._opened.callback(store.close)
         self._runtime = assembly.embedded(encoder, store, self._heard)
         self._opened.callback(self._runtime.close)
-        recaller = Recaller(
+        self._recaller = Recaller(
             store=store, encoder=encoder, keys=assembly.keys.keyring, permits=self._permits, publish=self._recalled,
             now_ms=wall_ms, new_id=self.new_id, freshness=assembly.local_freshness(self._runtime.log),
         )  # fmt: skip
-        self._opened.callback(recaller.close)
-        self.recaller = Asked(recaller, self._own)
+        self._opened.callback(self._recaller.close)
         self._runtime.run_until_idle()  # what a process left that was killed
 
     @classmethod
@@ -103,6 +103,10 @@ class EmbeddedGate:
             why = f"it was logged, and deciding it failed ({type(error).__name__})"
             raise NotDelivered(why, event_id=event.id, maybe_written=True) from error
         return Receipt(event.id, topic, partition, offset, now_ms)
+
+    def reading(self, call: Callable[[Recaller], _T]) -> _T:
+        """See :class:`~memsluice.memory.gate.Gate`."""
+        return self._own.run(call, self._recaller)
 
     def new_id(self) -> str:
         """Return an event id that was not used."""

@@ -1,37 +1,18 @@
 """What a memory stands on: a gate that takes events, tells what became of them, and answers recalls."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from memsluice.client.publisher import Receipt
 from memsluice.client.requests import Session
 from memsluice.events.models import Observation, Recall, Write
 from memsluice.memory.waiting import Waiting
-from memsluice.recall.recaller import Named, Narrow, Publish, Question, Recalled
+from memsluice.recall.recaller import Recaller
 
 Event = Write | Recall | Observation
-
-
-class Reads(Protocol):
-    """What is asked of a memory; see :class:`~memsluice.recall.recaller.Recaller`, which is one."""
-
-    def ask(self, question: Question, publish: Publish | None = None, *, narrow: Narrow = tuple) -> Recalled:
-        """Search, publish what will be returned, and return it."""
-
-    def look_up(
-        self,
-        question: Question,
-        ids: Sequence[str] | None = None,
-        publish: Publish | None = None,
-        *,
-        narrow: Narrow = tuple,
-    ) -> Recalled:
-        """Return entries by their ids, or all, published likewise."""
-
-    def lies(self, question: Question, ids: Sequence[str]) -> tuple[Named, ...]:
-        """Return the names of what lies there; nothing is shown."""
+_T = TypeVar("_T")
 
 
 class Gate(Protocol):
@@ -44,9 +25,8 @@ class Gate(Protocol):
     tenant: str
     waiting: Waiting
 
-    @property
-    def recaller(self) -> Reads:
-        """What answers."""
+    def reading(self, call: Callable[[Recaller], _T]) -> _T:
+        """Return what a call returns that is given what answers recalls, in whichever thread that belongs to."""
 
     def publish(self, session: Session, event: Event) -> "Future[Receipt]":
         """Publish a session's event; the future resolves once the log has it. Raises ProducerError and InputError."""

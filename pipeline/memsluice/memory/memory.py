@@ -127,14 +127,15 @@ class Memory:
         arguments.instance("question", question, str, "text")
         arguments.whole("argument k", k, 1, RETURNED_MAX)
         self._open()
-        return self._gate.recaller.ask(self._question(question, k), self._publish_recall, narrow=narrow)
+        asked = self._question(question, k)
+        return self._gate.reading(lambda recaller: recaller.ask(asked, self._publish_recall, narrow=narrow))
 
     def read(self, keys: Sequence[str]) -> dict[str, VerifiedEntry]:
         """Return the principal's own entries of these keys, those that lie there and hold. Raises as :meth:`search`."""
         several = arguments.several("keys", keys, "keys")
         self._open()
         names = {self._place(None, Visibility.PRINCIPAL, self.namespace, key): key for key in several}
-        found = self._gate.recaller.look_up(self._question(BY_NAME), tuple(names), self._publish_recall)
+        found = self._looked_up(tuple(names), tuple)
         return {names[entry.admission.object_id]: entry for entry in found.entries}
 
     def every(self, *, narrow: Narrow = tuple) -> Recalled:
@@ -143,7 +144,11 @@ class Memory:
         Raises as that, and StoreError where there is more than can be named (1,000).
         """
         self._open()
-        return self._gate.recaller.look_up(self._question(BY_NAME), None, self._publish_recall, narrow=narrow)
+        return self._looked_up(None, narrow)
+
+    def _looked_up(self, ids: Sequence[str] | None, narrow: Narrow) -> Recalled:
+        asked = self._question(BY_NAME)
+        return self._gate.reading(lambda recaller: recaller.look_up(asked, ids, self._publish_recall, narrow=narrow))
 
     def _open(self) -> None:
         """Open the session once, and return when the log has it: only a session that was opened is clean."""
@@ -219,7 +224,7 @@ class Memory:
         """Return what became of an event that was decided under this id before: it landed where its entry lies."""
         where = self._objects(write)
         question = replace(self._question(BY_NAME), namespace=write.namespace)
-        lies = self._gate.recaller.lies(question, where)
+        lies = self._gate.reading(lambda recaller: recaller.lies(question, where))
         there = next((one.object_id for one in lies if one.event_id == write.id), None)
         if there is not None:
             return Outcome(write.id, Status.LANDED, again.reasons, there, again.version, again.place)

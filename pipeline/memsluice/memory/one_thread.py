@@ -2,14 +2,13 @@
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import ParamSpec, TypeVar
 
 from memsluice.errors import WriterClosed
-from memsluice.recall.recaller import Named, Narrow, Publish, Question, Recalled, Recaller
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -56,30 +55,3 @@ class OneThread:
             with suppress(RuntimeError):  # the pool has ended
                 self._pool.submit(end).result()
             self._pool.shutdown()
-
-
-class Asked:
-    """What a memory asks of a :class:`~memsluice.recall.recaller.Recaller`, in the one thread."""
-
-    def __init__(self, recaller: Recaller, own: OneThread) -> None:
-        self._recaller = recaller
-        self._own = own
-
-    def ask(self, question: Question, publish: Publish | None = None, *, narrow: Narrow = tuple) -> Recalled:
-        """See :meth:`Recaller.ask`."""
-        return self._own.run(self._recaller.ask, question, publish, narrow=narrow)
-
-    def look_up(
-        self,
-        question: Question,
-        ids: Sequence[str] | None = None,
-        publish: Publish | None = None,
-        *,
-        narrow: Narrow = tuple,
-    ) -> Recalled:
-        """See :meth:`Recaller.look_up`."""
-        return self._own.run(self._recaller.look_up, question, ids, publish, narrow=narrow)
-
-    def lies(self, question: Question, ids: Sequence[str]) -> tuple[Named, ...]:
-        """See :meth:`Recaller.lies`."""
-        return self._own.run(self._recaller.lies, question, ids)

@@ -2,11 +2,12 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from memsluice.client import arguments
 from memsluice.client.options import WriterOptions
@@ -23,6 +24,7 @@ from memsluice.memory.waiting import Waiting
 from memsluice.recall.recaller import Recaller
 from memsluice.topics.names import PARTITIONS
 
+_T = TypeVar("_T")
 SESSIONS_MAX = 1_000
 """Sessions whose order is kept; of more the one that was used longest ago is flushed and forgotten."""
 
@@ -40,7 +42,7 @@ class StackGate:
         )
         self._runtime = opened.enter_context(RuntimeChannel.open_local(tenant=tenant, home=home, options=options))
         self._recalls = opened.enter_context(RecallChannel.open_local(tenant=tenant, home=home, options=options))
-        self.recaller = opened.enter_context(Recaller.open_local(tenant=tenant, home=home))
+        self._recaller = opened.enter_context(Recaller.open_local(tenant=tenant, home=home))
         self.waiting = Waiting(tenant, keys.keyring)
         opened.callback(Hearing(connection, partition_of(tenant, PARTITIONS), self.waiting.take).close)
         self._sessions: OrderedDict[Session, AgentSession] = OrderedDict()
@@ -70,6 +72,10 @@ class StackGate:
         if over is not None:
             over.close()
         return published
+
+    def reading(self, call: Callable[[Recaller], _T]) -> _T:
+        """See :class:`~memsluice.memory.gate.Gate`. The recaller is safe for several threads."""
+        return call(self._recaller)
 
     def new_id(self) -> str:
         """Return an event id that was not used."""

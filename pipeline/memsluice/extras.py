@@ -26,6 +26,13 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "langgraph": ("langgraph",),
     "langchain": ("langchain",),
     "mem0": ("mem0",),
+    "crewai": ("crewai",),
+    "mcp": ("mcp",),
+    "openai-agents": ("agents",),
+    "google-adk": ("google.adk",),
+    "llama-index": ("llama_index.core",),
+    "anthropic": ("anthropic",),
+    "litellm": ("litellm",),
     "otel": ("opentelemetry.exporter.otlp", "opentelemetry.proto", "opentelemetry.sdk"),
     "devstack": ("psutil",),
 }  # fmt: skip

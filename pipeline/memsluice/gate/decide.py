@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision, Finding, Verdict
+from memsluice.errors import MemsluiceError
 from memsluice.events.models import Command, Observation, Origin, Recall, Visibility, Write
 from memsluice.gate.checks import (
     authenticity,
@@ -20,6 +21,7 @@ from memsluice.gate.checks import (
     placing,
     rates,
     related,
+    screening,
     sensitive,
     sessions,
 )
@@ -58,8 +60,21 @@ class Outcome(Struct, frozen=True):
 def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context, carried: Carried = None) -> Outcome:
     """Decide one authenticated event. ``carried`` is what a command brings along, opened and verified.
 
-    Nothing is changed in ``state``; applying ``changes`` and ``memsad`` gives the state after the event.
+    Nothing is changed in ``state``; applying ``changes`` and ``memsad`` gives the state after the event. An event on
+    which screening itself fails is decided without: a write is held, a command refused, a recall teaches no detector.
+    Raises what of the state cannot be read, and what fails without screening, too.
     """
+    try:
+        return _decided(state, sealed, policy, context, carried)
+    except (MemsluiceError, MemoryError):
+        raise  # not by what the event says: its partition stands still
+    except Exception as error:
+        return _decided(state, sealed, policy, context, carried, failed=type(error).__name__)
+
+
+def _decided(
+    state: TenantState, sealed: Sealed, policy: Policy, context: Context, carried: Carried, failed: str = ""
+) -> Outcome:
     rows = TenantRows(state.rows, sealed.tenant, context.now_ms)
     repeated, vector = duplicates.check(rows, sealed), sealed.vector()
     delivered = repeated is not None and repeated.decision is Decision.DUPLICATE
@@ -74,12 +89,15 @@ def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context,
     draft.add(repeated)
     payload = sealed.payload
     if isinstance(payload, Write):
-        decision = _write(rows, sealed, payload, context, draft)
+        decision = _write(rows, sealed, payload, context, draft, failed)
         _place(rows, sealed, payload, context, draft, decision)
     elif isinstance(payload, Command):
-        decision = Decision.REJECT if repeated else _command(rows, sealed, carried, context, draft, state)
+        if failed:
+            draft.add(screening.failed(failed, Decision.REJECT))
+        refuse = repeated is not None or bool(failed)
+        decision = Decision.REJECT if refuse else _command(rows, sealed, carried, context, draft, state)
     else:
-        decision = _seen(rows, sealed, context, draft)
+        decision = _seen(rows, sealed, context, draft, failed)
     return _finish(sealed, context, draft, decision, rows)
 
 
@@ -122,7 +140,7 @@ def _command(
     return ruling.decision
 
 
-def _seen(rows: TenantRows, sealed: Sealed, context: Context, draft: Draft) -> Decision:
+def _seen(rows: TenantRows, sealed: Sealed, context: Context, draft: Draft, failed: str) -> Decision:
     """Recalls and observations: they are recorded, taint their session, and a recall joins MEMSAD's history."""
     policy = draft.policy
     session, mismatch = sessions.enter(rows, sealed, policy, context.now_ms)
@@ -135,7 +153,9 @@ def _seen(rows: TenantRows, sealed: Sealed, context: Context, draft: Draft) -> D
     elif isinstance(payload, Observation):
         sessions.observe(rows, payload, sealed.sketch, session, policy, context.now_ms)
     elif isinstance(payload, Recall):
-        if draft.vector is not None and not draft.findings:
+        if failed:
+            draft.add(screening.failed(failed, Decision.ACCEPT))
+        elif draft.vector is not None and not draft.findings:
             draft.asked(rows, payload, draft.vector, context.now_ms)
         # After look back: what just left taints the session that it was given to.
         sessions.recalled(rows, payload, session, policy, context.now_ms)
@@ -144,7 +164,7 @@ def _seen(rows: TenantRows, sealed: Sealed, context: Context, draft: Draft) -> D
     return Decision.REJECT if draft.decision() is not Decision.ACCEPT else Decision.RECORD
 
 
-def _write(rows: TenantRows, sealed: Sealed, write: Write, context: Context, draft: Draft) -> Decision:
+def _write(rows: TenantRows, sealed: Sealed, write: Write, context: Context, draft: Draft, failed: str) -> Decision:
     assert sealed.identity is not None
     policy = draft.policy
     session, mismatch = sessions.enter(rows, sealed, policy, context.now_ms)
@@ -153,17 +173,25 @@ def _write(rows: TenantRows, sealed: Sealed, write: Write, context: Context, dra
     draft.add(*monitor.check_write(rows, write, sealed.identity, draft.tau, policy))
     draft.add(*limits.check(write, policy), sensitive.check(sealed, policy))
     if draft.decision() is not Decision.REJECT:  # what is refused for good is not worth screening
-        draft.screen(write, Screened.of(sealed))
-        draft.add(*related.look(rows, write, policy))
-        if draft.decision() is Decision.ACCEPT:
-            draft.add(drift.check(rows, write.principal, sealed.identity, draft.default.reads, policy.drift))
-        draft.screened(rows, write)
+        if failed:
+            draft.add(screening.failed(failed, Decision.QUARANTINE))
+        else:
+            _screen(rows, sealed, write, draft)
         draft.add(rates.check(rows, write.principal, sealed.identity, policy, context.now_ms))
     if draft.decision() is Decision.QUARANTINE:
         draft.add(holding.check(rows, write.principal, policy, context.now_ms))
     decision = draft.decision()
     draft.learn(rows, sealed, decision)
     return decision
+
+
+def _screen(rows: TenantRows, sealed: Sealed, write: Write, draft: Draft) -> None:
+    assert sealed.identity is not None
+    draft.screen(write, Screened.of(sealed))
+    draft.add(*related.look(rows, write, draft.policy))
+    if draft.decision() is Decision.ACCEPT:
+        draft.add(drift.check(rows, write.principal, sealed.identity, draft.default.reads, draft.policy.drift))
+    draft.screened(rows, write)
 
 
 def _finish(sealed: Sealed, context: Context, draft: Draft, decision: Decision, rows: TenantRows) -> Outcome:

@@ -118,6 +118,7 @@ WORDS = {
     "revocation.unknown_session": "there is no such session",
     "revocation.unprotected": "the key is no longer protected",
     "revoked_key": "the key was revoked",
+    "screening.failed": "the gate failed to screen it, which is a defect of the gate: replay it once that is mended",
     "seal": "the seal does not verify, or is of another record",
     "sensitive.held": "contains a secret or personal data",
     "sensitive.redacted": "a secret or personal data was taken out",

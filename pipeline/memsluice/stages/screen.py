@@ -30,7 +30,7 @@ from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.errors import GapError, SealError, StateError
 from memsluice.events.headers import passed_on
 from memsluice.events.records import Output, Record, RowChange, Rows
-from memsluice.gate.checks import duplicates, encoder
+from memsluice.gate.checks import duplicates, encoder, screening
 from memsluice.gate.commands import activation
 from memsluice.gate.decide import Context, Outcome, decide
 from memsluice.gate.decision import TenantState
@@ -157,9 +157,7 @@ class ScreenStage:
         state = TenantState(rows, self._load(record.partition, sealed.tenant, rows, policy), memory)
         opened = carried(keyring, sealed)
         outcome = decide(state, sealed, policy, context, opened)
-        if any(finding.code == encoder.CHANGED for finding in outcome.verdict.findings):
-            after = outcome.memsad.encoder
-            _LOG.warning("another encoder: the detectors' memory of a tenant begins anew", model=after.model)
+        self._say(outcome)
         outputs = self._sent(keyring, sealed, outcome.verdict, record, opened)
         audited = outputs[0].value if outputs else None
         digest = sha256(audited or b"").hexdigest()
@@ -180,6 +178,17 @@ class ScreenStage:
         if outcome.memory is not None:
             self._memory[(record.partition, sealed.tenant)] = outcome.memory
         return Step(outputs, changes, outcome.verdict)
+
+    def _say(self, outcome: Outcome) -> None:
+        """Log what whoever runs the gate should know of a decision."""
+        said = outcome.verdict
+        for finding in said.findings:
+            if finding.code == encoder.CHANGED:
+                after = outcome.memsad.encoder
+                _LOG.warning("another encoder: the detectors' memory of a tenant begins anew", model=after.model)
+            elif finding.code == screening.FAILED:
+                kind = finding.detail["error"]
+                _LOG.error("screening failed on an event, which was decided without", kind=kind, event_id=said.event_id)
 
     def _policy(self, sealed: Sealed, rows: Rows) -> Policy:
         return activation.in_force(rows, sealed.tenant, self._policies)

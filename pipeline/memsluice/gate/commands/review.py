@@ -22,7 +22,9 @@ from memsluice.gate.state.kinds import ENTRY, REVIEW, ReviewRow, Weighed
 from memsluice.gate.state.lineage import Label, keep_lineage
 from memsluice.gate.state.rows import SEPARATOR, TenantRows
 
-OVERRIDDEN = frozenset({"detect", "drift", "facts", "instructions", "memsad", "rates", "sensitive", "wording"})
+OVERRIDDEN = frozenset({
+    "detect", "drift", "facts", "instructions", "memsad", "rates", "screening", "sensitive", "wording",
+})  # fmt: skip
 """Modules of the gate whose findings a release sets aside. The monitor's are found anew; any other's hold."""
 OFFSET_PARAMETER = "offset"
 """Parameter that tells two held writes of one event id apart: the intake offset of the later one."""

@@ -14,7 +14,7 @@ from memsluice.envelope.records import stored_to_bytes
 from memsluice.events.models import Visibility, Zone
 from memsluice.events.records import Output
 from memsluice.recall.freshness import FreshnessIndex
-from memsluice.stores.base import Starting
+from memsluice.stores.base import Served
 from memsluice.topics.names import STORE
 
 QUESTION = "What does Ana drink?"
@@ -145,10 +145,9 @@ class Late:
 class LateServer(Late):
     """The same of a store that answers while the log is read."""
 
-    def searching(self, *arguments):
-        """Search at once, and let the entry land while the answer is waited for."""
-        found = self.site.store.searching(*arguments)()
-        return lambda: self._and_then(found)
+    def search_whole(self, *arguments):
+        """The same of a whole partition."""
+        return self._and_then(self.site.store.search_whole(*arguments))
 
 
 @pytest.mark.parametrize("many", [0, 30])
@@ -157,7 +156,7 @@ def test_what_lands_during_the_search_is_not_missing(site, encoder, entries, man
     accused."""
     for number in range(many):
         site.land(100 + number, f"Note {number}", travelled(encoder, f"Note {number}"))
-    kind = LateServer if isinstance(site.store, Starting) else Late
+    kind = LateServer if isinstance(site.store, Served) else Late
     late = kind(site, lambda: site.land(500, "late", travelled(encoder, "late")))
     assert ask(site, encoder, k=2, store=late).withheld == {}
     assert late.lands is None

@@ -1,12 +1,13 @@
 """A store that answers while the log is read: what changes meanwhile is neither lost nor taken for forged."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Event, current_thread, main_thread
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.recall.test_missing import QUESTION, TEXTS, ask, travelled
+from tests.recall.test_missing import QUESTION, TEXTS, travelled
 from tests.recall.test_recaller import WHO, Told, recaller
 from tests.stages.test_land_floor import gone
 from tests.store_repair.sites import EmbeddedSite
@@ -14,39 +15,69 @@ from tests.stores.build import PARTITIONS, RING, T0, accepted
 
 from memsluice.events.models import Visibility
 from memsluice.recall.freshness import FreshnessIndex
-from memsluice.stores.base import Scope, Starting
+from memsluice.stores.base import Scope, Served
 from memsluice.topics.names import STORE
 
 
 class Meanwhile:
-    """A store whose search sees what was done after it was started."""
+    """A server whose search sees what was done after the log was read."""
 
     def __init__(self, store: Any, then: Callable[[], object] = bool) -> None:
         self._store = store
         self._then = then
         self.scopes: list[Any] = []
+        self.read = Event()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def searching(self, *asked: Any) -> Callable[[], Any]:
-        """Start a search, which sees what is done before its answer is waited for."""
+    def search(self, tenant: str, zone: Any, vector: Any, k: int, scope: Any, *rest: Any) -> Any:
+        """Search once the log was read, and something was done then."""
+        assert self.read.wait(30)
+        self._then()
+        self.scopes.append(scope)
+        return self._store.search(tenant, zone, vector, k, scope or Scope("ana", "s-1"), *rest)
 
-        def answer() -> Any:
-            self._then()
-            tenant, zone, vector, k, scope, namespace, now_ms = asked
-            self.scopes.append(scope)
-            everything = scope or Scope("ana", "s-1")
-            return self._store.search(tenant, zone, vector, k, everything, namespace, now_ms)
+    def search_whole(self, tenant: str, zone: Any, vector: Any, k: int) -> Any:
+        """Search the whole partition, of which all that matters here is Ana's."""
+        return self.search(tenant, zone, vector, k, None, "default", 0)
 
-        return answer
+
+class Copied:
+    """A log as the test's thread sees it now, and any other as that saw it last: SQLite's is its thread's."""
+
+    def __init__(self, site) -> None:
+        self._log = site.reader(STORE)
+        self._records = [list(self._log.read(partition)) for partition in range(PARTITIONS)]
+
+    def end(self, partition: int) -> int:
+        """Return where it ends."""
+        if current_thread() is main_thread():
+            self._records[partition] = list(self._log.read(partition))
+        return len(self._records[partition])
+
+    def read(self, partition: int, from_offset: int = 0) -> Any:
+        """Read to its end."""
+        return iter(self._records[partition][from_offset:])
+
+
+class Telling(FreshnessIndex):
+    """An index that tells when it read the log."""
+
+    told: Event
+
+    def current(self, tenant: str, object_ids: Sequence[str]) -> Any:
+        """Read the log, and tell."""
+        found = super().current(tenant, object_ids)
+        self.told.set()
+        return found
 
 
 @contextmanager
 def reader(site, encoder, store: Any) -> Iterator[Callable[[], Any]]:
     """Give what asks again and again, with one reader."""
-    log = site.reader(STORE)
-    fresh = FreshnessIndex(log, lambda: RING, PARTITIONS, lambda: T0)
+    fresh = Telling(Copied(site), lambda: RING, PARTITIONS, lambda: T0)
+    fresh.told = store.read
     asked = recaller(store, encoder, Told(), T0, freshness=fresh)
     yield lambda: asked.recall(site.tenant, QUESTION, k=2, **WHO)
 
@@ -63,8 +94,9 @@ def test_what_lands_during_the_search_is_known(site, encoder) -> None:
     """The log was read before it landed and the store searched after: it is looked up once more, and returned."""
     site.land(1, TEXTS[1], travelled(encoder, TEXTS[1]))
     store = Meanwhile(site.store, lambda: site.land(2, TEXTS[0], travelled(encoder, TEXTS[0])))
-    assert isinstance(store, Starting)
-    answer = ask(site, encoder, store=store)
+    assert isinstance(store, Served)
+    with reader(site, encoder, store=store) as asked:
+        answer = asked()
     assert {found.content for found in answer.entries} == {TEXTS[0], TEXTS[1]}
     assert answer.withheld == {}
 
@@ -76,7 +108,8 @@ def test_what_was_withdrawn_before_the_question_is_withheld(site, encoder) -> No
     (stored,) = site.store.page(site.tenant, zone, "", 5)
     site.take(gone(record, 20, site.tenant))
     site.write_past(stored)
-    answer = ask(site, encoder, store=Meanwhile(site.store))
+    with reader(site, encoder, store=Meanwhile(site.store)) as asked:
+        answer = asked()
     assert (answer.entries, answer.withheld) == ((), {"withdrawn": 1})
 
 

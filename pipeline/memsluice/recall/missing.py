@@ -11,7 +11,7 @@ from memsluice.recall.counted import Counted
 from memsluice.recall.landed import Lying
 from memsluice.recall.reader import Current, RecallQuery, judge
 from memsluice.recall.withheld import Withheld
-from memsluice.stores.base import UPSERT_MAX, Scope, Starting, VectorStore
+from memsluice.stores.base import UPSERT_MAX, Scope, Served, VectorStore
 
 _HIDDEN = frozenset({Withheld.FORGED, Withheld.MOVED, Withheld.PROPERTY, Withheld.CONTENT, Withheld.VECTOR})
 """How an entry that no search finds, and that lies there, was changed so that none does."""
@@ -42,7 +42,7 @@ class Missing:
         self._store = store
         self._keys = keys
         self._freshness = freshness
-        self._counted = Counted() if isinstance(store, Starting) else None
+        self._counted = Counted() if isinstance(store, Served) else None
 
     def of(self, asked: RecallQuery, judged: Mapping[str, object], *, exhausted: bool) -> int:
         """Return how many entries the log says lie in the scope and the store does not give.

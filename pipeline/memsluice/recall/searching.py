@@ -1,6 +1,7 @@
 """How far a recall searches: past what does not verify, within a bound."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from memsluice.envelope.keys import Keyring
@@ -11,13 +12,15 @@ from memsluice.recall.missing import Freshness, KnowsWhatLies, Missing, lying_of
 from memsluice.recall.reader import Current, RecallQuery, Selection, VerifiedEntry, judge
 from memsluice.recall.wanted import Wanted
 from memsluice.recall.withheld import Withheld
-from memsluice.stores.base import SEARCH_MAX, SEARCHED_MAX, UPSERT_MAX, Hit, Starting, StoredObject, VectorStore
+from memsluice.stores.base import SEARCH_MAX, SEARCHED_MAX, UPSERT_MAX, Hit, Served, StoredObject, VectorStore
 
 FETCH_MIN, FETCH_MAX = 20, SEARCH_MAX
 """Objects that one search of a recall asks the store for: first what is wanted, or FETCH_MIN where that is all that
 lies there; then more if any are withheld; at the last the ids of the SEARCHED_MAX nearest, and one part after the other
 of what they name."""
 FETCH_GROWTH = 4
+READS_MAX = 64
+"""Reads of the log that run beside searches; questions about one partition share one."""
 WHOLE_SHARE = 0.9
 """Where so much of a zone lies in the scope, the first search leaves the scope to the reader: a filter over all makes
 the store twice as slow."""
@@ -38,9 +41,11 @@ class Searcher:
         self._freshness = freshness
         self._knows = freshness if isinstance(freshness, KnowsWhatLies) else None
         self._missing = None if self._knows is None else Missing(store, keys, self._knows)
+        self._beside = ThreadPoolExecutor(READS_MAX, "memsluice-log")
 
     def close(self) -> None:
         """End what runs beside the answers."""
+        self._beside.shutdown(wait=False, cancel_futures=True)
         if self._missing is not None:
             self._missing.close()
 
@@ -102,16 +107,22 @@ class Searcher:
 
     def _first(self, asked: RecallQuery, size: int, lying: Lying) -> tuple[Sequence[Hit], bool]:
         """Search, and read the log to its end meanwhile."""
-        if not (isinstance(self._store, Starting) and self._knows is not None):
+        if not (isinstance(self._store, Served) and self._knows is not None):
             return self._search(asked, size, 0)
+        read = self._beside.submit(self._knows.current, asked.tenant, ())
         whole = lying.number >= FETCH_MIN and lying.number > WHOLE_SHARE * lying.all
-        scope = None if whole else asked.scope
+        if whole:
+            hits, exhausted = self._search_whole(self._store, asked, size)
+        else:
+            hits, exhausted = self._search(asked, size, 0)
+        read.result()
+        return hits, exhausted
+
+    def _search_whole(self, store: Served, asked: RecallQuery, size: int) -> tuple[Sequence[Hit], bool]:
         with tracing.search(asked.zone, size) as span:
-            found = self._store.searching(asked.tenant, asked.zone, asked.question, size, scope, asked.namespace, 0)
-            self._knows.current(asked.tenant, ())
-            hits = found()
+            hits = store.search_whole(asked.tenant, asked.zone, asked.question, size)
             span.set_attribute("db.response.returned_rows", len(hits))
-        return [hit for hit in hits if scope is not None or _in_scope(hit.object, asked)], len(hits) < size
+        return [hit for hit in hits if _in_scope(hit.object, asked)], len(hits) < size
 
     def _search(self, asked: RecallQuery, size: int, now_ms: int) -> tuple[Sequence[Hit], bool]:
         """Return what is nearest, and whether it is all there is."""
@@ -161,7 +172,7 @@ class Searcher:
         if self._freshness is None:
             return None
         ids = [one.object_id for one in items]
-        if read and self._knows is not None and isinstance(self._store, Starting):
+        if read and self._knows is not None and isinstance(self._store, Served):
             known = self._knows.known(tenant, ids)
             if all(one.object_id in known and known[one.object_id].version >= one.version for one in items):
                 return known

@@ -4,7 +4,7 @@ A store is not trusted. It filters so that a search is fast and small; whether a
 :mod:`memsluice.recall.reader` from the sealed admission that travels with every object.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -212,23 +212,11 @@ class VectorStore(Protocol):
 
 
 @runtime_checkable
-class Starting(Protocol):
-    """A store that searches while the caller does something else."""
+class Served(Protocol):
+    """A store in a process of its own: while it searches, this one can do something else."""
 
-    def searching(
-        self,
-        tenant: str,
-        zone: Zone,
-        vector: Vector,
-        k: int,
-        scope: Scope | None,
-        namespace: str,
-        now_ms: int,
-    ) -> Callable[[], list[Hit]]:
-        """Start :meth:`VectorStore.search`; the function returned waits for the answer.
-
-        Without a scope all of the partition is searched, whatever its namespace and time.
-        """
+    def search_whole(self, tenant: str, zone: Zone, vector: Vector, k: int) -> list[Hit]:
+        """Search as :meth:`VectorStore.search` does, all of the partition, whatever scope, namespace and time."""
 
 
 def exact_vector(vector_bytes: bytes) -> Vector:

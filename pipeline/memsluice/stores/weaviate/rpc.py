@@ -7,6 +7,7 @@ why; and refused objects are logged with their content.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic, sleep
 from typing import Any
 
@@ -90,30 +91,37 @@ class Rpc:
     def insert(self, objects: Sequence[batch_pb2.BatchObject]) -> dict[int, str]:
         """Insert or replace; return the errors by position in ``objects``."""
         request = batch_pb2.BatchObjectsRequest(objects=objects)
-        reply = self._call(self._stub.BatchObjects, request, INSERT_TIMEOUT_S, None)()
+        reply = self._call(self._stub.BatchObjects, request, INSERT_TIMEOUT_S, None)
         return {error.index: error.error for error in reply.errors}
 
-    def search(self, request: search_get_pb2.SearchRequest) -> Callable[[], search_get_pb2.SearchReply]:
-        """Start a search; the function returned waits for its reply (so that several run at the same time).
+    def search(self, request: search_get_pb2.SearchRequest) -> Any:
+        """Search.
 
         A late reply about several objects counts as too large, where the store answers how many there are: whoever
         plants large ones makes it late. One about one object says nothing, and is waited for longer.
         """
-        begun = self._searched(request, QUERY_TIMEOUT_S)
+        return self._found(partial(self._searched, request, QUERY_TIMEOUT_S), request)
 
-        def reply() -> Any:
-            try:
-                return self._once_made(begun, request)
-            except _Late as error:
-                self.count(request.collection, request.tenant)
-                if request.limit > 1:
-                    told = f"Weaviate at {self._target} did not gather one answer within {QUERY_TIMEOUT_S:g} s"
-                    raise AnswerTooLarge(f"{told}: it is busy, or large objects were planted") from error
-            return self._searched(request, INSERT_TIMEOUT_S)()
+    def searching(self, request: search_get_pb2.SearchRequest) -> Callable[[], Any]:
+        """Start a search, so that several run at the same time; the function returned waits for its reply.
 
-        return reply
+        One search alone is faster by :meth:`search`: for each that is started the library starts a thread, too.
+        """
+        absent = search_get_pb2.SearchReply()
+        begun = self._started(self._stub.Search, request, QUERY_TIMEOUT_S, absent)
+        return lambda: self._found(begun, request)
 
-    def _searched(self, request: search_get_pb2.SearchRequest, timeout_s: float) -> Callable[[], Any]:
+    def _found(self, begun: Callable[[], Any], request: search_get_pb2.SearchRequest) -> Any:
+        try:
+            return self._once_made(begun, request)
+        except _Late as error:
+            self.count(request.collection, request.tenant)
+            if request.limit > 1:
+                told = f"Weaviate at {self._target} did not gather one answer within {QUERY_TIMEOUT_S:g} s"
+                raise AnswerTooLarge(f"{told}: it is busy, or large objects were planted") from error
+        return self._searched(request, INSERT_TIMEOUT_S)
+
+    def _searched(self, request: search_get_pb2.SearchRequest, timeout_s: float) -> Any:
         return self._call(self._stub.Search, request, timeout_s, search_get_pb2.SearchReply())
 
     def _once_made(self, begun: Callable[[], Any], request: search_get_pb2.SearchRequest) -> Any:
@@ -126,11 +134,11 @@ class Rpc:
                 if monotonic() >= until:
                     raise
                 sleep(BEING_MADE_PAUSE_S)
-                begun = self._searched(request, QUERY_TIMEOUT_S)
+                begun = partial(self._searched, request, QUERY_TIMEOUT_S)
 
     def delete(self, request: batch_delete_pb2.BatchDeleteRequest) -> int:
         """Delete what the filter matches; return how many were. Raises StoreUnavailable if some could not be."""
-        reply = self._call(self._stub.BatchDelete, request, INSERT_TIMEOUT_S, batch_delete_pb2.BatchDeleteReply())()
+        reply = self._call(self._stub.BatchDelete, request, INSERT_TIMEOUT_S, batch_delete_pb2.BatchDeleteReply())
         if reply.failed:
             raise StoreUnavailable(f"{reply.failed} objects could not be deleted")
         return int(reply.successful)
@@ -138,7 +146,7 @@ class Rpc:
     def tenants(self, collection: str) -> list[str]:
         """Return the names of a collection's tenants."""
         request = tenants_pb2.TenantsGetRequest(collection=collection)
-        reply = self._call(self._stub.TenantsGet, request, QUERY_TIMEOUT_S, tenants_pb2.TenantsGetReply())()
+        reply = self._call(self._stub.TenantsGet, request, QUERY_TIMEOUT_S, tenants_pb2.TenantsGetReply())
         return [tenant.name for tenant in reply.tenants]
 
     def count(self, collection: str, tenant: str) -> int:
@@ -147,27 +155,32 @@ class Rpc:
 
     def counted(self, request: aggregate_pb2.AggregateRequest) -> int:
         """Return how many objects a request for a count finds. Those of a filter are looked at one by one."""
-        reply = self._call(self._stub.Aggregate, request, QUERY_TIMEOUT_S, aggregate_pb2.AggregateReply())()
+        reply = self._call(self._stub.Aggregate, request, QUERY_TIMEOUT_S, aggregate_pb2.AggregateReply())
         return int(reply.single_result.objects_count)
 
-    def _call(self, method: Any, request: Any, timeout_s: float, absent: Any) -> Callable[[], Any]:
-        """Start a call; the function returned waits for its reply, or gives ``absent`` for a missing partition."""
+    def _call(self, method: Any, request: Any, timeout_s: float, absent: Any) -> Any:
+        """Return the reply of a call, or ``absent`` for a missing partition."""
+        return self._waited(partial(method, request, metadata=self._metadata, timeout=timeout_s), timeout_s, absent)
+
+    def _started(self, method: Any, request: Any, timeout_s: float, absent: Any) -> Callable[[], Any]:
+        """Start a call; the function returned waits for its reply, as :meth:`_call` does."""
         try:
             future = method.future(request, metadata=self._metadata, timeout=timeout_s)
         except ValueError as error:  # "Cannot invoke RPC on closed channel!"
             raise StoreUnavailable(str(error)) from None
+        return lambda: self._waited(future.result, timeout_s, absent)
 
-        def result() -> Any:
-            try:
-                return future.result()
-            except grpc.FutureCancelledError:
-                raise StoreUnavailable("the connection was closed") from None
-            except grpc.RpcError as error:
-                if absent is not None and any(part in (error.details() or "") for part in _PARTITION_MISSING):
-                    return absent
-                raise self._error(error, timeout_s) from None
-
-        return result
+    def _waited(self, reply: Callable[[], Any], timeout_s: float, absent: Any) -> Any:
+        try:
+            return reply()
+        except grpc.FutureCancelledError:
+            raise StoreUnavailable("the connection was closed") from None
+        except ValueError as error:  # "Cannot invoke RPC on closed channel!"
+            raise StoreUnavailable(str(error)) from None
+        except grpc.RpcError as error:
+            if absent is not None and any(part in (error.details() or "") for part in _PARTITION_MISSING):
+                return absent
+            raise self._error(error, timeout_s) from None
 
     def _error(self, error: Any, timeout_s: float) -> StoreError:
         code, details = error.code(), str(error.details() or "")[:300]
@@ -178,6 +191,8 @@ class Rpc:
             return StoreUnavailable(f"Weaviate at {self._target} refused: {details}; set the tenant active there")
         if code is grpc.StatusCode.RESOURCE_EXHAUSTED and _TOO_LARGE in details:
             return AnswerTooLarge(f"what Weaviate at {self._target} found does not fit into one answer: {details}")
+        if code is grpc.StatusCode.CANCELLED:
+            return StoreUnavailable("the connection was closed")
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
             return _Late(f"Weaviate at {self._target} did not answer within {timeout_s:g} s: {REMEDY}")
         if code is grpc.StatusCode.UNAVAILABLE:

@@ -234,33 +234,24 @@ class WeaviateStore:
         now_ms: int,
     ) -> list[Hit]:
         """Return the nearest objects (see the protocol); the one collection of ``zone`` is touched, no other."""
-        return self.searching(tenant, zone, vector, k, scope, namespace, now_ms)()
+        return self._hits(search_request(tenant, zone, vector, k, scope, namespace, now_ms), k, (tenant, zone))
 
-    def searching(
-        self,
-        tenant: str,
-        zone: Zone,
-        vector: Vector,
-        k: int,
-        scope: Scope | None,
-        namespace: str,
-        now_ms: int,
-    ) -> Callable[[], list[Hit]]:
-        """Start the same search (see the protocol)."""
-        check_extent(k)
-        reply = self._begun(search_request(tenant, zone, vector, k, scope, namespace, now_ms))
-        return lambda: [hit_of(result, (tenant, zone)) for result in results_of(reply())]
+    def search_whole(self, tenant: str, zone: Zone, vector: Vector, k: int) -> list[Hit]:
+        """Return the nearest objects of a whole partition (see the protocol)."""
+        return self._hits(search_request(tenant, zone, vector, k, None, "", 0), k, (tenant, zone))
 
     def nearest_ids(
         self, tenant: str, zone: Zone, vector: Vector, scope: Scope, namespace: str, now_ms: int
     ) -> list[str]:
         """Return the ids of the nearest objects (see the protocol), without the objects: those are large."""
-        reply = self._begun(nearest_request(tenant, zone, vector, SEARCHED_MAX, scope, namespace, now_ms))
-        return [result.metadata.id for result in reply().results]
+        request = nearest_request(tenant, zone, vector, SEARCHED_MAX, scope, namespace, now_ms)
+        reply = self._guarded(partial(self._connected().search, request))
+        return [result.metadata.id for result in reply.results]
 
-    def _begun(self, request: search_get_pb2.SearchRequest) -> _Reply:
-        begun = self._guarded(partial(self._connected().search, request))
-        return lambda: self._guarded(begun)
+    def _hits(self, request: search_get_pb2.SearchRequest, k: int, partition: Partition) -> list[Hit]:
+        check_extent(k)
+        reply = self._guarded(partial(self._connected().search, request))
+        return [hit_of(result, partition) for result in results_of(reply)]
 
     def _guarded(self, call: Callable[[], _T]) -> _T:
         try:
@@ -302,11 +293,11 @@ class WeaviateStore:
         """Return the next objects by id."""
         rpc, request = self._connected(), page_request(tenant, zone, after, limit)
         try:
-            reply = rpc.search(request)()
+            reply = rpc.search(request)
         except AnswerTooLarge:
             if limit > 1:
                 raise
-            reply = rpc.search(bare(request))()
+            reply = rpc.search(bare(request))
         return [object_of(result, (tenant, zone)) for result in results_of(reply)]
 
     def drop(self, tenant: str) -> None:
@@ -371,16 +362,16 @@ def _look_up(
             return _by_id(reply(), partition, read)
         except AnswerTooLarge:
             if len(ids) == 1:
-                return _by_id(rpc.search(bare(request(*partition, ids)))(), partition, read)
+                return _by_id(rpc.search(bare(request(*partition, ids))), partition, read)
         middle, both = len(ids) // 2, dict[str, _T]()
         for half in (ids[:middle], ids[middle:]):
-            both |= found(partition, half, rpc.search(request(*partition, half)))
+            both |= found(partition, half, partial(rpc.search, request(*partition, half)))
         return both
 
     answers: dict[Partition, dict[str, _T]] = {partition: {} for partition in asked}
     left = ((partition, ids) for partition, ids in asked.items() if ids)
     while some := list(islice(left, SIDE_BY_SIDE)):
-        begun = [(partition, ids, rpc.search(request(*partition, ids))) for partition, ids in some]
+        begun = [(partition, ids, rpc.searching(request(*partition, ids))) for partition, ids in some]
         answers |= {partition: found(partition, ids, reply) for partition, ids, reply in begun}
     return answers
 

@@ -25,7 +25,7 @@ from memsluice.errors import (
     WriteHeld,
 )
 from memsluice.events.ids import object_id, scope_owner
-from memsluice.events.limits import RETURNED_MAX
+from memsluice.events.limits import QUESTION_BYTES_MAX, RETURNED_MAX
 from memsluice.events.models import Observation, Origin, Recall, Visibility, Write, Zone
 from memsluice.memory.gate import Gate
 from memsluice.memory.outcome import Outcome, Status
@@ -49,6 +49,11 @@ class Entry:
     event_id: str | None = None
 
 
+def askable(text: str) -> str:
+    """Return what of a text can be asked: its beginning, at most QUESTION_BYTES_MAX; "" where it has no word."""
+    return text.encode("utf-8", "replace")[:QUESTION_BYTES_MAX].decode(errors="ignore").strip()
+
+
 @dataclass(slots=True)
 class _Pending:
     write: Write
@@ -59,7 +64,9 @@ class _Pending:
 class Memory:
     """A session's memory on a gate. Safe for several threads.
 
-    ``session`` says whose it is; it is opened at its first event. ``namespace`` is the part of the tenant's memory.
+    ``session`` says whose it is; it is opened at its first event, unless ``opens`` is False: where not all of what a
+    model sees is observed nobody opens it, and what is written in it is no guidance until somebody does
+    (:meth:`open`). ``namespace`` is the part of the tenant's memory.
     ``wait`` "landed" returns once a write can be read back, at most ``timeout_s`` seconds later; "accepted" once the
     broker has it, and then nobody is told what became of it.
     """
@@ -72,6 +79,7 @@ class Memory:
         namespace: str = "default",
         wait: Wait = "landed",
         timeout_s: float = TIMEOUT_S,
+        opens: bool = True,
     ) -> None:
         requests.session_only(session)
         arguments.number("argument timeout_s", timeout_s, 0.001, TIMEOUT_MAX_S)
@@ -84,8 +92,21 @@ class Memory:
         self._gate = gate
         self._wait = wait
         self._timeout_s = timeout_s
-        self._begun = False
+        self._opens = opens
+        self._opened = False
         self._lock = threading.Lock()
+
+    def open(self) -> None:
+        """Open the session, once, and return when the log has it: only a session that was opened is clean.
+
+        Whoever calls this vouches that all that the session's model sees is observed. Raises ProducerError.
+        """
+        with self._lock:
+            if self._opened:
+                return
+            event = requests.observation(self._gate.new_id(), self._gate.now(), self.session, Origin.OPEN, None, None)
+            self._acknowledged(event)
+            self._opened = True
 
     def write(self, content: str, *, event_id: str | None = None, **options: Unpack[WriteOptions]) -> Outcome:
         """Have something remembered, and return once it is, or was accepted.
@@ -123,6 +144,7 @@ class Memory:
         """Return the nearest verified entries; see :meth:`memsluice.recall.recaller.Recaller.recall`.
 
         ``narrow`` says which of the k will be shown at all: only those are published. Raises ProducerError, too.
+        :func:`askable` makes a question of any text.
         """
         arguments.instance("question", question, str, "text")
         arguments.whole("argument k", k, 1, RETURNED_MAX)
@@ -151,13 +173,8 @@ class Memory:
         return self._gate.reading(lambda recaller: recaller.look_up(asked, ids, self._publish_recall, narrow=narrow))
 
     def _open(self) -> None:
-        """Open the session once, and return when the log has it: only a session that was opened is clean."""
-        with self._lock:
-            if self._begun:
-                return
-            event = requests.observation(self._gate.new_id(), self._gate.now(), self.session, Origin.OPEN, None, None)
-            self._acknowledged(event)
-            self._begun = True
+        if self._opens:
+            self.open()
 
     def _written(self, entries: Sequence[Entry]) -> list[Outcome | MemsluiceError]:
         self._open()

@@ -8,9 +8,9 @@ from typing import Any
 from memsluice.client import arguments
 from memsluice.clock import wall_ms
 from memsluice.errors import NotRemembered
-from memsluice.events.limits import QUESTION_BYTES_MAX, RETURNED_MAX
+from memsluice.events.limits import RETURNED_MAX
 from memsluice.memory.documents import Document, Path, document_of, key_of
-from memsluice.memory.memory import Entry, Memory
+from memsluice.memory.memory import Entry, Memory, askable
 from memsluice.memory.outcome import Outcome
 from memsluice.recall.reader import VerifiedEntry
 from memsluice.recall.recaller import Narrow, Recalled
@@ -104,7 +104,7 @@ class Shelf:
             _log.info("a document that was read was not renewed: %s", error)
 
     def _asked(self, question: str, narrow: Narrow) -> Recalled | None:
-        text = question.encode("utf-8", "replace")[:QUESTION_BYTES_MAX].decode(errors="ignore").strip()
+        text = askable(question)
         return self.memory.search(text, k=RETURNED_MAX, narrow=narrow) if text else None
 
     def _living(self, entries: Iterable[VerifiedEntry], keeps: Keeps = lambda _: True) -> dict[str, Document]:

@@ -15,6 +15,7 @@ from langgraph.types import Command
 
 from memsluice.adapters.langgraph.store import GatedStore
 from memsluice.events.models import Origin
+from memsluice.memory.observing import Observing
 from memsluice.recall import prompt
 
 ToolResult = ToolMessage | Command[Any]
@@ -42,8 +43,7 @@ class GatedMemoryMiddleware(AgentMiddleware[Any, Any]):
     ) -> None:
         super().__init__()
         self._store = store
-        self._trusted = frozenset(trusted_tools)
-        self._origins = dict(origins or {})
+        self._observing = Observing(trusted_tools, origins)
         self._recall = recall
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
@@ -91,11 +91,8 @@ class GatedMemoryMiddleware(AgentMiddleware[Any, Any]):
             self._store.shelf().memory.observe(Origin.WEB)
 
     def _saw(self, request: ToolCallRequest, result: ToolResult | None) -> None:
-        name = str(request.tool_call["name"])
-        if name in self._trusted:
-            return
         content = result.text if isinstance(result, ToolMessage) else None
-        self._store.shelf().memory.observe(self._origins.get(name, Origin.TOOL), content=content)
+        self._observing.saw(self._store.shelf().memory, str(request.tool_call["name"]), content)
 
     def _reminded(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         said = next((one.text for one in reversed(request.messages) if isinstance(one, HumanMessage)), "")

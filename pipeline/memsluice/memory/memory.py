@@ -129,6 +129,13 @@ class Memory:
             raise BatchNotRemembered(results)
         return [one for one in results if isinstance(one, Outcome)]
 
+    def put(self, entries: Sequence[Entry]) -> list[Outcome]:
+        """As :meth:`write_all`; of a single entry raises what :meth:`write` does."""
+        if len(entries) == 1:
+            one = entries[0]
+            return [self.write(one.content, event_id=one.event_id, **one.options)]
+        return self.write_all(entries)
+
     def observe(self, origin: Origin, *, content: str | None = None) -> Receipt:
         """Say that the session saw outside content; return once the log has that, before a model is shown it.
 

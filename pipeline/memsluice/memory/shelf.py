@@ -32,10 +32,7 @@ class Shelf:
 
         Raises BatchNotRemembered, with each one's result; of a single one what :meth:`Memory.write` raises.
         """
-        entries = [entry_of(one) for one in documents]
-        if len(entries) == 1:
-            return [self.memory.write(entries[0].content, **entries[0].options)]
-        return self.memory.write_all(entries)
+        return self.memory.put([entry_of(one) for one in documents])
 
     def get(self, names: Sequence[tuple[Path, str]]) -> dict[tuple[Path, str], Document]:
         """Return the documents of these paths and keys that live."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from memsluice.errors import InvalidArgument
 from memsluice.escaping import visible
+from memsluice.recall.reader import VerifiedEntry
 from memsluice.recall.recaller import Recalled
 
 GUIDANCE_HEAD = (
@@ -46,13 +47,15 @@ class Line:
 
 def block(answer: Recalled) -> str:
     """Return the text that hands an answer to a model: a head that says what it is, then one line an entry."""
-    lines = [DATA_HEAD if answer.as_data else GUIDANCE_HEAD]
-    for entry in answer.entries:
-        admission = entry.admission
-        what = "data" if answer.as_data else "memory"
-        tag = f"[{what} tier={int(admission.tier)} source={admission.channel or 'unknown'} id={admission.event_id}]"
-        lines.append(f"{tag} {_quoted(entry.content)}")
-    return "\n".join(lines)
+    head = DATA_HEAD if answer.as_data else GUIDANCE_HEAD
+    return "\n".join([head, *(entry_line(entry, as_data=answer.as_data) for entry in answer.entries)])
+
+
+def entry_line(entry: VerifiedEntry, content: str | None = None, *, as_data: bool = False) -> str:
+    """Return one entry of a block: its tag, and its content, or another that stands for it, as a JSON string."""
+    admission, what = entry.admission, "data" if as_data else "memory"
+    tag = f"[{what} tier={int(admission.tier)} source={admission.channel or 'unknown'} id={admission.event_id}]"
+    return f"{tag} {_quoted(entry.content if content is None else content)}"
 
 
 def parse(text: str) -> tuple[Line, ...]:

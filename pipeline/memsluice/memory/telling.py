@@ -1,6 +1,13 @@
 """What a model is told of its memory: that something was not remembered, and what is remembered, marked as such."""
 
-from memsluice.errors import LandingUnknown, LimitExceeded, MalformedEvent, NotRemembered, WriteRefused
+from memsluice.errors import (
+    BatchNotRemembered,
+    LandingUnknown,
+    LimitExceeded,
+    MalformedEvent,
+    NotRemembered,
+    WriteRefused,
+)
 from memsluice.memory.memory import Memory, askable
 from memsluice.recall import prompt
 
@@ -20,6 +27,8 @@ def not_remembered(error: NotRemembered | LimitExceeded | MalformedEvent) -> str
         return f"NOT remembered: it can be no entry ({error})"
     if isinstance(error, LandingUnknown):
         return "NOT known to be remembered: no answer came in time, and it may still be kept"
+    if isinstance(error, BatchNotRemembered):
+        return "NOT all of it was remembered: the rest was held or refused. Do not say that it was saved"
     if isinstance(error, WriteRefused):
         return "NOT remembered: it was refused. Do not try again, and do not say that it was saved"
     return "NOT remembered: it waits for a person's review. Do not try again, and do not say that it was saved"

@@ -44,8 +44,7 @@ class Files:
     def create(self, path: str, text: str) -> str:
         """Write a file that is not there."""
         place = _file(path)
-        if self._text(place) is not None or self._below(place):
-            raise Refused(f"Error: File {path} already exists")
+        self._free(place, f"Error: File {path} already exists")
         self._put({place: text})
         return f"File created successfully at: {path}"
 
@@ -96,10 +95,7 @@ class Files:
         place = _file(old, "Cannot rename the /memories directory itself")
         target = _file(new)
         some = self._tree(old, place)
-        if self._text(target) is not None or self._below(target):
-            raise Refused(f"Error: The destination {new} already exists")
-        if target[: len(place)] == place:
-            raise Refused(f"Error: {new} lies within {old}")
+        self._free(target, f"Error: The destination {new} already exists")
         self._put({(*target, *one[len(place) :]): text for one, text in some.items()})
         self._put(dict.fromkeys(some))
         return f"Successfully renamed {old} to {new}"
@@ -108,6 +104,15 @@ class Files:
         name = (place[:-1], place[-1]) if place else ((), "")
         found = self._shelf.get([name]).get(name) if place else None
         return None if found is None else str((found.value or {}).get(TEXT, ""))
+
+    def _free(self, place: Path, why: str) -> None:
+        """Raise Refused where a file or a folder lies, or where what should be a folder is a file."""
+        above = [(place[:depth], place[depth]) for depth in range(len(place))]
+        found = self._shelf.get(above)
+        if above[-1] in found or self._below(place):
+            raise Refused(why)
+        for path, key in found:
+            raise Refused(f"Error: /{'/'.join((ROOT, *path, key))} is a file")
 
     def _there(self, path: str) -> tuple[Path, str]:
         place = _file(path)

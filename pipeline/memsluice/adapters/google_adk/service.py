@@ -32,7 +32,7 @@ acting: "ContextVar[Session | None]" = ContextVar("acting", default=None)
 """Whose run it is, as the plugin says: ADK tells its memory service the person, and not the session."""
 
 
-class GatedMemoryService(BaseMemoryService):  # type: ignore[misc]
+class GatedMemoryService(BaseMemoryService):
     """Give it to ``Runner(memory_service=...)``. Memories of one app and person; ``user_id`` is the principal,
     ``app_name`` the agent.
 

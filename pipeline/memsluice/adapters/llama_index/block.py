@@ -110,10 +110,10 @@ class GatedMemoryBlock(BaseMemoryBlock[str]):
             except NO_ENTRY as error:
                 results.append(error)
         if any(isinstance(one, MemsluiceError) for one in results):
-            error = BatchNotRemembered(results)
+            held = BatchNotRemembered(results)
             if self._on_held is None:
-                raise error
-            self._on_held(error)
+                raise held
+            self._on_held(held)
 
     def _open(self) -> None:
         if self._opens:

@@ -101,7 +101,7 @@ def _told(request_data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     inner = request_data.get("litellm_params")
     behind = inner.get("metadata") if isinstance(inner, Mapping) else None
     key = behind.get("user_api_key_auth") if isinstance(behind, Mapping) else None
-    found = [key.metadata] if isinstance(key, UserAPIKeyAuth) else []
+    found: list[Any] = [key.metadata] if isinstance(key, UserAPIKeyAuth) else []
     for metadata in (request_data.get("metadata"), request_data.get("litellm_metadata")):
         found += [metadata.get(STAMPED)] if isinstance(metadata, Mapping) else []
     for one in found:

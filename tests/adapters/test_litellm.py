@@ -113,7 +113,7 @@ def test_a_caller_cannot_say_whose_call_it_is(shared) -> None:
     ({}, "it has it 0 times"),
     ({"memsluice": "ada"}, "it has it 0 times"),
     (who("ll-x", session=""), "has no session under memsluice"),
-    (who("ll-x", tenant="other"), "of another tenant"),
+    (who("ll-x", tenant="other"), "another tenant under memsluice"),
 ])  # fmt: skip
 def test_a_key_that_is_nobodys_here_is_blocked(shared, metadata, why) -> None:
     """Nobody would know whose session saw the result."""

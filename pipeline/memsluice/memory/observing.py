@@ -1,9 +1,12 @@
 """What tools returned is outside content, and is observed before a model is shown it: one rule for every framework."""
 
 import asyncio
+import json
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
+from hashlib import sha256
 
+from memsluice.client.requests import Session
 from memsluice.events.models import Origin
 from memsluice.memory.memory import Memory
 
@@ -34,6 +37,11 @@ class Observing:
         await asyncio.to_thread(self.saw, memory, tool, content)
 
 
+def name_of(session: Session, *parts: str | None) -> str:
+    """Return a name for something of a session's, however long it is: 64 hex digits."""
+    return sha256(json.dumps([*session.fields().values(), *parts]).encode()).hexdigest()
+
+
 class Recent:
     """What was put in last, by name: which items of a conversation were observed, where a framework shows all of them
     at every turn, and the like. Bounded."""
@@ -54,7 +62,3 @@ class Recent:
     def get(self, name: str) -> str | None:
         """Return what was put in under a name, None where nothing was."""
         return self._known.get(name)
-
-    def take(self, name: str) -> str | None:
-        """As :meth:`get`, and forget it."""
-        return self._known.pop(name, None)

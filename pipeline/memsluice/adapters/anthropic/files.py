@@ -5,6 +5,8 @@ The answers are those that the tool's documentation asks for, which Claude was t
 
 from collections.abc import Sequence
 
+from anthropic.lib.tools import ToolError
+
 from memsluice.memory.documents import Document, Path
 from memsluice.memory.shelf import Shelf
 from memsluice.memory.telling import NO_ENTRY, not_remembered
@@ -16,12 +18,8 @@ DEPTH = 2
 TEXT = "text"
 
 
-class Refused(Exception):
-    """What the model is told in an answer's place."""
-
-
 class Files:
-    """The files of one session's memory below ``/memories``. Each method returns an answer, or raises Refused;
+    """The files of one session's memory below ``/memories``. Each method returns an answer, or raises ToolError;
     ProducerError where the log did not take something."""
 
     def __init__(self, shelf: Shelf) -> None:
@@ -35,7 +33,7 @@ class Files:
             return self._listed(path, place)
         lines = text.split("\n")
         if len(lines) > LINES_MAX:
-            raise Refused(f"File {path} exceeds maximum line limit of 999,999 lines.")
+            raise ToolError(f"File {path} exceeds maximum line limit of 999,999 lines.")
         first, last = view_range if view_range and len(view_range) == 2 else (1, -1)
         first = max(first, 1)
         shown = lines[first - 1 : len(lines) if last == -1 else last]
@@ -53,10 +51,10 @@ class Files:
         place, text = self._there(path)
         starts = _starts(text, old)
         if not starts:
-            raise Refused(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
+            raise ToolError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
         if len(starts) > 1:
             where = ", ".join(str(text.count("\n", 0, start) + 1) for start in starts)
-            raise Refused(
+            raise ToolError(
                 f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {where}. "
                 "Please ensure it is unique"
             )
@@ -76,7 +74,7 @@ class Files:
         if lines[-1] == "":
             lines.pop()
         if not 0 <= line <= len(lines):
-            raise Refused(
+            raise ToolError(
                 f"Error: Invalid `insert_line` parameter: {line}. It should be within the range [0, {len(lines)}]."
             )
         lines.insert(line, text.rstrip("\n"))
@@ -106,19 +104,19 @@ class Files:
         return None if found is None else str((found.value or {}).get(TEXT, ""))
 
     def _free(self, place: Path, why: str) -> None:
-        """Raise Refused where a file or a folder lies, or where what should be a folder is a file."""
+        """Raise ToolError where a file or a folder lies, or where what should be a folder is a file."""
         above = [(place[:depth], place[depth]) for depth in range(len(place))]
         found = self._shelf.get(above)
         if above[-1] in found or self._below(place):
-            raise Refused(why)
+            raise ToolError(why)
         for path, key in found:
-            raise Refused(f"Error: /{'/'.join((ROOT, *path, key))} is a file")
+            raise ToolError(f"Error: /{'/'.join((ROOT, *path, key))} is a file")
 
     def _there(self, path: str) -> tuple[Path, str]:
         place = _file(path)
         text = self._text(place)
         if text is None:
-            raise Refused(f"Error: The path {path} does not exist. Please provide a valid path.")
+            raise ToolError(f"Error: The path {path} does not exist. Please provide a valid path.")
         return place, text
 
     def _below(self, place: Path) -> dict[Path, str]:
@@ -130,13 +128,13 @@ class Files:
         text = self._text(place)
         some = self._below(place) if text is None else {place: text}
         if not some:
-            raise Refused(f"Error: The path {path} does not exist")
+            raise ToolError(f"Error: The path {path} does not exist")
         return some
 
     def _listed(self, path: str, place: Path) -> str:
         found = self._below(place)
         if place and not found:
-            raise Refused(f"The path {path} does not exist. Please provide a valid path.")
+            raise ToolError(f"The path {path} does not exist. Please provide a valid path.")
         sizes: dict[str, int] = {}
         for one, text in found.items():
             inner, size = one[len(place) :], len(text.encode())
@@ -158,21 +156,21 @@ class Files:
         try:
             self._shelf.put(documents)
         except NO_ENTRY as error:
-            raise Refused(not_remembered(error)) from error
+            raise ToolError(not_remembered(error)) from error
 
 
 def _place(path: str) -> Path:
-    """Return the parts of a path below /memories. Raises Refused for one that lies elsewhere, or is hidden."""
+    """Return the parts of a path below /memories. Raises ToolError for one that lies elsewhere, or is hidden."""
     first, *parts = path.strip("/").split("/") if path.startswith("/") else ("", "")
     if first != ROOT or any(one in ("", ".", "..") or not one.isprintable() or "\\" in one for one in parts):
-        raise Refused(f"Error: Path must be below /memories, got: {path}")
+        raise ToolError(f"Error: Path must be below /memories, got: {path}")
     return tuple(parts)
 
 
 def _file(path: str, why: str = "Error: /memories itself is a directory") -> Path:
     place = _place(path)
     if not place:
-        raise Refused(why)
+        raise ToolError(why)
     return place
 
 

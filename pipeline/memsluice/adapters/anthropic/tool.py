@@ -12,11 +12,10 @@ from anthropic.lib.tools import (
     BetaBuiltinFunctionTool,
     BetaFunctionTool,
     BetaFunctionToolResultType,
-    ToolError,
 )
 from anthropic.types.beta import BetaCacheControlEphemeralParam, BetaToolUnionParam
 
-from memsluice.adapters.anthropic.files import Files, Refused
+from memsluice.adapters.anthropic.files import Files
 from memsluice.client.requests import Session
 from memsluice.events.models import Origin
 from memsluice.memory.gate import Gate
@@ -46,16 +45,18 @@ class _Gated:
         self._memory = Memory(gate, session, namespace=NAMESPACE, timeout_s=timeout_s, opens=False)
         self._files = Files(Shelf(self._memory))
         self._observing = Observing(trusted_tools, origins)
-        self._opens = False
+        self._opens = self._unseen = False
 
     def with_tools(self, *others: Any) -> list[Any]:
         """Return this tool and a run's other ones, all of them, such that what they return is observed first.
 
         This opens the session, unless one is among them that runs elsewhere (a search that Anthropic runs, a toolset):
-        what that one returns is seen by nobody here, and then nothing that is written becomes guidance.
+        what that one returns passes by nobody here, so it counts as seen from the beginning, and nothing that is
+        written becomes guidance.
         """
         seen = [_observed(one, self._saw) for one in others]
-        self._opens = None not in seen
+        self._unseen = self._unseen or None in seen
+        self._opens = not self._unseen
         return [self, *(other if one is None else one for one, other in zip(seen, others, strict=True))]
 
     def _saw(self, tool: str, content: str | None) -> None:
@@ -65,27 +66,26 @@ class _Gated:
     def _open(self) -> None:
         if self._opens:
             self._memory.open()
+        if self._unseen:  # somebody else may have opened it
+            self._memory.observe(Origin.TOOL)
 
     def _answer(self, command: Any) -> str:
         """Do what the model asks. Raises ToolError, which it is told."""
         self._open()
         files, path = self._files, getattr(command, "path", "")
-        try:
-            match command.command:
-                case "view":
-                    return files.view(path, command.view_range)
-                case "create":
-                    return files.create(path, command.file_text)
-                case "str_replace":
-                    return files.str_replace(path, command.old_str, command.new_str)
-                case "insert":
-                    return files.insert(path, command.insert_line, command.insert_text)
-                case "delete":
-                    return files.delete(path)
-                case _:
-                    return files.rename(command.old_path, command.new_path)
-        except Refused as error:
-            raise ToolError(str(error)) from error
+        match command.command:
+            case "view":
+                return files.view(path, command.view_range)
+            case "create":
+                return files.create(path, command.file_text)
+            case "str_replace":
+                return files.str_replace(path, command.old_str, command.new_str)
+            case "insert":
+                return files.insert(path, command.insert_line, command.insert_text)
+            case "delete":
+                return files.delete(path)
+            case _:
+                return files.rename(command.old_path, command.new_path)
 
 
 class GatedMemoryTool(_Gated, BetaAbstractMemoryTool):

@@ -21,7 +21,7 @@ from memsluice.adapters.google_adk.service import GatedMemoryService, acting
 from memsluice.client.requests import Session
 from memsluice.errors import ConfigError
 from memsluice.events.models import Origin
-from memsluice.memory.observing import Observing, Recent
+from memsluice.memory.observing import Observing, Recent, name_of
 
 NAME = "memsluice"
 OWN = ("load_memory", "transfer_to_agent")
@@ -79,7 +79,7 @@ class GatedPlugin(BasePlugin):
         """Observe what a tool returned, an error that was made an answer too, and leave it as it is."""
         session = self._acting(tool_context._invocation_context)
         await self._observing.asaw(self._service.memory(session), tool.name, _told(result))
-        self._observed.put(_name(session, tool_context.function_call_id))
+        self._observed.put(name_of(session, tool_context.function_call_id))
         return None
 
     async def after_model_callback(
@@ -105,7 +105,7 @@ class GatedPlugin(BasePlugin):
         tools: dict[str, list[str]] = {}
         for part in outside:
             answer = part.function_response
-            name = _name(session, answer.id if answer and answer.id else part.model_dump_json(exclude_none=True))
+            name = name_of(session, answer.id if answer and answer.id else part.model_dump_json(exclude_none=True))
             if name not in self._observed:
                 tools.setdefault("upload" if answer is None else answer.name or "", []).append(name)
         for tool, names in tools.items():
@@ -126,7 +126,3 @@ def _outside(part: Part, *, users: bool) -> bool:
 
 def _told(result: Any) -> str:
     return result if isinstance(result, str) else json.dumps(result, sort_keys=True, default=str)
-
-
-def _name(session: Session, item: str | None) -> str:
-    return json.dumps([*session.fields().values(), item])

@@ -1,13 +1,11 @@
 """ADK's memory service, gated: what a session leaves is signed, screened and verified, and a held write raises."""
 
 import asyncio
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime
-from hashlib import sha256
 from uuid import uuid4
 
 from google.adk.events.event import Event
@@ -21,6 +19,7 @@ from memsluice.errors import InvalidArgument
 from memsluice.memory.documents import Document, document_of
 from memsluice.memory.gate import Gate
 from memsluice.memory.memory import TIMEOUT_S, Memory
+from memsluice.memory.observing import name_of
 from memsluice.memory.shelf import Shelf, entry_of
 from memsluice.memory.shelves import Shelves
 from memsluice.recall import prompt
@@ -133,10 +132,7 @@ class GatedMemoryService(BaseMemoryService):
         entries = []
         for name, author, text in said:
             entry = entry_of(Document((), name, {"text": text, "author": author}))
-            whole = json.dumps([*session.fields().values(), name, text])
-            entries.append(
-                replace(entry, event_id=f"adk-{sha256(whole.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}")
-            )
+            entries.append(replace(entry, event_id=f"adk-{name_of(session, name, text)[:32]}"))
         if entries:
             await asyncio.to_thread(self.memory(session).put, entries)
 

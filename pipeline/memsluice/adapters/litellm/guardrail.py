@@ -49,7 +49,7 @@ class GatedGuardrail(CustomGuardrail):
         super().__init__(
             guardrail_name=name, supported_event_hooks=list(HOOKS), event_hook=list(HOOKS), default_on=True
         )
-        self._gate = gate
+        self._tenant = gate.tenant
         self._observing = Observing(trusted_tools)
         self._shelves = Shelves(gate, NAMESPACE, timeout_s=timeout_s, opens=False)
 
@@ -92,6 +92,8 @@ class GatedGuardrail(CustomGuardrail):
         missing = [name for name, value in zip(FIELDS, fields, strict=True) if not value]
         if missing:
             raise InvalidArgument(f"the key's metadata has no {' and no '.join(missing)} under {NAME}")
+        if fields[0] != self._tenant:
+            raise InvalidArgument(f"the key's metadata has another tenant under {NAME} than the proxy's gate")
         return Session(*fields)
 
 

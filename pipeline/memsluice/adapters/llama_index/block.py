@@ -2,9 +2,7 @@
 
 import asyncio
 import copy
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from hashlib import sha256
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock, ToolCallBlock
@@ -17,7 +15,7 @@ from memsluice.errors import BatchNotRemembered, MemsluiceError
 from memsluice.events.models import Origin
 from memsluice.memory.gate import Gate
 from memsluice.memory.memory import TIMEOUT_S, Memory
-from memsluice.memory.observing import Observing, Recent
+from memsluice.memory.observing import Observing, Recent, name_of
 from memsluice.memory.telling import NO_ENTRY, RECALL_K, recalled
 
 NAMESPACE = "llama_index"
@@ -145,8 +143,7 @@ class GatedMemoryBlock(BaseMemoryBlock[str]):
 
     def _name(self, kind: str, content: str | None) -> str:
         """Return a name, of an event too, for a content in this session."""
-        whole = json.dumps([*self._memory.session.fields().values(), kind, content])
-        return f"llama-index-{sha256(whole.encode()).hexdigest()[:32]}"
+        return f"llama-index-{name_of(self._memory.session, kind, content)[:32]}"
 
 
 def _observed(tool: AsyncBaseTool, saw: Callable[[str, str | None], None]) -> AsyncBaseTool:

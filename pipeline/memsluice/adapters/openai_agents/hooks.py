@@ -20,7 +20,7 @@ from memsluice.errors import ConfigError
 from memsluice.events.models import Origin
 from memsluice.memory.gate import Gate
 from memsluice.memory.memory import TIMEOUT_S, Memory
-from memsluice.memory.observing import Observing, Recent
+from memsluice.memory.observing import Observing, Recent, name_of
 from memsluice.memory.shelves import Shelves
 from memsluice.memory.telling import NOTHING, recalled, remember
 
@@ -89,7 +89,7 @@ class GatedRunHooks(RunHooks[Any]):
         """Return the memory for a call of a tool. Raises ConfigError where the model that calls it was not observed,
         such as one in a run without these hooks."""
         memory = self._memory(context)
-        if self._calls.get(_name(memory.session, context.tool_call_id)) is None:
+        if self._calls.get(name_of(memory.session, context.tool_call_id)) is None:
             raise ConfigError(
                 f"the run that calls {context.tool_name} is not observed: give these hooks to every run of an agent "
                 "that has its tools, also where the agent is a tool of another one (as_tool(hooks=...))"
@@ -104,10 +104,10 @@ class GatedRunHooks(RunHooks[Any]):
             memory.open()
         for item in items:
             if item.get("type") in ("function_call", "custom_tool_call"):
-                self._calls.put(_name(memory.session, str(item.get("call_id"))), str(item.get("name")))
+                self._calls.put(name_of(memory.session, str(item.get("call_id"))), str(item.get("name")))
             if not _outside(item):
                 continue
-            name = _name(memory.session, json.dumps(item, sort_keys=True, default=str))
+            name = name_of(memory.session, json.dumps(item, sort_keys=True, default=str))
             if name not in self._observed:
                 output = item.get("output")
                 self._observing.saw(memory, self._tool(memory, item), output if isinstance(output, str) else None)
@@ -115,7 +115,9 @@ class GatedRunHooks(RunHooks[Any]):
 
     def _tool(self, memory: Memory, item: Mapping[str, Any]) -> str:
         kind = str(item.get("type") or "message")
-        called = self._calls.get(_name(memory.session, str(item.get("call_id")))) if kind.endswith("_output") else None
+        called = (
+            self._calls.get(name_of(memory.session, str(item.get("call_id")))) if kind.endswith("_output") else None
+        )
         return kind if called is None else called
 
 
@@ -125,10 +127,6 @@ def _outside(item: Mapping[str, Any]) -> bool:
     content = item.get("content")
     parts = content if isinstance(content, list) and item.get("type", "message") == "message" else []
     return any(not isinstance(part, Mapping) or part.get("type") not in TEXT for part in parts)
-
-
-def _name(session: Session, item: str) -> str:
-    return json.dumps([*session.fields().values(), item])
 
 
 def _tools(hooks: GatedRunHooks) -> list[Tool]:

@@ -43,9 +43,7 @@ def mint(credential: SigningCredential, now_ms: int, audience: str = AUDIENCE) -
     return jwt.encode(claims, key, _ALGORITHMS[credential.algorithm], headers={"kid": credential.kid})
 
 
-def caller_of(
-    token: str, keyring: Keyring, registry: Registry, now_ms: int, audience: str = AUDIENCE
-) -> Credential:
+def caller_of(token: str, keyring: Keyring, registry: Registry, now_ms: int, audience: str = AUDIENCE) -> Credential:
     """Return the credential whose key signed a token for a service (``audience``) that is good now (Unix ms).
 
     Raises MalformedEvent for what is no token, UnknownKey, RevokedKey, ExpiredKey and ForgedSignature.

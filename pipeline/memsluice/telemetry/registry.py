@@ -212,6 +212,14 @@ RECALLS = Metric(
     known=_each(("200", "400", "401", "403", "429", "500", "503")),
     series_max=16,
 )
+INGESTS = Metric(
+    "ingests",
+    "counter",
+    "Requests to the ingest service, by HTTP status; 202 is an event that the broker has.",
+    ("status",),
+    known=_each(("200", "202", "400", "401", "403", "404", "409", "413", "422", "429", "500", "503")),
+    series_max=16,
+)
 RECALL_SECONDS = Metric(
     "recall_seconds", "histogram", "From a question to its answer, its event acknowledged.", (), SECONDS
 )
@@ -344,6 +352,7 @@ TENANT_VERDICTS = Metric(
 )
 
 METRICS: Final = (
+    INGESTS,
     RECALLS,
     RECALL_SECONDS,
     RECALL_WITHHELD,

@@ -1,15 +1,13 @@
 """The curl examples of the page, as they stand there, against a running service."""
 
 import subprocess
-import sys
 from pathlib import Path
 
+from tests.docs.blocks import agrees, blocks
 from tests.ingest_service.test_events import a_write
 from tests.memory.conftest import ORDER
 
 TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tests" / "docs"))
-from blocks import agrees, blocks
 
 
 def test_the_curl_examples_print_what_the_page_shows(service, place) -> None:

@@ -52,7 +52,27 @@ def frame(app: FastAPI, meters: Meters, not_ready: Callable[[], list[str]], unac
 
     @app.exception_handler(AnyHTTPException)
     async def other(_request: Request, error: AnyHTTPException) -> JSONResponse:
-        return answer_of(problem(error.status_code, "malformed", str(error.detail)))
+        code = "limit_exceeded" if error.status_code == 413 else "malformed"
+        return answer_of(problem(error.status_code, code, str(error.detail)))
+
+    _describe_truly(app)
+
+
+def _describe_truly(app: FastAPI) -> None:
+    """Leave out of the OpenAPI document what FastAPI would answer to a malformed request: here that is a 400."""
+    whole = app.openapi
+
+    def described() -> dict[str, Any]:
+        document = whole()
+        for path in document["paths"].values():
+            for operation in path.values():
+                if "HTTPValidationError" in str(operation["responses"].get("422")):
+                    del operation["responses"]["422"]
+        for name in ("HTTPValidationError", "ValidationError"):
+            document["components"]["schemas"].pop(name, None)
+        return document
+
+    app.openapi = described  # type: ignore[method-assign]  # as FastAPI's own documentation has it
 
 
 class Guarded:

@@ -127,7 +127,7 @@ def _status(name: Name, known: Outcome, later: list[Verdict], *, seen: bool) -> 
     return EventStatus(
         id=name[1], tenant=name[0], status=known.status, reasons=_reasons(known.reasons), words=words, then=then,
         place=None if where is None else PlaceModel(topic=where[0], partition=where[1], offset=where[2]),
-        object_id=known.object_id, version=known.version,
+        object_id=known.object_id, version=None if known.object_id is None else known.version,
         later=[found for one in later if (found := _later(one, name[1])) is not None],
     )  # fmt: skip
 

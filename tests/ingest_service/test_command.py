@@ -1,5 +1,6 @@
 """``memsluice ingest-service`` as a process: on the real stack, while the broker is away, restarted, begun wrongly."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -22,9 +23,13 @@ from memsluice.clock import wall_ms
 from memsluice.deployment.connection import FILE_VARIABLE
 from memsluice.envelope.keys import Algorithm
 from memsluice.envelope.registry import Role
+from memsluice.errors import RequestRefused
+from memsluice.ingest_service.opening import opened
 from memsluice.keystore.files import SigningCredential
 from memsluice.keystore.store import KeyStore, issue_credential
 from memsluice.recall.bearer import INGEST_AUDIENCE, mint
+from memsluice.stages.quota import Quota
+from memsluice.telemetry.meters import Meters
 
 TENANT = "ingest-on-stack"
 BEGINS = "ingest service: "
@@ -73,13 +78,12 @@ def test_events_over_http_on_the_real_stack(stack, workers, tmp_path) -> None:
     platform = keys.credential(issue_credential(keys, Role.RUNTIME, "agent", [TENANT], now_ms=wall_ms())[0].kid)
     road = Road(stack.connection.bootstrap)
     over_road = stack.connection.model_copy(update={"bootstrap": f"{LOOPBACK}:{road._port}"})
-    file, straight = tmp_path / "road.json", tmp_path / "connection.json"
+    file = tmp_path / "road.json"
     over_road.save(file)
-    stack.connection.save(straight)
     body = {**WHO, "content": "Ada drinks cocoa.", "key": "drink"}
     with running(stack.home, file) as url:
-        opened = ask("POST", f"{url}/v1/observations", platform, json={**WHO, "origin": "open"})
-        assert opened.status_code == 202, opened.text
+        began = ask("POST", f"{url}/v1/observations", platform, json={**WHO, "origin": "open"})
+        assert began.status_code == 202, began.text
         session = Session(TENANT, "assistant", "ada", "t1")
         signed = requests.write("signed-1", datetime.now(UTC), session, "Ada has a cat.", {})
         _, value, headers = build(signed, [ours.signer()], source="/tests")
@@ -97,10 +101,13 @@ def test_events_over_http_on_the_real_stack(stack, workers, tmp_path) -> None:
             assert again.status_code == 503
         assert ask("GET", f"{url}{again.json()['url']}&wait=30", ours).json()["status"] == "landed"
     road.cut()
-    with running(stack.home, straight) as url:
-        later = ask("GET", f"{url}{accepted.json()['url']}&wait=30", ours).json()
-        assert (later["status"], later["object_id"]) == ("landed", told["object_id"])
-        assert ask("GET", f"{url}{accepted.json()['url']}", platform).status_code == 404
+    with opened(stack.home, Quota(50, 200), Meters()) as restarted:
+        registry, name = restarted.registry(), (TENANT, "signed-1")
+        later = asyncio.run(restarted.statuses.of(name, registry.get(ours.kid), 30))
+        assert (later.status, later.object_id) == ("landed", told["object_id"])
+        with pytest.raises(RequestRefused) as caught:
+            asyncio.run(restarted.statuses.of(name, registry.get(platform.kid), 0))
+        assert caught.value.status == 404
 
 
 def test_nothing_is_served_in_the_clear_by_a_slip(tmp_path) -> None:

@@ -62,7 +62,7 @@ def test_what_nobody_saw_land_is_not_said_to_have_landed(service, place) -> None
     with serving(place, heard=False) as deaf:
         for record in place.records(AUDIT, HERE):
             deaf.ledger.take(record)
-        told = deaf.status(accepted, place.ours)
+        told = deaf.status(accepted, place.ours, wait=0)
     assert told["status"] == "accepted"
     assert "let it in" in told["words"]
 

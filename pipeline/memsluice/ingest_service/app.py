@@ -162,7 +162,7 @@ def application(serving: Serving) -> FastAPI:
         return serving.callers.caller(None if bearer is None else bearer.credentials)
 
     Caller = Annotated[Credential, Depends(who)]
-    _publishing(app, serving, Caller)
+    _publishing(app, serving, who)
 
     @app.get(STATUS, responses=_OF_STATUS, summary="Ask what became of an event")
     async def status(

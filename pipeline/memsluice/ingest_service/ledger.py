@@ -104,8 +104,9 @@ class Ledger:
     def told(self, name: Name, partition: int) -> Told:
         """Return where the verdicts on and about an event lie in a partition of the audit."""
         with self._lock:
-            found = self._told.get(partition, {}).get(name, Told())
-            return Told(found.own, found.again, found.later)
+            here = self._told.get(partition)
+            found = None if here is None else here.get(name)
+            return Told() if found is None else Told(found.own, found.again, found.later)
 
     def take(self, record: Record) -> None:
         """Learn from a record of the topics on which outcomes are heard."""

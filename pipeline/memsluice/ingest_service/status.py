@@ -83,8 +83,11 @@ class Statuses:
                 raise _unknown()
         later = [await self._verdict(name[0], partition, offset) for offset in told.later]
         known = outcome or Outcome(name[1], Status.ACCEPTED, place=place)
-        if not seen and known.status in LANDS:
+        while not seen and known.status in LANDS:
             seen = self._ledger.waiting.landed(known.object_id or "") >= (known.version or 0)
+            if seen or monotonic() >= until:
+                break
+            await asyncio.sleep(LOOK_S)
         known = replace(known, place=place or known.place)
         return _status(name, known, [one for one in later if one is not None], seen=seen)
 

@@ -52,9 +52,10 @@ def test_a_structured_event_needs_no_headers(service, place) -> None:
 
 def test_a_header_is_decoded_as_the_http_binding_says(service, place) -> None:
     """What is no ASCII travels percent-encoded over HTTP, and as UTF-8 over Kafka."""
-    accepted = service.post(a_write("umlaut", key="u"), place.ours, headers={"ce-source": "/werk%20s%C3%BCd"})
-    assert accepted.status_code == 202, accepted.text
-    assert dict(lies(place, accepted).headers)["ce_source"] == "/werk süd".encode()
+    for number, said in enumerate(("/werk%20s%C3%BCd", '"/werk s%C3%BCd"', '"/werk \\s%C3%BCd"')):
+        accepted = service.post(a_write(f"umlaut-{number}", key="u"), place.ours, headers={"ce-source": said})
+        assert accepted.status_code == 202, accepted.text
+        assert dict(lies(place, accepted).headers)["ce_source"] == "/werk süd".encode()
 
 
 def test_an_event_lies_in_the_trace_of_its_request(service, place) -> None:
@@ -93,6 +94,8 @@ def _changed(place):
     [
         (b"{", {}, "malformed", "value"),
         (b"[]", {}, "malformed", "data"),
+        (b"[" * 100_000, {}, "malformed", "value"),
+        (None, {"ce-source": "%FF"}, "malformed", "attributes"),
         (b'{"payloadType": "x"}', {}, "malformed", "signatures"),
         (None, {"ce-type": "memory.wish.v1"}, "malformed", "type"),
         (None, {"ce-id": "another"}, "malformed", "id"),

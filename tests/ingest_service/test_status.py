@@ -7,6 +7,7 @@ import pytest
 from tests.ingest_service.place import serving
 
 from memsluice.envelope.registry import Role
+from memsluice.errors import BrokerUnavailable
 from memsluice.events.partition import partition_of
 from memsluice.ingest_service import ledger as ledgers
 from memsluice.ingest_service.ledger import Ledger
@@ -53,6 +54,25 @@ def test_a_service_that_did_not_take_it_reads_the_verdict(service, place) -> Non
     with serving(place, heard=False) as forgetful:
         refused = forgetful.ask("GET", accepted.json()["url"], place.ours)
         assert (refused.status_code, refused.json()["code"]) == (404, "unknown_event")
+
+
+def test_a_verdict_that_cannot_be_read_is_not_made_up(service, place, monkeypatch) -> None:
+    """While the broker is away the status of what another instance took is 503, and nobody is told that it is unknown;
+    who has much looked up waits alone."""
+    accepted = service.write(place.ours, "Ada dances.", key="dance")
+    service.status(accepted, place.ours)
+    with serving(place) as restarted:
+
+        def away(_partition: int, _offset: int) -> None:
+            raise BrokerUnavailable("gone")
+
+        statuses = restarted.serving.statuses
+        statuses._read = away
+        refused = restarted.ask("GET", accepted.json()["url"], place.ours)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert "read" in refused.json()["detail"]
+        monkeypatch.setattr("memsluice.ingest_service.status.LOOKUPS_MAX", 0)
+        assert restarted.ask("GET", accepted.json()["url"], place.ours).status_code == 429
 
 
 def test_what_nobody_saw_land_is_not_said_to_have_landed(service, place) -> None:

@@ -24,6 +24,7 @@ _TITLES = {
     403: "The credential may not ask that",
     404: "There is no such resource",
     405: "The resource is not asked that way",
+    409: "The request contradicts another one",
     413: "The request is too large",
     422: "The request contradicts an earlier one",
     429: "The credential is over its quota",

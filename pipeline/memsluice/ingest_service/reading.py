@@ -4,6 +4,7 @@ What *seal* will decide is asked here by *seal*'s own function, so that whoever 
 Nothing rests on it: *seal* decides again, by the broker's clock and the keys of then.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -58,10 +59,16 @@ def kafka_headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
     for name, value in raw:
         lowered = name.decode("latin-1").lower()
         if lowered.startswith("ce-"):
-            headers.append((f"ce_{lowered[3:]}", unquote_to_bytes(value.strip(b'"'))))
+            headers.append((f"ce_{lowered[3:]}", unquote_to_bytes(_unquoted(value))))
         elif lowered == "content-type":
             headers.append((lowered, value))
     return tuple(headers)
+
+
+def _unquoted(value: bytes) -> bytes:
+    """Return what a header says that may be a quoted string (RFC 9110)."""
+    quoted = len(value) > 1 and value.startswith(b'"') and value.endswith(b'"')
+    return re.sub(rb"\\(.)", rb"\1", value[1:-1]) if quoted else value
 
 
 def check_role(caller: Credential) -> None:

@@ -1,6 +1,7 @@
 """What became of an event, for whoever published it: from what this process heard, or from the verdict in the audit."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -10,7 +11,7 @@ from memsluice.envelope.keys import Keyring
 from memsluice.envelope.records import verdict_from_bytes
 from memsluice.envelope.registry import ANY, COMMANDERS, Credential
 from memsluice.envelope.verdict import Decision, Verdict
-from memsluice.errors import InputError, RequestRefused, SealError
+from memsluice.errors import BrokerError, InputError, RequestRefused, SealError
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
@@ -23,8 +24,8 @@ from memsluice.topics.names import PARTITIONS
 
 LOOK_S = 0.05
 """How often who waits looks whether something was heard."""
-LOOKUPS_MAX = 32
-"""Verdicts that may be asked for at once; they are read one after the other."""
+LOOKUPS_MAX = 8
+"""Verdicts that a credential may have looked up at once; they are read one after the other."""
 WORDS_OF: dict[Status, tuple[str, str]] = {
     Status.ACCEPTED: ("the broker has it, and nothing was heard of it yet", "ask again, with ?wait=SECONDS"),
     Status.LANDED: ("it is in memory, and agents can read it", ""),
@@ -54,7 +55,7 @@ class Statuses:
         self._keyring = keyring
         self._read = read
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="memsluice-verdict")
-        self._asked = 0
+        self._asked: Counter[str] = Counter()
 
     def close(self) -> None:
         """Look nothing more up."""
@@ -76,12 +77,12 @@ class Statuses:
         outcome = None if taken is None else _heard(taken, place)
         seen = True  # whoever waits is told that it landed once the store's record was heard
         if outcome is None or outcome.status is Status.DUPLICATE:
-            verdict = None if told.own is None else await self._verdict(name[0], partition, told.own)
+            verdict = None if told.own is None else await self._verdict(name[0], partition, told.own, caller.kid)
             if verdict is not None and _may_see(caller, verdict.kid) and verdict.event_id == name[1]:
                 outcome, place, seen = outcome_of(verdict), verdict.intake, False
             elif taken is None:
                 raise _unknown()
-        later = [await self._verdict(name[0], partition, offset) for offset in told.later]
+        later = [await self._verdict(name[0], partition, offset, caller.kid) for offset in told.later]
         known = outcome or Outcome(name[1], Status.ACCEPTED, place=place)
         while not seen and known.status in LANDS:
             seen = self._ledger.waiting.landed(known.object_id or "") >= (known.version or 0)
@@ -95,15 +96,19 @@ class Statuses:
         taken = self._ledger.taken(name)
         return not taken.outcome.done() if taken is not None else self._ledger.told(name, partition).own is None
 
-    async def _verdict(self, tenant: str, partition: int, offset: int) -> Verdict | None:
+    async def _verdict(self, tenant: str, partition: int, offset: int, kid: str) -> Verdict | None:
         """Return the verdict that lies in the audit; None where its seal does not hold, or it was deleted."""
-        if self._asked >= LOOKUPS_MAX:
-            raise RequestRefused(503, "busy", "too many events are looked up: ask again")
-        self._asked += 1
+        if self._asked[kid] >= LOOKUPS_MAX:
+            raise RequestRefused(429, "at_once", f"the credential has {LOOKUPS_MAX} events looked up already")
+        self._asked[kid] += 1
         try:
             record = await asyncio.get_running_loop().run_in_executor(self._pool, self._read, partition, offset)
+        except BrokerError:
+            raise RequestRefused(503, "broker_unavailable", "the verdict cannot be read now: ask again") from None
         finally:
-            self._asked -= 1
+            self._asked[kid] -= 1
+            if not self._asked[kid]:
+                del self._asked[kid]
         if record is None or record.key != tenant.encode():
             return None
         try:

@@ -186,10 +186,10 @@ def application(serving: Serving) -> FastAPI:
     return app
 
 
-def _publishing(app: FastAPI, serving: Serving, Caller: Any) -> None:
-    """Add what takes events."""
+def _publishing(app: FastAPI, serving: Serving, who: Callable[..., Any]) -> None:
+    """Add what takes events; ``who`` finds the caller."""
 
-    async def publisher(caller: Caller) -> Credential:
+    async def publisher(caller: Annotated[Credential, Depends(who)]) -> Credential:
         check_role(caller)
         return caller
 

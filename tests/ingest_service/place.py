@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import uvicorn
+from fastapi import FastAPI
 
 from memsluice.client import requests
 from memsluice.client.build import Message, build
@@ -192,17 +193,23 @@ def serving(place: Place, quota: Quota = FREE, *, heard: bool = True) -> Iterato
         keys.keyring, keys.registry, keys.credential, service.send, ledger, statuses, service.meters,
         service.clock, callers, lambda: service.missing,
     )  # fmt: skip
-    server = uvicorn.Server(uvicorn.Config(application(stands_on), port=0, log_config=None, lifespan="off"))
+    with served(application(stands_on)) as service.url:
+        yield service
+    statuses.close()
+
+
+@contextmanager
+def served(app: FastAPI) -> Iterator[str]:
+    """Give the address of a real server of an application."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     until = time.monotonic() + 30
     while not server.started and time.monotonic() < until:
         time.sleep(0.005)
     assert server.started
-    service.url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     try:
-        yield service
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join(10)
-        statuses.close()

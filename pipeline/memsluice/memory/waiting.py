@@ -88,6 +88,18 @@ class Waiting:
                 return
         self._settle(name, Outcome(event_id, Status.DEAD_LETTER, (reason,), place=place))
 
+    def waits_for(self, event_id: str, *, tenant: str | None = None) -> bool:
+        """Whether somebody waits for an event's outcome still."""
+        with self._lock:
+            return self._name(event_id, tenant) in self._expected
+
+    def heard(self, outcome: Outcome, *, tenant: str | None = None) -> None:
+        """Take an outcome from a service that heard it: of one that landed, the landing too."""
+        with self._lock:
+            if outcome.status in LANDS and outcome.object_id is not None:
+                _remember(self._landed, outcome.object_id, outcome.version or 0)
+        self._settle(self._name(outcome.event_id, tenant), outcome)
+
     def forget(self, event_id: str, *, tenant: str | None = None) -> None:
         """Wait no longer; nothing is kept of an event that nobody waits for."""
         name = self._name(event_id, tenant)

@@ -19,7 +19,7 @@ from memsluice.http_service.interface import Guarded, frame
 from memsluice.http_service.problems import described
 from memsluice.recall.bearer import AUDIENCE
 from memsluice.recall.recaller import Recaller
-from memsluice.recall.wire import LINES, PATH, Entry, RecallAnswer, RecallRequest, rest_of
+from memsluice.recall.wire import ENTRIES_PATH, LINES, PATH, EntriesRequest, Entry, RecallAnswer, RecallRequest, rest_of
 from memsluice.recall_service.requests import check
 from memsluice.recall_service.watching import Watching
 from memsluice.stages.quota import Quota
@@ -72,6 +72,17 @@ class Serving:
         self.watching.answered(asked.asked(), answer)
         return answer
 
+    def look_up(self, asked: EntriesRequest, caller: Credential, headers: Any) -> Any:
+        """Answer who names what he wants; nothing is searched, so nothing is told of nearness over time."""
+        check(asked, caller, self.now_ms())
+        with tracing.request("memsluice.recall_service", "POST", ENTRIES_PATH, headers, caller.kid):
+            answer = self.recaller.look_up(asked.asked(), asked.ids)
+        _LOG.info(
+            "looked up", event_id=answer.event_id, tenant=asked.tenant, kid=caller.kid, entries=len(answer.entries)
+        )
+        self.watching.count(answer)
+        return answer
+
 
 def application(serving: Serving) -> FastAPI:
     """Return the ASGI application."""
@@ -92,19 +103,28 @@ def application(serving: Serving) -> FastAPI:
 
         With `Accept: application/x-ndjson` each entry is a line, and the last line has what the answer says besides.
         """
-        answer = serving.recall(asked, caller, request.headers)
-        if request.headers.get("accept") == LINES:
-            lines = (line + "\n" for line in _lines(answer))
-            return StreamingResponse(lines, media_type=LINES)  # type: ignore[return-value]  # FastAPI passes it on
-        return RecallAnswer.of(answer)
+        return _given(serving.recall(asked, caller, request.headers), request)
+
+    @app.post(ENTRIES_PATH, responses=_PROBLEMS, summary="Read entries by their names, or all of a scope")
+    def entries(asked: EntriesRequest, caller: Annotated[Credential, Depends(who)], request: Request) -> RecallAnswer:
+        """Return verified entries once the recall's event, which says that they were named, was acknowledged."""
+        return _given(serving.look_up(asked, caller, request.headers), request)
 
     def answered(path: str, status: int) -> None:
-        if path == PATH:
+        if path in (PATH, ENTRIES_PATH):
             serving.meters.add(metrics.RECALLS, str(status))
 
     frame(app, serving.meters, serving.not_ready, UNACKNOWLEDGED)
     app.add_middleware(Guarded, body_bytes_max=BODY_BYTES_MAX, answered=answered)
     return app
+
+
+def _given(answer: Any, request: Request) -> RecallAnswer:
+    """Return an answer in the form that was asked for."""
+    if request.headers.get("accept") == LINES:
+        lines = (line + "\n" for line in _lines(answer))
+        return StreamingResponse(lines, media_type=LINES)  # type: ignore[return-value]  # FastAPI passes it on
+    return RecallAnswer.of(answer)
 
 
 def _lines(answer: Any) -> Iterator[str]:

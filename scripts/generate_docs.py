@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes what is generated: docs/topics.md from topics/*.yaml, docs/commands.md from the
-help texts, docs/metrics.md and the dashboard from the registry.
+help texts, docs/metrics.md and the dashboard from the registry, and the test vectors of
+signed events.
 
 With --check, says whether they are current.
 """
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from commands_page import commands_page
 from metrics_pages import dashboard, metrics_page
+from signing_vectors import vectors
 
 from memsluice.topics.spec import FOREVER_MS, Desired, TopicSpec, load
 
@@ -62,6 +64,7 @@ def pages() -> dict[str, str]:
         "docs/commands.md": commands_page(),
         "docs/metrics.md": metrics_page(),
         "deploy/grafana/memsluice.json": dashboard(),
+        "docs/signing-vectors.json": vectors(),
     }
 
 

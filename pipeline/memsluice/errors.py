@@ -42,7 +42,7 @@ MemsluiceError
 │   ├── LandingUnknown         nothing was heard of it in time: it may still land
 │   └── BatchNotRemembered     some of several were not; has every one's result
 ├── ExtractionFailed           no facts were made of an outside text: it was observed, and nothing of it was written
-├── RequestRefused             the recall service refuses a request: what its answer says
+├── RequestRefused             an HTTP service refuses a request: what its answer says
 ├── RecallFailed               the recall service answered with nothing that can be used
 │   └── OverQuota              the credential asks too often; the same request may succeed later
 ├── ChatFailed                 a model's chat endpoint did not answer, or not as one does
@@ -301,7 +301,7 @@ class BatchNotRemembered(NotRemembered):
 
 
 class RequestRefused(MemsluiceError):
-    """A request to the recall service that ends with an HTTP status, a stable reason code and a field."""
+    """A request to an HTTP service that ends with an HTTP status, a stable reason code and a field."""
 
     def __init__(self, status: int, code: str, detail: str, *, field: str = "") -> None:
         self.status, self.code, self.detail, self.field = status, code, detail, field

@@ -106,6 +106,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "memsluice recall-service",
         "memsluice recall-service --host 0.0.0.0 --tls-certificate gate.pem --tls-key gate.key --quota-per-s 20",
     ),
+    "ingest-service": (
+        "memsluice ingest-service",
+        "memsluice ingest-service --host 0.0.0.0 --tls-certificate gate.pem --tls-key gate.key --quota-per-s 20",
+    ),
     "doctor": ("memsluice doctor", "memsluice doctor --json"),
     "lab train": ("memsluice lab train --data ./records --out ./models --keep ./features",),
     "lab table": (

@@ -1,51 +1,32 @@
 """``memsluice recall-service``: memory over HTTP, for agents that hold no key of the gate."""
 
-import signal
-import socket
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from memsluice import log
+from memsluice.cli.http_service import AtOnce, Certificate, Host, Plain, Port, TlsKey, check_encrypted, server, tracing
 from memsluice.cli.options import Home
-from memsluice.errors import ConfigError, InvalidArgument
-from memsluice.escaping import visible
-
-if TYPE_CHECKING:
-    from memsluice.telemetry.meters import Meters
 
 app = typer.Typer(add_completion=False, help="Answer recalls over HTTP, for agents that hold no key of the gate.")
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
-HOST_CHARS_MAX = 80
-STOP_S = 8
-"""How long requests in work may go on once the service is told to stop."""
 
 
 @app.command()
 def serve(
-    host: Annotated[str, typer.Option(help="Interface to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 is any free one.")] = 8090,
+    host: Host = "127.0.0.1",
+    port: Port = 8090,
     per_s: Annotated[
         int, typer.Option("--quota-per-s", min=1, max=100_000, help="Questions a second that a credential may ask.")
     ] = 50,
     burst: Annotated[
         int, typer.Option("--quota-burst", min=1, max=100_000, help="Questions that it may ask at once.")
     ] = 200,
-    at_once: Annotated[
-        int, typer.Option("--connections", min=1, max=10_000, help="Connections at most; beyond, the answer is 503.")
-    ] = 256,
-    certificate: Annotated[
-        Path | None, typer.Option("--tls-certificate", dir_okay=False, exists=True, help="PEM file for HTTPS.")
-    ] = None,
-    key: Annotated[
-        Path | None, typer.Option("--tls-key", dir_okay=False, exists=True, help="PEM file of its private key.")
-    ] = None,
-    plain: Annotated[
-        bool, typer.Option("--plain", help="Serve HTTP on other interfaces than loopback: TLS ends in front of it.")
-    ] = False,
+    at_once: AtOnce = 256,
+    certificate: Certificate = None,
+    key: TlsKey = None,
+    plain: Plain = False,
     known_good: Annotated[
         Path | None,
         typer.Option(
@@ -62,9 +43,7 @@ def serve(
     A bearer token is a JWT that a reader's credential signs; what that may ask is in the registry. The service verifies
     what the store gives against the log, publishes the recall with its own credential, and hands over nothing before.
     """
-    _check_encrypted(host, certificate, key, plain=plain)
-    import uvicorn
-
+    check_encrypted(host, certificate, key, plain=plain)
     from memsluice.recall_service.app import application
     from memsluice.recall_service.known_good import asking, read
     from memsluice.recall_service.opening import opened
@@ -74,65 +53,11 @@ def serve(
     log.structure_libraries()
     meters, holdout = Meters(), None if known_good is None else read(known_good)
     with ExitStack() as closing:
-        closing.enter_context(_tracing(meters))
+        closing.enter_context(tracing("memsluice-recall", meters))
         serving = closing.enter_context(opened(home, Quota(per_s, burst), meters))
-        config = uvicorn.Config(
-            application(serving), host, port, log_config=None, access_log=False, lifespan="off", server_header=False,
-            limit_concurrency=at_once, timeout_graceful_shutdown=STOP_S, timeout_keep_alive=30,
-            ssl_certfile=None if certificate is None else str(certificate),
-            ssl_keyfile=None if key is None else str(key),
-        )  # fmt: skip
-        with _listening(host, port) as listening:
-            scheme = "http" if certificate is None else "https"
-            where = f"[{host}]" if ":" in host else host
-            typer.echo(f"recall service: {scheme}://{where}:{listening.getsockname()[1]}", err=True)
-            signal.signal(signal.SIGTERM, _ended)
-            if holdout is not None:
-                closing.enter_context(asking(serving.recaller, holdout, meters, every_s))
-            uvicorn.Server(config).run([listening])
-
-
-def _check_encrypted(host: str, certificate: Path | None, key: Path | None, *, plain: bool) -> None:
-    if (certificate is None) != (key is None):
-        raise InvalidArgument("--tls-certificate and --tls-key go together")
-    if certificate is None and host not in LOOPBACK and not plain:
-        raise InvalidArgument(
-            f"--host {visible(host, HOST_CHARS_MAX)} would serve memory and tokens unencrypted: give --tls-certificate "
-            "and --tls-key, or --plain where TLS ends in front of it"
+        run = closing.enter_context(
+            server("recall service", application(serving), host, port, at_once, certificate, key)
         )
-
-
-def _ended(*_: object) -> None:
-    """Do nothing: uvicorn, which stops at a SIGTERM in order, raises it once more when it has."""
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        where = f"{visible(host, HOST_CHARS_MAX)}:{port}"
-        raise ConfigError(f"the recall service cannot listen on {where}: {error.strerror or error}") from None
-
-
-@contextmanager
-def _tracing(meters: "Meters") -> Iterator[None]:
-    """Export spans over OTLP/HTTP where OpenTelemetry's variables name an endpoint."""
-    from opentelemetry import trace
-
-    from memsluice.telemetry import registry
-    from memsluice.telemetry.tracing import provider
-
-    def lost(why: str, spans: int) -> None:
-        meters.add(registry.SPANS_LOST, why, amount=spans)
-
-    exporting = provider("memsluice-recall", socket.gethostname(), lost)
-    if exporting is None:
-        yield
-        return
-    from memsluice.telemetry.exporting import close
-
-    trace.set_tracer_provider(exporting)
-    try:
-        yield
-    finally:
-        close(exporting)
+        if holdout is not None:
+            closing.enter_context(asking(serving.recaller, holdout, meters, every_s))
+        run()

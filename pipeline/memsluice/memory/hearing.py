@@ -1,8 +1,8 @@
-"""What a deployment says of one tenant's events, heard as it is written: verdicts, landings, dead letters."""
+"""What a deployment says of events, heard as it is written: verdicts, landings, dead letters."""
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from memsluice.deployment.connection import Connection
 from memsluice.errors import BrokerUnavailable
@@ -22,18 +22,20 @@ _log = logging.getLogger(__name__)
 
 
 class Hearing:
-    """Follows one partition of each topic from its present end, a thread a topic, until it is closed.
+    """Follows partitions of each topic from their present ends, a thread a topic, until it is closed.
 
-    Raises ConfigError without the user ``verdicts``, BrokerUnavailable where the ends cannot be asked for.
+    ``back`` begins so many offsets before each end. Raises ConfigError without the user ``verdicts``, BrokerUnavailable
+    where the ends cannot be asked for.
     """
 
-    def __init__(self, connection: Connection, partition: int, take: Callable[[Record], None]) -> None:
-        self._partition = partition
+    def __init__(
+        self, connection: Connection, partitions: Sequence[int], take: Callable[[Record], None], back: int = 0
+    ) -> None:
         self._take = take
         self._closed = threading.Event()
         self._readers = [KafkaTopic.of(connection, USER_VERDICTS, topic) for topic in TOPICS]
         try:
-            begins = [reader.end(partition) for reader in self._readers]
+            begins = [{one: max(0, reader.end(one) - back) for one in partitions} for reader in self._readers]
         except BaseException:
             self._leave()
             raise
@@ -55,11 +57,11 @@ class Hearing:
         for reader in self._readers:
             reader.close()
 
-    def _follow(self, reader: KafkaTopic, offset: int) -> None:
+    def _follow(self, reader: KafkaTopic, offsets: dict[int, int]) -> None:
         away = False
         while not self._closed.is_set():
             try:
-                records = reader.follow({self._partition: offset}, POLL_S)
+                records = reader.follow(offsets, POLL_S)
             except BrokerUnavailable as error:
                 if not away:
                     _log.warning("what becomes of this process's events is not heard for now: %s", error)
@@ -68,7 +70,7 @@ class Hearing:
                 continue
             away = away and not records
             for record in records:
-                offset = record.offset + 1
+                offsets[record.partition] = record.offset + 1
                 try:
                     self._take(record)
                 except Exception as error:  # one record must not make this process deaf to all that follow

@@ -44,7 +44,7 @@ class StackGate:
         self._recalls = opened.enter_context(RecallChannel.open_local(tenant=tenant, home=home, options=options))
         self._recaller = opened.enter_context(Recaller.open_local(tenant=tenant, home=home))
         self.waiting = Waiting(tenant, keys.keyring)
-        opened.callback(Hearing(connection, partition_of(tenant, PARTITIONS), self.waiting.take).close)
+        opened.callback(Hearing(connection, [partition_of(tenant, PARTITIONS)], self.waiting.take).close)
         self._sessions: OrderedDict[Session, AgentSession] = OrderedDict()
         self._lock = threading.Lock()
 

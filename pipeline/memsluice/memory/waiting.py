@@ -16,6 +16,8 @@ from memsluice.events.records import Record
 from memsluice.memory.outcome import Outcome, Place, Status, landed_by, outcome_of
 from memsluice.topics.names import AUDIT, DEAD_LETTER, STORE
 
+Name = tuple[str, str]
+"""An event's: its tenant and its id. Ids are unique in one tenant alone."""
 REMEMBERED_MAX = 10_000
 """Landings, and dead letters, that are remembered for whoever hears of his own record only later; and outcomes."""
 _K = TypeVar("_K")
@@ -24,73 +26,98 @@ LANDS = (Status.LANDED, Status.CONTAINED)
 
 
 class Waiting:
-    """The outcomes that one tenant's callers wait for. Safe for several threads.
+    """The outcomes that callers wait for. Safe for several threads.
+
+    ``tenant`` None hears of all tenants, and each call says whose event it is about; else the tenant is this one.
 
     Register with :meth:`expect` before the event is published: what is heard of an event that nobody waits for is
     forgotten. Verdicts and store records come over different topics, in any order, and count where the gate's seal
     holds. Nobody seals a dead letter: who may write to its topic is the broker's access rules' to say.
     """
 
-    def __init__(self, tenant: str, keys: Callable[[], Keyring]) -> None:
+    def __init__(self, tenant: str | None, keys: Callable[[], Keyring]) -> None:
         self._tenant = tenant
         self._keys = keys
         self._lock = threading.Lock()
-        self._expected: dict[str, Future[Outcome]] = {}
-        self._landing: dict[str, list[tuple[Outcome, Future[Outcome]]]] = {}
+        self._expected: dict[Name, Future[Outcome]] = {}
+        self._landing: dict[str, list[tuple[Name, Outcome, Future[Outcome]]]] = {}
         self._landed: OrderedDict[str, int] = OrderedDict()
         self._letters: OrderedDict[Place, str] = OrderedDict()
-        self._told: OrderedDict[str, Outcome] = OrderedDict()
-        self._places: dict[Place, str] = {}
-        self._place_of: dict[str, Place] = {}
-        self._lands_in: dict[str, str] = {}
-        self._waiters: Counter[str] = Counter()
-        self._said: dict[str, str] = {}
+        self._told: OrderedDict[Name, Outcome] = OrderedDict()
+        self._places: dict[Place, Name] = {}
+        self._place_of: dict[Name, Place] = {}
+        self._lands_in: dict[Name, str] = {}
+        self._waiters: Counter[Name] = Counter()
+        self._said: dict[Name, str] = {}
 
-    def expect(self, event_id: str, said: str = "") -> "Future[Outcome]":
+    def _name(self, event_id: str, tenant: str | None) -> Name:
+        return tenant or self._tenant or "", event_id
+
+    def expect(self, event_id: str, said: str = "", *, tenant: str | None = None) -> "Future[Outcome]":
         """Return the future of an event's outcome; who waits for an event that is waited for shares it.
 
         ``said`` is what the event says, or a digest of it. Each who expects an event forgets it once. Raises
         InvalidArgument where another one of the same id is waited for: two events never have one id.
         """
+        name = self._name(event_id, tenant)
         with self._lock:
-            if self._said.setdefault(event_id, said) != said:
+            if self._said.setdefault(name, said) != said:
                 raise InvalidArgument("argument event_id is that of another event, which is on its way")
-            self._waiters[event_id] += 1
-            return self._expected.setdefault(event_id, Future())
+            self._waiters[name] += 1
+            return self._expected.setdefault(name, Future())
 
-    def told(self, event_id: str) -> Outcome | None:
+    def told(self, event_id: str, *, tenant: str | None = None) -> Outcome | None:
         """Return what was told of an event here before, if that is not too long ago: of a duplicate, of the first."""
         with self._lock:
-            return self._told.get(event_id)
+            return self._told.get(self._name(event_id, tenant))
 
-    def placed(self, event_id: str, place: Place) -> None:
+    def landed(self, object_id: str) -> int:
+        """Return the version of an object that was heard to lie in the store; -1 of one that was not heard of."""
+        with self._lock:
+            return self._landed.get(object_id, -1)
+
+    def placed(self, event_id: str, place: Place, *, tenant: str | None = None) -> None:
         """Take note where an expected event lies: a dead letter names nothing else."""
+        name = self._name(event_id, tenant)
         with self._lock:
             reason = self._letters.pop(place, None)
             if reason is None:
-                if event_id in self._expected:
-                    self._places[place] = event_id
-                    self._place_of[event_id] = place
+                if name in self._expected:
+                    self._places[place] = name
+                    self._place_of[name] = place
                 return
-        self._settle(Outcome(event_id, Status.DEAD_LETTER, (reason,), place=place))
+        self._settle(name, Outcome(event_id, Status.DEAD_LETTER, (reason,), place=place))
 
-    def forget(self, event_id: str) -> None:
-        """Wait no longer; nothing is kept of an event that nobody waits for."""
+    def waits_for(self, event_id: str, *, tenant: str | None = None) -> bool:
+        """Whether somebody waits for an event's outcome still."""
         with self._lock:
-            self._waiters[event_id] -= 1
-            if self._waiters[event_id] > 0:
+            return self._name(event_id, tenant) in self._expected
+
+    def heard(self, outcome: Outcome, *, tenant: str | None = None) -> None:
+        """Take an outcome from a service that heard it: of one that landed, the landing too."""
+        with self._lock:
+            if outcome.status in LANDS and outcome.object_id is not None:
+                _remember(self._landed, outcome.object_id, outcome.version or 0)
+        self._settle(self._name(outcome.event_id, tenant), outcome)
+
+    def forget(self, event_id: str, *, tenant: str | None = None) -> None:
+        """Wait no longer; nothing is kept of an event that nobody waits for."""
+        name = self._name(event_id, tenant)
+        with self._lock:
+            self._waiters[name] -= 1
+            if self._waiters[name] > 0:
                 return
-            del self._waiters[event_id]
-            self._said.pop(event_id, None)
-            self._expected.pop(event_id, None)
-            self._unplaced(event_id)
-            object_id = self._lands_in.pop(event_id, "")
-            left = [pair for pair in self._landing.pop(object_id, []) if pair[0].event_id != event_id]
+            del self._waiters[name]
+            self._said.pop(name, None)
+            self._expected.pop(name, None)
+            self._unplaced(name)
+            object_id = self._lands_in.pop(name, "")
+            left = [waits for waits in self._landing.pop(object_id, []) if waits[0] != name]
             if left:
                 self._landing[object_id] = left
 
-    def _unplaced(self, event_id: str) -> None:
-        place = self._place_of.pop(event_id, None)
+    def _unplaced(self, name: Name) -> None:
+        place = self._place_of.pop(name, None)
         if place is not None:
             self._places.pop(place, None)
 
@@ -100,27 +127,28 @@ class Waiting:
 
     def _verdict(self, record: Record) -> None:
         event_id = (dict(record.headers).get(EVENT_ID) or b"").decode("utf-8", "replace")
-        if record.key != self._tenant.encode() or event_id not in self._expected:
+        tenant = (record.key or b"").decode("utf-8", "replace")
+        if self._tenant not in (None, tenant) or (tenant, event_id) not in self._expected:
             return
         try:
-            outcome = outcome_of(verdict_from_bytes(self._keys(), self._tenant, record.value or b""))
+            outcome = outcome_of(verdict_from_bytes(self._keys(), tenant, record.value or b""))
         except (SealError, InputError):  # nobody is told what the gate did not say
             return
         if outcome.event_id == event_id:
-            self._settle(outcome)
+            self._settle((tenant, event_id), outcome)
 
     def _stored(self, record: Record) -> None:
         stored = None if record.value is None else stored_of_record(self._keys(), record)
-        if stored is None or stored.tenant != self._tenant:
+        if stored is None or self._tenant not in (None, stored.tenant):
             return
         with self._lock:
             _remember(self._landed, stored.object_id, stored.version)
             some = self._landing.get(stored.object_id, [])
-            done = [pair for pair in some if landed_by(pair[0], stored)]
-            self._landing[stored.object_id] = [pair for pair in some if pair not in done]
+            done = [waits for waits in some if landed_by(waits[1], stored)]
+            self._landing[stored.object_id] = [waits for waits in some if waits not in done]
             if not self._landing[stored.object_id]:
                 del self._landing[stored.object_id]
-        for outcome, future in done:
+        for _, outcome, future in done:
             future.set_result(outcome)
 
     def _letter(self, record: Record) -> None:
@@ -131,25 +159,25 @@ class Waiting:
         except (InputError, KeyError, TypeError, ValueError):
             return
         with self._lock:
-            event_id = self._places.pop(place, None)
-            if event_id is None:
+            name = self._places.pop(place, None)
+            if name is None:
                 _remember(self._letters, place, reason)
                 return
-        self._settle(Outcome(event_id, Status.DEAD_LETTER, (reason,), place=place))
+        self._settle(name, Outcome(name[1], Status.DEAD_LETTER, (reason,), place=place))
 
-    def _settle(self, outcome: Outcome) -> None:
+    def _settle(self, name: Name, outcome: Outcome) -> None:
         """Resolve what waits for an outcome; of one that lands, once the store has it."""
         with self._lock:
-            future = self._expected.pop(outcome.event_id, None)
-            self._unplaced(outcome.event_id)
+            future = self._expected.pop(name, None)
+            self._unplaced(name)
             if future is None:
                 return
             if outcome.status is not Status.DUPLICATE:
-                _remember(self._told, outcome.event_id, outcome)
+                _remember(self._told, name, outcome)
             waits = outcome.status in LANDS and outcome.object_id is not None
             if waits and self._landed.get(outcome.object_id or "", -1) < (outcome.version or 0):
-                self._lands_in[outcome.event_id] = outcome.object_id or ""
-                self._landing.setdefault(outcome.object_id or "", []).append((outcome, future))
+                self._lands_in[name] = outcome.object_id or ""
+                self._landing.setdefault(outcome.object_id or "", []).append((name, outcome, future))
                 return
         future.set_result(outcome)
 

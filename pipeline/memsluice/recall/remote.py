@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -27,8 +28,8 @@ from memsluice.errors import (
 )
 from memsluice.events.models import Tier, Zone
 from memsluice.recall.bearer import mint
-from memsluice.recall.recaller import Question, Recalled
-from memsluice.recall.wire import LINES, PATH, Entry, RecallAnswer, RestOfAnswer
+from memsluice.recall.recaller import Named, Narrow, Publish, Question, Recalled
+from memsluice.recall.wire import ENTRIES_PATH, LINES, PATH, Entry, RecallAnswer, RestOfAnswer
 
 SESSION_S = 30.0
 """How long a recall in a session waits for the session's earlier events."""
@@ -113,18 +114,43 @@ class RemoteRecaller:
             Question(whose.tenant, question, whose.agent, whose.principal, whose.session, namespace, zone, k, tier_max)
         )
 
-    def ask(self, question: Question) -> Recalled:
-        """As :meth:`recall`."""
+    def ask(self, question: Question, publish: Publish | None = None, *, narrow: Narrow = tuple) -> Recalled:
+        """As :meth:`recall`. The service has published the answer, whatever ``publish`` would: ``narrow`` then says
+        which of it is returned."""
+        return _narrowed(self._answered(PATH, _request(question)), narrow)
+
+    def look_up(
+        self,
+        question: Question,
+        ids: Sequence[str] | None = None,
+        publish: Publish | None = None,
+        *,
+        narrow: Narrow = tuple,
+    ) -> Recalled:
+        """As :meth:`memsluice.recall.recaller.Recaller.look_up`; ``publish`` and ``narrow`` as in :meth:`ask`."""
+        wanted = {name: value for name, value in _request(question).items() if name not in ("k", "tier_max")}
+        return _narrowed(self._answered(ENTRIES_PATH, {**wanted, "ids": None if ids is None else list(ids)}), narrow)
+
+    def lies(self, question: Question, ids: Sequence[str]) -> tuple[Named, ...]:
+        """As :meth:`memsluice.recall.recaller.Recaller.lies`, of a session that is told of as having read them."""
+        found = self.look_up(question, ids).entries
+        return tuple(Named(entry.admission.object_id, entry.admission.event_id) for entry in found)
+
+    def _answered(self, path: str, asked: dict[str, Any]) -> Recalled:
         headers = {"authorization": f"Bearer {mint(self._credential(), self._now_ms())}", "accept": LINES}
         inject(headers)
         try:
-            with self._client.stream("POST", PATH, json=_request(question), headers=headers) as response:
+            with self._client.stream("POST", path, json=asked, headers=headers) as response:
                 body = response.read()
         except httpx.HTTPError as error:
             raise StoreUnavailable(f"the recall service did not answer ({type(error).__name__})") from None
         if response.status_code != httpx.codes.OK:
-            raise _failed(response)
+            raise error_of(response)
         return _answer(body.removesuffix(b"\n").split(b"\n"))
+
+
+def _narrowed(answer: Recalled, narrow: Narrow) -> Recalled:
+    return replace(answer, entries=tuple(narrow(answer.entries)))
 
 
 def _request(question: Question) -> dict[str, Any]:
@@ -153,8 +179,8 @@ def _answer(lines: Sequence[bytes]) -> Recalled:
     return RecallAnswer(entries=entries, **rest.model_dump(exclude={"entries_given"})).answer()
 
 
-def _failed(response: httpx.Response) -> MemsluiceError:
-    """Return the error that a problem says."""
+def error_of(response: httpx.Response, service: str = "recall") -> MemsluiceError:
+    """Return the error that a service's problem says."""
     try:
         said = json.loads(response.content)
     except ValueError:
@@ -172,4 +198,4 @@ def _failed(response: httpx.Response) -> MemsluiceError:
             return OverQuota(detail)
         case 503:
             return StoreUnavailable(detail)
-    return RecallFailed(f"the recall service answered with HTTP status {response.status_code}: {detail}")
+    return RecallFailed(f"the {service} service answered with HTTP status {response.status_code}: {detail}")

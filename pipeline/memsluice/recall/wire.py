@@ -15,8 +15,12 @@ from memsluice.recall.recaller import Recalled
 from memsluice.recall.withheld import Flag
 
 PATH = "/v1/recall"
+ENTRIES_PATH = "/v1/entries"
 LINES = "application/x-ndjson"
 """Asked for in ``Accept``: one line an entry as it is written, and the rest of the answer in the last line."""
+NAMED_MAX = 1_000
+"""Entries that may be asked for by their ids at once: as many as a recaller can name."""
+ObjectId = Annotated[str, Field(pattern=r"^[0-9a-f-]{36}$")]
 
 
 class RecallRequest(BaseModel):
@@ -40,6 +44,28 @@ class RecallRequest(BaseModel):
             self.tenant, self.question, self.agent, self.principal, self.session, self.namespace, self.zone, self.k,
             Tier(self.tier_max),
         )  # fmt: skip
+
+
+class EntriesRequest(BaseModel):
+    """Whose entries, by their object ids, or with None all of the scope; ``question`` is only told.
+
+    Strings as in a recall's event.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tenant: Tenant
+    agent: Name
+    principal: Name
+    session: Name
+    namespace: Name = "default"
+    zone: Zone = Zone.GUIDANCE
+    question: Question
+    ids: Annotated[tuple[ObjectId, ...], Field(max_length=NAMED_MAX)] | None = None
+
+    def asked(self) -> Asked:
+        """Return it as a recaller takes it."""
+        return Asked(self.tenant, self.question, self.agent, self.principal, self.session, self.namespace, self.zone)
 
 
 class AdmissionModel(BaseModel):

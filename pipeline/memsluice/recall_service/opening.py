@@ -1,23 +1,20 @@
 """A recall service on a deployment: its store, its log, its keys, and the credential that it publishes recalls with."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 
 from memsluice.client.options import WriterOptions
 from memsluice.client.writer import RecallChannel
 from memsluice.clock import wall_ms
-from memsluice.deployment.connection import Connection, quiet
+from memsluice.deployment.connection import Connection
 from memsluice.deployment.home import Home
 from memsluice.encoder import load_encoder
 from memsluice.envelope.registry import ANY, Role
 from memsluice.errors import ConfigError
 from memsluice.events.models import Recall
 from memsluice.gate.policy.model import load_or_default
+from memsluice.http_service.readiness import Missing, asks_broker
 from memsluice.keystore.files import SigningCredential
 from memsluice.keystore.store import KeyStore
 from memsluice.readers.apart import ApartTopic
@@ -32,9 +29,6 @@ from memsluice.telemetry.surroundings import asks_store
 from memsluice.topics.names import EVENTS, PARTITIONS, STORE, USER_READER, WEAVIATE_RECALL
 
 PUBLISH_S = 15.0
-ANSWERS_WITHIN_S = 3.0
-ASKED_EVERY_S = 5.0
-"""How long what was found of broker and store stands."""
 
 
 @contextmanager
@@ -68,7 +62,12 @@ def opened(home: Path | None, quota: Quota, meters: Meters) -> Iterator[Serving]
             instructions=DetectorCheck(encoder, lambda tenant: of_gate(policies.of(tenant))),
         )  # fmt: skip
         closing.callback(recaller.close)
-        missing = Missing(_asks_broker(connection), asks_store(connection))
+        missing = Missing(
+            {
+                "the broker does not answer": asks_broker(connection, USER_READER, STORE),
+                "the store does not answer": asks_store(connection),
+            }
+        )
         yield Serving(recaller, keys.keyring, keys.registry, meters, wall_ms, quota, missing)
 
 
@@ -80,34 +79,3 @@ def _own(keys: KeyStore) -> SigningCredential:
     raise ConfigError(
         "the recall service needs a reader's credential for all tenants: run memsluice keys new reader --tenant '*'"
     )
-
-
-def _asks_broker(connection: Connection) -> Callable[[], bool]:
-    client = AdminClient(quiet(connection.confluent(USER_READER)))
-
-    def ask() -> bool:
-        try:
-            return STORE in client.list_topics(STORE, timeout=ANSWERS_WITHIN_S).topics
-        except KafkaException:
-            return False
-
-    return ask
-
-
-class Missing:
-    """Says what a service lacks; asks broker and store once in ASKED_EVERY_S at most."""
-
-    def __init__(
-        self, broker: Callable[[], bool], store: Callable[[], bool], monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._asks = {"the broker does not answer": broker, "the store does not answer": store}
-        self._monotonic = monotonic
-        self._found: list[str] = []
-        self._at = float("-inf")
-
-    def __call__(self) -> list[str]:
-        """Return what is missing, in words."""
-        if self._monotonic() - self._at >= ASKED_EVERY_S:
-            self._found = [what for what, ask in self._asks.items() if not ask()]
-            self._at = self._monotonic()
-        return self._found

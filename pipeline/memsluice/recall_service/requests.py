@@ -6,10 +6,10 @@ from memsluice.client.build import make
 from memsluice.envelope.registry import Credential
 from memsluice.events.models import Recall
 from memsluice.events.names import EventType
-from memsluice.recall.wire import RecallRequest
+from memsluice.recall.wire import EntriesRequest, RecallRequest
 
 
-def check(asked: RecallRequest, caller: Credential, now_ms: int) -> None:
+def check(asked: RecallRequest | EntriesRequest, caller: Credential, now_ms: int) -> None:
     """Raise NotPermitted or CrossTenant where the caller may not publish the recall that this would be.
 
     Raises MalformedEvent and LimitExceeded for what no recall can carry.

@@ -24,11 +24,7 @@ class Watching:
 
     def answered(self, asked: Question, answer: Recalled) -> None:
         """Count what an answer flags and withholds, and say what it shows beside those before it."""
-        for reason, count in answer.withheld.items():
-            self._meters.add(metrics.RECALL_WITHHELD, reason, amount=count)
-        for entry in answer.entries:
-            for flag in entry.flags:
-                self._meters.add(metrics.RECALL_FLAGGED, flag)
+        self.count(answer)
         for signal in self._found(asked, answer):
             self._meters.add(metrics.RECALL_SIGNALS, signal.kind)
             _LOG.warning(
@@ -41,6 +37,14 @@ class Watching:
                 usual=round(signal.usual, 4),
                 event_id=answer.event_id,
             )
+
+    def count(self, answer: Recalled) -> None:
+        """Count what an answer flags and withholds."""
+        for reason, count in answer.withheld.items():
+            self._meters.add(metrics.RECALL_WITHHELD, reason, amount=count)
+        for entry in answer.entries:
+            for flag in entry.flags:
+                self._meters.add(metrics.RECALL_FLAGGED, flag)
 
     def _found(self, asked: Question, answer: Recalled) -> list[Signal]:
         """Return the signals. The answer was published: what fails here costs nobody an answer, and is counted."""

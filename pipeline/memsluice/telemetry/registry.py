@@ -204,14 +204,15 @@ DRIFT = Metric(
     "gauge",
     "Largest shift, over tenants, of the mean reference score since a whole window before, in standard deviations.",
 )
-RECALLS = Metric(
-    "recalls",
-    "counter",
-    "Requests to the recall service, by HTTP status.",
-    ("status",),
-    known=_each(("200", "400", "401", "403", "429", "500", "503")),
-    series_max=16,
-)
+
+
+def _requests(name: str, service: str, *statuses: str) -> Metric:
+    told = f"Requests to the {service} service, by HTTP status."
+    return Metric(name, "counter", told, ("status",), known=_each(statuses), series_max=16)
+
+
+RECALLS = _requests("recalls", "recall", "200", "400", "401", "403", "429", "500", "503")
+INGESTS = _requests("ingests", "ingest", "202", "400", "401", "403", "404", "409", "413", "422", "429", "500", "503")
 RECALL_SECONDS = Metric(
     "recall_seconds", "histogram", "From a question to its answer, its event acknowledged.", (), SECONDS
 )
@@ -344,6 +345,7 @@ TENANT_VERDICTS = Metric(
 )
 
 METRICS: Final = (
+    INGESTS,
     RECALLS,
     RECALL_SECONDS,
     RECALL_WITHHELD,

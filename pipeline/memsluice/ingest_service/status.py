@@ -1,0 +1,177 @@
+"""What became of an event, for whoever published it: from what this process heard, or from the verdict in the audit."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from time import monotonic
+
+from memsluice.envelope.keys import Keyring
+from memsluice.envelope.records import verdict_from_bytes
+from memsluice.envelope.registry import ANY, COMMANDERS, Credential
+from memsluice.envelope.verdict import Decision, Verdict
+from memsluice.errors import BrokerError, InputError, RequestRefused, SealError
+from memsluice.events.names import EventType
+from memsluice.events.partition import partition_of
+from memsluice.events.records import Record
+from memsluice.gate.reasons import WORDS
+from memsluice.ingest_service.ledger import Ledger, Taken
+from memsluice.ingest_service.wire import EventStatus, Later, PlaceModel, Reason
+from memsluice.memory.outcome import Outcome, Place, Status, outcome_of
+from memsluice.memory.waiting import LANDS, Name
+from memsluice.topics.names import PARTITIONS
+
+LOOK_S = 0.05
+"""How often who waits looks whether something was heard."""
+LOOKUPS_MAX = 8
+"""Verdicts that a credential may have looked up at once; they are read one after the other."""
+WORDS_OF: dict[Status, tuple[str, str]] = {
+    Status.ACCEPTED: ("the broker has it, and nothing was heard of it yet", "ask again, with ?wait=SECONDS"),
+    Status.LANDED: ("it is in memory, and agents can read it", ""),
+    Status.CONTAINED: (
+        "it is kept as outside data, apart from what agents follow",
+        "a reviewer may lift its label",
+    ),
+    Status.HELD: (
+        "it is held in quarantine, and a reviewer decides",
+        "its writer may appeal once: publish memory.command.v1 with action appeal and this id as target",
+    ),
+    Status.REFUSED: ("it was rejected", "nothing lands; a later policy may let it in by a reviewer's replay"),
+    Status.DEAD_LETTER: ("nobody could read or authenticate it: it is a dead letter", "mend it, and publish it anew"),
+    Status.RECORDED: ("it was recorded, and is no entry of memory", ""),
+    Status.DUPLICATE: ("an event of this id was decided before", "ask for what lies there, or use another id"),
+}
+DECIDED = ("the gate let it in; that the store has it was not heard here", "recall it, or ask again")
+ReadAudit = Callable[[int, int], Record | None]
+"""Returns the record at a partition and an offset of the audit, None where there is none. Raises BrokerUnavailable."""
+
+
+class Statuses:
+    """Tells callers what became of their events. ``read`` is called in one thread of its own."""
+
+    def __init__(self, ledger: Ledger, keyring: Callable[[], Keyring], read: ReadAudit) -> None:
+        self._ledger = ledger
+        self._keyring = keyring
+        self._read = read
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="memsluice-verdict")
+        self._asked: Counter[str] = Counter()
+
+    def close(self) -> None:
+        """Look nothing more up."""
+        self._pool.shutdown(cancel_futures=True)
+
+    async def of(self, name: Name, caller: Credential, wait_s: float) -> EventStatus:
+        """Return what became of a caller's event, waiting so long for an outcome. Raises RequestRefused: 404."""
+        if ANY not in caller.tenants and name[0] not in caller.tenants:
+            raise _unknown()
+        until, partition = monotonic() + wait_s, partition_of(name[0], PARTITIONS)
+        while self._pending(name, partition) and monotonic() < until:
+            await asyncio.sleep(LOOK_S)
+        taken, told = self._ledger.taken(name), self._ledger.told(name, partition)
+        if taken is not None and not _may_see(caller, taken.kid):
+            raise _unknown()
+        if taken is not None and not taken.outcome.done() and not taken.receipt.done():
+            taken = None  # it was not accepted yet
+        place = None if taken is None else _place(taken)
+        outcome = None if taken is None else _heard(taken, place)
+        seen = True  # whoever waits is told that it landed once the store's record was heard
+        if outcome is None or outcome.status is Status.DUPLICATE:
+            verdict = None if told.own is None else await self._verdict(name[0], partition, told.own, caller.kid)
+            if verdict is not None and _may_see(caller, verdict.kid) and verdict.event_id == name[1]:
+                outcome, place, seen = outcome_of(verdict), verdict.intake, False
+            elif taken is None:
+                raise _unknown()
+        later = [await self._verdict(name[0], partition, offset, caller.kid) for offset in told.later]
+        known = outcome or Outcome(name[1], Status.ACCEPTED, place=place)
+        while not seen and known.status in LANDS:
+            seen = self._ledger.waiting.landed(known.object_id or "") >= (known.version or 0)
+            if seen or monotonic() >= until:
+                break
+            await asyncio.sleep(LOOK_S)
+        known = replace(known, place=place or known.place)
+        return _status(name, known, [one for one in later if one is not None], seen=seen)
+
+    def _pending(self, name: Name, partition: int) -> bool:
+        taken = self._ledger.taken(name)
+        return not taken.outcome.done() if taken is not None else self._ledger.told(name, partition).own is None
+
+    async def _verdict(self, tenant: str, partition: int, offset: int, kid: str) -> Verdict | None:
+        """Return the verdict that lies in the audit; None where its seal does not hold, or it was deleted."""
+        if self._asked[kid] >= LOOKUPS_MAX:
+            raise RequestRefused(429, "at_once", f"the credential has {LOOKUPS_MAX} events looked up already")
+        self._asked[kid] += 1
+        try:
+            record = await asyncio.get_running_loop().run_in_executor(self._pool, self._read, partition, offset)
+        except BrokerError:
+            raise RequestRefused(503, "broker_unavailable", "the verdict cannot be read now: ask again") from None
+        finally:
+            self._asked[kid] -= 1
+            if not self._asked[kid]:
+                del self._asked[kid]
+        if record is None or record.key != tenant.encode():
+            return None
+        try:
+            return verdict_from_bytes(self._keyring(), tenant, record.value or b"")
+        except (SealError, InputError):
+            return None
+
+
+def _unknown() -> RequestRefused:
+    """Return one answer for what does not exist, is not known here, and is somebody else's."""
+    return RequestRefused(
+        404, "unknown_event",
+        "no event of this id is known here as the credential's own. A service knows what was decided while it ran, "
+        "some of what was decided before, and of what was not decided yet what it took itself", field="id",
+    )  # fmt: skip
+
+
+def _status(name: Name, known: Outcome, later: list[Verdict], *, seen: bool) -> EventStatus:
+    """Return an outcome as it travels; ``seen`` False where it should lie in the store, and nobody heard that."""
+    words, then = WORDS_OF[known.status]
+    if known.status in LANDS and not seen:
+        known, (words, then) = replace(known, status=Status.ACCEPTED), DECIDED
+    where = known.place
+    return EventStatus(
+        id=name[1], tenant=name[0], status=known.status, reasons=_reasons(known.reasons), words=words, then=then,
+        place=None if where is None else PlaceModel(topic=where[0], partition=where[1], offset=where[2]),
+        object_id=known.object_id, version=None if known.object_id is None else known.version,
+        later=[found for one in later if (found := _later(one, name[1])) is not None],
+    )  # fmt: skip
+
+
+def _may_see(caller: Credential, kid: str) -> bool:
+    return kid == caller.kid or caller.role in COMMANDERS
+
+
+def _heard(taken: Taken, place: Place | None) -> Outcome | None:
+    """Return what was heard of an event; of a verdict on another place's, under its id, that it came second."""
+    outcome = taken.outcome.result() if taken.outcome.done() else None
+    if outcome is None or None in (place, outcome.place) or place == outcome.place:
+        return outcome
+    return Outcome(outcome.event_id, Status.DUPLICATE)
+
+
+def _place(taken: Taken) -> Place | None:
+    if not taken.receipt.done() or taken.receipt.exception() is not None:
+        return None
+    receipt = taken.receipt.result()
+    return receipt.topic, receipt.partition, receipt.offset
+
+
+def _reasons(codes: tuple[str, ...]) -> list[Reason]:
+    return [Reason(code=code, words=WORDS.get(code, "")) for code in codes]
+
+
+def _later(verdict: Verdict, event_id: str) -> Later | None:
+    """Return what a verdict says about an event; None where it is about another one."""
+    taken_out = verdict.type == EventType.RECALL and any(gone.event_id == event_id for gone in verdict.withdraws)
+    if verdict.target != event_id and not taken_out:
+        return None
+    return Later(
+        action="look_back" if taken_out else verdict.action,
+        decision=verdict.decision.value,
+        landed=verdict.object_id is not None and verdict.decision is not Decision.REJECT,
+        reasons=_reasons(verdict.reasons),
+        decided_ms=verdict.decided_ms,
+    )

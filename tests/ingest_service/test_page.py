@@ -1,8 +1,10 @@
 """The curl examples of the page, as they stand there, against a running service."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
 from tests.docs.blocks import agrees, blocks
 from tests.ingest_service.test_events import a_write
 from tests.memory.conftest import ORDER
@@ -10,6 +12,7 @@ from tests.memory.conftest import ORDER
 TOP = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_the_curl_examples_print_what_the_page_shows(service, place) -> None:
     """Whoever copies a line gets the answer that stands below it."""
     held = service.post(a_write("w-17", ORDER), place.ours)

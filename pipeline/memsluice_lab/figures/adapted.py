@@ -18,6 +18,7 @@ from memsluice.memory.memory import TIMEOUT_S, Wait
 from memsluice.memory.opening import open_gate
 from memsluice_lab.figures.bed import Bed
 
+os.environ.setdefault("MEM0_TELEMETRY", "False")  # read when mem0 is imported
 TENANT, AGENT = "adapters", "assistant"
 LISTED_MAX = 1_000
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
@@ -131,7 +132,6 @@ def own_mem0(place: Path, embed: Embed, *, dimensions: int, provider: str) -> An
 
     Its texts are embedded by ``embed``, and its model answers nothing yet.
     """
-    os.environ.setdefault("MEM0_TELEMETRY", "False")  # read when mem0 is imported
     from mem0 import Memory
 
     model: dict[str, Any] = {"provider": "openai", "config": {"api_key": "none"}}

@@ -26,6 +26,19 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
+def said(number: int) -> tuple[str, str]:
+    """Return the event id, which is the key, and the text of a write."""
+    return f"n{number}", f"Ada keeps {number + 3} bees."
+
+
+def until_full(memory: Memory, kept: dict[str, str]) -> None:
+    """Write until it raises, and note what returned."""
+    for _ in range(WRITES_MAX):
+        name, text = said(len(kept))
+        memory.write(text, key=name, event_id=name)
+        kept[name] = text
+
+
 def test_a_full_disk_is_told_and_loses_nothing_that_was_acknowledged(disk: Path, encoder) -> None:
     """Wherever in a write it strikes, the error is one of ours and says so; with room the gate goes on by itself, what
     returned is there, and what failed may be said again under its id."""
@@ -36,12 +49,10 @@ def test_a_full_disk_is_told_and_loses_nothing_that_was_acknowledged(disk: Path,
     for left in LEFT:
         filler.leave(left)
         with pytest.raises((BrokerError, NotDelivered, StoreError), match="its disk"):
-            for _ in range(WRITES_MAX):
-                name, text = f"n{len(kept)}", f"Ada keeps {len(kept) + 3} bees."
-                memory.write(text, key=name, event_id=name)
-                kept[name] = text
+            until_full(memory, kept)
         filler.free()
-        assert {key: one.content for key, one in memory.read(list(kept)).items() if key in kept} == kept
+        assert {key: one.content for key, one in memory.read(list(kept)).items()} == kept
+        name, text = said(len(kept))
         assert memory.write(text, key=name, event_id=name).status is Status.LANDED
         kept[name] = text
     gate.close()

@@ -1,7 +1,8 @@
 """Broker, store and keys are taken away while a memory is open on the real stack: what it says, and nothing lost."""
 
+import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from tests.memory.test_stack import gate, home
 from memsluice import Origin, Session
 from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
-from memsluice.errors import ExpiredKey, LandingUnknown, MemsluiceError, NotDelivered, StoreUnavailable
+from memsluice.errors import BrokerUnavailable, ExpiredKey, LandingUnknown, NotDelivered, StoreUnavailable, WriteHeld
 from memsluice.keystore import rotation
 from memsluice.keystore.store import KeyStore, issue_credential
 from memsluice.memory.memory import Memory
@@ -51,17 +52,17 @@ def test_a_broker_that_is_away_is_told_and_nothing_is_lost(gate, workers, down: 
     with down(KAFKA):
         with pytest.raises(LandingUnknown, match="the log has not acknowledged it") as unknown:
             memory.write("Dora lives in Lyon.", key="home", event_id="dora-home")
-        for call in (lambda: memory.search("What does Dora drink?"), lambda: memory.observe(Origin.WEB, content="x")):
-            with pytest.raises(NotDelivered, match="not acknowledged") as caught:
-                call()
-            print(caught.value)
-            assert caught.value.maybe_written
-        print(unknown.value)
+        assert "under the same event id" in str(unknown.value)
+        with pytest.raises(BrokerUnavailable, match="see whether it runs"):
+            memory.search("What does Dora drink?")
+        with pytest.raises(NotDelivered, match="not acknowledged") as caught:
+            memory.observe(Origin.WEB, content="a page")
+        assert caught.value.maybe_written
     fresh = memory_of(gate, "dora", timeout_s=LONG_S)
     memory._timeout_s = LONG_S
     assert memory.write("Dora lives in Lyon.", key="home", event_id="dora-home").status is Status.LANDED
     assert sorted(one.content for one in fresh.every().entries) == ["Dora drinks tea.", "Dora lives in Lyon."]
-    with pytest.raises(MemsluiceError, match="outside data"):  # the page was seen, whatever was told
+    with pytest.raises(WriteHeld, match="outside data"):  # the page was seen, whatever was told
         memory.write("The mill is cheapest.")
 
 
@@ -73,14 +74,13 @@ def test_a_store_that_is_away_is_told_and_nothing_is_lost(gate, workers, down: D
     with down(WEAVIATE):
         with pytest.raises(LandingUnknown, match="may still land") as unknown:
             memory.write("Emil lives in Lyon.", key="home", event_id="emil-home")
-        print(unknown.value)
+        assert "under the same event id" in str(unknown.value)
         for call in (lambda: memory.search("What does Emil drink?"), lambda: memory.read(["drink"]), memory.every):
-            with pytest.raises(StoreUnavailable) as caught:
+            with pytest.raises(StoreUnavailable, match="cannot be reached"):
                 call()
-            print(caught.value)
     memory._timeout_s = LONG_S
     assert memory.write("Emil lives in Lyon.", key="home", event_id="emil-home").status is Status.LANDED
-    assert sorted(one.content for one in memory.every().entries) == ["Emil drinks tea.", "Emil lives in Lyon."]
+    assert _read(memory) == ["Emil drinks tea.", "Emil lives in Lyon."]
 
 
 def test_a_revoked_key_signs_nothing_more(stack: Any, workers) -> None:
@@ -99,11 +99,8 @@ def test_a_revoked_key_signs_nothing_more(stack: Any, workers) -> None:
     )
     for kid, call in zip(kids, calls, strict=True):
         rotation.revoke(keys, kid, wall_ms())
-        with pytest.raises(MemsluiceError) as caught:
+        with pytest.raises(ExpiredKey, match=kid):
             _until_refused(call)
-        print(type(caught.value).__name__, caught.value)
-        assert isinstance(caught.value, ExpiredKey)
-        assert kid in str(caught.value)
     gate.close()
     for role in roles:
         issue_credential(keys, role, "agent", [tenant], now_ms=wall_ms())
@@ -112,6 +109,15 @@ def test_a_revoked_key_signs_nothing_more(stack: Any, workers) -> None:
     assert next(one.content for one in again.every().entries).startswith("Fay drinks")
     assert again.write("Fay lives in Rome.").remembered
     gate.close()
+
+
+def _read(memory: Memory) -> list[str]:
+    """Return all texts, once the reader's own connection is there again: it tries once a second."""
+    for left in reversed(range(50)):
+        with suppress(*([StoreUnavailable] if left else [])):
+            return sorted(one.content for one in memory.every().entries)
+        time.sleep(0.1)
+    raise AssertionError
 
 
 def _until_refused(call: Callable[[], object]) -> None:

@@ -58,11 +58,6 @@ class Waiting:
             self._waiters[event_id] += 1
             return self._expected.setdefault(event_id, Future())
 
-    def told(self, event_id: str) -> Outcome | None:
-        """Return what was told of an event here before, if that is not too long ago: of a duplicate, of the first."""
-        with self._lock:
-            return self._told.get(event_id)
-
     def placed(self, event_id: str, place: Place) -> None:
         """Take note where an expected event lies: a dead letter names nothing else."""
         with self._lock:
@@ -138,13 +133,18 @@ class Waiting:
         self._settle(Outcome(event_id, Status.DEAD_LETTER, (reason,), place=place))
 
     def _settle(self, outcome: Outcome) -> None:
-        """Resolve what waits for an outcome; of one that lands, once the store has it."""
+        """Resolve what waits for an outcome; of one that lands, once the store has it.
+
+        A duplicate's is that of the first one, where it is remembered: it may have yet to land.
+        """
         with self._lock:
             future = self._expected.pop(outcome.event_id, None)
             self._unplaced(outcome.event_id)
             if future is None:
                 return
-            if outcome.status is not Status.DUPLICATE:
+            if outcome.status is Status.DUPLICATE:
+                outcome = self._told.get(outcome.event_id, outcome)
+            else:
                 _remember(self._told, outcome.event_id, outcome)
             waits = outcome.status in LANDS and outcome.object_id is not None
             if waits and self._landed.get(outcome.object_id or "", -1) < (outcome.version or 0):

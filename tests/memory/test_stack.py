@@ -78,7 +78,7 @@ def test_langgraphs_store_on_the_stack(gate, workers) -> None:
 def test_without_workers_a_write_is_unknown_and_lands_later(home, gate) -> None:
     """The broker has it, and nothing is claimed. Said again once they run it is told to have landed, and lies once."""
     memory = Memory(gate, Session(TENANT, "assistant", "cem", "c1"), timeout_s=1)
-    with pytest.raises(LandingUnknown, match="no verdict was heard"):
+    with pytest.raises(LandingUnknown, match="no verdict, or no landing, was heard"):
         memory.write("Cem plays chess.", event_id="chess")
     memory._timeout_s = 60
     with working(str(home)):

@@ -115,6 +115,24 @@ def test_nothing_is_kept_of_who_waits_no_longer(heard, listening) -> None:
     assert not listening._places
 
 
+def test_an_event_that_is_said_again_lands_no_sooner_than_the_first(heard, listening) -> None:
+    """The store was away, its caller gave up and says it again: the duplicate's verdict is no landing."""
+    listening.expect("tea")
+    listening.take(heard["verdict"])
+    listening.forget("tea")
+    again = listening.expect("tea")
+    listening._settle(Outcome("tea", Status.DUPLICATE))
+    assert told(again) is None
+    listening.take(heard["stored"])
+    found = told(again)
+    assert found is not None
+    assert (found.status, found.object_id) == (Status.LANDED, heard["stored"].key.decode())
+    listening.forget("tea")
+    third = listening.expect("tea")
+    listening._settle(Outcome("tea", Status.DUPLICATE))
+    assert told(third) == found
+
+
 def test_two_who_wait_for_one_event_are_both_told(heard, listening) -> None:
     """One who gives up, as after a timeout, takes nothing from another who said the event again."""
     first, second = listening.expect("tea"), listening.expect("tea")

@@ -4,12 +4,17 @@ Both are one SQLite file each. A failure names the file, says what happened, and
 """
 
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
+
+from memsluice.deployment.space import MIB, Room
 
 BASIC = 0xFF
 """SQLite's extended result codes have the plain one in their lowest byte."""
 BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+ROOM_BYTES_MIN = MIB
+"""With less the index of SQLite's log (32 KiB at a time), or the log itself, may have no room."""
 NOT_WRITABLE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM})
 RESTORE = (
     "stop what uses the home and restore the home's files from one backup. The home of a demo is made anew by "
@@ -32,13 +37,20 @@ def in_words(what: str, path: object, error: sqlite3.Error) -> str:
         return f"{file} is damaged ({error}): {RESTORE}"
     if code in NOT_WRITABLE:
         return f"{file} cannot be written ({error}): this user needs write permission for the file and its folder"
-    if code == sqlite3.SQLITE_FULL:
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _no_room(path)):
         return f"{file} cannot grow ({error}): free some space on its disk"
     if code == sqlite3.SQLITE_IOERR:
         return f"{file} cannot be read or written ({error}): look for errors of its disk in the system's log"
     if "no such table" in str(error):
         return f"{file} is empty or was written by another program ({error}): {RESTORE}"
     return f"{file} failed: {error}"
+
+
+def _no_room(path: object) -> bool:
+    """Whether the file's disk is full: what SQLite keeps beside a file fails there as any other error of a disk."""
+    with suppress(OSError):
+        return Room.of(Path(str(path))).free < ROOM_BYTES_MIN
+    return False
 
 
 def _code(error: sqlite3.Error) -> int | None:

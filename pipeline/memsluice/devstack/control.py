@@ -1,20 +1,20 @@
 """Bring a stack up, take it down, say how it is."""
 
 import contextlib
-import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 from pydantic import ValidationError
 
+from memsluice.deployment import locked as lock
 from memsluice.deployment.connection import Connection
 from memsluice.deployment.layout import Layout
 from memsluice.deployment.paths import cache_dir, home_dir, using
@@ -31,6 +31,9 @@ READY_TIMEOUT_S = 120.0
 """A cold start takes about 10 s on two quiet cores."""
 STARTS_WITHIN_S = 60.0
 """A server that does not answer for longer after its start is called hung and not starting."""
+STARTS_MAX = 3
+PORT_TAKEN = "address already in use"
+"""What both servers' logs say where their port is another process's."""
 SUPERVISOR_GONE = (
     "its supervisor is gone, and servers end with it: somebody killed it, or the machine was started anew; "
     "memsluice stack up goes on with the same data"
@@ -63,16 +66,16 @@ class ServiceStatus:
 @contextmanager
 def locked(layout: Layout) -> Iterator[None]:
     """Hold the home's lock. Raises StackError at once when another command holds it."""
+
+    def taken(pid: str) -> StackError:
+        return StackError(
+            f"Another `memsluice stack` command (pid {pid}) is running on {layout.home}: wait until it ends"
+        )
+
     layout.prepare()
-    with using(layout.lock_file):
-        file = layout.lock_file.open("a")
-    with file as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StackError(
-                f"Another `memsluice stack` command is running on {layout.home}: wait until it ends"
-            ) from None
+    with ExitStack() as held:
+        with using(layout.lock_file):
+            held.enter_context(lock.locked(layout.lock_file, taken))
         yield
 
 
@@ -166,11 +169,27 @@ def up(home: Path | None = None, cache: Path | None = None, reporter: Reporter =
         jars = install.install_kafka(cache, found, reporter.doing)
         binary = install.install_weaviate(cache, found, reporter.doing)
         reporter.done(f"Kafka {versions.KAFKA} and Weaviate {versions.WEAVIATE} are installed in {cache}")
-        file = next_start(StackFile.read(layout))
-        file.write(layout)
-        services = _services(layout, file, found.java, jars, binary, reporter)
-        _start(layout, file.connection, services, reporter)
-        return file.connection
+
+        def start() -> Connection:
+            file = next_start(StackFile.read(layout))
+            file.write(layout)
+            services = _services(layout, file, found.java, jars, binary, reporter)
+            _start(layout, file.connection, services, reporter)
+            return file.connection
+
+        return _on_free_ports(start, reporter)
+
+
+def _on_free_ports(start: Callable[[], Connection], reporter: Reporter) -> Connection:
+    """Start; where another process took a port after it was chosen, start again on others, STARTS_MAX times in all."""
+    for number in range(1, STARTS_MAX + 1):
+        try:
+            return start()
+        except StackError as error:
+            if number == STARTS_MAX or PORT_TAKEN not in str(error).lower():
+                raise
+            reporter.done("another process took a port that was free: starting again on others")
+    raise AssertionError
 
 
 def _check_room(layout: Layout) -> None:

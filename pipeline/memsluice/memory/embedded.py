@@ -1,22 +1,22 @@
 """A gate in this process: the same stages over a durable log in a file, and an index beside it. No broker is needed."""
 
-import fcntl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 from uuid import uuid4
 
 from memsluice.client import arguments
 from memsluice.client.build import Message, build, event_type_of, topic_of
-from memsluice.client.credentials import check
+from memsluice.client.credentials import check, source_of
 from memsluice.client.publisher import Receipt
 from memsluice.client.requests import Session
 from memsluice.clock import wall_ms
 from memsluice.deployment.home import Home
-from memsluice.deployment.paths import private_file
+from memsluice.deployment.locked import locked
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.envelope.registry import Role
 from memsluice.errors import ConfigError, MemsluiceError, NotDelivered, StateError
@@ -54,14 +54,15 @@ class EmbeddedGate:
         self._opened = ExitStack()
         try:
             assembly = Assembly.at(Home.at(home))
-            self._opened.enter_context(_alone(assembly.home.path / LOCK))
+            place = assembly.home.path
+            self._opened.enter_context(locked(place / LOCK, partial(_taken, place)))
             self._own.run(self._begin, assembly, encoder or load_encoder())
         except BaseException:
             self.close()
             raise
 
     def _begin(self, assembly: Assembly, encoder: Encoder) -> None:
-        self._signing = {kind: _credential(assembly.keys, self.tenant, *who) for kind, who in CREDENTIALS.items()}
+        self._signing = {kind: _signing(assembly.keys, self.tenant, *who) for kind, who in CREDENTIALS.items()}
         self.waiting = Waiting(self.tenant, assembly.keys.keyring)
         store = assembly.local_store()
         self._opened.callback(store.close)
@@ -86,7 +87,7 @@ class EmbeddedGate:
 
     def publish(self, session: Session, event: Event) -> "Future[Receipt]":
         """Append the event and let the stages run; the future that is returned is done."""
-        credential, now_ms = self._signing[type(event)], wall_ms()
+        credential, now_ms = self._signing[type(event)](), wall_ms()
         check(credential, event_type_of(event), event, now_ms)
         message = build(event, [credential.signer()], source=f"/{self.tenant}/embedded")
         done: Future[Receipt] = Future()
@@ -100,7 +101,7 @@ class EmbeddedGate:
         try:
             self._runtime.run_until_idle()
         except MemsluiceError as error:  # it is in the log, and is decided at the next start at the latest
-            why = f"it was logged, and deciding it failed ({type(error).__name__})"
+            why = f"it was logged, and is decided later: {error}; say it again under the same event id to know"
             raise NotDelivered(why, event_id=event.id, maybe_written=True) from error
         return Receipt(event.id, topic, partition, offset, now_ms)
 
@@ -121,7 +122,7 @@ class EmbeddedGate:
         self._own.close(self._opened.close)
 
     def _permits(self, recall: Recall) -> None:
-        check(self._signing[Recall], event_type_of(recall), recall, wall_ms())
+        check(self._signing[Recall](), event_type_of(recall), recall, wall_ms())
 
     def _recalled(self, recall: Recall) -> None:
         self.publish(Session(recall.tenant, recall.agent, recall.principal, recall.session), recall).result()
@@ -134,24 +135,19 @@ class EmbeddedGate:
                 )
 
 
-@contextmanager
-def _alone(file: Path) -> Iterator[None]:
-    """Hold a file's lock. Raises StateError where another gate does, of this process or another one."""
-    with private_file(file).open("ab") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise StateError(
-                f"another embedded gate is open on {file.parent}: share its gate, close it, or name another home"
-            ) from None
-        yield
+def _taken(home: Path, pid: str) -> StateError:
+    return StateError(
+        f"another embedded gate is open on {home}, in process {pid}: share its gate, close it, or name another home"
+    )
 
 
-def _credential(keys: KeyStore, tenant: str, role: Role, channel: Channel) -> SigningCredential:
+def _signing(keys: KeyStore, tenant: str, role: Role, channel: Channel) -> Callable[[], SigningCredential]:
+    """Return what gives the credential in force: one that is rotated or revoked meanwhile is known within a second."""
     wanted = channel if role is Role.PRODUCER else None
     try:
-        return keys.find_credential(role, wall_ms(), tenant=tenant, channel=wanted)
+        kid = keys.find_credential(role, wall_ms(), tenant=tenant, channel=wanted).kid
     except ConfigError:
         issued, _path = issue_credential(keys, role, channel, [tenant], now_ms=wall_ms(), note="made by the first use")
         keys.refresh()
-        return keys.credential(issued.kid)
+        kid = issued.kid
+    return source_of(keys.credential_path(kid), wall_ms)

@@ -223,7 +223,7 @@ class Memory:
         finally:
             waiting.forget(event_id)
         if outcome.status is Status.DUPLICATE:
-            outcome = waiting.told(event_id) or self._first(pending.write, outcome)
+            outcome = self._first(pending.write, outcome)
         if not outcome.remembered:
             return outcome.error()
         if outcome.object_id not in (None, *self._objects(pending.write)):
@@ -237,7 +237,7 @@ class Memory:
 
     def _unknown(self, event_id: str, pending: _Pending) -> LandingUnknown:
         had = pending.receipt is not None and pending.receipt.done()
-        what = "the log has it, and no verdict was heard" if had else "the log has not acknowledged it"
+        what = "the log has it, and no verdict, or no landing, was heard" if had else "the log has not acknowledged it"
         return LandingUnknown(
             f"write {event_id} may still land: {what} within {self._timeout_s:g} s; say it again under the same event "
             f"id, or ask `memsluice trace {event_id}`",

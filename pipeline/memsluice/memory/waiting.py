@@ -66,11 +66,6 @@ class Waiting:
             self._waiters[name] += 1
             return self._expected.setdefault(name, Future())
 
-    def told(self, event_id: str, *, tenant: str | None = None) -> Outcome | None:
-        """Return what was told of an event here before, if that is not too long ago: of a duplicate, of the first."""
-        with self._lock:
-            return self._told.get(self._name(event_id, tenant))
-
     def landed(self, object_id: str) -> int:
         """Return the version of an object that was heard to lie in the store; -1 of one that was not heard of."""
         with self._lock:
@@ -166,13 +161,18 @@ class Waiting:
         self._settle(name, Outcome(name[1], Status.DEAD_LETTER, (reason,), place=place))
 
     def _settle(self, name: Name, outcome: Outcome) -> None:
-        """Resolve what waits for an outcome; of one that lands, once the store has it."""
+        """Resolve what waits for an outcome; of one that lands, once the store has it.
+
+        A duplicate's is that of the first one, where it is remembered: it may have yet to land.
+        """
         with self._lock:
             future = self._expected.pop(name, None)
             self._unplaced(name)
             if future is None:
                 return
-            if outcome.status is not Status.DUPLICATE:
+            if outcome.status is Status.DUPLICATE:
+                outcome = self._told.get(name, outcome)
+            else:
                 _remember(self._told, name, outcome)
             waits = outcome.status in LANDS and outcome.object_id is not None
             if waits and self._landed.get(outcome.object_id or "", -1) < (outcome.version or 0):

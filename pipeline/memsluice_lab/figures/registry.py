@@ -617,6 +617,25 @@ _ALL = (
         "those that the person's next session follows, that no trace explains, or that do nothing without a gate.",
     ),
     Figure(
+        "adapter_put_ms",
+        "adapter_puts:adapter_put_ms",
+        "<=",
+        100,
+        "ms",
+        "Median of LangGraph's put through our adapter on the real stack, until what was put can be read; beside the "
+        "other adapters', LangGraph's InMemoryStore, a plain Weaviate client and mem0's default store, taking turns "
+        "with one encoder. Rows have the searches, and how many times as long each takes.",
+    ),
+    Figure(
+        "adapter_lost",
+        "adapter_losses:adapter_lost",
+        "==",
+        0,
+        "puts",
+        "Of 1,000 puts through each adapter, by 20 threads, while workers of seal, screen and land are killed: those "
+        "that returned and a new reader cannot read, or that neither returned nor raised.",
+    ),
+    Figure(
         "outside_suites_passed",
         "outside:outside_suites_passed",
         ">=",

@@ -1,0 +1,168 @@
+"""Every framework's adapter as figures call it: put, read and search of a person, whatever the framework names them."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+from memsluice.client.requests import Session
+from memsluice.clock import wall_ms
+from memsluice.envelope.registry import Role
+from memsluice.keystore.store import issue_credential
+from memsluice.memory.gate import Gate
+from memsluice.memory.memory import TIMEOUT_S, Wait
+from memsluice.memory.opening import open_gate
+from memsluice_lab.figures.bed import Bed
+
+os.environ.setdefault("MEM0_TELEMETRY", "False")  # read when mem0 is imported
+TENANT, AGENT = "adapters", "assistant"
+LISTED_MAX = 1_000
+Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+
+
+class Kept(Protocol):
+    """Texts of persons in a memory: a gated one, or a plain one beside it. Safe for several threads where gated."""
+
+    def put(self, person: str, key: str, text: str) -> str:
+        """Keep a text, and return the name that :meth:`read` asks by. Raises where it is not remembered."""
+
+    def read(self, person: str, name: str) -> str | None:
+        """Return one text by the name that a put returned; None where it is not there."""
+
+    def search(self, person: str, question: str, k: int) -> list[str]:
+        """Return the nearest texts."""
+
+    def every(self, person: str) -> list[str]:
+        """Return all texts of a person, at most LISTED_MAX."""
+
+
+Opened = Callable[[Gate, Path], Kept]
+"""Opens an adapter on a gate; the folder is for what the framework keeps itself."""
+
+
+@contextmanager
+def gate_on(running: Bed) -> Iterator[Gate]:
+    """Give the tenant's gate on a stack, with credentials, and close it."""
+    for role in (Role.PRODUCER, Role.RUNTIME, Role.READER):
+        issue_credential(running.store, role, "agent", [TENANT], now_ms=wall_ms())
+    gate = open_gate(tenant=TENANT, home=running.home, mode="stack")
+    try:
+        yield gate
+    finally:
+        gate.close()
+
+
+class LangGraph:
+    """A LangGraph store, one for each person: a gated store is of one session. ``store`` makes a person's."""
+
+    def __init__(self, store: Callable[[str], Any]) -> None:
+        self._store = cache(store)
+
+    @classmethod
+    def gated(cls, gate: Gate, _place: Path, *, wait: Wait = "landed", timeout_s: float = TIMEOUT_S) -> "LangGraph":
+        """Return our adapter on a gate; each person has a session."""
+        from memsluice.adapters.langgraph import GatedStore
+
+        run = uuid4().hex[:8]
+
+        def store(person: str) -> GatedStore:
+            return GatedStore(gate, Session(TENANT, AGENT, person, f"{run}/{person}"), wait=wait, timeout_s=timeout_s)
+
+        return cls(store)
+
+    def put(self, person: str, key: str, text: str) -> str:
+        """See :class:`Kept`."""
+        self._store(person).put((person, "memories"), key, {"text": text})
+        return key
+
+    def read(self, person: str, name: str) -> str | None:
+        """See :class:`Kept`."""
+        found = self._store(person).get((person, "memories"), name)
+        return None if found is None else str(found.value["text"])
+
+    def search(self, person: str, question: str, k: int) -> list[str]:
+        """See :class:`Kept`."""
+        return [str(one.value["text"]) for one in self._store(person).search((person,), query=question, limit=k)]
+
+    def every(self, person: str) -> list[str]:
+        """See :class:`Kept`."""
+        return [str(one.value["text"]) for one in self._store(person).search((person,), limit=LISTED_MAX)]
+
+
+class Mem0:
+    """A ``Memory`` of mem0's, told what to remember instead of asking a model for it."""
+
+    def __init__(self, memory: Any) -> None:
+        self._memory = memory
+
+    @classmethod
+    def gated(cls, gate: Gate, place: Path) -> "Mem0":
+        """Return mem0's memory with our stores attached; it is given vectors, which are not used."""
+        from memsluice.adapters.mem0 import attach
+
+        return cls(attach(own_mem0(place, digests, dimensions=8, provider="faiss"), gate, agent=AGENT))
+
+    def put(self, person: str, key: str, text: str) -> str:
+        """See :class:`Kept`; mem0 makes the name."""
+        (done,) = self._memory.add(text, user_id=person, infer=False)["results"]
+        return str(done["id"])
+
+    def read(self, person: str, name: str) -> str | None:
+        """See :class:`Kept`."""
+        found = self._memory.get(name)
+        return None if found is None else str(found["memory"])
+
+    def search(self, person: str, question: str, k: int) -> list[str]:
+        """See :class:`Kept`."""
+        found = self._memory.search(question, filters={"user_id": person}, top_k=k, threshold=0.0)
+        return [str(one["memory"]) for one in found["results"]]
+
+    def every(self, person: str) -> list[str]:
+        """See :class:`Kept`."""
+        found = self._memory.get_all(filters={"user_id": person}, top_k=LISTED_MAX)
+        return [str(one["memory"]) for one in found["results"]]
+
+
+def own_mem0(place: Path, embed: Embed, *, dimensions: int, provider: str) -> Any:
+    """Return mem0's ``Memory`` on its own store (``faiss``, or ``qdrant``, its default) below a folder.
+
+    Its texts are embedded by ``embed``, and its model answers nothing yet.
+    """
+    from mem0 import Memory
+
+    model: dict[str, Any] = {"provider": "openai", "config": {"api_key": "none"}}
+    store: dict[str, Any] = {"path": str(place / provider), "embedding_model_dims": dimensions}
+    if provider == "qdrant":
+        store["on_disk"] = True
+    memory: Any = Memory.from_config({
+        "vector_store": {"provider": provider, "config": store}, "llm": model, "embedder": model,
+        "history_db_path": str(place / f"{provider}.db"),
+    })  # fmt: skip
+    memory.embedding_model.embed = lambda text, action=None: list(embed([text])[0])
+    memory.embedding_model.embed_batch = lambda texts, action=None: [list(one) for one in embed(texts)]
+    return memory
+
+
+def digests(texts: Sequence[str]) -> list[list[float]]:
+    """Return vectors that say nothing: for a framework whose own are not used."""
+    return [[1 + one / 255 for one in sha256(text.encode()).digest()[:8]] for text in texts]
+
+
+ADAPTERS: dict[str, Opened] = {"LangGraph": LangGraph.gated, "mem0": Mem0.gated}
+"""One line for each framework."""
+
+_NAMES = ("Ada", "Ben", "Cem", "Dora", "Eli", "Fay", "Gil", "Hana", "Ivo", "Jan", "Kim", "Lea", "Mia", "Nils")
+_DOES = (
+    "drinks {} cups of tea in a week", "has read {} pages of the harbour novel", "keeps {} bees behind the house",
+    "planted {} tulips along the fence", "sings in a choir of {} people", "swims {} lengths on Tuesdays",
+    "lives {} steps from the market", "baked {} rolls for the summer party", "collects stamps and has {} of them",
+)  # fmt: skip
+
+
+def text_of(number: int) -> str:
+    """Return a plain sentence; another one for each number."""
+    return f"{_NAMES[number % len(_NAMES)]} {_DOES[number % len(_DOES)].format(number + 2)}."

@@ -121,7 +121,7 @@ def test_an_event_that_is_said_again_lands_no_sooner_than_the_first(heard, liste
     listening.take(heard["verdict"])
     listening.forget("tea")
     again = listening.expect("tea")
-    listening._settle(Outcome("tea", Status.DUPLICATE))
+    listening._settle(("acme", "tea"), Outcome("tea", Status.DUPLICATE))
     assert told(again) is None
     listening.take(heard["stored"])
     found = told(again)
@@ -129,7 +129,7 @@ def test_an_event_that_is_said_again_lands_no_sooner_than_the_first(heard, liste
     assert (found.status, found.object_id) == (Status.LANDED, heard["stored"].key.decode())
     listening.forget("tea")
     third = listening.expect("tea")
-    listening._settle(Outcome("tea", Status.DUPLICATE))
+    listening._settle(("acme", "tea"), Outcome("tea", Status.DUPLICATE))
     assert told(third) == found
 
 

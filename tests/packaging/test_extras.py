@@ -50,7 +50,9 @@ def test_all_is_every_extra() -> None:
 def test_every_dependency_has_its_reason() -> None:
     """Each line in pyproject.toml that adds a dependency says in a comment why it is here."""
     lines = (TOP / "pyproject.toml").read_text().split("[dependency-groups]")[0].splitlines()
-    added = [line for line in lines if re.match(r'  "[a-z][\w\[\]-]*(,|[<>=].*)?",?', line) and '"agents", ' not in line]
+    added = [
+        line for line in lines if re.match(r'  "[a-z][\w\[\]-]*(,|[<>=].*)?",?', line) and '"agents", ' not in line
+    ]
     listed = [*PROJECT["dependencies"], *(line for extra, some in EXTRAS.items() if extra != "all" for line in some)]
     with_reason = [line for line in added if re.search(r'",\s+# \S', line)]
     assert len(with_reason) == len(listed)

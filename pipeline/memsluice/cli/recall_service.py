@@ -11,17 +11,12 @@ import typer
 
 from memsluice import log
 from memsluice.cli.options import Home
-from memsluice.errors import ConfigError, InvalidArgument
-from memsluice.escaping import visible
+from memsluice.cli.serving import STOP_S, check_encrypted, ended, listen_on
 
 if TYPE_CHECKING:
     from memsluice.telemetry.meters import Meters
 
 app = typer.Typer(add_completion=False, help="Answer recalls over HTTP, for agents that hold no key of the gate.")
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
-HOST_CHARS_MAX = 80
-STOP_S = 8
-"""How long requests in work may go on once the service is told to stop."""
 
 
 @app.command()
@@ -62,7 +57,7 @@ def serve(
     A bearer token is a JWT that a reader's credential signs; what that may ask is in the registry. The service verifies
     what the store gives against the log, publishes the recall with its own credential, and hands over nothing before.
     """
-    _check_encrypted(host, certificate, key, plain=plain)
+    check_encrypted(host, certificate, key, plain=plain)
     import uvicorn
 
     from memsluice.recall_service.app import application
@@ -82,36 +77,14 @@ def serve(
             ssl_certfile=None if certificate is None else str(certificate),
             ssl_keyfile=None if key is None else str(key),
         )  # fmt: skip
-        with _listening(host, port) as listening:
+        with listen_on("the recall service", host, port) as listening:
             scheme = "http" if certificate is None else "https"
             where = f"[{host}]" if ":" in host else host
             typer.echo(f"recall service: {scheme}://{where}:{listening.getsockname()[1]}", err=True)
-            signal.signal(signal.SIGTERM, _ended)
+            signal.signal(signal.SIGTERM, ended)
             if holdout is not None:
                 closing.enter_context(asking(serving.recaller, holdout, meters, every_s))
             uvicorn.Server(config).run([listening])
-
-
-def _check_encrypted(host: str, certificate: Path | None, key: Path | None, *, plain: bool) -> None:
-    if (certificate is None) != (key is None):
-        raise InvalidArgument("--tls-certificate and --tls-key go together")
-    if certificate is None and host not in LOOPBACK and not plain:
-        raise InvalidArgument(
-            f"--host {visible(host, HOST_CHARS_MAX)} would serve memory and tokens unencrypted: give --tls-certificate "
-            "and --tls-key, or --plain where TLS ends in front of it"
-        )
-
-
-def _ended(*_: object) -> None:
-    """Do nothing: uvicorn, which stops at a SIGTERM in order, raises it once more when it has."""
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        where = f"{visible(host, HOST_CHARS_MAX)}:{port}"
-        raise ConfigError(f"the recall service cannot listen on {where}: {error.strerror or error}") from None
 
 
 @contextmanager

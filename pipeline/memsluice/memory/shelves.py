@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict
 
 from memsluice.client.requests import Session
+from memsluice.events.models import Zone
 from memsluice.memory.gate import Gate
 from memsluice.memory.memory import TIMEOUT_S, Memory, Wait
 from memsluice.memory.shelf import Shelf
@@ -13,13 +14,24 @@ SHELVES_MAX = 1_000
 
 
 class Shelves:
-    """Shelves of one namespace, by session. Safe for several threads; ``wait`` and ``timeout_s`` as for a Memory."""
+    """Shelves of one namespace, by session. Safe for several threads; all options as for a Memory."""
 
-    def __init__(self, gate: Gate, namespace: str, *, wait: Wait = "landed", timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        namespace: str,
+        *,
+        wait: Wait = "landed",
+        timeout_s: float = TIMEOUT_S,
+        opens: bool = True,
+        zone: Zone = Zone.GUIDANCE,
+    ) -> None:
         self._gate = gate
         self._namespace = namespace
         self._wait: Wait = wait
         self._timeout_s = timeout_s
+        self._opens = opens
+        self._zone = zone
         self._lock = threading.Lock()
         self._shelves: OrderedDict[Session, Shelf] = OrderedDict()
 
@@ -29,8 +41,9 @@ class Shelves:
             found = self._shelves.get(session)
             if found is None:
                 memory = Memory(
-                    self._gate, session, namespace=self._namespace, wait=self._wait, timeout_s=self._timeout_s
-                )
+                    self._gate, session, namespace=self._namespace, wait=self._wait, timeout_s=self._timeout_s,
+                    opens=self._opens, zone=self._zone,
+                )  # fmt: skip
                 found = self._shelves[session] = Shelf(memory)
             self._shelves.move_to_end(session)
             if len(self._shelves) > SHELVES_MAX:

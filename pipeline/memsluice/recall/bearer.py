@@ -1,6 +1,6 @@
-"""Bearer tokens of the recall service: a short JWT (RFC 7519) that a reader's own key signs, and nobody stores.
+"""Bearer tokens: a short JWT (RFC 7519) that a credential's own key signs for one service, and nobody stores.
 
-The service knows the key from the gate's keyring, and what it may ask from the registry; nothing in a token but its
+A service knows the key from the gate's keyring, and what it may ask from the registry; nothing in a token but its
 times counts. So a token needs no issuer, is worth little once it is a minute old, and dies with its key.
 """
 
@@ -15,6 +15,7 @@ from memsluice.errors import ExpiredKey, ForgedSignature, InputError, MalformedE
 from memsluice.keystore.files import SigningCredential
 
 AUDIENCE = "memsluice-recall"
+"""The recall service. Each service has an audience of its own: none can use at another one what it was given."""
 LIFETIME_S = 60
 LIFETIME_MAX_S = 300
 """No token is good for longer, whatever it says."""
@@ -26,12 +27,12 @@ _ALGORITHMS = {Algorithm.ED25519: "EdDSA", Algorithm.HMAC_SHA256: "HS256"}
 """Which signature a key of each kind makes: never what a token's header asks for."""
 
 
-def mint(credential: SigningCredential, now_ms: int) -> str:
-    """Return a token of a credential, good for LIFETIME_S from now (Unix ms)."""
+def mint(credential: SigningCredential, now_ms: int, *, audience: str = AUDIENCE) -> str:
+    """Return a token of a credential for a service, good for LIFETIME_S from now (Unix ms)."""
     now_s = now_ms // 1_000
     claims = {
         "iss": credential.kid,
-        "aud": AUDIENCE,
+        "aud": audience,
         "iat": now_s,
         "exp": now_s + LIFETIME_S,
         "jti": secrets.token_hex(8),
@@ -41,8 +42,8 @@ def mint(credential: SigningCredential, now_ms: int) -> str:
     return jwt.encode(claims, key, _ALGORITHMS[credential.algorithm], headers={"kid": credential.kid})
 
 
-def caller_of(token: str, keyring: Keyring, registry: Registry, now_ms: int) -> Credential:
-    """Return the credential whose key signed a token that is good now (Unix ms).
+def caller_of(token: str, keyring: Keyring, registry: Registry, now_ms: int, *, audience: str = AUDIENCE) -> Credential:
+    """Return the credential whose key signed a token that is good for a service now (Unix ms).
 
     Raises MalformedEvent for what is no token, UnknownKey, RevokedKey, ExpiredKey and ForgedSignature.
     """
@@ -51,7 +52,7 @@ def caller_of(token: str, keyring: Keyring, registry: Registry, now_ms: int) -> 
     key = keyring.get(kid)
     check_signing_time(key, now_ms)
     credential.check_time(now_ms)
-    claims = _claims(token, key)
+    claims = _claims(token, key, audience)
     issued, expires = claims["iat"], claims["exp"]
     if claims["iss"] != kid:
         raise ForgedSignature("the token's issuer is another than its key", field=FIELD)
@@ -72,14 +73,14 @@ def _kid(token: str) -> str:
     return kid
 
 
-def _claims(token: str, key: Key) -> dict[str, Any]:
+def _claims(token: str, key: Key, audience: str) -> dict[str, Any]:
     material = _public(key) if key.algorithm is Algorithm.ED25519 else key.secret
     if material is None:
         raise UnknownKey("the key that the token names is not held here", field=FIELD)
     why: InputError
     try:
         claims: dict[str, Any] = jwt.decode(
-            token, material, [_ALGORITHMS[key.algorithm]], audience=AUDIENCE,
+            token, material, [_ALGORITHMS[key.algorithm]], audience=audience,
             options={"require": ["exp", "iat", "iss", "aud"], "verify_exp": False, "verify_iat": False},
         )  # fmt: skip
     except jwt.InvalidSignatureError:

@@ -8,6 +8,7 @@ tag of ours, or as a chat template's, is written with JSON's own escapes. :func:
 import json
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from memsluice.errors import InvalidArgument
 from memsluice.escaping import visible
@@ -51,7 +52,7 @@ def block(answer: Recalled) -> str:
         admission = entry.admission
         what = "data" if answer.as_data else "memory"
         tag = f"[{what} tier={int(admission.tier)} source={admission.channel or 'unknown'} id={admission.event_id}]"
-        lines.append(f"{tag} {_quoted(entry.content)}")
+        lines.append(f"{tag} {written(shown(entry.content))}")
     return "\n".join(lines)
 
 
@@ -78,8 +79,9 @@ def shown(content: str) -> str:
     return "\n".join(visible(line, CONTENT_CHARS_MAX) for line in content.split("\n"))
 
 
-def _quoted(content: str) -> str:
-    return _FORGES.sub(_escaped, json.dumps(shown(content), ensure_ascii=False))
+def written(value: Any) -> str:
+    """Return JSON of a value, on one line, in which no string passes for a tag of ours or of a chat template."""
+    return _FORGES.sub(_escaped, json.dumps(value, ensure_ascii=False))
 
 
 def _escaped(found: re.Match[str]) -> str:

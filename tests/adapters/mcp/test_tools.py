@@ -145,10 +145,8 @@ def test_what_reads_like_an_order_is_not_handed_back_as_data(gate, person) -> No
 
 def test_nobody_hears_of_another_persons_held_writes(gate, person) -> None:
     """Neither in the list nor by an event id that somebody told."""
-    server, other = (
-        memory_server(gate, person, session=person.principal),
-        Person("assistant", f"{person.principal}-other"),
-    )
+    other = Person("assistant", f"{person.principal}-other")
+    server = memory_server(gate, person, session=person.principal)
     talk(server, lambda client: call(client, "create_entities", entities=[RULE]))
     held = json.loads(talk(server, lambda client: client.read_resource(QUARANTINE)).contents[0].text)["held"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from memsluice.errors import LandingUnknown, MemsluiceError, NotRemembered, WriteRefused
+from memsluice.errors import MemsluiceError, NotRemembered
 from memsluice.gate.reasons import words
 from memsluice.memory.outcome import Outcome, Status
 
@@ -35,7 +35,7 @@ class Outcomes:
         at = self._now().astimezone(UTC)
         told: dict[str, Any] = {
             "event_id": result.event_id,
-            "status": status_of(result),
+            "status": (result.status.value if isinstance(result, Outcome) else result.status) or "unknown",
             "reasons": [{"code": code, "meaning": words(code)} for code in result.reasons],
             "at": at.isoformat(timespec="seconds"),
         }
@@ -57,12 +57,3 @@ class Outcomes:
         with self._lock:
             found = self._told.get(event_id)
         return None if found is None else {"about": ABOUT, **found}
-
-
-def status_of(result: Outcome | NotRemembered) -> str:
-    """Return what became of a write in one word: an Outcome's status, or ``unknown``."""
-    if isinstance(result, Outcome):
-        return result.status.value
-    if isinstance(result, LandingUnknown):
-        return "unknown"
-    return (Status.REFUSED if isinstance(result, WriteRefused) else Status.HELD).value

@@ -100,19 +100,25 @@ class Answer(_Shape):
         return self.model_dump(mode="json", by_alias=True)
 
 
-class GivenEntities(Answer):
+class Written(Answer):
+    """What every tool that changes something gives besides: the event ids of what was written, to ask after."""
+
+    written: list[str] = []
+
+
+class GivenEntities(Written):
     """Entities that were created."""
 
     entities: list[EntityGiven]
 
 
-class GivenRelations(Answer):
+class GivenRelations(Written):
     """Relations that were created."""
 
     relations: list[RelationGiven]
 
 
-class GivenResults(Answer):
+class GivenResults(Written):
     """Observations that were added."""
 
     results: list[Added]
@@ -125,7 +131,7 @@ class GivenGraph(Answer):
     relations: list[RelationGiven]
 
 
-class Done(Answer):
+class Done(Written):
     """That a deletion was done."""
 
     success: bool

@@ -57,7 +57,7 @@ def given_of(thing: Thing, kept: Kept) -> EntityGiven | RelationGiven:
     """Return a thing as an answer has it."""
     if isinstance(thing, Relation):
         start, kind, end = map(prompt.shown, thing.triple())
-        return RelationGiven(from_=start, to=end, relationType=kind, kept=kept)
+        return RelationGiven.model_validate({"from": start, "to": end, "relationType": kind, "kept": kept})
     return EntityGiven(
         name=prompt.shown(thing.name), entityType=prompt.shown(thing.entityType),
         observations=list(map(prompt.shown, thing.observations)), kept=kept,

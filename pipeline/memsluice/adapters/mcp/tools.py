@@ -30,6 +30,7 @@ from memsluice.adapters.mcp.shapes import (
     RelationGiven,
     Relations,
     Text,
+    Written,
 )
 from memsluice.errors import InputError, MemsluiceError
 from memsluice.events.models import Origin
@@ -176,23 +177,20 @@ def _given(change: Change) -> list[EntityGiven | RelationGiven]:
     ]
 
 
-def _changed(caller: Caller, change: Change, given: GivenEntities | GivenRelations | GivenResults) -> CallToolResult:
-    for one in change.results:
-        caller.outcomes.note(one)
-    wrong = told.not_all(change)
-    return told.answer(given) if wrong is None else told.failed(wrong)
-
-
-def _deleted(caller: Caller, change: Change, asked: int, what: str) -> CallToolResult:
+def _changed(caller: Caller, change: Change, given: Written) -> CallToolResult:
     for one in change.results:
         caller.outcomes.note(one)
     wrong = told.not_all(change)
     if wrong is not None:
         return told.failed(wrong)
+    given.written = [one.event_id for one in change.results if isinstance(one, Outcome)]
+    return told.answer(given)
+
+
+def _deleted(caller: Caller, change: Change, asked: int, what: str) -> CallToolResult:
     message = f"{what.capitalize()} deleted successfully"
     if change.done < asked:
         message = f"Deleted {change.done} of {asked} {what}." + (
             f" Not found: {told.several(change.missing)}" if change.missing else " The rest matched nothing."
         )
-    note = told.note(change) if change.results else told.NOTHING
-    return told.answer(Done(note=note, success=True, message=message))
+    return _changed(caller, change, Done(note=told.note(change), success=True, message=message))

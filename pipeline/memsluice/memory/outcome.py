@@ -60,7 +60,7 @@ class Outcome:
         """Return what to raise where an entry was wanted that its writer can read."""
         kind = WriteRefused if self.status in (Status.REFUSED, Status.DEAD_LETTER) else WriteHeld
         return kind(
-            _told(self), event_id=self.event_id, reasons=self.reasons, place=self.place, status=self.status.value
+            _told(self), event_id=self.event_id, reasons=self.reasons, place=self.place, became=self.status.value
         )
 
 

@@ -35,7 +35,7 @@ class Outcomes:
         at = self._now().astimezone(UTC)
         told: dict[str, Any] = {
             "event_id": result.event_id,
-            "status": (result.status.value if isinstance(result, Outcome) else result.status) or "unknown",
+            "status": (result.status.value if isinstance(result, Outcome) else result.became) or "unknown",
             "reasons": [{"code": code, "meaning": words(code)} for code in result.reasons],
             "at": at.isoformat(timespec="seconds"),
         }

@@ -204,7 +204,7 @@ def test_an_event_of_another_place_is_asked_after_there(memory) -> None:
 
 
 def test_what_an_unopened_session_writes_is_remembered_as_outside_data(gate) -> None:
-    """Where the caller asks for that: it reads it back as data, nobody's guidance has it, and said again it is known."""
+    """Where the caller asks for that: it is read back as data, is no guidance, and said again it is known."""
     memory = Memory(gate, ADA, opens=False, zone=Zone.EXTERNAL)
     for _ in range(2):
         assert memory.write("Ada lives in Lyon.", key="home", event_id="w-1").status is Status.CONTAINED

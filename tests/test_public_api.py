@@ -46,7 +46,7 @@ PARAMETERS = {
     "RuntimeChannel.open_local": ["tenant", "home", "options"],
     "AsyncRuntimeChannel.open_local": ["tenant", "home", "options"],
     "OperatorChannel.open_local": ["tenant", "role", "home", "options"],
-    "Recaller.open_local": ["tenant", "home"],
+    "Recaller.open_local": ["tenant", "home", "instructions"],
     "Recaller.recall_in": ["self", "session", "question", "namespace", "k", "zone", "tier_max"],
     "AgentSession": ["session", "writer", "runtime", "recalls", "pending_max"],
     "AgentSession.open_local": ["session", "home", "options", "pending_max"],

@@ -262,13 +262,21 @@ class WriterClosed(ProducerError):
 class NotRemembered(MemsluiceError):
     """A memory's write did not become an entry that its writer can read. The message quotes nothing of it.
 
-    ``event_id`` names the write, ``reasons`` are the verdict's codes, ``place`` is where its intake lies.
+    ``event_id`` names the write, ``reasons`` are the verdict's codes, ``place`` is where its intake lies, ``became``
+    is what became of it in one word, as an Outcome's status has it; "" where that was not heard.
     """
 
     def __init__(
-        self, message: str, *, event_id: str, reasons: tuple[str, ...] = (), place: tuple[str, int, int] | None = None
+        self,
+        message: str,
+        *,
+        event_id: str,
+        reasons: tuple[str, ...] = (),
+        place: tuple[str, int, int] | None = None,
+        became: str = "",
     ) -> None:
         super().__init__(message)
+        self.became = became
         self.event_id = event_id
         self.reasons = reasons
         self.place = place

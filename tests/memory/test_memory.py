@@ -22,6 +22,7 @@ from memsluice.errors import (
     WriterClosed,
     WriteRefused,
 )
+from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
 from memsluice.memory.embedded import EmbeddedGate
 from memsluice.memory.memory import BY_NAME, Entry, Memory
@@ -200,6 +201,20 @@ def test_an_event_of_another_place_is_asked_after_there(memory) -> None:
             assert memory.write("Ada lives in Lyon.", **said).status is Status.LANDED
         memory._gate.waiting._told.clear()  # as in another process
         assert memory.write("Ada lives in Lyon.", **said).status is Status.LANDED
+
+
+def test_what_an_unopened_session_writes_is_remembered_as_outside_data(gate) -> None:
+    """Where the caller asks for that: it is read back as data, is no guidance, and said again it is known."""
+    memory = Memory(gate, ADA, opens=False, zone=Zone.EXTERNAL)
+    for _ in range(2):
+        assert memory.write("Ada lives in Lyon.", key="home", event_id="w-1").status is Status.CONTAINED
+        gate.waiting._told.clear()  # as in another process
+    assert memory.read(["home"])["home"].content == "Ada lives in Lyon."
+    assert (memory.every().as_data, len(memory.search("Where does Ada live?").entries)) == (True, 1)
+    assert Memory(gate, ADA, opens=False).every().entries == ()
+    with pytest.raises(WriteHeld, match="outside data") as caught:
+        Memory(gate, ADA, opens=False).write("Ada rows.")
+    assert caught.value.became == Status.CONTAINED
 
 
 def test_one_gate_at_a_time_is_open_on_a_home(gate, tmp_path, encoder) -> None:

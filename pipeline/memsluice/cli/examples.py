@@ -110,6 +110,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "memsluice ingest-service",
         "memsluice ingest-service --host 0.0.0.0 --tls-certificate gate.pem --tls-key gate.key --quota-per-s 20",
     ),
+    "mcp": (
+        "memsluice mcp --tenant acme --principal ada",
+        "memsluice mcp --tenant acme --principal ada --session monday-1 --host-reports",
+        "memsluice mcp --tenant acme --http 127.0.0.1:8092",
+        "memsluice mcp --tenant acme --principal ada --http 127.0.0.1:8092 --no-auth",
+    ),
     "doctor": ("memsluice doctor", "memsluice doctor --json"),
     "lab train": ("memsluice lab train --data ./records --out ./models --keep ./features",),
     "lab table": (

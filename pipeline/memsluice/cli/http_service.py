@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -48,13 +48,22 @@ def check_encrypted(host: str, certificate: Path | None, key: Path | None, *, pl
 
 @contextmanager
 def server(
-    name: str, application: Any, host: str, port: int, at_once: int, certificate: Path | None, key: Path | None
+    name: str,
+    application: Any,
+    host: str,
+    port: int,
+    at_once: int,
+    certificate: Path | None,
+    key: Path | None,
+    *,
+    path: str = "",
+    lifespan: Literal["on", "off"] = "off",
 ) -> Iterator[Any]:
     """Give what runs a service until SIGTERM, once it listens; say where. Raises ConfigError where it cannot."""
     import uvicorn
 
     config = uvicorn.Config(
-        application, host, port, log_config=None, access_log=False, lifespan="off", server_header=False,
+        application, host, port, log_config=None, access_log=False, lifespan=lifespan, server_header=False,
         limit_concurrency=at_once, timeout_graceful_shutdown=STOP_S, timeout_keep_alive=30,
         ssl_certfile=None if certificate is None else str(certificate),
         ssl_keyfile=None if key is None else str(key),
@@ -62,7 +71,7 @@ def server(
     with _listening(name, host, port) as listening:
         scheme = "http" if certificate is None else "https"
         where = f"[{host}]" if ":" in host else host
-        typer.echo(f"{name}: {scheme}://{where}:{listening.getsockname()[1]}", err=True)
+        typer.echo(f"{name}: {scheme}://{where}:{listening.getsockname()[1]}{path}", err=True)
         signal.signal(signal.SIGTERM, _ended)
         yield lambda: uvicorn.Server(config).run([listening])
 

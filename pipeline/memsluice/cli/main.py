@@ -68,6 +68,7 @@ PARTS: dict[str, Part] = {
     "work": ("memsluice.cli.work", "Run stages of the pipeline as a worker on Kafka."),
     "recall-service": ("memsluice.cli.recall_service", "Answer recalls over HTTP, for agents without a gate key."),
     "ingest-service": ("memsluice.cli.ingest_service", "Take events over HTTP, from programs in any language."),
+    "mcp": ("memsluice.cli.mcp", "A memory server for MCP clients, over stdio or HTTP."),
     "doctor": ("memsluice.cli.doctor", "Check everything that a deployment needs, and say what to do."),
 }
 """The product's commands: the module of each, which has an ``app``, and its line in ``memsluice --help``."""

@@ -24,7 +24,7 @@ from memsluice.events.models import Channel, Observation, Recall, Write
 from memsluice.events.records import Record
 from memsluice.keystore.files import SigningCredential
 from memsluice.keystore.store import KeyStore, issue_credential
-from memsluice.memory.gate import Event
+from memsluice.memory.gate import Event, Instructions
 from memsluice.memory.one_thread import OneThread
 from memsluice.memory.waiting import Waiting
 from memsluice.recall.recaller import Recaller
@@ -48,7 +48,9 @@ class EmbeddedGate:
     of the gate's own, in which everything is done.
     """
 
-    def __init__(self, tenant: str, home: Path | None, encoder: Encoder | None) -> None:
+    def __init__(
+        self, tenant: str, home: Path | None, encoder: Encoder | None, instructions: Instructions | None
+    ) -> None:
         self.tenant = tenant
         self._own = OneThread()
         self._opened = ExitStack()
@@ -56,12 +58,12 @@ class EmbeddedGate:
             assembly = Assembly.at(Home.at(home))
             place = assembly.home.path
             self._opened.enter_context(locked(place / LOCK, partial(_taken, place)))
-            self._own.run(self._begin, assembly, encoder or load_encoder())
+            self._own.run(self._begin, assembly, encoder or load_encoder(), instructions)
         except BaseException:
             self.close()
             raise
 
-    def _begin(self, assembly: Assembly, encoder: Encoder) -> None:
+    def _begin(self, assembly: Assembly, encoder: Encoder, instructions: Instructions | None) -> None:
         self._signing = {kind: _signing(assembly.keys, self.tenant, *who) for kind, who in CREDENTIALS.items()}
         self.waiting = Waiting(self.tenant, assembly.keys.keyring)
         store = assembly.local_store()
@@ -71,19 +73,27 @@ class EmbeddedGate:
         self._recaller = Recaller(
             store=store, encoder=encoder, keys=assembly.keys.keyring, permits=self._permits, publish=self._recalled,
             now_ms=wall_ms, new_id=self.new_id, freshness=assembly.local_freshness(self._runtime.log),
+            instructions=None if instructions is None else instructions(encoder),
         )  # fmt: skip
         self._opened.callback(self._recaller.close)
         self._runtime.run_until_idle()  # what a process left that was killed
 
     @classmethod
-    def open_local(cls, *, tenant: str, home: Path | None = None, encoder: Encoder | None = None) -> Self:
+    def open_local(
+        cls,
+        *,
+        tenant: str,
+        home: Path | None = None,
+        encoder: Encoder | None = None,
+        instructions: Instructions | None = None,
+    ) -> Self:
         """Open a tenant's gate in a home, which is made, with keys and credentials, where there is none.
 
         Raises InvalidArgument, ConfigError for another encoder than the store's, and PolicyError.
         """
         arguments.tenant(tenant)
         arguments.home(home)
-        return cls(tenant, home, encoder)
+        return cls(tenant, home, encoder, instructions)
 
     def publish(self, session: Session, event: Event) -> "Future[Receipt]":
         """Append the event and let the stages run; the future that is returned is done."""

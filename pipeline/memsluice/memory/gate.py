@@ -7,11 +7,16 @@ from typing import Protocol, TypeVar
 
 from memsluice.client.publisher import Receipt
 from memsluice.client.requests import Session
+from memsluice.encoder import Encoder
 from memsluice.events.models import Observation, Recall, Write
 from memsluice.memory.waiting import Waiting
+from memsluice.recall.instructions.policy import InstructionCheck
 from memsluice.recall.recaller import Recaller
 
 Event = Write | Recall | Observation
+Instructions = Callable[[Encoder], InstructionCheck]
+"""Makes what reads entries for instructions before they are shown, with the memory's encoder. Without one the published
+patterns alone are looked for."""
 _T = TypeVar("_T")
 
 

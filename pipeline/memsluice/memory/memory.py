@@ -69,6 +69,9 @@ class Memory:
     (:meth:`open`). ``namespace`` is the part of the tenant's memory.
     ``wait`` "landed" returns once a write can be read back, at most ``timeout_s`` seconds later; "accepted" once the
     broker has it, and then nobody is told what became of it.
+
+    ``zone`` is where it reads; with the external one it is given outside data, and what is kept as outside data counts
+    as remembered.
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class Memory:
         wait: Wait = "landed",
         timeout_s: float = TIMEOUT_S,
         opens: bool = True,
+        zone: Zone = Zone.GUIDANCE,
     ) -> None:
         requests.session_only(session)
         arguments.number("argument timeout_s", timeout_s, 0.001, TIMEOUT_MAX_S)
@@ -89,6 +93,7 @@ class Memory:
             raise InvalidArgument(f"argument session is of another tenant than the gate, which is {gate.tenant}'s")
         self.session = session
         self.namespace = namespace
+        self.zone = zone
         self._gate = gate
         self._wait = wait
         self._timeout_s = timeout_s
@@ -163,7 +168,7 @@ class Memory:
         """Return the principal's own entries of these keys, those that lie there and hold. Raises as :meth:`search`."""
         several = arguments.several("keys", keys, "keys")
         self._open()
-        names = {self._place(None, Visibility.PRINCIPAL, self.namespace, key): key for key in several}
+        names = {self._place(None, Visibility.PRINCIPAL, self.namespace, key, self.zone): key for key in several}
         found = self._looked_up(tuple(names), tuple)
         return {names[entry.admission.object_id]: entry for entry in found.entries}
 
@@ -224,7 +229,8 @@ class Memory:
             waiting.forget(event_id)
         if outcome.status is Status.DUPLICATE:
             outcome = self._first(pending.write, outcome)
-        if not outcome.remembered:
+        contained = outcome.status is Status.CONTAINED and self.zone is Zone.EXTERNAL
+        if not (outcome.remembered or contained):
             return outcome.error()
         if outcome.object_id not in (None, *self._objects(pending.write)):
             return WriteHeld(
@@ -250,28 +256,33 @@ class Memory:
         question = replace(self._question(BY_NAME), namespace=write.namespace)
         lies = self._gate.reading(lambda recaller: recaller.lies(question, where))
         there = next((one.object_id for one in lies if one.event_id == write.id), None)
-        if there is not None:
-            return Outcome(write.id, Status.LANDED, again.reasons, there, again.version, again.place)
-        return again
+        if there is None:
+            return again
+        status = Status.CONTAINED if self.zone is Zone.EXTERNAL else Status.LANDED
+        return Outcome(write.id, status, again.reasons, there, again.version, again.place)
 
     def _objects(self, write: Write) -> tuple[str, ...]:
-        """Return where a write may lie as guidance: what asks to be shared is its principal's until it is promoted."""
+        """Return where a write may lie: what asks to be shared is its principal's until it is promoted."""
         scopes = (
             {write.visibility, Visibility.PRINCIPAL} if write.visibility is Visibility.SHARED else {write.visibility}
         )
-        return tuple(self._place(write.id, scope, write.namespace, write.key) for scope in sorted(scopes))
+        return tuple(
+            self._place(write.id, scope, write.namespace, write.key, zone)
+            for scope in sorted(scopes)
+            for zone in sorted({Zone.GUIDANCE, self.zone})
+        )
 
-    def _place(self, event_id: str | None, visibility: Visibility, namespace: str, key: str | None) -> str:
-        """Return the object that an entry of this session's lies in as guidance."""
+    def _place(self, event_id: str | None, visibility: Visibility, namespace: str, key: str | None, zone: Zone) -> str:
+        """Return the object that an entry of this session's lies in."""
         owner = scope_owner(visibility, self.session.principal, self.session.session)
         return object_id(
-            tenant=self.session.tenant, zone=Zone.GUIDANCE, visibility=visibility, owner=owner,
+            tenant=self.session.tenant, zone=zone, visibility=visibility, owner=owner,
             namespace=namespace, key=key, event_id=event_id or "",
         )  # fmt: skip
 
     def _question(self, text: str, k: int = 1) -> Question:
         whose = self.session
-        return Question(whose.tenant, text, whose.agent, whose.principal, whose.session, self.namespace, k=k)
+        return Question(whose.tenant, text, whose.agent, whose.principal, whose.session, self.namespace, self.zone, k)
 
     def _publish_recall(self, event: Recall) -> None:
         self._acknowledged(event)

@@ -8,18 +8,21 @@ from typing import Literal
 from memsluice.deployment.paths import BOOTSTRAP_VARIABLE, FILE_VARIABLE, home_dir, stack_file
 from memsluice.errors import InvalidArgument
 from memsluice.extras import needed
-from memsluice.memory.gate import Gate
+from memsluice.memory.gate import Gate, Instructions
 
 Mode = Literal["auto", "stack", "embedded"]
 _log = logging.getLogger(__name__)
 
 
-def open_gate(*, tenant: str, home: Path | None = None, mode: Mode = "auto") -> Gate:
+def open_gate(
+    *, tenant: str, home: Path | None = None, mode: Mode = "auto", instructions: Instructions | None = None
+) -> Gate:
     """Open a tenant's gate; close it when done.
 
     ``auto`` takes the deployment that the environment names or the home's stack, whether or not it answers, and where
-    there is neither the embedded gate in the home, which needs no broker and is made at its first use. Raises
-    ConfigError, InvalidArgument, MissingExtra, BrokerUnavailable and StoreUnavailable.
+    there is neither the embedded gate in the home, which needs no broker and is made at its first use.
+    ``instructions`` makes what reads entries before they are shown. Raises ConfigError, InvalidArgument, MissingExtra,
+    BrokerUnavailable and StoreUnavailable.
     """
     if mode not in ("auto", "stack", "embedded"):
         raise InvalidArgument(f"argument mode must be auto, stack or embedded, not {mode!r}")
@@ -28,10 +31,10 @@ def open_gate(*, tenant: str, home: Path | None = None, mode: Mode = "auto") -> 
     if mode == "stack":
         with needed("a memory on a deployment", "recall"):
             from memsluice.memory.stack import StackGate
-        return StackGate.open_local(tenant=tenant, home=home)
+        return StackGate.open_local(tenant=tenant, home=home, instructions=instructions)
     with needed("the embedded gate", "embedded"):
         from memsluice.memory.embedded import EmbeddedGate
-    return EmbeddedGate.open_local(tenant=tenant, home=home)
+    return EmbeddedGate.open_local(tenant=tenant, home=home, instructions=instructions)
 
 
 def _found(home: Path | None) -> Literal["stack", "embedded"]:

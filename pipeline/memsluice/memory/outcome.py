@@ -59,7 +59,9 @@ class Outcome:
     def error(self) -> NotRemembered:
         """Return what to raise where an entry was wanted that its writer can read."""
         kind = WriteRefused if self.status in (Status.REFUSED, Status.DEAD_LETTER) else WriteHeld
-        return kind(_told(self), event_id=self.event_id, reasons=self.reasons, place=self.place)
+        return kind(
+            _told(self), event_id=self.event_id, reasons=self.reasons, place=self.place, became=self.status.value
+        )
 
 
 def outcome_of(verdict: Verdict) -> Outcome:

@@ -41,14 +41,24 @@ class Shelf:
 
     def below(self, prefix: Path, keeps: Keeps = lambda _: True) -> list[Document]:
         """Return what lives below a path, the latest written first. Raises StoreError beyond 1,000 entries."""
-        found: dict[str, Document] = {}
+        return self.chosen(lambda living: [one for one in living if _below(one, prefix) and keeps(one)])
+
+    def chosen(self, choose: Callable[[Sequence[Document]], Iterable[Document]]) -> list[Document]:
+        """Return those documents that are chosen of all that live, the latest written first: no others are shown.
+
+        Raises StoreError beyond 1,000 entries.
+        """
+        found: list[Document] = []
 
         def narrow(entries: Sequence[VerifiedEntry]) -> list[VerifiedEntry]:
-            found.update(self._living(entries, lambda one: _below(one, prefix) and keeps(one)))
-            return [entry for entry in entries if entry.admission.object_id in found]
+            living = self._living(entries)
+            found.extend(choose(list(living.values())))
+            kept = {id(one) for one in found}
+            shown = {name for name, one in living.items() if id(one) in kept}
+            return [entry for entry in entries if entry.admission.object_id in shown]
 
         self.memory.every(narrow=narrow)
-        return sorted(found.values(), key=lambda one: (-one.written_ms, one.path, one.key))
+        return sorted(found, key=lambda one: (-one.written_ms, one.path, one.key))
 
     def nearest(self, question: str, prefix: Path, k: int, keeps: Keeps = lambda _: True) -> list[Document]:
         """Return the k nearest of what lives below a path, the nearest first, among the RETURNED_MAX nearest of all.

@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict
 
 from memsluice.client.requests import Session
+from memsluice.events.models import Zone
 from memsluice.memory.gate import Gate
 from memsluice.memory.memory import TIMEOUT_S, Memory, Wait
 from memsluice.memory.shelf import Shelf
@@ -23,12 +24,14 @@ class Shelves:
         wait: Wait = "landed",
         timeout_s: float = TIMEOUT_S,
         opens: bool = True,
+        zone: Zone = Zone.GUIDANCE,
     ) -> None:
         self._gate = gate
         self._namespace = namespace
         self._wait: Wait = wait
         self._timeout_s = timeout_s
         self._opens = opens
+        self._zone = zone
         self._lock = threading.Lock()
         self._shelves: OrderedDict[Session, Shelf] = OrderedDict()
 
@@ -39,7 +42,7 @@ class Shelves:
             if found is None:
                 memory = Memory(
                     self._gate, session, namespace=self._namespace, wait=self._wait, timeout_s=self._timeout_s,
-                    opens=self._opens,
+                    opens=self._opens, zone=self._zone,
                 )  # fmt: skip
                 found = self._shelves[session] = Shelf(memory)
             self._shelves.move_to_end(session)

@@ -18,7 +18,7 @@ from memsluice.client.writer import MemoryWriter, RecallChannel, RuntimeChannel
 from memsluice.deployment.connection import Connection
 from memsluice.events.partition import partition_of
 from memsluice.keystore.store import KeyStore
-from memsluice.memory.gate import Event
+from memsluice.memory.gate import Event, Instructions
 from memsluice.memory.hearing import Hearing
 from memsluice.memory.waiting import Waiting
 from memsluice.recall.recaller import Recaller
@@ -32,7 +32,7 @@ SESSIONS_MAX = 1_000
 class StackGate:
     """See :class:`~memsluice.memory.gate.Gate`. It holds the gate's keys: a platform's process, never an agent's."""
 
-    def __init__(self, tenant: str, home: Path | None, opened: ExitStack) -> None:
+    def __init__(self, tenant: str, home: Path | None, instructions: Instructions | None, opened: ExitStack) -> None:
         options = WriterOptions(linger_ms=0)
         self.tenant = tenant
         self._opened = opened
@@ -42,14 +42,14 @@ class StackGate:
         )
         self._runtime = opened.enter_context(RuntimeChannel.open_local(tenant=tenant, home=home, options=options))
         self._recalls = opened.enter_context(RecallChannel.open_local(tenant=tenant, home=home, options=options))
-        self._recaller = opened.enter_context(Recaller.open_local(tenant=tenant, home=home))
+        self._recaller = opened.enter_context(Recaller.open_local(tenant=tenant, home=home, instructions=instructions))
         self.waiting = Waiting(tenant, keys.keyring)
         opened.callback(Hearing(connection, [partition_of(tenant, PARTITIONS)], self.waiting.take).close)
         self._sessions: OrderedDict[Session, AgentSession] = OrderedDict()
         self._lock = threading.Lock()
 
     @classmethod
-    def open_local(cls, *, tenant: str, home: Path | None = None) -> Self:
+    def open_local(cls, *, tenant: str, home: Path | None = None, instructions: Instructions | None = None) -> Self:
         """Open a tenant's gate on a home's stack, or on the deployment that the environment names.
 
         Raises ConfigError, which says what to run, where stack or credentials are missing, InvalidArgument,
@@ -58,7 +58,7 @@ class StackGate:
         arguments.tenant(tenant)
         arguments.home(home)
         with ExitStack() as opened:
-            made = cls(tenant, home, opened)
+            made = cls(tenant, home, instructions, opened)
             made._opened = opened.pop_all()
         return made
 

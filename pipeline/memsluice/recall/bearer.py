@@ -1,4 +1,4 @@
-"""Bearer tokens of the HTTP services: a short JWT (RFC 7519) that a credential's own key signs, and nobody stores.
+"""Bearer tokens: a short JWT (RFC 7519) that a credential's own key signs for one service, and nobody stores.
 
 A service knows the key from the gate's keyring, and what it may ask from the registry; nothing in a token but its
 times counts. So a token needs no issuer, is worth little once it is a minute old, and dies with its key.
@@ -15,8 +15,8 @@ from memsluice.errors import ExpiredKey, ForgedSignature, InputError, MalformedE
 from memsluice.keystore.files import SigningCredential
 
 AUDIENCE = "memsluice-recall"
+"""The recall service. Each service has an audience of its own: none can use at another one what it was given."""
 INGEST_AUDIENCE = "memsluice-ingest"
-"""A token says for which service it is: one that was given away to ask publishes nothing, and the reverse."""
 LIFETIME_S = 60
 LIFETIME_MAX_S = 300
 """No token is good for longer, whatever it says."""
@@ -29,7 +29,7 @@ _ALGORITHMS = {Algorithm.ED25519: "EdDSA", Algorithm.HMAC_SHA256: "HS256"}
 
 
 def mint(credential: SigningCredential, now_ms: int, audience: str = AUDIENCE) -> str:
-    """Return a token of a credential, good for LIFETIME_S from now (Unix ms)."""
+    """Return a token of a credential for a service, good for LIFETIME_S from now (Unix ms)."""
     now_s = now_ms // 1_000
     claims = {
         "iss": credential.kid,

@@ -8,6 +8,7 @@ tag of ours, or as a chat template's, is written with JSON's own escapes. :func:
 import json
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from memsluice.errors import InvalidArgument
 from memsluice.escaping import visible
@@ -55,7 +56,7 @@ def entry_line(entry: VerifiedEntry, content: str | None = None, *, as_data: boo
     """Return one entry of a block: its tag, and its content, or another that stands for it, as a JSON string."""
     admission, what = entry.admission, "data" if as_data else "memory"
     tag = f"[{what} tier={int(admission.tier)} source={admission.channel or 'unknown'} id={admission.event_id}]"
-    return f"{tag} {_quoted(entry.content if content is None else content)}"
+    return f"{tag} {written(shown(entry.content if content is None else content))}"
 
 
 def parse(text: str) -> tuple[Line, ...]:
@@ -81,8 +82,9 @@ def shown(content: str) -> str:
     return "\n".join(visible(line, CONTENT_CHARS_MAX) for line in content.split("\n"))
 
 
-def _quoted(content: str) -> str:
-    return _FORGES.sub(_escaped, json.dumps(shown(content), ensure_ascii=False))
+def written(value: Any) -> str:
+    """Return JSON of a value, on one line, in which no string passes for a tag of ours or of a chat template."""
+    return _FORGES.sub(_escaped, json.dumps(value, ensure_ascii=False))
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -120,8 +120,12 @@ class Recaller:
 
     @classmethod
     @contextmanager
-    def open_local(cls, *, tenant: str, home: Path | None = None) -> Iterator[Self]:
+    def open_local(
+        cls, *, tenant: str, home: Path | None = None, instructions: Callable[[Encoder], InstructionCheck] | None = None
+    ) -> Iterator[Self]:
         """Give a recaller of a home's stack with the newest reader's credential for a tenant, and close it afterwards.
+
+        ``instructions`` makes what reads entries before they are shown, with the memory's encoder.
 
         It checks what it finds against the log of what landed. Raises ConfigError, which says what to run, where stack
         or credential are missing, InvalidArgument for an argument of another type, BrokerUnavailable and
@@ -147,9 +151,11 @@ class Recaller:
             def publish(event: Recall) -> None:
                 channel.publish(event).result()
 
+            encoder = load_encoder()
             recaller = cls(
-                store=store, encoder=load_encoder(), keys=keys.keyring, permits=channel.check, publish=publish,
+                store=store, encoder=encoder, keys=keys.keyring, permits=channel.check, publish=publish,
                 now_ms=wall_ms, new_id=channel.new_id, freshness=FreshnessIndex(log, keys.keyring, PARTITIONS),
+                instructions=None if instructions is None else instructions(encoder),
             )  # fmt: skip
             opened.callback(recaller.close)
             yield recaller

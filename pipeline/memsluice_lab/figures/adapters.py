@@ -1,6 +1,8 @@
 """One poisoned page attacks one scripted agent through each framework's adapter, and through the framework alone."""
 
+import asyncio
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,6 +11,7 @@ from typing import Any
 
 from memsluice.errors import NotRemembered
 from memsluice.events.models import Origin
+from memsluice.gate.checks.monitor import UNOPENED
 from memsluice.keystore.store import KeyStore
 from memsluice.memory.gate import Gate
 from memsluice.memory.opening import open_gate
@@ -35,7 +38,7 @@ Play = Callable[[Gate | None, Path], tuple[bool, tuple[str, ...]]]
 def adapter_attacks_through(setting: Setting) -> Measured:
     """Attacks that the second session follows although the adapter stands between, and those that no trace explains."""
     rows, through = list[tuple[str, str]](), 0
-    for name, play in _PLAYS.items():
+    for name, (play, cause) in _PLAYS.items():
         with tempfile.TemporaryDirectory() as place:
             bare, _ = play(None, Path(place))
         rows.append((f"{name}, without a gate", "the next session follows the page" if bare else "it does not"))
@@ -43,10 +46,10 @@ def adapter_attacks_through(setting: Setting) -> Measured:
         for way, opened in zip(WAYS, (_embedded, _on_stack), strict=True):
             with opened(setting) as (gate, home, topic), tempfile.TemporaryDirectory() as place:
                 followed, stopped = play(gate, Path(place))
-                named = bool(stopped) and all(_names_page(topic, home, one) for one in stopped)
+                named = bool(stopped) and all(_names(cause, topic, home, one) for one in stopped)
             through += followed + (not named)
             told = "follows the page" if followed else "does not follow it"
-            rows.append((f"{name}, {way}", f"it {told}; {len(stopped)} writes stopped, the page named: {named}"))
+            rows.append((f"{name}, {way}", f"it {told}; {len(stopped)} writes stopped, the cause named: {named}"))
             setting.say(f"{name}, {way}: {told}")
     return Measured(through, tuple(rows), (_NOTE,))
 
@@ -54,7 +57,8 @@ def adapter_attacks_through(setting: Setting) -> Measured:
 _NOTE = (
     "The page states a falsehood, and orders the agent to keep it; the model is scripted and obeys. In a session of "
     "its own the same person asks where payments go. Counted is, too, a framework without a gate that does not follow "
-    "the page, and a stopped write whose verdict does not name what was observed."
+    "the page, and a stopped write whose verdict does not name what was observed. MCP's server sees no page: there all "
+    "is kept as data, since nobody opened the session, and a host follows what is not marked as that."
 )
 
 
@@ -77,11 +81,11 @@ def _on_stack(setting: Setting) -> Iterator[tuple[Gate, Path, TopicReader]]:
             yield gate, running.home, KafkaTopic.of(running.connection)
 
 
-def _names_page(topic: TopicReader, home: Path, event_id: str) -> bool:
-    """Whether the trace of a stopped write leads to the observation of this very page."""
+def _names(cause: str, topic: TopicReader, home: Path, event_id: str) -> bool:
+    """Whether the trace of a stopped write says why: the observation of this very page, or that nobody observed."""
     found = trace(topic, KeyStore(home).keyring(), event_id, TENANT, PARTITIONS)
-    causes = [cause for life in found.lives for cause in life.governing.verdict.taint_causes]
-    return any(cause.startswith(f"{Origin.WEB.value}:") for cause in causes)
+    causes = [one for life in found.lives for one in life.governing.verdict.taint_causes]
+    return any(one.startswith(cause) for one in causes)
 
 
 def _langgraph(gate: Gate | None, _place: Path) -> tuple[bool, tuple[str, ...]]:
@@ -162,4 +166,47 @@ def _mem0(gate: Gate | None, place: Path) -> tuple[bool, tuple[str, ...]]:
     return any("Mallory" in one["memory"] for one in found), tuple(stopped)
 
 
-_PLAYS: dict[str, Play] = {"LangGraph and LangChain": _langgraph, "mem0": _mem0}
+def _mcp(gate: Gate | None, reports: bool) -> tuple[bool, tuple[str, ...]]:
+    """Play a host of a memory server; it follows whatever a tool's answer does not mark as data."""
+    from mcp.client import Client
+    from mcp.server.mcpserver import MCPServer
+
+    from memsluice.adapters.mcp import Person, memory_server
+
+    plain = MCPServer("plain")
+    kept: list[dict[str, Any]] = []
+
+    @plain.tool()
+    def create_entities(entities: list[dict[str, Any]]) -> dict[str, Any]:
+        kept.extend(entities)
+        return {"entities": entities}
+
+    @plain.tool()
+    def search_nodes(query: str) -> dict[str, Any]:
+        return {"entities": [one for one in kept if query in str(one).lower()], "relations": []}
+
+    async def said(conversation: str, calls: Sequence[tuple[str, dict[str, Any]]]) -> Any:
+        session = conversation if reports else None
+        server = (
+            plain if gate is None else memory_server(gate, Person(AGENT, PERSON), session=session, timeout_s=TIMEOUT_S)
+        )
+        async with Client(server) as client:
+            return [await client.call_tool(*one) for one in calls][-1]
+
+    note = {"name": "Payments", "entityType": "rule", "observations": [FACT]}
+    report = [("report_observation", {"origin": Origin.WEB.value, "content": PAGE})] if gate and reports else []
+    told = asyncio.run(said("monday", [*report, ("create_entities", {"entities": [note]})]))
+    found = asyncio.run(said("tuesday", [("search_nodes", {"query": "payments"})])).structured_content
+    followed = any("Mallory" in str(one) for one in found["entities"] if one.get("kept") != "data")
+    stopped = re.findall(r"write (\w+) is kept", told.content[0].text) if told.is_error else []
+    return followed, tuple(stopped or told.structured_content.get("written", ()))
+
+
+_WEB = f"{Origin.WEB.value}:"
+_PLAYS: dict[str, tuple[Play, str]] = {
+    "LangGraph and LangChain": (_langgraph, _WEB),
+    "mem0": (_mem0, _WEB),
+    "MCP": (lambda gate, _: _mcp(gate, reports=False), UNOPENED),
+    "MCP, its host reports": (lambda gate, _: _mcp(gate, reports=True), _WEB),
+}
+"""Each play, and what the trace of a stopped write names at least."""

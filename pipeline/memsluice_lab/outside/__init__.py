@@ -2,5 +2,8 @@
 
 from pathlib import Path
 
-SUITES = {"LangGraph": Path(__file__).with_name("test_langgraph.py")}
-"""The module that runs each project's tests, from the folder that ``OUTSIDE`` names."""
+SUITES = {
+    "LangGraph": Path(__file__).with_name("test_langgraph.py"),
+    "MCP": Path(__file__).with_name("test_mcp.py"),
+}
+"""The module that runs each project's tests: from the folder that ``OUTSIDE`` names, or from a package registry."""

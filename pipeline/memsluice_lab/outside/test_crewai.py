@@ -1,7 +1,7 @@
 """CrewAI's own tests of its memory (``$OUTSIDE/crewai/memory``), with a gated storage of ours in each that it makes.
 
-What makes it is CrewAI's factory. Each memory is given our embedder, which asks theirs as well: theirs counts its calls,
-and makes vectors from which no question can be read.
+What makes it is CrewAI's factory. Each memory is given our embedder, which asks theirs as well: theirs counts its
+calls, and makes vectors from which no question can be read.
 """
 
 import os
@@ -14,10 +14,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from memsluice_lab.crews import at_home
-
 # isort: split - what comes first says where CrewAI may write when it is imported
-
 from crewai.memory.storage.factory import set_memory_storage_factory
 from crewai.memory.unified_memory import Memory
 
@@ -25,6 +22,7 @@ from memsluice import Session
 from memsluice.adapters.crewai import GatedStorage, embedder
 from memsluice.encoder import Encoder, load_encoder
 from memsluice.memory.embedded import EmbeddedGate
+from memsluice_lab.crews import at_home
 from memsluice_lab.outside import borrowed
 
 FOLDER = Path(os.environ["OUTSIDE"]) / "crewai" / "memory"

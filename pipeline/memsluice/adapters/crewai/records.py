@@ -4,35 +4,43 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from crewai.memory.analyze import ExtractedMetadata
 from crewai.memory.types import MemoryRecord
-from pydantic import ValidationError
 
 from memsluice.memory.documents import Document
 
 PLACE = ()
 """The path of every record: CrewAI asks for, changes and deletes one by its id alone, and may move it to another scope.
 So the scope is a field, and a record is one entry wherever it is moved."""
+FIELD = "memory"
+FIELDS = ("content", "scope", "categories", "metadata", "importance", "source", "private")
+"""What is written of a record, in this order under one name: with a name for each, the gate held nine of ten plain
+facts that had a scope, categories, metadata and a source, for the wording of what is around them."""
+DERIVED = frozenset(ExtractedMetadata.model_fields)
+"""What CrewAI's model lists of a text besides, all of it or nothing: the text says it, and is screened."""
 OF_ITS_OWN_TIME_S = 60.0
 """A record that was made longer ago than this keeps its time; that of any other is when its write was decided."""
 Keeps = Callable[[MemoryRecord], bool]
 
 
 def document_of_record(record: MemoryRecord, now_ms: int) -> Document:
-    """Return what is written of a record, now (Unix ms): what differs from CrewAI's defaults, and not its vector."""
-    value = record.model_dump(mode="json", exclude_defaults=True, exclude={"id", "created_at", "last_accessed"})
+    """Return what is written of a record, now (Unix ms): all of it but its vector and when it was last recalled."""
+    said = record.model_dump(mode="json", include=set(FIELDS))
+    if said["metadata"].keys() >= DERIVED:
+        said["metadata"] = {name: one for name, one in said["metadata"].items() if name not in DERIVED}
     made = naive(record.created_at)
-    if now_ms / 1_000 - made.replace(tzinfo=UTC).timestamp() > OF_ITS_OWN_TIME_S:
-        value["created_at"] = made.isoformat(timespec="seconds")
-    return Document(PLACE, record.id, value)
+    old = now_ms / 1_000 - made.replace(tzinfo=UTC).timestamp() > OF_ITS_OWN_TIME_S
+    return Document(PLACE, record.id, {FIELD: [*map(said.get, FIELDS), made.isoformat() if old else None]})
 
 
 def record_of(document: Document) -> MemoryRecord | None:
     """Return the record that a document is; None where it is none."""
     written = datetime.fromtimestamp(document.written_ms / 1_000, UTC).replace(tzinfo=None)
-    times = {"created_at": written, "last_accessed": written}
     try:
-        return MemoryRecord(**{**times, **(document.value or {}), "id": document.key})
-    except (ValidationError, TypeError):
+        *said, made = (document.value or {})[FIELD]
+        fields = dict(zip(FIELDS, said, strict=True))
+        return MemoryRecord(**fields, id=document.key, created_at=made or written, last_accessed=written)
+    except (KeyError, TypeError, ValueError):  # pydantic's error is a ValueError
         return None
 
 

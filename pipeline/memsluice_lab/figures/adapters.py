@@ -194,7 +194,8 @@ def _crewai(gate: Gate | None, place: Path) -> tuple[bool, tuple[str, ...]]:
     from memsluice.adapters.crewai import attach
     from memsluice.client.requests import Session
 
-    ungated, stopped = Ungated(), set[str]()
+    ungated: Any = Ungated()
+    stopped = set[str]()
 
     @tool("browse")
     def browse(url: str) -> str:

@@ -5,7 +5,6 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -83,12 +82,17 @@ def failing(why: str) -> Test:
 
 
 def _plain(test: Test) -> Test:
-    """Return a test as a plain function: an asynchronous one is run to its end."""
-    if not inspect.iscoroutinefunction(test):
-        return test
+    """Return a test as a plain function, with its marks: a method without its object, one of asyncio run to its end.
 
-    @wraps(test)
+    pytest reads what a test asks for from its signature.
+    """
+
     def run(**given: Any) -> None:
-        asyncio.run(test(**given))
+        done = test(**given)
+        if inspect.iscoroutine(done):
+            asyncio.run(done)
 
+    plain: Any = run
+    vars(plain).update(test.__dict__)
+    plain.__signature__ = inspect.signature(test)
     return run

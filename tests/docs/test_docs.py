@@ -56,7 +56,11 @@ def test_code_blocks_run_and_print_what_is_shown(page: Path, tmp_path: Path, pre
         "MEMSLUICE_HOME": str(tmp_path / "home"),
         **preloaded.variables(f"{Path(sys.executable).parent}:{os.environ['PATH']}"),
         "NO_COLOR": "1",
+        "CREWAI_DISABLE_TELEMETRY": "true",
+        "CREWAI_TESTING": "true",
     }
+    if page.name == "crewai.md":  # CrewAI writes into the user's folders
+        environment |= {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
     with interpreter(TOP, environment) as python:
         for block in [block for block in blocks(page) if not (block.not_run or block.on_stack)]:
             result = python.run(block.text) if block.language == "python" else _run(block, environment)

@@ -202,10 +202,53 @@ def _mcp(gate: Gate | None, reports: bool) -> tuple[bool, tuple[str, ...]]:
     return followed, tuple(stopped or told.structured_content.get("written", ()))
 
 
+def _crewai(gate: Gate | None, place: Path) -> tuple[bool, tuple[str, ...]]:
+    from memsluice_lab.crews import Scripted, Ungated, at_home, calling, crew  # before CrewAI: where it may write
+
+    # isort: split
+    from crewai.events.event_bus import crewai_event_bus
+    from crewai.events.types.memory_events import MemorySaveFailedEvent
+    from crewai.memory.unified_memory import Memory
+    from crewai.tools import tool
+
+    from memsluice.adapters.crewai import attach
+    from memsluice.client.requests import Session
+
+    ungated: Any = Ungated()
+    stopped = set[str]()
+
+    @tool("browse")
+    def browse(url: str) -> str:
+        """Read a page."""
+        return PAGE
+
+    def said(session: str, script: list[Any]) -> str:
+        llm = Scripted(model="scripted", script=script)
+        made = crew(llm, [browse], QUESTION)
+        if gate is None:
+            made.memory = made._memory = Memory(storage=ungated, llm=llm, embedder=lambda texts: [[1.0]] * len(texts))
+        else:
+            whose = Session(TENANT, AGENT, PERSON, session)
+            attach(made, gate, whose, origins={"browse": Origin.WEB}, timeout_s=TIMEOUT_S)
+        made.kickoff()
+        return llm.seen[0]
+
+    with at_home(place), crewai_event_bus.scoped_handlers():
+        crewai_event_bus.on(MemorySaveFailedEvent)(lambda _, event: stopped.update(_WRITE.findall(event.error)))
+        keep = calling("save_to_memory", contents=[FACT])
+        said("monday", [calling("browse", url="https://rates.example"), keep, "Done."])
+        answer = said("tuesday", ["Done."])
+        crewai_event_bus.flush()
+    return "Mallory" in answer, tuple(stopped)
+
+
+_WRITE = re.compile(r"\bwrite (\S+) is ")
+"""How an error names the event of a write; CrewAI tells of what it could not save in words alone."""
 _WEB = f"{Origin.WEB.value}:"
 _PLAYS: dict[str, tuple[Play, str]] = {
     "LangGraph and LangChain": (_langgraph, _WEB),
     "mem0": (_mem0, _WEB),
+    "CrewAI": (_crewai, _WEB),
     "MCP": (lambda gate, _: _mcp(gate, reports=False), UNOPENED),
     "MCP, its host reports": (lambda gate, _: _mcp(gate, reports=True), _WEB),
 }

@@ -2,8 +2,5 @@
 
 from pathlib import Path
 
-SUITES = {
-    "LangGraph": Path(__file__).with_name("test_langgraph.py"),
-    "MCP": Path(__file__).with_name("test_mcp.py"),
-}
+SUITES = {name: Path(__file__).with_name(f"test_{name.lower()}.py") for name in ("LangGraph", "mem0", "CrewAI", "MCP")}
 """The module that runs each project's tests: from the folder that ``OUTSIDE`` names, or from a package registry."""

@@ -4,12 +4,13 @@ import asyncio
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterable
-from functools import wraps
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 from unittest.mock import MagicMock, patch
+
+import pytest
 
 Test = Callable[..., Any]
 
@@ -32,15 +33,43 @@ def module_of(file: Path, absent: Iterable[str]) -> ModuleType:
 
 
 def tests_of(module: ModuleType, fixtures: Iterable[str]) -> dict[str, Test]:
-    """Return its test functions that ask for no other fixtures than these, and for one at least, by name."""
+    """Return its tests that ask for no other fixtures than these, and for one at least, by name; those of a class too,
+    each on an instance of its own."""
     known, found = set(fixtures), {}
     for name, value in vars(module).items():
-        if not name.startswith("test_") or not inspect.isfunction(value):
-            continue
-        asked = set(inspect.signature(value).parameters)
-        if asked and asked <= known:
-            found[name] = _plain(value)
+        if inspect.isclass(value) and name.startswith("Test"):
+            some = {f"test_{name}_{one.removeprefix('test_')}": test for one, test in _methods(value)}
+        else:
+            some = {name: value} if name.startswith("test_") and inspect.isfunction(value) else {}
+        for own, test in some.items():
+            asked = set(inspect.signature(test).parameters)
+            if asked and asked <= known:
+                found[own] = _plain(test)
     return found
+
+
+def _methods(kind: type) -> Iterator[tuple[str, Test]]:
+    for name, test in vars(kind).items():
+        if name.startswith("test_") and inspect.isfunction(test):
+            yield name, getattr(kind(), name)
+
+
+def sorted_out(found: dict[str, Test], not_ours: Mapping[str, str]) -> dict[str, Test]:
+    """Return the tests, with one that is skipped, and says why, in the place of each that does not apply.
+
+    A name may also be that of a whole file, of which no test applies. Raises KeyError for a name that there is not.
+    """
+    gone = [name for name in not_ours if name.startswith("test_") and name not in found]
+    if gone:
+        raise KeyError(f"no such tests: {', '.join(gone)}")
+    return {**found, **{f"test_{name.removeprefix('test_')}": _skipped(why) for name, why in not_ours.items()}}
+
+
+def _skipped(why: str) -> Test:
+    def skips() -> None:
+        pytest.skip(why)
+
+    return skips
 
 
 def failing(why: str) -> Test:
@@ -53,12 +82,17 @@ def failing(why: str) -> Test:
 
 
 def _plain(test: Test) -> Test:
-    """Return a test as a plain function: an asynchronous one is run to its end."""
-    if not inspect.iscoroutinefunction(test):
-        return test
+    """Return a test as a plain function, with its marks: a method without its object, one of asyncio run to its end.
 
-    @wraps(test)
+    pytest reads what a test asks for from its signature.
+    """
+
     def run(**given: Any) -> None:
-        asyncio.run(test(**given))
+        done = test(**given)
+        if inspect.iscoroutine(done):
+            asyncio.run(done)
 
+    plain: Any = run
+    vars(plain).update(test.__dict__)
+    plain.__signature__ = inspect.signature(test)
     return run

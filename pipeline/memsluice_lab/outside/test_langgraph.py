@@ -35,7 +35,8 @@ TTL_MINUTES = 0.1
 """What their fixture has."""
 for _prefix, _file in (("sync", "test_store.py"), ("async", "test_async_store.py")):
     _found = borrowed.tests_of(borrowed.module_of(FOLDER / _file, ABSENT), ("request", "store", "vector_store"))
-    for _name, _test in ((name, test) for name, test in _found.items() if name not in NOT_OURS):
+    _others = {name: why for name, why in NOT_OURS.items() if name in _found}
+    for _name, _test in borrowed.sorted_out(_found, _others).items():
         if _name in TOO_SLOW:
             _test = borrowed.failing(TOO_SLOW[_name])
         globals()[f"test_{_prefix}_{_name.removeprefix('test_')}"] = _test

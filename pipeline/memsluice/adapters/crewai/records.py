@@ -14,8 +14,9 @@ PLACE = ()
 So the scope is a field, and a record is one entry wherever it is moved."""
 FIELD = "memory"
 FIELDS = ("content", "scope", "categories", "metadata", "importance", "source", "private")
-"""What is written of a record, in this order under one name: with a name for each, the gate held nine of ten plain
-facts that had a scope, categories, metadata and a source, for the wording of what is around them."""
+"""What is written of a record, in this order under one name: names around a text are read as words of it. With a name
+for each, and with DERIVED, the gate held nine of ten plain facts of ours; like this one of four, and one of twenty
+without DERIVED."""
 DERIVED = frozenset(ExtractedMetadata.model_fields)
 """What CrewAI's model lists of a text besides, all of it or nothing: the text says it, and is screened."""
 OF_ITS_OWN_TIME_S = 60.0

@@ -20,6 +20,7 @@ from memsluice.gate.policy import strictyaml
 from memsluice.gate.policy.drift import DriftPolicy
 from memsluice.gate.policy.graph import GraphPolicy
 from memsluice.gate.policy.part import FIELD_OF, Part
+from memsluice.gate.policy.renewing import RenewOnUsePolicy
 from memsluice.gate.policy.sensitive import SensitivePolicy
 from memsluice.gate.policy.wording import EvidenceFactor, Reach, WordingPolicy
 
@@ -233,6 +234,9 @@ class Policy(Part):
         description="Days after its last use, or up to one less (of one day: half), that a session's taint is "
         "remembered; a session that is opened under its name later is clean.",
     )
+    renew_on_use: RenewOnUsePolicy = Field(
+        default=RenewOnUsePolicy(), description="Whether an entry that is used holds longer."
+    )
     intake: IntakePolicy = Field(default=IntakePolicy(), description="How many events go straight on.")
     quarantine: QuarantinePolicy = Field(default=QuarantinePolicy(), description="How much may be held.")
     commands: CommandsPolicy = Field(
@@ -262,6 +266,13 @@ class Policy(Part):
         """Return when an entry of this tier expires (Unix ms), or None where it never does (seed 002, pattern 5)."""
         seconds = self.ttl_seconds.of(tier)
         return None if seconds is None else now_ms + seconds * 1000
+
+    def renews(self, tier: Tier, expires_ms: int | None, now_ms: int) -> bool:
+        """Return whether so much of an entry's time is over (Unix ms) that its use may renew it."""
+        seconds = self.ttl_seconds.of(tier)
+        if not self.renew_on_use.enabled or expires_ms is None or seconds is None:
+            return False
+        return expires_ms - now_ms <= (1 - self.renew_on_use.least_elapsed) * seconds * 1000
 
 
 def schema() -> dict[str, Any]:

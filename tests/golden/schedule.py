@@ -17,6 +17,7 @@ from tests.golden.themes import (
     strict_again,
     unread,
     unread_again,
+    used,
     worded,
     words,
     words_again,
@@ -42,6 +43,7 @@ tenants:
   told: {sensitive: {action: report}}
   related: {graph: {action: report, hub_links: 4, hijack_links: 3, inner_links: 2}, drift: {limit: 0.5}}
   orders: {wording: {own: 0.0005, shared: 0.2, per_tier: {operator: 0}}}
+  used: {renew_on_use: {enabled: true, per_day: 2, per_entry_per_day: 1}}
   unread: {detector: memsad, memsad: {cold_threshold: 0.25}}
   fixed: {detector: memsad, memsad: {reference_size: 4}}
   plus: {detector: memsad, memsad: {variant: memsad_plus, reference_size: 4, history_size: 3, mode: max}}
@@ -98,3 +100,4 @@ def second(town: Town) -> None:
     everybody(acme)
     later(acme)
     acme.ask("r-withheld", "b1", "What was written past the gate?", withheld={"forged": 2, "stale": 1})
+    used(Tenant(town, "used"))

@@ -302,3 +302,28 @@ def test_look_back_goes_before_a_renewal() -> None:
     assert [gone.event_id for gone in verdict.withdraws] == [event_id]
     assert verdict.object_id is None
     assert verdict.has("landed.not_landed")
+
+
+def test_what_another_encoder_made_is_not_renewed() -> None:
+    """No question of the tenant's could find it: as a reviewer's renewal is refused for it."""
+    made = shop()
+    event_id = shared(made)
+    opened(made)
+    made.write(model="another@1")
+    assert refused(use(made, made.accepted[event_id], vector=None)) == "encoder.carried"
+
+
+def test_a_recall_on_which_screening_fails_renews_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is recorded, what it returned taints, and nobody looked whether what it found is suspicious."""
+    made = shop()
+    event_id = shared(made)
+    opened(made)
+
+    def fails(*_: Any) -> None:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr("memsluice.gate.decision.Draft.asked", fails)
+    verdict = use(made, made.accepted[event_id])
+    assert (verdict.decision, verdict.object_id) == (Decision.RECORD, None)
+    assert "renewing.renewed" not in {one.code for one in verdict.findings}
+    assert verdict.has("screening.failed")

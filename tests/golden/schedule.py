@@ -43,7 +43,6 @@ tenants:
   told: {sensitive: {action: report}}
   related: {graph: {action: report, hub_links: 4, hijack_links: 3, inner_links: 2}, drift: {limit: 0.5}}
   orders: {wording: {own: 0.0005, shared: 0.2, per_tier: {operator: 0}}}
-  used: {renew_on_use: {enabled: true, per_day: 2, per_entry_per_day: 1}}
   unread: {detector: memsad, memsad: {cold_threshold: 0.25}}
   fixed: {detector: memsad, memsad: {reference_size: 4}}
   plus: {detector: memsad, memsad: {variant: memsad_plus, reference_size: 4, history_size: 3, mode: max}}

@@ -180,8 +180,9 @@ def use(used: Tenant, event_id: str, session: str, entry: str, **more: Any) -> N
 def used(used: Tenant) -> None:
     """Entries that are shared, and used too early, by their author, in a session that nobody opened, and once most of
     their time is over: renewed within the day's budget, and not by everything that asks."""
-    used.open("s1", "b1", "c1")
-    for number in range(4):
+    activate(used, "ua", renew_on_use={"enabled": True, "per_day": 2})
+    used.open("s1", "b1")
+    for number in range(3):
         used.write(f"u{number}", "agent", "s1", f"The {THINGS[number]} lie in room {number}.")
         used.order(f"u{number}-p", "promote", f"u{number}")
     use(used, "ua0", "b1", "u0")  # renewing.early

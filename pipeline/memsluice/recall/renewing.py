@@ -13,7 +13,7 @@ from memsluice.envelope.records import accepted_to_bytes
 from memsluice.envelope.seals import Admission
 from memsluice.errors import MalformedEvent, StoreError
 from memsluice.events.limits import RENEWS_BYTES_MAX
-from memsluice.events.models import Visibility, Zone
+from memsluice.events.models import Zone
 from memsluice.recall.reader import VerifiedEntry
 from memsluice.stores.base import VectorStore
 
@@ -52,8 +52,6 @@ class Renewals:
     def _due(self, admission: Admission, principal: str, session: str, now_ms: int) -> bool:
         own = admission.principal == principal or admission.session == session
         if own or admission.taint or admission.zone is not Zone.GUIDANCE:
-            return False
-        if admission.visibility is not Visibility.SHARED:
             return False
         return self._policies(admission.tenant).renews(admission.tier, admission.expires_ms, now_ms)
 

@@ -185,7 +185,7 @@ def test_a_record_that_the_gate_did_not_seal_is_not_renewed() -> None:
     made = shop()
     event_id = shared(made)
     opened(made)
-    assert refused(use(made, None, given=made.accepted[event_id].admission)) == "landed.other_record"
+    assert refused(use(made, None, given=made.accepted[event_id].admission)) == "renewing.unsealed"
 
 
 @pytest.mark.parametrize("how", ["contained", "revoked", "withdrawn", "parent revoked", "replaced"])
@@ -210,7 +210,7 @@ def test_what_is_tainted_or_gone_is_never_renewed(how: str) -> None:
         later = accepted(made, key="k")
         assert made.order("promote", later).verdict.object_id == entry.admission.object_id
     row = entry_row(made, event_id)
-    wanted = {"contained": ("renewal.tainted", 0.001), "revoked": ("renewal.tainted", 6),
+    wanted = {"contained": ("renewing.tainted", 0.001), "revoked": ("renewing.tainted", 6),
               "withdrawn": ("landed.not_landed", 20), "parent revoked": ("renewal.tainted", 20),
               "replaced": ("landed.replaced", 20)}[how]  # fmt: skip
     code, day = wanted

@@ -186,13 +186,15 @@ def used(used: Tenant) -> None:
         used.write(f"u{number}", "agent", "s1", f"The {THINGS[number]} lie in room {number}.")
         used.order(f"u{number}-p", "promote", f"u{number}")
     use(used, "ua0", "b1", "u0")  # renewing.early
+    used.write("u-page", "web", "s1", "A page says so.")
+    use(used, "ua-page", "b1", "u-page")  # renewing.tainted
     use(used, "ua1", "s1", "u0")  # renewing.own
     use(used, "ua2", "b2", "u0")  # renewing.session
     used.town.wait(16 * DAY_MS)
     used.open("b3")
     use(used, "ua3", "b3", "u0")  # renewing.renewed
     use(used, "ua4", "b3", "u1", returned=[])  # renewing.not_returned
-    used.ask("ua5", "b3", "What is said of it?", "u1", renews="{}")  # landed.other_record
+    used.ask("ua5", "b3", "What is said of it?", "u1", renews="{}")  # renewing.unsealed
     use(used, "ua6", "b3", "u1", structured=True)  # renewing.renewed
     use(used, "ua7", "b3", "u2")  # rates.renewals
     activate(used, "ua8", mode="enforce")

@@ -153,7 +153,7 @@ def test_what_the_gate_did_not_sign_renews_nothing_and_stops_nothing(name: str) 
     apply(rows, step)
     assert isinstance(step.verdict, Verdict)
     assert step.verdict.decision is Decision.RECORD
-    assert "landed.other_record" in codes(step)
+    assert "renewing.unsealed" in codes(step)
     assert [one.topic for one in step.outputs] == ["memory.audit.v1"]
     assert rows[f"{TENANT}\0entry\0e0".encode()] == before
     after = stage().process(use(text, offset=4), rows)
@@ -166,5 +166,5 @@ def test_a_recall_carries_no_held_write() -> None:
     text = landed(rows)
     held = record(write(0), 0).value
     asked = use(text, (held or b"").decode())
-    assert "landed.other_record" in codes(stage().process(asked, rows))
+    assert "renewing.unsealed" in codes(stage().process(asked, rows))
     assert carried(RING, write(0)) is None

@@ -93,6 +93,8 @@ WORDS = {
     "renewing.own": "the entry's own author asked, and renews nothing by that",
     "renewing.renewed": "somebody else was given the entry: its time to live starts again",
     "renewing.session": "the session that asked was not opened by the platform, or is tainted",
+    "renewing.tainted": "the entry is tainted, or kept as data",
+    "renewing.unsealed": "what the recall carries is no entry that the gate sealed",
     "renewal.lasts": "the entry does not expire",
     "renewal.no_later": "the renewal would not make the entry expire later",
     "renewal.renewed": "the entry's time to live starts again",

@@ -53,7 +53,8 @@ class Renewals:
         own = admission.principal == principal or admission.session == session
         if own or admission.taint or admission.zone is not Zone.GUIDANCE:
             return False
-        return self._policies(admission.tenant).renews(admission.tier, admission.expires_ms, now_ms)
+        policy = self._policies(admission.tenant)
+        return policy.renew_on_use.due(policy.ttl_seconds.of(admission.tier), admission.expires_ms, now_ms)
 
     def _first(self, admission: Admission, now_ms: int) -> bool:
         """Take note that a version is carried now; False where it was a while ago."""

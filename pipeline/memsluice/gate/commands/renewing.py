@@ -35,7 +35,7 @@ def decide(
     if not policy.renew_on_use.enabled:
         return refused(Finding("renewing.off", Decision.ACCEPT))
     if not isinstance(carried, Accepted):
-        return refused(Finding("landed.other_record", Decision.ACCEPT, {"carried": False}))
+        return refused(Finding("renewing.unsealed", Decision.ACCEPT))
     about = landed.Named(carried.admission.event_id, carried.admission.content_digest)
     return _told(_ruled(rows, sealed, recall, session, carried, policy, at, known), about.target)
 
@@ -52,7 +52,8 @@ def _ruled(
     unused = _unused(sealed, recall, session, admission) or _data(row) or encoder.against(known, Action.RENEW, carried)
     if unused is not None:
         return refused(unused)
-    if row.expires_ms is not None and not policy.renews(row.tier, row.expires_ms, at.now_ms):
+    due = policy.renew_on_use.due(policy.ttl_seconds.of(row.tier), row.expires_ms, at.now_ms)
+    if row.expires_ms is not None and not due:
         return refused(Finding("renewing.early", Decision.REJECT))
     until_ms = _until(policy, row, admission, at)
     entry = renewal.fit(rows, about, row, carried, until_ms)
@@ -87,7 +88,7 @@ def _unused(sealed: Sealed, recall: Recall, session: SessionRow, admission: Admi
 def _data(row: EntryRow) -> Finding | None:
     if row.zone is Zone.GUIDANCE and not row.taint:
         return None
-    return Finding("renewal.tainted", Decision.REJECT, {"causes": list(row.causes)})
+    return Finding("renewing.tainted", Decision.REJECT, {"causes": list(row.causes)})
 
 
 def _until(policy: Policy, row: EntryRow, admission: Admission, at: At) -> int:

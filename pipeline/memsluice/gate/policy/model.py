@@ -267,13 +267,6 @@ class Policy(Part):
         seconds = self.ttl_seconds.of(tier)
         return None if seconds is None else now_ms + seconds * 1000
 
-    def renews(self, tier: Tier, expires_ms: int | None, now_ms: int) -> bool:
-        """Return whether so much of an entry's time is over (Unix ms) that its use may renew it."""
-        seconds = self.ttl_seconds.of(tier)
-        if not self.renew_on_use.enabled or expires_ms is None or seconds is None:
-            return False
-        return expires_ms - now_ms <= (1 - self.renew_on_use.least_elapsed) * seconds * 1000
-
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a policy file: a policy, and overrides of it for single tenants."""

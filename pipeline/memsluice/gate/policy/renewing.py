@@ -19,3 +19,10 @@ class RenewOnUsePolicy(Part):
     longest_days: int = Field(
         default=730, ge=1, le=36_500, description="Days after it was written beyond which no use makes an entry hold."
     )
+
+    def due(self, life_seconds: int | None, expires_ms: int | None, now_ms: int) -> bool:
+        """Return whether so much of an entry's time is over (Unix ms) that its use may renew it. ``life_seconds`` is
+        its tier's whole time; without one, or an end, nothing is."""
+        if not self.enabled or expires_ms is None or life_seconds is None:
+            return False
+        return expires_ms - now_ms <= (1 - self.least_elapsed) * life_seconds * 1000

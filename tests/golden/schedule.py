@@ -17,6 +17,7 @@ from tests.golden.themes import (
     strict_again,
     unread,
     unread_again,
+    used,
     worded,
     words,
     words_again,
@@ -98,3 +99,4 @@ def second(town: Town) -> None:
     everybody(acme)
     later(acme)
     acme.ask("r-withheld", "b1", "What was written past the gate?", withheld={"forged": 2, "stale": 1})
+    used(Tenant(town, "used"))

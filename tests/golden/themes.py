@@ -1,5 +1,7 @@
 """What needs a tenant of its own: look back, a strict profile, narrower taint, and every way of calibrating."""
 
+from typing import Any
+
 from tests.golden.intake import BAD
 from tests.golden.orders import activate
 from tests.golden.town import Tenant
@@ -167,6 +169,36 @@ def related(tenant: Tenant) -> None:
     say("f-hijack", "m1", *(f"h1 | r{number} | m{number}" for number in range(3)))  # graph.hijack
     say("f-ring", "m1", "m0 | r | m1", "m1 | r | m2")  # graph.cluster
     tenant.write("f-step", "user", "s1", "Kindly answer with the list of prices.")  # drift.nudged
+
+
+def use(used: Tenant, event_id: str, session: str, entry: str, **more: Any) -> None:
+    """Have a reader say that it gave an entry, and carry it."""
+    used.town.settle()
+    used.ask(event_id, session, "What is said of it?", entry, renews=used.town.accepted[used.name, entry], **more)
+
+
+def used(used: Tenant) -> None:
+    """Entries that are shared, and used too early, by their author, in a session that nobody opened, and once most of
+    their time is over: renewed within the day's budget, and not by everything that asks."""
+    activate(used, "ua", renew_on_use={"enabled": True, "per_day": 2})
+    used.open("s1", "b1")
+    for number in range(3):
+        used.write(f"u{number}", "agent", "s1", f"The {THINGS[number]} lie in room {number}.")
+        used.order(f"u{number}-p", "promote", f"u{number}")
+    use(used, "ua0", "b1", "u0")  # renewing.early
+    used.write("u-page", "web", "s1", "A page says so.")
+    use(used, "ua-page", "b1", "u-page")  # renewing.tainted
+    use(used, "ua1", "s1", "u0")  # renewing.own
+    use(used, "ua2", "b2", "u0")  # renewing.session
+    used.town.wait(16 * DAY_MS)
+    used.open("b3")
+    use(used, "ua3", "b3", "u0")  # renewing.renewed
+    use(used, "ua4", "b3", "u1", returned=[])  # renewing.not_returned
+    used.ask("ua5", "b3", "What is said of it?", "u1", renews="{}")  # renewing.unsealed
+    use(used, "ua6", "b3", "u1", structured=True)  # renewing.renewed
+    use(used, "ua7", "b3", "u2")  # rates.renewals
+    activate(used, "ua8", mode="enforce")
+    use(used, "ua9", "b3", "u2")  # renewing.off
 
 
 def secrets(tenant: Tenant) -> None:

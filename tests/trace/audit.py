@@ -15,7 +15,7 @@ from memsluice.gate.policy.model import Policy
 from memsluice.operations.trace.collector import Collector
 from memsluice.operations.trace.life import Life
 from memsluice.stages.screen import ScreenStage
-from memsluice.topics.names import AUDIT, SEALED
+from memsluice.topics.names import ACCEPTED, AUDIT, SEALED
 
 SOON_MS = 1_780_000_060_000
 """A minute after the first event."""
@@ -33,6 +33,7 @@ class Gate:
         self._sealed_offset = 0
         self.offset = -1
         self.audit: list[Record] = []
+        self.accepted: list[bytes] = []
 
     def see(self, who: str, kind: EventType, **fields: Any) -> Sealed:
         """Decide a new event at the next intake offset."""
@@ -58,6 +59,8 @@ class Gate:
         for output in step.outputs:
             if output.topic == AUDIT:
                 self.put(output.key or b"", output.value or b"", output.headers, event.position.append_ms + 5)
+            elif output.topic == ACCEPTED:
+                self.accepted.append(output.value or b"")
 
     def put(self, key: bytes, value: bytes, headers: Headers, append_ms: int = 0) -> None:
         """Append a record to the audit topic as it is."""

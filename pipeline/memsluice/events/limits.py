@@ -16,6 +16,9 @@ OFFSET_MAX = 2**63 - 1
 PARAMETERS_MAX = 16
 HELD_CHARS_MAX = 180 * 1024
 """A held write's sealed record inside a command: with it a command still fits into RECORD_BYTES_MAX once signed."""
+RENEWS_BYTES_MAX = 48 * 1024
+"""An entry's accepted record inside a recall, with content of 32 KiB: escaped and signed, it fits into RECORD_BYTES_MAX
+beside the rest of the largest recall."""
 POLICY_CHARS_MAX = 1_792
 """An activated policy's text: it lies in a state row, and twice in the row of its own event."""
 APPROVALS_MAX = 8

@@ -160,6 +160,12 @@ Question = Annotated[
 ]
 PolicyText = Annotated[str, Field(min_length=2, max_length=limits.POLICY_CHARS_MAX), AfterValidator(_encodable)]
 HeldRecord = Annotated[str, Field(min_length=2, max_length=limits.HELD_CHARS_MAX), AfterValidator(_encodable)]
+RenewedRecord = Annotated[
+    str,
+    Field(min_length=2, max_length=limits.RENEWS_BYTES_MAX),
+    AfterValidator(_encodable),
+    _bytes_at_most(limits.RENEWS_BYTES_MAX),
+]
 SeenText = Annotated[
     str,
     Field(max_length=limits.CONTENT_BYTES_MAX),
@@ -217,7 +223,8 @@ class Recall(SessionPayload):
     ``vector`` is the question's embedding as the reader searched with it: base64 of little-endian float16, at
     most 3,072 of them, of the deployment's encoder. ``withheld`` says how many entries were found and not returned, by
     reason. ``named`` says that entries were asked for by their names: nothing was searched, and no detector learns from
-    the question. Where they say nothing, the event has neither.
+    the question. ``renews`` is one entry of ``returned``, as its record of memory.accepted.v1 (JSON text): its use
+    may let it hold longer. Where they say nothing, the event has none of them.
     """
 
     namespace: Name = "default"
@@ -227,12 +234,13 @@ class Recall(SessionPayload):
     vector: Base64 | None = None
     withheld: Annotated[dict[Reason, Count], Field(max_length=limits.REASONS_MAX)] = Field(default_factory=dict)
     named: bool = False
+    renews: RenewedRecord | None = None
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what says nothing and was added later: such an event has the bytes that it always had."""
         value: dict[str, Any] = handler(self)
-        for name in ("withheld", "named"):
+        for name in ("withheld", "named", "renews"):
             if not getattr(self, name):
                 value.pop(name, None)
         return value

@@ -37,6 +37,8 @@ DESCRIPTIONS = {
     "vector": "The question's embedding as searched with: base64 of little-endian float16, 384 of the default encoder.",
     "withheld": "How many entries were found and not returned, by reason; absent where there were none.",
     "named": "Entries were asked for by their names; nothing was searched. Absent where something was.",
+    "renews": "An entry that was returned, as its record of memory.accepted.v1 in JSON text: its use may let it hold "
+    "longer. Absent where there is none.",
     "digest": "64 hex digits: of what was seen, or of what a command is bound to.",
     "action": "What is ordered.",
     "target": "The event, object, session or policy that the command is about.",

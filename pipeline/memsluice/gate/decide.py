@@ -25,14 +25,14 @@ from memsluice.gate.checks import (
     sensitive,
     sessions,
 )
-from memsluice.gate.commands import dispatch, review
+from memsluice.gate.commands import dispatch, renewing, review
 from memsluice.gate.commands.ruling import At, Carried
 from memsluice.gate.decision import Draft, Screened, TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.memory import Memory
 from memsluice.gate.policy.model import DAY_MS, Policy
 from memsluice.gate.state import lineage
-from memsluice.gate.state.kinds import ENCODER, ENTRY
+from memsluice.gate.state.kinds import ENCODER, ENTRY, SessionRow
 from memsluice.gate.state.rows import TenantRows
 
 
@@ -97,7 +97,7 @@ def _decided(
         refuse = repeated is not None or bool(failed)
         decision = Decision.REJECT if refuse else _command(rows, sealed, carried, context, draft, state)
     else:
-        decision = _seen(rows, sealed, context, draft, failed)
+        decision = _seen(rows, sealed, context, draft, failed, carried)
     return _finish(sealed, context, draft, decision, rows)
 
 
@@ -140,7 +140,7 @@ def _command(
     return ruling.decision
 
 
-def _seen(rows: TenantRows, sealed: Sealed, context: Context, draft: Draft, failed: str) -> Decision:
+def _seen(rows: TenantRows, sealed: Sealed, context: Context, draft: Draft, failed: str, carried: Carried) -> Decision:
     """Recalls and observations: they are recorded, taint their session, and a recall joins MEMSAD's history."""
     policy = draft.policy
     session, mismatch = sessions.enter(rows, sealed, policy, context.now_ms)
@@ -160,8 +160,24 @@ def _seen(rows: TenantRows, sealed: Sealed, context: Context, draft: Draft, fail
         # After look back: what just left taints the session that it was given to.
         sessions.recalled(rows, payload, session, policy, context.now_ms)
         draft.add(sessions.read(rows, payload), sessions.withheld(payload))
+        if not failed and draft.decision() is Decision.ACCEPT:
+            _used(rows, sealed, session, context, draft, carried)
     draft.add(sensitive.check(sealed, policy))
     return Decision.REJECT if draft.decision() is not Decision.ACCEPT else Decision.RECORD
+
+
+def _used(
+    rows: TenantRows, sealed: Sealed, session: SessionRow, context: Context, draft: Draft, carried: Carried
+) -> None:
+    """Renew what a recall carries of what it returned, where its use does; ``session`` is as the recall found it."""
+    at, known = At(context.now_ms, context.sealed_offset), draft.published.state.encoder
+    ruling = renewing.decide(rows, sealed, session, carried, draft.policy, at, known)
+    if ruling is None:
+        return
+    draft.add(*ruling.findings)
+    if ruling.about is not None:
+        draft.place, draft.about, draft.tau = ruling.place, ruling.about, ruling.tau
+        draft.target = ruling.about.event_id
 
 
 def _write(rows: TenantRows, sealed: Sealed, write: Write, context: Context, draft: Draft, failed: str) -> Decision:
@@ -243,7 +259,7 @@ def _finish(sealed: Sealed, context: Context, draft: Draft, decision: Decision, 
         admission_kid=context.admission_kid,
         approvers=sealed.approvers,
         action=command.action.value if command is not None else "",
-        target=command.target if command is not None else "",
+        target=command.target if command is not None else draft.target,
         occurred_ms=round(payload.time.timestamp() * 1_000),
         append_ms=position.append_ms,
         waited=sealed.waited is not None,

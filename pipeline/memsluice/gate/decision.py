@@ -64,7 +64,7 @@ class Screened(Struct, frozen=True):
 class Draft:
     """``about`` is the write that the verdict places: the event itself, or the one that a command lets in or moves.
 
-    ``held_until_ms`` and ``target_offset`` are the verdict's.
+    ``held_until_ms``, ``target_offset`` and a recall's ``target`` are the verdict's.
     """
 
     policy: Policy
@@ -78,6 +78,7 @@ class Draft:
     withdraws: tuple[Withdrawal, ...] = ()
     held_until_ms: int | None = None
     target_offset: int | None = None
+    target: str = ""
 
     @staticmethod
     def begun(

@@ -22,12 +22,14 @@ from memsluice.envelope.registry import Role
 from memsluice.errors import ConfigError, MemsluiceError, NotDelivered, StateError
 from memsluice.events.models import Channel, Observation, Recall, Write
 from memsluice.events.records import Record
+from memsluice.gate.policy.model import load_or_default
 from memsluice.keystore.files import SigningCredential
 from memsluice.keystore.store import KeyStore, issue_credential
 from memsluice.memory.gate import Event, Instructions
 from memsluice.memory.one_thread import OneThread
 from memsluice.memory.waiting import Waiting
 from memsluice.recall.recaller import Recaller
+from memsluice.recall.renewing import Renewals
 from memsluice.runtimes.assembly import Assembly
 from memsluice.runtimes.embedded import StepReport
 
@@ -74,6 +76,7 @@ class EmbeddedGate:
             store=store, encoder=encoder, keys=assembly.keys.keyring, permits=self._permits, publish=self._recalled,
             now_ms=wall_ms, new_id=self.new_id, freshness=assembly.local_freshness(self._runtime.log),
             instructions=None if instructions is None else instructions(encoder),
+            renewals=Renewals(store, load_or_default(assembly.home.policy_file).of),
         )  # fmt: skip
         self._opened.callback(self._recaller.close)
         self._runtime.run_until_idle()  # what a process left that was killed

@@ -28,6 +28,7 @@ from memsluice.recall.instructions.patterns import PatternCheck
 from memsluice.recall.instructions.policy import InstructionCheck
 from memsluice.recall.missing import Freshness
 from memsluice.recall.reader import RecallQuery, Selection, VerifiedEntry
+from memsluice.recall.renewing import Renewals
 from memsluice.recall.searching import Searcher
 from memsluice.recall.wanted import Every, Nearest, Wanted
 from memsluice.recall.withheld import Withheld
@@ -91,6 +92,7 @@ class Recaller:
     with them where it is a :class:`~memsluice.recall.instructions.detectors.DetectorCheck` (extra ``gate``).
     ``freshness`` is what the log says is current (:class:`~memsluice.recall.freshness.FreshnessIndex`); with None,
     which has to be said, an old version that somebody put back into the store is returned: its signature holds.
+    ``renewals`` chooses what a recall carries so that its use may let it hold longer; by default it carries nothing.
     ``new_id`` gives event ids, ``now_ms`` Unix ms.
     """
 
@@ -106,6 +108,7 @@ class Recaller:
         new_id: Callable[[], str],
         freshness: Freshness | None,
         instructions: InstructionCheck | None = None,
+        renewals: Renewals | None = None,
     ) -> None:
         self._store = store
         self._encoder = encoder
@@ -117,6 +120,7 @@ class Recaller:
         self._new_id = new_id
         self._searcher = Searcher(store, keys, freshness)
         self._instructions = PatternCheck() if instructions is None else instructions
+        self._renewals = renewals
 
     @classmethod
     @contextmanager
@@ -127,18 +131,22 @@ class Recaller:
 
         ``instructions`` makes what reads entries before they are shown, with the memory's encoder.
 
-        It checks what it finds against the log of what landed. Raises ConfigError, which says what to run, where stack
-        or credential are missing, InvalidArgument for an argument of another type, BrokerUnavailable and
+        It checks what it finds against the log of what landed, and carries what the home's policy file lets a use
+        renew. Raises ConfigError, which says what to run, where stack or credential are missing, PolicyError for a
+        policy file that is not valid, InvalidArgument for an argument of another type, BrokerUnavailable and
         StoreUnavailable.
         """
         arguments.tenant(tenant)
         arguments.home(home)
+        from memsluice.deployment.home import Home
         from memsluice.encoder import load_encoder  # the model's runtime, and the store's client
+        from memsluice.gate.policy.model import load_or_default
         from memsluice.readers.apart import ApartTopic
         from memsluice.recall.freshness import FreshnessIndex
         from memsluice.stores.opening import open_store
 
         connection, keys = Connection.load(home), KeyStore(home)
+        policies = load_or_default(Home.at(home).policy_file)
         with ExitStack() as opened:
             channel = opened.enter_context(
                 RecallChannel.open_local(tenant=tenant, home=home, options=WriterOptions(linger_ms=0))
@@ -156,6 +164,7 @@ class Recaller:
                 store=store, encoder=encoder, keys=keys.keyring, permits=channel.check, publish=publish,
                 now_ms=wall_ms, new_id=channel.new_id, freshness=FreshnessIndex(log, keys.keyring, PARTITIONS),
                 instructions=None if instructions is None else instructions(encoder),
+                renewals=Renewals(store, policies.of),
             )  # fmt: skip
             opened.callback(recaller.close)
             yield recaller
@@ -183,9 +192,8 @@ class Recaller:
         outside content, as data. ``tier_max`` leaves out what is less trusted than that.
 
         Raises ConfigError where the memory holds another encoder's vectors, MalformedEvent or LimitExceeded for bad
-        arguments, NotPermitted before anything is searched for somebody
-        whom the reader may not speak for, StoreUnavailable, BrokerUnavailable, and whatever ``publish`` raises: then
-        nothing was shown.
+        arguments, NotPermitted before anything is searched for somebody whom the reader may not speak for,
+        StoreUnavailable, BrokerUnavailable, and whatever ``publish`` raises: then nothing was shown.
         """
         return self.ask(Question(tenant, question, agent, principal, session, namespace, zone, k, tier_max))
 
@@ -291,7 +299,10 @@ class Recaller:
     def _answer(self, question: Question, publish: Publish, wanted: Wanted, narrow: Narrow) -> Recalled:
         draft, vector_text, selection = self._found(question, wanted)
         shown = tuple(narrow(selection.kept))
-        event = self._event(question, shown, vector_text, event_id=draft.id, withheld=selection.counts())
+        renews = None
+        if self._renewals is not None:
+            renews = self._renewals.of(question.principal, question.session, shown, self._now_ms())
+        event = self._event(question, shown, vector_text, event_id=draft.id, withheld=selection.counts(), renews=renews)
         publish(event)
         as_data = question.zone is Zone.EXTERNAL
         return Recalled(shown, selection.counts(), event.id, as_data, selection.incomplete)
@@ -349,6 +360,7 @@ class Recaller:
         withheld: Mapping[str, int] | None = None,
         *,
         named: bool = False,
+        renews: str | None = None,
     ) -> Recall:
         returned = [
             Returned(
@@ -375,6 +387,7 @@ class Recaller:
             vector=vector_text,
             withheld=dict(withheld or {}),
             named=named,
+            renews=renews,
         )
 
 

@@ -21,6 +21,7 @@ from memsluice.readers.apart import ApartTopic
 from memsluice.recall.freshness import FreshnessIndex
 from memsluice.recall.instructions.detectors import DetectorCheck, of_gate
 from memsluice.recall.recaller import Recaller
+from memsluice.recall.renewing import Renewals
 from memsluice.recall_service.app import Serving
 from memsluice.stages.quota import Quota
 from memsluice.stores.opening import open_store
@@ -60,6 +61,7 @@ def opened(home: Path | None, quota: Quota, meters: Meters) -> Iterator[Serving]
             store=store, encoder=encoder, keys=keys.keyring, permits=channel.check, publish=publish,
             now_ms=wall_ms, new_id=channel.new_id, freshness=FreshnessIndex(log, keys.keyring, PARTITIONS),
             instructions=DetectorCheck(encoder, lambda tenant: of_gate(policies.of(tenant))),
+            renewals=Renewals(store, policies.of),
         )  # fmt: skip
         closing.callback(recaller.close)
         missing = Missing(

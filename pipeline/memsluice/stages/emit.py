@@ -1,5 +1,6 @@
 """What *screen* sends for a verdict. A function of stored values alone, so a re-delivery gives the same bytes."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from memsluice.envelope.keys import Keyring
@@ -25,25 +26,30 @@ from memsluice.envelope.seals import (
 from memsluice.envelope.verdict import Decision, Verdict, Withdrawal
 from memsluice.errors import SealError, StateError
 from memsluice.events.headers import EVENT_ID
-from memsluice.events.models import Command, Tier, Write, Zone
+from memsluice.events.models import Command, Recall, Tier, Write, Zone
 from memsluice.events.names import DECISION_HEADER, TARGET_HEADER, WITHDRAWS
 from memsluice.events.records import Headers, Output
 from memsluice.gate.commands.let_in import let_in
 from memsluice.topics.names import ACCEPTED, AUDIT, QUARANTINE
 
 Opened = Sealed | Accepted | None
-"""What a command carries, once it was opened."""
+"""What a command or a recall carries, once it was opened."""
 
 
 def carried(keyring: Keyring, sealed: Sealed) -> Sealed | Accepted | None:
-    """Return what a command carries, a held write or a landed entry; None where the gate sealed no such thing."""
-    command = sealed.payload
-    if not isinstance(command, Command) or command.held is None:
+    """Return what a command carries, a held write or a landed entry, or a recall, an entry; None where the gate sealed
+    no such thing."""
+    payload, text = sealed.payload, None
+    readers: tuple[Callable[[Keyring, str, bytes], Sealed | Accepted], ...] = (accepted_from_bytes,)
+    if isinstance(payload, Command):
+        text, readers = payload.held, (sealed_from_bytes, accepted_from_bytes)
+    elif isinstance(payload, Recall):
+        text = payload.renews
+    if text is None:
         return None
-    data = command.held.encode()
-    for read in (sealed_from_bytes, accepted_from_bytes):
+    for read in readers:
         try:
-            return read(keyring, command.tenant, data)
+            return read(keyring, sealed.tenant, text.encode())
         except SealError:
             continue
     return None
@@ -87,6 +93,7 @@ def _placed(admission: Admission, verdict: Verdict) -> Admission:
     assert verdict.visibility is not None
     assert verdict.zone is not None
     released = admission.decision == RELEASED or let_in(verdict.findings)
+    before = admission.decision if verdict.decision is Decision.RECORD else verdict.decision  # renewed by a recall
     return replace(
         admission,
         object_id=verdict.object_id,
@@ -96,7 +103,7 @@ def _placed(admission: Admission, verdict: Verdict) -> Admission:
         tier=verdict.tier,
         taint=verdict.taint,
         expires_ms=verdict.expires_ms,
-        decision=RELEASED if released else verdict.decision,
+        decision=RELEASED if released else before,
         policy=verdict.policy,
     )
 
@@ -110,14 +117,14 @@ def _sealed_again(keyring: Keyring, sealed: Sealed, verdict: Verdict) -> bytes:
 def _accepted(
     keyring: Keyring, sealed: Sealed, verdict: Verdict, partition: int, common: Headers, opened: Opened
 ) -> Output:
-    """Return the record of what lands: the event itself, or what a command carries."""
+    """Return the record of what lands: the event itself, or what a command or a recall carries."""
     entry: Opened = sealed if isinstance(sealed.payload, Write) else opened or carried(keyring, sealed)
     if isinstance(entry, Accepted):
         admission, content, vector_text = entry.admission, entry.content, entry.vector_text
     elif entry is not None and isinstance(entry.payload, Write) and entry.vector_text is not None:
         admission, content, vector_text = _admission(entry, verdict), entry.payload.content, entry.vector_text
     else:  # it was there when it was decided
-        raise StateError("the command that lets an entry land carries none")
+        raise StateError("the event that lets an entry land carries none")
     if entry is sealed:  # a second sealing may name another credential's state; the verdict has the one that counted
         admission = replace(admission, kid=verdict.kid, channel=verdict.channel)
     admission = _placed(admission, verdict)

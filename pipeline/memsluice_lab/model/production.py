@@ -53,7 +53,7 @@ VECTOR_DIGEST = codec.vector_digest(KEYRING, TENANT, codec.vector_to_bytes(codec
 
 
 def policy(*, strict: bool, hold_contained: bool) -> Policy:
-    """Return the policy that ships, without what the model does not judge: scores, rates, caps."""
+    """Return the policy that ships, without what the model does not judge: scores, rates, caps, renewal by use."""
     shipped = default().default
     changed = {
         "profile": "strict" if strict else "tiered",

@@ -142,8 +142,13 @@ class Workload:
         session = session_of(tenant, self._chance.randrange(SESSIONS))
         zone = Zone.GUIDANCE if self._chance.random() < 0.7 else Zone.EXTERNAL
         lying = self._seen.landed(tenant)
-        given = [_returned(one) for one in self._some(lying) if one.zone is zone]
-        payload = requests.recall(self._id(tenant), BEGAN, session, self._chance.choice(TEXTS), given, zone=zone)
+        found = [one for one in self._some(lying) if one.zone is zone]
+        payload = requests.recall(
+            self._id(tenant), BEGAN, session, self._chance.choice(TEXTS), [_returned(one) for one in found], zone=zone
+        )
+        used = next((one for one in found if one.zone is Zone.GUIDANCE and not one.taint), None)
+        if used is not None:  # its use may renew it; the gate decides
+            payload = payload.model_copy(update={"renews": used.record.decode()})
         return self._made(payload, [self._world.signers[tenant, "reader"]], "reader")
 
     def _some(self, lying: list[Landed]) -> list[Landed]:

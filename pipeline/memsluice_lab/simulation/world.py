@@ -29,6 +29,7 @@ from memsluice.gate.policy.model import (
     QuarantinePolicy,
     default,
 )
+from memsluice.gate.policy.renewing import RenewOnUsePolicy
 from memsluice.keystore.store import public_half
 from memsluice_lab import cast
 
@@ -95,6 +96,7 @@ def plain_policy(*, strict: bool) -> Policy:
             "memsad": MemsadPolicy(enabled=False),
             "quarantine": QuarantinePolicy(per_principal_max=30, refused_per_principal_max=20),
             "commands": CommandsPolicy(promotions_per_day=30, declassifications_per_day=20),
+            "renew_on_use": RenewOnUsePolicy(enabled=True, least_elapsed=0.0, per_day=20, per_entry_per_day=5),
         }
     )
 

@@ -59,6 +59,7 @@ KIND_WORDS = {
     RecordRole.OTHER_CONTENT: "another event under the same id",
     RecordRole.ORDER: "a command about it",
     RecordRole.LOOK_BACK: "withdrawn by look back",
+    RecordRole.USED: "renewed by use",
 }
 CAUSE_WORDS = {
     "parent": "declared parent, tainted itself:",
@@ -144,6 +145,8 @@ def _standing_words(life: Life, now_ms: int) -> str:
     ordered = ""
     if life.placing.kind is RecordRole.ORDER:
         ordered = f", by command {visible(verdict.event_id, NAME_CHARS_MAX)}"
+    elif life.placing.kind is RecordRole.USED:
+        ordered = f", by the recall {visible(verdict.event_id, NAME_CHARS_MAX)}"
     match life.standing(now_ms):
         case EntryStanding.REPLACED:
             assert life.replaced is not None
@@ -220,7 +223,7 @@ def _way(life: Life, one: Attempt, now_ms: int) -> Iterator[tuple[str, Renderabl
     place = f"{AUDIT}[{one.audit_partition}] at offset {one.audit_offset}"
     yield "screen", _text(f"decided {verdict.decision}: {place}, {chain}", DETAIL_CHARS_MAX)
     placed = life.placing.verdict
-    if placed.object_id is not None:
+    if life.placed.object_id is not None:
         what = f"version {placed.sealed_offset} of object {placed.object_id}"
         yield "land", _text(f"published to {ACCEPTED}[{partition}] as {what}")
         yield "", _text(f"admission signed by {placed.admission_kid}; that it landed is not on the audit topic")
@@ -373,6 +376,8 @@ def _said(one: Attempt, event_id: str) -> str:
     reasons = ", ".join((one.verdict.decision, *one.verdict.reasons))
     if one.kind is RecordRole.LOOK_BACK:
         return f"{KIND_WORDS[one.kind]}: recall {one.verdict.event_id}; {_evidence(one, event_id)}"
+    if one.kind is RecordRole.USED:
+        return f"{KIND_WORDS[one.kind]}: recall {one.verdict.event_id}, of {one.verdict.principal}"
     if one.kind is not RecordRole.ORDER:
         return f"{KIND_WORDS[one.kind]}; {reasons}"
     keys = ", ".join(one.verdict.approvers) or one.verdict.kid

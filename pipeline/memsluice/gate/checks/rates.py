@@ -5,12 +5,15 @@ from memsluice.envelope.seals import Identity
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Action
 from memsluice.gate.policy.model import Policy
+from memsluice.gate.policy.renewing import RenewOnUsePolicy
 from memsluice.gate.state import windows
 from memsluice.gate.state.kinds import RATE
 from memsluice.gate.state.rows import SEPARATOR, TenantRows
 
 COMMAND = "command"
 """First part of the ids that count commands; no principal's id has only one part more."""
+RENEWED = "renewed"
+"""The same of those that count renewals on use: of all entries, and of each."""
 BUCKETS = 24
 
 
@@ -41,4 +44,18 @@ def check_command(rows: TenantRows, action: Action, per_day_max: int | None, now
     if seen >= per_day_max:
         return Finding("rates.commands", Decision.REJECT, {"carried_out": seen, "per_day_max": per_day_max})
     windows.add(rows, RATE, row_id, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+    return None
+
+
+def check_renewal(rows: TenantRows, event_id: str, rule: RenewOnUsePolicy, now_ms: int) -> Finding | None:
+    """Count a renewal on use, or return a finding where the last 24 hours of the tenant or the entry are full."""
+    counted = {}
+    for name, one, most in (("tenant", "", rule.per_day), ("entry", event_id, rule.per_entry_per_day)):
+        row_id = SEPARATOR.join((RENEWED, one))
+        seen, live = windows.count(rows, RATE, row_id, now_ms, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
+        if seen >= most:
+            return Finding("rates.renewals", Decision.REJECT, {"of": name, "renewed": seen, "per_day_max": most})
+        counted[row_id] = live
+    for row_id, live in counted.items():
+        windows.add(rows, RATE, row_id, now_ms, live, bucket_ms=windows.HOUR_MS, buckets=BUCKETS)
     return None

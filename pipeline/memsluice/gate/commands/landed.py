@@ -5,7 +5,7 @@ by the gate. It counts only if it is the very version that the lineage row names
 An older version never takes the place of a newer one, and nothing takes a protected key's (Rule 3).
 """
 
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -13,7 +13,7 @@ from memsluice.envelope.records import Accepted
 from memsluice.envelope.seals import Admission
 from memsluice.envelope.verdict import Decision, Finding, Withdrawal
 from memsluice.events.ids import object_id, scope_owner
-from memsluice.events.models import Command, Visibility, Zone
+from memsluice.events.models import Visibility, Zone
 from memsluice.gate.checks import monitor
 from memsluice.gate.commands.ruling import At, Carried, Ruling
 from memsluice.gate.state import placement
@@ -25,8 +25,29 @@ from memsluice.gate.state.rows import TenantRows
 Told = dict[str, Any] | None
 
 
-def find(rows: TenantRows, command: Command) -> EntryRow | Finding:
-    """Return the lineage row of the landed entry that a command is about, or a Finding: why there is none for it."""
+class About(Protocol):
+    """What names a landed entry, and its content by digest: a command, or a recall that renews it."""
+
+    @property
+    def target(self) -> str:
+        """The entry's event id."""
+        ...
+
+    @property
+    def digest(self) -> str | None:
+        """The digest of the content that is meant."""
+        ...
+
+
+class Named(NamedTuple):
+    """An entry by event id and content digest."""
+
+    target: str
+    digest: str | None
+
+
+def find(rows: TenantRows, command: About) -> EntryRow | Finding:
+    """Return the lineage row of the landed entry that is meant, or a Finding: why there is none for it."""
     row = rows.get(ENTRY, command.target)
     if row is None:
         return Finding("landed.unknown", Decision.REJECT)
@@ -35,17 +56,17 @@ def find(rows: TenantRows, command: Command) -> EntryRow | Finding:
     return unbound(command, row) or row
 
 
-def unbound(command: Command, row: EntryRow) -> Finding | None:
+def unbound(command: About, row: EntryRow) -> Finding | None:
     """Return a finding where a command is bound to another content than the entry's, or to none."""
     return None if command.digest and command.digest == row.content else Finding("landed.other_digest", Decision.REJECT)
 
 
-def current(rows: TenantRows, command: Command, row: EntryRow, carried: Carried) -> Accepted | Finding:
+def current(rows: TenantRows, command: About, row: EntryRow, carried: Carried) -> Accepted | Finding:
     """Return what the command carries, if that is the entry as it lies there now, or why it is not."""
     return replaced(rows, command, row) or same(command, row, carried)
 
 
-def same(command: Command, row: EntryRow, carried: Carried) -> Accepted | Finding:
+def same(command: About, row: EntryRow, carried: Carried) -> Accepted | Finding:
     """Return what the command carries, if that is the version that the row names, or why it is not."""
     if not isinstance(carried, Accepted):
         return Finding("landed.other_record", Decision.REJECT, {"carried": carried is not None})
@@ -56,7 +77,7 @@ def same(command: Command, row: EntryRow, carried: Carried) -> Accepted | Findin
     return carried
 
 
-def replaced(rows: TenantRows, command: Command, row: EntryRow) -> Finding | None:
+def replaced(rows: TenantRows, command: About, row: EntryRow) -> Finding | None:
     """Return a finding where a later write took the object of this entry's key: then there is nothing to move."""
     if not placement.overtaken(rows, command.target, row):
         return None
@@ -89,7 +110,7 @@ def immutable(rows: TenantRows, admission: Admission, *scopes: Visibility) -> Fi
 
 
 def move(
-    rows: TenantRows, command: Command, row: EntryRow, becomes: EntryRow, entry: Accepted, where: Place, at: At,
+    rows: TenantRows, command: About, row: EntryRow, becomes: EntryRow, entry: Accepted, where: Place, at: At,
     code: str, *, taint: bool | None = None,
 ) -> Ruling:  # fmt: skip
     """Put the entry at a place and take it from where it was: its lineage row ``becomes`` another, with that place.
@@ -131,7 +152,7 @@ def told(code: str, row: EntryRow, after: EntryRow, was: Told = None, became: To
     return Finding(code, Decision.ACCEPT, {"before": {**before, **(was or {})}, "after": {**now, **(became or {})}})
 
 
-def withdrawal(command: Command, row: EntryRow) -> Withdrawal:
+def withdrawal(command: About, row: EntryRow) -> Withdrawal:
     """Return what takes the entry's object out of the store."""
     assert row.object_id is not None
     assert row.zone is not None

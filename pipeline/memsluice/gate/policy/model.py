@@ -20,6 +20,7 @@ from memsluice.gate.policy import strictyaml
 from memsluice.gate.policy.drift import DriftPolicy
 from memsluice.gate.policy.graph import GraphPolicy
 from memsluice.gate.policy.part import FIELD_OF, Part
+from memsluice.gate.policy.renewing import RenewOnUsePolicy
 from memsluice.gate.policy.sensitive import SensitivePolicy
 from memsluice.gate.policy.wording import EvidenceFactor, Reach, WordingPolicy
 
@@ -232,6 +233,9 @@ class Policy(Part):
         le=365,
         description="Days after its last use, or up to one less (of one day: half), that a session's taint is "
         "remembered; a session that is opened under its name later is clean.",
+    )
+    renew_on_use: RenewOnUsePolicy = Field(
+        default=RenewOnUsePolicy(), description="Whether an entry that is used holds longer."
     )
     intake: IntakePolicy = Field(default=IntakePolicy(), description="How many events go straight on.")
     quarantine: QuarantinePolicy = Field(default=QuarantinePolicy(), description="How much may be held.")

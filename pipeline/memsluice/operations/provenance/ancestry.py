@@ -109,15 +109,19 @@ class Index:
             for gone in taken_back(verdict):
                 if gone.event_id in self.entries:
                     self.entries[gone.event_id].looked(verdict, gone)
+            self._order(verdict)
             origin = verdict.origin
             if origin != Origin.OPEN and self._fits("", verdict.session):
                 seen = SessionInput(verdict.event_id, verdict.offset, origin, verdict.returned)
                 self._sessions[verdict.session].append(seen)
         elif verdict.action:
-            entry = self.entries.get(target_of(verdict) or "")
-            if entry is not None:
-                entry.order(verdict)
-            self._place(verdict, entry)
+            self._order(verdict)
+
+    def _order(self, verdict: Verdict) -> None:
+        entry = self.entries.get(target_of(verdict) or "")
+        if entry is not None:
+            entry.order(verdict)
+        self._place(verdict, entry)
 
     def _place(self, verdict: Verdict, entry: TracedEntry | None) -> None:
         name = verdict.object_id

@@ -63,7 +63,7 @@ class TracedEntry:
         return verdict.offset > self.offset and not _repeats(verdict)
 
     def order(self, verdict: Verdict) -> None:
-        """Learn from the verdict on a command about it.
+        """Learn from the verdict on a command about it, or on a recall that renews it.
 
         One about another content under its id says nothing, nor one about another held write of id and content.
         """

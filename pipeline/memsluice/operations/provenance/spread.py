@@ -95,6 +95,7 @@ class Spread:
                 reached = self.reached.get((gone.event_id, gone.content_digest))
                 if reached is not None:
                     reached.entry.looked(verdict, gone)
+            self._moved(verdict)
             given = [name for name in verdict.returned if name in self._ids]
             if given:
                 self._touch(verdict, f"recalled:{given[0]}", min(self._ids[name] for name in given))
@@ -161,6 +162,9 @@ class Spread:
                 touched.revoked = "revocation.session" in codes
                 touched.forgotten = not touched.revoked
             return
+        self._moved(verdict)
+
+    def _moved(self, verdict: Verdict) -> None:
         found = self.reached.get((target_of(verdict) or "", verdict.content_digest))
         if found is not None:
             found.entry.order(verdict)

@@ -16,6 +16,7 @@ from memsluice.operations.trace.life import (
     Life,
     RecordRole,
     Successor,
+    renews,
     taken_back,
     target_of,
 )
@@ -89,7 +90,8 @@ class Collector:
         if verdict.event_id in wanted:
             self._add(verdict.event_id, verdict, record, verdict.content_digest)
         if target is not None and target in wanted:
-            self._add(target, verdict, record, verdict.content_digest, RecordRole.ORDER)
+            kind = RecordRole.USED if renews(verdict) else RecordRole.ORDER
+            self._add(target, verdict, record, verdict.content_digest, kind)
         for gone in taken_back(verdict):
             if gone.event_id in wanted:
                 self._add(gone.event_id, verdict, record, gone.content_digest, RecordRole.LOOK_BACK)
@@ -119,7 +121,7 @@ class Collector:
         life.attempts.append(attempt)
         if attempt.places:
             life.replaced = None
-            if verdict.object_id is not None:
+            if verdict.object_id is not None and not (kind is None and renews(verdict)):
                 self._objects[tenant, verdict.object_id] = life
         if len(life.attempts) > ATTEMPTS_MAX:
             changing_nothing = (n for n in range(1, ATTEMPTS_MAX) if not life.attempts[n].places)

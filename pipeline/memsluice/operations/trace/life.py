@@ -33,11 +33,12 @@ class RecordRole(StrEnum):
     AGAIN = "decided_again"
     ORDER = "order"
     LOOK_BACK = "look_back"
+    USED = "renewed_by_use"
 
 
 GOVERNING = (RecordRole.DECIDED, RecordRole.AGAIN)
-"""What says where the entry is, together with the orders that were carried out, and look back."""
-ABOUT_IT = (RecordRole.ORDER, RecordRole.LOOK_BACK)
+"""What says where the entry is, together with the orders that were carried out, look back, and use."""
+ABOUT_IT = (RecordRole.ORDER, RecordRole.LOOK_BACK, RecordRole.USED)
 """What is no appearance of the id itself."""
 
 
@@ -57,8 +58,8 @@ class EntryStanding(StrEnum):
 
 @dataclass(slots=True)
 class Attempt:
-    """One appearance of the id at the gate, or one order about it, or a recall whose look back took it out: an intake
-    offset, its verdict, its audit record.
+    """One appearance of the id at the gate, or one order about it, or a recall whose look back took it out or by
+    which it holds longer: an intake offset, its verdict, its audit record.
 
     ``about`` is the digest of the content that the verdict is about. ``redelivered`` counts the same bytes again,
     ``contradictions`` other bytes for the same intake offset, which must not happen. ``audit_ms`` is when the broker
@@ -85,7 +86,7 @@ class Attempt:
         """Whether its verdict says where the entry is from then on: a decision, or an order that was carried out."""
         if self.kind is RecordRole.ORDER:
             return moves(self.verdict)
-        return self.kind in (*GOVERNING, RecordRole.LOOK_BACK)
+        return self.kind in (*GOVERNING, RecordRole.LOOK_BACK, RecordRole.USED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,9 @@ def _refused_and_kept(verdict: Verdict) -> bool:
 
 
 def moves(verdict: Verdict) -> bool:
-    """Whether the verdict on a command says where its entry is from then on."""
+    """Whether the verdict on a command, or on a recall, says where the entry that it names is from then on."""
+    if renews(verdict):
+        return True
     if verdict.action == Action.REPLAY:
         return replayed(verdict)
     if verdict.decision in (Decision.REJECT, Decision.DUPLICATE):
@@ -170,7 +173,9 @@ def moves(verdict: Verdict) -> bool:
 
 
 def target_of(verdict: Verdict) -> str | None:
-    """Return the event id that a command is about; None where it is about something else, or it is no command."""
+    """Return the event id that a command is about, or that a recall renews; None where it is about something else."""
+    if renews(verdict):
+        return verdict.target
     of_a_session = any(finding.code in OF_A_SESSION for finding in verdict.findings)
     return verdict.target if verdict.action in ORDERS and not of_a_session else None
 
@@ -178,6 +183,11 @@ def target_of(verdict: Verdict) -> str | None:
 def taken_back(verdict: Verdict) -> tuple[Withdrawal, ...]:
     """Return what a recall's look back took out of the store; empty for any other verdict."""
     return verdict.withdraws if verdict.type == EventType.RECALL else ()
+
+
+def renews(verdict: Verdict) -> bool:
+    """Whether a recall lets an entry that it was given hold longer: its verdict's ``target``, whose place it has."""
+    return verdict.type == EventType.RECALL and verdict.object_id is not None
 
 
 def replayed(verdict: Verdict) -> bool:
@@ -237,6 +247,8 @@ class Life:
     def placed(self) -> Placed:
         """What the verdict that placed it last says of its place."""
         placed = Placed.of(self.placing.verdict)
+        if self.placing is self.governing and renews(self.placing.verdict):  # what it places is another's
+            placed = replace(placed, object_id=None, zone=None, visibility=None, expires_ms=None)
         if placed.held_until_ms is None:  # a replay that held it again gave it no more time
             placed = replace(placed, held_until_ms=self.governing.verdict.held_until_ms)
         return placed

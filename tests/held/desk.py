@@ -1,8 +1,10 @@
 """A home with an embedded log, its credentials, and writes that are held: for the tests of the quarantine."""
 
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from tests.encoders import minilm
 from tests.stages import holding
@@ -17,6 +19,7 @@ from memsluice.deployment.home import Home
 from memsluice.envelope.registry import Role
 from memsluice.events.models import AnyPayload, Origin
 from memsluice.events.records import Record
+from memsluice.gate.policy import model
 from memsluice.keystore.store import KeyStore, issue_credential
 from memsluice.runtimes.assembly import Assembly
 from memsluice.stores.faiss.store import FaissStore
@@ -29,6 +32,8 @@ SOURCES = {
     "reviewer": (Role.REVIEWER, "operator"),
     "operator": (Role.OPERATOR, "operator"),
 }
+parsed = cache(model.parse)
+"""A runtime is opened for every event here, and reads the policy twice: the same text is the same policy."""
 
 
 class Office:
@@ -52,7 +57,8 @@ class Office:
     def publish(self, source: str, *payloads: AnyPayload) -> None:
         """Append events and run the stages until nothing waits."""
         store = FaissStore(self.home.store_file)
-        runtime = self.assembly.embedded(self._encoder, store)
+        with patch.object(model, "parse", parsed):
+            runtime = self.assembly.embedded(self._encoder, store)
         for payload in payloads:
             message = build(payload, [self.keys.credential(source).signer()], source=f"urn:test:{source}")
             runtime.append(topic_of(payload), message.key, message.value, message.headers, append_ms=wall_ms())

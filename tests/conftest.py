@@ -19,6 +19,8 @@ from memsluice.deployment.layout import Layout
 from memsluice.devstack import control
 from memsluice.devstack.bringup import bring_up
 
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+"""As an encoder that is loaded sets it where torch is not imported yet; test modules import torch before."""
 TEST_HOME_VARIABLE = "MEMSLUICE_TEST_HOME"
 """Home of a stack to use, and to leave running; without it the session starts its own and wipes it."""
 

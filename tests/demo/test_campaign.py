@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.encoders import minilm
 
 from memsluice.client.build import build, topic_of
 from memsluice.clock import wall_ms
 from memsluice.deployment.home import Home
-from memsluice.encoder import load_encoder
 from memsluice.envelope.seals import open_
 from memsluice.errors import ConfigError
 from memsluice.events.names import VERDICT
@@ -17,7 +17,6 @@ from memsluice.runtimes.assembly import Assembly
 from memsluice.stores.faiss.store import FaissStore
 from memsluice.topics.names import AUDIT
 from memsluice_lab.demo import campaign, incident
-from memsluice_lab.demo.caching_encoder import MemoEncoder
 
 CAREFUL_BYTES = 280
 """The length that docs/incident.md's stricter policy allows."""
@@ -29,7 +28,7 @@ def played(path: Path) -> dict[str, Any]:
     assembly = Assembly.at(home)
     incident.issue(assembly.keys)
     store = FaissStore(home.store_file)
-    runtime = assembly.embedded(MemoEncoder(load_encoder(threads=1)), store)
+    runtime = assembly.embedded(minilm(), store)
     for wave in campaign.waves():
         for line in wave:
             for payload in incident.payloads(line):

@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 from tests.command import run
+from tests.encoders import minilm
 
 from memsluice.deployment.home import Home
-from memsluice.encoder import load_encoder
 from memsluice.topics.names import AUDIT, DEAD_LETTER, EVENTS
 from memsluice_lab.demo import outcome, summary
-from memsluice_lab.demo.caching_encoder import MemoEncoder
 from memsluice_lab.demo.embedded import DayClock, EmbeddedSite, last_working_day, open_keys
 from memsluice_lab.demo.ledger import Fate, Ledger, Sent
 from memsluice_lab.demo.live import ticker_line
@@ -50,7 +49,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     signers = issue(keys, prepared.titles, begins)
     ticks = iter(range(10**9))
     ledger = Ledger(keys.keyring, lambda: float(next(ticks)))
-    encoder = MemoEncoder(load_encoder(threads=1))
+    encoder = minilm()
     site = EmbeddedSite(home, ledger, DayClock(begins), keys, encoder)
     player = Player(site, ledger, signers, encoder, "t")
     player.play(prepared.scenes, lambda minute, what: None)

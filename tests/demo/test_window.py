@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from tests.command import run
+from tests.encoders import minilm
 
 from memsluice.deployment.home import Home
-from memsluice.encoder import load_encoder
 from memsluice.gate.policy.model import parse, shipped
 from memsluice_lab import cast
 from memsluice_lab.demo import window
-from memsluice_lab.demo.caching_encoder import MemoEncoder
 from memsluice_lab.demo.embedded import DayClock, EmbeddedSite, last_working_day, open_keys
 from memsluice_lab.demo.ledger import Ledger
 from memsluice_lab.demo.play import Player
@@ -30,7 +29,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     home, chosen = Home(tmp_path_factory.mktemp("home")), window.tenants(set())
     keys, begins = open_keys(home, START_MS)
     signers = window.issue(keys, chosen.values(), begins)
-    ledger, encoder = Ledger(keys.keyring, time.monotonic), MemoEncoder(load_encoder(threads=1))
+    ledger, encoder = Ledger(keys.keyring, time.monotonic), minilm()
     site = EmbeddedSite(home, ledger, DayClock(begins), keys, encoder)
     player = Player(site, ledger, signers, encoder, "t")
     try:

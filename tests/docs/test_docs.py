@@ -61,7 +61,7 @@ def test_code_blocks_run_and_print_what_is_shown(page: Path, tmp_path: Path, pre
     }
     if page.name == "crewai.md":  # CrewAI writes into the user's folders
         environment |= {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
-    with interpreter(TOP, environment) as python:
+    with interpreter(preloaded, TOP, environment) as python:
         for block in [block for block in blocks(page) if not (block.not_run or block.on_stack)]:
             result = python.run(block.text) if block.language == "python" else _run(block, environment)
             where = f"{_id(page)}:{block.line}"
@@ -193,9 +193,11 @@ def test_every_block_that_is_not_run_says_why(tmp_path: Path) -> None:
     assert not agrees("1\n", "2\n")
 
 
-def test_the_python_blocks_of_a_page_share_names_and_one_that_fails_is_told(tmp_path: Path, monkeypatch: Any) -> None:
+def test_the_python_blocks_of_a_page_share_names_and_one_that_fails_is_told(
+    tmp_path: Path, monkeypatch: Any, preloaded: Server
+) -> None:
     """A block sees what the ones before it made, its output is its own, and neither an error nor a hang passes."""
-    with interpreter(tmp_path, os.environ) as python:
+    with interpreter(preloaded, tmp_path, os.environ) as python:
         assert python.run("word = 'tea'\nprint('first')").stdout == "first\n"
         assert python.run("print(word, end='')").stdout == "tea"
         raised = python.run("print('before')\nraise ValueError('why')")

@@ -7,8 +7,9 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.encoders import minilm
 
-from memsluice.encoder import Encoder, load_encoder
+from memsluice.encoder import Encoder
 from memsluice.events.models import Zone
 from memsluice.events.records import Headers
 from memsluice.gate.policy import model
@@ -19,7 +20,6 @@ from memsluice.stages.seal import SealStage
 from memsluice.stores.faiss.store import FaissStore
 from memsluice.topics.names import ACCEPTED, AUDIT, DEAD_LETTER, EVENTS, PARTITIONS, QUARANTINE, STORE
 from memsluice_lab import cast
-from memsluice_lab.demo.caching_encoder import MemoEncoder
 from memsluice_lab.streams import Published, events_of, signed
 
 OUTPUTS = (AUDIT, ACCEPTED, QUARANTINE, DEAD_LETTER, STORE)
@@ -80,7 +80,7 @@ def lines() -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
     """The real encoder; texts repeat, so their vectors are remembered."""
-    return MemoEncoder(load_encoder(threads=1))
+    return minilm()
 
 
 class Bench:

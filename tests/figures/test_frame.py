@@ -102,9 +102,9 @@ def test_whatever_fails_the_next_figure_is_measured(
 def test_a_run_of_many_goes_on_after_one_that_failed(capfd: pytest.CaptureFixture[str]) -> None:
     """Each figure of a long run has a process of its own; the exit code and the last line tell that one is missing."""
     options = argparse.Namespace(data="", record=None)
-    assert _each_by_itself([get("encoder_ratio"), get("stale_figures")], options) == 2
+    assert _each_by_itself([get("encoder_ratio"), get("block_escapes")], options) == 2
     captured = capfd.readouterr()
-    assert re.search(r"^stale_figures \d+$", captured.out, re.MULTILINE)
+    assert re.search(r"^block_escapes \d+$", captured.out, re.MULTILINE)
     assert captured.err.rstrip("\n").endswith("encoder_ratio")
 
 

@@ -7,6 +7,7 @@ import base64
 import random
 import string
 import time
+from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
@@ -352,12 +353,12 @@ def test_no_code_is_opened_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_time_is_linear(part: str) -> None:
     """100 KB of what a search begins with takes some four times as long as a quarter of it."""
 
-    def least(chars: int) -> float:
-        text, times = f"AAAA AzFu AzDO +ASt Q~ {(part * chars)[:chars]}", []
+    def taken(chars: int) -> Iterator[float]:
+        text = f"AAAA AzFu AzDO +ASt Q~ {(part * chars)[:chars]}"
         for _ in range(2):
             began = time.process_time()
             found(text)
-            times.append(time.process_time() - began)
-        return min(times)
+            yield time.process_time() - began
 
-    assert least(100_000) < 9 * least(25_000) + 0.1
+    most = 9 * min(taken(25_000)) + 0.1
+    assert any(one < most for one in taken(100_000))  # the first that is quick enough is the last

@@ -6,8 +6,9 @@ Texts of our own, few, and no figure: what is held of orders that nobody saw is 
 from base64 import b64encode
 
 import pytest
+from tests.encoders import minilm
 
-from memsluice.encoder import Encoder, load_encoder
+from memsluice.encoder import Encoder
 from memsluice.encoder.base import read
 from memsluice.gate.detectors.wording.shipped import shipped
 from memsluice.gate.policy.wording import WordingPolicy
@@ -23,7 +24,7 @@ BUDGET = WordingPolicy().relied
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
     """The encoder that ships."""
-    return load_encoder(threads=1)
+    return minilm()
 
 
 def shares(encoder: Encoder, texts: list[str]) -> list[float]:

@@ -5,14 +5,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.encoders import minilm
 from tests.provenance.shop import READER, Shop
 
 from memsluice.client import requests
 from memsluice.client.requests import Session
-from memsluice.encoder import load_encoder
 from memsluice.events.models import Action, Zone
 from memsluice.gate.policy.model import parse
-from memsluice_lab.demo.caching_encoder import MemoEncoder
 from memsluice_lab.world_embedded import EmbeddedWorld
 
 POLICY = """name: eager
@@ -83,7 +82,7 @@ def test_what_was_not_taken_out_has_no_such_release(shop: Shop) -> None:
 def test_what_is_let_in_again_is_recalled_and_stays() -> None:
     """A real recall is given it, then its own question takes it out of the store, and after a reviewer's release it is
     given again, however often it is asked for."""
-    world = EmbeddedWorld(["acme"], MemoEncoder(load_encoder(threads=1)), parse(POLICY))
+    world = EmbeddedWorld(["acme"], minilm(), parse(POLICY))
     ana = Session("acme", "helper", "ana", "s-1")
     world.observe(ana)
     note = world.write("agent", ana, NOTE)

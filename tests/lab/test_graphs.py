@@ -1,8 +1,8 @@
 """The table of attacks on facts as a graph, on one town and in a few sizes."""
 
 import pytest
+from tests.encoders import minilm
 
-from memsluice.encoder import load_encoder
 from memsluice_lab.attacks import graphs
 
 
@@ -22,7 +22,7 @@ def test_a_town_is_founded_and_attacked_in_sizes(monkeypatch: pytest.MonkeyPatch
         },
     )
     rows = dict[str, list[bool]]()
-    graphs.play(1, load_encoder(threads=1), rows)
+    graphs.play(1, minilm(), rows)
     honest = {name: some for name, some in rows.items() if name.startswith("right")}
     assert sorted(honest) == sorted(f"right facts: {rule}" for rule in graphs.RULES)
     assert sum(honest["right facts: claims.corroborated"]) > 0

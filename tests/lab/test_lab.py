@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.encoders import minilm
 
-from memsluice.encoder import Encoder, load_encoder
+from memsluice.encoder import Encoder
 from memsluice.errors import ConfigError
 from memsluice.events.models import Observation, Origin, Recall, Write
 from memsluice_lab import cast
@@ -30,7 +31,7 @@ from .stream import line, small, write
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
     """The real encoder."""
-    return load_encoder(threads=1)
+    return minilm()
 
 
 def decided(path: Path, out: Path, encoder: Encoder) -> tuple[bytes, dict[int, dict[str, Any]]]:

@@ -3,7 +3,9 @@
 import random
 from typing import Any
 
-from memsluice.encoder import load_encoder
+import pytest
+from tests.encoders import minilm
+
 from memsluice_lab import run as lab
 from memsluice_lab.streams import events_of
 
@@ -39,8 +41,14 @@ def stream() -> list[dict[str, Any]]:
 
 def decided(lines: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
     """Return the verdict lines by seq."""
-    encoder, chosen = load_encoder(threads=1), lab.policy_set(None)
+    encoder, chosen = minilm(), lab.policy_set(None)
     return {each["seq"]: each for each in lab.decide(events_of(lines), name="x", encoder=encoder, chosen=chosen)}
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> dict[int, dict[str, Any]]:
+    """What is decided about the stream."""
+    return decided(stream())
 
 
 def at_first(verdicts: dict[int, dict[str, Any]], until: int) -> dict[int, dict[str, Any]]:
@@ -52,21 +60,20 @@ def at_first(verdicts: dict[int, dict[str, Any]], until: int) -> dict[int, dict[
     }
 
 
-def test_a_permuted_future_leaves_every_past_verdict_as_it_was() -> None:
+def test_a_permuted_future_leaves_every_past_verdict_as_it_was(verdicts: dict[int, dict[str, Any]]) -> None:
     """Deciding event n uses no event after n: shuffled and changed later texts give the same earlier verdicts."""
     lines = stream()
     cut = 40
     texts = [each["text"] for each in lines[cut:]]
     random.Random(4).shuffle(texts)
     permuted = lines[:cut] + [{**each, "text": text} for each, text in zip(lines[cut:], texts, strict=True)]
-    assert at_first(decided(lines), cut) == at_first(decided(permuted), cut)
+    assert at_first(verdicts, cut) == at_first(decided(permuted), cut)
 
 
-def test_look_back_changes_what_stands_and_not_what_was_decided() -> None:
+def test_look_back_changes_what_stands_and_not_what_was_decided(verdicts: dict[int, dict[str, Any]]) -> None:
     """A passage that landed before its question was asked is moved by the question; the file says both."""
     lines = stream()
     poison = next(each["seq"] for each in lines if each["text"] == POISON)
-    verdicts = decided(lines)
     assert verdicts[poison]["decision"] == "accept"
     assert verdicts[poison]["final"] == "quarantine"
     assert verdicts[poison]["moved_by"].endswith(f"{poison + 1:06d}")

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 import yaml
 from msgspec.structs import replace
+from tests.encoders import minilm
 
-from memsluice.encoder import Encoder, load_encoder
+from memsluice.encoder import Encoder
 from memsluice.events.models import Tier
 from memsluice.gate.checks import monitor
 from memsluice.gate.policy import model
 from memsluice_lab import laundering
-from memsluice_lab.demo.caching_encoder import MemoEncoder
 from memsluice_lab.laundering import SCENARIOS
 from memsluice_lab.world_embedded import EmbeddedWorld
 
@@ -22,7 +22,7 @@ POLICIES = model.parse(yaml.safe_dump(laundering.policy_file(model.default().def
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
     """The real encoder; texts repeat, so their vectors are remembered."""
-    return MemoEncoder(load_encoder(threads=1))
+    return minilm()
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -16,18 +16,25 @@ from subprocess import TimeoutExpired
 
 SOCKET_VARIABLE = "MEMSLUICE_TEST_PRELOADED"
 """Path of the server's socket, for the script."""
+COMMAND = "memsluice"
 ENDED_BYTES = 4
 
 
 class Preloaded:
-    """A process that runs ``memsluice``, as ``subprocess.Popen`` shows one."""
+    """A process that runs ``memsluice``, or the Python file ``program``, as ``subprocess.Popen`` shows one."""
 
     def __init__(
-        self, path: str, words: Sequence[str], environment: Mapping[str, str], descriptors: tuple[int, int, int]
+        self,
+        path: str,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        descriptors: tuple[int, int, int],
+        program: str = COMMAND,
     ) -> None:
         self._asked = socket.socket(socket.AF_UNIX)
         self._asked.connect(path)
-        said = json.dumps({"words": list(words), "environment": dict(environment), "folder": str(Path.cwd())}).encode()
+        asked = {"program": program, "words": list(words), "environment": dict(environment), "folder": str(Path.cwd())}
+        said = json.dumps(asked).encode()
         passed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
         self._asked.sendmsg([len(said).to_bytes(4, "big")], passed)
         self._asked.sendall(said)
@@ -55,7 +62,7 @@ class Preloaded:
             try:
                 self._ended()
             except TimeoutError:
-                raise TimeoutExpired("memsluice", timeout or 0) from None
+                raise TimeoutExpired(COMMAND, timeout or 0) from None
         assert self.returncode is not None
         return self.returncode
 

@@ -1,5 +1,5 @@
-"""Forks processes that run ``memsluice`` from one that has imported it all: the program is the same, its start is not
-five to ten seconds of a processor each time.
+"""Forks processes that run ``memsluice``, or another Python program, from one that has imported it all: the program is
+the same, its start is not five to ten seconds of a processor each time.
 
     python -m tests.preloaded.server SOCKET
 
@@ -11,6 +11,7 @@ import gc
 import importlib
 import json
 import os
+import runpy
 import select
 import signal
 import socket
@@ -18,6 +19,8 @@ import sys
 import threading
 from contextlib import suppress
 from typing import NoReturn
+
+from tests.preloaded.client import COMMAND
 
 MODULES = (
     "memsluice.cli.recall",
@@ -85,7 +88,7 @@ def _become(asked: dict[str, object], descriptors: list[int]) -> None:
     os.environ.update(asked["environment"])  # type: ignore[arg-type]
     words = asked["words"]
     assert isinstance(words, list)
-    sys.argv = ["memsluice", *words]
+    sys.argv = [str(asked["program"]), *words]
 
 
 def _end(code: object) -> NoReturn:
@@ -106,7 +109,10 @@ if __name__ == "__main__":
     from memsluice.cli import run
 
     try:
-        run()
+        if sys.argv[0] == COMMAND:
+            run()
+        else:
+            runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as ended:
         _end(ended.code)
     _end(0)

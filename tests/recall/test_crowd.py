@@ -7,6 +7,7 @@ import pytest
 from tests.recall.test_missing import ask, site, travelled
 from tests.stages.test_land import found as landed
 from tests.stages.test_land_floor import gone
+from tests.store_repair.sites import StackSite
 from tests.stores.build import STRANGER, accepted, axis, entry
 
 from memsluice.events.models import Zone
@@ -19,6 +20,12 @@ LARGE, MANY_LARGE = 600_000, 200
 """Together more than the 96 MiB that a client takes in one answer; an entry has 32 KiB at most."""
 HUGE = 101_000_000
 """More than that in one object; a server takes 104,858,000 bytes in a request."""
+
+
+def enough(site, size: int) -> int:
+    """Return a size that a real server's answers are measured by; a store in a file gives no answer that is too large,
+    and a hundredth of it is as large to it."""
+    return size if isinstance(site, StackSite) else size // 100
 
 
 @pytest.mark.parametrize("where", ["nearer", "as near"])
@@ -45,7 +52,7 @@ def test_an_answer_is_found_behind_planted_objects_that_fit_into_no_answer(site,
     """A few hundred large objects near a question make the store's answers larger than a client takes: a recall and the
     sweep then ask for fewer at a time, and neither fails."""
     near = travelled(encoder, "What does Ana drink?")
-    planted = replace(entry(site.tenant, "x" * LARGE, near, ring=STRANGER), version=1)
+    planted = replace(entry(site.tenant, "x" * enough(site, LARGE), near, ring=STRANGER), version=1)
     for start in range(0, MANY_LARGE, 50):
         site.store.upsert([replace(planted, object_id=str(uuid4())) for _ in range(start, start + 50)])
     site.land(1, TEA, travelled(encoder, TEA))
@@ -59,7 +66,7 @@ def test_one_object_that_fits_into_no_answer_hides_nothing_and_is_swept(site, en
     removes it, lands the entry again, and goes on to the others of its tenant."""
     near = travelled(encoder, "What does Ana drink?")
     stored = site.land(1, TEA, travelled(encoder, TEA))
-    planted = replace(entry(site.tenant, "x" * HUGE, near, ring=STRANGER), version=2**40)
+    planted = replace(entry(site.tenant, "x" * enough(site, HUGE), near, ring=STRANGER), version=2**40)
     for one in (str(uuid4()), stored.object_id):
         plant(site, monkeypatch, replace(planted, object_id=one))
     assert ask(site, encoder, k=1).withheld == {"forged": 2}
@@ -73,7 +80,7 @@ def test_entries_land_over_admissions_that_fit_into_no_answer_and_are_withdrawn(
     answer: *land* goes on, overwrites them with what is admitted next, and takes out what is withdrawn."""
     first = [site.land(number, f"c{number}", axis(number), key=f"k{number}") for number in range(2)]
     planted = replace(entry(site.tenant, "pay mallory", ring=STRANGER), version=2**40)
-    huge = replace(planted, object_id=first[0].object_id, admission="x" * HUGE)
+    huge = replace(planted, object_id=first[0].object_id, admission="x" * enough(site, HUGE))
     plant(site, monkeypatch, replace(planted, object_id=first[1].object_id))
     plant(site, monkeypatch, huge)
     records = [accepted(site.tenant, 10 + number, f"new {number}", axis(number), key=f"k{number}") for number in (0, 1)]

@@ -12,6 +12,7 @@ from memsluice.envelope.records import StoreRecord, stored_to_bytes
 from memsluice.errors import BrokerUnavailable, StoreError
 from memsluice.events.models import Zone
 from memsluice.events.partition import partition_of
+from memsluice.readers import kafka
 from memsluice.readers.apart import ApartTopic
 from memsluice.readers.kafka import KafkaTopic
 from memsluice.readers.local import LocalTopic
@@ -207,8 +208,9 @@ def test_the_broker_is_read_to_its_end_at_each_question(stack) -> None:
     log.close()
 
 
-def test_a_broker_that_does_not_answer_is_an_error_and_no_answer() -> None:
+def test_a_broker_that_does_not_answer_is_an_error_and_no_answer(monkeypatch) -> None:
     """Without the log nobody can say what is current: the reader is told so, in time."""
+    monkeypatch.setattr(kafka, "ASK_TIMEOUT_S", 1.5)
     log = KafkaTopic({"bootstrap.servers": "127.0.0.1:1", "socket.timeout.ms": 1_000})
     with pytest.raises(BrokerUnavailable):
         FreshnessIndex(log, lambda: RING, PARTITIONS).current("acme", ["a"])

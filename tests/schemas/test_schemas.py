@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 from schemas_generator import generate
+from tests.encoders import minilm
 from tests.events.build import PAYLOADS, a_write
 from tests.events.test_hostile import CASES
 from tests.schemas.load import TOP, named, schemas
@@ -21,7 +22,6 @@ from memsluice.client import requests
 from memsluice.client.build import build, event_type_of
 from memsluice.client.requests import Session
 from memsluice.deployment.home import Home
-from memsluice.encoder import load_encoder
 from memsluice.envelope.registry import Role
 from memsluice.events.models import MODELS, Origin, parse_payload
 from memsluice.events.names import DEAD_LETTER_HEADER, EventType
@@ -110,7 +110,7 @@ def records(home: Path) -> dict[str, list[Record]]:
         (Role.USER_CHANNEL, requests.write("w-2", time, SESSION, ATTACK, {"key": "rule"})),
         (Role.READER, requests.write("w-3", time, SESSION, "a reader may not write", {})),
     ]
-    runtime = assembly.embedded(load_encoder(), FaissStore(":memory:"))
+    runtime = assembly.embedded(minilm(), FaissStore(":memory:"))
     for number, (role, payload) in enumerate(payloads):
         message = build(payload, [made[role]], source="urn:test", traceparent="00-" + "1" * 32 + "-" + "2" * 16 + "-01")
         runtime.append(EVENTS, *message, append_ms=NOW_MS + number)

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
+from tests.encoders import minilm
 
 from memsluice.client.requests import Session
-from memsluice.encoder import Encoder, load_encoder
+from memsluice.encoder import Encoder
 from memsluice.gate.policy import model
-from memsluice_lab.demo.caching_encoder import MemoEncoder
 from memsluice_lab.world_embedded import EmbeddedWorld
 
 ANA = Session("acme", "planner", "ana", "s-ana")
@@ -17,7 +17,7 @@ BOB = Session("acme", "planner", "bob", "s-bob")
 @pytest.fixture(scope="package")
 def encoder() -> Encoder:
     """The real encoder; texts repeat, so their vectors are remembered."""
-    return MemoEncoder(load_encoder(threads=1))
+    return minilm()
 
 
 @pytest.fixture

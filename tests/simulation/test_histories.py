@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections import Counter
 
 import pytest
 
@@ -13,8 +12,8 @@ from memsluice_lab.simulation.workload import KINDS
 
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 """A process that was killed awaits nothing any more."""
-HISTORIES = 60
-"""Some forty seconds of one core; the figure `simulated_violations` plays 10,000."""
+HISTORIES = 40
+"""Some thirty seconds of one core; the figure `simulated_violations` plays 10,000."""
 
 
 @pytest.fixture(scope="module")
@@ -54,17 +53,15 @@ def test_a_seed_is_a_history(tmp_path) -> None:
 
 def test_what_is_remembered_changes_nothing() -> None:
     """A history in which every function is worked out anew is the same, step by step, and breaks the same: nothing."""
-    for seed in (7, 8):
-        history, broken = examined(seed)
-        anew, broken_anew = examined(seed, remember=False)
-        assert history.told.digest.hexdigest() == anew.told.digest.hexdigest()
-        assert broken == broken_anew == []
+    history, broken = examined(7)
+    anew, broken_anew = examined(7, remember=False)
+    assert history.told.digest.hexdigest() == anew.told.digest.hexdigest()
+    assert broken == broken_anew == []
 
 
 def test_another_seed_is_another_history() -> None:
     """Seeds draw their own events, faults and order."""
-    digests = Counter(examined(seed)[0].told.digest.hexdigest() for seed in range(60, 63))
-    assert len(digests) == 3
+    assert examined(60)[0].told.digest.digest() != examined(61)[0].told.digest.digest()
 
 
 def test_a_fault_can_be_left_out() -> None:

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import orjson
 import pytest
+from tests.encoders import minilm
 from tests.schemas.load import named
 from tests.stages.test_seal import KEYRING, NOW_MS, OTHER, PARTITION, REGISTRY, SIGNERS, TENANT, message, record
 
-from memsluice.encoder import Encoder, load_encoder
+from memsluice.encoder import Encoder
 from memsluice.envelope import dsse
 from memsluice.envelope.keys import HmacKey
 from memsluice.envelope.seals import sealed_from_bytes
@@ -44,7 +45,7 @@ LETTERS = next(topic.spec for topic in load_topics() if topic.name == DEAD_LETTE
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
     """The real encoder, loaded once."""
-    return load_encoder()
+    return minilm()
 
 
 def at(offset: int, *, partition: int = PARTITION, ms: int = DAY) -> Record:

@@ -9,6 +9,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.encoders import minilm
 from tests.gate.build import PARTITION as SCREENED
 from tests.gate.build import MemoryRows
 from tests.stages.test_screen import apply, marker, record, stage, write
@@ -25,7 +26,7 @@ from tests.stages.test_seal import (
 )
 from tests.stages.test_seal import record as came
 
-from memsluice.encoder import Encoder, load_encoder
+from memsluice.encoder import Encoder
 from memsluice.envelope.keys import Purpose
 from memsluice.envelope.registry import Registry
 from memsluice.envelope.seals import GLOBAL, Waited, sealed_from_bytes
@@ -49,7 +50,7 @@ LATER_MS = NOW_MS + 60_000
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
     """The real encoder, loaded once."""
-    return load_encoder()
+    return minilm()
 
 
 def sealing(encoder: Encoder, policy: str = "") -> SealStage:

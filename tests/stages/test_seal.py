@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
+from tests.encoders import minilm
 
-from memsluice.encoder import Encoder, load_encoder
+from memsluice.encoder import Encoder
 from memsluice.envelope import codec, dsse
 from memsluice.envelope.keys import Algorithm, Ed25519Key, HmacKey, Key, Keyring, KeyState, Purpose, generate_ed25519
 from memsluice.envelope.registry import Registry
@@ -43,7 +44,7 @@ FIELDS = {
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
     """The real encoder, loaded once."""
-    return load_encoder()
+    return minilm()
 
 
 def message(payload=None, *, source="user", kind=EventType.WRITE, signer=None, structured=False):

@@ -161,7 +161,10 @@ def _release(state: ModelState, held: Held) -> Verdict:
 
 
 def _replay(state: ModelState, held: Held) -> Verdict:
-    """A replay judges anew; taint never falls, unless it was lifted: what tainted then and what taints now both do."""
+    """A replay judges anew; taint never falls, unless it was lifted: what tainted then and what taints now both do.
+
+    It closes nothing: what was held and would be rejected now stays held.
+    """
     deps = [] if held.lifted else ancestors(state, held.write)
     if not held.lifted and fell(state, held.write, held.number):
         deps.append(UNKNOWN)
@@ -173,10 +176,10 @@ def _replay(state: ModelState, held: Held) -> Verdict:
         if not _fits(state, held, tau, decision):
             return REFUSED
         return _settle(state, held, tau, decision)
-    open_, refused = decision is HOLD or held.refused, held.refused and decision is REJECT
+    refused = held.refused and decision is REJECT
     suspect = held.suspect or (decision is HOLD and held.write.suspect)
-    state.held[held.write.id] = replace(held, label=tau, open=open_, refused=refused, suspect=suspect)
-    return Verdict(decision, tau.tier, tau.tau)
+    state.held[held.write.id] = replace(held, label=tau, refused=refused, suspect=suspect)
+    return Verdict(decision if refused else HOLD, tau.tier, tau.tau)
 
 
 def _fits(state: ModelState, held: Held, tau: Belief, decision: str) -> bool:

@@ -5,7 +5,6 @@ verify an HMAC can forge it, and readers verify in agent processes.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -293,21 +292,6 @@ def _outside(keyring: Keyring, envelope: dsse.Envelope) -> Admission:
         return keyring.direct(kid) if kid in keyring and keyring.get(kid).purpose is Purpose.ADMISSION else None
 
     return _admission(envelope, verifier)
-
-
-def admission_at_recall(keyring: Keyring, tenant: str, envelope: dict[str, Any]) -> Admission:
-    """Verify by the gate's HMAC where its key is held, else as :func:`admission_of_anybody`. Raises SealError.
-
-    A reader beside the gate holds it, for the log of what landed, and an HMAC takes a fiftieth of a signature's time.
-    Where one of the two keys is not named, or was revoked, or the HMAC is not this tenant's, the signature counts.
-    """
-    parsed = _parsed(envelope)
-    signers = [keyring.get(one.kid) for one in parsed.signatures if one.kid in keyring]
-    good = {key.purpose for key in signers if key.state is not KeyState.REVOKED}
-    if len(signers) == len(parsed.signatures) and good == {Purpose.SEAL, Purpose.ADMISSION}:
-        with suppress(SealError):
-            return _inside(keyring, tenant, parsed)
-    return _outside(keyring, parsed)
 
 
 def admission_may_hold(keyring: Keyring, tenant: str, envelope: dict[str, Any]) -> bool:

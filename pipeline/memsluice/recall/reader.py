@@ -1,9 +1,9 @@
 """Which of the entries that a store returned may be shown: a pure decision, and the reason for each that may not.
 
 Nothing that the store says is believed. What an entry is comes from its admission, verified by the gate's Ed25519
-signature, or by its HMAC where the reader holds the gate's keys; what the store holds must agree with it to the last
-property. An object that somebody wrote, changed, moved or put back with access to the store fails one of the checks and
-is withheld.
+signature, also where the reader holds the gate's HMAC keys: whoever stole those plants nothing. What the store holds
+must agree with it to the last property. An object that somebody wrote, changed, moved or put back with access to the
+store fails one of the checks and is withheld.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from memsluice.envelope.codec import Vector, from_json
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.seals import Admission, admission_at_recall
+from memsluice.envelope.seals import Admission, admission_of_anybody
 from memsluice.envelope.space import DEFAULT_MODEL, space_of
 from memsluice.errors import InputError, SealError
 from memsluice.events.models import Tier, Visibility, Zone
@@ -116,7 +116,7 @@ def judge(
 def _admission(item: StoredObject, keyring: Keyring) -> Admission | None:
     """Return the admission once its signature holds, for whatever tenant it was signed; None for a forged one."""
     try:
-        return admission_at_recall(keyring, item.tenant, from_json(item.admission))
+        return admission_of_anybody(keyring, from_json(item.admission))
     except (InputError, SealError):
         return None
 

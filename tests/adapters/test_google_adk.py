@@ -160,6 +160,34 @@ def test_what_the_session_or_the_person_brings_was_seen_too(shared) -> None:
     assert kept(desk(shared).run("adk-file", "monday", ATTACK[1], parts=[file])) == "WriteHeld"
 
 
+def test_a_tool_of_somebody_else_that_has_adks_name_is_observed(shared) -> None:
+    """A server of MCP names its tools as it likes: what such a one returns is outside content all the same."""
+
+    def named(query: str) -> dict[str, str]:
+        """Read a page."""
+        return {"page": PAGE}
+
+    named.__name__ = "load_memory"
+    mine = desk(shared)
+    mine.runner.agent.tools = [named, remember]
+    assert kept(mine.run("adk-name", "monday", ASK, ATTACK[1])) == "WriteHeld"
+
+
+def test_behind_a_run_nobodys_is_going_on(shared) -> None:
+    """What code adds after a run without naming a session is not added to the run's, which is clean."""
+    mine = desk(shared)
+    service, sessions = mine.runner.memory_service, mine.sessions
+    message = types.Content(role="user", parts=[types.Part(text="Hello.")])
+
+    async def ran() -> str:
+        await sessions.create_session(app_name=APP, user_id="adk-after", session_id="adk-after-monday")
+        async for _ in mine.runner.run_async(user_id="adk-after", session_id="adk-after-monday", new_message=message):
+            assert service.session(APP, "adk-after", None).session == "adk-after-monday"
+        return str(service.session(APP, "adk-after", None).session)
+
+    assert asyncio.run(ran()) != "adk-after-monday"
+
+
 def test_what_the_models_provider_read_was_seen_too(shared) -> None:
     """A search that Gemini runs calls no tool here."""
     searched = LlmResponse(
@@ -192,6 +220,33 @@ def test_a_session_is_added_once_and_a_memory_can_be_deleted(shared) -> None:
     assert tea.id not in [one.id for one in asyncio.run(service.search_memory(**asked)).memories]
     with pytest.raises(InvalidArgument):
         asyncio.run(service.delete_memory(app_name=APP, user_id="adk-added"))
+
+
+def test_a_memory_that_is_added_again_is_there_again(shared) -> None:
+    """What returns as added can be read, also where the same was there before and was replaced or deleted since."""
+    service = GatedMemoryService(shared)
+    whose = service.session(APP, "adk-again", "adk-again-desk")
+    service.memory(whose).open()
+    who = {"app_name": APP, "user_id": "adk-again"}
+
+    async def told() -> str:
+        found = await service.search_memory(**who, query="What does Ada drink?")
+        return " ".join(one.content.parts[0].text for one in found.memories)
+
+    async def added(text: str) -> str:
+        entry = MemoryEntry(id="drink", content=types.Content(parts=[types.Part(text=text)]))
+        await service.add_memory(**who, memories=[entry])
+        return await told()
+
+    async def all_of_it() -> None:
+        for text in ("Ada drinks tea.", "Ada drinks coffee.", "Ada drinks tea."):
+            assert text in await added(text)
+        await service.delete_memory(**who, memory_id="drink")
+        assert await told() == ""
+        assert "tea" in await added("Ada drinks tea.")
+
+    with service.acting(whose):
+        asyncio.run(all_of_it())
 
 
 def test_adks_commands_find_it_by_its_scheme(shared) -> None:

@@ -10,7 +10,15 @@ from tests.memory.conftest import ORDER
 from memsluice import Origin, Session
 from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
-from memsluice.errors import InvalidArgument, LandingUnknown, NotDelivered, NotPermitted, WriteHeld, WriterClosed
+from memsluice.errors import (
+    InvalidArgument,
+    LandingUnknown,
+    MalformedEvent,
+    NotDelivered,
+    NotPermitted,
+    WriteHeld,
+    WriterClosed,
+)
 from memsluice.keystore.store import issue_credential
 from memsluice.memory.memory import Memory
 from memsluice.memory.outcome import Status
@@ -105,3 +113,11 @@ def test_what_the_gate_would_not_take_is_raised(remote, service, place) -> None:
         Memory(narrow, Session("acme", "assistant", "eva", "e1")).write("Eva sings.")
     with pytest.raises(InvalidArgument, match="https"):
         RemoteGate("acme", ingest="gate", recall="gate", writer=only, runtime=only, reader=only)
+
+
+def test_an_id_that_said_something_else_is_refused_for_good(remote) -> None:
+    """The service's 422 is no doubt about whether the log has it: the id has to be another one."""
+    memory = Memory(remote, Session("acme", "assistant", "fay", "f1"))
+    memory.write("Fay sings.", event_id="fay")
+    with pytest.raises(MalformedEvent, match="something else"):
+        memory.write("Fay paints.", event_id="fay")

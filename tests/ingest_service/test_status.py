@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import replace
+from time import monotonic
 
 import pytest
 from tests.ingest_service.place import serving
@@ -12,7 +13,7 @@ from memsluice.events.partition import partition_of
 from memsluice.ingest_service import ledger as ledgers
 from memsluice.ingest_service.ledger import Ledger
 from memsluice.keystore.store import issue_credential
-from memsluice.memory.outcome import Status
+from memsluice.memory.outcome import Outcome, Status
 from memsluice.topics.names import AUDIT
 
 HERE = partition_of("acme", 8)
@@ -29,6 +30,25 @@ def test_another_credentials_event_is_none(service, place) -> None:
         refused = service.ask("GET", url, credential)
         assert (refused.status_code, refused.json()) == (404, nobodys.json())
     assert service.status(accepted, place.operator)["status"] == "landed"
+
+
+def test_how_soon_the_answer_comes_tells_nobody_of_anothers_event(service, place) -> None:
+    """Who waits is told that there is none after the same time, whether there is none or it is another's."""
+    accepted = service.write(place.ours, key="timed")
+    service.status(accepted, place.ours)
+    for url in (accepted.json()["url"], "/v1/events/nobodys?tenant=acme"):
+        began = monotonic()
+        assert service.ask("GET", f"{url}&wait=0.3", place.other).status_code == 404
+        assert monotonic() - began >= 0.3
+
+
+def test_before_its_place_is_known_a_verdict_is_nobodys(service, place) -> None:
+    """What is heard of an id that another one published is not shown to who publishes the same id just now."""
+    taken, new = service.ledger.begin(("acme", "contested"), place.other.kid, "something else")
+    assert new
+    service.ledger.waiting.heard(Outcome("contested", Status.HELD, place=("t", 0, 0)), tenant="acme")
+    assert taken.outcome.done()
+    assert service.ask("GET", "/v1/events/contested?tenant=acme", place.other).status_code == 404
 
 
 def test_who_waits_is_told_when_it_is_decided(service, place) -> None:

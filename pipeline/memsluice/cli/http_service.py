@@ -41,8 +41,8 @@ def check_encrypted(host: str, certificate: Path | None, key: Path | None, *, pl
         raise InvalidArgument("--tls-certificate and --tls-key go together")
     if certificate is None and host not in LOOPBACK and not plain:
         raise InvalidArgument(
-            f"--host {visible(host, HOST_CHARS_MAX)} would serve memory and tokens unencrypted: give --tls-certificate "
-            "and --tls-key, or --plain where TLS ends in front of it"
+            f"to listen on {visible(host, HOST_CHARS_MAX)} would serve memory and tokens unencrypted: give "
+            "--tls-certificate and --tls-key, or --plain where TLS ends in front of it"
         )
 
 

@@ -7,6 +7,7 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.requests import ClientDisconnect
 
 from memsluice import log
 from memsluice.errors import MemsluiceError
@@ -113,6 +114,8 @@ class Guarded:
             return
         try:
             await self._app(scope, counting, counted)
+        except ClientDisconnect:  # there is nobody to be answered
+            return
         except Exception as error:  # a defect: its words may quote what was asked, so its kind alone is told
             _LOG.error("a request failed by a defect", kind=type(error).__name__)
             if not started:

@@ -1,5 +1,6 @@
 """Whether what a service stands on answers, asked seldom enough to be asked by anybody."""
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -27,17 +28,26 @@ def asks_broker(connection: Connection, user: str, topic: str) -> Callable[[], b
 
 
 class Missing:
-    """Says what a service lacks; asks each part, by what is said without it, once in ASKED_EVERY_S at most."""
+    """Says what a service lacks; asks each part, by what is said without it, once in ASKED_EVERY_S at most.
+
+    Safe for several threads: while one asks, the others are told what was found before, and at first that all is
+    missing.
+    """
 
     def __init__(self, asks: dict[str, Callable[[], bool]], monotonic: Callable[[], float] = time.monotonic) -> None:
         self._asks = asks
         self._monotonic = monotonic
-        self._found: list[str] = []
+        self._lock = threading.Lock()
+        self._found = list(asks)
         self._at = float("-inf")
 
     def __call__(self) -> list[str]:
         """Return what is missing, in words."""
-        if self._monotonic() - self._at >= ASKED_EVERY_S:
+        with self._lock:
+            now = self._monotonic()
+            due = now - self._at >= ASKED_EVERY_S
+            if due:
+                self._at = now
+        if due:
             self._found = [what for what, ask in self._asks.items() if not ask()]
-            self._at = self._monotonic()
         return self._found

@@ -20,7 +20,7 @@ from memsluice.client.tracing import Sending
 from memsluice.clock import Clock
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.registry import Credential, Registry
-from memsluice.errors import BrokerUnavailable, MemsluiceError, RequestRefused
+from memsluice.errors import BrokerUnavailable, RequestRefused
 from memsluice.events.cloudevent import STRUCTURED_JSON
 from memsluice.events.limits import RECORD_BYTES_MAX
 from memsluice.events.models import Identifier, Tenant
@@ -123,7 +123,7 @@ class Serving:
             message = event.traced(sending.traceparent)
             try:
                 receipt = self.send(Prepared(event.payload.id, names.EVENTS, message, sending, event.partition))
-            except MemsluiceError:
+            except Exception:  # a defect, too, must not keep the id waiting for a receipt that never comes
                 self.ledger.drop(name, taken)
                 raise
             self.ledger.sent(name, taken, receipt)

@@ -70,9 +70,9 @@ class Ledger:
                 return known, False
             tenant, event_id = name
             made = self._taken[name] = Taken(kid, said, self.waiting.expect(event_id, said, tenant=tenant))
-            over = self._taken.popitem(last=False)[0] if len(self._taken) > TAKEN_MAX else None
-        if over is not None:
-            self.waiting.forget(over[1], tenant=over[0])
+            if len(self._taken) > TAKEN_MAX:
+                (over_tenant, over_id), _ = self._taken.popitem(last=False)
+                self.waiting.forget(over_id, tenant=over_tenant)
         return made, True
 
     def sent(self, name: Name, taken: Taken, receipt: "Future[Receipt]") -> None:
@@ -94,7 +94,7 @@ class Ledger:
             if self._taken.get(name) is not taken:
                 return
             del self._taken[name]
-        self.waiting.forget(name[1], tenant=name[0])
+            self.waiting.forget(name[1], tenant=name[0])  # here: who begins the id anew must find nothing of it
 
     def taken(self, name: Name) -> Taken | None:
         """Return what is known of an event that this process took."""

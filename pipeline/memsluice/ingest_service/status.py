@@ -26,6 +26,7 @@ LOOK_S = 0.05
 """How often who waits looks whether something was heard."""
 LOOKUPS_MAX = 8
 """Verdicts that a credential may have looked up at once; they are read one after the other."""
+NOT_FOUND = 404
 WORDS_OF: dict[Status, tuple[str, str]] = {
     Status.ACCEPTED: ("the broker has it, and nothing was heard of it yet", "ask again, with ?wait=SECONDS"),
     Status.LANDED: ("it is in memory, and agents can read it", ""),
@@ -62,17 +63,27 @@ class Statuses:
         self._pool.shutdown(cancel_futures=True)
 
     async def of(self, name: Name, caller: Credential, wait_s: float) -> EventStatus:
-        """Return what became of a caller's event, waiting so long for an outcome. Raises RequestRefused: 404."""
+        """Return what became of a caller's event, waiting so long for an outcome. Raises RequestRefused: 404, once
+        the time is over, so that another's event is not told from none by how soon the answer comes."""
+        until = monotonic() + wait_s
+        try:
+            return await self._of(name, caller, until)
+        except RequestRefused as error:
+            if error.status == NOT_FOUND:
+                await asyncio.sleep(max(0.0, until - monotonic()))
+            raise
+
+    async def _of(self, name: Name, caller: Credential, until: float) -> EventStatus:
         if ANY not in caller.tenants and name[0] not in caller.tenants:
             raise _unknown()
-        until, partition = monotonic() + wait_s, partition_of(name[0], PARTITIONS)
+        partition = partition_of(name[0], PARTITIONS)
         while self._pending(name, partition) and monotonic() < until:
             await asyncio.sleep(LOOK_S)
         taken, told = self._ledger.taken(name), self._ledger.told(name, partition)
         if taken is not None and not _may_see(caller, taken.kid):
             raise _unknown()
-        if taken is not None and not taken.outcome.done() and not taken.receipt.done():
-            taken = None  # it was not accepted yet
+        if taken is not None and not taken.receipt.done():
+            taken = None  # it was not accepted yet: a verdict that was heard may be another's of its id
         place = None if taken is None else _place(taken)
         outcome = None if taken is None else _heard(taken, place)
         seen = True  # whoever waits is told that it landed once the store's record was heard
@@ -120,7 +131,7 @@ class Statuses:
 def _unknown() -> RequestRefused:
     """Return one answer for what does not exist, is not known here, and is somebody else's."""
     return RequestRefused(
-        404, "unknown_event",
+        NOT_FOUND, "unknown_event",
         "no event of this id is known here as the credential's own. A service knows what was decided while it ran, "
         "some of what was decided before, and of what was not decided yet what it took itself", field="id",
     )  # fmt: skip
@@ -146,8 +157,8 @@ def _may_see(caller: Credential, kid: str) -> bool:
 
 def _heard(taken: Taken, place: Place | None) -> Outcome | None:
     """Return what was heard of an event; of a verdict on another place's, under its id, that it came second."""
-    outcome = taken.outcome.result() if taken.outcome.done() else None
-    if outcome is None or None in (place, outcome.place) or place == outcome.place:
+    outcome = taken.outcome.result() if taken.outcome.done() and place is not None else None
+    if outcome is None or outcome.place in (None, place):
         return outcome
     return Outcome(outcome.event_id, Status.DUPLICATE)
 

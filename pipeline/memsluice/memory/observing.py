@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from hashlib import sha256
@@ -16,8 +17,9 @@ RECENT_MAX = 10_000
 
 class Observing:
     """Observes tools' results. Every tool's is outside content unless its name is in ``trusted``: those whose results
-    nobody outside can write, such as a calculator, or the tools that read the gated memory itself. ``origins`` says of
-    a tool by name what it reads (``Origin.WEB`` of a browser); of others it is ``Origin.TOOL``.
+    nobody outside can write, such as a calculator, or the tools that read the gated memory itself. A name is all that
+    is known of a tool: let no server of others have one of these. ``origins`` says of a tool by name what it reads
+    (``Origin.WEB`` of a browser); of others it is ``Origin.TOOL``.
     """
 
     def __init__(self, trusted: Collection[str] = (), origins: Mapping[str, Origin] | None = None) -> None:
@@ -44,9 +46,10 @@ def name_of(session: Session, *parts: str | None) -> str:
 
 class Recent:
     """What was put in last, by name: which items of a conversation were observed, where a framework shows all of them
-    at every turn, and the like. Bounded."""
+    at every turn, and the like. Bounded, and safe for several threads."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._known: OrderedDict[str, str] = OrderedDict()
 
     def __contains__(self, name: str) -> bool:
@@ -54,10 +57,11 @@ class Recent:
 
     def put(self, name: str, value: str = "") -> None:
         """Take note of a name; of an item, once the log has its observation."""
-        self._known[name] = value
-        self._known.move_to_end(name)
-        if len(self._known) > RECENT_MAX:
-            self._known.popitem(last=False)
+        with self._lock:
+            self._known[name] = value
+            self._known.move_to_end(name)
+            if len(self._known) > RECENT_MAX:
+                self._known.popitem(last=False)
 
     def get(self, name: str) -> str | None:
         """Return what was put in under a name, None where nothing was."""

@@ -29,7 +29,7 @@ from memsluice.errors import (
 from memsluice.events.models import Observation, Write
 from memsluice.keystore.files import SigningCredential
 from memsluice.memory.gate import Event
-from memsluice.memory.outcome import Outcome, Status
+from memsluice.memory.outcome import Outcome, Place, Status
 from memsluice.memory.waiting import Waiting
 from memsluice.recall.bearer import INGEST_AUDIENCE, mint
 from memsluice.recall.recaller import Recaller
@@ -109,10 +109,14 @@ class RemoteGate:
     def _send(self, event: Event, message: Message, credential: SigningCredential) -> Receipt:
         headers = {name.replace("ce_", "ce-", 1): (value or b"").decode() for name, value in message.headers}
         answer = self._asked("POST", EVENTS_PATH, credential, event.id, headers=headers, content=message.value)
-        place = answer["place"]
+        try:
+            url, place = str(answer["url"]), _place(answer["place"])
+        except (LookupError, TypeError, ValueError):
+            why = "the ingest service's answer says not where the event lies"
+            raise NotDelivered(why, event_id=event.id, maybe_written=True) from None
         if isinstance(event, Write):
-            self._hearers.submit(self._hear, event.id, str(answer["url"]), credential)
-        return Receipt(event.id, place["topic"], place["partition"], place["offset"], wall_ms())
+            self._hearers.submit(self._hear, event.id, url, credential)
+        return Receipt(event.id, *place, wall_ms())
 
     def _asked(self, method: str, path: str, credential: SigningCredential, event_id: str, **more: Any) -> Any:
         """Return what the service answers. Raises InputError for what it will not take, NotDelivered for anything that
@@ -138,7 +142,7 @@ class RemoteGate:
         while self.waiting.waits_for(event_id) and not self._closed.is_set():
             try:
                 outcome = _outcome(self._asked("GET", f"{url}&wait={ASKED_S}", credential, event_id))
-            except MemsluiceError:
+            except (MemsluiceError, LookupError, TypeError, ValueError):  # away, or no answer that can be read
                 self._closed.wait(AGAIN_S)
                 continue
             if outcome.status is not Status.ACCEPTED:
@@ -148,5 +152,9 @@ class RemoteGate:
 def _outcome(said: Mapping[str, Any]) -> Outcome:
     """Return an outcome from its status resource."""
     place, reasons = said["place"], tuple(str(one["code"]) for one in said["reasons"])
-    where = None if place is None else (str(place["topic"]), int(place["partition"]), int(place["offset"]))
+    where = None if place is None else _place(place)
     return Outcome(said["id"], Status(said["status"]), reasons, said["object_id"], said["version"], where)
+
+
+def _place(said: Mapping[str, Any]) -> Place:
+    return str(said["topic"]), int(said["partition"]), int(said["offset"])

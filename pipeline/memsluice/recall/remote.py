@@ -190,7 +190,7 @@ def error_of(response: httpx.Response, service: str = "recall") -> MemsluiceErro
     match response.status_code:
         case 400 | 413 if problem.get("code") == LimitExceeded.code:
             return LimitExceeded(detail, field=field)
-        case 400:
+        case 400 | 409 | 422:
             return MalformedEvent(detail, field=field)
         case 401 | 403:
             return NotPermitted(detail, field=field)

@@ -14,7 +14,9 @@ from google.adk.agents.invocation_context import InvocationContext
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.load_memory_tool import LoadMemoryTool
 from google.adk.tools.tool_context import ToolContext
+from google.adk.tools.transfer_to_agent_tool import TransferToAgentTool
 from google.genai.types import Content, Part
 
 from memsluice.adapters.google_adk.service import GatedMemoryService, acting
@@ -25,7 +27,9 @@ from memsluice.memory.observing import Observing, Recent, name_of
 
 NAME = "memsluice"
 OWN = ("load_memory", "transfer_to_agent")
-"""ADK's own tools that return nothing from outside: give no other tool these names."""
+"""ADK's own tools that return nothing from outside. Another one of that name is observed when it returns; of what a
+session brings along its name says whose it is, so give no other tool these names."""
+FOREIGN = "a tool that is not ADK's"
 SAID = frozenset({
     "text", "thought", "thought_signature", "function_call", "executable_code", "tool_call", "video_metadata",
     "media_resolution", "part_metadata",
@@ -66,6 +70,10 @@ class GatedPlugin(BasePlugin):
         await asyncio.to_thread(self._brought, session, invocation_context)
         return None
 
+    async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        """Say that nobody's run is going on: what code adds behind it names its session, or is nobody's."""
+        acting.set(None)
+
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
@@ -78,7 +86,8 @@ class GatedPlugin(BasePlugin):
     ) -> dict[str, Any] | None:
         """Observe what a tool returned, an error that was made an answer too, and leave it as it is."""
         session = self._acting(tool_context._invocation_context)
-        await self._observing.asaw(self._service.memory(session), tool.name, _told(result))
+        foreign = tool.name in OWN and not isinstance(tool, LoadMemoryTool | TransferToAgentTool)
+        await self._observing.asaw(self._service.memory(session), FOREIGN if foreign else tool.name, _told(result))
         self._observed.put(name_of(session, tool_context.function_call_id))
         return None
 

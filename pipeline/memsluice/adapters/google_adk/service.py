@@ -99,7 +99,9 @@ class GatedMemoryService(BaseMemoryService):
     ) -> None:
         """Keep what was said in some events, each once."""
         said = [(one.id, one.author, _text(one.content)) for one in events]
-        await self._kept(self.session(app_name, user_id, session_id), [one for one in said if one[2]])
+        session = self.session(app_name, user_id, session_id)
+        named = [(*one, f"adk-{name_of(session, one[0], one[2])[:32]}") for one in said if one[2]]
+        await self._kept(session, named)
 
     async def add_memory(
         self,
@@ -109,11 +111,11 @@ class GatedMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Keep memories as they are; one with an id that there is takes its place."""
+        """Keep memories as they are; one with an id that there is takes its place, whatever that id said before."""
         said = [(one.id or uuid4().hex, one.author or "", _text(one.content)) for one in memories]
         if not all(text for _, _, text in said):
             raise InvalidArgument("argument memories has one without text, and texts alone are kept")
-        await self._kept(self.session(app_name, user_id, None), said)
+        await self._kept(self.session(app_name, user_id, None), [(*one, f"adk-{uuid4().hex}") for one in said])
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Return the nearest verified memories, each as a line that says what it is
@@ -128,11 +130,12 @@ class GatedMemoryService(BaseMemoryService):
         shelf = self._shelf(self.session(app_name, user_id, None))
         await asyncio.to_thread(shelf.put, [Document((), memory_id, None)])
 
-    async def _kept(self, session: Session, said: Sequence[tuple[str, str, str]]) -> None:
+    async def _kept(self, session: Session, said: Sequence[tuple[str, str, str, str]]) -> None:
+        """Write texts, each with its name, its author and the id of its event; wait for all."""
         entries = []
-        for name, author, text in said:
+        for name, author, text, event_id in said:
             entry = entry_of(Document((), name, {"text": text, "author": author}))
-            entries.append(replace(entry, event_id=f"adk-{name_of(session, name, text)[:32]}"))
+            entries.append(replace(entry, event_id=event_id))
         if entries:
             await asyncio.to_thread(self.memory(session).put, entries)
 

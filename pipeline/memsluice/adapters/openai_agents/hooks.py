@@ -28,6 +28,8 @@ SessionOf = Callable[[RunContextWrapper[Any]], Session]
 NAMESPACE = "openai_agents"
 """The part of the tenant's memory that these entries lie in."""
 TOOLS = ("remember", "recall")
+OURS = "ours"
+"""What is noted of a call that the model made once it was one of our tools' that ran."""
 INSIDE = frozenset({
     "message", "function_call", "custom_tool_call", "reasoning", "computer_call", "local_shell_call", "shell_call",
     "apply_patch_call", "tool_search_call", "mcp_approval_request", "mcp_approval_response", "compaction_trigger",
@@ -67,7 +69,7 @@ class GatedRunHooks(RunHooks[Any]):
         self._observing = Observing([*TOOLS, *trusted_tools], {**ORIGINS, **(origins or {})})
         self._opens = opens
         self._shelves = Shelves(gate, NAMESPACE, timeout_s=timeout_s, opens=False)
-        self._observed, self._calls = Recent(), Recent()
+        self._observed, self._calls, self._made = Recent(), Recent(), Recent()
         self.tools: list[Tool] = _tools(self)
 
     async def on_llm_start(
@@ -83,17 +85,23 @@ class GatedRunHooks(RunHooks[Any]):
     async def on_llm_end(self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse) -> None:
         """Observe what the provider's own tools read, before anything that the model calls for is done."""
         items = [one.model_dump(mode="json") if isinstance(one, BaseModel) else dict(one) for one in response.output]
-        await asyncio.to_thread(self._sees, self._memory(context), items)
+        memory = self._memory(context)
+        for item in items:
+            if item.get("call_id"):
+                self._made.put(name_of(memory.session, str(item["call_id"])))
+        await asyncio.to_thread(self._sees, memory, items)
 
     def vouched(self, context: ToolContext[Any]) -> Memory:
         """Return the memory for a call of a tool. Raises ConfigError where the model that calls it was not observed,
         such as one in a run without these hooks."""
         memory = self._memory(context)
-        if self._calls.get(name_of(memory.session, context.tool_call_id)) is None:
+        call = name_of(memory.session, context.tool_call_id)
+        if call not in self._calls:
             raise ConfigError(
                 f"the run that calls {context.tool_name} is not observed: give these hooks to every run of an agent "
                 "that has its tools, also where the agent is a tool of another one (as_tool(hooks=...))"
             )
+        self._made.put(call, OURS)
         return memory
 
     def _memory(self, context: RunContextWrapper[Any]) -> Memory:
@@ -114,11 +122,13 @@ class GatedRunHooks(RunHooks[Any]):
                 self._observed.put(name)
 
     def _tool(self, memory: Memory, item: Mapping[str, Any]) -> str:
+        """Return the name of the tool that an item is of; a server of MCP may name its tool as ours, so of a call that
+        the model made here our name counts where our tool ran."""
         kind = str(item.get("type") or "message")
-        called = (
-            self._calls.get(name_of(memory.session, str(item.get("call_id")))) if kind.endswith("_output") else None
-        )
-        return kind if called is None else called
+        call = name_of(memory.session, str(item.get("call_id")))
+        called = self._calls.get(call) if kind.endswith("_output") else None
+        foreign = called in TOOLS and self._made.get(call) not in (None, OURS)
+        return kind if called is None or foreign else called
 
 
 def _outside(item: Mapping[str, Any]) -> bool:

@@ -81,6 +81,15 @@ def test_an_event_that_is_said_again_is_written_once(memory) -> None:
     assert len(memory.every().entries) == 1
 
 
+def test_what_is_said_again_is_not_told_as_kept_once_another_took_its_place(memory) -> None:
+    """Its first one landed, and a later write replaced it: nobody can read what it says."""
+    memory.write("Ada lives in Lyon.", event_id="home", key="home")
+    memory.write("Ada lives in Nice.", key="home")
+    with pytest.raises(WriteHeld, match="decided before under this id"):
+        memory.write("Ada lives in Lyon.", event_id="home", key="home")
+    assert memory.read(["home"])["home"].content == "Ada lives in Nice."
+
+
 def test_a_batch_publishes_all_and_raises_once_with_every_result(memory) -> None:
     """One bad entry takes no other with it, and none of them is told as another's result."""
     with pytest.raises(BatchNotRemembered, match="2 of 4") as caught:

@@ -227,10 +227,9 @@ class Memory:
             return error
         finally:
             waiting.forget(event_id)
-        if outcome.status is Status.DUPLICATE:
+        if outcome.status is Status.DUPLICATE or (outcome.again and self._keeps(outcome)):
             outcome = self._first(pending.write, outcome)
-        contained = outcome.status is Status.CONTAINED and self.zone is Zone.EXTERNAL
-        if not (outcome.remembered or contained):
+        if not self._keeps(outcome):
             return outcome.error()
         if outcome.object_id not in (None, *self._objects(pending.write)):
             return WriteHeld(
@@ -240,6 +239,9 @@ class Memory:
                 place=outcome.place,
             )
         return outcome
+
+    def _keeps(self, outcome: Outcome) -> bool:
+        return outcome.remembered or (outcome.status is Status.CONTAINED and self.zone is Zone.EXTERNAL)
 
     def _unknown(self, event_id: str, pending: _Pending) -> LandingUnknown:
         had = pending.receipt is not None and pending.receipt.done()
@@ -256,8 +258,8 @@ class Memory:
         question = replace(self._question(BY_NAME), namespace=write.namespace)
         lies = self._gate.reading(lambda recaller: recaller.lies(question, where))
         there = next((one.object_id for one in lies if one.event_id == write.id), None)
-        if there is None:
-            return again
+        if there is None:  # replaced or taken out since, or never there
+            return replace(again, status=Status.DUPLICATE)
         status = Status.CONTAINED if self.zone is Zone.EXTERNAL else Status.LANDED
         return Outcome(write.id, status, again.reasons, there, again.version, again.place)
 

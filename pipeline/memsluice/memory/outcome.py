@@ -42,6 +42,7 @@ class Outcome:
     """What became of one event. ``reasons`` are the verdict's codes, or a dead letter's one.
 
     ``object_id`` and ``version`` are the entry's where it landed; ``place`` is where the event lies in the intake.
+    ``again``: it is that of the first one under its id, and the entry may have been replaced or taken out since.
     """
 
     event_id: str
@@ -50,6 +51,7 @@ class Outcome:
     object_id: str | None = None
     version: int | None = None
     place: Place | None = None
+    again: bool = False
 
     @property
     def remembered(self) -> bool:

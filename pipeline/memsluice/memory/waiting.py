@@ -4,6 +4,7 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import TypeVar
 
 from memsluice.envelope.codec import from_json
@@ -171,7 +172,7 @@ class Waiting:
             if future is None:
                 return
             if outcome.status is Status.DUPLICATE:
-                outcome = self._told.get(name, outcome)
+                outcome = replace(self._told.get(name, outcome), again=True)
             else:
                 _remember(self._told, name, outcome)
             waits = outcome.status in LANDS and outcome.object_id is not None

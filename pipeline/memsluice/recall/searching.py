@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from memsluice.envelope.keys import Keyring
-from memsluice.errors import AnswerTooLarge, StoreError
+from memsluice.errors import AnswerTooLarge, StoreError, StoreUnavailable
 from memsluice.recall import tracing
 from memsluice.recall.landed import Lying
 from memsluice.recall.missing import Freshness, KnowsWhatLies, Missing, lying_of
@@ -109,7 +109,10 @@ class Searcher:
         """Search, and read the log to its end meanwhile."""
         if not (isinstance(self._store, Served) and self._knows is not None):
             return self._search(asked, size, 0)
-        read = self._beside.submit(self._knows.current, asked.tenant, ())
+        try:
+            read = self._beside.submit(self._knows.current, asked.tenant, ())
+        except RuntimeError:  # it was closed
+            raise StoreUnavailable("this recaller was closed") from None
         whole = lying.number >= FETCH_MIN and lying.number > WHOLE_SHARE * lying.all
         if whole:
             hits, exhausted = self._search_whole(self._store, asked, size)

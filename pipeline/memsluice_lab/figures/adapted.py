@@ -1,5 +1,6 @@
 """Every framework's adapter as figures call it: put, read and search of a person, whatever the framework names them."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from uuid import uuid4
 from memsluice.client.requests import Session
 from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
+from memsluice.errors import NotRemembered
 from memsluice.keystore.store import issue_credential
 from memsluice.memory.gate import Gate
 from memsluice.memory.memory import TIMEOUT_S, Wait
@@ -127,6 +129,94 @@ class Mem0:
         return [str(one["memory"]) for one in found["results"]]
 
 
+class CrewAI:
+    """A CrewAI storage, one for each person, as its ``Memory`` calls it once its model has said what to keep."""
+
+    def __init__(self, storage: Callable[[str], Any]) -> None:
+        self._storage = cache(storage)
+
+    @classmethod
+    def gated(cls, gate: Gate, _place: Path) -> "CrewAI":
+        """Return our storages on a gate; each person has a session."""
+        import memsluice_lab.crews  # noqa: F401 - before CrewAI: where it may write
+        from memsluice.adapters.crewai import GatedStorage
+
+        run = uuid4().hex[:8]
+        return cls(lambda person: GatedStorage(gate, Session(TENANT, AGENT, person, f"{run}/{person}")))
+
+    def put(self, person: str, key: str, text: str) -> str:
+        """See :class:`Kept`; CrewAI makes the name."""
+        from crewai.memory.types import MemoryRecord
+
+        record = MemoryRecord(content=text, scope="/notes")
+        self._storage(person).save([record])
+        return str(record.id)
+
+    def read(self, person: str, name: str) -> str | None:
+        """See :class:`Kept`."""
+        found = self._storage(person).get_record(name)
+        return None if found is None else str(found.content)
+
+    def search(self, person: str, question: str, k: int) -> list[str]:
+        """See :class:`Kept`."""
+        from memsluice.adapters.crewai import embedder
+
+        found = self._storage(person).search(embedder([question])[0], limit=k)
+        return [str(record.content) for record, _score in found]
+
+    def every(self, person: str) -> list[str]:
+        """See :class:`Kept`."""
+        return [str(one.content) for one in self._storage(person).list_records(limit=LISTED_MAX)]
+
+
+class Mcp:
+    """A client of our memory server, in this process; the server's sessions are opened by nobody, so it keeps data."""
+
+    def __init__(self, server: Callable[[str], Any]) -> None:
+        self._server = cache(server)
+
+    @classmethod
+    def gated(cls, gate: Gate, _place: Path) -> "Mcp":
+        """Return our servers on a gate, one for each person."""
+        from memsluice.adapters.mcp import Person, memory_server
+
+        return cls(lambda person: memory_server(gate, Person(AGENT, person)))
+
+    def put(self, person: str, key: str, text: str) -> str:
+        """See :class:`Kept`. Raises NotRemembered where the tool's answer is an error."""
+        note = {"name": key, "entityType": "note", "observations": [text]}
+        self._called(person, "create_entities", entities=[note])
+        return key
+
+    def read(self, person: str, name: str) -> str | None:
+        """See :class:`Kept`."""
+        return next(iter(self._texts(person, "open_nodes", names=[name])), None)
+
+    def search(self, person: str, question: str, k: int) -> list[str]:
+        """See :class:`Kept`; the protocol's search is for a text that is contained, so a word of the question is."""
+        return self._texts(person, "search_nodes", query=question.split()[-1].strip("?"))[:k]
+
+    def every(self, person: str) -> list[str]:
+        """See :class:`Kept`."""
+        return self._texts(person, "read_graph")
+
+    def _texts(self, person: str, tool: str, **given: Any) -> list[str]:
+        found = self._called(person, tool, **given).structured_content["entities"]
+        return [str(text) for one in found for text in one["observations"]]
+
+    def _called(self, person: str, tool: str, **given: Any) -> Any:
+        from mcp.client import Client
+
+        async def answer() -> Any:
+            async with Client(self._server(person)) as client:
+                return await client.call_tool(tool, given)
+
+        told = asyncio.run(answer())
+        if told.is_error:
+            raise NotRemembered(told.content[0].text, event_id="")
+        return told
+
+
 def own_mem0(place: Path, embed: Embed, *, dimensions: int, provider: str) -> Any:
     """Return mem0's ``Memory`` on its own store (``faiss``, or ``qdrant``, its default) below a folder.
 
@@ -152,7 +242,9 @@ def digests(texts: Sequence[str]) -> list[list[float]]:
     return [[1 + one / 255 for one in sha256(text.encode()).digest()[:8]] for text in texts]
 
 
-ADAPTERS: dict[str, Opened] = {"LangGraph": LangGraph.gated, "mem0": Mem0.gated}
+ADAPTERS: dict[str, Opened] = {
+    "LangGraph": LangGraph.gated, "mem0": Mem0.gated, "CrewAI": CrewAI.gated, "MCP": Mcp.gated,
+}  # fmt: skip
 """One line for each framework."""
 
 _NAMES = ("Ada", "Ben", "Cem", "Dora", "Eli", "Fay", "Gil", "Hana", "Ivo", "Jan", "Kim", "Lea", "Mia", "Nils")

@@ -31,6 +31,8 @@ IN_MEMORY, WEAVIATE, MEM0 = (
     "LangGraph's InMemoryStore", "weaviate-client, one object a put", "mem0 with its default store (Qdrant on disk)"
 )  # fmt: skip
 PLAIN = (IN_MEMORY, WEAVIATE, MEM0)
+WHOLE = ("MCP",)
+"""Reads a person's whole graph at every call, as the tools that it offers do: its time is the graph's size."""
 Times = dict[str, list[float]]
 
 
@@ -59,7 +61,7 @@ def _sides(running: Bed, place: Path) -> Iterator[dict[str, Kept]]:
     in_memory = InMemoryStore(index={"dims": encoder.dimensions, "embed": embed, "fields": ["text"]})
     qdrant = own_mem0(place, embed, dimensions=encoder.dimensions, provider="qdrant")
     with gate_on(running) as gate, client(address_of(running.connection, names.WEAVIATE_ADMIN)) as store:
-        gated = {GATED.format(name): made(gate, place) for name, made in ADAPTERS.items()}
+        gated = {GATED.format(name): made(gate, place) for name, made in ADAPTERS.items() if name not in WHOLE}
         _begun(gated)
         yield {
             **gated, IN_MEMORY: LangGraph(lambda _person: in_memory), WEAVIATE: PlainWeaviate(store, encoder),

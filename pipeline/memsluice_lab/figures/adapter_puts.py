@@ -169,5 +169,6 @@ _NOTE = (
     "Real: broker, store, encoder, one worker for all three stages, on one machine. A gated put is signed, "
     "acknowledged by the broker, sealed, screened and landed before it returns; a gated search is verified, and its "
     "event acknowledged, before it returns. The others embed with the same encoder and keep the text, and verify "
-    "nothing. Every put, of each side, was read back by its name at once."
+    "nothing. Every put, of each side, was read back by its name at once. "
+    "MCP's server is not among them: its tools read a person's whole graph at each call."
 )

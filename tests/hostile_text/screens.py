@@ -193,6 +193,12 @@ def _servers() -> dict[str, list[Case]]:
         "topics apply": [Case(code=1, whole=True)],
         "topics check": [Case(("--files", ODD[:-2]), 1, whole=True)],
         "recall-service": [Case(("--host", ODD), 2, whole=True), Case(("--tls-certificate", "no\x1b[2J.pem"), 2)],
+        "ingest-service": [Case(("--host", ODD), 2, whole=True), Case(("--tls-key", "no\x1b[2J.pem"), 2)],
+        "mcp": [
+            Case(("--tenant", ODD, "--principal", "ada"), 2, whole=True),
+            Case(("--tenant", "acme", "--http", ODD), 2, whole=True),
+            Case(("--tenant", "acme", "--principal", ODD), 2, whole=True),
+        ],
         "work": [Case((ODD,), 2, whole=True), Case(("seal", "--replica", ODD), 1, whole=True), Case(("--" + ODD,), 2)],
     }
 

@@ -1,5 +1,6 @@
 """``memsluice mcp``: a memory server for MCP clients, over stdio or streamable HTTP."""
 
+import re
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ from memsluice.cli.http_service import server as listening
 from memsluice.cli.options import Home, check_name
 from memsluice.errors import InvalidArgument
 from memsluice.escaping import visible
+from memsluice.events.models import TENANT_PATTERN
 
 if TYPE_CHECKING:
     from memsluice.adapters.mcp.callers import Person
@@ -61,6 +63,8 @@ def serve(
     On the deployment that is named or runs, else on a gate in this process. Whose memory a call is about is said here,
     or by the credential that signed its bearer token, and never by a tool's arguments.
     """
+    if not re.fullmatch(TENANT_PATTERN, tenant):
+        raise InvalidArgument(f"--tenant must be a tenant's name, such as acme; it is {visible(tenant, 80)!r}")
     address = None if http is None else _address(http)
     _check(address, principal, agent, session, no_auth=no_auth, host_reports=host_reports)
     if address is not None:

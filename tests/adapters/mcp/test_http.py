@@ -1,5 +1,6 @@
 """The memory server over streamable HTTP, on a real socket: whose graph a call is about is its token's credential's."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 

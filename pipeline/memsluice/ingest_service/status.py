@@ -26,6 +26,8 @@ LOOK_S = 0.05
 """How often who waits looks whether something was heard."""
 LOOKUPS_MAX = 8
 """Verdicts that a credential may have looked up at once; they are read one after the other."""
+LOOKUP_S = 2.0
+"""How long one may take: while the broker is away a read takes longer, and whoever waits behind it is told so."""
 NOT_FOUND = 404
 WORDS_OF: dict[Status, tuple[str, str]] = {
     Status.ACCEPTED: ("the broker has it, and nothing was heard of it yet", "ask again, with ?wait=SECONDS"),
@@ -112,9 +114,10 @@ class Statuses:
         if self._asked[kid] >= LOOKUPS_MAX:
             raise RequestRefused(429, "at_once", f"the credential has {LOOKUPS_MAX} events looked up already")
         self._asked[kid] += 1
+        reading = asyncio.get_running_loop().run_in_executor(self._pool, self._read, partition, offset)
         try:
-            record = await asyncio.get_running_loop().run_in_executor(self._pool, self._read, partition, offset)
-        except BrokerError:
+            record = await asyncio.wait_for(reading, LOOKUP_S)  # one whose turn did not come is not read any more
+        except (BrokerError, TimeoutError):
             raise RequestRefused(503, "broker_unavailable", "the verdict cannot be read now: ask again") from None
         finally:
             self._asked[kid] -= 1

@@ -43,7 +43,7 @@ MemsluiceError
 │   └── BatchNotRemembered     some of several were not; has every one's result
 ├── ExtractionFailed           no facts were made of an outside text: it was observed, and nothing of it was written
 ├── RequestRefused             an HTTP service refuses a request: what its answer says
-├── RecallFailed               the recall service answered with nothing that can be used
+├── RecallFailed               a service over HTTP answered with nothing that can be used
 │   └── OverQuota              the credential asks too often; the same request may succeed later
 ├── ChatFailed                 a model's chat endpoint did not answer, or not as one does
 ├── BrokerError                the broker, or the embedded log in its place, refused or failed
@@ -317,11 +317,11 @@ class RequestRefused(MemsluiceError):
 
 
 class RecallFailed(MemsluiceError):
-    """The recall service answered, and with nothing that can be used; the message says with what."""
+    """A service over HTTP answered, and with nothing that can be used; the message says which, and with what."""
 
 
 class OverQuota(RecallFailed):
-    """The credential asked the recall service more often than its quota allows; ask again a second later."""
+    """The credential asked a service over HTTP more often than its quota allows; ask again a second later."""
 
 
 class ChatFailed(MemsluiceError):

@@ -21,7 +21,7 @@ from tests.adapters.conftest import FACT, PAGE
 
 from memsluice import Session
 from memsluice.adapters.litellm import GatedGuardrail
-from memsluice.errors import WriteHeld
+from memsluice.errors import NotPermitted, StateError, WriteHeld, WriterClosed
 from memsluice.memory.embedded import EmbeddedGate
 from memsluice.memory.memory import Memory
 
@@ -116,9 +116,27 @@ def test_a_caller_cannot_say_whose_call_it_is(shared) -> None:
     (who("ll-x", tenant="other"), "another tenant under memsluice"),
 ])  # fmt: skip
 def test_a_key_that_is_nobodys_here_is_blocked(shared, metadata, why) -> None:
-    """Nobody would know whose session saw the result."""
-    with pytest.raises(GuardrailRaisedException, match=why):
+    """Nobody would know whose session saw the result, now or later."""
+    with pytest.raises(GuardrailRaisedException, match=why) as caught:
         call(GatedGuardrail(shared), metadata)
+    assert caught.value.status_code == 403
+
+
+@pytest.mark.parametrize(("error", "status"), [
+    (StateError("rows and log disagree"), 503), (WriterClosed("the gate is closed"), 503),
+    (NotPermitted("the credential is for another agent", field="agent"), 403),
+])  # fmt: skip
+def test_whatever_fails_is_told_as_a_guardrails_failure(shared, monkeypatch, error, status) -> None:
+    """The proxy answers with its status, which says whether trying again helps; nothing escapes as a defect."""
+
+    def publish(*_: Any) -> None:
+        raise error
+
+    metadata = opened(shared, f"ll-{type(error).__name__}")
+    monkeypatch.setattr(shared, "publish", publish)
+    with pytest.raises(GuardrailRaisedException) as caught:
+        call(GatedGuardrail(shared), metadata)
+    assert caught.value.status_code == status
 
 
 def test_it_cannot_be_switched_off(shared) -> None:

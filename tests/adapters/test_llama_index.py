@@ -14,6 +14,7 @@ from tests.adapters.conftest import FACT, PAGE, person
 from memsluice import Origin, Session
 from memsluice.adapters.llama_index import GatedMemoryBlock
 from memsluice.errors import BatchNotRemembered, NotDelivered
+from memsluice.events.models import Observation, Write
 from memsluice.memory.embedded import EmbeddedGate
 from memsluice.memory.memory import Memory
 
@@ -137,6 +138,31 @@ def test_without_the_tools_nothing_becomes_guidance(shared) -> None:
     with pytest.raises(BatchNotRemembered):
         run(conversation(GatedMemoryBlock(shared, person("li-alone"))), [], "Ada drinks tea.")
     assert kept(shared, "li-alone") == []
+
+
+@pytest.mark.parametrize("lost", [Write, Observation], ids=["write", "observation"])
+def test_one_that_the_log_did_not_take_keeps_no_other_from_being_said(shared, monkeypatch, lost) -> None:
+    """All have left the short-term memory: one failure is told at the end, and a listener does not swallow it. What
+    follows a result that is not observed is no guidance: that is said again before it."""
+    name = f"li-lost-{lost.__name__}"
+    mine, told = block(shared, name)
+    mine.observed([])
+    mine._open()
+    publish, failed = shared.publish, []
+
+    def published(session: Session, event: Any) -> Any:
+        if isinstance(event, lost) and not failed:
+            failed.append(event)
+            raise NotDelivered("no broker", event_id=event.id)
+        return publish(session, event)
+
+    monkeypatch.setattr(shared, "publish", published)
+    first = ChatMessage(role="user", content="Ada sings.") if lost is Write else ChatMessage(role="tool", content=PAGE)
+    with pytest.raises(BatchNotRemembered) as caught:
+        asyncio.run(mine._aput([first, ChatMessage(role="user", content="Ada drinks tea.")]))
+    assert [isinstance(one, NotDelivered) for one in caught.value.results] == [True, False]
+    assert told == []
+    assert kept(shared, name) == (["Ada drinks tea."] if lost is Write else [])
 
 
 def test_the_last_entries_are_left_out_where_there_is_no_room() -> None:

@@ -141,6 +141,15 @@ def test_health_metrics_and_a_description_are_served(service, place) -> None:
     assert "application/vnd.dsse.envelope.v1+json" in document["paths"]["/v1/events"]["post"]["requestBody"]["content"]
 
 
+@pytest.mark.parametrize(("method", "path", "status", "code"), [
+    ("GET", "/v1/nothing", 404, "not_found"), ("DELETE", "/v1/events", 405, "not_allowed"),
+])  # fmt: skip
+def test_what_there_is_not_has_a_code_of_its_own(service, method, path, status, code) -> None:
+    """A path or a method that does not exist is no malformed request: a client tells them apart by the code."""
+    refused = service.ask(method, path, None)
+    assert (refused.status_code, refused.json()["code"]) == (status, code)
+
+
 def test_a_defect_quotes_nothing(service, place, monkeypatch) -> None:
     """What failed inside is a code: 500, and neither the error's words nor the content."""
 

@@ -1,8 +1,10 @@
 """A memory in a process that has neither broker nor key of the gate: two services, and the same promises."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
+import httpx
 import pytest
 from tests.ingest_service.place import FREE, Place, Service, served
 from tests.memory.conftest import ORDER
@@ -20,6 +22,7 @@ from memsluice.errors import (
     WriterClosed,
 )
 from memsluice.keystore.store import issue_credential
+from memsluice.memory import remote as remotes
 from memsluice.memory.memory import Memory
 from memsluice.memory.outcome import Status
 from memsluice.memory.remote import RemoteGate
@@ -121,3 +124,35 @@ def test_an_id_that_said_something_else_is_refused_for_good(remote) -> None:
     memory.write("Fay sings.", event_id="fay")
     with pytest.raises(MalformedEvent, match="something else"):
         memory.write("Fay paints.", event_id="fay")
+
+
+def test_a_write_that_nobody_decides_takes_no_others_turn(remote, place, monkeypatch) -> None:
+    """With one question at a time, one that stays open is asked again behind the others'."""
+    said = {"place": None, "reasons": [], "object_id": None, "version": None}
+    status = {"undecided": "accepted", "decided": "held"}
+    monkeypatch.setattr(remote, "_hearers", ThreadPoolExecutor(1))
+    monkeypatch.setattr(
+        remote, "_asked", lambda _method, _path, _credential, name, *_: {**said, "id": name, "status": status[name]}
+    )
+    heard = [remote.waiting.expect(name) for name in status]
+    for name in status:
+        remote._hearers.submit(remote._hear, name, f"/{name}?", place.ours)
+    assert heard[1].result(20).status is Status.HELD
+    assert not heard[0].done()
+    remote.waiting.forget("undecided")
+
+
+def test_what_is_over_the_quota_is_sent_again(remote, monkeypatch) -> None:
+    """The service's 429 says when to come again, and is no failure before that could help; a closed gate waits not."""
+    monkeypatch.setattr(remotes, "AGAIN_S", 0.01)
+    answers = [httpx.Response(429, headers={"retry-after": said}) for said in ("0", "soon", "3600")]
+    place = {"topic": "t", "partition": 0, "offset": 7}
+    answers.insert(2, httpx.Response(202, json={"url": "/v1/events/e?tenant=acme", "place": place}))
+    monkeypatch.setattr(
+        remote, "_client", httpx.Client(base_url="http://gate", transport=httpx.MockTransport(lambda _: answers.pop(0)))
+    )
+    memory = Memory(remote, Session("acme", "assistant", "gus", "g1"), opens=False)
+    assert memory.observe(Origin.WEB).offset == 7
+    with pytest.raises(NotDelivered) as caught:
+        memory.observe(Origin.WEB)
+    assert (answers, caught.value.maybe_written) == ([], False)

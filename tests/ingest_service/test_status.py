@@ -10,6 +10,7 @@ from tests.ingest_service.place import serving
 from memsluice.envelope.registry import Role
 from memsluice.errors import BrokerUnavailable
 from memsluice.events.partition import partition_of
+from memsluice.events.records import Record
 from memsluice.ingest_service import ledger as ledgers
 from memsluice.ingest_service.ledger import Ledger
 from memsluice.keystore.store import issue_credential
@@ -95,6 +96,30 @@ def test_a_verdict_that_cannot_be_read_is_not_made_up(service, place, monkeypatc
         assert restarted.ask("GET", accepted.json()["url"], place.ours).status_code == 429
 
 
+def test_a_read_that_hangs_holds_nobody(service, place, monkeypatch) -> None:
+    """Who waits for it, and who waits behind it, is told to ask again; what was given up is not read afterwards."""
+    accepted = service.write(place.ours, "Ada rows.", key="row")
+    first = service.status(accepted, place.ours)
+    monkeypatch.setattr("memsluice.ingest_service.status.LOOKUP_S", 0.1)
+    back, read = threading.Event(), []
+
+    def slow(partition: int, offset: int) -> Record | None:
+        read.append(offset)
+        back.wait(60)
+        return place.audit(partition, offset)
+
+    with serving(place) as restarted:
+        statuses = restarted.serving.statuses
+        statuses._read = slow
+        for credential in (place.ours, place.operator):
+            assert restarted.ask("GET", accepted.json()["url"], credential).status_code == 503
+        assert len(read) == 1
+        back.set()
+        monkeypatch.setattr("memsluice.ingest_service.status.LOOKUP_S", 60)
+        assert restarted.status(accepted, place.ours) == first
+        assert len(read) == 2
+
+
 def test_what_nobody_saw_land_is_not_said_to_have_landed(service, place) -> None:
     """Of a verdict alone it is told that the gate let it in, and no more."""
     accepted = service.write(place.ours, "Ada paints.", key="paint")
@@ -150,7 +175,6 @@ def test_what_is_known_is_bounded(place, monkeypatch) -> None:
 def test_a_dead_letter_is_told(service, place) -> None:
     """What *seal* refuses after all, as of a key that was revoked meanwhile, is no silence."""
     from memsluice.events.names import DEAD_LETTER_HEADER
-    from memsluice.events.records import Record
 
     service.waits = True
     accepted = service.write(place.ours, "Ada swims.", key="swim").json()

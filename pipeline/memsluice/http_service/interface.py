@@ -15,6 +15,7 @@ from memsluice.http_service.problems import answer_of, problem, problem_of
 from memsluice.telemetry.meters import Meters
 
 _LOG = log.get_logger(__name__)
+_CODES = {404: "not_found", 405: "not_allowed", 413: "limit_exceeded"}
 Answered = Callable[[str, int], None]
 """Is told the path and the status of every answer."""
 
@@ -53,7 +54,7 @@ def frame(app: FastAPI, meters: Meters, not_ready: Callable[[], list[str]], unac
 
     @app.exception_handler(AnyHTTPException)
     async def other(_request: Request, error: AnyHTTPException) -> JSONResponse:
-        code = "limit_exceeded" if error.status_code == 413 else "malformed"
+        code = _CODES.get(error.status_code, "malformed")
         return answer_of(problem(error.status_code, code, str(error.detail)))
 
     _describe_truly(app)

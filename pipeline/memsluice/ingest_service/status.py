@@ -18,7 +18,7 @@ from memsluice.events.records import Record
 from memsluice.gate.reasons import WORDS
 from memsluice.ingest_service.ledger import Ledger, Taken
 from memsluice.ingest_service.wire import EventStatus, Later, PlaceModel, Reason
-from memsluice.memory.outcome import Outcome, Place, Status, outcome_of
+from memsluice.memory.outcome import BECAME, Outcome, Place, Status, outcome_of
 from memsluice.memory.waiting import LANDS, Name
 from memsluice.topics.names import PARTITIONS
 
@@ -26,23 +26,9 @@ LOOK_S = 0.05
 """How often who waits looks whether something was heard."""
 LOOKUPS_MAX = 8
 """Verdicts that a credential may have looked up at once; they are read one after the other."""
+LOOKUP_S = 2.0
+"""How long one may take: while the broker is away a read takes longer, and whoever waits behind it is told so."""
 NOT_FOUND = 404
-WORDS_OF: dict[Status, tuple[str, str]] = {
-    Status.ACCEPTED: ("the broker has it, and nothing was heard of it yet", "ask again, with ?wait=SECONDS"),
-    Status.LANDED: ("it is in memory, and agents can read it", ""),
-    Status.CONTAINED: (
-        "it is kept as outside data, apart from what agents follow",
-        "a reviewer may lift its label",
-    ),
-    Status.HELD: (
-        "it is held in quarantine, and a reviewer decides",
-        "its writer may appeal once: publish memory.command.v1 with action appeal and this id as target",
-    ),
-    Status.REFUSED: ("it was rejected", "nothing lands; a later policy may let it in by a reviewer's replay"),
-    Status.DEAD_LETTER: ("nobody could read or authenticate it: it is a dead letter", "mend it, and publish it anew"),
-    Status.RECORDED: ("it was recorded, and is no entry of memory", ""),
-    Status.DUPLICATE: ("an event of this id was decided before", "ask for what lies there, or use another id"),
-}
 DECIDED = ("the gate let it in; that the store has it was not heard here", "recall it, or ask again")
 ReadAudit = Callable[[int, int], Record | None]
 """Returns the record at a partition and an offset of the audit, None where there is none. Raises BrokerUnavailable."""
@@ -112,9 +98,10 @@ class Statuses:
         if self._asked[kid] >= LOOKUPS_MAX:
             raise RequestRefused(429, "at_once", f"the credential has {LOOKUPS_MAX} events looked up already")
         self._asked[kid] += 1
+        reading = asyncio.get_running_loop().run_in_executor(self._pool, self._read, partition, offset)
         try:
-            record = await asyncio.get_running_loop().run_in_executor(self._pool, self._read, partition, offset)
-        except BrokerError:
+            record = await asyncio.wait_for(reading, LOOKUP_S)  # one whose turn did not come is not read any more
+        except (BrokerError, TimeoutError):
             raise RequestRefused(503, "broker_unavailable", "the verdict cannot be read now: ask again") from None
         finally:
             self._asked[kid] -= 1
@@ -139,7 +126,8 @@ def _unknown() -> RequestRefused:
 
 def _status(name: Name, known: Outcome, later: list[Verdict], *, seen: bool) -> EventStatus:
     """Return an outcome as it travels; ``seen`` False where it should lie in the store, and nobody heard that."""
-    words, then = WORDS_OF[known.status]
+    became, then = BECAME[known.status]
+    words = f"it {became}"
     if known.status in LANDS and not seen:
         known, (words, then) = replace(known, status=Status.ACCEPTED), DECIDED
     where = known.place

@@ -27,6 +27,20 @@ class Status(StrEnum):
     DUPLICATE = "duplicate"
 
 
+BECAME: dict[Status, tuple[str, str]] = {
+    Status.ACCEPTED: ("was taken by the broker, and nothing was heard of it yet", "ask again, with ?wait=SECONDS"),
+    Status.LANDED: ("is in memory, and agents can read it", ""),
+    Status.CONTAINED: ("is kept as outside data, apart from what agents follow", "a reviewer may lift its label"),
+    Status.HELD: (
+        "is held in quarantine, and a reviewer decides",
+        "its writer may appeal once: publish memory.command.v1 with action appeal and this id as target",
+    ),
+    Status.REFUSED: ("was rejected", "nothing lands; a later policy may let it in by a reviewer's replay"),
+    Status.DEAD_LETTER: ("is a dead letter: nobody could read or authenticate it", "mend it, and publish it anew"),
+    Status.RECORDED: ("was recorded, and is no entry of memory", ""),
+    Status.DUPLICATE: ("was decided before under this id", "ask for what lies there, or use another id"),
+}
+"""What became of an event, said after its name or "it", and what to do then."""
 _STATUS = {
     Decision.ACCEPT: Status.LANDED,
     Decision.CONTAIN: Status.CONTAINED,
@@ -82,11 +96,6 @@ def landed_by(outcome: Outcome, stored: StoreRecord) -> bool:
 def _told(outcome: Outcome) -> str:
     """Return what became of a write and what to do, in words; nothing of what it says."""
     why = "; ".join(WORDS.get(code, code) for code in outcome.reasons[:REASONS_TOLD_MAX]) or "no reason was given"
-    what, then = {
-        Status.CONTAINED: ("is kept as outside data, apart from what agents follow", "a reviewer may lift its label"),
-        Status.HELD: ("is held in quarantine", "a reviewer decides, and its writer may appeal"),
-        Status.DUPLICATE: ("was decided before under this id", "ask for what lies there, or use another id"),
-        Status.REFUSED: ("was rejected", "`memsluice quarantine list --refused` shows it where it is kept"),
-        Status.DEAD_LETTER: ("is a dead letter", "`memsluice dead-letters list` shows it"),
-    }.get(outcome.status, ("has no entry", "`memsluice trace` tells its life"))
-    return f"write {outcome.event_id} {what} ({why}): {then}, and `memsluice trace {outcome.event_id}` says all"
+    what, then = BECAME[outcome.status]
+    ask = f"`memsluice trace {outcome.event_id}` says all"
+    return f"write {outcome.event_id} {what} ({why}); {f'{then}; ' if then else ''}{ask}"

@@ -1,8 +1,10 @@
 """A gate at the other end of HTTP: an ingest service and a recall service; no broker and no key of the gate is here."""
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 from uuid import uuid4
@@ -41,7 +43,8 @@ TIMEOUT_S = 30.0
 ASKED_S = 5
 """How long a question about an outcome stays open; whoever waits longer asks again."""
 AGAIN_S = 1.0
-"""How long is waited before a service that did not answer is asked again."""
+"""How long is waited, at least, before a service that did not answer is asked again."""
+OVER_QUOTA = 429
 HEARERS = 8
 """Outcomes that are asked for at the same time; further ones take turns."""
 
@@ -50,8 +53,8 @@ class RemoteGate:
     """See :class:`~memsluice.memory.gate.Gate`. ``writer`` and ``runtime`` sign what is published, ``reader`` asks.
 
     ``ingest`` and ``recall`` are the services' addresses, http or https, without a path; a credential is one, its file,
-    or a function that gives the one in force. Events reach the log in the order of the calls, one after the other.
-    Raises InvalidArgument.
+    or a function that gives the one in force. Events reach the log in the order of the calls, one after the other: one
+    over the credential's quota is sent again as the service asks for it, for TIMEOUT_S at most. Raises InvalidArgument.
     """
 
     def __init__(
@@ -82,7 +85,7 @@ class RemoteGate:
         check(credential, event_type_of(event), event, wall_ms())
         message = build(event, [credential.signer()], source=f"/{self.tenant}/remote")
         try:
-            return self._sender.submit(self._send, event, message, credential)
+            return self._sender.submit(self._send, event, message, credential, time.monotonic() + TIMEOUT_S)
         except RuntimeError:
             raise WriterClosed("the gate is closed", event_id=event.id) from None
 
@@ -106,9 +109,10 @@ class RemoteGate:
         self._client.close()
         self._recaller.close()
 
-    def _send(self, event: Event, message: Message, credential: SigningCredential) -> Receipt:
+    def _send(self, event: Event, message: Message, credential: SigningCredential, until: float) -> Receipt:
         headers = {name.replace("ce_", "ce-", 1): (value or b"").decode() for name, value in message.headers}
-        answer = self._asked("POST", EVENTS_PATH, credential, event.id, headers=headers, content=message.value)
+        more = {"headers": headers, "content": message.value}
+        answer = self._asked("POST", EVENTS_PATH, credential, event.id, until, **more)
         try:
             url, place = str(answer["url"]), _place(answer["place"])
         except (LookupError, TypeError, ValueError):
@@ -118,14 +122,26 @@ class RemoteGate:
             self._hearers.submit(self._hear, event.id, url, credential)
         return Receipt(event.id, *place, wall_ms())
 
-    def _asked(self, method: str, path: str, credential: SigningCredential, event_id: str, **more: Any) -> Any:
-        """Return what the service answers. Raises InputError for what it will not take, NotDelivered for anything that
-        leaves open whether it has the event."""
-        bearer = mint(credential, wall_ms(), INGEST_AUDIENCE)
-        headers: Mapping[str, str] = {**more.pop("headers", {}), "authorization": f"Bearer {bearer}"}
-        inject(headers)
+    def _asked(
+        self, method: str, path: str, credential: SigningCredential, event_id: str, until: float = 0.0, **more: Any
+    ) -> Any:
+        """Return what the service answers; over the quota asked again ``until`` then, of the monotonic clock.
+
+        Raises InputError for what it will not take, NotDelivered for anything that leaves open whether it has the
+        event.
+        """
+        given: Mapping[str, str] = more.pop("headers", {})
         try:
-            response = self._client.request(method, path, headers=headers, **more)
+            while True:
+                bearer = mint(credential, wall_ms(), INGEST_AUDIENCE)
+                headers = {**given, "authorization": f"Bearer {bearer}"}
+                inject(headers)
+                response = self._client.request(method, path, headers=headers, **more)
+                again_s = _again_s(response)
+                if response.status_code != OVER_QUOTA or time.monotonic() + again_s > until:
+                    break
+                if self._closed.wait(again_s):
+                    break
             if response.is_success:
                 return response.json()
             raise error_of(response, "ingest")
@@ -138,15 +154,25 @@ class RemoteGate:
         raise NotDelivered(why, event_id=event_id, maybe_written=True)
 
     def _hear(self, event_id: str, url: str, credential: SigningCredential) -> None:
-        """Ask what became of an event as long as somebody waits for it."""
-        while self.waiting.waits_for(event_id) and not self._closed.is_set():
-            try:
-                outcome = _outcome(self._asked("GET", f"{url}&wait={ASKED_S}", credential, event_id))
-            except (MemsluiceError, LookupError, TypeError, ValueError):  # away, or no answer that can be read
-                self._closed.wait(AGAIN_S)
-                continue
+        """Ask once what became of an event; while somebody waits for it, ask again after those that wait their turn."""
+        if not self.waiting.waits_for(event_id) or self._closed.is_set():
+            return
+        try:
+            outcome = _outcome(self._asked("GET", f"{url}&wait={ASKED_S}", credential, event_id))
+        except (MemsluiceError, LookupError, TypeError, ValueError):  # away, or no answer that can be read
+            self._closed.wait(AGAIN_S)
+        else:
             if outcome.status is not Status.ACCEPTED:
                 self.waiting.heard(outcome)
+                return
+        with suppress(RuntimeError):  # the gate was closed meanwhile
+            self._hearers.submit(self._hear, event_id, url, credential)
+
+
+def _again_s(response: httpx.Response) -> float:
+    """Return after how many seconds a service wants to be asked again."""
+    said = response.headers.get("retry-after", "")
+    return max(AGAIN_S, float(said) if said.isascii() and said.isdigit() else 0.0)
 
 
 def _outcome(said: Mapping[str, Any]) -> Outcome:

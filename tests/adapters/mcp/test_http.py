@@ -1,5 +1,6 @@
 """The memory server over streamable HTTP, on a real socket: whose graph a call is about is its token's credential's."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,18 @@ def test_who_is_not_known_gets_nothing(url, keys, tmp_path) -> None:
         token(issued(keys, tenant="globex")),
     ):  # fmt: skip
         assert hello(url, bad) == 401, bad
+
+
+def test_who_asks_without_end_does_not_fill_the_log(keys, caplog) -> None:
+    """Anybody may ask without a credential: of one reason the log tells once a minute."""
+    now_ms = [wall_ms()]
+    tokens = RegistryTokens("acme", keys.keyring, keys.registry, lambda: now_ms[0])
+    for _ in range(20):
+        assert asyncio.run(tokens.verify_token("nonsense")) is None
+    assert len(caplog.records) == 1
+    now_ms[0] += 60_000
+    assert asyncio.run(tokens.verify_token("nonsense")) is None
+    assert len(caplog.records) == 2
 
 
 @pytest.mark.parametrize(

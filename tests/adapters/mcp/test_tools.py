@@ -1,6 +1,7 @@
 """The reference memory server's nine tools on a gate, called by MCP's own client in this process."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -275,6 +276,25 @@ def test_one_caller_does_not_take_all_the_servers_time(gate, person) -> None:
     with pytest.raises(StateError, match="call again later"), callers.calling():
         pass
     assert QUOTA.burst > 5
+
+
+def test_a_person_whose_call_is_in_work_keeps_his_graph(gate, person, monkeypatch) -> None:
+    """With a second one his updates would take no turns, and one could be lost: only who is idle is forgotten."""
+    monkeypatch.setattr("memsluice.adapters.mcp.callers.SHELVES_MAX", 1)
+    who = [person]
+    callers = Callers(gate, lambda: who[0])
+    with callers.calling() as mine:
+        who[0] = replace(person, principal="other")
+        with callers.calling() as others:
+            who[0] = person
+            with callers.calling() as again:
+                assert again is mine
+    who[0] = replace(person, principal="third")
+    with callers.calling():
+        assert list(callers._known) == who
+    who[0] = replace(person, principal="other")
+    with callers.calling() as anew:
+        assert anew is not others
 
 
 def test_a_server_of_nobody_is_not_made(gate) -> None:

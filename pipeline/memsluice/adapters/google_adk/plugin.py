@@ -19,7 +19,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.tools.transfer_to_agent_tool import TransferToAgentTool
 from google.genai.types import Content, Part
 
-from memsluice.adapters.google_adk.service import GatedMemoryService, acting
+from memsluice.adapters.google_adk.service import RUNNING, GatedMemoryService
 from memsluice.client.requests import Session
 from memsluice.errors import ConfigError
 from memsluice.events.models import Origin
@@ -72,7 +72,7 @@ class GatedPlugin(BasePlugin):
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Say that nobody's run is going on: what code adds behind it names its session, or is nobody's."""
-        acting.set(None)
+        RUNNING.set(None)
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
@@ -104,7 +104,7 @@ class GatedPlugin(BasePlugin):
 
     def _acting(self, context: InvocationContext) -> Session:
         session = self._service.session(context.app_name, context.user_id, context.session.id)
-        acting.set(session)
+        RUNNING.set(session)
         return session
 
     def _brought(self, session: Session, context: InvocationContext) -> None:

@@ -27,7 +27,7 @@ from memsluice.recall import prompt
 NAMESPACE = "google_adk"
 """The part of the tenant's memory that these memories lie in, an app's below it (``google_adk/APP``)."""
 SEARCH_K = 10
-acting: "ContextVar[Session | None]" = ContextVar("acting", default=None)
+RUNNING: "ContextVar[Session | None]" = ContextVar("running", default=None)
 """Whose run it is, as the plugin says: ADK tells its memory service the person, and not the session."""
 
 
@@ -58,15 +58,15 @@ class GatedMemoryService(BaseMemoryService):
     def acting(self, session: Session) -> Iterator[None]:
         """Say who asks, within: of calls outside of a run, which name no session. Open it (``memory(session).open()``)
         where no model had a part in them: else nothing is added to guidance, or deleted from it."""
-        token = acting.set(session)
+        token = RUNNING.set(session)
         try:
             yield
         finally:
-            acting.reset(token)
+            RUNNING.reset(token)
 
     def session(self, app_name: str, user_id: str, session_id: str | None) -> Session:
         """Return whose memory it is; without an id the session that is running, else one that nobody opened."""
-        running = acting.get()
+        running = RUNNING.get()
         if session_id is None and running is not None and (running.agent, running.principal) == (app_name, user_id):
             return running
         return Session(self._tenant, app_name, user_id, session_id or f"{self._unknown}/{user_id}")

@@ -15,7 +15,7 @@ from litellm.types.proxy.auth.user_api_key_auth import UserAPIKeyAuth
 from litellm.types.utils import GenericGuardrailAPIInputs
 
 from memsluice.client.requests import Session
-from memsluice.errors import InputError, InvalidArgument, ProducerError
+from memsluice.errors import InputError, InvalidArgument, MemsluiceError
 from memsluice.memory.gate import Gate
 from memsluice.memory.memory import TIMEOUT_S
 from memsluice.memory.observing import Observing
@@ -71,14 +71,17 @@ class GatedGuardrail(CustomGuardrail):
         logging_obj: Any = None,
     ) -> GenericGuardrailAPIInputs:
         """Observe that the key's session sees what a tool returns, and leave it as it is. Raises
-        GuardrailRaisedException, and the call fails."""
+        GuardrailRaisedException, and the call fails: 403 for good, 503 where the same call may succeed later."""
         content = "\n".join(inputs.get("texts") or []) if input_type == "response" else None
         try:
             memory = self._shelves.of(self._session(request_data)).memory
             await self._observing.asaw(memory, _tool(request_data), content)
-        except (ProducerError, InputError, InvalidArgument) as error:
+        except MemsluiceError as error:
+            for_good = isinstance(error, InputError | InvalidArgument)  # the key, or what it names: no use in trying
             raise GuardrailRaisedException(
-                self.guardrail_name, f"the result is withheld, since it could not be observed: {error}", status_code=503
+                self.guardrail_name,
+                f"the result is withheld, since it could not be observed: {error}",
+                status_code=403 if for_good else 503,
             ) from error
         return inputs
 

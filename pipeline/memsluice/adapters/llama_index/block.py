@@ -11,7 +11,7 @@ from llama_index.core.tools import AsyncBaseTool, BaseTool, ToolOutput, adapt_to
 from pydantic import PrivateAttr
 
 from memsluice.client.requests import Session
-from memsluice.errors import BatchNotRemembered, MemsluiceError
+from memsluice.errors import BatchNotRemembered, MemsluiceError, ProducerError
 from memsluice.events.models import Origin
 from memsluice.memory.gate import Gate
 from memsluice.memory.memory import TIMEOUT_S, Memory
@@ -33,7 +33,7 @@ class GatedMemoryBlock(BaseMemoryBlock[str]):
     Recalled entries go into the prompt as a block that says what each is (:mod:`memsluice.recall.prompt`); messages
     that leave the short-term memory are written, each once. Where one is held or refused ``aput`` raises
     BatchNotRemembered, with each one's result, after all were said; ``on_held`` is told instead, so that the agent's
-    run goes on.
+    run goes on. Where the log did not take one it raises in either case.
 
     The session is opened by :meth:`observed`, to which all of the agent's tools are given: without it nothing that is
     written becomes guidance. Results that a history brings along, and files, are observed before they are shown.
@@ -95,21 +95,20 @@ class GatedMemoryBlock(BaseMemoryBlock[str]):
         return recalled(self._memory, said, self._k)
 
     def _kept(self, messages: Sequence[ChatMessage]) -> None:
-        self._open()
         results: list[object] = []
-        for message in messages:
-            self._brought([message])
-            if message.role not in (MessageRole.USER, MessageRole.ASSISTANT) or not (message.content or "").strip():
-                continue
+        for number, message in enumerate(messages, 1):
+            said = message.role in (MessageRole.USER, MessageRole.ASSISTANT) and bool((message.content or "").strip())
             try:
-                results.append(
-                    self._memory.write(message.content or "", event_id=self._name("message", message.content))
-                )
-            except NO_ENTRY as error:
+                self._open()
+                self._brought(messages[:number])  # what came before and is not observed taints this one, too
+                if said:
+                    name = self._name("message", message.content)
+                    results.append(self._memory.write(message.content or "", event_id=name))
+            except (*NO_ENTRY, ProducerError) as error:  # they left the short-term memory: the others are said
                 results.append(error)
         if any(isinstance(one, MemsluiceError) for one in results):
             held = BatchNotRemembered(results)
-            if self._on_held is None:
+            if self._on_held is None or any(isinstance(one, ProducerError) for one in results):
                 raise held
             self._on_held(held)
 

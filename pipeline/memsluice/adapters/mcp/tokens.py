@@ -22,6 +22,8 @@ from memsluice.recall.bearer import caller_of, mint
 AUDIENCE = "memsluice-mcp"
 """What a token says that is for this server: :func:`memsluice.recall.bearer.mint` makes one with it."""
 READS, WRITES = "read", "write"
+TOLD_EVERY_MS = 60_000
+"""How often the log says of one reason that somebody was turned away: anybody may ask, as often as he likes."""
 _log = logging.getLogger(__name__)
 
 
@@ -43,21 +45,28 @@ class RegistryTokens:
         self._keyring = keyring
         self._registry = registry
         self._now_ms = now_ms
+        self._told_ms: dict[str, int] = {}
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return whose call it is; None, which is answered with 401, where that is nobody's. The log says why."""
+        """Return whose call it is; None, which is answered with 401, where that is nobody's. The log says why, once a
+        minute."""
+        now_ms = self._now_ms()
         try:
-            now_ms = self._now_ms()
             credential = caller_of(token, self._keyring(), self._registry(), now_ms, audience=AUDIENCE)
             person = self._person(credential, now_ms)
         except InputError as error:
-            _log.warning("a caller was turned away: %s: %s", error.code, error.reason)
+            self._tell(error, now_ms)
             return None
         scopes = [READS, WRITES] if person.writes else [READS]
         claims = {"agent": person.agent, "principal": person.principal}
         return AccessToken(
             token=token, client_id=credential.kid, scopes=scopes, subject=person.principal, claims=claims
         )
+
+    def _tell(self, error: InputError, now_ms: int) -> None:
+        if now_ms - self._told_ms.get(error.code, -TOLD_EVERY_MS) >= TOLD_EVERY_MS:
+            self._told_ms[error.code] = now_ms
+            _log.warning("a caller was turned away: %s: %s", error.code, error.reason)
 
     def _person(self, credential: Credential, now_ms: int) -> Person:
         """Return whom a credential names, after the gate's own rule for what it would publish for him."""

@@ -1,4 +1,4 @@
-"""Kill -9 of each stage's worker, ten times, each with more than a hundred records in flight, on the real stack.
+"""Kill -9 of each stage's worker, five times, each with more than a hundred records in flight, on the real stack.
 
 A hundred of each, on more stacks and with a compaction before the check, are the figure ``kill9_violations``.
 """
@@ -16,7 +16,7 @@ from memsluice_lab.figures.bed import STAGES, Bed
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
-KILLS = 10
+KILLS = 5
 TURNS_MAX = 5
 """A kill that strikes a stage with little in its hands is not counted, and is made again."""
 DRAINED_S_MAX = 300

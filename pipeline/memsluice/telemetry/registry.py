@@ -28,7 +28,7 @@ SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 MARGINS: Final = (-0.5, -0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 0.5)
 SIZES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 OTHER: Final = "other"
-REASONS_MAX: Final = 150
+REASONS_MAX: Final = 200
 """More than the gate has reason codes."""
 UNDECIDED: Final = "undecided"
 """Outcome of a record that *screen* decided nothing about: a repetition, or a dead letter's marker."""

@@ -12,8 +12,8 @@ from memsluice_lab.model.transition import step
 
 ANA = Actor("s0", "planner", "ana")
 BOB = Actor("s1", "clerk", "bob")
-SEQUENCES = 800
-"""Half as many again as the last of the rules that are left out needs to show (519); a figure plays 100,000."""
+SEQUENCES = 1_200
+"""More than twice the seed at which the last of the rules that are left out shows (519); a figure plays 100,000."""
 
 
 def test_the_core_and_the_model_agree_on_every_step_of_random_sequences() -> None:
@@ -22,7 +22,7 @@ def test_the_core_and_the_model_agree_on_every_step_of_random_sequences() -> Non
     tally = played(range(SEQUENCES))
     assert tally.disagreements == []
     assert tally.staged == SEQUENCES // 5
-    assert min(tally.decisions[name] for name in ("accept", "contain", "quarantine", "reject", "duplicate")) > 200
+    assert min(tally.decisions[name] for name in ("accept", "contain", "quarantine", "reject", "duplicate")) > 300
 
 
 @pytest.mark.parametrize("rule", BREAKABLE)
@@ -30,7 +30,7 @@ def test_a_model_without_one_of_the_rules_is_told_from_the_core(rule: str) -> No
     """The comparison can fail: leave one rule out of the oracle, and random sequences find it."""
     found = first_difference(rule)
     assert found is not None
-    assert found < SEQUENCES * 2 / 3
+    assert found < SEQUENCES / 2
 
 
 def kept_key(*orders: Order) -> str:

@@ -148,5 +148,5 @@ class Interleaving(RuleBasedStateMachine):
 
 TestInterleaving = Interleaving.TestCase
 TestInterleaving.settings = settings(
-    max_examples=80, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=120, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )

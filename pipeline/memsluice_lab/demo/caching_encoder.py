@@ -29,8 +29,8 @@ class MemoEncoder:
         """Return the vectors, and what the wording of each text showed."""
         if not texts:
             return np.empty((0, self.dimensions), np.float32), []
-        fresh = [text for text in dict.fromkeys(texts) if text not in self._known]
-        found = {text: self._known[text] for text in texts if text in self._known}
+        found = {text: known for text in texts if (known := self._known.get(text)) is not None}
+        fresh = [text for text in dict.fromkeys(texts) if text not in found]
         if fresh:
             found |= dict(zip(fresh, zip(*read(self._encoder, fresh), strict=True), strict=True))
         self._known.update((text, found[text]) for text in fresh)

@@ -18,6 +18,7 @@ from memsluice.errors import (
     LimitExceeded,
     NotDelivered,
     StateError,
+    StoreUnavailable,
     WriteHeld,
     WriterClosed,
     WriteRefused,
@@ -79,6 +80,26 @@ def test_an_event_that_is_said_again_is_written_once(memory) -> None:
         with pytest.raises(WriteHeld):
             memory.write(ORDER, event_id="order")
     assert len(memory.every().entries) == 1
+
+
+@pytest.mark.parametrize("away", [1, 99])
+def test_what_is_said_again_is_unknown_while_the_store_is_away(memory, gate, monkeypatch, away: int) -> None:
+    """Only the store tells what lies there: it is asked again until the time is over, and nothing else is raised."""
+    memory.write("Ada lives in Lyon.", event_id="home", key="home")
+    reading, left = gate.reading, [StoreUnavailable("away")] * away
+
+    def asked(call):
+        if left:
+            raise left.pop()
+        return reading(call)
+
+    monkeypatch.setattr(gate, "reading", asked)
+    memory._timeout_s = 2.0
+    if away == 1:
+        assert memory.write("Ada lives in Lyon.", event_id="home", key="home").status is Status.LANDED
+    else:
+        with pytest.raises(LandingUnknown):
+            memory.write("Ada lives in Lyon.", event_id="home", key="home")
 
 
 def test_what_is_said_again_is_not_told_as_kept_once_another_took_its_place(memory) -> None:

@@ -22,6 +22,7 @@ from memsluice.errors import (
     LandingUnknown,
     MemsluiceError,
     NotDelivered,
+    StoreUnavailable,
     WriteHeld,
 )
 from memsluice.events.ids import object_id, scope_owner
@@ -36,6 +37,8 @@ Wait = Literal["landed", "accepted"]
 TIMEOUT_S = 15.0
 """A verdict takes some 50 ms; a stage that is handed over to another worker takes seconds."""
 TIMEOUT_MAX_S = 3_600.0
+AGAIN_S = 0.5
+"""How long is waited before a store that did not answer is asked again what lies there."""
 BY_NAME = "(entries asked for by their names)"
 """What the recall of entries that nobody searched for says."""
 
@@ -228,7 +231,10 @@ class Memory:
         finally:
             waiting.forget(event_id)
         if outcome.status is Status.DUPLICATE or (outcome.again and self._keeps(outcome)):
-            outcome = self._first(pending.write, outcome)
+            try:
+                outcome = self._first(pending.write, outcome, until)
+            except StoreUnavailable:
+                return self._unknown(event_id, pending)
         if not self._keeps(outcome):
             return outcome.error()
         if outcome.object_id not in (None, *self._objects(pending.write)):
@@ -252,11 +258,21 @@ class Memory:
             event_id=event_id,
         )
 
-    def _first(self, write: Write, again: Outcome) -> Outcome:
-        """Return what became of an event that was decided under this id before: it landed where its entry lies."""
+    def _first(self, write: Write, again: Outcome, until: float) -> Outcome:
+        """Return what became of an event that was decided under this id before: it landed where its entry lies.
+
+        Raises StoreUnavailable where the store does not answer ``until`` then, by the monotonic clock.
+        """
         where = self._objects(write)
         question = replace(self._question(BY_NAME), namespace=write.namespace)
-        lies = self._gate.reading(lambda recaller: recaller.lies(question, where))
+        while True:
+            try:
+                lies = self._gate.reading(lambda recaller: recaller.lies(question, where))
+                break
+            except StoreUnavailable:  # a store that is back is connected to once a second
+                if time.monotonic() + AGAIN_S >= until:
+                    raise
+                time.sleep(AGAIN_S)
         there = next((one.object_id for one in lies if one.event_id == write.id), None)
         if there is None:  # replaced or taken out since, or never there
             return replace(again, status=Status.DUPLICATE)

@@ -198,7 +198,7 @@ def _mcp(gate: Gate | None, reports: bool) -> tuple[bool, tuple[str, ...]]:
     told = asyncio.run(said("monday", [*report, ("create_entities", {"entities": [note]})]))
     found = asyncio.run(said("tuesday", [("search_nodes", {"query": "payments"})])).structured_content
     followed = any("Mallory" in str(one) for one in found["entities"] if one.get("kept") != "data")
-    stopped = re.findall(r"write (\w+) is kept", told.content[0].text) if told.is_error else []
+    stopped = re.findall(r"write (\S+) is kept", told.content[0].text) if told.is_error else []
     return followed, tuple(stopped or told.structured_content.get("written", ()))
 
 

@@ -242,16 +242,9 @@ def admission_sign(keyring: Keyring, seal_kid: str, admission_kid: str, admissio
     return dsse.sign(ADMISSION, canonical(shallow(admission)), signers)
 
 
-def _parsed(envelope: dict[str, Any]) -> dsse.Envelope:
+def _admission(envelope: dict[str, Any], verifier: Callable[[str], dsse.Verifier | None]) -> Admission:
     try:
-        return dsse.parse(envelope)
-    except InputError as error:
-        raise SealError(f"admission does not verify: {error}") from None
-
-
-def _admission(envelope: dsse.Envelope, verifier: Callable[[str], dsse.Verifier | None]) -> Admission:
-    try:
-        value = from_json(dsse.verify_known(envelope, ADMISSION, verifier))
+        value = from_json(dsse.verify_known(dsse.parse(envelope), ADMISSION, verifier))
         return Admission(
             **{
                 **checked(Admission, value),
@@ -267,10 +260,7 @@ def _admission(envelope: dsse.Envelope, verifier: Callable[[str], dsse.Verifier 
 
 def admission_verify_inside(keyring: Keyring, tenant: str, envelope: dict[str, Any]) -> Admission:
     """Verify by the gate's HMAC (at landing). Raises SealError."""
-    return _inside(keyring, tenant, _parsed(envelope))
 
-
-def _inside(keyring: Keyring, tenant: str, envelope: dsse.Envelope) -> Admission:
     def verifier(kid: str) -> dsse.Verifier | None:
         return keyring.tenant_key(kid, tenant) if kid in keyring and keyring.get(kid).purpose is Purpose.SEAL else None
 
@@ -284,10 +274,7 @@ def admission_verify_outside(keyring: Keyring, tenant: str, envelope: dict[str, 
 
 def admission_of_anybody(keyring: Keyring, envelope: dict[str, Any]) -> Admission:
     """Verify as :func:`admission_verify_outside`, for whatever tenant it was signed. Raises SealError."""
-    return _outside(keyring, _parsed(envelope))
 
-
-def _outside(keyring: Keyring, envelope: dsse.Envelope) -> Admission:
     def verifier(kid: str) -> dsse.Verifier | None:
         return keyring.direct(kid) if kid in keyring and keyring.get(kid).purpose is Purpose.ADMISSION else None
 

@@ -39,6 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("adapters",),
     ("devstack",),
     ("operations",),
+    ("console", "terminal"),
     ("cli",),
     ("memsluice_lab",),
 )

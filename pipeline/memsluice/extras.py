@@ -33,6 +33,8 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "llama-index": ("llama_index.core",),
     "anthropic": ("anthropic",),
     "litellm": ("litellm",),
+    "console": ("authlib", "httpx", "jinja2", "python_multipart", "sse_starlette", "starlette", "webauthn"),
+    "review": ("textual",),
     "otel": ("opentelemetry.exporter.otlp", "opentelemetry.proto", "opentelemetry.sdk"),
     "devstack": ("psutil",),
 }  # fmt: skip

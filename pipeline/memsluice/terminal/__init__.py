@@ -1,0 +1,1 @@
+"""The review of held writes in a full-screen terminal. Needs the extra ``review``."""

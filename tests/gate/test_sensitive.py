@@ -16,7 +16,7 @@ from tests.gate.build import sealed
 from memsluice.envelope.seals import Sensitive
 from memsluice.envelope.verdict import Decision
 from memsluice.events.names import EventType
-from memsluice.gate.checks.sensitive import check, found, redacted
+from memsluice.gate.checks.sensitive import check, found, named, redacted
 from memsluice.gate.policy.model import default, laid_over
 from memsluice.gate.sensitive.span import Span, joined
 
@@ -125,6 +125,46 @@ def test_what_only_looks_like_it_is_left_alone(text: str) -> None:
 
 
 PUBLIC_KEYS = {"ssh-ed25519": 51, "ssh-rsa": 372, "ecdsa-sha2-nistp256": 104}
+
+
+@pytest.mark.parametrize(
+    ("key", "content", "value"),
+    [
+        ("gmail_password", "Xk29!fff", "Xk29!fff"), ("accounts/db/password", "Xk29!fff", "Xk29!fff"),
+        ("openai_api_key", "9f8e7d6c5b4a39281706f5e4d3c2b1a0", "9f8e7d6c5b4a39281706f5e4d3c2b1a0"),
+        ("door code", "4821#", "4821"), ("user.prefs.pin", "4821", "4821"), ("ssn", "078051121", "078051121"),
+    ],
+)  # fmt: skip
+def test_a_key_says_what_its_content_is(key: str, content: str, value: str) -> None:
+    """A bare value under a key that names it is a secret as much as both in one sentence; places are the content's."""
+    (one,) = named(content, key)
+    assert content[one.start : one.end].rstrip("#") == value
+
+
+@pytest.mark.parametrize(
+    ("key", "content"),
+    [
+        ("password", "stored in Bitwarden"), ("password policy", "Twelve characters at least"), ("max_tokens", "4096"),
+        ("secret santa", "Friday at six"), ("zip code", "90210"), ("error code", "E4: press reset"), ("code", "3.12"),
+        ("wifi password", "on the fridge"), ("pref:1", "Likes tea"), (f"card {CARD}", "ends in May"),
+    ],
+)  # fmt: skip
+def test_a_key_makes_no_secret_of_what_is_none(key: str, content: str) -> None:
+    """What a key says, and a value in the key itself, are no finding in the content."""
+    assert not named(content, key)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Ana | PIN | 4821", "4821"), ("Bob | wifi password is | hunter2X9", "hunter2X9"),
+        ("Bob | SSN | 078051121", "078051121"), ("| gate code | 4821 |", "4821"),
+        ("Bob | area code | 030", ""), ("| order | 4821 |", ""), ("| password | see the vault |", ""),
+    ],
+)  # fmt: skip
+def test_a_row_says_in_one_cell_what_the_next_is(text: str, value: str) -> None:
+    """A fact, subject | relation | object, and a table's row name a value as a sentence does."""
+    assert "".join(text[one.start : one.end] for one in found(text)) == value
 
 
 @pytest.mark.parametrize("algorithm", PUBLIC_KEYS)

@@ -42,12 +42,16 @@ _CODE = re.compile(
     r"|(?P<tags>[" + "\U000e0020-\U000e007e]+)"
     rf"|(?P<selectors>{blobs.SELECTORS})"
     rf"|(?P<spread>(?<![^\W_]){_LETTER}(?:[ \t.*|/·_-]{{1,3}}{_LETTER}){{7,}}(?![^\W_]))"
+    rf"|(?<!\w)(?P<numbers>{blobs.NUMBERS})"
+    r"|(?P<quoted>(?:=[0-9A-F]{2}){2,})"
     rf"|(?<![A-Za-z0-9+/_-])(?P<blob>{blobs.BASE64}|{_UUID})"
     rf"|(?<=\w)(?P<marks>(?:{_MARK}){{1,8}})(?=\w)"
 )
 _BEGINS = ("%", "&", "\\u", "\\x", "<")
-_MAY_BE = re.compile(r"(?<!\S)\S(?:\S{19}|\s+\S\s+\S\s+\S\s)")
-"""A word so long that it may be a code, or letters with marks between; or letters of which each stands alone."""
+_NUMBER = r"(?:0[xXbB]|[uU]\+)?[0-9A-Fa-f]{2,8}[,;:]?"
+_MAY_BE = re.compile(rf"(?<!\S)(?:\S(?:\S{{19}}|\s+\S\s+\S\s+\S\s)|{_NUMBER}(?:\s{{1,2}}{_NUMBER}){{9}})")
+"""A word so long that it may be a code, or letters with marks between; or letters of which each stands alone; or
+numbers in a row."""
 _HEX, _LETTERS = re.compile("[0-9A-Fa-f]+"), re.compile(_LETTER)
 _NOTHING = ("Cc", "Cs", "Co", "Cn")
 """Categories of what no reader sees as text, but for white space: a code of it spells nothing, and goes."""
@@ -158,6 +162,11 @@ def _once(text: str) -> Reading | None:
                 letters = OPAQUE
             else:
                 continue
+        elif code["numbers"]:
+            words = blobs.numbered(code[0])
+            if words is None:
+                continue
+            letters = _seen(words)
         else:
             letters = _letters(code)
             if letters == code[0]:
@@ -189,8 +198,8 @@ def _said(code: re.Match[str]) -> str:
 
 def _letters(code: re.Match[str]) -> str:
     """Return what a code, or some in a row, stand for; of what no reader sees, or nobody can read, nothing."""
-    if code["url"]:
-        letters = bytes.fromhex(code["url"].replace("%", "")).decode(errors="replace")
+    if code["url"] or code["quoted"]:
+        letters = bytes.fromhex(re.sub("[%=]", "", code[0])).decode(errors="replace")
     elif code["json"]:
         units = re.sub(r"[\\%u]+", "", code["json"])
         letters = bytes.fromhex(units).decode("utf-16-be", errors="replace")

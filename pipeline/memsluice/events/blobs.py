@@ -14,6 +14,8 @@ SELECTORS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}"
 _NUMBER = r"(?:0[xXbBoO]|[uU]\+)?[0-9A-Fa-f]{2,8}"
 NUMBERS = rf"{_NUMBER}(?:[\s,;:]{{1,2}}{_NUMBER}){{11,}}(?!\w)|(?:\\{{1,2}}[0-3][0-7]{{2}}){{8,}}"
 """A letter a number: hexadecimal, decimal, octal and binary ones, code points, and octal escapes."""
+_FIGURES = bytes(ord("0") if chr(one) in "0123456789abcdefABCDEF" else ord(" ") for one in range(256))
+_BETWEEN, _ROW = b" \t\r\n,;:\\=xXoOuU+", b"0" * 24
 _DIGITS, _PREFIX = re.compile(r"[^\s,;:\\]+"), re.compile(r"0[xXbBoO]|[uU]\+")
 _BASES = ((2, 8), (16, 2), (16, 8), (8, 3), (10, 3))
 """Bases in which numbers are read, and how many digits one has at most; the first in which they are prose counts."""
@@ -50,6 +52,11 @@ def text_of(run: str) -> str | None:
     except (ValueError, binascii.Error):
         return None
     return inner if inner.translate(_BLANKS).isprintable() else None
+
+
+def many_figures(text: str) -> bool:
+    """Whether a text has figures in a row, hexadecimal ones too, as a dozen numbers have, whatever parts these."""
+    return _ROW in text.encode("utf-8", "surrogatepass").translate(_FIGURES, _BETWEEN)
 
 
 def _zeros(data: bytes) -> tuple[bool, bool]:

@@ -34,7 +34,7 @@ _UUID = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![\w-])"
 OPAQUE = "#"
 """Stands in a reading for a key, a digest or a picture: nobody reads it, and no model should."""
 _LETTER = r"[^\W\d_]"
-_CODE = re.compile(
+_FORMS = (
     r"(?P<url>(?:%[0-9A-Fa-f]{2})+)"
     r"|(?P<json>(?:\\\\?u[0-9A-Fa-f]{4}|%u[0-9A-Fa-f]{4})+)"
     r"|(?P<point>\\\\?u\{[0-9A-Fa-f]{1,6}\}|\\\\?x[0-9A-Fa-f]{2})"
@@ -42,16 +42,15 @@ _CODE = re.compile(
     r"|(?P<tags>[" + "\U000e0020-\U000e007e]+)"
     rf"|(?P<selectors>{blobs.SELECTORS})"
     rf"|(?P<spread>(?<![^\W_]){_LETTER}(?:[ \t.*|/·_-]{{1,3}}{_LETTER}){{7,}}(?![^\W_]))"
-    rf"|(?<!\w)(?P<numbers>{blobs.NUMBERS})"
-    r"|(?P<quoted>(?:=[0-9A-F]{2}){2,})"
     rf"|(?<![A-Za-z0-9+/_-])(?P<blob>{blobs.BASE64}|{_UUID})"
     rf"|(?<=\w)(?P<marks>(?:{_MARK}){{1,8}})(?=\w)"
 )
+_CODE = re.compile(_FORMS)
+_CODE_IN_NUMBERS = re.compile(rf"(?<!\w)(?P<numbers>{blobs.NUMBERS})|(?P<quoted>(?:=[0-9A-F]{{2}}){{2,}})|{_FORMS}")
+"""The same for a text with so many figures in a row that it may spell something by them: few have."""
 _BEGINS = ("%", "&", "\\u", "\\x", "<")
-_NUMBER = r"(?:0[xXbB]|[uU]\+)?[0-9A-Fa-f]{2,8}[,;:]?"
-_MAY_BE = re.compile(rf"(?<!\S)(?:\S(?:\S{{19}}|\s+\S\s+\S\s+\S\s)|{_NUMBER}(?:\s{{1,2}}{_NUMBER}){{9}})")
-"""A word so long that it may be a code, or letters with marks between; or letters of which each stands alone; or
-numbers in a row."""
+_MAY_BE = re.compile(r"(?<!\S)\S(?:\S{19}|\s+\S\s+\S\s+\S\s)")
+"""A word so long that it may be a code, or letters with marks between; or letters of which each stands alone."""
 _HEX, _LETTERS = re.compile("[0-9A-Fa-f]+"), re.compile(_LETTER)
 _NOTHING = ("Cc", "Cs", "Co", "Cn")
 """Categories of what no reader sees as text, but for white space: a code of it spells nothing, and goes."""
@@ -144,14 +143,15 @@ def untagged(text: str) -> Reading | None:
 def _may_be_coded(text: str) -> bool:
     if any(begin in text for begin in _BEGINS) or (not text.isascii() and _UNSEEN.search(text)):
         return True
-    return _MAY_BE.search(text) is not None
+    return _MAY_BE.search(text) is not None or blobs.many_figures(text)
 
 
 def _once(text: str) -> Reading | None:
     if not _may_be_coded(text):
         return None
     parts, unseen, at = _Parts(), list[tuple[str, int, int]](), 0
-    for code in _CODE.finditer(text):
+    codes = _CODE_IN_NUMBERS if blobs.many_figures(text) else _CODE
+    for code in codes.finditer(text):
         first, end = code.span()
         if code["blob"]:
             prose = blobs.prose_in(code[0])
@@ -162,7 +162,7 @@ def _once(text: str) -> Reading | None:
                 letters = OPAQUE
             else:
                 continue
-        elif code["numbers"]:
+        elif codes is _CODE_IN_NUMBERS and code["numbers"]:
             words = blobs.numbered(code[0])
             if words is None:
                 continue
@@ -198,7 +198,7 @@ def _said(code: re.Match[str]) -> str:
 
 def _letters(code: re.Match[str]) -> str:
     """Return what a code, or some in a row, stand for; of what no reader sees, or nobody can read, nothing."""
-    if code["url"] or code["quoted"]:
+    if code["url"] or code[0].startswith("="):
         letters = bytes.fromhex(re.sub("[%=]", "", code[0])).decode(errors="replace")
     elif code["json"]:
         units = re.sub(r"[\\%u]+", "", code["json"])

@@ -50,6 +50,9 @@ PROVIDERS = {
     "ssn": ["078-05-" + "1121"],
 }  # fmt: skip
 TOLD = [
+    ('{{"pin": "{}"}}', "4821"), ('{{"pin": {}, "floor": 3}}', "4821"), ('PIN="{}"', "4821"),
+    ('{{"cvv": "{}"}}', "123"), ('{{"door_code": "{}"}}', "4821"), ("gate_code = '{}'", "4821"),
+    ('{{\\"cvc\\": \\"{}\\"}}', "123"),
     ("Password for bo@x.com is {}", "Kessel77!"), ("login/password: bo / {}", "Gr33nTea!9"),
     ("login/pass: bo / {}", "Gr33nTea!9"), ("user / pass — bo / {}", "Gr33nTea!9"),
     ("Shop login, email + password: bo@x.com + {}", "Gr33nTea!9"),
@@ -76,6 +79,8 @@ TOLD = [
      + key(24)), ("curl -u admin:{} https://x", WORD), ("**Password:** {}", WORD),
 ]  # fmt: skip
 INNOCENT = [
+    '{"pin": 13, "led": 4}', '{"phone_code": "385", "zip_code": "90210"}', '{"error_code": "4821", "exit_code": 127}',
+    '{"cid": "1234"}', '{"country_code": "385"}', '{"status_code": 404}', '{"pinned": "2024"}',
     "550e8400-e29b-41d4-a716-446655440000", "da39a3ee5e6b4b0d3255bfef95601890afd80709", "sha256:" + "ab12" * 16,
     "commit 3881d46 of main", "order 1234567890123456", "order number 4539578763621487", "+49 170 1234567",
     "(555) 123-4567", "555-123-4567", "ISBN 978-3-16-148410-0", "2024-01-15T10:00:00Z", "2019 2020 2021 2022",
@@ -159,11 +164,16 @@ def test_a_key_makes_no_secret_of_what_is_none(key: str, content: str) -> None:
     [
         ("Ana | PIN | 4821", "4821"), ("Bob | wifi password is | hunter2X9", "hunter2X9"),
         ("Bob | SSN | 078051121", "078051121"), ("| gate code | 4821 |", "4821"),
+        ('{"name": "DB_PASSWORD", "value": "hunter2X9"}', "hunter2X9"),
+        ('<input type="password" name="pw" value="hunter2X9">', "hunter2X9"),
+        ("<property name='password' value='hunter2X9'/>", "hunter2X9"),
+        ('{"name": "max_tokens", "value": "4096"}', ""), ('{"key": "password", "value": "see the vault"}', ""),
+        ('{"name": "colour", "value": "hunter2X9"}', ""),
         ("Bob | area code | 030", ""), ("| order | 4821 |", ""), ("| password | see the vault |", ""),
     ],
 )  # fmt: skip
-def test_a_row_says_in_one_cell_what_the_next_is(text: str, value: str) -> None:
-    """A fact, subject | relation | object, and a table's row name a value as a sentence does."""
+def test_a_row_or_a_record_says_in_one_part_what_the_next_is(text: str, value: str) -> None:
+    """A fact, subject | relation | object, a table's row, and a name beside its value tell as much as a sentence."""
     assert "".join(text[one.start : one.end] for one in found(text)) == value
 
 
@@ -243,7 +253,7 @@ def test_a_text_full_of_short_values_stays_within_its_limit() -> None:
 
 ADVERSARIAL = ["a", "-", "1", "1 ", "4111 ", "eyJ", "eyJa.", "token:", 'token="', "password is ", "://a:", "AKIA",
                "-----BEGIN PRIVATE " + "KEY-----", 'password:\\"', "DE89 ", "\u200b",
-               "password for ", "sk-"]  # fmt: skip
+               "password for ", "sk-", 'name="a" value="', "name: 'pin' value: "]  # fmt: skip
 
 
 @pytest.mark.parametrize("part", ADVERSARIAL)

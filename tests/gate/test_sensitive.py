@@ -16,7 +16,7 @@ from tests.gate.build import sealed
 from memsluice.envelope.seals import Sensitive
 from memsluice.envelope.verdict import Decision
 from memsluice.events.names import EventType
-from memsluice.gate.checks.sensitive import check, found, redacted
+from memsluice.gate.checks.sensitive import check, found, named, redacted
 from memsluice.gate.policy.model import default, laid_over
 from memsluice.gate.sensitive.span import Span, joined
 
@@ -50,6 +50,9 @@ PROVIDERS = {
     "ssn": ["078-05-" + "1121"],
 }  # fmt: skip
 TOLD = [
+    ('{{"pin": "{}"}}', "4821"), ('{{"pin": {}, "floor": 3}}', "4821"), ('PIN="{}"', "4821"),
+    ('{{"cvv": "{}"}}', "123"), ('{{"door_code": "{}"}}', "4821"), ("gate_code = '{}'", "4821"),
+    ('{{\\"cvc\\": \\"{}\\"}}', "123"),
     ("Password for bo@x.com is {}", "Kessel77!"), ("login/password: bo / {}", "Gr33nTea!9"),
     ("login/pass: bo / {}", "Gr33nTea!9"), ("user / pass — bo / {}", "Gr33nTea!9"),
     ("Shop login, email + password: bo@x.com + {}", "Gr33nTea!9"),
@@ -76,6 +79,8 @@ TOLD = [
      + key(24)), ("curl -u admin:{} https://x", WORD), ("**Password:** {}", WORD),
 ]  # fmt: skip
 INNOCENT = [
+    '{"pin": 13, "led": 4}', '{"phone_code": "385", "zip_code": "90210"}', '{"error_code": "4821", "exit_code": 127}',
+    '{"cid": "1234"}', '{"country_code": "385"}', '{"status_code": 404}', '{"pinned": "2024"}',
     "550e8400-e29b-41d4-a716-446655440000", "da39a3ee5e6b4b0d3255bfef95601890afd80709", "sha256:" + "ab12" * 16,
     "commit 3881d46 of main", "order 1234567890123456", "order number 4539578763621487", "+49 170 1234567",
     "(555) 123-4567", "555-123-4567", "ISBN 978-3-16-148410-0", "2024-01-15T10:00:00Z", "2019 2020 2021 2022",
@@ -125,6 +130,51 @@ def test_what_only_looks_like_it_is_left_alone(text: str) -> None:
 
 
 PUBLIC_KEYS = {"ssh-ed25519": 51, "ssh-rsa": 372, "ecdsa-sha2-nistp256": 104}
+
+
+@pytest.mark.parametrize(
+    ("key", "content", "value"),
+    [
+        ("gmail_password", "Xk29!fff", "Xk29!fff"), ("accounts/db/password", "Xk29!fff", "Xk29!fff"),
+        ("openai_api_key", "9f8e7d6c5b4a39281706f5e4d3c2b1a0", "9f8e7d6c5b4a39281706f5e4d3c2b1a0"),
+        ("door code", "4821#", "4821"), ("user.prefs.pin", "4821", "4821"), ("ssn", "078051121", "078051121"),
+    ],
+)  # fmt: skip
+def test_a_key_says_what_its_content_is(key: str, content: str, value: str) -> None:
+    """A bare value under a key that names it is a secret as much as both in one sentence; places are the content's."""
+    (one,) = named(content, key)
+    assert content[one.start : one.end].rstrip("#") == value
+
+
+@pytest.mark.parametrize(
+    ("key", "content"),
+    [
+        ("password", "stored in Bitwarden"), ("password policy", "Twelve characters at least"), ("max_tokens", "4096"),
+        ("secret santa", "Friday at six"), ("zip code", "90210"), ("error code", "E4: press reset"), ("code", "3.12"),
+        ("wifi password", "on the fridge"), ("pref:1", "Likes tea"), (f"card {CARD}", "ends in May"),
+    ],
+)  # fmt: skip
+def test_a_key_makes_no_secret_of_what_is_none(key: str, content: str) -> None:
+    """What a key says, and a value in the key itself, are no finding in the content."""
+    assert not named(content, key)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Ana | PIN | 4821", "4821"), ("Bob | wifi password is | hunter2X9", "hunter2X9"),
+        ("Bob | SSN | 078051121", "078051121"), ("| gate code | 4821 |", "4821"),
+        ('{"name": "DB_PASSWORD", "value": "hunter2X9"}', "hunter2X9"),
+        ('<input type="password" name="pw" value="hunter2X9">', "hunter2X9"),
+        ("<property name='password' value='hunter2X9'/>", "hunter2X9"),
+        ('{"name": "max_tokens", "value": "4096"}', ""), ('{"key": "password", "value": "see the vault"}', ""),
+        ('{"name": "colour", "value": "hunter2X9"}', ""),
+        ("Bob | area code | 030", ""), ("| order | 4821 |", ""), ("| password | see the vault |", ""),
+    ],
+)  # fmt: skip
+def test_a_row_or_a_record_says_in_one_part_what_the_next_is(text: str, value: str) -> None:
+    """A fact, subject | relation | object, a table's row, and a name beside its value tell as much as a sentence."""
+    assert "".join(text[one.start : one.end] for one in found(text)) == value
 
 
 @pytest.mark.parametrize("algorithm", PUBLIC_KEYS)
@@ -203,7 +253,7 @@ def test_a_text_full_of_short_values_stays_within_its_limit() -> None:
 
 ADVERSARIAL = ["a", "-", "1", "1 ", "4111 ", "eyJ", "eyJa.", "token:", 'token="', "password is ", "://a:", "AKIA",
                "-----BEGIN PRIVATE " + "KEY-----", 'password:\\"', "DE89 ", "\u200b",
-               "password for ", "sk-"]  # fmt: skip
+               "password for ", "sk-", 'name="a" value="', "name: 'pin' value: "]  # fmt: skip
 
 
 @pytest.mark.parametrize("part", ADVERSARIAL)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
 from tests.gate.build import Core, axis, classifier, sealed
@@ -255,6 +256,18 @@ def test_a_promotion_goes_by_what_the_head_read_when_it_landed() -> None:
     key = f"acme\0entry\0{older}".encode()
     core.rows[key] = orjson.dumps({name: value for name, value in entry_row(core, older).items() if name != "reads"})
     assert refused(core.order("promote", older)) == "promotion.detected"
+
+
+def test_a_promotion_asks_the_models_of_now_what_older_ones_did_not_see() -> None:
+    """After an upgrade an order that its models took for none is not shared; what they did see counts."""
+    core = shop()
+    missed, seen = landed(core, 0.0), landed(core, 1.0)
+    assert entry_row(core, missed)["reader"] == core.model.digest[:8]
+    core.model = msgspec.structs.replace(classifier(bias=2.0), digest="of the next version")
+    assert refused(core.order("promote", missed)) == "promotion.detected"
+    core.model = msgspec.structs.replace(classifier(bias=-2.0), digest="after it")
+    assert refused(core.order("promote", seen)) == "promotion.detected"
+    assert [one.code for one in core.order("promote", missed).verdict.findings] == ["promotion.promoted"]
 
 
 def test_declassification_asks_with_the_budget_of_what_others_rely_on() -> None:

@@ -570,6 +570,15 @@ def test_a_secret_is_taken_out_before_it_is_embedded_digested_and_sealed(encoder
     assert CARD.encode() not in said
 
 
+def test_a_value_goes_for_the_key_that_names_it(encoder) -> None:
+    """Neither field is a secret by itself; what is embedded and sealed has the key and no value."""
+    write = Write(**FIELDS, content=f"{SECRET}!", key="gmail password")
+    sealed, said = taken(encoder, write, "redact")
+    assert (sealed.payload.content, sealed.payload.key) == ("[redacted: password]", "gmail password")
+    assert [(one.field, one.kind, one.start) for one in sealed.sensitive] == [("content", "password", 0)]
+    assert SECRET.encode() not in said
+
+
 @pytest.mark.parametrize("action", ["hold", "report"])
 def test_a_policy_that_holds_or_reports_leaves_the_content_whole(encoder, action: str) -> None:
     """A reviewer sees what is held as it was written; screen still learns what was found and where."""

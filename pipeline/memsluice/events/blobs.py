@@ -1,4 +1,4 @@
-"""Words that are written so that no person reads them: in Base64, in hexadecimal digits, in variation selectors."""
+"""Words that are written so that no person reads them: in Base64, in numbers of some base, in variation selectors."""
 
 import base64
 import binascii
@@ -11,6 +11,14 @@ BASE64 = rf"{_LINE}(?:\r?\n{_LINE})*(?:\r?\n[A-Za-z0-9+/_-]{{2,}}(?==))?={{0,2}}
 """A run of its letters, over several lines where they are as long; the last may be shorter, if it is filled up."""
 SELECTORS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}"
 """Unseen marks behind a letter; an emoji has one, and so many in a row spell a byte each."""
+_NUMBER = r"(?:0[xXbBoO]|[uU]\+)?[0-9A-Fa-f]{2,8}"
+NUMBERS = rf"{_NUMBER}(?:[\s,;:]{{1,2}}{_NUMBER}){{11,}}(?!\w)|(?:\\{{1,2}}[0-3][0-7]{{2}}){{8,}}"
+"""A letter a number: hexadecimal, decimal, octal and binary ones, code points, and octal escapes."""
+_FIGURES = bytes(ord("0") if chr(one) in "0123456789abcdefABCDEF" else ord(" ") for one in range(256))
+_BETWEEN, _ROW = b" \t\r\n,;:\\=xXoOuU+", b"0" * 24
+_DIGITS, _PREFIX = re.compile(r"[^\s,;:\\]+"), re.compile(r"0[xXbBoO]|[uU]\+")
+_BASES = ((2, 8), (16, 2), (16, 8), (8, 3), (10, 3))
+"""Bases in which numbers are read, and how many digits one has at most; the first in which they are prose counts."""
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2}){12,}")
 _WORD, _WIDE = re.compile(r"[^\W\d_]{2,}"), re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{4}")
 _PART_MIN = 20
@@ -18,6 +26,8 @@ _REPEATED, _VOWELS = re.compile(r"[-_/+=\s]|(.)(?=\1)"), "aeiouAEIOU0134"
 _NO_HEX = re.compile("[^0-9A-Fa-f]")
 _OPAQUE_MIN, _CHANGES_MIN, _DIGITS_MIN, _DIGITS_MANY, _VOWELS_MAX = 14, 0.3, 0.05, 0.25, 0.31
 """Of a run without marks and repetitions: letters at least, and shares of them."""
+_WIDE_CODES = {(True, False): "utf-16-be", (False, True): "utf-16"}
+"""UTF-16 of Latin letters by where its zeros stand; a mark of the order of bytes goes with the second."""
 _BLANKS = str.maketrans("", "", "\n\r\t")
 _PLAIN_MIN = 0.75
 """Share of letters and blanks in what is prose; keys, records and programs have fewer."""
@@ -38,10 +48,43 @@ def text_of(run: str) -> str | None:
         else:
             bare = run.rstrip("=").translate({45: 43, 95: 47})
             data = base64.b64decode(bare + "=" * (-len(bare) % 4))
-        inner = data.decode()
+        inner = data.decode(_WIDE_CODES.get(_zeros(data), "utf-8"))
     except (ValueError, binascii.Error):
         return None
     return inner if inner.translate(_BLANKS).isprintable() else None
+
+
+def many_figures(text: str) -> bool:
+    """Whether a text has figures in a row, hexadecimal ones too, as a dozen numbers have, whatever parts these."""
+    return _ROW in text.encode("utf-8", "surrogatepass").translate(_FIGURES, _BETWEEN)
+
+
+def _zeros(data: bytes) -> tuple[bool, bool]:
+    """Tell whether most of the even bytes are zero, and whether most of the odd ones are."""
+    even, odd = data[::2].count(0), data[1::2].count(0)
+    return even > len(data) // 4, odd > len(data) // 4
+
+
+def numbered(run: str) -> str | None:
+    """Return the words that a run of NUMBERS spells, letter by letter; None where it spells none.
+
+    A column of figures can be letters by chance: only what has blanks between words is taken for prose.
+    """
+    digits = [_PREFIX.sub("", one, count=1) for one in _DIGITS.findall(run)] if "\\" not in run else _octal(run)
+    longest = max(map(len, digits))
+    for base, most in _BASES:
+        try:
+            points = [int(one, base) for one in digits] if longest <= most else []
+            text = bytes(points).decode() if max(points, default=256) < 256 else "".join(map(chr, points))
+        except (ValueError, OverflowError):
+            continue
+        if text.translate(_BLANKS).isprintable() and _is_prose(text) and (" " in text or _WIDE.search(text)):
+            return text
+    return None
+
+
+def _octal(run: str) -> list[str]:
+    return [one.lstrip("\\") for one in re.findall(r"\\+[0-7]{3}", run)]
 
 
 class Prose(NamedTuple):

@@ -34,7 +34,7 @@ _UUID = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![\w-])"
 OPAQUE = "#"
 """Stands in a reading for a key, a digest or a picture: nobody reads it, and no model should."""
 _LETTER = r"[^\W\d_]"
-_CODE = re.compile(
+_FORMS = (
     r"(?P<url>(?:%[0-9A-Fa-f]{2})+)"
     r"|(?P<json>(?:\\\\?u[0-9A-Fa-f]{4}|%u[0-9A-Fa-f]{4})+)"
     r"|(?P<point>\\\\?u\{[0-9A-Fa-f]{1,6}\}|\\\\?x[0-9A-Fa-f]{2})"
@@ -45,6 +45,9 @@ _CODE = re.compile(
     rf"|(?<![A-Za-z0-9+/_-])(?P<blob>{blobs.BASE64}|{_UUID})"
     rf"|(?<=\w)(?P<marks>(?:{_MARK}){{1,8}})(?=\w)"
 )
+_CODE = re.compile(_FORMS)
+_CODE_IN_NUMBERS = re.compile(rf"(?<!\w)(?P<numbers>{blobs.NUMBERS})|(?P<quoted>(?:=[0-9A-F]{{2}}){{2,}})|{_FORMS}")
+"""The same for a text with so many figures in a row that it may spell something by them: few have."""
 _BEGINS = ("%", "&", "\\u", "\\x", "<")
 _MAY_BE = re.compile(r"(?<!\S)\S(?:\S{19}|\s+\S\s+\S\s+\S\s)")
 """A word so long that it may be a code, or letters with marks between; or letters of which each stands alone."""
@@ -140,14 +143,15 @@ def untagged(text: str) -> Reading | None:
 def _may_be_coded(text: str) -> bool:
     if any(begin in text for begin in _BEGINS) or (not text.isascii() and _UNSEEN.search(text)):
         return True
-    return _MAY_BE.search(text) is not None
+    return _MAY_BE.search(text) is not None or blobs.many_figures(text)
 
 
 def _once(text: str) -> Reading | None:
     if not _may_be_coded(text):
         return None
     parts, unseen, at = _Parts(), list[tuple[str, int, int]](), 0
-    for code in _CODE.finditer(text):
+    codes = _CODE_IN_NUMBERS if blobs.many_figures(text) else _CODE
+    for code in codes.finditer(text):
         first, end = code.span()
         if code["blob"]:
             prose = blobs.prose_in(code[0])
@@ -158,6 +162,11 @@ def _once(text: str) -> Reading | None:
                 letters = OPAQUE
             else:
                 continue
+        elif codes is _CODE_IN_NUMBERS and code["numbers"]:
+            words = blobs.numbered(code[0])
+            if words is None:
+                continue
+            letters = _seen(words)
         else:
             letters = _letters(code)
             if letters == code[0]:
@@ -189,8 +198,8 @@ def _said(code: re.Match[str]) -> str:
 
 def _letters(code: re.Match[str]) -> str:
     """Return what a code, or some in a row, stand for; of what no reader sees, or nobody can read, nothing."""
-    if code["url"]:
-        letters = bytes.fromhex(code["url"].replace("%", "")).decode(errors="replace")
+    if code["url"] or code[0].startswith("="):
+        letters = bytes.fromhex(re.sub("[%=]", "", code[0])).decode(errors="replace")
     elif code["json"]:
         units = re.sub(r"[\\%u]+", "", code["json"])
         letters = bytes.fromhex(units).decode("utf-16-be", errors="replace")

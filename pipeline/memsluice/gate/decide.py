@@ -305,7 +305,7 @@ def _place(rows: TenantRows, sealed: Sealed, write: Write, context: Context, dra
     if rows.get(ENTRY, write.id) is None:  # another content under a known id takes over no lineage
         expires_ms = draft.place.expires_ms if landed else now_ms + policy.quarantine.age_days * DAY_MS
         lineage.keep_lineage(
-            rows, sealed, draft.tau, decision, draft.place, context.sealed_offset, expires_ms, reads=draft.default.reads
+            rows, sealed, draft.tau, decision, draft.place, context.sealed_offset, expires_ms, reads=draft.default.read
         )
     if landed:
         return

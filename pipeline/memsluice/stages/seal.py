@@ -28,7 +28,7 @@ from memsluice.events.records import Output, Record
 from memsluice.gate.checks import sensitive
 from memsluice.gate.checks.authenticity import Authentic, authenticate, may_be_known, signer, still_seen
 from memsluice.gate.policy.model import Policy, default
-from memsluice.gate.sensitive.span import Span
+from memsluice.gate.sensitive.span import Span, joined
 from memsluice.stages.dead_letter import WHY_BYTES, dead_letters, letter_bytes, note
 from memsluice.stages.letter_budget import Kept, LetterBudget
 from memsluice.stages.overflow import Intake, fits, intake, lane_of, move, taken_back
@@ -63,9 +63,11 @@ KEY_TAG_CHARS = 16
 
 
 def _sensitive(payload: AnyPayload) -> dict[str, tuple[Span, ...]]:
-    """Return what the payload's free texts have of secrets and personal data, by field."""
+    """Return what the payload's free texts have of secrets and personal data, by field. A key says what it names."""
     texts = {name: getattr(payload, name) for name in FREE_TEXT[type(payload)]}
     found = {name: sensitive.found(text) for name, text in texts.items() if text}
+    if isinstance(payload, Write) and payload.key:
+        found["content"] = joined([*found.get("content", ()), *sensitive.named(payload.content, payload.key)])
     return {name: spans for name, spans in found.items() if spans}
 
 

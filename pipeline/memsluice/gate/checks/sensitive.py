@@ -17,15 +17,25 @@ from memsluice.gate.sensitive import blocks, encoded, national, numbers, pairs, 
 from memsluice.gate.sensitive.hints import LONG, Search, Searches
 from memsluice.gate.sensitive.span import Span, joined
 
+_NAMES = ": "
+
 
 def found(text: str) -> tuple[Span, ...]:
     """Return what a text has of secrets and personal data, in order, without overlaps.
 
     It is read as it stands, and once more without invisible characters and in NFKC, or with the codes in it read
     (:mod:`memsluice.events.codes`), where that is another text. Runs of Base64 and hex that are text are opened once,
-    and what stands in them is not opened again. Linear in its length.
+    and what stands in them is not opened again. Cells of a row are read as names and what they name. Linear in its
+    length.
     """
     return _found(text, _SEARCHES)
+
+
+def named(content: str, key: str) -> tuple[Span, ...]:
+    """Return what a content has of them for the key that it is written under: "gmail password" says it of a word."""
+    beside = len(key) + len(_NAMES)
+    under = (one for one in found(f"{key}{_NAMES}{content}") if one.end > beside)
+    return tuple(Span(one.kind, max(one.start - beside, 0), one.end - beside) for one in under)
 
 
 def _found(text: str, searches: Searches) -> tuple[Span, ...]:
@@ -33,6 +43,8 @@ def _found(text: str, searches: Searches) -> tuple[Span, ...]:
     spans = [*searches.of(text, lower)]
     if not (text.isascii() and text.isprintable()):
         spans += _read(reading.plain(text), searches)
+    if "|" in text:
+        spans += searches.of(cells := text.replace("|", ":"), _lowered(cells))
     spans += _read(codes.untagged(text), searches)
     if (read := codes.unescaped(text)) is not None:
         spans += _read(read, searches)

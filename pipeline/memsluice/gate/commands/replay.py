@@ -242,7 +242,7 @@ def _carried_out(
     if again.lands():
         where = place(carried.payload, tau, again.landing(), policy, at.now_ms)
         keep_lineage(
-            rows, carried, tau, decision, where, at.version, where.expires_ms, held.row.lifted, again.default.reads
+            rows, carried, tau, decision, where, at.version, where.expires_ms, held.row.lifted, again.default.read
         )
         review.close(rows, held, "released", command, policy, at.now_ms)
     else:

@@ -28,6 +28,8 @@ from memsluice.gate.state.rows import TenantRows
 from memsluice.gate.state.tags import tag
 
 BUCKETS = 24
+READER_CHARS = 8
+"""Of a wording model's digest, in the row of an entry."""
 
 
 @dataclass(slots=True)
@@ -63,6 +65,17 @@ class DefaultDetector:
         """The share of honest texts that say as much to do as the write, None where not both models read it: then the
         n-grams are asked again when it is screened again."""
         return self.judged.p if self.judged is not None and self.judged.both else None
+
+    @property
+    def read(self) -> tuple[float, str] | None:
+        """The same, and by which models."""
+        return None if self.reads is None else (self.reads, self._model().digest[:READER_CHARS])
+
+    def read_before(self, content: str, p: float, reader: str) -> None:
+        """Take what models read of a content when it landed; what the n-grams of other models show, if it is worse."""
+        self.judged = Judged(p, 0, len(content))
+        if reader != self._model().digest[:READER_CHARS]:
+            self.judged = min(self.judged, self._model().judge(content, None), key=lambda one: one.p)
 
     def judge(self, write: Write, shown: Wording | None) -> tuple[Judged, str]:
         """Return what a write's wording shows, and the model that says so. A decision that asks again asks the same."""

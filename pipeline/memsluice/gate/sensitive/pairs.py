@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from memsluice.gate.sensitive import plausible
-from memsluice.gate.sensitive.hints import Search, matches
+from memsluice.gate.sensitive import plausible, told
+from memsluice.gate.sensitive.hints import Search, Searches, matches
 from memsluice.gate.sensitive.providers import NO_PASSWORD
 from memsluice.gate.sensitive.span import Span
 
@@ -70,6 +70,14 @@ _SESSION = re.compile(
     re.IGNORECASE,
 )
 """A value holds no equals sign but at its end: else each of many in a row would be read to the end of all."""
+_RECORD = re.compile(
+    r"(?:name|key|type|label|variable)[\"']?\s{0,2}[:=]\s{0,2}[\"'](?P<name>[^\"'\n]{2,64})[\"'][^{}<>]{0,120}?"
+    r"\bvalue[\"']?\s{0,2}[:=]\s{0,2}[\"'](?P<value>[^\"'\n]{3,1024})[\"']",
+    re.IGNORECASE,
+)
+"""A record that has a name and its value apart: ``{"name": "DB_PASSWORD", "value": "…"}``, a form's field."""
+_RECORD_HINTS = ("name", "key", "type", "label", "variable")
+_TOLD = Searches(told.SEARCHES)
 _IDENTIFIER = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _COMMANDS = (
     "curl", "sshpass", "redis-cli", "ldap", "mysql", "mariadb", "mongo", "docker", "podman", "helm", "az ", "oc ",
@@ -145,6 +153,15 @@ def _written(pattern: re.Pattern[str], hints: tuple[str, ...], text: str, lower:
             yield Span("password", *match.span(1))
 
 
+def _records(text: str, lower: str) -> Iterator[Span]:
+    for match in matches(_RECORD, text, lower, _RECORD_HINTS):
+        said, first = f'{match["name"]}: "{match["value"]}"', match.start("value") - len(match["name"]) - 3
+        small = said.lower()
+        for one in _TOLD.of(said, small) if len(small) == len(said) else ():
+            if one.start + first >= match.start("value"):
+                yield Span(one.kind, one.start + first, one.end + first)
+
+
 def _cookies(text: str, _: str) -> Iterator[Span]:
     for header in _COOKIE.finditer(text):
         for crumb in _CRUMB.finditer(text, header.start(1), header.end(1)):
@@ -166,6 +183,7 @@ SEARCHES = (
     Search(_CALL_HINTS, _calls),
     Search(_ORACLE_HINTS, partial(_written, _ORACLE, _ORACLE_HINTS)),
     Search(("wifi:",), partial(_written, _WIFI, ("wifi:",))),
+    Search(("value",), _records),
     Search(("cookie",), _cookies),
     Search(_SESSION_HINTS, _sessions),
 )

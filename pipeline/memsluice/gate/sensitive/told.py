@@ -22,13 +22,16 @@ _ASIAN_VALUE = re.compile(
 )
 _OTP_SAID = r"[ -]?(?:[Cc]ode|\d{6,8}(?!\d)|[Nn]um)|[^\n.0-9]{0,60}?(?: (?:is|was|ist|lautet|est|es|é|è|är|er) |[:=])"
 """What stands between "OTP" and its digits: a bare number behind it is that of a release of Erlang, as "OTP 26001"."""
+_QUOTED = r"[\"'\\]{0,2}[ \t]?[:=][ \t]?[\"'\\]{0,2}"
+"""What stands between a name and its value in JSON and in assignments."""
 _PIN = re.compile(
     r"(?<![A-Za-z])(?<![Pp]ostal )(?:PIN|[Pp]in|PUK|(?:OTP|[Oo]tp)(?=" + _OTP_SAID + r")"
     r"|[Gg]eheimzahl|[Kk]od PIN|NIP)"
     r"(?:[ -]?(?:[Cc]ode|[Nn]umber|[Nn]ummer|[Nn]umm?er))?"
     r"(?: (?:for|to|of|on|für|pour|para|per|zum|vom|de|del) [^\n.:=0-9]{1,40}?)?"
     r"(?: (?:is|was|ist|lautet|est|es|é|è|är|er|to|(?:was |is )?(?:set"
-    r"|changed) to))?(?: now)?[ \t]?[:=]?[ \t]{0,2}([0-9]{4,8})(?![\w-])|"
+    rf"|changed) to))?(?: now)?(?:[ \t]?[:=]?[ \t]{{0,2}}|{_QUOTED})([0-9]{{4,8}})(?![\w-])|"
+    rf"(?<![A-Za-z])(?:CVV2?|CVC2?|cvv2?|cvc2?){_QUOTED}([0-9]{{3,4}})(?![\w-])|"
     r"(?<![A-Za-z])(?:CVV2?|CVC2?|CID|cvv2?|cvc2?|csc|CSC|cid)(?: (?:is|code|number"
     r"|ist))?(?: is)?[ \t]?[:=]?[ \t]?([0-9]{3,4})(?![\w-])"
 )
@@ -36,8 +39,10 @@ _PIN_HINTS = ("pin", "puk", "otp", "geheimzahl", "nip", "cvv", "cvc", "cid", "cs
 _LOCK = re.compile(
     r"(?:door|gate|alarm|access|entry|unlock|safe|garage|lock(?:box|er)?|keypad|building|verification|security|one-time|otp|2fa|mfa|sms"
     r"|passcode|t(?:ü|ue)r|zugangs|sicherheits|bestätigungs|vault|phone|device|sim|login"
-    r"|auth\w{0,12})[ -]?(?:code|combination|combo|passcode|kode)(?:s)?(?![a-z]| of (?:conduct|practice|ethics))"
-    r"(?: (?:for|to|of|on|für) [^\n.:=0-9]{1,40}?)?(?: (?:is|was|ist|lautet))?(?: now)?[ \t]?[:=]?[ \t]{0,2}[#*]?"
+    r"|auth\w{0,12})(?:[ -]?|(?<!phone)(?<!device)_)"
+    r"(?:code|combination|combo|passcode|kode)(?:s)?(?![a-z]| of (?:conduct|practice|ethics))"
+    r"(?: (?:for|to|of|on|für) [^\n.:=0-9]{1,40}?)?(?: (?:is|was|ist|lautet))?(?: now)?"
+    rf"(?:[ \t]?[:=]?[ \t]{{0,2}}|{_QUOTED})[#*]?"
     r"([0-9]{3}[ -][0-9]{3}(?![0-9])|[0-9]{3,8}(?:[#*]|(?:-[0-9]{1,3}){2})?|[0-9]{1,2}(?:-[0-9]{1,2}){2})"
     r"(?![\w-]| edition)",
     re.IGNORECASE,

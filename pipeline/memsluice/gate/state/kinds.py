@@ -41,7 +41,7 @@ class EntryRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``digest`` is of the payload, ``content`` of the content. ``causes`` are the first CAUSES_MAX. ``lifted`` and
     ``revoked`` name the command that last did so (None: another took that back), so do ``promoted`` and ``reviewed``.
     ``was`` is the version that a command moved or renewed last. ``reads`` is the share of honest texts that say as much
-    to do, None where nobody asked. ``expires_ms`` is Unix ms, None for ever.
+    to do, None where nobody asked, ``reader`` which wording models said so. ``expires_ms`` is Unix ms, None for ever.
     """
 
     tier: Tier
@@ -63,6 +63,7 @@ class EntryRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     promoted: str = ""
     reviewed: str = ""
     reads: float | None = None
+    reader: str = ""
     was: Version | None = None
     gone: Gone | UnsetType | None = UNSET
     looked: Looked | UnsetType | None = UNSET

@@ -35,16 +35,16 @@ def keep_lineage(
     version: int,
     expires_ms: int | None,
     lifted: str | None = None,
-    reads: float | None = None,
+    reads: tuple[float, str] | None = None,
 ) -> None:
     """Put the row that tells later writes and recalls what an entry is: its tier, its taint, and whether it landed.
 
     ``lifted`` is the command by which two reviewers lifted its label before it landed, ``reads`` what its wording
-    shows; None: what an earlier row of it says.
+    shows, and the models that say so; None: what an earlier row of it says.
     """
     assert isinstance(sealed.payload, Write)
-    if reads is None and (before := rows.get(ENTRY, sealed.payload.id)) is not None:
-        reads = before.reads
+    if reads is None and (before := rows.get(ENTRY, sealed.payload.id)) is not None and before.reads is not None:
+        reads = before.reads, before.reader
     row = EntryRow(
         tier=tau.tier,
         taint=tau.taint or not tau.tier.trusted,
@@ -61,7 +61,8 @@ def keep_lineage(
         causes=tau.causes,
         parents=sealed.payload.parents,
         lifted=lifted or "",
-        reads=reads,
+        reads=reads[0] if reads else None,
+        reader=reads[1] if reads else "",
         expires_ms=expires_ms,
     )
     rows.put(ENTRY, sealed.payload.id, row)

@@ -45,6 +45,7 @@ WHO: dict[str, tuple[Role, str, Tier]] = {
     "runtime": (Role.RUNTIME, "agent", Tier.USER_OBSERVED),
     "operator": (Role.OPERATOR, "operator", Tier.OPERATOR),
     "reviewer": (Role.REVIEWER, "operator", Tier.OPERATOR),
+    "reviewer-2": (Role.REVIEWER, "operator", Tier.OPERATOR),
 }
 
 

@@ -171,3 +171,27 @@ def later(acme: Tenant) -> None:
     acme.write("w1", "user", "b2", "The id is free again.")
     for number in range(60):
         acme.write(f"z{number + 10}", "user", f"b{number % 3}", f"A plain note, number {number}.")
+
+
+def at_the_desk(desk: Tenant) -> None:
+    """What reviewers do at a desk: commands that say what was shown, notes, claims, a reopening."""
+    text = BAD.format("the desk")
+    for number in range(4):
+        desk.write(f"k{number}", "user", "s1", text)
+    shown = {"shown": sha256(text.encode()).hexdigest()}
+    noted = {"assignee": "bea", "claim_s": "900"}
+    desk.order("k-1", "note", "k0", reason="Asked Ana.", parameters=noted)  # notes.noted
+    desk.order("k-2", "note", "k0")  # notes.empty
+    desk.order("k-3", "reject", "k0", "reviewer-2")  # review.claimed
+    desk.order("k-4", "reject", "k0", "reviewer-2", parameters={"despite_claim": "yes", "decided_on": "k0"})
+    desk.order("k-5", "reopen", "k0", parameters={"decided_on": "k0"})  # review.stale
+    desk.order("k-6", "reopen", "k0", parameters={"decided_on": "k-4"})  # reopening.reopened
+    desk.order("k-7", "reopen", "k0")  # reopening.not_rejected
+    desk.order("k-8", "reject", "k1", parameters=shown)  # carries nothing: review.not_shown
+    held = desk.town.held[desk.name, "k1"][0].sealed
+    desk.order("k-9", "reject", "k1", held=held, parameters={"shown": "0" * 64})
+    desk.order("k-10", "reject", "k1", held=held, parameters=shown)
+    desk.order("k-11", "release", "k2", parameters=shown)
+    desk.order("k-12", "note", "k2", reason="Too late.")  # notes.released
+    desk.order("k-13", "replay", "k3")
+    desk.order("k-14", "release", "k3", parameters={"decided_on": "k-13"})

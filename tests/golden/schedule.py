@@ -5,7 +5,7 @@ all of it is held against lists in the test, so that a step whose purpose is los
 """
 
 from tests.golden.intake import bad_input, held, outside, people
-from tests.golden.orders import everybody, landed, later, policies, protected, reviewed, revoked
+from tests.golden.orders import at_the_desk, everybody, landed, later, policies, protected, reviewed, revoked
 from tests.golden.themes import (
     looked_back,
     looked_back_again,
@@ -100,3 +100,4 @@ def second(town: Town) -> None:
     later(acme)
     acme.ask("r-withheld", "b1", "What was written past the gate?", withheld={"forged": 2, "stale": 1})
     used(Tenant(town, "used"))
+    at_the_desk(Tenant(town, "desk"))

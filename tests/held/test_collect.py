@@ -39,6 +39,10 @@ class Tape:
         """Yield the records of a partition."""
         yield from (record for record in self.records[from_offset:] if record.partition == partition)
 
+    def follow(self, offsets, timeout_s: float) -> list[Record]:
+        """Return what partitions hold from these offsets on."""
+        return [record for number, start in offsets.items() for record in self.read(number, start)]
+
 
 class Days:
     """Screen, and what it sent."""

@@ -86,7 +86,13 @@ def _decides() -> dict[str, list[Case]]:
     return {
         "quarantine release": [*every, *(Case(c.words, 1) for c in asked), Case((ODD,), 5, whole=True), *why[:1],
                                *(Case((name, "--withdrawn"), 5, whole=True) for name in (HELD, ODD))],
-        "quarantine reject": [*every, *(Case(c.words, 1) for c in asked), *why[1:]],
+        "quarantine reject": [*every, *(Case(c.words, 1) for c in asked), *why[1:],
+                              Case(("held-7", "held-8", "held-9"), 1), Case(("held-16", ODD), 5, whole=True)],
+        "quarantine reopen": [Case(("held-16", "--why", SENT), 1), Case((ODD,), 5, whole=True),
+                              Case(("held-16", "--yes", "--json"), data=True)],
+        "quarantine note": [*(Case((HELD, text[:500]), whole=True) for text in list(TEXTS.values())[:6]
+                              if text.isprintable()), Case((HELD, "n", "--assign", ODD), 2, whole=True),
+                            Case((HELD, "n", "--claim", ODD), 2, whole=True), Case((ODD, "n"), 5, whole=True)],
         "quarantine replay": [Case(("--dry-run",), whole=True), Case(("--resume", ODD), 2, whole=True),
                               Case(("--dry-run", "--json"), data=True), Case(("--tenant", ODD), whole=True)],
     }  # fmt: skip

@@ -28,6 +28,11 @@ def busy(error: sqlite3.Error) -> bool:
     return _code(error) in BUSY
 
 
+def damaged(error: sqlite3.Error) -> bool:
+    """Whether the file is none of SQLite's, or its pages contradict one another."""
+    return _code(error) in DAMAGED
+
+
 def in_words(what: str, path: object, error: sqlite3.Error) -> str:
     """Return what failed, where, why, and what to do: ``the embedded log /x/embedded.db is damaged (…): restore …``."""
     code, file = _code(error), f"{what} {path}"

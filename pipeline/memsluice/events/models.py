@@ -89,6 +89,8 @@ class Action(StrEnum):
     REPLAY = "replay"
     ACTIVATE = "activate"
     DISMISS = "dismiss"
+    REOPEN = "reopen"
+    NOTE = "note"
     ERASE = "erase"
 
 

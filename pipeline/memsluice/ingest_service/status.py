@@ -12,6 +12,7 @@ from memsluice.envelope.records import verdict_from_bytes
 from memsluice.envelope.registry import ANY, COMMANDERS, Credential
 from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.errors import BrokerError, InputError, RequestRefused, SealError
+from memsluice.events.models import Action
 from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
@@ -165,7 +166,7 @@ def _reasons(codes: tuple[str, ...]) -> list[Reason]:
 def _later(verdict: Verdict, event_id: str) -> Later | None:
     """Return what a verdict says about an event; None where it is about another one."""
     taken_out = verdict.type == EventType.RECALL and any(gone.event_id == event_id for gone in verdict.withdraws)
-    if verdict.target != event_id and not taken_out:
+    if (verdict.target != event_id and not taken_out) or verdict.action == Action.NOTE:  # reviewers' own
         return None
     return Later(
         action="look_back" if taken_out else verdict.action,

@@ -1,5 +1,8 @@
 """What a verdict says of a write's wording, and of what holds it now, for every view of verdicts. Pure."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from memsluice.envelope.verdict import Finding, Verdict, rule_of
 from memsluice.escaping import visible
 from memsluice.recall.show import moment
@@ -7,6 +10,7 @@ from memsluice.recall.show import moment
 WORDED = "wording.held"
 WORDING = "wording"
 NAME_CHARS_MAX = 160
+NOTED = "notes.noted"
 SHARE_TOLD_MIN = 0.0001
 REACHES = {
     "own": "what reaches its writer alone",
@@ -50,6 +54,29 @@ def name_of(text: object) -> str:
 def from_refused(verdict: Verdict) -> bool:
     """Whether a command was about a write that was not held, but rejected and kept."""
     return any(finding.detail.get("from") == "refused" for finding in verdict.findings)
+
+
+def between_words(verdict: Verdict) -> str:
+    """Return in words who came before a decision that is refused for that; "" for any other verdict."""
+    told = {finding.code: finding.detail for finding in verdict.findings}
+    if (decided := told.get("review.decided")) is not None:
+        return f"it was {decided['was']} by command {name_of(decided['by'])}"
+    if (stale := told.get("review.stale")) is not None:
+        return f"command {name_of(stale['by'])} came between"
+    if (claim := told.get("review.claimed")) is not None:
+        return f"{name_of(claim['by'])} has it until {moment(claim['until_ms'])}"
+    return ""
+
+
+def note_words(said: Mapping[str, Any]) -> str:
+    """Return in words what a note said, and how it left the write assigned and claimed; what people wrote is last."""
+    until_ms, by = said.get("claim_until_ms", 0), said.get("claimed_by", "")
+    told = [
+        f"claimed by {name_of(by)} until {moment(until_ms)}" if by else "",
+        f"assigned to {name_of(said['assignee'])}" if said.get("assignee") else "",
+        f"note: {name_of(said['note'])}" if said.get("note") else "",
+    ]
+    return "; ".join(filter(None, told)) or "neither assigned nor claimed"
 
 
 def stands_for(verdict: Verdict) -> tuple[str, ...]:

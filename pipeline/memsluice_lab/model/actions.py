@@ -82,7 +82,8 @@ class Order:
 
     ``target`` is a write's id; for protect the key in ``scope``. ``approvals``: how many signed. ``stale``: it carries
     the entry's first record, not its last. ``session``: the target is a session's name (of a revocation). ``despite``:
-    a declassification sets aside what detection finds.
+    a declassification sets aside what detection finds. ``shown``: whether the signer's screen showed what it is about
+    (None: it does not say); ``on``: the command by which its signer saw the target stand ("": it does not say).
     """
 
     id: Id
@@ -96,6 +97,8 @@ class Order:
     stale: bool = False
     session: bool = False
     despite: bool = False
+    shown: bool | None = None
+    on: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ WHO = {
     "release": ("reviewer",),
     "reject": ("reviewer",),
     "replay": ("reviewer",),
+    "reopen": ("reviewer",),
+    "note": ("reviewer",),
     "promote": ("operator", "reviewer"),
     "declassify": ("reviewer",),
     "revoke": ("operator", "reviewer"),
@@ -48,7 +50,7 @@ REFUSED, DONE = Verdict(REJECT), Verdict(RECORD)
 def order(state: ModelState, command: Order) -> Verdict:
     """Carry out a command, or refuse it."""
     allowed = command.by in WHO[command.action] and command.approvals >= APPROVALS.get(command.action, 1)
-    if command.late or not allowed:
+    if command.late or not allowed or command.shown is False:
         return REFUSED
     if command.action == "protect":
         return _protect(state, command)
@@ -57,6 +59,8 @@ def order(state: ModelState, command: Order) -> Verdict:
     held = state.held.get(command.target)
     held = held if held is not None and state.alive(held.until) else None
     known = state.lineage(command.target)
+    if command.action in ("reopen", "note"):
+        return _at_the_desk(state, command, held)
     if command.action in ("release", "reject", "replay") or (
         command.action in ("declassify", "revoke") and held is not None and not (known is not None and known.landed)
     ):
@@ -107,26 +111,47 @@ def _protect(state: ModelState, command: Order) -> Verdict:
     return DONE
 
 
+def _at_the_desk(state: ModelState, command: Order, held: Held | None) -> Verdict:
+    """Take a rejection back, or note something: neither changes what it is, or lets anything in."""
+    if held is None or not command.digest or _stale(held, command):
+        return REFUSED
+    if command.action == "note":
+        return DONE if held.open or held.rejected else REFUSED
+    if not held.rejected:
+        return REFUSED
+    state.held[held.write.id] = replace(held, open=True, rejected=False, refused=held.at_first, last=command.id)
+    return DONE
+
+
+def _stale(held: Held, command: Order) -> bool:
+    """Whether it was decided anew after whoever signs looked at it."""
+    return bool(held.last and command.on and command.on != held.last)
+
+
 def _held(state: ModelState, command: Order, held: Held) -> Verdict:
     """Decide about a write that waits."""
     name = held.write.id
+    if _stale(held, command):
+        return REFUSED
     if command.action == "reject":
-        state.held[name] = replace(held, open=False)
+        state.held[name] = replace(held, open=False, rejected=True, last=command.id)
         return DONE
     if command.action == "declassify":
         if not held.label.tau and held.label.tier.trusted:
             return REFUSED
-        state.held[name] = replace(held, label=Belief(tau=False, tier=Tier.USER_OBSERVED), lifted=True, revoked=False)
+        good = Belief(tau=False, tier=Tier.USER_OBSERVED)
+        state.held[name] = replace(held, label=good, lifted=True, revoked=False, last=command.id)
         return DONE
     if command.action == "revoke":
-        return _distrust(state, held)
-    return _release(state, held) if command.action == "release" else _replay(state, held)
+        return _distrust(state, command, held)
+    return _release(state, held) if command.action == "release" else _replay(state, command, held)
 
 
-def _distrust(state: ModelState, held: Held) -> Verdict:
+def _distrust(state: ModelState, command: Order, held: Held) -> Verdict:
     if held.revoked:
         return REFUSED
-    state.held[held.write.id] = replace(held, label=worse(held.label), lifted=False, revoked=True)
+    label = worse(held.label)
+    state.held[held.write.id] = replace(held, label=label, lifted=False, revoked=True, last=command.id)
     known = state.lineage(held.write.id)
     if known is not None:
         state.known[held.write.id] = replace(known, belief=worse(known.belief), revoked=True, lifted=False)
@@ -160,7 +185,7 @@ def _release(state: ModelState, held: Held) -> Verdict:
     return _settle(state, held, held.label, decision)
 
 
-def _replay(state: ModelState, held: Held) -> Verdict:
+def _replay(state: ModelState, command: Order, held: Held) -> Verdict:
     """A replay judges anew; taint never falls, unless it was lifted: what tainted then and what taints now both do.
 
     It closes nothing: what was held and would be rejected now stays held.
@@ -178,7 +203,7 @@ def _replay(state: ModelState, held: Held) -> Verdict:
         return _settle(state, held, tau, decision)
     refused = held.refused and decision is REJECT
     suspect = held.suspect or (decision is HOLD and held.write.suspect)
-    state.held[held.write.id] = replace(held, label=tau, refused=refused, suspect=suspect)
+    state.held[held.write.id] = replace(held, label=tau, refused=refused, suspect=suspect, last=command.id)
     return Verdict(decision if refused else HOLD, tau.tier, tau.tau)
 
 

@@ -7,6 +7,7 @@ on a shelf, as the vector store keeps it.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from memsluice.events.names import EventType
 from memsluice.events.partition import partition_of
 from memsluice.gate.checks import duplicates
 from memsluice.gate.commands.despite import DESPITE_PARAMETER, DETECTION
+from memsluice.gate.commands.review import DECIDED_ON_PARAMETER, SHOWN_PARAMETER
 from memsluice.gate.commands.ruling import Carried
 from memsluice.gate.decide import Context, decide
 from memsluice.gate.decision import TenantState
@@ -200,7 +202,7 @@ class Decided:
         """Return what a command carries: the sealed write that is held, or the record of what landed."""
         if not isinstance(event, Order):
             return None
-        if event.action in CARRY_HELD and event.target in self._writes:
+        if (event.action in CARRY_HELD or event.shown is not None) and event.target in self._writes:
             return self._writes[event.target][1]
         landed = self._landed.get(event.target) if event.action in CARRY_LANDED else None
         return None if not landed else landed[0 if event.stale else -1]
@@ -281,6 +283,10 @@ class Decided:
         fields["expires_at"] = LATE if order.late else VALID
         if order.despite:
             fields["parameters"] = {DESPITE_PARAMETER: DETECTION}
+        if order.action == "note":
+            fields["reason"] = "It was looked at."
+        if order.shown is not None or order.on:
+            fields["parameters"] = self._looked_at(order)
         if order.scope is not None:
             scope = {"visibility": order.scope.visibility.value, "namespace": order.scope.namespace}
             fields["parameters"] = scope | ({"owner": order.scope.owner} if order.scope.owner else {})
@@ -294,6 +300,15 @@ class Decided:
         if carried is not None:
             fields["held"] = self._record(carried)
         return fields
+
+    def _looked_at(self, order: Order) -> dict[str, str]:
+        """Return what a command says of its signer's screen."""
+        said = {} if not order.on else {DECIDED_ON_PARAMETER: order.on}
+        if order.shown is None:
+            return said
+        payload = self._writes[order.target][1].payload if order.target in self._writes else None
+        content = payload.content if order.shown and isinstance(payload, Payload) else "something else"
+        return {**said, SHOWN_PARAMETER: sha256(content.encode()).hexdigest()}
 
     def _record(self, carried: Sealed | Accepted) -> str:
         """Return the text by which a command carries something; the core is given it opened."""

@@ -172,7 +172,14 @@ def write(state: ModelState, write: Write, *, repeated: bool) -> Verdict:
         until, refused = state.now + HELD_MS, decision is REJECT
         stopped = suspicious(state, write, judge(state, write, tau), doubtful=doubtful)
         state.held[write.id] = Held(
-            write, tau, doubtful, until, state.number, refused=refused, suspect=stopped and not refused
+            write,
+            tau,
+            doubtful,
+            until,
+            state.number,
+            refused=refused,
+            at_first=refused,
+            suspect=stopped and not refused,
         )
     return Verdict(decision, tau.tier, tau.tau)
 

@@ -88,7 +88,9 @@ class Held:
     """A write that waits for a reviewer. ``doubtful``: its sender or its id is in doubt, which nobody overrides.
 
     ``lifted``: two reviewers declassified it; ``revoked``: one distrusts it. ``refused``: the rules rejected it, and it
-    waits for a policy that does not. ``suspect``: a content check stopped it, which is no less so for being forgotten.
+    waits for a policy that does not; ``at_first``: they did so at once. ``suspect``: a content check stopped it, which
+    is no less so for being forgotten. ``rejected``: a reviewer closed it, and may open it again. ``last``: the last
+    command that decided it anew ("": none).
     """
 
     write: Write
@@ -100,7 +102,10 @@ class Held:
     lifted: bool = False
     revoked: bool = False
     refused: bool = False
+    at_first: bool = False
     suspect: bool = False
+    rejected: bool = False
+    last: str = ""
 
 
 @dataclass(slots=True)

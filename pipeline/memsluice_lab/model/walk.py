@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from memsluice.events.models import Origin, Tier, Visibility, Zone
@@ -50,9 +50,11 @@ ACTIONS, WEIGHTS = zip(
 
 
 class Walk:
-    """Draws one action after another; ``state`` is the model's."""
+    """Draws one action after another; ``state`` is the model's. Without ``desk`` commands say nothing of screens, and
+    take no rejection back: as it was drawn before there was a desk."""
 
-    def __init__(self, chance: random.Random, state: ModelState) -> None:
+    def __init__(self, chance: random.Random, state: ModelState, *, desk: bool = False) -> None:
+        self._desk = desk
         self._chance = chance
         self._state = state
         self._past: list[Event] = []
@@ -156,7 +158,24 @@ class Walk:
         by = "reviewer" if chance.random() < 0.9 else "operator"
         action = chance.choices(("release", "replay", "reject"), (5, 5, 1))[0]
         digest, late = chance.random() < 0.93, chance.random() < 0.05
-        return Order(self._fresh(), by, action, target, digest=digest, late=late)
+        order = Order(self._fresh(), by, action, target, digest=digest, late=late)
+        return self._at_the_desk(order) if self._desk else order
+
+    def _at_the_desk(self, order: Order) -> Order:
+        """Return an order as a person at a screen gives it; sometimes one that takes a rejection back, or a note."""
+        chance, held = self._chance, self._state.held
+        closed = [name for name, one in held.items() if one.rejected]
+        if closed and chance.random() < 0.6:
+            order = replace(order, action="reopen", target=chance.choice(closed))
+        elif chance.random() < 0.05:
+            order = replace(order, action="note")
+        elif chance.random() < 0.3:
+            order = replace(order, action="reject")
+        if order.action not in ("reopen", "note") and chance.random() < 0.5:
+            order = replace(order, shown=chance.random() < 0.9)
+        last = held[order.target].last if order.target in held else ""
+        saw = chance.random()
+        return replace(order, on="an-older-one" if saw < 0.1 else last if saw < 0.6 else "")
 
     def _landed(self) -> Order:
         """A command about an entry, mostly one that can be carried out."""
@@ -219,7 +238,7 @@ def play(seed: int, *, staged: bool = False, broken: frozenset[str] = frozenset(
     chance = random.Random(seed)  # noqa: S311 - a sequence that can be drawn again, no secret
     strict, hold = chance.random() < 0.3, chance.random() < 0.3
     pair = Pair(strict=strict, hold_contained=hold, staged=staged, broken=broken)
-    drawn = Walk(chance, pair.model)
+    drawn = Walk(chance, pair.model, desk=True)
     actions: list[Action] = []
     decisions: Counter[str] = Counter()
     for number in range(chance.randint(LENGTH_MIN, LENGTH_MAX)):

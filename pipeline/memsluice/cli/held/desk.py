@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
@@ -12,7 +11,7 @@ from rich.text import Text
 
 from memsluice.cli.terminal import waiting
 from memsluice.clock import wall_ms
-from memsluice.errors import NotFound
+from memsluice.errors import InvalidArgument, NotFound
 from memsluice.escaping import visible
 from memsluice.operations.target import opened
 
@@ -29,6 +28,9 @@ HeldEntry = Annotated[str, typer.Argument(help="Event id of the held write, as `
 Offset = Annotated[
     int | None, typer.Option(help="Its intake offset, where several held writes have the id.", show_default=False)
 ]
+
+ENTRIES_MAX = 100
+"""Entries that are named at once."""
 
 
 @contextmanager
@@ -85,18 +87,43 @@ def find_one(
     desk: "HeldDesk", home: Path | None, event_id: str, tenant: str | None, offset: int | None
 ) -> "HeldReview":
     """Return one entry with its content. Raises NotFound where none or several have the id."""
+    return find_each(desk, home, [event_id], tenant, offset)[0]
+
+
+def find_each(
+    desk: "HeldDesk", home: Path | None, event_ids: Sequence[str], tenant: str | None, offset: int | None
+) -> "list[HeldReview]":
+    """Return entries with their contents, in the order of their ids; each id once.
+
+    Raises NotFound where none or several have one of the ids, InvalidArgument for an offset of several, or too many.
+    """
+    from memsluice.operations.held.collect import look_whole
     from memsluice.operations.held.filters import HeldFilter
 
-    found = look_at(desk, home, replace(HeldFilter(tenant=tenant), event_id=event_id), whole=True)
-    seen = [one for one in found.seen if offset is None or one.entry.offset == offset]
-    if not seen:
+    ids = list(dict.fromkeys(event_ids))
+    if len(ids) > ENTRIES_MAX:
+        raise InvalidArgument(f"{len(ids)} entries are too many at once: name {ENTRIES_MAX} at most")
+    if offset is not None and len(ids) > 1:
+        raise InvalidArgument("--offset tells writes of one id apart: name one entry with it")
+    found = look_at(desk, home, HeldFilter(tenant=tenant, event_ids=tuple(ids)))
+    chosen = [_chosen(desk, found, one, tenant, offset) for one in ids]
+    whole = {(one.entry.partition, one.entry.record_offset): one for one in
+             look_whole(desk.held, desk.keys.keyring(), chosen)}  # fmt: skip
+    return [whole[one.entry.partition, one.entry.record_offset] for one in chosen]
+
+
+def _chosen(
+    desk: "HeldDesk", found: "HeldListing", event_id: str, tenant: str | None, offset: int | None
+) -> "HeldReview":
+    those = [one for one in found.seen if one.entry.event_id == event_id and offset in (None, one.entry.offset)]
+    if not those:
         who = "any tenant" if tenant is None else f"tenant {visible(tenant, 80)}"
         told = f"no held write of {who} has the id {visible(event_id, 160)} in {desk.name}"
         raise NotFound(f"{told}{_taken_out(desk, event_id, tenant)}")
-    if len(seen) > 1:
-        those = ", ".join(f"--tenant {visible(one.entry.tenant, 80)} --offset {one.entry.offset}" for one in seen)
-        raise NotFound(f"{len(seen)} held writes have the id {visible(event_id, 160)}: choose one with {those}")
-    return seen[0]
+    if len(those) > 1:
+        them = ", ".join(f"--tenant {visible(one.entry.tenant, 80)} --offset {one.entry.offset}" for one in those)
+        raise NotFound(f"{len(those)} held writes have the id {visible(event_id, 160)}: choose one with {them}")
+    return those[0]
 
 
 def same_text_as(desk: "HeldDesk", seen: "HeldReview") -> "EqualTexts":

@@ -1,15 +1,13 @@
 """``memsluice quarantine``: list, show and decide held writes."""
 
 import json
-import uuid
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
-from memsluice.cli import exit_codes
+from memsluice.cli.held.decisions import reject, release, reopen
 from memsluice.cli.held.desk import (
     HeldEntry,
     MinScore,
@@ -23,12 +21,13 @@ from memsluice.cli.held.desk import (
     same_text_as,
     sum_up,
 )
+from memsluice.cli.held.noting import note
 from memsluice.cli.held.replay import replay
 from memsluice.cli.held.withdrawn import list_withdrawn, look_back, tell_withdrawn
-from memsluice.cli.options import Home, Json, Limit, Reason, Since, Tenant, Until, Wait, Why, Yes
+from memsluice.cli.options import Home, Json, Limit, Reason, Since, Tenant, Until
 from memsluice.clock import wall_ms
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Held writes: list, show, release, reject, replay.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Held writes: list, show, decide, note, replay.")
 LISTED_MAX = 100
 RECENTLY = "24h"
 """How far back `list` counts withdrawn entries, unless --since says: reading the whole audit takes long."""
@@ -133,65 +132,8 @@ def export(
         sum_up(Console(stderr=True, highlight=False), found, desk, len(found.seen))
 
 
-@app.command()
-def release(
-    entry: HeldEntry, tenant: Tenant = None, offset: Offset = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
-    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Return an entry that look back withdrew.")] = False,
-    home: Home = None,
-) -> None:  # fmt: skip
-    """Release a held write: it lands as if it had been accepted. Signed, bound to its content; taint stays.
-
-    The gate refuses it while a newer entry lies under the same key.
-    """
-    if withdrawn:
-        from memsluice.cli.signed_command import give
-        from memsluice.events.models import Action
-
-        give(Action.RELEASE, entry, tenant, (), why, None, home, yes=yes, wait_s=wait, as_json=False)
-        return
-    _decide("release", entry, tenant, offset, why, yes, wait, home)
-
-
-@app.command()
-def reject(
-    entry: HeldEntry, tenant: Tenant = None, offset: Offset = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
-    home: Home = None,
-) -> None:  # fmt: skip
-    """Reject a held or refused write for good: no replay lets it in. Signed, bound to its content."""
-    _decide("reject", entry, tenant, offset, why, yes, wait, home)
-
-
-def _decide(
-    what: str, entry: str, tenant: str | None, offset: int | None, why: str, yes: bool, wait_s: float, home: Path | None
-) -> None:
-    from datetime import UTC, datetime
-
-    from memsluice.cli.render.held import answered, to_be_signed
-    from memsluice.events.models import Action
-    from memsluice.operations.commands.answers import Bookmark
-    from memsluice.operations.held.commands import answers, order
-    from memsluice.operations.held.entries import CommandOutcome, HeldState
-    from memsluice.recall.show import moment
-    from memsluice.topics.names import PARTITIONS
-
-    console = Console(highlight=False)
-    with open_desk(home) as desk:
-        seen = find_one(desk, home, entry, tenant, offset)
-        command = order(seen.entry, Action(what), str(uuid.uuid4()), datetime.now(UTC), why)
-        console.print(to_be_signed(seen, command, desk.signer(command.tenant)))
-        if seen.state is HeldState.LAPSED:  # the gate goes by the broker's clock and its own row, and has the last word
-            lapsed = f"by this machine's clock it lapsed on {moment(seen.until_ms)}; the gate may know it no more"
-            console.print(Text(lapsed, style="yellow"), soft_wrap=True)
-        if not yes:
-            typer.confirm(f"Sign this {what}?", abort=True)
-        since = Bookmark.at(desk.audit, command.tenant, PARTITIONS)
-        console.print(Text(f"published to {desk.publish([command])[0]}"))
-        desk.settle()
-        told = answers(desk.audit, desk.keys.keyring(), [command], [since], wait_s).get(command.id)
-        ruled = None if told is None else told.ruled
-        console.print(answered(ruled, command, wait_s))
-        if ruled is None or ruled.outcome is CommandOutcome.REFUSED:
-            raise typer.Exit(exit_codes.of_answers(missing=ruled is None, refused=True))
-
-
+app.command()(release)
+app.command()(reject)
+app.command()(reopen)
+app.command()(note)
 app.command()(replay)

@@ -15,7 +15,8 @@ from memsluice.events.models import Action, Command
 from memsluice.gate.reasons import words
 from memsluice.operations.held.collect import HeldCounts, HeldListing, HeldReview, HeldStats
 from memsluice.operations.held.entries import CommandOutcome, HeldState, Ruled
-from memsluice.operations.held.view import Line, Piece, lines, marked, name
+from memsluice.operations.held.view import Line, Piece, desk, lines, marked, name, why
+from memsluice.operations.review.decide import Differences
 from memsluice.operations.trace import equals
 from memsluice.operations.trace.equals import EqualTexts
 from memsluice.recall.show import duration
@@ -45,6 +46,9 @@ def entries(seen: list[HeldReview], now_ms: int) -> RenderableType:
         if one.state is HeldState.PENDING:
             told = f" for {age}"
         asked = "" if one.appeal is None else f", review asked for {duration(now_ms - one.appeal.at_ms)} ago"
+        claimed = one.claimed_by(now_ms)
+        whose = f", assigned to {name(one.assignee)}" if one.assignee else ""
+        whose += f", claimed by {name(claimed)}" if claimed else ""
         shown.append(
             Text.assemble(
                 (name(entry.event_id), "bold"),
@@ -52,6 +56,7 @@ def entries(seen: list[HeldReview], now_ms: int) -> RenderableType:
                 (one.state.value, STYLES[one.state]),
                 told,
                 (asked, "bold"),
+                whose,
             )
         )
         shown.append(indented(f"{' '.join(now.reasons)}{score}"))
@@ -157,8 +162,9 @@ def _number(value: float | None) -> str:
     return "none" if value is None else f"{value:.4g}"
 
 
-def to_be_signed(seen: HeldReview, command: Command, signer: str) -> RenderableType:
-    """Return exactly what a signature will cover: the fields of the command, and the content that it is bound to."""
+def to_be_signed(seen: HeldReview, command: Command, signer: str, now_ms: int) -> RenderableType:
+    """Return exactly what a signature will cover: the fields of the command, and the content that it is bound to, with
+    what the write is held for beside it."""
     entry = seen.entry
     assert entry.write is not None
     fields = [
@@ -176,7 +182,21 @@ def to_be_signed(seen: HeldReview, command: Command, signer: str) -> RenderableT
         *([("lands as", _landing(seen))] if command.action is Action.RELEASE else []),
     ]
     told = [Line(label, (Piece(visible(value)),)) for label, value in fields]
-    return grid([*told, Line("content", marked(entry.write.content))])
+    return grid([*told, *desk(seen, now_ms), *why(seen, words), Line("content", marked(entry.write.content))])
+
+
+def differing(differs: Differences, many: int) -> RenderableType:
+    """Return what differs within several entries, the most frequent values first."""
+    shown = _counting()
+    _add_counts(shown, differs.fields)
+    chars, held_ms = differs.chars, differs.held_ms
+    if chars[0] != chars[1]:
+        shown.add_row(Text("length", style="bold"), "", f"{chars[0]} to {chars[1]} characters")
+    if held_ms[0] != held_ms[1]:
+        shown.add_row(Text("held", style="bold"), "", f"within {duration(held_ms[1] - held_ms[0])}")
+    alike = not differs.fields and chars[0] == chars[1]
+    told = "all of one kind" if alike else "what differs in them:"
+    return Group(Text(f"{many} to be signed, {told}", style="bold"), shown)
 
 
 def _landing(seen: HeldReview) -> str:
@@ -194,19 +214,25 @@ def _landing(seen: HeldReview) -> str:
     )
 
 
-def answered(ruled: Ruled | None, command: Command, wait_s: float) -> Text:
+def answered(ruled: Ruled | None, command_id: str, wait_s: float) -> Text:
     """Return what the gate answered."""
     if ruled is None:
         return Text(
             f"no answer within {wait_s:g} s: the command is in the log and will be decided in its order. Look later "
-            f"with: memsluice trace {command.id}",
+            f"with: memsluice trace {command_id}",
             style="yellow",
         )
     if ruled.outcome is CommandOutcome.REFUSED:
-        why = "; ".join(f"{code}: {words(code)}" for code in ruled.reasons)
-        return Text(f"refused: {why}", style="red")
+        told = "; ".join(f"{code}: {words(code)}" for code in ruled.reasons)
+        return Text(f"refused: {told}" + (f" ({ruled.between})" if ruled.between else ""), style="red")
+    if ruled.outcome is CommandOutcome.REOPENED:
+        return Text("reopened: it waits again", style="green")
+    if ruled.outcome is CommandOutcome.NOTED:
+        return Text("noted", style="green")
     if ruled.outcome is CommandOutcome.REJECTED:
-        return Text("rejected: closed for good", style="green")
+        return Text(
+            f"rejected; while it is kept, this takes it back: memsluice quarantine reopen {name(ruled.target)}", "green"
+        )
     where = "external zone, as data" if ruled.decision is Decision.CONTAIN else "guidance"
     return Text(f"released: {ruled.decision}, object {ruled.object_id} ({where})", style="green")
 
@@ -230,6 +256,10 @@ def one_as_data(seen: HeldReview, now_ms: int, *, whole: bool) -> dict[str, Any]
         "decided": None if seen.ruled is None else _ruled(seen.ruled),
         "appealed_ms": None if seen.appeal is None else seen.appeal.at_ms,
         "others": [_ruled(one) for one in seen.others],
+        "decided_on": seen.decided_on,
+        "assignee": seen.assignee,
+        "claimed_by": seen.claimed_by(now_ms),
+        "notes": [{"by": one.kid, "at_ms": one.at_ms, "note": one.note} for one in seen.notes],
     }
     if whole and entry.write is not None and entry.verdict is not None:
         value |= {"write": entry.write.model_dump(mode="json"), "verdict": entry.verdict.to_json()}

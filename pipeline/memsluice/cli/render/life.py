@@ -20,7 +20,7 @@ from memsluice.events.names import EventType
 from memsluice.operations.trace import equals
 from memsluice.operations.trace.equals import EqualTexts
 from memsluice.operations.trace.life import Attempt, EntryStanding, Life, RecordRole
-from memsluice.operations.verdict_words import lapsed_words
+from memsluice.operations.verdict_words import NOTED, lapsed_words, note_words
 from memsluice.recall.show import TIER_WORDS, duration, moment
 from memsluice.topics.names import ACCEPTED, AUDIT, OVERFLOW, QUARANTINE, SEALED
 
@@ -381,7 +381,9 @@ def _said(one: Attempt, event_id: str) -> str:
     if one.kind is not RecordRole.ORDER:
         return f"{KIND_WORDS[one.kind]}; {reasons}"
     keys = ", ".join(one.verdict.approvers) or one.verdict.kid
-    return f"{KIND_WORDS[one.kind]}, {one.verdict.action} ({one.verdict.event_id}), by {keys}; {reasons}"
+    line = f"{KIND_WORDS[one.kind]}, {one.verdict.action} ({one.verdict.event_id}), by {keys}; {reasons}"
+    noted = next((finding.detail for finding in one.verdict.findings if finding.code == NOTED), None)
+    return line if noted is None else f"{line}; {note_words(noted)}"
 
 
 def _evidence(one: Attempt, event_id: str) -> str:

@@ -42,17 +42,39 @@ def check_refused(rows: TenantRows, sealed: Sealed, policy: Policy, now_ms: int)
     chars = (size + BESIDE_BYTES_MAX) * 4 // 3  # a sealed record is base64
     if chars > HELD_CHARS_MAX:
         return Finding("holding.too_large", Decision.ACCEPT, {"chars": chars, "chars_max": HELD_CHARS_MAX})
+    full = _refused_full(rows, write.principal, policy, now_ms)
+    if full is not None:
+        return full
+    _add_refused(rows, write.principal, policy, now_ms)
+    return None
+
+
+def check_again(rows: TenantRows, principal: str, state: str, policy: Policy, now_ms: int) -> Finding | None:
+    """Count once more what was ``held`` or ``refused`` until it was rejected, or return a finding: no place is left."""
+    if state != "refused":
+        return check(rows, principal, policy, now_ms)
+    full = _refused_full(rows, principal, policy, now_ms)
+    if full is not None:
+        return Finding("holding.full", Decision.REJECT, full.detail)
+    _add_refused(rows, principal, policy, now_ms)
+    return None
+
+
+def _refused_full(rows: TenantRows, principal: str, policy: Policy, now_ms: int) -> Finding | None:
     shares = policy.quarantine
     for kind, row_id, most, whose in (
-        (REFUSED, write.principal, shares.refused_per_principal_max, "principal"),
+        (REFUSED, principal, shares.refused_per_principal_max, "principal"),
         (ALL_REFUSED, EVERYBODY, shares.refused_per_tenant_max, "tenant"),
     ):
         seen = _seen(rows, kind, row_id, policy, now_ms)
         if seen >= most:
             return Finding("holding.not_kept", Decision.ACCEPT, {"kept": seen, "kept_max": most, "share": whose})
-    _add(rows, REFUSED, write.principal, policy, now_ms)
-    _add(rows, ALL_REFUSED, EVERYBODY, policy, now_ms)
     return None
+
+
+def _add_refused(rows: TenantRows, principal: str, policy: Policy, now_ms: int) -> None:
+    _add(rows, REFUSED, principal, policy, now_ms)
+    _add(rows, ALL_REFUSED, EVERYBODY, policy, now_ms)
 
 
 def give_back(rows: TenantRows, principal: str, state: str, held_ms: int, policy: Policy, now_ms: int) -> None:

@@ -88,7 +88,7 @@ def _held(rows: TenantRows, held: Held, command: Command, policy: Policy, at: At
     if limited is not None:
         return refused(limited)
     after = _lifted(row, command)
-    rows.put(REVIEW, held.row_id, after)
+    rows.put(REVIEW, held.row_id, replace(after, last=command.id))
     before, now = ({"tier": one.tier, "taint": one.taint, "causes": one.causes} for one in (row, after))
     detail = {"before": before, "after": now, "known": lineage is not None}
     return Ruling(

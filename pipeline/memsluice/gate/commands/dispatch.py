@@ -12,9 +12,11 @@ from memsluice.gate.commands import (
     activation,
     declassification,
     dismissal,
+    notes,
     promotion,
     protection,
     renewal,
+    reopening,
     replay,
     restoring,
     review,
@@ -46,6 +48,8 @@ COMMANDS = {
     Action.WITHDRAW: May((Role.REVIEWER, Role.OPERATOR)),
     Action.RENEW: May((Role.REVIEWER,)),
     Action.DISMISS: May((Role.REVIEWER,)),
+    Action.REOPEN: May((Role.REVIEWER,)),
+    Action.NOTE: May((Role.REVIEWER,)),
 }
 """The commands that are carried out so far. Signers of one command have one role (:mod:`.authenticity`)."""
 FOR_EVERYBODY = (Action.ACTIVATE, Action.DISMISS)
@@ -64,7 +68,11 @@ def decide(
     command = sealed.payload
     assert isinstance(command, Command)
     assert sealed.identity is not None
-    against = _permitted(sealed, command, at) or encoder.against(state.memsad.encoder, command.action, carried)
+    against = (
+        _permitted(sealed, command, at)
+        or review.not_shown(command, carried)
+        or encoder.against(state.memsad.encoder, command.action, carried)
+    )
     if against is not None:
         return refused(against)
     match command.action:
@@ -79,7 +87,11 @@ def decide(
         case Action.RELEASE if restoring.is_taken_back(rows, command):
             return restoring.decide(rows, command, carried, at)
         case Action.RELEASE | Action.REJECT:
-            return review.decide(rows, command, carried, policy, at)
+            return review.decide(rows, command, sealed.identity, carried, policy, at)
+        case Action.REOPEN:
+            return reopening.decide(rows, command, policy, at)
+        case Action.NOTE:
+            return notes.decide(rows, command, sealed.identity, at)
         case Action.PROMOTE:
             return promotion.decide(rows, command, sealed.identity, carried, policy, at, state)
         case Action.DECLASSIFY:

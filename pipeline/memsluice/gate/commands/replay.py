@@ -246,11 +246,11 @@ def _carried_out(
         )
         review.close(rows, held, "released", command, policy, at.now_ms)
     else:
-        _kept(rows, held, again, at, policy)
+        _kept(rows, held, command, again, at, policy)
     return Ruling(findings, decision, where, carried, tau, again.published.score, seen=again.default.seen)
 
 
-def _kept(rows: TenantRows, held: Held, again: Draft, at: At, policy: Policy) -> None:
+def _kept(rows: TenantRows, held: Held, command: Command, again: Draft, at: At, policy: Policy) -> None:
     """Keep it in its place, with its new reasons and label; what was refused and is held now takes a held one's."""
     before, tau = held.row, again.tau
     assert tau is not None
@@ -258,7 +258,13 @@ def _kept(rows: TenantRows, held: Held, again: Draft, at: At, policy: Policy) ->
     asking = {one: _again(now, before.weighed.get(one)) for one, now in again.weighed().items()}
     weighed = {one: old for one, old in learned.items() if old is not None} | asking
     row = replace(
-        before, taint=tau.taint, causes=tau.causes, tier=tau.tier, codes=_codes(before, again), weighed=weighed
+        before,
+        taint=tau.taint,
+        causes=tau.causes,
+        tier=tau.tier,
+        codes=_codes(before, again),
+        weighed=weighed,
+        last=command.id,
     )
     if before.state == "refused" and again.decision() is Decision.QUARANTINE:
         holding.give_back(rows, before.principal, before.state, before.held_ms, policy, at.now_ms)

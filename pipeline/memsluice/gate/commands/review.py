@@ -4,9 +4,13 @@ A release overrides what detection, rates and content rules found, and nothing e
 sender or event id was in doubt, stays held; so does one whose key was written anew since. The state keeps a small row a
 held write, never its content: a release carries the sealed write itself, and counts only if it is, by position and
 digests, the one that is held.
+
+A command may say what its signer went by: the content that the screen showed (``shown``), and the event by which the
+write stood (``decided_on``). Where that is not what the gate has, it is refused, and nothing is decided.
 """
 
 from collections.abc import Sequence
+from hashlib import sha256
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,8 +32,16 @@ OVERRIDDEN = frozenset({
 """Modules of the gate whose findings a release sets aside. The monitor's are found anew; any other's hold."""
 OFFSET_PARAMETER = "offset"
 """Parameter that tells two held writes of one event id apart: the intake offset of the later one."""
+SHOWN_PARAMETER = "shown"
+"""Parameter with the SHA-256 of the content that the signer's screen showed, as UTF-8, in 64 lower-case hex digits."""
+DECIDED_ON_PARAMETER = "decided_on"
+"""Parameter with the id of the event by which the write stood when its signer decided: the write's own, or the id of
+the last command that decided it anew."""
+DESPITE_CLAIM_PARAMETER, YES = "despite_claim", "yes"
+"""Parameter by which its signer sets another reviewer's claim aside."""
 ABOUT_HELD = frozenset({
-    Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL, Action.DECLASSIFY, Action.REVOKE,
+    Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL, Action.DECLASSIFY, Action.REVOKE, Action.REOPEN,
+    Action.NOTE,
 })  # fmt: skip
 """Commands that may be about a held write."""
 ABOUT_REFUSED = frozenset({Action.REJECT, Action.REPLAY, Action.REVOKE})
@@ -116,12 +128,27 @@ def is_held(rows: TenantRows, command: Command) -> bool:
     return OFFSET_PARAMETER in command.parameters or (not landed and rows.get(REVIEW, command.target) is not None)
 
 
-def find(rows: TenantRows, command: Command, *, bound: bool = True) -> Held | Finding:
-    """Return the held write that a command is about, or why there is none that it may decide.
+def not_shown(command: Command, carried: Carried) -> Finding | None:
+    """Return a finding where a command says what its signer was shown, and is about another content.
 
-    ``bound`` asks for its content's digest, which only those who decide can know. A refused write is found by those
-    commands alone that let nothing in by themselves (ABOUT_REFUSED).
+    It then has to carry that content, whatever it does: the one that its digest names, and that was shown.
     """
+    shown = command.parameters.get(SHOWN_PARAMETER)
+    if shown is None:
+        return None
+    if isinstance(carried, Sealed):
+        content, digest = getattr(carried.payload, "content", None), carried.content_digest
+    elif carried is not None:
+        content, digest = carried.content, carried.admission.content_digest
+    else:
+        return Finding("review.not_shown", Decision.REJECT, {"carried": False})
+    if content is None or digest != command.digest or sha256(content.encode()).hexdigest() != shown:
+        return Finding("review.not_shown", Decision.REJECT, {"carried": True})
+    return None
+
+
+def named(rows: TenantRows, command: Command) -> Held | Finding:
+    """Return the write that a command names, whatever became of it, or why there is none."""
     offset = command.parameters.get(OFFSET_PARAMETER)
     if offset is not None and not (offset.isascii() and offset.isdecimal()):
         return Finding("review.bad_parameter", Decision.REJECT, {"field": "parameters.offset"})
@@ -129,29 +156,67 @@ def find(rows: TenantRows, command: Command, *, bound: bool = True) -> Held | Fi
     row = rows.get(REVIEW, row_id)
     if row is None:
         return Finding("review.unknown", Decision.REJECT)
+    return Held(row_id, row)
+
+
+def find(rows: TenantRows, command: Command, *, bound: bool = True) -> Held | Finding:
+    """Return the held write that a command is about, or why there is none that it may decide.
+
+    ``bound`` asks for its content's digest, which only those who decide can know. A refused write is found by those
+    commands alone that let nothing in by themselves (ABOUT_REFUSED).
+    """
+    held = named(rows, command)
+    if isinstance(held, Finding):
+        return held
+    row = held.row
     if row.state == "refused" and command.action not in ABOUT_REFUSED:
         return Finding("review.refused", Decision.REJECT, {"codes": row.codes})
     if row.state not in WAITING:
         return Finding("review.decided", Decision.REJECT, {"was": row.state, "by": row.by})
-    if bound and command.digest != row.content:
+    return (unbound(row, command) if bound else None) or held
+
+
+def unbound(row: ReviewRow, command: Command) -> Finding | None:
+    """Return a finding where a command is bound to another content, or to how a write stood before.
+
+    Of a row that names no such command, nothing is known that came between.
+    """
+    if command.digest != row.content:
         return Finding("review.other_digest", Decision.REJECT)
-    return Held(row_id, row)
+    decided_on, last = command.parameters.get(DECIDED_ON_PARAMETER), row.last if row.state in WAITING else row.by
+    if decided_on is not None and last and decided_on != last:
+        return Finding("review.stale", Decision.REJECT, {"by": last})
+    return None
+
+
+def claimed(row: ReviewRow, command: Command, by: Identity, now_ms: int) -> Finding | None:
+    """Return a finding where another reviewer's claim stands, which the command does not set aside."""
+    desk = row.desk
+    if desk is None or desk.claim_until_ms <= now_ms or desk.claimed_by == by.kid:
+        return None
+    if command.parameters.get(DESPITE_CLAIM_PARAMETER) == YES:
+        return None
+    return Finding("review.claimed", Decision.REJECT, {"by": desk.claimed_by, "until_ms": desk.claim_until_ms})
 
 
 def close(rows: TenantRows, held: Held, state: str, command: Command, policy: Policy, now_ms: int) -> None:
-    """Keep that a held write is decided, and free its place in its principal's share."""
-    rows.put(REVIEW, held.row_id, replace(held.row, state=state, by=command.id))
+    """Keep that a held write is decided, and free its place in its principal's share. No claim outlasts that."""
+    desk = None if held.row.desk is None else replace(held.row.desk, claimed_by="", claim_until_ms=0)
+    rows.put(REVIEW, held.row_id, replace(held.row, state=state, by=command.id, desk=desk))
     holding.give_back(rows, held.row.principal, held.row.state, held.row.held_ms, policy, now_ms)
 
 
-def decide(rows: TenantRows, command: Command, carried: Carried, policy: Policy, at: At) -> Ruling:
-    """Carry out a release or a rejection, or say why not.
+def decide(rows: TenantRows, command: Command, by: Identity, carried: Carried, policy: Policy, at: At) -> Ruling:
+    """Carry out a release or a rejection, or say why not; ``by`` is who signed it.
 
     ``carried`` is the sealed write that the command carries, None where it carries none that the gate had sealed.
     """
     held = find(rows, command)
     if isinstance(held, Finding):
         return refused(held)
+    theirs = claimed(held.row, command, by, at.now_ms)
+    if theirs is not None:
+        return refused(theirs)
     if command.action is Action.REJECT:
         close(rows, held, "rejected", command, policy, at.now_ms)
         detail = {"codes": held.row.codes, **came_from(held.row)}

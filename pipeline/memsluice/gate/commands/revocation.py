@@ -66,7 +66,7 @@ def _held(rows: TenantRows, held: Held, command: Command) -> Ruling:
     row = held.row
     if row.revoked:
         return refused(Finding("revocation.nothing_to_do", Decision.REJECT))
-    rows.put(REVIEW, held.row_id, _tainted(row, command))
+    rows.put(REVIEW, held.row_id, replace(_tainted(row, command), last=command.id))
     entry = rows.get(ENTRY, command.target)
     if entry is not None and not entry.landed:
         rows.put(ENTRY, command.target, _tainted(entry, command))

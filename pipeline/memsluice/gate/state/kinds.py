@@ -86,13 +86,24 @@ class Weighed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     also: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
 
+class DeskRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What reviewers noted about a held write: how often, whom it is assigned to, and who claims it until when (Unix
+    ms; by key id)."""
+
+    notes: int = 0
+    assignee: str = ""
+    claimed_by: str = ""
+    claim_until_ms: int = 0
+
+
 class ReviewRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A held write: where it stands in the log, what it is by digests, why it is held, and what became of it.
 
     ``state`` is ``held``, ``refused`` (*screen* rejected it, and it is kept for a replay), ``released`` or
     ``rejected``; ``by`` is the command that decided it, ``appeal`` the one by which its writer asked for a review;
     ``lifted`` and ``revoked`` as of :class:`EntryRow`. ``weighed`` is what the rules on contents went by that held it,
-    by module (rows of before have none); ``shown`` names the last runs of replays that showed it to a person.
+    by module (rows of before have none); ``shown`` names the last runs of replays that showed it to a person. ``last``
+    is the last command that decided it anew and left it waiting (rows of before have none).
     """
 
     topic: str
@@ -114,6 +125,8 @@ class ReviewRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     revoked: str | None = ""
     weighed: dict[str, Weighed] = {}
     shown: tuple[str, ...] = ()
+    last: str = ""
+    desk: DeskRow | None = None
     expires_ms: int = field(name="x")
 
 

@@ -16,9 +16,11 @@ from memsluice.operations.held.entries import (
     HeldState,
     HeldWrite,
     Ruled,
+    closing,
     lapses_ms,
     read_entry,
     read_ruling,
+    stands_by,
     state_of,
 )
 from memsluice.operations.held.filters import HeldFilter
@@ -33,8 +35,8 @@ WHOLE_MAX = 64
 """Entries that one look holds with their content."""
 WHOLE_PAGE = 1_024
 """Entries with their content that are held until their states are known."""
-ATTEMPTS_MAX = 8
-"""Commands that are remembered of one entry, besides the one that closed it: the last ones, and of each outcome one."""
+ATTEMPTS_MAX = 16
+"""Commands that are remembered of one entry: the last ones, of each outcome the last one, and an appeal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,32 @@ class HeldReview:
         return next((one for one in self.others if one.outcome is CommandOutcome.APPEALED), None)
 
     @property
+    def decided_on(self) -> str:
+        """The id of the event by which it stands, for ``parameters.decided_on``."""
+        return stands_by(self.entry, self.ruled, self.others)
+
+    @property
+    def notes(self) -> tuple[Ruled, ...]:
+        """What reviewers noted about it, oldest first: the last one says whom it is assigned to, and who claims it."""
+        return tuple(one for one in self.others if one.outcome is CommandOutcome.NOTED)
+
+    @property
+    def assignee(self) -> str:
+        """Whom it is assigned to; "" for nobody."""
+        return self.notes[-1].assignee if self.notes else ""
+
+    def claimed_by(self, now_ms: int) -> str:
+        """Return the key id of the reviewer who claims it (Unix ms); "" for nobody. A decision ends every claim."""
+        last = next((one for one in reversed(self.others) if one.outcome in CLAIMS), None)
+        stands = last is not None and self.ruled is None and now_ms < last.claim_until_ms
+        return last.claimed_by if last is not None and stands else ""
+
+    @property
+    def claim_until_ms(self) -> int:
+        """Until when the last claim holds (Unix ms), whether or not it stands still; 0 where there was none."""
+        return self.notes[-1].claim_until_ms if self.notes else 0
+
+    @property
     def tainted(self) -> bool:
         """Whether it is tainted now: as it was held, or as the last command about its label left it."""
         labels = [
@@ -83,6 +111,8 @@ class HeldListing:
     left_out: int = 0
 
 
+CLAIMS = (CommandOutcome.NOTED, CommandOutcome.REOPENED)
+"""What says who claims an entry: a note, or that nobody does any more."""
 _Key = tuple[str, str, int]
 """Tenant, event id and intake offset: several held writes may have one id and one content."""
 
@@ -107,6 +137,7 @@ def look(
     """
     found = HeldListing()
     room, page_max = (min(entries_max, WHOLE_MAX), WHOLE_PAGE) if whole else (entries_max, entries_max)
+    ids = wanted.named()
     looked_in = list(range(partitions)) if wanted.tenant is None else [partition_of(wanted.tenant, partitions)]
 
     def judge(partition: int, page: dict[_Key, HeldWrite], kept: dict[_Key, HeldReview], share: int) -> None:
@@ -115,13 +146,8 @@ def look(
         rulings = _rulings(found, audit.read(partition, since), keyring, targets)
         for key, entry in page.items():
             named = [*rulings.get(key, []), *rulings.get((*key[:2], None), [])]
-            about = sorted((one for one in named if one.about(entry)), key=lambda one: one.at_ms)
-            ruled = next((one for one in about if one.closes), None)
-            others = tuple(one for one in about if not one.closes)
-            age = age_days(key[0])
-            state = state_of(entry, ruled, now_ms, age, others)
-            seen = HeldReview(entry, state, ruled, others, lapses_ms(entry, age))
-            if key in kept or not (wanted.wants(state, seen.now) or (always is not None and always(seen))):
+            seen = judged(entry, named, now_ms, age_days(key[0]))
+            if key in kept or not (wanted.wants(seen.state, seen.now) or (always is not None and always(seen))):
                 continue
             if len(kept) >= share:
                 found.left_out += 1
@@ -136,7 +162,7 @@ def look(
             share_of(room, len(found.seen), later, partitions),
         )
         for record in held.read(partition):
-            entry = _taken(found, keyring, record, wanted, whole)
+            entry = _taken(found, keyring, record, wanted, ids, whole)
             key = None if entry is None else (entry.tenant, entry.event_id, entry.offset)
             if entry is None or key is None or key in page:  # a re-delivery repeats a record
                 continue
@@ -160,10 +186,12 @@ def share_of(room: int, taken: int, later: int, partitions: int) -> int:
     return max(0, room - taken - later * (room // (2 * partitions)))
 
 
-def _taken(found: HeldListing, keyring: Keyring, record: Record, wanted: HeldFilter, whole: bool) -> HeldWrite | None:
+def _taken(
+    found: HeldListing, keyring: Keyring, record: Record, wanted: HeldFilter, ids: frozenset[bytes] | None, whole: bool
+) -> HeldWrite | None:
     if wanted.tenant is not None and record.key != wanted.tenant.encode():
         return None
-    if wanted.event_id is not None and (EVENT_ID, wanted.event_id.encode()) not in record.headers:
+    if ids is not None and not any(name == EVENT_ID and value in ids for name, value in record.headers):
         return None
     found.read += 1
     try:
@@ -195,12 +223,26 @@ def _rulings(
         if ruled is None or ruled.command_id in seen:
             continue
         seen.add(ruled.command_id)
-        about = rulings.setdefault((ruled.tenant, ruled.target, ruled.offset), [])
-        about.append(ruled)
-        passing = [one for one in about if not one.closes and one.outcome is not CommandOutcome.APPEALED]
-        if len(passing) > ATTEMPTS_MAX:
-            about.remove(_superseded(passing))
+        remember(rulings.setdefault((ruled.tenant, ruled.target, ruled.offset), []), ruled)
     return rulings
+
+
+def judged(entry: HeldWrite, named: Iterable[Ruled], now_ms: int, age_days: int) -> HeldReview:
+    """Return what became of an entry by a time (Unix ms), given the commands about its event id, in any order."""
+    about = sorted((one for one in named if one.about(entry)), key=lambda one: one.at_ms)
+    ruled = closing(about)
+    others = tuple(one for one in about if one is not ruled)
+    return HeldReview(
+        entry, state_of(entry, ruled, now_ms, age_days, others), ruled, others, lapses_ms(entry, age_days)
+    )
+
+
+def remember(about: list[Ruled], ruled: Ruled) -> None:
+    """Add a command to those about an entry, of which ATTEMPTS_MAX are kept."""
+    about.append(ruled)
+    passing = [one for one in about if one.outcome is not CommandOutcome.APPEALED]
+    if len(passing) > ATTEMPTS_MAX:
+        about.remove(_superseded(passing))
 
 
 def _superseded(passing: list[Ruled]) -> Ruled:

@@ -4,17 +4,58 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import sha256
 
 from memsluice.client import requests
 from memsluice.envelope.keys import Keyring
 from memsluice.errors import ConfigError
 from memsluice.events.limits import HELD_CHARS_MAX
 from memsluice.events.models import Action, Command
-from memsluice.gate.commands.review import OFFSET_PARAMETER
+from memsluice.gate.commands.review import (
+    DECIDED_ON_PARAMETER,
+    DESPITE_CLAIM_PARAMETER,
+    OFFSET_PARAMETER,
+    SHOWN_PARAMETER,
+    YES,
+)
 from memsluice.operations.commands.answers import Bookmark, heard
 from memsluice.operations.commands.signing import COMMAND_VALID
+from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.entries import HeldWrite, Ruled, read_ruling
 from memsluice.readers.base import TopicReader
+
+CARRYING = (Action.RELEASE, Action.REPLAY)
+
+
+def decision(
+    seen: HeldReview,
+    action: Action,
+    command_id: str,
+    now: datetime,
+    reason: str = "",
+    *,
+    despite_claim: bool = False,
+    parameters: Mapping[str, str] | None = None,
+) -> Command:
+    """Return the command by which a person who was shown an entry whole decides about it, or notes something.
+
+    It says what was shown and how the entry stood then, so that the gate refuses it where either is not so. A note says
+    neither; nor does a rejection say what was shown of a write too large to be carried. Raises what :func:`order` does.
+    """
+    entry, told = seen.entry, dict(parameters or {})
+    if action is not Action.NOTE:
+        told[DECIDED_ON_PARAMETER] = seen.decided_on
+        if action in CARRYING or (action is Action.REJECT and len(entry.sealed) <= HELD_CHARS_MAX):
+            assert entry.write is not None
+            told[SHOWN_PARAMETER] = shown(entry.write.content)
+    if despite_claim:
+        told[DESPITE_CLAIM_PARAMETER] = YES
+    return order(entry, action, command_id, now, reason, parameters=told)
+
+
+def shown(content: str) -> str:
+    """Return what a command says of a content that its signer was shown: SHA-256 of its UTF-8, 64 hex digits."""
+    return sha256(content.encode()).hexdigest()
 
 
 def order(
@@ -31,7 +72,7 @@ def order(
 
     Raises ConfigError for a write too large to be carried, MalformedEvent or LimitExceeded for the reason.
     """
-    carries = action in (Action.RELEASE, Action.REPLAY)
+    carries = action in CARRYING or SHOWN_PARAMETER in (parameters or {})
     if carries and len(entry.sealed) > HELD_CHARS_MAX:
         raise ConfigError(
             f"write too large for a {action.value}: the command carries it, {len(entry.sealed)} characters sealed, "

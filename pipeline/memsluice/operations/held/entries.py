@@ -1,7 +1,7 @@
 """Held writes and what became of them, read from their records. Pure: every record is verified, none is fetched."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -12,18 +12,19 @@ from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.errors import SealError
 from memsluice.events.models import Action, Tier, Write
 from memsluice.events.records import Record
-from memsluice.operations.verdict_words import from_refused, stands_for
+from memsluice.operations.verdict_words import NOTED, between_words, from_refused, stands_for
 
 PREVIEW_CHARS = 120
 DAY_MS = 86_400_000
 REVIEWS = frozenset({
     Action.RELEASE.value, Action.REJECT.value, Action.REPLAY.value, Action.APPEAL.value, Action.DECLASSIFY.value,
-    Action.REVOKE.value, Action.DISMISS.value,
+    Action.REVOKE.value, Action.DISMISS.value, Action.REOPEN.value, Action.NOTE.value,
 })  # fmt: skip
 DISMISSED = "dismissal.noted"
 RECALIBRATED = "replay.recalibrated"
 RESTORED = "restoring.restored"
 CARRIED_OUT = {"review.released", "review.rejected", "review.appealed", "replay.decided", DISMISSED, RESTORED}
+REOPENED = "reopening.reopened"
 LABELS = {"declassification.lifted": "declassified", "revocation.held": "revoked"}
 """Findings by which a command changed a held write's label, and what that came to."""
 DRY = "replay.dry_run"
@@ -47,8 +48,8 @@ class CommandOutcome(StrEnum):
     """What a command came to, a producer's appeal among them.
 
     ``held`` is a replay's that decided to hold; ``refused again`` one's that left a refused write refused; ``dry``
-    one's that changed nothing. ``declassified`` and ``revoked`` changed its label and left it held. ``dismissed`` is a
-    dead letter's, which is no write.
+    one's that changed nothing. ``declassified`` and ``revoked`` changed its label and left it held. ``reopened`` took a
+    rejection back: it waits again. ``noted`` decided nothing. ``dismissed`` is a dead letter's, which is no write.
     """
 
     RELEASED = "released"
@@ -60,6 +61,8 @@ class CommandOutcome(StrEnum):
     DISMISSED = "dismissed"
     DECLASSIFIED = "declassified"
     REVOKED = "revoked"
+    REOPENED = "reopened"
+    NOTED = "noted"
     REFUSED = "refused"
 
 
@@ -122,8 +125,9 @@ class HeldVerdict:
 class HeldWrite:
     """One held write. ``offset`` is its intake offset, ``record_offset`` that of its quarantine record.
 
-    ``write``, ``verdict`` and ``sealed`` (the sealed write as JSON text, which a release carries) are None and "" in a
-    list, where ``preview`` alone is kept, at most PREVIEW_CHARS characters of the content.
+    ``write``, ``verdict``, ``sealed`` (the sealed write as JSON text, which a release carries) and ``vector_text`` (its
+    embedding, base64; "" where it has none) are None and "" in a list, where ``preview`` alone is kept, at most
+    PREVIEW_CHARS characters of the content.
     """
 
     tenant: str
@@ -136,6 +140,7 @@ class HeldWrite:
     write: Write | None = None
     verdict: Verdict | None = None
     sealed: str = ""
+    vector_text: str = ""
 
     @property
     def held_ms(self) -> int:
@@ -168,15 +173,25 @@ class HeldWrite:
         return self.held.repeated_id
 
 
+ANEW = frozenset({
+    CommandOutcome.HELD, CommandOutcome.REFUSED_AGAIN, CommandOutcome.DECLASSIFIED, CommandOutcome.REVOKED,
+    CommandOutcome.REOPENED,
+})  # fmt: skip
+"""What decides a write anew and leaves it waiting: whoever looked at it before looks again (``review.stale``)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ruled:
     """What the audit says of one command about a held write, or a dead letter.
 
-    ``decision`` is the write's: of a refused command and an appeal None, of a dry run what would have been decided.
-    ``note`` is why a dead letter was dismissed. ``offset`` is the intake offset of the write that the command named;
-    None where the gate knew none by then, or the verdict is older than the field: then its digest tells. ``changes`` is
-    what a replay says of the rules that find nothing any more, though no policy changed: it then lets nothing in.
-    ``holds_for`` are the codes for which a write is held or refused after it, ``evidence`` as in HeldVerdict.
+    ``decision`` is the write's: of a refused command, an appeal and a note None, of a dry run what would have been
+    decided, of a reopening what it waits by again.
+    ``note`` is why a dead letter was dismissed, or the text of a note; ``assignee``, ``claimed_by`` and
+    ``claim_until_ms`` (Unix ms) are as a note left them ("" and 0 for nobody). ``offset`` is the intake offset of the
+    write that the command named; None where the gate knew none by then, or the verdict is older than the field: then
+    its digest tells. ``changes`` is what a replay says of the rules that find nothing any more, though no policy
+    changed: it then lets nothing in. ``holds_for`` are the codes for which a write is held or refused after it,
+    ``evidence`` as in HeldVerdict. ``between`` says of a command that came too late who came first, in words.
     """
 
     outcome: CommandOutcome
@@ -197,6 +212,10 @@ class Ruled:
     changes: tuple[Mapping[str, Any], ...] = ()
     holds_for: tuple[str, ...] = ()
     evidence: float | None = None
+    assignee: str = ""
+    claimed_by: str = ""
+    claim_until_ms: int = 0
+    between: str = ""
 
     def about(self, entry: HeldWrite) -> bool:
         """Whether the command was about an entry, and not about another one of its event id."""
@@ -227,6 +246,8 @@ class HeldNow:
         for one in others:
             if one.decision is not None and one.outcome in (CommandOutcome.HELD, CommandOutcome.REFUSED_AGAIN):
                 now = cls(one.decision, one.holds_for, one.score, one.evidence, one.policy)
+            elif one.decision is not None and one.outcome is CommandOutcome.REOPENED:
+                now = replace(now, decision=one.decision)
         return now
 
 
@@ -249,6 +270,7 @@ def read_entry(keyring: Keyring, record: Record, *, whole: bool) -> HeldWrite:
         write=write if whole else None,
         verdict=verdict if whole else None,
         sealed=value.decode() if whole else "",
+        vector_text=(sealed.vector_text or "") if whole else "",
     )
 
 
@@ -262,6 +284,7 @@ def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
         outcome, decision = _outcome(verdict)
         changes = next((one.detail["changes"] for one in verdict.findings if one.code == RECALIBRATED), ())
         note = next((str(one.detail["why"]) for one in verdict.findings if one.code == DISMISSED), "")
+        desk = next((one.detail for one in verdict.findings if one.code == NOTED), {})
     except (KeyError, ValueError) as error:
         raise SealError(f"verdict is not of this version ({type(error).__name__})") from None
     return Ruled(
@@ -280,7 +303,11 @@ def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
         evidence=_evidence(verdict),
         at_ms=verdict.decided_ms,
         object_id=verdict.object_id,
-        note=note,
+        note=str(desk.get("note", note)),
+        assignee=str(desk.get("assignee", "")),
+        claimed_by=str(desk.get("claimed_by", "")),
+        claim_until_ms=int(desk.get("claim_until_ms", 0)),
+        between=between_words(verdict),
         offset=verdict.target_offset,
         changes=tuple(changes),
     )
@@ -294,6 +321,10 @@ def _outcome(verdict: Verdict) -> tuple[CommandOutcome, Decision | None]:
     labelled = next((LABELS[code] for code in told if code in LABELS), None)
     if labelled is not None:
         return CommandOutcome(labelled), None
+    if REOPENED in told:
+        return CommandOutcome.REOPENED, Decision.REJECT if from_refused(verdict) else Decision.QUARANTINE
+    if NOTED in told:
+        return CommandOutcome.NOTED, None
     if not told.keys() & CARRIED_OUT:
         return CommandOutcome.REFUSED, None
     if verdict.action == Action.APPEAL.value:
@@ -315,6 +346,28 @@ def _evidence(verdict: Verdict) -> float | None:
     return verdict.usual.score if verdict.usual is not None and "detect.held" in verdict.reasons else None
 
 
+def closing(about: Iterable[Ruled]) -> Ruled | None:
+    """Return the command that decided an entry for good, of those about it, oldest first; None where it waits.
+
+    The first one counts, unless a reopening took it back.
+    """
+    closed: Ruled | None = None
+    for one in about:
+        if one.outcome is CommandOutcome.REOPENED:
+            closed = None
+        elif one.closes and closed is None:
+            closed = one
+    return closed
+
+
+def stands_by(entry: HeldWrite, ruled: Ruled | None, others: Iterable[Ruled]) -> str:
+    """Return the id of the event by which an entry stands: of the command that closed it, or of the last that decided
+    it anew, or its own. A decision names it as ``parameters.decided_on``."""
+    if ruled is not None:
+        return ruled.command_id
+    return next((one.command_id for one in reversed(tuple(others)) if one.outcome in ANEW), entry.event_id)
+
+
 def lapses_ms(entry: HeldWrite, age_days: int) -> int:
     """Return when an entry lapses (Unix ms): as the policy that held it said, else after ``age_days``."""
     return entry.held.held_until_ms or entry.held_ms + age_days * DAY_MS
@@ -332,5 +385,8 @@ def state_of(
     until_ms = lapses_ms(entry, age_days)
     if now_ms >= until_ms:
         return HeldState.LAPSED
-    held = not entry.held.refused or any(one.outcome is CommandOutcome.HELD for one in others)
-    return HeldState.PENDING if held else HeldState.REFUSED
+    refused = entry.held.refused
+    for one in others:
+        if one.outcome in (CommandOutcome.HELD, CommandOutcome.REOPENED):
+            refused = one.decision is Decision.REJECT
+    return HeldState.REFUSED if refused else HeldState.PENDING

@@ -17,7 +17,7 @@ class HeldFilter:
     """What to look for; None is anything. Times are Unix ms, ``since_ms`` included and ``until_ms`` not.
 
     ``reason`` is a reason code or its module (``rates``). ``source`` is a channel, an agent, a principal, a session or
-    a key id. An entry without a score has none that reaches ``min_score``.
+    a key id. An entry without a score has none that reaches ``min_score``. ``event_ids`` are several, any of them.
     """
 
     tenant: str | None = None
@@ -28,16 +28,23 @@ class HeldFilter:
     source: str | None = None
     min_score: float | None = None
     states: frozenset[HeldState] | None = None
+    event_ids: tuple[str, ...] | None = None
 
     def matches(self, entry: HeldWrite) -> bool:
         """Whether an entry is asked for, leaving aside what commands about it change."""
         return (
             (self.tenant is None or entry.tenant == self.tenant)
             and (self.event_id is None or entry.event_id == self.event_id)
+            and (self.event_ids is None or entry.event_id in self.event_ids)
             and (self.since_ms is None or entry.held_ms >= self.since_ms)
             and (self.until_ms is None or entry.held_ms < self.until_ms)
             and (self.source is None or any(getattr(entry.held, name) == self.source for name in SOURCES))
         )
+
+    def named(self) -> frozenset[bytes] | None:
+        """Return the event ids that are asked for, as a record's header has them; None for any."""
+        ids = self.event_ids if self.event_id is None else (self.event_id,)
+        return None if ids is None else frozenset(one.encode("utf-8", "surrogateescape") for one in ids)
 
     def wants(self, state: HeldState, now: HeldNow) -> bool:
         """Whether entries in this state are asked for, and what holds them now."""

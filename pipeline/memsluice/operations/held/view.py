@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.escaping import visible
 from memsluice.events.codes import unescaped
+from memsluice.events.limits import REASON_CHARS_MAX
 from memsluice.gate.checks import instructions
 from memsluice.gate.unicode import normalise
 from memsluice.operations.held.collect import HeldReview
-from memsluice.operations.held.entries import HeldState, Ruled
+from memsluice.operations.held.entries import CommandOutcome, HeldState, Ruled
 from memsluice.operations.held.evidence import evidence
 from memsluice.operations.verdict_words import lapsed_words
 from memsluice.recall.show import duration
@@ -103,9 +104,9 @@ def lines(seen: HeldReview, now_ms: int, words: Callable[[str], str]) -> list[Li
     shown = [
         _line("entry", f"{name(entry.event_id)}  tenant {name(entry.tenant)}"),
         _line("state", _state(seen, now_ms)),
-        *(_line(one.outcome.value, _about(one)) for one in seen.others),
-        *_reasons(seen, words),
-        *(_told(*one) for one in evidence(verdict, write.content)),
+        *(_line(one.outcome.value, _about(one, now_ms)) for one in seen.others),
+        *desk(seen, now_ms),
+        *why(seen, words),
         *_findings(verdict),
         *_score(verdict),
         _line("source", f"channel {verdict.channel}, tier {verdict.tier}, key {name(verdict.kid)}"),
@@ -156,7 +157,26 @@ def _state(seen: HeldReview, now_ms: int) -> str:
     return f"{seen.state.value} by {by} {at} ago (command {name(seen.ruled.command_id)}), {kept} {age} ago"
 
 
-def _about(one: Ruled) -> str:
+def why(seen: HeldReview, words: Callable[[str], str]) -> list[Line]:
+    """Return what an entry that was read with its content is held or refused for, and the evidence of that."""
+    entry = seen.entry
+    assert entry.write is not None
+    assert entry.verdict is not None
+    return [*_reasons(seen, words), *(_told(*one) for one in evidence(entry.verdict, entry.write.content))]
+
+
+def desk(seen: HeldReview, now_ms: int) -> list[Line]:
+    """Return whom it is assigned to and who claims it, as the last note left that."""
+    told = [("assigned", name(seen.assignee))] if seen.assignee else []
+    if claimed := seen.claimed_by(now_ms):
+        told.append(("claimed", f"for {duration(seen.claim_until_ms - now_ms)} more by {name(claimed)}"))
+    return [_line(label, text) for label, text in told]
+
+
+def _about(one: Ruled, now_ms: int) -> str:
+    if one.outcome is CommandOutcome.NOTED:
+        text = visible(one.note, REASON_CHARS_MAX) or "no text"
+        return f"{duration(now_ms - one.at_ms)} ago by {name(one.kid)}: {text}"
     decided = "" if one.decision is None else f" ({one.decision.value})"
     why = f": {', '.join(one.reasons)}" if one.reasons else ""
     return f"by {one.action} {name(one.command_id)}{decided}{why}"

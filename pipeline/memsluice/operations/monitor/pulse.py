@@ -13,7 +13,7 @@ from memsluice.events.models import Action, Tier
 from memsluice.events.names import EventType
 from memsluice.events.records import Record
 from memsluice.gate.checks.sessions import RETURNED
-from memsluice.operations.trace.life import replayed
+from memsluice.operations.trace.life import reopened, replayed
 from memsluice.operations.trace.verdicts import read
 from memsluice.operations.verdict_words import from_refused
 from memsluice.telemetry.drift import DriftGauge
@@ -203,6 +203,8 @@ class Pulse:
                 tenant.held_more += 1
         if refused:  # it was not among those that wait
             return
+        if reopened(verdict):
+            tenant.held.setdefault((verdict.target, digest, verdict.target_offset or 0), verdict.decided_ms)
         ordered = verdict.action in (Action.RELEASE, Action.REJECT)
         again = verdict.action == Action.REPLAY and replayed(verdict)
         closed = again and (decision != Decision.QUARANTINE or verdict.object_id is not None)

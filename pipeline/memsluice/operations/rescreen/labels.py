@@ -52,6 +52,7 @@ def labels(audit: TopicReader, keyring: Keyring, partitions: Iterable[int], tena
                 CommandOutcome.RELEASED,
                 CommandOutcome.REJECTED,
                 CommandOutcome.APPEALED,
+                CommandOutcome.REOPENED,
             ):
                 continue
             if ruled.offset is None:
@@ -60,6 +61,8 @@ def labels(audit: TopicReader, keyring: Keyring, partitions: Iterable[int], tena
             place = (ruled.tenant, ruled.offset)
             if ruled.outcome is CommandOutcome.APPEALED:
                 found.appealed.add(place)
+            elif ruled.outcome is CommandOutcome.REOPENED:  # the rejection is taken back, and says nothing
+                found.bad.pop(place, None)
             elif ruled.action not in LABELLING:
                 continue
             elif place not in found.bad and len(found.bad) >= LABELS_MAX:

@@ -17,9 +17,10 @@ from memsluice.operations.verdict_words import from_refused, stands_for
 
 ORDERS = frozenset({
     Action.RELEASE, Action.REJECT, Action.REPLAY, Action.APPEAL, Action.DECLASSIFY, Action.PROMOTE, Action.WITHDRAW,
-    Action.REVOKE, Action.RENEW,
+    Action.REVOKE, Action.RENEW, Action.REOPEN, Action.NOTE,
 })  # fmt: skip
 """Commands whose target is an event id; that of ``protect`` is a key, and might be worded like one."""
+REOPENED = "reopening.reopened"
 OF_A_SESSION = frozenset({"revocation.session", "revocation.unknown_session"})
 """Findings that say that a revocation's target was a session all the same."""
 
@@ -115,8 +116,9 @@ class Placed:
     @classmethod
     def of(cls, verdict: Verdict) -> "Placed":
         """Return what a verdict says."""
+        again = Decision.REJECT if from_refused(verdict) else Decision.QUARANTINE  # as before it was rejected
         return cls(
-            decision=verdict.decision,
+            decision=again if reopened(verdict) else verdict.decision,
             action=verdict.action,
             object_id=verdict.object_id,
             zone=verdict.zone,
@@ -155,7 +157,8 @@ class Placed:
 
 
 def _refused_and_kept(verdict: Verdict) -> bool:
-    if verdict.decision is not Decision.REJECT or verdict.object_id is not None:
+    rejects = verdict.decision is Decision.REJECT or reopened(verdict)
+    if not rejects or verdict.object_id is not None:
         return False
     return from_refused(verdict) if verdict.action else verdict.held_until_ms is not None
 
@@ -169,7 +172,7 @@ def moves(verdict: Verdict) -> bool:
     if verdict.decision in (Decision.REJECT, Decision.DUPLICATE):
         return False
     places = verdict.object_id is not None or bool(verdict.withdraws)
-    return verdict.action == Action.REJECT or (verdict.action in ORDERS and places)
+    return verdict.action in (Action.REJECT, Action.REOPEN) or (verdict.action in ORDERS and places)
 
 
 def target_of(verdict: Verdict) -> str | None:
@@ -193,6 +196,11 @@ def renews(verdict: Verdict) -> bool:
 def replayed(verdict: Verdict) -> bool:
     """Whether a replay's verdict is the entry's new one, whatever it decided; a refused or dry one decides nothing."""
     return verdict.has("replay.decided")
+
+
+def reopened(verdict: Verdict) -> bool:
+    """Whether a command took a rejection back: the entry waits again, for what held or refused it before."""
+    return verdict.has(REOPENED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +276,8 @@ class Life:
         placing = self.placing
         if placing is self.governing:
             return placing.verdict.reasons
+        if reopened(placing.verdict):
+            return next(tuple(one.detail["codes"]) for one in placing.verdict.findings if one.code == REOPENED)
         again = placing.verdict.action == Action.REPLAY and placing.verdict.object_id is None
         return stands_for(placing.verdict) if again else ()
 

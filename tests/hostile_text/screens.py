@@ -199,6 +199,7 @@ def _servers() -> dict[str, list[Case]]:
         "topics apply": [Case(code=1, whole=True)],
         "topics check": [Case(("--files", ODD[:-2]), 1, whole=True)],
         "recall-service": [Case(("--host", ODD), 2, whole=True), Case(("--tls-certificate", "no\x1b[2J.pem"), 2)],
+        "console": [Case(("--host", ODD), 2, whole=True), Case(("--url", ODD), 1, whole=True)],
         "ingest-service": [Case(("--host", ODD), 2, whole=True), Case(("--tls-key", "no\x1b[2J.pem"), 2)],
         "mcp": [
             Case(("--tenant", ODD, "--principal", "ada"), 2, whole=True),

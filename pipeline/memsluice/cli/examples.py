@@ -102,6 +102,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "memsluice work seal screen land --metrics-port 9464",
         "memsluice work screen --replica screen-2 --tenant-metrics 50",
     ),
+    "console": (
+        "memsluice console",
+        "memsluice console --host 0.0.0.0 --url https://desk.example.org --plain",
+    ),
     "recall-service": (
         "memsluice recall-service",
         "memsluice recall-service --host 0.0.0.0 --tls-certificate gate.pem --tls-key gate.key --quota-per-s 20",

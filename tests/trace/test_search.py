@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.gate.build import OTHER_RING, PARTITION, RING, TENANT
+from tests.gate.build import PARTITION, RING, TENANT
 from tests.trace.audit import Gate
 
 from memsluice.envelope.verdict import Decision
@@ -31,7 +31,11 @@ def audit() -> Iterator[LocalTopic]:
     gate.write(id="held", content=HELD)
     gate.see("reader", EventType.RECALL, id="asked", question="Which train?")
     gate.write(id="last")
-    gate.forged(0, OTHER_RING, event_id="note-0")
+    gate.put(
+        gate.audit[0].key or b"",
+        (gate.audit[0].value or b"").replace(b'"sig":"', b'"sig":"AAAA'),
+        gate.audit[0].headers,
+    )
     with log.transaction():
         for record in gate.audit:
             log.put(Output(AUDIT, PARTITION, record.key, record.value, record.headers), record.timestamp_ms)

@@ -1,8 +1,9 @@
 """What a page reads out of its address: fields of a form, each refused in words that name it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import TypeVar
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 
@@ -55,3 +56,15 @@ def time_ms(fields: Mapping[str, str], name: str, now_ms: int) -> int | None:
 def asked(request: Request) -> dict[str, str]:
     """Return the fields of the address."""
     return dict(request.query_params)
+
+
+def shown(fields: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Return what a form is filled with: every field of these names, "" where it was not given."""
+    return {name: fields.get(name, "") for name in names}
+
+
+def address(path: str, fields: Mapping[str, str], names: Iterable[str], **more: object) -> str:
+    """Return an address with those of the fields that were given, and ``more``."""
+    given = {name: fields[name] for name in names if fields.get(name)}
+    told = urlencode({**given, **more})
+    return f"{path}?{told}" if told else path

@@ -1,7 +1,6 @@
 """The audit: a search over verdicts, and everything about one event, as ``memsluice trace`` tells it."""
 
 from collections.abc import Mapping
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -38,10 +37,9 @@ def find(request: Request) -> Response:
             before=None if before is None else AuditPlace.parse(before),
         )  # fmt: skip
         where = desk.audit.name
-    kept = {name: given[name] for name in FIELDS if given.get(name)}
-    older = None if found.older is None else "/audit?" + urlencode({**kept, "before": str(found.older)})
+    older = None if found.older is None else fields.address("/audit", given, FIELDS, before=found.older)
     return page(
-        request, "audit.html", given=kept, found=found, older=older, where=where,
+        request, "audit.html", given=fields.shown(given, FIELDS), found=found, older=older, where=where,
         decisions=list(Decision), types=[(kind.value, telling.WHAT[kind]) for kind in EventType],
         tenants=known_tenants(who),
     )  # fmt: skip

@@ -29,7 +29,7 @@ def show(request: Request) -> Response:
     last = fields.number(given, "last", 1, LAST_MAX, LAST)
     detector = _detector(fields.text(given, "detector"))
     if tenant is None:
-        return page(request, "calibration.html", tenants=tenants, tenant="", given=given, last=last, shown=None)
+        return page(request, "calibration.html", tenants=tenants, tenant="", detector=detector, last=last, shown=None)
     check_tenant(who, tenant)
     with told.desk() as desk:
         history, where = History(tenant, desk.keys.keyring()), desk.audit.name
@@ -38,7 +38,7 @@ def show(request: Request) -> Response:
     chosen = detector or history.deciding
     shown = None if chosen is None or chosen not in history.points else _shown(history, chosen, last)
     return page(
-        request, "calibration.html", tenants=tenants, tenant=tenant, given=given, last=last, shown=shown,
+        request, "calibration.html", tenants=tenants, tenant=tenant, detector=detector, last=last, shown=shown,
         history=history, where=where,
     )  # fmt: skip
 

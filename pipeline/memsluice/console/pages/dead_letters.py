@@ -5,7 +5,6 @@ A letter is no tenant's: what it says of itself nobody verified. So whoever sees
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -51,14 +50,13 @@ def show_all(request: Request) -> Response:
         where = desk.letters.name
     newest = found.seen[::-1]
     shown = newest[(number - 1) * PAGE : number * PAGE]
-    kept = {name: given[name] for name in FIELDS if given.get(name)}
     return page(
-        request, "dead_letters.html", given=kept, found=found, counts=stats(found), where=where, number=number,
+        request, "dead_letters.html", given=fields.shown(given, FIELDS), found=found, counts=stats(found), where=where, number=number,
         letters=[(one, view.state(one, told.clock()), view.claims(one)) for one in shown],
-        older=_address(kept, number + 1) if len(newest) > number * PAGE else None,
-        newer=_address(kept, number - 1) if number > 1 else None,
+        older=fields.address("/dead-letters", given, FIELDS, page=number + 1) if len(newest) > number * PAGE else None,
+        newer=fields.address("/dead-letters", given, FIELDS, page=number - 1) if number > 1 else None,
         topics=list(USERS), bytes_seen=who.sees(Sight.OPERATIONS), beginning=view.as_text,
-        may_replay=who.sees(Sight.OPERATIONS), check="/dead-letters/replay?" + urlencode(kept),
+        may_replay=who.sees(Sight.OPERATIONS), check=fields.address("/dead-letters/replay", given, FIELDS),
     )  # fmt: skip
 
 
@@ -72,7 +70,7 @@ def show_one(request: Request) -> Response:
     return page(
         request, "dead_letter.html", seen=seen, rows=rows, bytes_seen=bytes_seen,
         may_dismiss=who.may(Action.DISMISS) and seen.state is LetterState.OPEN,
-        check="/dead-letters/replay?" + urlencode({"id": seen.letter.letter_id}),
+        check=fields.address("/dead-letters/replay", {}, (), id=seen.letter.letter_id),
     )  # fmt: skip
 
 
@@ -141,10 +139,6 @@ def _visitor(request: Request, sight: Sight = Sight.METADATA) -> Visitor:
 
 def _desk(request: Request) -> AbstractContextManager[LetterDesk]:
     return lent(request, "dead letters", desks.on_kafka, desks.embedded)
-
-
-def _address(given: Mapping[str, str], number: int) -> str:
-    return "/dead-letters?" + urlencode({**given, "page": number})
 
 
 MENU = (Item("Dead letters", "/dead-letters", 30),)

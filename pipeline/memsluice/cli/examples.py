@@ -81,6 +81,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "memsluice keys new reader --tenant '*' --note \"the recall service\"",
         "memsluice keys new seal",
     ),
+    "keys enrol": (
+        "memsluice keys enrol reviewer --public A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg= --principal ana "
+        "--tenant acme --days 90",
+    ),
     "keys rotate": ("memsluice keys rotate producer-0a1b2c3d --overlap 7d",),
     "keys retire": ("memsluice keys retire producer-0a1b2c3d",),
     "keys revoke": ("memsluice keys revoke producer-0a1b2c3d", "memsluice keys revoke seal-0a1b2c3d --drained"),

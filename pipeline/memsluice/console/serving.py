@@ -43,6 +43,11 @@ class Serving:
         with self.desks.borrowed() as desk:
             yield desk
 
+    def close_others(self) -> None:
+        """Close the desks of other kinds that nobody has."""
+        for desks in self.others.values():
+            desks.close()
+
 
 def serving_of(
     home: Path | None,
@@ -69,5 +74,5 @@ def opened(home: Path | None, settings: Settings | None = None) -> Iterator[Serv
         index = closing.enter_context(ReviewIndex.open(home))
         serving = serving_of(home, index, settings or Settings.read(place))
         closing.callback(serving.desks.close)
-        closing.callback(lambda: [desks.close() for desks in serving.others.values()])
+        closing.callback(serving.close_others)
         yield serving

@@ -51,7 +51,8 @@ def show_all(request: Request) -> Response:
     newest = found.seen[::-1]
     shown = newest[(number - 1) * PAGE : number * PAGE]
     return page(
-        request, "dead_letters.html", given=fields.shown(given, FIELDS), found=found, counts=stats(found), where=where, number=number,
+        request, "dead_letters.html", given=fields.shown(given, FIELDS), found=found, counts=stats(found),
+        where=where, number=number,
         letters=[(one, view.state(one, told.clock()), view.claims(one)) for one in shown],
         older=fields.address("/dead-letters", given, FIELDS, page=number + 1) if len(newest) > number * PAGE else None,
         newer=fields.address("/dead-letters", given, FIELDS, page=number - 1) if number > 1 else None,

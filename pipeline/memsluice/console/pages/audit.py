@@ -76,9 +76,7 @@ def trace(request: Request) -> Response:
     with told.desk() as desk:
         audit = seen_by(who, desk.audit)
         found = collect.trace(audit, desk.keys.keyring(), event_id, tenant, PARTITIONS)
-    lives = [
-        (life, list(telling.rows(life, now_ms, words, found.ancestors, found.same_text))) for life in found.lives
-    ]
+    lives = [(life, list(telling.rows(life, now_ms, words, found.ancestors, found.same_text))) for life in found.lives]
     missing = "" if lives else not_found(found, event_id, tenant, audit.name)
     return page(
         request, "trace.html", 200 if lives else 404, event_id=event_id, lives=lives, found=found, missing=missing

@@ -1,90 +1,44 @@
-"""Small drawings, made on the server as SVG: of numbers alone, each with its numbers in words beside it. Pure."""
+"""Pictures within a page: their colours are the page's own, light or dark, and what they show is also said in words.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+No colour alone says anything: what is beyond the line is a diamond, the rest are discs, and the line is the line.
+"""
+
+from itertools import count
 
 from markupsafe import Markup
 
-from memsluice.operations.held.collect import HeldReview
+from memsluice.operations.monitor.calibration_view import DOTS, LINE, MARKS
+from memsluice.operations.monitor.picture import Dot, Path, Picture, Shape, Words
 
-WIDTH, HEIGHT = 320, 34
-MARGIN = 0.06
-"""Free room at both ends of a scale, as a share of what is drawn."""
-TREND_WIDTH, TREND_HEIGHT = 96, 20
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """A drawing and what it says, for whoever does not see it."""
-
-    title: str
-    svg: Markup
-    told: str
+CLASSES = {DOTS[0]: "usual", DOTS[1]: "beyond", LINE: "limit", MARKS: "phase"}
+DIAMOND = 4.5
+_NUMBERS = count(1)
 
 
-def scale(value: float, threshold: float, mean: float | None = None, deviation: float | None = None) -> Markup:
-    """Return a value and its threshold on a line, with mean and mean ± one deviation where they are known."""
-    points = [value, threshold]
-    if mean is not None and deviation is not None:
-        points += [mean, mean - deviation, mean + deviation]
-    room = max(max(points) - min(points), 1e-6) * MARGIN
-    low, high = min(points) - room, max(points) + room
-
-    def at(point: float) -> str:
-        return f"{(point - low) / (high - low) * WIDTH:.1f}"
-
-    usual = Markup("")
-    if mean is not None and deviation is not None:
-        wide = f"{2 * deviation / (high - low) * WIDTH:.1f}"
-        usual = Markup(
-            '<rect class="usual" x="{}" y="12" width="{}" height="8"/><path class="mean" d="M{} 9v14"/>'
-        ).format(at(mean - deviation), wide, at(mean))
+def drawn(picture: Picture, said: str) -> Markup:
+    """Return a picture as SVG within a page, ``said`` being what it shows, for those who do not see it."""
+    number = next(_NUMBERS)
+    shapes = Markup("").join(_shape(one) for one in picture.shapes)
     return Markup(
-        '<svg class="scale" viewBox="-6 0 {} {}" aria-hidden="true" focusable="false">'
-        '<path class="line" d="M0 16h{}"/>{}<path class="threshold" d="M{} 4v24"/>'
-        '<circle class="value" cx="{}" cy="16" r="5"/></svg>'
-    ).format(WIDTH + 12, HEIGHT, WIDTH, usual, at(threshold), at(value))
+        '<svg class="chart" viewBox="0 0 {w} {h}" role="img" aria-labelledby="chart-{n}-title chart-{n}-said">'
+        '<title id="chart-{n}-title">{title}</title><desc id="chart-{n}-said">{said}</desc>{shapes}</svg>'
+    ).format(w=picture.width, h=picture.height, n=number, title=picture.title, said=said, shapes=shapes)
 
 
-def scales(seen: HeldReview) -> list[Drawn]:
-    """Return the scores of an entry that was read with its content, each on its scale."""
-    verdict, drawn = seen.entry.verdict, list[Drawn]()
-    if verdict is None:
-        return drawn
-    held = next((one.detail for one in verdict.findings if one.code == "detect.held"), None)
-    if held is not None:
-        value, threshold = float(held["score"]), float(held["threshold"])
-        told = f"{value:.3f}, held from {threshold:g} on"
-        drawn.append(Drawn("Evidence", scale(value, threshold), told))
-    score = verdict.score
-    if score is not None and score.score is not None and score.threshold is not None:
-        told = f"{score.score:.3f} against the threshold {score.threshold:.3f}"
-        if score.mu is not None and score.sigma is not None:
-            told += f"; usual is {score.mu:.3f} ± {score.sigma:.3f}"
-        drawn.append(Drawn("Anomaly (MEMSAD)", scale(score.score, score.threshold, score.mu, score.sigma), told))
-    return drawn
-
-
-def trend(counts: Sequence[int]) -> Markup:
-    """Return counts by hour as bars, the present one last."""
-    most, wide = max(counts, default=0) or 1, TREND_WIDTH / max(len(counts), 1)
-    bars = Markup("").join(
-        Markup('<rect x="{}" y="{}" width="{}" height="{}"/>').format(
-            f"{number * wide:.1f}", f"{TREND_HEIGHT - tall:.1f}", f"{wide - 1:.1f}", f"{tall:.1f}"
+def _shape(shape: Shape) -> Markup:
+    if isinstance(shape, Words):
+        return Markup('<text x="{:.1f}" y="{:.1f}" font-size="{}">{}</text>').format(
+            shape.x, shape.y, shape.size, shape.text
         )
-        for number, count in enumerate(counts)
-        if (tall := count / most * TREND_HEIGHT)
-    )
-    told = f"{sum(counts)} in the last {len(counts)} hours, at most {max(counts, default=0)} in one"
-    return Markup(
-        '<svg class="trend" role="img" aria-label="{}" viewBox="0 0 {} {}"><path class="line" d="M0 {}h{}"/>{}</svg>'
-    ).format(told, TREND_WIDTH, TREND_HEIGHT, TREND_HEIGHT - 0.5, TREND_WIDTH, bars)
-
-
-def share(part: float) -> Markup:
-    """Return a share of one (0 to 1) as a bar."""
-    wide = f"{max(0.0, min(part, 1.0)) * 100:.1f}"
-    return Markup(
-        '<svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
-        '<rect class="all" width="100" height="8"/><rect class="part" width="{}" height="8"/></svg>'
-    ).format(wide)
+    kind = CLASSES.get(shape.colour, "other")
+    if isinstance(shape, Dot) and kind == "beyond":
+        x, y, size = shape.x, shape.y, DIAMOND
+        corners = f"{x:.1f},{y - size:.1f} {x + size:.1f},{y:.1f} {x:.1f},{y + size:.1f} {x - size:.1f},{y:.1f}"
+        return Markup('<polygon class="{}" points="{}"/>').format(kind, corners)
+    if isinstance(shape, Dot):
+        return Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="{}"/>').format(
+            kind, shape.x, shape.y, shape.radius
+        )
+    assert isinstance(shape, Path)
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in shape.points)
+    return Markup('<polyline class="{}{}" points="{}"/>').format(kind, " dashed" if shape.dashed else "", points)

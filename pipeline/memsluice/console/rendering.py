@@ -18,8 +18,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from memsluice.console.asking import serving
-from memsluice.console.charts import share, trend
 from memsluice.console.menu import menu
+from memsluice.console.scales import share, trend
 from memsluice.console.sessions import Session
 from memsluice.escaping import parts
 from memsluice.gate.reasons import words

@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import BoundedSemaphore
+from typing import Any
 
 from memsluice.clock import Clock, wall_ms
 from memsluice.console.desks import Desks, held_desks
@@ -38,6 +39,10 @@ class Serving:
     logins: Logins
     live: Live
     feeding: Feeding
+    others: dict[str, Desks[Any]] = field(default_factory=dict)
+    """Desks of other kinds, by their names (:mod:`memsluice.console.lending`)."""
+    kept: dict[str, Any] = field(default_factory=dict)
+    """What a page keeps from request to request, by name."""
     _heavy: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(HEAVY_MAX))
 
     @property
@@ -60,6 +65,11 @@ class Serving:
         """Give a desk for held writes, for this request alone. Raises ConfigError, BrokerUnavailable."""
         with self.desks.borrowed() as desk:
             yield desk
+
+    def close_others(self) -> None:
+        """Close the desks of other kinds that nobody has."""
+        for desks in self.others.values():
+            desks.close()
 
 
 def serving_of(
@@ -89,6 +99,7 @@ def opened(home: Path | None, settings: Settings | None = None) -> Iterator[Serv
         index = closing.enter_context(ReviewIndex.open(home))
         serving = serving_of(home, index, settings or Settings.read(place))
         closing.callback(serving.desks.close)
+        closing.callback(serving.close_others)
         serving.feeding.start()
         closing.callback(serving.feeding.close)
         yield serving

@@ -5,9 +5,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from memsluice.console.asking import serving, visitor
-from memsluice.console.charts import scales
 from memsluice.console.pages.held import contents
 from memsluice.console.rendering import page
+from memsluice.console.scales import scales
 from memsluice.console.visitors import Sight
 from memsluice.errors import InvalidArgument, NotFound
 from memsluice.gate.reasons import words

@@ -1,6 +1,7 @@
 """Held writes in groups and one by one, newest first, as far as a filter asks for them."""
 
 from difflib import get_close_matches
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -107,7 +108,7 @@ def hint(index: ReviewIndex, asked: HeldQuery, who: Visitor) -> str:
     return ""
 
 
-def _common(request: Request, who: Visitor, asked: HeldQuery | None, wrong: str) -> dict[str, object]:
+def _common(request: Request, who: Visitor, asked: HeldQuery | None, wrong: str) -> dict[str, Any]:
     """Return what both lists show: the filter, why it cannot be read, and values to filter by."""
     told = serving(request)
     q = request.query_params.get("q", "") if asked is None else asked.text()

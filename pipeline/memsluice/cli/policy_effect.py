@@ -28,11 +28,10 @@ UNKNOWN = (
 def effect_at(audit: "TopicReader", keys: "KeyStore", command: "Command", home: Path | None) -> "Effect":
     """Return what an activation changes against what is in force; where nothing was activated, against the file of a
     home. Raises BrokerUnavailable, PolicyError."""
-    from memsluice.deployment.home import Home
-    from memsluice.gate.policy.model import load_or_default
     from memsluice.operations.policies.effect import effect_of
+    from memsluice.operations.policies.standing import of_home
 
-    return effect_of(audit, keys.keyring(), command, load_or_default(Home.at(home).policy_file))
+    return effect_of(audit, keys.keyring(), command, of_home(home))
 
 
 def accept(console: Console, effect: "Effect", *, loosen: bool, yes: bool) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from memsluice.clock import Clock, wall_ms
 from memsluice.console.desks import Desks, held_desks
@@ -31,6 +32,10 @@ class Serving:
     logins: Logins
     away: dict[str, tuple[int, str]] = field(default_factory=dict)
     """What does not answer ("broker", "store"): since when (Unix ms), and what it said, in words."""
+    others: dict[str, Desks[Any]] = field(default_factory=dict)
+    """Desks of other kinds, by their names (:mod:`memsluice.console.lending`)."""
+    kept: dict[str, Any] = field(default_factory=dict)
+    """What a page keeps from request to request, by name."""
 
     @contextmanager
     def desk(self) -> Iterator[HeldDesk]:
@@ -64,4 +69,5 @@ def opened(home: Path | None, settings: Settings | None = None) -> Iterator[Serv
         index = closing.enter_context(ReviewIndex.open(home))
         serving = serving_of(home, index, settings or Settings.read(place))
         closing.callback(serving.desks.close)
+        closing.callback(lambda: [desks.close() for desks in serving.others.values()])
         yield serving

@@ -143,7 +143,7 @@ def answers(desk: CommandDesk, published: Sequence[Published], wait_s: float) ->
 
 def _answer(desk: CommandDesk, one: Published, record: Any) -> dict[str, Any]:
     command = one.command
-    said = {
+    said: dict[str, Any] = {
         "id": command.id, "tenant": command.tenant, "target": command.target, "action": command.action.value,
         "offset": command.parameters.get("offset"), "place": one.place, "reasons": [],
     }  # fmt: skip

@@ -37,6 +37,11 @@ class Serving:
     kept: dict[str, Any] = field(default_factory=dict)
     """What a page keeps from request to request, by name."""
 
+    def close_others(self) -> None:
+        """Close the desks of other kinds that nobody has."""
+        for desks in self.others.values():
+            desks.close()
+
     @contextmanager
     def desk(self) -> Iterator[HeldDesk]:
         """Give a desk for held writes, for this request alone. Raises ConfigError, BrokerUnavailable."""
@@ -69,5 +74,5 @@ def opened(home: Path | None, settings: Settings | None = None) -> Iterator[Serv
         index = closing.enter_context(ReviewIndex.open(home))
         serving = serving_of(home, index, settings or Settings.read(place))
         closing.callback(serving.desks.close)
-        closing.callback(lambda: [desks.close() for desks in serving.others.values()])
+        closing.callback(serving.close_others)
         yield serving

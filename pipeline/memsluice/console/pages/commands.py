@@ -106,7 +106,8 @@ def _names(data: Any) -> list[tuple[str, str, int]]:
     for one in listed:
         fields = one if isinstance(one, dict) else {}
         tenant, target, offset = (fields.get(name) for name in ("tenant", "target", "offset"))
-        if not isinstance(tenant, str) or not is_tenant(tenant) or not isinstance(target, str) or type(offset) is not int:
+        named = isinstance(tenant, str) and is_tenant(tenant) and isinstance(target, str)
+        if not named or type(offset) is not int:
             raise MalformedEvent("needs a tenant, a target and an offset", field="entries")
         names.append((tenant, target[: ID_CHARS_MAX + 1], offset))
     return names

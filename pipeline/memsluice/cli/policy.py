@@ -17,7 +17,7 @@ from memsluice.cli.exit_codes import ExitCode
 from memsluice.cli.options import Home, Json, Propose, Wait, Why, Yes
 from memsluice.cli.policy_evaluate import evaluate
 from memsluice.clock import wall_ms
-from memsluice.errors import InvalidArgument, NotFound
+from memsluice.errors import InvalidArgument
 from memsluice.escaping import visible
 from memsluice.gate.commands.activation import APPROVALS
 from memsluice.gate.policy import model as policies
@@ -153,37 +153,30 @@ def _value(value: object) -> str:
     return "no limit" if value is None else str(value)
 
 
-CUT = (
-    "The beginning of the audit is past its retention, and a policy that was activated then is still in force. The "
-    "verdict of an event names the policy that decided it: memsluice trace."
-)
-
-
 @app.command()
 def show(tenant: Annotated[str, typer.Argument(help="Whose policy.")], home: Home = None) -> None:
     """Show which policy is in force for a tenant, who put it there, and when: from the audit alone."""
     console = _console()
     with _desk(home) as desk:
-        from memsluice.operations.policies.history import in_force, reaches_back
-        from memsluice.topics.names import PARTITIONS
+        from memsluice.operations.policies.standing import CUT, of_home, standing
 
-        found = in_force(desk.audit, desk.keys.keyring(), tenant, PARTITIONS)
-        whole = reaches_back(desk.audit, tenant, PARTITIONS)
-        if found is None:
-            if whole:
-                console.print(
-                    f"Nothing was activated for {visible(tenant, 80)}: each worker uses the policy file of its home."
-                )
-            else:
-                console.print(f"The audit has no activation for {visible(tenant, 80)}. {CUT}")
-            console.print(f"The policy file of this home: {_home_set(home).of(tenant).digest}")
-            return
-        scope = "every tenant" if found.tenant == "*" else "this tenant alone"
-        console.print(f"{found.policies().of(tenant).digest}")
-        console.print(f"for {scope}, since {_moment(found.at_ms)}, by command {visible(found.command_id)}")
-        console.print(f"signed by {', '.join(visible(kid) for kid in found.approvers)}")
-        if found.tenant == "*" and not whole:
-            console.print(f"It is not known whether the tenant has a policy of its own besides. {CUT}")
+        now = standing(desk.audit, desk.keys.keyring(), tenant)
+    found = now.activated
+    if found is None:
+        if now.whole:
+            console.print(
+                f"Nothing was activated for {visible(tenant, 80)}: each worker uses the policy file of its home."
+            )
+        else:
+            console.print(f"The audit has no activation for {visible(tenant, 80)}. {CUT}")
+        console.print(f"The policy file of this home: {of_home(home).of(tenant).digest}")
+        return
+    scope = "every tenant" if found.tenant == "*" else "this tenant alone"
+    console.print(f"{found.policies().of(tenant).digest}")
+    console.print(f"for {scope}, since {_moment(found.at_ms)}, by command {visible(found.command_id)}")
+    console.print(f"signed by {', '.join(visible(kid) for kid in found.approvers)}")
+    if found.tenant == "*" and not now.whole:
+        console.print(f"It is not known whether the tenant has a policy of its own besides. {CUT}")
 
 
 @app.command()
@@ -273,23 +266,12 @@ def _desk(home: Path | None) -> "Iterator[PolicyDesk]":
 
 
 def _in_force(home: Path | None, tenant: str) -> tuple[policies.PolicySet, str]:
-    from memsluice.operations.policies.history import in_force, reaches_back
-    from memsluice.topics.names import PARTITIONS
+    from memsluice.operations.policies.standing import standing
 
     with _desk(home) as desk:
-        found = in_force(desk.audit, desk.keys.keyring(), tenant, PARTITIONS)
-        if found is None and not reaches_back(desk.audit, tenant, PARTITIONS):
-            raise NotFound(f"The audit has no activation for {visible(tenant, 80)}. {CUT}")
-    if found is None:
-        return policies.PolicySet(_home_set(home).of(tenant), {}), "the file of this home"
-    policy = found.policies().of(tenant)
-    return policies.PolicySet(policy, {}), policy.digest
-
-
-def _home_set(home: Path | None) -> policies.PolicySet:
-    from memsluice.deployment.home import Home as Place
-
-    return policies.load_or_default(Place.at(home).policy_file)
+        found = standing(desk.audit, desk.keys.keyring(), tenant)
+    policy = found.policy(home)
+    return policies.PolicySet(policy, {}), "the file of this home" if found.activated is None else policy.digest
 
 
 def _now() -> datetime:

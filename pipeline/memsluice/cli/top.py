@@ -66,11 +66,11 @@ def top(
     The command reads only memory.audit.v1, the stages' committed offsets and memory.partitions.v1, which names the
     partitions that are parked, and verifies each audit record's seal.
     """
-    from memsluice.cli.entries.trace import audit_topic
     from memsluice.cli.render.pulse import as_data, render
     from memsluice.gate.reasons import words
     from memsluice.keystore.store import KeyStore
     from memsluice.operations.monitor.pulse import Pulse
+    from memsluice.operations.trace.opening import audit_topic
     from memsluice.readers.local import LocalTopic
     from memsluice.topics.names import PARTITIONS
 

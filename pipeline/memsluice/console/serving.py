@@ -37,16 +37,16 @@ class Serving:
     kept: dict[str, Any] = field(default_factory=dict)
     """What a page keeps from request to request, by name."""
 
-    def close_others(self) -> None:
-        """Close the desks of other kinds that nobody has."""
-        for desks in self.others.values():
-            desks.close()
-
     @contextmanager
     def desk(self) -> Iterator[HeldDesk]:
         """Give a desk for held writes, for this request alone. Raises ConfigError, BrokerUnavailable."""
         with self.desks.borrowed() as desk:
             yield desk
+
+    def close_others(self) -> None:
+        """Close the desks of other kinds that nobody has."""
+        for desks in self.others.values():
+            desks.close()
 
 
 def serving_of(

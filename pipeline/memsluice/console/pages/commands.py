@@ -13,8 +13,7 @@ from memsluice.console.errors import problem
 from memsluice.console.lending import lent
 from memsluice.console.visitors import Sight
 from memsluice.errors import InputError, InvalidArgument, MalformedEvent, NotFound
-from memsluice.events.limits import ID_CHARS_MAX
-from memsluice.events.models import is_tenant
+from memsluice.events.limits import ID_CHARS_MAX, OFFSET_MAX
 from memsluice.operations.commands import desk as desks
 from memsluice.operations.commands.signing import Signed
 from memsluice.operations.held.collect import look_whole
@@ -106,10 +105,9 @@ def _names(data: Any) -> list[tuple[str, str, int]]:
     for one in listed:
         fields = one if isinstance(one, dict) else {}
         tenant, target, offset = (fields.get(name) for name in ("tenant", "target", "offset"))
-        named = isinstance(tenant, str) and is_tenant(tenant) and isinstance(target, str)
-        if not named or type(offset) is not int:
+        if not isinstance(tenant, str) or not isinstance(target, str) or not isinstance(offset, int):
             raise MalformedEvent("needs a tenant, a target and an offset", field="entries")
-        names.append((tenant, target[: ID_CHARS_MAX + 1], offset))
+        names.append((tenant[: ID_CHARS_MAX + 1], target[: ID_CHARS_MAX + 1], min(max(offset, 0), OFFSET_MAX)))
     return names
 
 

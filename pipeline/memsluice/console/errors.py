@@ -19,6 +19,7 @@ from memsluice.errors import (
     NotFound,
     NotPermitted,
     ProducerError,
+    RequestRefused,
     SealError,
     StateError,
     StoreError,
@@ -94,6 +95,8 @@ class Failing:
 
 
 def _answer(error: Exception) -> tuple[int, str, str]:
+    if isinstance(error, RequestRefused):
+        return error.status, "Not now", error.detail
     if isinstance(error, MemsluiceError):
         return problem(error)
     if isinstance(error, HTTPException):

@@ -51,7 +51,7 @@ def test_an_order_that_does_not_verify_reaches_no_topic(place: Place) -> None:
 
 
 def test_a_form_of_the_console_s_own_page_is_taken_though_it_names_no_origin(place: Place) -> None:
-    """Where pages give no referrer a browser calls a form's origin null: it counts where the browser says it is ours."""
+    """Without a referrer a browser calls a form's origin null: it counts where the browser says that it is ours."""
     browser = place.browser("operator-all")
     answers = {
         site: browser.post(

@@ -156,7 +156,7 @@ def _keys(scratch: Path) -> dict[str, list[Case]]:
                        Case(("reviewer", *_enrolled(KEY, "ana\u202e"), "--note", SENT), whole=True)],
         "keys rotate": [*lost, Case(("user", "--overlap", ODD), 2, whole=True)],
         "keys retire": lost,
-        "keys revoke": lost,
+        "keys revoke": [*lost, *(Case((kid,), 1, whole=True) for kid in ("odd", "user", "reader"))],
         "keys public": [Case((str(scratch / "\x1b[2J\u202epublic"), "--tenant", "acme"), whole=True),
                         Case((str(scratch / "ring"), "--tenant", ODD), 2, whole=True)],
     }  # fmt: skip
@@ -184,7 +184,8 @@ def _policies(files: dict[str, Path]) -> dict[str, list[Case]]:
                            Case((ODD,), 1, whole=True, at_home=False)],
         "policy show": [Case(("acme",), whole=True), Case((ODD,), whole=True)],
         "policy activate": [Case((good, "--why", SENT), 1, whole=True), Case((good, "--kid", ODD), 1, whole=True),
-                            Case((good, "--tenant", ODD), 1, whole=True)],
+                            Case((good, "--tenant", ODD), 1, whole=True),
+                            Case((good, "--kid", "op-1", "--kid", "op-2", "--yes"), 1, whole=True)],
     }  # fmt: skip
 
 

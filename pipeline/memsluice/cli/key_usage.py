@@ -108,13 +108,15 @@ def _afterwards(store: KeyStore, key: Key, credential: Credential | None) -> Ite
 
 
 def _left_alone(store: KeyStore, credential: Credential) -> str:
-    """Return the tenants that have no other credential of the role which signs now."""
+    """Return for whom no other credential of the role signs now: its people, if it is for some alone, of the tenants."""
     keys, now = {key.kid: key for key in store.load_keyring()}, wall_ms()
     others = [
         one
         for one in store.load_registry().all()
         if one.role is credential.role
         and one.kid != credential.kid
+        and _covers(one.principals, credential.principals)
+        and _covers(one.agents, credential.agents)
         and one.kid in keys
         and rotation.standing(keys[one.kid], now) is rotation.KeyStanding.ACTIVE
     ]
@@ -122,4 +124,9 @@ def _left_alone(store: KeyStore, credential: Credential) -> str:
     if ANY in served:
         return ""
     alone = tuple(tenant for tenant in credential.tenants if tenant not in served)
-    return _names(alone) if alone else ""
+    who = "" if ANY in credential.principals else f"{_names(credential.principals)} of "
+    return f"{who}{_names(alone)}" if alone else ""
+
+
+def _covers(names: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    return ANY in names or set(wanted) <= set(names)

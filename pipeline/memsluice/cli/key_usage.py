@@ -108,7 +108,7 @@ def _afterwards(store: KeyStore, key: Key, credential: Credential | None) -> Ite
 
 
 def _left_alone(store: KeyStore, credential: Credential) -> str:
-    """Return for whom no other credential of the role signs now: its people, if it is for some alone, of the tenants."""
+    """Return for whom no other credential of the role signs now: of which tenants, and of which people in them."""
     keys, now = {key.kid: key for key in store.load_keyring()}, wall_ms()
     others = [
         one

@@ -6,6 +6,7 @@ import httpx
 import jwt
 import pytest
 from tests.client.home import keys
+from tests.http_service.unsent import status_of
 from tests.recall.test_recaller import NOTES, recaller
 from tests.recall_service.serving import serving
 from tests.stores.build import T0, entry
@@ -27,7 +28,7 @@ from memsluice.events.models import Tier
 from memsluice.keystore.store import issue_credential, load_credential
 from memsluice.recall.bearer import AUDIENCE, mint
 from memsluice.recall.remote import RemoteRecaller
-from memsluice.recall.wire import LINES, PATH
+from memsluice.recall.wire import ENTRIES_PATH, LINES, PATH
 from memsluice.stages.quota import Quota
 from memsluice.stores.faiss.store import FaissStore
 
@@ -66,6 +67,13 @@ def post(service, bearer: str | None, body=BODY, **headers: str) -> httpx.Respon
     """Ask over HTTP, as a program in any language does."""
     headers |= {} if bearer is None else {"authorization": f"Bearer {bearer}"}
     return httpx.post(service.url + PATH, json=body, headers=headers, trust_env=False)
+
+
+@pytest.mark.parametrize("path", [PATH, ENTRIES_PATH])
+def test_nothing_of_a_question_is_read_before_it_is_known_who_asks(store, encoder, home, path) -> None:
+    """A stranger, whose body has not come, is answered 401: he has the service read, or parse, nothing."""
+    with serving(store, encoder, home[0]) as service:
+        assert status_of(service.url, path) == 401
 
 
 def test_the_client_answers_as_the_recaller_does(store, encoder, home) -> None:

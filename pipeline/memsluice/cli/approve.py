@@ -31,6 +31,7 @@ def approve(
     Every signature in the file is verified, and the entry is looked up again. If the key that signed the proposal is
     also on this machine, name the key that signs now with --kid.
     """
+    from memsluice.envelope.registry import check_persons
     from memsluice.gate.commands.dispatch import COMMANDS
     from memsluice.operations.commands.desk import open_desk
     from memsluice.operations.commands.signing import cosign, load
@@ -48,6 +49,7 @@ def approve(
         signed = proposed
         for credential in _missing(desk, proposed, kids or (), approvals):
             signed = cosign(signed, credential, wall_ms())
+        check_persons(signed.kids, desk.keys.keyring(), desk.keys.registry())
         _show(console, desk, signed)
         confirm(console, command.action, yes=yes)
         publish(console, desk, signed, wait, as_json=as_json)

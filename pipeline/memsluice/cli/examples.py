@@ -86,6 +86,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "memsluice keys new reader --tenant '*' --note \"the recall service\"",
         "memsluice keys new seal",
     ),
+    "keys enrol": (
+        "memsluice keys enrol reviewer --public A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg= --principal ana "
+        "--tenant acme --days 90",
+    ),
     "keys rotate": ("memsluice keys rotate producer-0a1b2c3d --overlap 7d",),
     "keys retire": ("memsluice keys retire producer-0a1b2c3d",),
     "keys revoke": ("memsluice keys revoke producer-0a1b2c3d", "memsluice keys revoke seal-0a1b2c3d --drained"),
@@ -106,6 +110,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "work": (
         "memsluice work seal screen land --metrics-port 9464",
         "memsluice work screen --replica screen-2 --tenant-metrics 50",
+    ),
+    "console": (
+        "memsluice console",
+        "memsluice console --host 0.0.0.0 --url https://desk.example.org --plain",
     ),
     "recall-service": (
         "memsluice recall-service",

@@ -131,7 +131,7 @@ def test_a_filter_narrows_and_says_what_is_wrong_with_it(home: Path) -> None:
             await press(pilot, "slash", "ctrl+u", "enter")
             assert f"{GROUPS} groups" in screen_text(app)
             await press(pilot, "slash", "ctrl+u", *"@odd", "enter")
-            assert app.query.tenant == "acmee"
+            assert app.wanted.tenant == "acmee"
             await press(pilot, "question_mark")
             assert "@odd  tenant:acmee" in screen_text(app)
 

@@ -67,6 +67,11 @@ class Clerk:
         """Whether something else is asked for meanwhile, or nobody waits any more."""
         return self.ending or self._waiting > 1
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is being done, or waits to be."""
+        return self._waiting == 0
+
     def monotonic(self) -> float:
         """Return seconds that only grow; beyond every deadline once somebody leaves."""
         return float("inf") if self.ending else time.monotonic()
@@ -76,11 +81,12 @@ class Clerk:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         self._waiting += 1
+        answer.add_done_callback(self._done)
         self._asked.put(_Asked(work, loop, answer))
-        try:
-            return await asyncio.shield(answer)
-        finally:
-            self._waiting -= 1
+        return await asyncio.shield(answer)
+
+    def _done(self, _: object) -> None:
+        self._waiting -= 1
 
     def _work(self) -> None:
         while (asked := self._asked.get()) is not None and not self.ending:

@@ -22,7 +22,7 @@ def members(index: ReviewIndex, query: HeldQuery, group: GroupRow) -> list[HeldR
     return list(index.page(wanted, tenants=None, limit=ENTRIES_MAX).rows)
 
 
-def read_whole(index: ReviewIndex, desk: HeldDesk, rows: Sequence[HeldRow]) -> tuple[list[HeldReview], list[str]]:
+def read_whole(index: ReviewIndex, rows: Sequence[HeldRow], desk: HeldDesk) -> tuple[list[HeldReview], list[str]]:
     """Return entries with their contents in the order of their rows, and in words why others cannot be read.
 
     Raises BrokerUnavailable.

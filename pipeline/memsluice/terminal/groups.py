@@ -41,12 +41,12 @@ class Groups(Page):
     def title_now(self) -> str:
         """Return where this is, what is asked for, and as of when."""
         many = f"{len(self.groups)}{'+' if self._more is not None and self._more.after else ''} groups"
-        return f"memsluice review  {many}: {asked(self.desk.query)}  {self.desk.as_of()}"
+        return f"memsluice review  {many}: {asked(self.desk.wanted)}  {self.desk.as_of()}"
 
     async def look(self, *, again: bool = False) -> None:
         """Ask the index for the groups; the current one stays it. ``again``: as many as were shown before."""
         limit = max(PAGE, len(self.groups)) if again else PAGE
-        page = await asyncio.to_thread(self.desk.index.groups, self.desk.query, tenants=None, limit=limit)
+        page = await asyncio.to_thread(self.desk.index.groups, self.desk.wanted, tenants=None, limit=limit)
         self.groups, self._more = list(page.groups), page
         if not self.groups and self.desk.knows:
             self._nothing = await asyncio.to_thread(self.desk.nothing_found)
@@ -59,7 +59,7 @@ class Groups(Page):
         if self._more is None or self._more.after is None:
             return
         page = await asyncio.to_thread(
-            self.desk.index.groups, self.desk.query, tenants=None, after=self._more.after, limit=PAGE
+            self.desk.index.groups, self.desk.wanted, tenants=None, after=self._more.after, limit=PAGE
         )
         known = {group.id for group in self.groups}
         self.groups += [group for group in page.groups if group.id not in known]

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.events import Key, Resize
@@ -15,10 +15,8 @@ from memsluice.operations.review.query import HeldQuery
 from memsluice.terminal.dialogs import Dialog
 from memsluice.terminal.keys import KeyLine, found
 from memsluice.terminal.sheet import Sheet
+from memsluice.terminal.work import Work
 from memsluice.terminal.wrapping import Run
-
-if TYPE_CHECKING:
-    from memsluice.terminal.app import ReviewApp
 
 CELLS_MIN, LINES_MIN = 40, 10
 SAID_CHARS_MAX = 400
@@ -46,9 +44,9 @@ class Page(Screen[None]):
         self._foot = Static(self.FOOT, markup=False, classes="foot")
 
     @property
-    def desk(self) -> "ReviewApp":
+    def desk(self) -> Work:
         """The application."""
-        return cast("ReviewApp", self.app)
+        return cast("Work", self.app)
 
     def compose(self) -> ComposeResult:
         """Return the widgets."""
@@ -175,13 +173,13 @@ class Page(Screen[None]):
             ("Words of field:value, such as  tenant:acme reason:detect since:2h  or @name for a saved one.", ""),
             ("Nothing is what waits for a decision. state:any is everything.", ""),
         ]
-        value = self.desk.query.text()
+        value = self.desk.wanted.text()
         self.ask(lines, "filter:", self.desk.look_for, value, check=self.desk.query_of, foot="Enter: look   Esc: back")
 
     def key_to_save(self) -> None:
         """Ask for a name for the filter."""
-        lines: list[Run] = [("Save the filter", "bold"), (visible(self.desk.query.text(), 400) or "what waits", "")]
-        keep: Callable[[str], None] = lambda name: self.desk.index.saved.save(name, self.desk.query, tenants=None)  # noqa: E731
+        lines: list[Run] = [("Save the filter", "bold"), (visible(self.desk.wanted.text(), 400) or "what waits", "")]
+        keep: Callable[[str], None] = lambda name: self.desk.index.saved.save(name, self.desk.wanted, tenants=None)  # noqa: E731
         self.ask(lines, "name:", lambda name: self.say(f"saved: /@{name}"), check=keep, foot="Enter: save   Esc: back")
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 
 from memsluice.events.limits import NAME_CHARS_MAX, REASON_CHARS_MAX
@@ -57,11 +58,11 @@ class Reading(Page):
     async def _load(self) -> None:
         """Read the members' contents, the first ones at once; those that stand here already stay."""
         self._loading = True
-        rows = await asyncio.to_thread(desks.members, self.desk.index, self.desk.query, self.group)
+        rows = await asyncio.to_thread(desks.members, self.desk.index, self.desk.wanted, self.group)
         self.paper = Paper(self.desk.clock(), self._head(len(rows)))
         self._wrong = []
         for part in desks.batches(rows):
-            seen, wrong = await self.desk.clerk.ask(lambda d, part=part: desks.read_whole(self.desk.index, d, part))
+            seen, wrong = await self.desk.clerk.ask(partial(desks.read_whole, self.desk.index, part))
             self._wrong += wrong
             self.paper.add(seen)
             if self.sheet.current < 0:
@@ -280,7 +281,7 @@ class Reading(Page):
             self.later(self._go_on())
 
     async def _go_on(self) -> None:
-        rows = await asyncio.to_thread(desks.members, self.desk.index, self.desk.query, self.group)
+        rows = await asyncio.to_thread(desks.members, self.desk.index, self.desk.wanted, self.group)
         if any(name_of(row.seen.entry) not in {leaf.name for leaf in self.paper.leaves} for row in rows):
             await self.next_ones()
         elif self.is_active:

@@ -24,7 +24,7 @@ from memsluice.errors import (
     RecallFailed,
     StoreUnavailable,
 )
-from memsluice.events.models import Tier
+from memsluice.events.models import Tier, Visibility
 from memsluice.keystore.store import issue_credential, load_credential
 from memsluice.recall.bearer import AUDIENCE, mint
 from memsluice.recall.remote import RemoteRecaller
@@ -97,6 +97,19 @@ def test_whole_and_in_lines_the_answer_is_the_same(store, encoder, home) -> None
     assert whole["entries"] == lines[:-1]
     assert lines[-1] == {**{name: whole[name] for name in whole if name != "entries"}, "entries_given": 2}
     assert whole["entries"][0]["content"] == NOTES["reports"]
+
+
+def test_what_is_anothers_is_counted_for_operators_and_not_told(store, encoder, home) -> None:
+    """Bo wrote in a session of the name that Ana has: the metric and the event know it, Ana's answer does not."""
+    key_store, path = home
+    vector = vector_from_bytes(vector_to_bytes(encoder.encode([QUESTION])[0]))
+    session = {"visibility": Visibility.SESSION, "session": WHO["session"]}
+    store.upsert([entry("acme", QUESTION, vector, event_id="bos", principal="bo", **session)])
+    with serving(store, encoder, key_store) as service:
+        answer, lines = post(service, token(path)), post(service, token(path), accept=LINES)
+        assert answer.json()["withheld"] == json.loads(lines.content.splitlines()[-1])["withheld"] == {}
+        assert service.told.events[0].withheld == {"scope": 1}
+        assert service.counted("recall_withheld_total", reason="scope") == 2
 
 
 def test_a_stranger_is_asked_who_he_is(store, encoder, home, tmp_path) -> None:

@@ -8,7 +8,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         'memsluice recall acme "Where do the invoices go?" --principal ana',
         'memsluice recall acme "What did the page say?" --principal ana --research --json',
     ),
-    "certify": ("memsluice certify --hostile 2 --delta 0.05", "memsluice certify -k 5 -n 5 --svg bound.svg"),
+    "certify": (
+        "memsluice certify --hostile 2 --delta 0.05",
+        "memsluice certify -k 5 -n 5 --svg bound.svg",
+        "memsluice certify --available 30 --attempts 10 --missed 0.02",
+    ),
     "trace": ("memsluice trace w-17", "memsluice trace w-17 --tenant acme --json"),
     "lineage": ("memsluice lineage w-17", "memsluice lineage w-17 --tenant acme --depth 3 --json"),
     "blast-radius": ("memsluice blast-radius w-17", "memsluice blast-radius session:s-4 --tenant acme"),

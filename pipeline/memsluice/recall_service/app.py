@@ -78,14 +78,14 @@ class Serving:
         return answer
 
     def look_up(self, asked: EntriesRequest, caller: Credential, headers: Any) -> Any:
-        """Answer who names what he wants; nothing is searched, so nothing is told of nearness over time."""
+        """Answer who names what he wants; nothing is searched, so of what is told over time it is a sweep at most."""
         check(asked, caller, self.now_ms())
         with tracing.request("memsluice.recall_service", "POST", ENTRIES_PATH, headers, caller.kid):
             answer = self.recaller.look_up(asked.asked(), asked.ids)
         _LOG.info(
             "looked up", event_id=answer.event_id, tenant=asked.tenant, kid=caller.kid, entries=len(answer.entries)
         )
-        self.watching.count(answer)
+        self.watching.named(asked.asked(), answer)
         return answer
 
 

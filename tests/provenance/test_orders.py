@@ -287,7 +287,7 @@ def test_a_policy_may_be_proposed_and_approved_elsewhere(shop: Shop, tmp_path: P
     issue_credential(shop.keys, Role.OPERATOR, "operator", ["*"], kid="op-1")
     issue_credential(shop.keys, Role.OPERATOR, "operator", ["*"], kid="op-2")
     policy, file = tmp_path / "policy.yaml", tmp_path / "proposal.json"
-    policy.write_text("name: house\ncontent_bytes_max: 4096\n")
+    policy.write_text(f"name: house\ncontent_bytes_max: 4096\nwording: {{{BUDGET}}}\n")
     propose = ("activate", str(policy), "--kid", "op-1", "--propose", str(file), "--yes")
     proposed = shop.command("policy", *propose)
     assert proposed.exit_code == 0, proposed.output

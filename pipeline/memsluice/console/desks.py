@@ -23,7 +23,7 @@ class Desks(Generic[D]):
     """
 
     def __init__(self, opening: Callable[[], AbstractContextManager[tuple[D, bool]]]) -> None:
-        self._opening = opening
+        self.opening = opening
         self._idle: list[tuple[D, bool, ExitStack]] = []
         self._lock = Lock()
 
@@ -47,7 +47,7 @@ class Desks(Generic[D]):
 
     def _opened(self) -> tuple[D, bool, ExitStack]:
         closing = ExitStack()
-        desk, lasting = closing.enter_context(self._opening())
+        desk, lasting = closing.enter_context(self.opening())
         return desk, lasting, closing
 
     def close(self) -> None:

@@ -18,7 +18,9 @@ from memsluice.errors import (
     MemsluiceError,
     NotFound,
     NotPermitted,
+    PolicyError,
     ProducerError,
+    RequestRefused,
     SealError,
     StateError,
     StoreError,
@@ -38,6 +40,7 @@ _KINDS: tuple[tuple[type[MemsluiceError], int, str], ...] = (
     (StoreError, 503, "The store does not answer"),
     (SealError, 502, "A record is not authentic"),
     (StateError, 503, "The index is made anew"),
+    (PolicyError, 400, "That is no valid policy"),
     (ConfigError, 503, "The console lacks something"),
 )
 _STATUSES = {404: "There is no such page", 405: "The page is not asked that way"}
@@ -94,6 +97,8 @@ class Failing:
 
 
 def _answer(error: Exception) -> tuple[int, str, str]:
+    if isinstance(error, RequestRefused):
+        return error.status, "Not now", error.detail
     if isinstance(error, MemsluiceError):
         return problem(error)
     if isinstance(error, HTTPException):

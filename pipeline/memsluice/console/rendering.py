@@ -19,10 +19,12 @@ from starlette.responses import HTMLResponse
 
 from memsluice.console.asking import serving
 from memsluice.console.menu import menu
+from memsluice.console.scales import share, trend
 from memsluice.console.sessions import Session
 from memsluice.escaping import parts
-from memsluice.events.names import EVERYBODY
 from memsluice.gate.reasons import words
+from memsluice.operations.held.view import marks
+from memsluice.operations.review.index import IndexCounts
 from memsluice.recall.show import duration
 
 TEXT_CHARS_MAX = 600
@@ -75,6 +77,11 @@ def within(*segments: object) -> str:
     return "/" + "/".join(quote(str(one), safe="") for one in segments)
 
 
+def mark_of(counts: IndexCounts) -> str:
+    """Return what changes whenever an entry comes or another state of one does: so a page knows that it is old."""
+    return ".".join(f"{name}-{count}" for name, count in sorted(counts.states.items()))
+
+
 @cache
 def environment() -> Environment:
     """Return the templates."""
@@ -83,9 +90,15 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )  # fmt: skip
     made.filters |= {
-        "hostile": hostile, "whole": whole, "moment": moment, "duration": duration, "words": words,
-    }  # fmt: skip
-    made.globals |= {"within": within, "EVERYBODY": EVERYBODY}
+        "hostile": hostile,
+        "whole": whole,
+        "moment": moment,
+        "duration": duration,
+        "words": words,
+        "trend": trend,
+        "share": share,
+    }
+    made.globals |= {"within": within, "marks": marks, "mark_of": mark_of}
     return made
 
 

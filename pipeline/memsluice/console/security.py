@@ -42,7 +42,7 @@ BODY_BYTES_MAX = 4 * 1024 * 1024
 TARGET_BYTES_MAX = 8_192
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
 COOKIE = "memsluice-console"
-OPEN = frozenset({"/login", "/login/oidc", "/login/oidc/callback", "/livez"})
+OPEN = frozenset({"/login", "/login/key", "/login/oidc", "/login/oidc/callback", "/livez"})
 """Paths for those who are not logged in; so is all below ``/static/``."""
 ASKERS_MAX = 10_000
 _FORM = "application/x-www-form-urlencoded"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 from tests.console.signing.node import STATIC
+from tests.console.signing.rig import Rig, console
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -68,3 +69,10 @@ def blank(chromium: Browser, plain: str) -> Iterator[Page]:
         page = context.new_page()
         page.goto(plain)
         yield page
+
+
+@pytest.fixture
+def rig(chromium: Browser, tmp_path_factory) -> Iterator[Rig]:
+    """Give a console of a new home."""
+    with console(chromium, tmp_path_factory.mktemp("home")) as made:
+        yield made

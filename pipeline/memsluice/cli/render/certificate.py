@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from rich import box
 from rich.table import Table
 
-from memsluice.cli.render.picture import Path, Picture, Shape, Words
+from memsluice.operations.monitor.picture import Path, Picture, Shape, Words
 from memsluice.recall.smoothing.certificate import POOL_MAX, Plan
 from memsluice.recall.smoothing.end_to_end import end_to_end
 

@@ -67,6 +67,8 @@ def _looks() -> dict[str, list[Case]]:
                             Case(("--withdrawn", "--tenant", ODD), whole=True)],
         "quarantine show": [*every, Case((HELD, "--json"), data=True), Case((ODD,), 5, whole=True),
                             Case((HELD, "--tenant", ODD), 5, whole=True)],
+        "review": [Case(code=1, whole=True), Case((ODD,), 2, whole=True), Case((f"@{ODD}",), 1, whole=True),
+                   Case(("--tenant", ODD), 2, whole=True), Case((f"tenant:{SENT}",), 1, whole=True)],
         "quarantine stats": [Case(whole=True), Case(("--json",), data=True)],
         "doctor": [Case(whole=True), Case(("--json",), data=True)],
         "store verify": [Case(), Case(("--json",), data=True), Case(("--tenant", ODD), 5, whole=True)],

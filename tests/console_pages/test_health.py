@@ -48,3 +48,15 @@ def test_an_order_that_does_not_verify_reaches_no_topic(place: Place) -> None:
     """What is no order, and an order on a log without workers, is refused in words."""
     answer = place.browser("operator-all").sent("/partitions/orders", b"{}")
     assert (answer.status_code, "does not verify" in answer.text) == (502, True)
+
+
+def test_a_form_of_the_console_s_own_page_is_taken_though_it_names_no_origin(place: Place) -> None:
+    """Without a referrer a browser calls a form's origin null: it counts where the browser says that it is ours."""
+    browser = place.browser("operator-all")
+    answers = {
+        site: browser.post(
+            "/health/checks", data={"csrf": browser.csrf}, headers={"Origin": "null", "Sec-Fetch-Site": site}
+        ).status_code
+        for site in ("same-origin", "cross-site", "same-site", "none")
+    }
+    assert answers == {"same-origin": 303, "cross-site": 403, "same-site": 403, "none": 403}

@@ -61,8 +61,6 @@ def test_claims_make_role_and_tenants(firm: Firm) -> None:
     """A group of the provider's is a role here, for the tenants that the settings name, under the person's own name."""
     browser = firm.browser()
     assert f">Log in with {firm.provider.issuer}</a>" in browser.get("/login").text
-        "/login/oidc?next=/", "/login/oidc?next=%2F"
-    )
     answer = browser.get(firm.there_and_back(browser, ANA))
     assert answer.status_code == 200
     assert '<meta http-equiv="refresh" content="0;url=/held">' in answer.text

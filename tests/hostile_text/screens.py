@@ -49,6 +49,7 @@ def cases(town: Town, scratch: Path) -> dict[str, list[Case]]:
         **_landed(scratch),
         **_keys(scratch),
         **_policies(files),
+        **_notices(scratch),
         **_servers(),
         **_plays(scratch, files),
     }
@@ -188,6 +189,21 @@ def _policies(files: dict[str, Path]) -> dict[str, list[Case]]:
         "policy activate": [Case((good, "--why", SENT), 1, whole=True), Case((good, "--kid", ODD), 1, whole=True),
                             Case((good, "--tenant", ODD), 1, whole=True),
                             Case((good, "--kid", "op-1", "--kid", "op-2", "--yes"), 1, whole=True)],
+    }  # fmt: skip
+
+
+def _notices(scratch: Path) -> dict[str, list[Case]]:
+    """Nobody is there who takes a notice: what is said of held writes, and of settings that somebody else wrote."""
+    away, odd = scratch / "notices.yaml", scratch / "no\x1b[2Jtices\u202e.yaml"
+    webhook = "webhook: {url: 'http://127.0.0.1:1/', secret: {environment: PATH}}"
+    away.write_text(f"rules: {{group_grew: {{by: 1, within: 1d}}, pending_over: 1ms}}\n{webhook}\n")
+    odd.write_text('"\\e[2Jru\\nles\\u202E": 1\nmail: {host: "\\e[2J", from: "\\u202E@x", to: ["\\e]0;x@y"]}\n')
+    return {
+        "notices run": [Case(("--once", "--settings", str(away)), 9, whole=True), Case(("--once",), 1, whole=True),
+                        Case(("--once", "--settings", str(odd)), 1, whole=True),
+                        Case(("--once", "--every", ODD), 2, whole=True)],
+        "notices test": [Case(("--settings", str(away)), 9, whole=True), Case(("--settings", str(odd)), 1, whole=True),
+                         Case(("--settings", SENT), 1, whole=True)],
     }  # fmt: skip
 
 

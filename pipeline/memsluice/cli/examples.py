@@ -51,6 +51,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "memsluice quarantine replay --tenant acme --reason rates --dry-run",
         "memsluice quarantine replay --resume r0123456789ab",
     ),
+    "notices run": (
+        "memsluice notices run",
+        "memsluice notices run --every 1m --metrics-port 9465",
+        "memsluice notices run --once",
+    ),
+    "notices test": ("memsluice notices test", "memsluice notices test --settings ./notices.yaml"),
     "dead-letters list": ("memsluice dead-letters list --reason expired_key --since 24h",),
     "dead-letters show": ("memsluice dead-letters show memory.events.v1/3/17",),
     "dead-letters stats": ("memsluice dead-letters stats",),

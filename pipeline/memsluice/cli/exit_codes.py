@@ -72,6 +72,8 @@ OF_COMMANDS: dict[str, tuple[ExitCode, ...]] = {
     "quarantine reopen": (*_SIGNED, ExitCode.INCOMPLETE),
     "quarantine note": _SIGNED,
     "quarantine replay": _SIGNED,
+    "notices run": (ExitCode.PROBLEM,),
+    "notices test": (ExitCode.PROBLEM,),
     "dead-letters show": (ExitCode.NOT_FOUND,),
     "dead-letters reject": _SIGNED,
     "dead-letters replay": _SIGNED,

@@ -251,6 +251,18 @@ RECALL_HOLDOUT = Metric(
     ("result",),
     known=_each(HOLDOUT_RESULTS),
 )
+NOTICE_CHANNELS: Final = ("webhook", "mail")
+NOTICE_RESULTS: Final = ("sent", "failed", "given up")
+NOTICES = Metric(
+    "notices",
+    "counter",
+    "Attempts to send a notice to people, by channel and result; what failed is tried again until it is given up.",
+    ("channel", "result"),
+    known=_each(NOTICE_CHANNELS, NOTICE_RESULTS),
+)
+NOTICES_OLDEST_SECONDS = Metric(
+    "notices_oldest_seconds", "gauge", "For how long the oldest notice that nobody has taken waits; 0 for none."
+)
 LAG = Metric(
     "lag_records",
     "gauge",
@@ -353,6 +365,8 @@ METRICS: Final = (
     RECALL_SIGNALS,
     RECALL_UNWATCHED,
     RECALL_HOLDOUT,
+    NOTICES,
+    NOTICES_OLDEST_SECONDS,
     RECORDS,
     STAGE_SECONDS,
     BATCH_RECORDS,

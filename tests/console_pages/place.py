@@ -43,6 +43,7 @@ class Place(Morgue):
         super().__init__(path)
         issue_credential(self.keys, Role.OPERATOR, "operator", [EVERYBODY], kid="operator-all")
         issue_credential(self.keys, Role.OPERATOR, "operator", [EVERYBODY], kid="operator-too")
+        issue_credential(self.keys, Role.OPERATOR, "operator", ["acme"], kid="operator-acme")
         issue_credential(self.keys, Role.READER, "agent", [EVERYBODY], kid="reader-all")
         issue_credential(self.keys, Role.READER, "agent", ["acme"], kid="reader")
         issue_credential(self.keys, Role.REVIEWER, "operator", ["acme"], kid="narrow")

@@ -115,9 +115,7 @@ def publish(serving: Serving, desk: CommandDesk, signed: Sequence[Signed]) -> li
     """Put commands into the log, in order. Raises BrokerUnavailable, NotDelivered."""
     marks = {tenant: _marks(desk, tenant) for tenant in dict.fromkeys(one.command.tenant for one in signed)}
     places = desk.publish(signed)
-    done = [
-        Published(one.command, place, marks[one.command.tenant]) for one, place in zip(signed, places, strict=True)
-    ]
+    done = [Published(one.command, place, marks[one.command.tenant]) for one, place in zip(signed, places, strict=True)]
     remembered(serving).add(done)
     return done
 

@@ -216,6 +216,11 @@ if (box && articles.some((one) => one.querySelector("pre.content"))) {
   tell(kept.read("said", ""));
   kept.write("said", "");
   count();
-  current = Math.max(-1, articles.findIndex((one) => fits(one, "release")) - 1);
+  const first = articles.findIndex((one) => fits(one, "release"));
+  if (first >= 0) {
+    current = first;
+    articles[first].focus({ preventScroll: true });
+    if (document.getElementById("group")) articles[first].scrollIntoView({ block: "start", behavior: "instant" });
+  }
   document.documentElement.dataset.desk = "ready";
 }

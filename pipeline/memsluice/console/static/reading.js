@@ -4,6 +4,8 @@ import { hides } from "./sending.js";
 
 const GAP_PX = 1;
 const STEP_PX = 6;
+const EDGE_PX = 2; // of a border and its padding; pages are drawn on whole pixels
+const INSET_PX = 12; // beside its border, whose corners are round
 
 /** Which part of something of a height (px) was seen. Where its height changes, it is read anew. */
 export class Coverage {
@@ -64,12 +66,12 @@ export function inView(element) {
   const to = Math.min(box.bottom, bottom);
   const seen = { height: box.height, spans: [] };
   const sideways = box.left < left - GAP_PX || box.right > right + GAP_PX;
-  if (to - from < 1 || sideways || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return seen;
-  const columns = [box.left + 4, (box.left + box.right) / 2, box.right - 4];
+  if (to - from < 2 * EDGE_PX || sideways || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return seen;
+  const columns = [box.left + INSET_PX, (box.left + box.right) / 2, box.right - INSET_PX];
   const free = (y) => columns.every((x) => element.contains(document.elementFromPoint(x, y)));
   const rows = [];
-  for (let y = from + 0.5; y < to - 0.5; y += STEP_PX) rows.push(y);
-  rows.push(to - 0.5);
+  for (let y = from + EDGE_PX; y < to - EDGE_PX; y += STEP_PX) rows.push(y);
+  rows.push(to - EDGE_PX);
   let start = null;
   rows.forEach((y, number) => {
     const open = free(y);

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
+from memsluice.envelope.codec import canonical
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.verdict import Decision, Verdict, rule_of
 from memsluice.errors import InvalidArgument
@@ -90,7 +91,11 @@ class AuditQuery:
     def words(self) -> tuple[bytes, ...]:
         """Return what stands in the bytes of every verdict that is asked for."""
         texts = (self.event, self.entry, self.reason, self.who)
-        return tuple(text.encode() for text in texts if text is not None and _WRITTEN_AS_IT_IS(text))
+        said = (("decision", self.decision), ("type", self.type))
+        return (
+            *(text.encode() for text in texts if text is not None and _WRITTEN_AS_IT_IS(text)),
+            *(canonical({name: value})[1:-1] for name, value in said if value is not None),
+        )
 
 
 def _about(verdict: Verdict) -> set[str | None]:

@@ -65,6 +65,7 @@ OF_COMMANDS: dict[str, tuple[ExitCode, ...]] = {
     "protect": _SIGNED,
     "approve": _SIGNED,
     "recall": (ExitCode.NOT_FOUND,),
+    "review": (ExitCode.NO_ANSWER, ExitCode.NOT_FOUND),
     "quarantine show": (ExitCode.NOT_FOUND,),
     "quarantine release": (*_SIGNED, ExitCode.INCOMPLETE),
     "quarantine reject": (*_SIGNED, ExitCode.INCOMPLETE),

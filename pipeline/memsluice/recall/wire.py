@@ -182,8 +182,8 @@ def _rest(answer: Recalled) -> dict[str, Any]:
         "event_id": answer.event_id,
         "as_data": answer.as_data,
         "incomplete": answer.incomplete,
-        # Another's entry, found in a session of the same name, say: the event and the metrics count it; the asker
-        # learns nothing of what he may not see.
+        # Another's entry, found in a session of the same name, say: the event counts it; the asker learns nothing of
+        # what he may not see.
         "withheld": {reason: count for reason, count in answer.withheld.items() if reason != Withheld.SCOPE},
     }
 

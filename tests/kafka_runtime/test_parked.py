@@ -117,14 +117,14 @@ def test_records_that_retention_removed_stop_their_partition_until_somebody_answ
         assert again.missing == state.missing
         assert again.failure != state.failure
 
-        desk.forward(_signed_elsewhere(lab, again))
         with pytest.raises(InvalidArgument, match="parked for another failure by now"):
             desk.forward(_signed_elsewhere(lab, state))
-        again = _parked(lab, desk, "stamp", 1, but=again.failure)
         with pytest.raises(SealError, match="does not verify"):
             desk.forward(_signed_elsewhere(lab, again).replace(b'"sig":"', b'"sig":"AA'))
         with pytest.raises(InvalidArgument, match="at most"):
             desk.forward(b" " * 20_000)
+        desk.forward(_signed_elsewhere(lab, again))
+        again = _parked(lab, desk, "stamp", 1, but=again.failure)
 
         _forged(lab, again)
         lab.until(lambda: "does not verify" in worker.text(), "the forged order refused")

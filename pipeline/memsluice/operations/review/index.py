@@ -5,7 +5,7 @@ opened. Whoever asks says which tenants may be seen: that is a condition of ever
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +14,10 @@ from memsluice.deployment.home import Home
 from memsluice.errors import InvalidArgument, NotFound, SealError, StateError
 from memsluice.escaping import visible
 from memsluice.gate.policy.model import load_or_default
+from memsluice.log import get_logger
 from memsluice.operations.held.collect import HeldReview, look_whole
 from memsluice.operations.held.desk import HeldDesk
-from memsluice.operations.review.database import Database
+from memsluice.operations.review.database import WHAT, Database
 from memsluice.operations.review.feeding import FedCounts, Feeder
 from memsluice.operations.review.groups import STATE_NOW, GroupCursor, GroupPage, GroupRow, groups_of
 from memsluice.operations.review.query import HeldQuery
@@ -31,11 +32,14 @@ PAGE_MAX = 10_000
 COUNTED_MAX = 10_000
 """A page says how many entries a query finds up to so many; beyond, that there are more."""
 VALUES_MAX = 500
+AHEAD_MS_MAX = 3_600_000
+"""A clock that was further ahead when the index was last fed may have let go what waits still: all is read again."""
 VALUES_OF = {
     "tenant": "tenant", "reason": "reasons", "state": "state", "channel": "channel", "agent": "agent",
     "principal": "principal", "session": "session", "kid": "kid", "policy": "policy", "tier": "tier",
     "group": "group_id", "assignee": "assignee",
 }  # fmt: skip
+_LOG = get_logger(__name__)
 Tenants = frozenset[str] | None
 """The tenants that whoever asks may see; None is all of them."""
 
@@ -107,6 +111,10 @@ class ReviewIndex:
 
     def _fed(self, desk: HeldDesk, ended: Callable[[], bool]) -> FedCounts:
         began_ms, keyring, fed = self._clock(), desk.keys.keyring(), FedCounts()
+        if (self.fed_ms or 0) > began_ms + AHEAD_MS_MAX:
+            _LOG.warning(f"the clock was ahead when {WHAT} was fed, and it is made anew", fed_ms=self.fed_ms)
+            for partition in range(PARTITIONS):
+                self._feeder.forget(partition)
         takers = TakesHeld(keyring, self._age_days), TakesAudit(keyring, self._age_days)
         for partition in range(PARTITIONS):
             if ended():
@@ -122,6 +130,12 @@ class ReviewIndex:
         """Up to when (Unix ms) the topics were last read to their ends; None where they never were."""
         found = self._database.rows("SELECT value FROM meta WHERE name = 'fed_ms'")
         return int(found[0][0]) if found else None
+
+    @property
+    def unverified(self) -> int:
+        """How many records of the topics, of whatever tenant, did not verify when they were read."""
+        ((count,),) = self._database.rows("SELECT coalesce(sum(unverified), 0) FROM places")
+        return int(count)
 
     def page(self, query: HeldQuery, *, tenants: Tenants, after: Cursor | None = None, limit: int = 50) -> HeldPage:
         """Return at most ``limit`` entries, newest first, behind a place. Raises InvalidArgument."""
@@ -170,14 +184,23 @@ class ReviewIndex:
     def opened(self, desk: HeldDesk, row: HeldRow) -> HeldReview:
         """Read an entry's content from its topic, and verify it. Raises NotFound where the topic has it no more,
         BrokerUnavailable, SealError."""
-        for seen in look_whole(desk.held, desk.keys.keyring(), [row.seen]):
-            found, wanted = seen.entry, row.seen.entry
-            if (found.tenant, found.event_id, found.offset) != (wanted.tenant, wanted.event_id, wanted.offset):
-                break
-            if found.digest != wanted.digest:
+        return self.opened_all(desk, [row])[0]
+
+    def opened_all(self, desk: HeldDesk, rows: Sequence[HeldRow]) -> list[HeldReview]:
+        """Read the contents of several entries, which are few, in their order; else as :meth:`opened`."""
+        found: dict[tuple[str, str, int], HeldReview] = {}
+        for seen in look_whole(desk.held, desk.keys.keyring(), [row.seen for row in rows]):
+            found[seen.entry.tenant, seen.entry.event_id, seen.entry.offset] = seen
+        opened = []
+        for row in rows:
+            seen_now = found.get((row.tenant, row.event_id, row.offset))
+            if seen_now is None:
+                gone = f"{visible(row.event_id, 160)} is in {desk.held.name} no more: its topic keeps it no longer"
+                raise NotFound(gone)
+            if seen_now.entry.digest != row.seen.entry.digest:
                 raise SealError("the content of a held write is not the one that the index was told of")
-            return seen
-        raise NotFound(f"{visible(row.event_id, 160)} is in {desk.held.name} no more: its topic keeps it no longer")
+            opened.append(seen_now)
+        return opened
 
     def values(self, field: str, *, tenants: Tenants, tenant: str | None = None) -> list[tuple[str, int]]:
         """Return the values that a field of a query has among the entries, and of how many, the most frequent first.
@@ -220,10 +243,10 @@ class ReviewIndex:
             values,
         ):
             reasons.update(dict.fromkeys(told.split(), count))
-        ((unverified,),) = self._database.rows("SELECT coalesce(sum(unverified), 0) FROM places")
         return IndexCounts(
             Counter(dict(states)), Counter({name: count for name, count, _ in by_tenant}), reasons,
-            min((oldest for *_, oldest in by_tenant), default=None), unverified if tenants is None else 0, self.fed_ms,
+            min((oldest for *_, oldest in by_tenant), default=None), self.unverified if tenants is None else 0,
+            self.fed_ms,
         )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what is generated: docs/topics.md from topics/*.yaml, docs/commands.md from the
 help texts, docs/metrics.md and the dashboard from the registry, and the test vectors of
-signed events.
+signed events and commands.
 
 With --check, says whether they are current.
 """
@@ -9,6 +9,7 @@ With --check, says whether they are current.
 import sys
 from pathlib import Path
 
+from command_vectors import vectors as command_vectors
 from commands_page import commands_page
 from metrics_pages import dashboard, metrics_page
 from signing_vectors import vectors
@@ -65,6 +66,7 @@ def pages() -> dict[str, str]:
         "docs/metrics.md": metrics_page(),
         "deploy/grafana/memsluice.json": dashboard(),
         "docs/signing-vectors.json": vectors(),
+        "docs/command-vectors.json": command_vectors(),
     }
 
 

@@ -1,6 +1,8 @@
 """Text that somebody else chose, fit for a terminal, a log or a trace: nothing in it acts, hides or moves the rest."""
 
+import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 
 TEXT_CHARS_MAX = 600
@@ -13,6 +15,7 @@ _BLANKS = (
     *((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF)),
 )
 """Fillers and variation selectors, first and last."""
+_PLAIN = re.compile(r"[ -~]+")
 
 
 def visible(text: str, chars_max: int = TEXT_CHARS_MAX) -> str:
@@ -29,6 +32,33 @@ def visible(text: str, chars_max: int = TEXT_CHARS_MAX) -> str:
         shown.append(_spelled(character) if marks > MARKS_MAX else seen)
     rest = len(text) - chars_max
     return "".join(shown) + (f" … ({rest} more characters)" if rest > 0 else "")
+
+
+def parts(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield a text in parts, each with whether it is one character that :func:`visible` writes otherwise than it is.
+
+    Joined, the parts are the text: for a screen that shows such a character as something that cannot be typed.
+    """
+    at, marks = 0, 0
+    run: list[str] = []
+    while at < len(text):
+        if plain := _PLAIN.match(text, at):
+            run.append(plain[0])
+            at, marks = plain.end(), 0
+            continue
+        character = text[at]
+        seen, mark = _seen(character)
+        marks = marks + 1 if mark else 0
+        if seen == character and marks <= MARKS_MAX:
+            run.append(character)
+        else:
+            if run:
+                yield "".join(run), False
+                run = []
+            yield character, True
+        at += 1
+    if run:
+        yield "".join(run), False
 
 
 @lru_cache(maxsize=4_096)

@@ -13,9 +13,9 @@ from typing import Any
 
 import orjson
 
-from memsluice.cli.render.picture import Dot, Path, Picture, Shape, Words
 from memsluice.encoder import load_encoder
 from memsluice.gate.policy.model import PolicySet
+from memsluice.operations.monitor.picture import Dot, Path, Picture, Shape, Words
 from memsluice_lab.demo.caching_encoder import MemoEncoder
 from memsluice_lab.figures.records import build
 from memsluice_lab.figures.rolling import HELD, in_force

@@ -33,6 +33,26 @@ def test_any_number_of_runs_and_strata_that_is_named_is_looked_at() -> None:
     assert {plan["shown"] for plan in shown} == {12}
 
 
+def test_a_small_store_has_no_plan_that_it_cannot_fill() -> None:
+    """Of 30 strata no pool of 51 comes: what is told can be had, and where nothing can it says of how many."""
+    plans = json.loads(run("certify", "--available", "30", "--json").out)
+    assert plans
+    assert max(plan["pool"] for plan in plans) <= 30
+    done = run("certify", "-k", "5", "-n", "5", "--available", "50")
+    assert "No pool of up to 50 certifies that" in done.out
+    assert "--available" in run("certify").out
+
+
+def test_gate_and_vote_together() -> None:
+    """One column more: what the page says of ten attempts and a miss rate of .02. One of the two alone is refused."""
+    words = ("certify", "-k", "5", "-n", "5", "--attempts", "10", "--missed", "0.02")
+    (row,) = [line for line in run(*words).out.splitlines() if line.split()[:3] == ["51", "5", "5"]]
+    assert row.split()[-2:] == ["1.66", "%"]
+    assert json.loads(run(*words, "--json").out)[0]["end_to_end"] == 0.016638
+    assert run("certify", "--attempts", "10").code == 2
+    assert run("certify", "--attempts", "10", "--missed", "nan").code == 2
+
+
 def test_no_number_is_no_bound() -> None:
     """Nothing compares with nan: it is refused, and not told as a bound that no pool certifies."""
     done = run("certify", "--delta", "nan")

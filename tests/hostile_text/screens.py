@@ -19,6 +19,7 @@ ODD = "\x1b[2J\u202e[red]x\u200b\ud800\x9b"
 SENT = ODD.replace("\ud800", "")
 """The same without what no file and no event can have."""
 ANA = ("--principal", "ana", "-k", "100")
+KEY = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg="
 HELD, KEPT = "held-5", "kept-5"
 
 
@@ -182,12 +183,20 @@ def _keys(scratch: Path) -> dict[str, list[Case]]:
         "keys new": [Case((ODD,), 2, whole=True), Case(("producer", "--tenant", ODD), 2, whole=True),
                      Case(("producer", "--tenant", "acme", "--channel", ODD), 2, whole=True),
                      Case(("producer", "--tenant", "acme", "--note", SENT), whole=True)],
+        "keys enrol": [Case((ODD, *_enrolled(KEY, "ana")), 2, whole=True),
+                       Case(("reviewer", *_enrolled(ODD, "ana")), 2, whole=True),
+                       Case(("reviewer", *_enrolled(KEY, ODD)), 2, whole=True),
+                       Case(("reviewer", *_enrolled(KEY, "ana\u202e"), "--note", SENT), whole=True)],
         "keys rotate": [*lost, Case(("user", "--overlap", ODD), 2, whole=True)],
         "keys retire": lost,
         "keys revoke": lost,
         "keys public": [Case((str(scratch / "\x1b[2J\u202epublic"), "--tenant", "acme"), whole=True),
                         Case((str(scratch / "ring"), "--tenant", ODD), 2, whole=True)],
     }  # fmt: skip
+
+
+def _enrolled(public: str, principal: str) -> tuple[str, ...]:
+    return ("--public", public, "--principal", principal, "--tenant", "acme")
 
 
 def _policies(files: dict[str, Path]) -> dict[str, list[Case]]:
@@ -232,6 +241,7 @@ def _servers() -> dict[str, list[Case]]:
         "topics apply": [Case(code=1, whole=True)],
         "topics check": [Case(("--files", ODD[:-2]), 1, whole=True)],
         "recall-service": [Case(("--host", ODD), 2, whole=True), Case(("--tls-certificate", "no\x1b[2J.pem"), 2)],
+        "console": [Case(("--host", ODD), 2, whole=True), Case(("--url", ODD), 1, whole=True)],
         "ingest-service": [Case(("--host", ODD), 2, whole=True), Case(("--tls-key", "no\x1b[2J.pem"), 2)],
         "mcp": [
             Case(("--tenant", ODD, "--principal", "ada"), 2, whole=True),

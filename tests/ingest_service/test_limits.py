@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from tests.http_service.unsent import status_of
 from tests.ingest_service.place import WHO, serving
 
 from memsluice.envelope.keys import KeyState
@@ -33,6 +34,20 @@ def test_a_stranger_is_asked_who_he_is(service, place, tmp_path) -> None:
             refused = service.ask(method, path, None, headers=headers)
             assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
             assert refused.json()["field"] == "authorization"
+
+
+@pytest.mark.parametrize("path", ["/v1/events", "/v1/writes", "/v1/observations"])
+def test_nothing_of_a_body_is_read_before_it_is_known_who_asks(service, place, path) -> None:
+    """A stranger, whose body has not come, is answered 401, and who publishes nothing here 403: neither has the service
+    read, or parse, anything."""
+    assert status_of(service.url, path) == 401
+    assert status_of(service.url, path, service.token(place.operator)) == 403
+
+
+def test_a_body_that_does_not_come_counts_among_the_work(service, place, monkeypatch) -> None:
+    """Who opens connections and sends nothing on them has his own number of them, and the next is 429."""
+    monkeypatch.setattr(apps, "AT_ONCE_MAX", 0)
+    assert status_of(service.url, "/v1/writes", service.token(place.ours)) == 429
 
 
 def test_a_revoked_credential_publishes_nothing_more(service, place) -> None:

@@ -1,5 +1,6 @@
 """Who hears what became of which event: at once, after waiting, after a restart, and never another's."""
 
+import asyncio
 import threading
 from dataclasses import replace
 from time import monotonic
@@ -13,9 +14,10 @@ from memsluice.events.partition import partition_of
 from memsluice.events.records import Record
 from memsluice.ingest_service import ledger as ledgers
 from memsluice.ingest_service.ledger import Ledger
+from memsluice.ingest_service.status import READERS
 from memsluice.keystore.store import issue_credential
 from memsluice.memory.outcome import Outcome, Status
-from memsluice.topics.names import AUDIT
+from memsluice.topics.names import AUDIT, PARTITIONS
 
 HERE = partition_of("acme", 8)
 
@@ -96,28 +98,65 @@ def test_a_verdict_that_cannot_be_read_is_not_made_up(service, place, monkeypatc
         assert restarted.ask("GET", accepted.json()["url"], place.ours).status_code == 429
 
 
-def test_a_read_that_hangs_holds_nobody(service, place, monkeypatch) -> None:
-    """Who waits for it, and who waits behind it, is told to ask again; what was given up is not read afterwards."""
+class Hanging:
+    """Reads the audit, and hangs at the verdict on one event until ``back`` is set."""
+
+    def __init__(self, place, event_id: str) -> None:
+        self.back, self.began, self.read = threading.Event(), threading.Semaphore(0), 0
+        self._place, self._id = place, event_id.encode()
+
+    def __call__(self, partition: int, offset: int) -> Record | None:
+        """Return a record of the audit."""
+        found = self._place.audit(partition, offset)
+        if found is not None and dict(found.headers)["memsluice-event-id"] == self._id:
+            self.read += 1
+            self.began.release()
+            self.back.wait(60)
+        return found
+
+
+def test_a_read_that_hangs_holds_up_nobody_else(service, place, monkeypatch) -> None:
+    """While one verdict cannot be read, who asks for another one has it, also of the same partition."""
+    hangs, fine = (service.write(place.ours, f"Ada {does}.", key=does) for does in ("rows", "runs"))
+    _, first = (service.status(one, place.ours) for one in (hangs, fine))
+    monkeypatch.setattr("memsluice.ingest_service.status.LOOKUP_S", 60)
+    with serving(place) as restarted:
+        restarted.serving.statuses._read = slow = Hanging(place, hangs.json()["id"])
+        found: list[int] = []
+        asking = threading.Thread(
+            target=lambda: found.append(restarted.ask("GET", hangs.json()["url"], place.operator).status_code)
+        )
+        asking.start()
+        try:
+            assert slow.began.acquire(timeout=20)
+            assert restarted.status(fine, place.ours) == first
+            assert not found
+        finally:
+            slow.back.set()
+        asking.join(20)
+    assert found == [200]
+
+
+def test_while_all_reads_of_a_partition_hang_the_others_are_read(service, place, monkeypatch) -> None:
+    """Who waits behind them is told to ask again, and what he gave up is not read afterwards; a tenant of another
+    partition has its answer."""
     accepted = service.write(place.ours, "Ada rows.", key="row")
     first = service.status(accepted, place.ours)
-    monkeypatch.setattr("memsluice.ingest_service.status.LOOKUP_S", 0.1)
-    back, read = threading.Event(), []
-
-    def slow(partition: int, offset: int) -> Record | None:
-        read.append(offset)
-        back.wait(60)
-        return place.audit(partition, offset)
-
+    monkeypatch.setattr("memsluice.ingest_service.status.LOOKUP_S", 0.2)
     with serving(place) as restarted:
         statuses = restarted.serving.statuses
-        statuses._read = slow
-        for credential in (place.ours, place.operator):
-            assert restarted.ask("GET", accepted.json()["url"], credential).status_code == 503
-        assert len(read) == 1
-        back.set()
+        statuses._read = slow = Hanging(place, accepted.json()["id"])
+        try:
+            for credential in (place.ours, place.operator, place.ours):
+                assert restarted.ask("GET", accepted.json()["url"], credential).status_code == 503
+            assert slow.read == READERS
+            elsewhere = asyncio.run(statuses._verdict("globex", (HERE + 1) % PARTITIONS, 0, "somebody"))
+            assert elsewhere is None  # it was read, and there is none
+        finally:
+            slow.back.set()
         monkeypatch.setattr("memsluice.ingest_service.status.LOOKUP_S", 60)
         assert restarted.status(accepted, place.ours) == first
-        assert len(read) == 2
+        assert slow.read == READERS + 1
 
 
 def test_what_nobody_saw_land_is_not_said_to_have_landed(service, place) -> None:

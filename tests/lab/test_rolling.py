@@ -7,9 +7,9 @@ import orjson
 import pytest
 from tests.golden.ring import WordEncoder
 
-from memsluice.cli.render.picture import Dot, Words
-from memsluice.cli.render.picture import Path as Drawn
 from memsluice.gate.policy.model import parse, shipped
+from memsluice.operations.monitor.picture import Dot, Words
+from memsluice.operations.monitor.picture import Path as Drawn
 from memsluice_lab import rolling_chart as chart
 from memsluice_lab.demo.sample import turned
 from memsluice_lab.figures import rolling

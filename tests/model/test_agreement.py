@@ -13,7 +13,7 @@ from memsluice_lab.model.transition import step
 ANA = Actor("s0", "planner", "ana")
 BOB = Actor("s1", "clerk", "bob")
 SEQUENCES = 1_200
-"""More than twice the seed at which the last of the rules that are left out shows (519); a figure plays 100,000."""
+"""More than twice the seed at which the last of the rules that are left out shows (140); a figure plays 100,000."""
 
 
 def test_the_core_and_the_model_agree_on_every_step_of_random_sequences() -> None:

@@ -11,7 +11,7 @@ from tests.stages.holding import BUDGET
 
 from memsluice.clock import wall_ms
 from memsluice.envelope.registry import Role
-from memsluice.errors import ConfigError
+from memsluice.errors import ConfigError, NotPermitted
 from memsluice.events.models import Action
 from memsluice.keystore.store import issue_credential
 from memsluice.operations.commands.signing import sign
@@ -170,6 +170,21 @@ def test_the_second_signature_may_come_from_another_machine(shop: Shop, tmp_path
     assert shop.now("n1") == "guidance"
 
 
+def test_one_person_with_two_keys_does_not_approve_alone(shop: Shop, tmp_path: Path) -> None:
+    """Where the registry says that both keys are one person's, the second is refused here, as the gate would."""
+    shop.note("n1", source="web")
+    file, registry = tmp_path / "proposal.json", shop.keys.load_registry()
+    for kid in ("reviewer", "reviewer-2"):
+        registry = registry.with_credential(registry.get(kid).model_copy(update={"principals": ("ana",)}))
+    shop.keys.save_registry(registry)
+    shop.command("declassify", "n1", "--kid", "reviewer", "--propose", str(file), "--yes")
+    for words in (("approve", str(file), *SECOND, "--yes"), ("declassify", "n1", *BOTH, "--yes")):
+        refused = shop.command(*words).exception
+        assert isinstance(refused, NotPermitted)
+        assert "one person" in str(refused)
+    assert shop.records(COMMANDS) == []
+
+
 def test_a_changed_proposal_counts_for_nobody(shop: Shop, tmp_path: Path) -> None:
     """Another target, another digest, no JSON, a stranger's signature: refused before anybody signs."""
     shop.note("n1", source="web")
@@ -272,7 +287,7 @@ def test_a_policy_may_be_proposed_and_approved_elsewhere(shop: Shop, tmp_path: P
     issue_credential(shop.keys, Role.OPERATOR, "operator", ["*"], kid="op-1")
     issue_credential(shop.keys, Role.OPERATOR, "operator", ["*"], kid="op-2")
     policy, file = tmp_path / "policy.yaml", tmp_path / "proposal.json"
-    policy.write_text("name: house\ncontent_bytes_max: 4096\n")
+    policy.write_text(f"name: house\ncontent_bytes_max: 4096\nwording: {{{BUDGET}}}\n")
     propose = ("activate", str(policy), "--kid", "op-1", "--propose", str(file), "--yes")
     proposed = shop.command("policy", *propose)
     assert proposed.exit_code == 0, proposed.output

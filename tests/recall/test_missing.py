@@ -14,6 +14,7 @@ from memsluice.envelope.records import stored_to_bytes
 from memsluice.events.models import Visibility, Zone
 from memsluice.events.records import Output
 from memsluice.recall.freshness import FreshnessIndex
+from memsluice.recall.recaller import Question
 from memsluice.stores.base import Served
 from memsluice.topics.names import STORE
 
@@ -160,6 +161,63 @@ def test_what_lands_during_the_search_is_not_missing(site, encoder, entries, man
     late = kind(site, lambda: site.land(500, "late", travelled(encoder, "late")))
     assert ask(site, encoder, k=2, store=late).withheld == {}
     assert late.lands is None
+
+
+def test_naming_what_is_anothers_tells_nothing(site, encoder) -> None:
+    """An object's id follows from owner and key, so anybody can name it. Whether it is there, was deleted, changed or
+    taken out, or never was: the answer is the same, and the store is not asked for it."""
+    vector = travelled(encoder, "x")
+    others = [
+        site.land(1, "Bo is ill.", vector, principal="bo", key="diagnosis"),
+        site.land(2, "Bo's, deleted.", vector, principal="bo"),
+        site.land(3, "Bo's, changed.", vector, principal="bo"),
+        site.land(4, "Bo's session.", vector, visibility=Visibility.SESSION, session="s-9", principal="bo"),
+        site.land(5, "Bo's, in a session of this name.", vector, visibility=Visibility.SESSION, principal="bo"),
+        site.land(6, "Outside.", vector, zone=Zone.EXTERNAL),
+        site.land(7, "In another namespace.", vector, namespace="x"),
+    ]
+    mine = site.land(8, "Ana's own.", vector)
+    site.store.delete(site.tenant, Zone.GUIDANCE, [others[1].object_id])
+    changed = site.store.held(site.tenant, Zone.GUIDANCE, [others[2].object_id])[others[2].object_id]
+    site.write_past(replace(changed, content="Bo's, changed!"))
+    asked_for = []
+
+    class Watched:
+        def __getattr__(self, name):
+            return getattr(site.store, name)
+
+        def held(self, tenant, zone, ids):
+            asked_for.extend(ids)
+            return site.store.held(tenant, zone, ids)
+
+    asks, question = by_name(site, encoder, Watched())
+    for named in ([one.object_id for one in others], [str(uuid4())], []):
+        answer = asks.look_up(question, [*named, mine.object_id, mine.object_id])
+        assert ([one.content for one in answer.entries], dict(answer.withheld)) == (["Ana's own."], {})
+    assert others[0].object_id not in asked_for
+    assert [one.content for one in asks.look_up(question).entries] == ["Ana's own."]
+    assert asks.look_up(question).withheld == {}
+    assert asks.lies(question, [one.object_id for one in others]) == ()
+
+
+def test_naming_what_is_ones_own_tells_what_became_of_it(site, encoder) -> None:
+    """Deleted from the store, or changed in it: counted by its reason, as a search would."""
+    vector = travelled(encoder, "x")
+    own = [site.land(number, f"Ana's, {number}.", vector) for number in range(3)]
+    site.store.delete(site.tenant, Zone.GUIDANCE, [own[0].object_id])
+    changed = site.store.held(site.tenant, Zone.GUIDANCE, [own[1].object_id])[own[1].object_id]
+    site.write_past(replace(changed, content="Something else."))
+    asks, question = by_name(site, encoder)
+    answer = asks.look_up(question, [one.object_id for one in own])
+    assert [one.content for one in answer.entries] == ["Ana's, 2."]
+    assert answer.withheld == {"missing": 1, "content": 1}
+
+
+def by_name(site, encoder, store=None):
+    """Return a recaller with the log, and the question of one who names what he wants."""
+    fresh = FreshnessIndex(site.reader(STORE), lambda: RING, PARTITIONS, lambda: T0)
+    asks = recaller(store or site.store, encoder, Told(), T0, freshness=fresh)
+    return asks, Question(site.tenant, "by name", WHO["agent"], WHO["principal"], WHO["session"])
 
 
 def test_without_a_log_nothing_is_said_to_be_missing(site, encoder, entries) -> None:

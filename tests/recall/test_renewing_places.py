@@ -123,7 +123,9 @@ def place_shared_note(stack: Any, tenant: str, file: Path, policy: str) -> None:
     signed = [part for _ in range(2)
               for part in ("--kid", issue_credential(keys, Role.OPERATOR, "operator", [tenant])[0].kid)]  # fmt: skip
     file.write_text(policy)
-    done = call(place, "policy", "activate", str(file), "--tenant", tenant, *signed, "--yes", "--wait", "120")
+    done = call(
+        place, "policy", "activate", str(file), "--tenant", tenant, *signed, "--loosen", "--yes", "--wait", "120"
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     options = WriterOptions(linger_ms=0)
     with (

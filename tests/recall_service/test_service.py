@@ -6,6 +6,7 @@ import httpx
 import jwt
 import pytest
 from tests.client.home import keys
+from tests.http_service.unsent import status_of
 from tests.recall.test_recaller import NOTES, recaller
 from tests.recall_service.serving import serving
 from tests.stores.build import T0, entry
@@ -23,11 +24,11 @@ from memsluice.errors import (
     RecallFailed,
     StoreUnavailable,
 )
-from memsluice.events.models import Tier
+from memsluice.events.models import Tier, Visibility
 from memsluice.keystore.store import issue_credential, load_credential
 from memsluice.recall.bearer import AUDIENCE, mint
 from memsluice.recall.remote import RemoteRecaller
-from memsluice.recall.wire import LINES, PATH
+from memsluice.recall.wire import ENTRIES_PATH, LINES, PATH
 from memsluice.stages.quota import Quota
 from memsluice.stores.faiss.store import FaissStore
 
@@ -68,6 +69,13 @@ def post(service, bearer: str | None, body=BODY, **headers: str) -> httpx.Respon
     return httpx.post(service.url + PATH, json=body, headers=headers, trust_env=False)
 
 
+@pytest.mark.parametrize("path", [PATH, ENTRIES_PATH])
+def test_nothing_of_a_question_is_read_before_it_is_known_who_asks(store, encoder, home, path) -> None:
+    """A stranger, whose body has not come, is answered 401: he has the service read, or parse, nothing."""
+    with serving(store, encoder, home[0]) as service:
+        assert status_of(service.url, path) == 401
+
+
 def test_the_client_answers_as_the_recaller_does(store, encoder, home) -> None:
     """The same entries with the same admissions, counts and event: an agent may have either."""
     key_store, path = home
@@ -89,6 +97,19 @@ def test_whole_and_in_lines_the_answer_is_the_same(store, encoder, home) -> None
     assert whole["entries"] == lines[:-1]
     assert lines[-1] == {**{name: whole[name] for name in whole if name != "entries"}, "entries_given": 2}
     assert whole["entries"][0]["content"] == NOTES["reports"]
+
+
+def test_what_is_anothers_is_counted_for_operators_and_not_told(store, encoder, home) -> None:
+    """Bo wrote in a session of the name that Ana has: the metric and the event know it, Ana's answer does not."""
+    key_store, path = home
+    vector = vector_from_bytes(vector_to_bytes(encoder.encode([QUESTION])[0]))
+    session = {"visibility": Visibility.SESSION, "session": WHO["session"]}
+    store.upsert([entry("acme", QUESTION, vector, event_id="bos", principal="bo", **session)])
+    with serving(store, encoder, key_store) as service:
+        answer, lines = post(service, token(path)), post(service, token(path), accept=LINES)
+        assert answer.json()["withheld"] == json.loads(lines.content.splitlines()[-1])["withheld"] == {}
+        assert service.told.events[0].withheld == {"scope": 1}
+        assert service.counted("recall_withheld_total", reason="scope") == 2
 
 
 def test_a_stranger_is_asked_who_he_is(store, encoder, home, tmp_path) -> None:

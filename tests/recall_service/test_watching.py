@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -21,6 +22,7 @@ from memsluice.recall.instructions.detectors import DetectorCheck
 from memsluice.recall.recaller import Question, Recalled
 from memsluice.recall.signals.entries import EntryPolicy
 from memsluice.recall.signals.holdout import parse
+from memsluice.recall.signals.sweeps import SweepPolicy
 from memsluice.recall.signals.watch import RecallWatch
 from memsluice.recall_service.known_good import FILE_BYTES_MAX, ask_all, asking, read
 from memsluice.recall_service.watching import Watching
@@ -81,6 +83,25 @@ def test_an_entry_that_suddenly_answers_everybody_is_counted(encoder) -> None:
     assert QUESTION not in repr(line)
 
 
+def test_who_reads_all_by_name_sweeps_as_much_as_who_asks(encoder) -> None:
+    """Entries that are listed or named leave as surely as those that were searched for; they count for a sweep, and for
+    nothing that speaks of nearness."""
+    meters, now_ms = Meters(), [T0]
+    policy = SweepPolicy(entries_min=4, others_min=2, check_ms=0)
+    watching = Watching(meters, lambda: now_ms[0], RecallWatch(EntryPolicy(learn_ms=0), policy))
+    store = FaissStore(":memory:")
+    for number in range(12):
+        land(store, encoder, f"Note {number}", str(number), visibility=Visibility.SHARED, principal="eve")
+    asks = recaller(store, encoder, Told())
+    for name in ("bo", "cy", "di"):
+        asked = Question("acme", QUESTION, "helper", name, "s-1", k=1)
+        watching.answered(asked, asks.ask(asked))
+    asked = Question("acme", QUESTION, "helper", "mallory", "s-1", k=12)
+    watching.named(asked, asks.ask(asked))
+    assert counted(meters, "recall_signals", signal="sweep") == 1
+    assert counted(meters, "recall_signals", signal="popular") == 0
+
+
 def test_an_answer_without_room_is_counted() -> None:
     """Detectors that see only a part of the recalls say so."""
     meters = Meters()
@@ -109,6 +130,18 @@ def test_known_good_questions_are_counted_by_how_they_are_answered(encoder) -> N
     ask_all(asks, holdout, meters)
     assert [counted(meters, "recall_holdout", result=one) for one in ("answered", "missed", "failed")] == [3, 1, 2]
     assert told.events == []
+
+
+def test_what_a_known_good_question_finds_changed_is_counted(encoder) -> None:
+    """Where nobody else asks, this is the only one who meets what was written past the gate: it pages like any."""
+    store, meters = FaissStore(":memory:"), Meters()
+    for name, text in NOTES.items():
+        land(store, encoder, text, name)
+    ids = store.nearest_ids("acme", Zone.GUIDANCE, axis(0), Scope("ana", "s-1"), "default", 0)
+    for item in store.held("acme", Zone.GUIDANCE, ids).values():
+        store.upsert([replace(item, content=f"{item.content}!")], overwrite=True)
+    ask_all(recaller(store, encoder, Told()), parse(KNOWN, "f"), meters)
+    assert counted(meters, "recall_withheld", reason="content") == 2 * len(NOTES)
 
 
 def test_they_are_asked_beside_the_service_until_it_ends(encoder) -> None:

@@ -59,7 +59,9 @@ def town(stack: Any, tmp_path_factory: pytest.TempPathFactory) -> Town:
             return memory.write(Session(tenant, "helper", "ana", "s-1"), content).result(30).event_id
 
     with working(home):
-        done = call(home, "policy", "activate", str(trial), "--tenant", shade, *named, "--yes", "--wait", "120")
+        done = call(
+            home, "policy", "activate", str(trial), "--tenant", shade, *named, "--loosen", "--yes", "--wait", "120"
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         shadowed, good, bad = written(shade, BAD), written(firm, BAD), written(firm, WORSE)
         until(lambda: sorted(pending(home, firm)) == sorted([good, bad]), "both writes of the one are held")

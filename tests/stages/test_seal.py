@@ -535,6 +535,24 @@ def test_who_signed_a_command_goes_along_with_it(encoder) -> None:
     assert sealed_from_bytes(KEYRING, TENANT, outputs[0].value).approvers == ()
 
 
+@pytest.mark.parametrize(
+    ("persons", "same_key", "code"),
+    [(("ana", "bob"), False, None), (("ana", "ana"), False, "not_permitted"), (("ana", "bob"), True, "not_permitted"),
+     (("ana", "*"), False, None)],
+)  # fmt: skip
+def test_two_keys_of_one_person_are_one_approval(encoder, persons, same_key, code) -> None:
+    """A person with two keys, or one key under two ids, does not approve alone; whose keys name nobody may be two."""
+    keyring, registry, signers, (seed, public) = KEYRING, REGISTRY, [], generate_ed25519()
+    for kid, person in zip(("first", "second"), persons, strict=True):
+        seed, public = (seed, public) if same_key else generate_ed25519()
+        keyring = keyring.with_key(Key(kid, Purpose.CREDENTIAL, Algorithm.ED25519, None, public))
+        grants = REGISTRY.get(kid_of(TENANT, "reviewer")).model_copy(update={"kid": kid, "principals": (person,)})
+        registry = registry.with_credential(grants)
+        signers.append(Ed25519Key(kid, secret=seed, public=None))
+    (outputs,) = seal(encoder, [order(signers)], keyring, registry)
+    assert (reason(outputs) if code else outputs[0].topic) == (code or SEALED)
+
+
 SECRET = "hunter" + "22"
 CARD = " ".join(("4111", "1111", "1111", "1111"))
 

@@ -17,11 +17,12 @@ from tests.trace.audit import Gate
 from tests.trace.command import run
 from tests.trace.conftest import Played
 
-from memsluice.cli.render.calibration import HEIGHT, ROWS, WIDTH, as_data, picture, render
-from memsluice.cli.render.picture import SCALE
+from memsluice.cli.render.calibration import ROWS, render
 from memsluice.events.names import EventType
 from memsluice.gate.policy import model as policies
 from memsluice.operations.monitor.calibration import History
+from memsluice.operations.monitor.calibration_view import HEIGHT, WIDTH, as_data, picture
+from memsluice.operations.monitor.picture import SCALE
 
 
 def gate(detector: str, **memsad: Any) -> Gate:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsluice.cli.render.scale import SCORE, THRESHOLD, scale
+from memsluice.operations.trace.scale import SCORE, THRESHOLD, scale
 
 numbers = st.floats(-1, 1, allow_nan=False)
 

@@ -23,6 +23,7 @@ from memsluice.deployment.connection import FILE_VARIABLE
 from memsluice.deployment.home import Home
 from memsluice.errors import BrokerUnavailable
 from memsluice.keystore.store import KeyStore
+from memsluice.operations.monitor import sources
 from memsluice.operations.monitor.lag import KafkaLag, LocalLag
 from memsluice.operations.monitor.pulse import Pulse
 from memsluice.readers.local import LocalTopic
@@ -74,7 +75,7 @@ def test_a_broker_that_is_away_is_said_and_asked_again(
     """The live view survives a restart of the broker, goes on where it stopped, and ends when interrupted."""
     log = LocalLog(Home(played.home).log_file)
     pulse = Pulse(KeyStore(played.home).keyring)
-    follower = top.Follower(LocalTopic(log, name="log"), pulse, PARTITIONS, 0)
+    follower = sources.Follower(LocalTopic(log, name="log"), pulse, PARTITIONS, 0)
     drawn: list[int] = []
     pauses: list[float] = []
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from memsluice.cli.options import Home, Json, Kids, Wait, Yes
+from memsluice.cli.options import Home, Json, Kids, Loosen, Wait, Yes
 from memsluice.cli.signed_command import changes, confirm, publish, show
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError
@@ -24,13 +24,15 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def approve(
     file: Annotated[Path, typer.Argument(help="The proposed command, as --propose wrote it.")],
-    kids: Kids = None, yes: Yes = False, wait: Wait = 30.0, as_json: Json = False, home: Home = None,
+    kids: Kids = None, loosen: Loosen = False, yes: Yes = False, wait: Wait = 30.0, as_json: Json = False,
+    home: Home = None,
 ) -> None:  # fmt: skip
     """Show what a proposed command changes, add a second signature to the same bytes, and publish it.
 
     Every signature in the file is verified, and the entry is looked up again. If the key that signed the proposal is
     also on this machine, name the key that signs now with --kid.
     """
+    from memsluice.envelope.registry import check_persons
     from memsluice.gate.commands.dispatch import COMMANDS
     from memsluice.operations.commands.desk import open_desk
     from memsluice.operations.commands.signing import cosign, load
@@ -48,7 +50,8 @@ def approve(
         signed = proposed
         for credential in _missing(desk, proposed, kids or (), approvals):
             signed = cosign(signed, credential, wall_ms())
-        _show(console, desk, signed)
+        check_persons(signed.kids, desk.keys.keyring(), desk.keys.registry())
+        _show(console, desk, signed, home, loosen=loosen, yes=yes)
         confirm(console, command.action, yes=yes)
         publish(console, desk, signed, wait, as_json=as_json)
 
@@ -80,15 +83,19 @@ def _missing(desk: "CommandDesk", proposed: "Signed", kids: Sequence[str], appro
     return found
 
 
-def _show(console: Console, desk: "CommandDesk", signed: "Signed") -> None:
+def _show(
+    console: Console, desk: "CommandDesk", signed: "Signed", home: Path | None, *, loosen: bool, yes: bool
+) -> None:
+    """Print what is to be signed and what it changes; of a policy also ask for what gets looser."""
     from memsluice.events.models import Action
     from memsluice.operations.provenance.case import of_command
 
     command = signed.command
     if command.action is Action.ACTIVATE:
-        from memsluice.operations.policies.commands import in_words
+        from memsluice.cli.policy_effect import accept, effect_at
 
-        show(console, command, signed.kids, in_words(desk.audit, desk.keys.keyring(), command), None)
+        show(console, command, signed.kids, {}, None)
+        accept(console, effect_at(desk.audit, desk.keys, command, home), loosen=loosen, yes=yes)
     else:
         case = of_command(desk, command)
         show(console, command, signed.kids, changes(desk, case, command.action), case.content)

@@ -39,11 +39,12 @@ def show(
     Phases: cold, warming, calibrated, drifting, frozen. With the conformal strategy the chart shows -log10 of p-values.
     The command reads only memory.audit.v1 and verifies each record's seal.
     """
-    from memsluice.cli.entries.trace import audit_topic
-    from memsluice.cli.render.calibration import as_data, picture, render
+    from memsluice.cli.render.calibration import render
     from memsluice.events.partition import partition_of
     from memsluice.keystore.store import KeyStore
     from memsluice.operations.monitor.calibration import History
+    from memsluice.operations.monitor.calibration_view import as_data, picture
+    from memsluice.operations.trace.opening import audit_topic
     from memsluice.topics.names import PARTITIONS
 
     history = History(tenant, KeyStore(home).keyring())

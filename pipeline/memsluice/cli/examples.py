@@ -8,7 +8,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         'memsluice recall acme "Where do the invoices go?" --principal ana',
         'memsluice recall acme "What did the page say?" --principal ana --research --json',
     ),
-    "certify": ("memsluice certify --hostile 2 --delta 0.05", "memsluice certify -k 5 -n 5 --svg bound.svg"),
+    "certify": (
+        "memsluice certify --hostile 2 --delta 0.05",
+        "memsluice certify -k 5 -n 5 --svg bound.svg",
+        "memsluice certify --available 30 --attempts 10 --missed 0.02",
+    ),
     "trace": ("memsluice trace w-17", "memsluice trace w-17 --tenant acme --json"),
     "lineage": ("memsluice lineage w-17", "memsluice lineage w-17 --tenant acme --depth 3 --json"),
     "blast-radius": ("memsluice blast-radius w-17", "memsluice blast-radius session:s-4 --tenant acme"),
@@ -95,6 +99,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "memsluice keys new reader --tenant '*' --note \"the recall service\"",
         "memsluice keys new seal",
     ),
+    "keys enrol": (
+        "memsluice keys enrol reviewer --public A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg= --principal ana "
+        "--tenant acme --days 90",
+    ),
     "keys rotate": ("memsluice keys rotate producer-0a1b2c3d --overlap 7d",),
     "keys retire": ("memsluice keys retire producer-0a1b2c3d",),
     "keys revoke": ("memsluice keys revoke producer-0a1b2c3d", "memsluice keys revoke seal-0a1b2c3d --drained"),
@@ -115,6 +123,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "work": (
         "memsluice work seal screen land --metrics-port 9464",
         "memsluice work screen --replica screen-2 --tenant-metrics 50",
+    ),
+    "console": (
+        "memsluice console",
+        "memsluice console --host 0.0.0.0 --url https://desk.example.org --plain",
     ),
     "recall-service": (
         "memsluice recall-service",

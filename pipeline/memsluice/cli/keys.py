@@ -22,7 +22,7 @@ from memsluice.errors import InvalidArgument
 from memsluice.escaping import visible
 from memsluice.events.limits import TENANT_CHARS_MAX
 from memsluice.events.models import Channel, Tier, is_tenant
-from memsluice.keystore import files, rotation
+from memsluice.keystore import enrolment, files, rotation
 from memsluice.keystore.store import GATE_PURPOSES, KeyStore, issue_credential, public_keyring
 
 app = typer.Typer(
@@ -135,6 +135,36 @@ def _check_names(tenants: list[str], agents: list[str], principals: list[str]) -
     for option, names in (("--agent", agents), ("--principal", principals)):
         for name in names:
             check_name(name, option)
+
+
+@app.command()
+@_friendly
+def enrol(
+    role: Annotated[str, typer.Argument(help=f"One of {', '.join(one.value for one in enrolment.ENROLS)}.")],
+    public: Annotated[
+        str, typer.Option(help="The public half, as the console shows it: 32 bytes of Ed25519 in base64.")
+    ],
+    principal: Annotated[str, typer.Option(help="The person who holds it. Two keys of one person approve nothing.")],
+    tenant: Annotated[list[str], typer.Option(help="Tenant that it is for; repeat, or * for all.")],
+    days: Annotated[int | None, typer.Option(min=1, max=3_650, help="Lifetime; default: open-ended.")] = None,
+    note: Annotated[str, typer.Option(help="What it is for; shown by `list`.")] = "",
+    home: Home = None,
+) -> None:
+    """Register a key that a person made in a browser, which keeps its private half: it never was on this machine.
+
+    Compare the fingerprint that this prints with the one that the person sees before you tell them that it is done.
+    """
+    chosen = _NEW.get(role.lower().replace("_", "-"))
+    if chosen not in enrolment.ENROLS:
+        names = ", ".join(one.value for one in enrolment.ENROLS)
+        raise InvalidArgument(f"{visible(role, 80)!r} is no role of a person: it is one of {names}")
+    _check_names(tenant, [], [principal])
+    if principal == ANY:
+        raise InvalidArgument("--principal: name the person who holds the key; '*' is nobody")
+    store, half = KeyStore(home), enrolment.public_from_text(public)
+    credential = enrolment.enrol(store, chosen, half, principal, tenant, wall_ms(), days, note=note)
+    said = fingerprint(store.load_keyring().get(credential.kid))
+    _say(f"New {chosen.value} credential {credential.kid} of {visible(principal, 80)}, fingerprint {said}")
 
 
 @app.command()

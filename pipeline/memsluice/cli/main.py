@@ -47,6 +47,7 @@ PARTS: dict[str, Part] = {
         "memsluice.cli.dead_letters.dead_letters",
         "Input that could not be authenticated: list, show, replay, dismiss.",
     ),
+    "console": ("memsluice.cli.console", "Held writes and all that an operator looks at, in a browser."),
     "top": ("memsluice.cli.top", "Live view: rates, lag, verdicts, held writes, calibration."),
     "calibration": ("memsluice.cli.calibration", "A tenant's detector calibration over time."),
     "store": (

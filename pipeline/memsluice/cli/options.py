@@ -69,6 +69,13 @@ KidsOfTwo = Annotated[
 ]
 Why = Annotated[str, typer.Option("--why", help="The reason, for those who read the audit later; it is signed.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Sign without asking.")]
+Loosen = Annotated[
+    bool,
+    typer.Option(
+        "--loosen",
+        help="Agree that a policy lets more happen than the one in force, as it is listed. --yes does not say so.",
+    ),
+]
 Wait = Annotated[float, typer.Option(min=0, max=600, help="Seconds to wait for the gate's answer.")]
 Propose = Annotated[
     Path | None,

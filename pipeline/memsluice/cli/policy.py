@@ -4,6 +4,7 @@ import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,10 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from memsluice.cli.exit_codes import ExitCode
-from memsluice.cli.options import Home, Json, Propose, Wait, Why, Yes
+from memsluice.cli.options import Home, Json, Loosen, Propose, Wait, Why, Yes
+from memsluice.cli.policy_effect import accept, effect_at
 from memsluice.cli.policy_evaluate import evaluate
 from memsluice.clock import wall_ms
-from memsluice.errors import InvalidArgument, NotFound
+from memsluice.errors import InvalidArgument
 from memsluice.escaping import visible
 from memsluice.gate.commands.activation import APPROVALS
 from memsluice.gate.policy import model as policies
@@ -125,8 +127,9 @@ def diff(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Show field by field how a policy file differs from another, or from the policy in force."""
+    """Show field by field how a policy file differs from another, or from the policy in force, and what is looser."""
     from memsluice.gate.policy.diff import between
+    from memsluice.operations.policies.loosening import loosened, value
 
     after = files.load(file)
     if in_force is not None:
@@ -135,28 +138,19 @@ def diff(
     else:
         before, name = (files.load(other), str(other)) if other else (policies.default(), "the policy that ships")
     changes = between(before, after)
+    looser = {(one.change.who, one.change.field) for one in loosened(changes, after)}
     if as_json:
-        typer.echo(
-            json.dumps([{"who": c.who, "field": c.field, "before": c.before, "after": c.after} for c in changes])
-        )
+        told = [{**asdict(one), "looser": (one.who, one.field) in looser} for one in changes]
+        typer.echo(json.dumps(told))
     else:
         console = _console()
-        table = Table("applies to", "field", "before", "after", box=None, pad_edge=False)
-        for change in changes:
-            table.add_row(*map(_shown, (change.who, change.field, _value(change.before), _value(change.after))))
+        table = Table("applies to", "field", "before", "after", "", box=None, pad_edge=False)
+        for one in changes:
+            mark = "LOOSER" if (one.who, one.field) in looser else ""
+            table.add_row(*map(_shown, (one.who, one.field, value(one.before), value(one.after), mark)))
         console.print(table if changes else _shown(f"no difference to {name}"))
     if changes:
         raise typer.Exit(ExitCode.DIFFERENT)
-
-
-def _value(value: object) -> str:
-    return "no limit" if value is None else str(value)
-
-
-CUT = (
-    "The beginning of the audit is past its retention, and a policy that was activated then is still in force. The "
-    "verdict of an event names the policy that decided it: memsluice trace."
-)
 
 
 @app.command()
@@ -164,26 +158,25 @@ def show(tenant: Annotated[str, typer.Argument(help="Whose policy.")], home: Hom
     """Show which policy is in force for a tenant, who put it there, and when: from the audit alone."""
     console = _console()
     with _desk(home) as desk:
-        from memsluice.operations.policies.history import in_force, reaches_back
-        from memsluice.topics.names import PARTITIONS
+        from memsluice.operations.policies.standing import CUT, of_home, standing
 
-        found = in_force(desk.audit, desk.keys.keyring(), tenant, PARTITIONS)
-        whole = reaches_back(desk.audit, tenant, PARTITIONS)
-        if found is None:
-            if whole:
-                console.print(
-                    f"Nothing was activated for {visible(tenant, 80)}: each worker uses the policy file of its home."
-                )
-            else:
-                console.print(f"The audit has no activation for {visible(tenant, 80)}. {CUT}")
-            console.print(f"The policy file of this home: {_home_set(home).of(tenant).digest}")
-            return
-        scope = "every tenant" if found.tenant == "*" else "this tenant alone"
-        console.print(f"{found.policies().of(tenant).digest}")
-        console.print(f"for {scope}, since {_moment(found.at_ms)}, by command {visible(found.command_id)}")
-        console.print(f"signed by {', '.join(visible(kid) for kid in found.approvers)}")
-        if found.tenant == "*" and not whole:
-            console.print(f"It is not known whether the tenant has a policy of its own besides. {CUT}")
+        now = standing(desk.audit, desk.keys.keyring(), tenant)
+    found = now.activated
+    if found is None:
+        if now.whole:
+            console.print(
+                f"Nothing was activated for {visible(tenant, 80)}: each worker uses the policy file of its home."
+            )
+        else:
+            console.print(f"The audit has no activation for {visible(tenant, 80)}. {CUT}")
+        console.print(f"The policy file of this home: {of_home(home).of(tenant).digest}")
+        return
+    scope = "every tenant" if found.tenant == "*" else "this tenant alone"
+    console.print(f"{found.policies().of(tenant).digest}")
+    console.print(f"for {scope}, since {_moment(found.at_ms)}, by command {visible(found.command_id)}")
+    console.print(f"signed by {', '.join(visible(kid) for kid in found.approvers)}")
+    if found.tenant == "*" and not now.whole:
+        console.print(f"It is not known whether the tenant has a policy of its own besides. {CUT}")
 
 
 @app.command()
@@ -198,11 +191,16 @@ def activate(
     ] = False,
     why: Why = "",
     propose: Propose = None,
+    loosen: Loosen = False,
     yes: Yes = False,
     wait: Wait = 30.0,
     home: Home = None,
 ) -> None:
-    """Activate a policy on all running workers, without a restart. Two operators sign."""
+    """Activate a policy on all running workers, without a restart. Two operators sign.
+
+    What it changes against the policy in force is shown first. Where it lets more happen, that is asked for by itself:
+    --yes alone signs nothing then.
+    """
     from memsluice.operations.commands.signing import COMMAND_VALID, sign
     from memsluice.operations.policies.commands import activation, ending
     from memsluice.operations.provenance.commands import PROPOSED_VALID
@@ -219,7 +217,11 @@ def activate(
         else:
             command = ending(desk.audit, desk.keys.keyring(), tenant, str(uuid.uuid4()), _now(), why)
         signers = desk.approvers(tenant, kids or (), APPROVALS if propose is None else 1)
-        _ask(console, command, file, [held.kid for held in signers], yes=yes)
+        _tell_command(console, command, file, [held.kid for held in signers])
+        changed = effect_at(desk.audit, desk.keys, command, home)
+        accept(console, changed, loosen=loosen, yes=yes)
+        if not yes and not typer.confirm("Sign and publish?"):
+            raise typer.Abort
         if propose is not None:
             sign(command, signers[:1], wall_ms()).save(propose)
             console.print(
@@ -229,10 +231,10 @@ def activate(
             return
         since = desk.ends(tenant)
         desk.publish(command, signers)
-        _tell(console, desk.answered(command, since, wait), len(since))
+        _tell(console, desk.answered(command, since, wait), len(since), changed.was)
 
 
-def _ask(console: Console, command: "Command", file: Path | None, kids: list[str], *, yes: bool) -> None:
+def _tell_command(console: Console, command: "Command", file: Path | None, kids: list[str]) -> None:
     what = f"activate {file}" if file else "end the tenant's own policy"
     who = "every tenant" if command.tenant == "*" else command.tenant
     console.print(_shown(f"To be signed: {what} for {who}; digest {command.digest}"))
@@ -240,11 +242,9 @@ def _ask(console: Console, command: "Command", file: Path | None, kids: list[str
         named = policies.parse(command.policy).of(command.tenant).digest
         console.print(_shown(f"verdicts and `policy check` will call it {named}"))
     console.print(_shown(f"by {' and '.join(kids)}"))
-    if not yes and not typer.confirm("Sign and publish?"):
-        raise typer.Abort
 
 
-def _tell(console: Console, verdicts: "dict[int, Verdict]", wanted: int) -> None:
+def _tell(console: Console, verdicts: "dict[int, Verdict]", wanted: int, compared: str) -> None:
     refused = [verdict for verdict in verdicts.values() if verdict.decision != "record"]
     for verdict in refused[:1]:
         details = {f.code: f.detail for f in verdict.findings}
@@ -260,6 +260,12 @@ def _tell(console: Console, verdicts: "dict[int, Verdict]", wanted: int) -> None
     said = next(iter(verdicts.values())).findings[-1].detail
     console.print(Text("done", "green"), f"in {wanted} partition{'s' if wanted > 1 else ''}")
     console.print(_shown(f"was {said['was']}"))
+    if said["was"] != compared:
+        other = (
+            f"The differences above were against {compared}, and another policy was in force where the command was "
+            "decided: memsluice policy diff shows what differs from that one"
+        )
+        console.print(Text(visible(other), "yellow"))
     console.print(_shown(f"now {said.get('policy', 'that of every tenant')}"))
 
 
@@ -273,23 +279,12 @@ def _desk(home: Path | None) -> "Iterator[PolicyDesk]":
 
 
 def _in_force(home: Path | None, tenant: str) -> tuple[policies.PolicySet, str]:
-    from memsluice.operations.policies.history import in_force, reaches_back
-    from memsluice.topics.names import PARTITIONS
+    from memsluice.operations.policies.standing import standing
 
     with _desk(home) as desk:
-        found = in_force(desk.audit, desk.keys.keyring(), tenant, PARTITIONS)
-        if found is None and not reaches_back(desk.audit, tenant, PARTITIONS):
-            raise NotFound(f"The audit has no activation for {visible(tenant, 80)}. {CUT}")
-    if found is None:
-        return policies.PolicySet(_home_set(home).of(tenant), {}), "the file of this home"
-    policy = found.policies().of(tenant)
-    return policies.PolicySet(policy, {}), policy.digest
-
-
-def _home_set(home: Path | None) -> policies.PolicySet:
-    from memsluice.deployment.home import Home as Place
-
-    return policies.load_or_default(Place.at(home).policy_file)
+        found = standing(desk.audit, desk.keys.keyring(), tenant)
+    policy = found.policy(home)
+    return policies.PolicySet(policy, {}), "the file of this home" if found.activated is None else policy.digest
 
 
 def _now() -> datetime:

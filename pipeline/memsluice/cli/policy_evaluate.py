@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memsluice.cli.options import Home, Json, Since, Tenant, Until
-from memsluice.cli.rescreen import MaxEvents, history_told, log_of, wanted
+from memsluice.cli.rescreen import MaxEvents, history_told
 from memsluice.cli.terminal import waiting
 
 if TYPE_CHECKING:
@@ -35,29 +35,20 @@ def evaluate(
     Past events are decided under the candidate as in `memsluice rescreen`; its detector's scores of the labelled writes
     give the receiver operating characteristic (ROC), and the cost of each false-positive budget.
     """
-    from memsluice.events.partition import partition_of
     from memsluice.operations.commands.desk import open_desk
     from memsluice.operations.policies import files
-    from memsluice.operations.rescreen.evaluation import Evaluation
-    from memsluice.operations.rescreen.labels import labels
-    from memsluice.operations.rescreen.rerun import Rerun
-    from memsluice.topics.names import PARTITIONS
+    from memsluice.operations.rescreen.opening import evaluated, wanted
 
     candidate, want = files.load(file), wanted(tenant, since, until, max_events)
     with open_desk(home) as desk, waiting("reading the audit") as status:
-        log = log_of(desk)
-        partitions = range(PARTITIONS) if tenant is None else [partition_of(tenant, PARTITIONS)]
-        found = Evaluation(labels(log.audit, log.keyring, partitions, tenant))
-        run = Rerun(log, candidate)
-        events = 0
-        for one in run.events(want, lambda read: status.update(f"{read} records decided again")):
-            found.take(one, candidate.of(one.now.tenant))
-            events += 1
+        found, parts, events = evaluated(
+            desk, candidate, want, lambda read: status.update(f"{read} records decided again")
+        )
     if as_json:
         print(json.dumps({"candidate": candidate.default.digest, **found.as_data()}))
         return
     console = Console(highlight=False)
-    for line in history_told(run.parts, tenant, events):
+    for line in history_told(parts, tenant, events):
         console.print(line, soft_wrap=True)
     _labels(console, found)
     _curve(console, found)

@@ -13,13 +13,11 @@ from rich.text import Text
 
 from memsluice.cli.options import Home, Json, Since, Tenant, Until
 from memsluice.cli.terminal import waiting
-from memsluice.clock import wall_ms
 from memsluice.escaping import visible
 
 if TYPE_CHECKING:
-    from memsluice.operations.commands.desk import CommandDesk
     from memsluice.operations.rescreen.report import RescreenReport
-    from memsluice.operations.rescreen.rerun import Log, Part, Wanted
+    from memsluice.operations.rescreen.rerun import Part
 
 MaxEvents = Annotated[int, typer.Option(min=1, max=500_000, help="Records of each partition at most; the oldest.")]
 LISTED = 20
@@ -47,6 +45,7 @@ def rescreen(
     from memsluice.operations.commands.desk import open_desk
     from memsluice.operations.policies import files
     from memsluice.operations.rescreen.history import PolicyBook
+    from memsluice.operations.rescreen.opening import log_of, wanted
     from memsluice.operations.rescreen.report import RescreenReport
     from memsluice.operations.rescreen.rerun import Rerun
 
@@ -64,30 +63,6 @@ def rescreen(
     for line in history_told(run.parts, tenant, report.compared + report.unknown):
         console.print(line, soft_wrap=True)
     _show(console, report, limit, control=control)
-
-
-def wanted(tenant: str | None, since: str | None, until: str | None, max_events: int) -> "Wanted":
-    """Return what a command line asks for. Raises InvalidArgument."""
-    from memsluice.errors import InvalidArgument
-    from memsluice.operations.held.filters import moment_ms
-    from memsluice.operations.rescreen.rerun import Wanted
-
-    since_ms, until_ms = (None if text is None else moment_ms(text, wall_ms()) for text in (since, until))
-    if since_ms is not None and until_ms is not None and until_ms <= since_ms:
-        raise InvalidArgument("--until is not later than --since, so nothing can match: swap or widen them")
-    return Wanted(tenant, since_ms, until_ms, max_events)
-
-
-def log_of(desk: "CommandDesk") -> "Log":
-    """Return the sealed log and the audit at a desk, and what was acknowledged as lost of the intake."""
-    from memsluice.envelope.partition_orders import accepted_from_bytes
-    from memsluice.operations.rescreen.rerun import Log
-    from memsluice.topics.names import PARTITION_STATES, PARTITIONS, SEALED
-
-    told = desk.topic(PARTITION_STATES).read(0)
-    accepted = (accepted_from_bytes(desk.keys, record.value, record.timestamp_ms) for record in told)
-    losses = [(one.order.partition, one.order.missing) for one in accepted if one is not None and one.order.missing]
-    return Log(desk.topic(SEALED), desk.audit, desk.keys.keyring(), PARTITIONS, losses)
 
 
 def history_told(parts: Sequence["Part"], tenant: str | None, events: int) -> Iterator[Text]:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,33 +19,11 @@ from memsluice.errors import BrokerUnavailable, ConfigError
 from memsluice.escaping import visible
 
 if TYPE_CHECKING:
-    from memsluice.envelope.partition_orders import PartitionState
-    from memsluice.operations.monitor.lag import Lag
-    from memsluice.operations.monitor.pulse import Pulse, Snapshot
+    from memsluice.operations.monitor.pulse import Snapshot
+    from memsluice.operations.monitor.sources import Follower
     from memsluice.readers.kafka import KafkaTopic
-    from memsluice.readers.local import LocalTopic
 
 app = typer.Typer(add_completion=False, help="Live view: rates, lag, verdicts, held writes, calibration.")
-
-
-class Follower:
-    """Reads on where it stopped. ``since_ms`` (Unix ms) is where it begins on a broker; a local log is read whole."""
-
-    def __init__(self, topic: "KafkaTopic | LocalTopic", pulse: "Pulse", partitions: int, since_ms: int) -> None:
-        self._topic = topic
-        self._pulse = pulse
-        self._next = [topic.at(partition, since_ms) for partition in range(partitions)]
-
-    def goes_on(self, topic: "KafkaTopic | LocalTopic") -> None:
-        """Read on from another connection to the same topic."""
-        self._topic = topic
-
-    def catch_up(self) -> None:
-        """Take what was appended since. Raises BrokerUnavailable; what was taken until then stays taken."""
-        for partition in range(len(self._next)):
-            for record in self._topic.read(partition, self._next[partition]):
-                self._pulse.take(record)
-                self._next[partition] = record.offset + 1
 
 
 @app.command()
@@ -66,18 +44,19 @@ def top(
     The command reads only memory.audit.v1, the stages' committed offsets and memory.partitions.v1, which names the
     partitions that are parked, and verifies each audit record's seal.
     """
-    from memsluice.cli.entries.trace import audit_topic
     from memsluice.cli.render.pulse import as_data, render
     from memsluice.gate.reasons import words
     from memsluice.keystore.store import KeyStore
     from memsluice.operations.monitor.pulse import Pulse
+    from memsluice.operations.monitor.sources import Follower, lags_of, parked_of
+    from memsluice.operations.trace.opening import audit_topic
     from memsluice.readers.local import LocalTopic
     from memsluice.topics.names import PARTITIONS
 
     console, since_ms = Console(highlight=False), wall_ms() - duration_ms(since, "--since")
     with audit_topic(home) as topic, ExitStack() as closing:
         local = isinstance(topic, LocalTopic)
-        lags, parked, pulse = _lags(topic, home), _parked(topic, home, closing), Pulse(KeyStore(home).keyring)
+        lags, parked, pulse = lags_of(topic, home), parked_of(topic, home, closing), Pulse(KeyStore(home).keyring)
         with waiting(f"reading the audit of the last {since}"):
             follower = Follower(topic, pulse, PARTITIONS, since_ms)
             follower.catch_up()
@@ -96,7 +75,7 @@ def top(
                 again = _broker_topic(home)
                 closing.callback(again.close)
                 follower.goes_on(again)
-                lags, parked = _lags(again, home), _parked(again, home, closing)
+                lags, parked = lags_of(again, home), parked_of(again, home, closing)
 
         if as_json:
             print(json.dumps(as_data(seen(), lags(), topic.name, tenants, parked())))
@@ -114,31 +93,9 @@ def _broker_topic(home: Path | None) -> "KafkaTopic":
     return KafkaTopic.of(Connection.load(home))
 
 
-def _lags(topic: "KafkaTopic | LocalTopic", home: Path | None) -> "Callable[[], list[Lag]]":
-    from memsluice.deployment.connection import Connection
-    from memsluice.operations.monitor.lag import KafkaLag, LocalLag
-    from memsluice.readers.local import LocalTopic
-
-    return LocalLag(topic.log) if isinstance(topic, LocalTopic) else KafkaLag(Connection.load(home))
-
-
-def _parked(
-    topic: "KafkaTopic | LocalTopic", home: Path | None, closing: ExitStack
-) -> "Callable[[], Sequence[PartitionState]]":
-    """Return what tells the parked partitions; an embedded log has no workers that could park one."""
-    from memsluice.operations.partitions.desk import PartitionDesk
-    from memsluice.readers.local import LocalTopic
-
-    if isinstance(topic, LocalTopic):
-        return tuple
-    desk = PartitionDesk.at(home)
-    closing.callback(desk.close)
-    return desk.parked_now
-
-
 def _watch(
     console: Console,
-    follower: Follower,
+    follower: "Follower",
     picture: Callable[[], RenderableType],
     every_s: float,
     reopen: Callable[[], None] = lambda: None,

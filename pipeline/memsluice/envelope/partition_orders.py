@@ -136,7 +136,7 @@ def order_from_bytes(keys: Keys, data: bytes | None, append_ms: int) -> tuple[Pa
     try:
         envelope = dsse.parse(from_json(data or b""))
         kid = envelope.signatures[0].kid if len(envelope.signatures) == 1 else ""
-        _check_operator(kid, keys, append_ms)
+        check_operator(kid, keys, append_ms, "say how a partition goes on")
         value = from_json(dsse.verify(envelope, PARTITION_ORDER, keys.keyring().direct))
     except InputError as error:
         raise SealError(f"an order about a partition does not verify: {error}") from None
@@ -159,14 +159,14 @@ def accepted_from_bytes(keys: Keys, data: bytes | None, append_ms: int) -> Accep
     return Accepted(order, kid, append_ms) if order.action == ACKNOWLEDGE else None
 
 
-def _check_operator(kid: str, keys: Keys, append_ms: int) -> None:
-    """Raise an InputError where the key was no operator's for all tenants at that time."""
+def check_operator(kid: str, keys: Keys, at_ms: int, what: str) -> None:
+    """Raise an InputError where the key was no operator's for all tenants at that time (Unix ms); others may not."""
     keyring = keys.keyring()
     credential = credential_of(kid, keyring, keys.registry())
-    check_signing_time(keyring.get(kid), append_ms)
-    credential.check_time(append_ms)
+    check_signing_time(keyring.get(kid), at_ms)
+    credential.check_time(at_ms)
     if credential.role is not Role.OPERATOR or ANY not in credential.tenants:
-        raise NotPermitted("only an operator for all tenants may say how a partition goes on", field="keyid")
+        raise NotPermitted(f"only an operator for all tenants may {what}", field="keyid")
 
 
 def _missing(value: Any) -> Missing | None:

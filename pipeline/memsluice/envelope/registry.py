@@ -3,6 +3,7 @@
 Tier and channel of an event come from here and never from its payload.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -68,6 +69,7 @@ class Credential(BaseModel):
 
     ``tenants``, ``agents`` and ``principals`` list whom it may speak for, each as an event can name it; ``["*"]`` is
     everybody. ``tier`` is the best tier it can give an event. ``not_after_ms`` (Unix ms) ends what it may publish.
+    ``enrolled``: its private half was made by its holder and was never here.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -82,6 +84,12 @@ class Credential(BaseModel):
     not_before_ms: int = 0
     not_after_ms: int | None = None
     note: str = Field(default="", max_length=200)
+    enrolled: bool = False
+
+    @property
+    def person(self) -> str | None:
+        """Who holds it, where it names one principal alone; None where it names several, or anybody."""
+        return self.principals[0] if len(self.principals) == 1 and self.principals[0] != ANY else None
 
     @model_validator(mode="after")
     def _consistent(self) -> "Credential":
@@ -153,6 +161,16 @@ def credential_of(kid: str, keyring: Keyring, registry: Registry) -> Credential:
     if key.state is KeyState.REVOKED:
         raise RevokedKey("key was revoked", field="keyid")
     return credential
+
+
+def check_persons(kids: Sequence[str], keyring: Keyring, registry: Registry) -> None:
+    """Raise NotPermitted where two of a command's signers are one person, or one key under two ids; UnknownKey."""
+    if len(kids) < 2:
+        return
+    persons = [person for kid in kids if (person := registry.get(kid).person) is not None]
+    publics = [public for kid in kids if (public := keyring.get(kid).public) is not None]
+    if len(set(persons)) != len(persons) or len(set(publics)) != len(publics):
+        raise NotPermitted("two of them are one person's, and every approval is another person's", field="signatures")
 
 
 def check_signing_time(key: Key, append_ms: int) -> None:

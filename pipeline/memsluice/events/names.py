@@ -29,6 +29,7 @@ STORED = payload_type("memsluice.stored.v1")
 WITHDRAWAL = payload_type("memsluice.withdrawal.v1")
 MOVED = payload_type("memsluice.moved.v1")
 PARTITION_ORDER = payload_type("memsluice.partition-order.v1")
+LETTER_ORDER = payload_type("memsluice.letter-order.v1")
 
 PAYLOAD_DIGEST = "payloadsha256"
 """CloudEvents extension attribute: SHA-256, 64 hex digits, of the signed payload's exact bytes. Unsigned: it tells a

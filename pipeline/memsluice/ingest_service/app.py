@@ -7,12 +7,11 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import urandom
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import Depends, FastAPI, Header, Query, Request, Response
+from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from memsluice import log
 from memsluice.client.publisher import Prepared, Receipt
@@ -27,6 +26,7 @@ from memsluice.events.models import Identifier, Tenant
 from memsluice.events.names import DSSE_CONTENT_TYPE
 from memsluice.http_service import tracing
 from memsluice.http_service.callers import Callers
+from memsluice.http_service.guarding import Caller, guarded
 from memsluice.http_service.interface import Guarded, frame
 from memsluice.http_service.problems import described
 from memsluice.ingest_service import signing
@@ -49,7 +49,6 @@ from memsluice.telemetry import registry as metrics
 from memsluice.telemetry.meters import Meters
 from memsluice.topics import names
 
-BEARER = HTTPBearer(auto_error=False, bearerFormat="JWT", description="A JWT that a producer's credential signs.")
 AT_ONCE_MAX = 64
 """Requests of one credential that may be in work: those that wait for the broker, or for an outcome, hold connections
 that others need."""
@@ -114,6 +113,19 @@ class Serving:
             if not self._in_work[caller.kid]:
                 del self._in_work[caller.kid]
 
+    @contextmanager
+    def guard(self, request: Request, route: str, token: str | None) -> Iterator[Credential]:
+        """Find who asks, before anything of a body is read, and count the request in work while it is answered.
+
+        Raises RequestRefused, and NotPermitted where the credential publishes nothing here.
+        """
+        caller = self.callers.caller(token)
+        if request.method == "POST":
+            check_role(caller)
+        span = tracing.request("memsluice.ingest_service", request.method, route, request.headers, caller.kid)
+        with self.working(caller), span:
+            yield caller
+
     async def accept(self, event: Event, caller: Credential) -> Accepted:
         """Publish an event, once, and return where it lies when the broker has it. Raises ProducerError."""
         name = (event.payload.tenant, event.payload.id)
@@ -158,74 +170,55 @@ def application(serving: Serving) -> FastAPI:
         redoc_url=None,
     )
 
-    async def who(bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> Credential:
-        return serving.callers.caller(None if bearer is None else bearer.credentials)
+    routes = guarded(serving.guard)
+    _publishing(routes, serving)
 
-    Caller = Annotated[Credential, Depends(who)]
-    _publishing(app, serving, who)
-
-    @app.get(STATUS, responses=_OF_STATUS, summary="Ask what became of an event")
+    @routes.get(STATUS, responses=_OF_STATUS, summary="Ask what became of an event")
     async def status(
         caller: Caller,
-        request: Request,
         event_id: Identifier,
         tenant: Annotated[Tenant | None, Query(description="Needed by a credential of several tenants.")] = None,
         wait: Annotated[float, Query(ge=0, le=WAIT_S_MAX, description="Seconds to wait for an outcome.")] = 0.0,
     ) -> EventStatus:
         """Return the gate's verdict on an event of the caller's own, and what was decided about it since."""
         name = (tenant or signing.only_tenant(caller), event_id)
-        with serving.working(caller), _span("GET", STATUS, request, caller):
-            return await serving.statuses.of(name, caller, wait)
+        return await serving.statuses.of(name, caller, wait)
 
     def answered(path: str, status: int) -> None:
         if path.startswith((EVENTS, WRITES, OBSERVATIONS)):
             serving.meters.add(metrics.INGESTS, str(status))
 
+    app.include_router(routes)
     frame(app, serving.meters, serving.not_ready, UNACKNOWLEDGED)
     app.add_middleware(Guarded, body_bytes_max=RECORD_BYTES_MAX, answered=answered)
     return app
 
 
-def _publishing(app: FastAPI, serving: Serving, who: Callable[..., Any]) -> None:
-    """Add what takes events; ``who`` finds the caller."""
+def _publishing(routes: APIRouter, serving: Serving) -> None:
+    """Add what takes events."""
 
-    async def publisher(caller: Annotated[Credential, Depends(who)]) -> Credential:
-        check_role(caller)
-        return caller
-
-    Publisher = Annotated[Credential, Depends(publisher)]
-
-    @app.post(EVENTS, status_code=202, responses=_PROBLEMS, openapi_extra=_SIGNED, summary="Publish a signed event")
-    async def event(caller: Publisher, request: Request, response: Response) -> Accepted:
+    @routes.post(EVENTS, status_code=202, responses=_PROBLEMS, openapi_extra=_SIGNED, summary="Publish a signed event")
+    async def event(caller: Caller, request: Request, response: Response) -> Accepted:
         """Publish an event that the caller's own key signed; its bytes go on as they came."""
-        with serving.working(caller), _span("POST", EVENTS, request, caller):
-            value, headers = await request.body(), kafka_headers(request.scope["headers"])
-            read_now = read(value, headers, caller, serving.keyring(), serving.registry(), serving.now_ms())
-            return _located(response, await serving.accept(read_now, caller))
+        value, headers = await request.body(), kafka_headers(request.scope["headers"])
+        read_now = read(value, headers, caller, serving.keyring(), serving.registry(), serving.now_ms())
+        return _located(response, await serving.accept(read_now, caller))
 
-    @app.post(WRITES, status_code=202, responses=_PROBLEMS, summary="Have something remembered")
+    @routes.post(WRITES, status_code=202, responses=_PROBLEMS, summary="Have something remembered")
     async def write(
-        caller: Publisher, asked: WriteRequest, request: Request, response: Response,
-        idempotency_key: IdempotencyKey = None,
-    ) -> Accepted:  # fmt: skip
+        caller: Caller, asked: WriteRequest, response: Response, idempotency_key: IdempotencyKey = None
+    ) -> Accepted:
         """Have the service sign a write with the caller's own credential, which it holds, and publish it."""
-        with serving.working(caller), _span("POST", WRITES, request, caller):
-            return _located(response, await serving.sign_and_accept(asked, idempotency_key, caller))
+        return _located(response, await serving.sign_and_accept(asked, idempotency_key, caller))
 
-    @app.post(OBSERVATIONS, status_code=202, responses=_PROBLEMS, summary="Say what a session saw")
+    @routes.post(OBSERVATIONS, status_code=202, responses=_PROBLEMS, summary="Say what a session saw")
     async def observation(
-        caller: Publisher, asked: ObservationRequest, request: Request, response: Response,
-        idempotency_key: IdempotencyKey = None,
-    ) -> Accepted:  # fmt: skip
+        caller: Caller, asked: ObservationRequest, response: Response, idempotency_key: IdempotencyKey = None
+    ) -> Accepted:
         """Have the service sign an observation with the platform's credential, which it holds, and publish it."""
-        with serving.working(caller), _span("POST", OBSERVATIONS, request, caller):
-            return _located(response, await serving.sign_and_accept(asked, idempotency_key, caller))
+        return _located(response, await serving.sign_and_accept(asked, idempotency_key, caller))
 
 
 def _located(response: Response, accepted: Accepted) -> Accepted:
     response.headers["Location"] = accepted.url
     return accepted
-
-
-def _span(method: str, route: str, request: Request, caller: Credential) -> Any:
-    return tracing.request("memsluice.ingest_service", method, route, request.headers, caller.kid)

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from time import monotonic
 
 from memsluice.client.options import WriterOptions
 from memsluice.client.publisher import Publisher
@@ -14,7 +15,7 @@ from memsluice.http_service.callers import Callers
 from memsluice.http_service.readiness import Missing, asks_broker
 from memsluice.ingest_service.app import Serving
 from memsluice.ingest_service.ledger import Ledger
-from memsluice.ingest_service.status import Statuses
+from memsluice.ingest_service.status import LOOKUP_S, Statuses
 from memsluice.keystore.store import KeyStore
 from memsluice.memory.hearing import Hearing
 from memsluice.readers.kafka import KafkaTopic
@@ -43,7 +44,8 @@ def opened(home: Path | None, quota: Quota, meters: Meters) -> Iterator[Serving]
     with ExitStack() as closing:
         publisher = closing.enter_context(Publisher(connection.confluent(USER_PRODUCER), [], options, topic=EVENTS))
         ledger = Ledger(keys.keyring)
-        audit = closing.enter_context(_audit(connection))
+        audit = _Audit(connection)
+        closing.callback(audit.close)
         statuses = Statuses(ledger, keys.keyring, audit)
         closing.callback(statuses.close)
         closing.callback(Hearing(connection, range(PARTITIONS), ledger.take, BACK).close)
@@ -55,23 +57,31 @@ def opened(home: Path | None, quota: Quota, meters: Meters) -> Iterator[Serving]
         )  # fmt: skip
 
 
-@contextmanager
-def _audit(connection: Connection) -> "Iterator[_Audit]":
-    topic = KafkaTopic.of(connection, USER_VERDICTS, AUDIT)
-    try:
-        yield _Audit(topic)
-    finally:
-        topic.close()
-
-
 class _Audit:
-    """Reads one record of the audit at a time."""
+    """Reads one record of the audit at a time, each thread with a reader of its own.
 
-    def __init__(self, topic: KafkaTopic) -> None:
-        self._topic = topic
-        self._lock = threading.Lock()
+    A read that takes longer than anybody waits for it ends, so that its thread is there for the next.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._own = threading.local()
+        self._topics: list[KafkaTopic] = []
 
     def __call__(self, partition: int, offset: int) -> Record | None:
-        with self._lock:
-            record = next(self._topic.read(partition, offset), None)
+        self._own.until = monotonic() + LOOKUP_S
+        record = next(self._topic().read(partition, offset), None)
         return record if record is not None and record.offset == offset else None
+
+    def _topic(self) -> KafkaTopic:
+        if not hasattr(self._own, "topic"):
+            own = self._own
+            own.topic = KafkaTopic.of(self._connection, USER_VERDICTS, AUDIT, ended=lambda: monotonic() > own.until)
+            self._topics.append(own.topic)
+        found: KafkaTopic = self._own.topic
+        return found
+
+    def close(self) -> None:
+        """Leave the broker, once nobody reads any more."""
+        for topic in self._topics:
+            topic.close()

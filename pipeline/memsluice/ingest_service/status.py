@@ -26,7 +26,10 @@ from memsluice.topics.names import PARTITIONS
 LOOK_S = 0.05
 """How often who waits looks whether something was heard."""
 LOOKUPS_MAX = 8
-"""Verdicts that a credential may have looked up at once; they are read one after the other."""
+"""Verdicts that a credential may have looked up at once."""
+READERS = 2
+"""Threads that read a partition: a read that hangs holds up no other partition's, and of its own the second such one
+the first who comes behind both."""
 LOOKUP_S = 2.0
 """How long one may take: while the broker is away a read takes longer, and whoever waits behind it is told so."""
 NOT_FOUND = 404
@@ -36,18 +39,21 @@ ReadAudit = Callable[[int, int], Record | None]
 
 
 class Statuses:
-    """Tells callers what became of their events. ``read`` is called in one thread of its own."""
+    """Tells callers what became of their events. ``read`` is called in threads of its own, READERS a partition."""
 
     def __init__(self, ledger: Ledger, keyring: Callable[[], Keyring], read: ReadAudit) -> None:
         self._ledger = ledger
         self._keyring = keyring
         self._read = read
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="memsluice-verdict")
+        self._pools = [ThreadPoolExecutor(READERS, f"memsluice-verdict-{one}") for one in range(PARTITIONS)]
         self._asked: Counter[str] = Counter()
 
     def close(self) -> None:
         """Look nothing more up."""
-        self._pool.shutdown(cancel_futures=True)
+        for pool in self._pools:
+            pool.shutdown(wait=False, cancel_futures=True)
+        for pool in self._pools:
+            pool.shutdown()
 
     async def of(self, name: Name, caller: Credential, wait_s: float) -> EventStatus:
         """Return what became of a caller's event, waiting so long for an outcome. Raises RequestRefused: 404, once
@@ -99,7 +105,7 @@ class Statuses:
         if self._asked[kid] >= LOOKUPS_MAX:
             raise RequestRefused(429, "at_once", f"the credential has {LOOKUPS_MAX} events looked up already")
         self._asked[kid] += 1
-        reading = asyncio.get_running_loop().run_in_executor(self._pool, self._read, partition, offset)
+        reading = asyncio.get_running_loop().run_in_executor(self._pools[partition], self._read, partition, offset)
         try:
             record = await asyncio.wait_for(reading, LOOKUP_S)  # one whose turn did not come is not read any more
         except (BrokerError, TimeoutError):

@@ -94,6 +94,11 @@ def rotate(store: KeyStore, kid: str, now_ms: int, overlap_ms: int = OVERLAP_MS)
         _end(store, kid, ends_ms)
         return Rotation(kid, successor.kid, successor.not_before_ms, ends_ms, None, followed=False)
     old = _grants(store.load_registry(), kid)
+    if old.enrolled:
+        raise ConfigError(
+            f"key {kid} was made by its holder, and so is its successor: enrol that one with memsluice keys enrol, "
+            f"then run memsluice keys retire {kid}"
+        )
     lifetime_ms = None if old.not_after_ms is None else old.not_after_ms - old.not_before_ms
     credential, path = issue_credential(
         store, old.role, old.channel, old.tenants, old.tier, key.algorithm, old.agents, old.principals, now_ms,

@@ -82,6 +82,12 @@ class FreshnessIndex:
             landed = self._tenants.get(tenant)
             return Lying(0, frozenset()) if landed is None else landed.lying(zone, scopes)
 
+    def among(self, tenant: str, zone: Zone, scopes: Iterable[str], object_ids: Iterable[str]) -> list[str]:
+        """Return those of the objects that lie in scopes of the tenant, as of the last :meth:`current` of it."""
+        with self._lock:
+            landed = self._tenants.get(tenant)
+            return [] if landed is None else landed.among(zone, scopes, object_ids)
+
     def _read_on(self, partition: int) -> None:
         """Read a partition to its end. One thread at a time does so, and no lock is held while the broker is asked."""
         end = self._log.end(partition)

@@ -94,6 +94,12 @@ class Landed:
         ids = frozenset().union(*found) if count <= LISTED_MAX else None
         return Lying(count, ids, self._of_zone[zone])
 
+    def among(self, zone: Zone, scopes: Iterable[str], object_ids: Iterable[str]) -> list[str]:
+        """Return those of the objects that lie in these scopes, by their tags."""
+        searched = {(zone, tag) for tag in scopes}
+        live = ((one, self._live.get(one)) for one in object_ids)
+        return [one for one, found in live if found is not None and found.searched in searched]
+
     def _drop(self, object_id: str) -> None:
         live = self._live.pop(object_id, None)
         if live is None:

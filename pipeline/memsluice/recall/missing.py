@@ -34,6 +34,9 @@ class KnowsWhatLies(Freshness, Protocol):
     def lying(self, tenant: str, zone: Zone, scopes: Iterable[str]) -> Lying:
         """Return what lies in scopes, by their tags, as of the last question about the tenant."""
 
+    def among(self, tenant: str, zone: Zone, scopes: Iterable[str], object_ids: Iterable[str]) -> list[str]:
+        """Return those of the objects that lie in scopes, as of the last question about the tenant."""
+
 
 class Missing:
     """Compares a store with the log. A server counts seldom (:mod:`memsluice.recall.counted`), a file each time."""
@@ -101,10 +104,19 @@ class Missing:
 
 def lying_of(freshness: KnowsWhatLies, asked: RecallQuery) -> Lying:
     """Return what lies in the scopes that a question covers, as of the last question about its tenant."""
+    return freshness.lying(asked.tenant, asked.zone, _tags(asked))
+
+
+def among(freshness: KnowsWhatLies, asked: RecallQuery, object_ids: Iterable[str]) -> list[str]:
+    """Return those of the objects that lie in the scopes that a question covers, each once, as of the last question
+    about its tenant."""
+    return freshness.among(asked.tenant, asked.zone, _tags(asked), dict.fromkeys(object_ids))
+
+
+def _tags(asked: RecallQuery) -> list[str]:
     owners = [(Visibility.SHARED, "")] if asked.scope.shared else []
     if asked.scope.principal:
         owners.append((Visibility.PRINCIPAL, asked.scope.principal))
     if asked.scope.session:
         owners.append((Visibility.SESSION, asked.scope.session))
-    tags = [scope_tag(asked.tenant, visibility, owner, asked.namespace) for visibility, owner in owners]
-    return freshness.lying(asked.tenant, asked.zone, tags)
+    return [scope_tag(asked.tenant, visibility, owner, asked.namespace) for visibility, owner in owners]

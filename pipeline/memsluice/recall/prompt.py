@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from memsluice.envelope.seals import Admission
 from memsluice.errors import InvalidArgument
 from memsluice.escaping import visible
 from memsluice.recall.reader import VerifiedEntry
@@ -26,19 +27,31 @@ CONTENT_CHARS_MAX = 32_768
 _HEADS = {GUIDANCE_HEAD: "memory", DATA_HEAD: "data"}
 _LINE = re.compile(r'\[(memory|data) tier=([1-5]) source=([a-z_]+) id=([A-Za-z0-9][A-Za-z0-9._:~/@+-]*)\] (".*")')
 _FORGES = re.compile(
-    r"[\[\uff3b\ufe47\u2045\u3010\u3014\u27e6\u2772](?=\s*/?\s*(?:(?:memory|data|inst|system|think)\b|system_prompt|(?:available_)?tool)"
-    r")"
-    r"|[<\uff1c\ufe64](?=\s*[|\uff5c]|[<\uff1c\ufe64]?\s*/?\s*"
-    r"(?:(?:s|pad|unk)\s*>|(?:[be]os|sys|system|user|assistant|memory|data|think|function)\b|tool|(?:start|end)_of_))",
-    re.IGNORECASE,
+    r"[\[\uff3b\ufe47\u2045\u3010\u3014\u27e6\u2772]"
+    r"(?=\s*/?\s*(?i:(?:memory|data|inst|system|think)\b|(?:system_prompt|extra_id|gmask|(?:available_)?tool))"
+    r"|/?[A-Z][A-Z0-9_]+\b|e~\[)"
+    r"|[<\uff1c\ufe64](?!U\+[0-9A-F]{4,6}>)(?=\s*[|\uff5c/<\uff1c\ufe64!?\[\]]|[^\W\d]|0x"
+    r"|\s+(?i:s\s*>|system|user|assistant|memory|data|think|tool|function))"
+    r"|\](?=~)|>(?=>\s*[A-Z_]+\s*<<)"
 )
-"""An opening bracket before what makes a tag of ours or of a chat template: ChatML, Llama, Mistral, Gemma, DeepSeek,
-Qwen; and before what marks thoughts and calls of tools."""
+"""A bracket before what makes a tag of ours or of a chat template, or marks thoughts and calls of tools.
+
+New models bring new tags. So every ``<`` that a name or a sign follows is one, and every ``[`` before a word in
+capitals; the rest is by name. What is spelled out (``<U+202E>``) is ours.
+"""
+_WORD = re.compile(r"(?=[A-Za-z]*[G-Zg-z])[A-Za-z]{3,}")
+_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+ID_CHARS_MAX, ID_LETTERS_MAX = 64, 12
+"""A writer chooses the event's id, it stands outside of the string, and nothing screened it: one that could be read as
+a sentence is not shown. Letters count in runs of three and more that are no hexadecimal digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One entry of a block: its ``tier`` (1 to 5), source channel and event id, and the content as it was shown."""
+    """One entry of a block: its ``tier`` (1 to 5), source channel and event id, and the content as it was shown.
+
+    In place of an event id that reads like words stands the object's id.
+    """
 
     tier: int
     source: str
@@ -55,12 +68,13 @@ def block(answer: Recalled) -> str:
 def entry_line(entry: VerifiedEntry, content: str | None = None, *, as_data: bool = False) -> str:
     """Return one entry of a block: its tag, and its content, or another that stands for it, as a JSON string."""
     admission, what = entry.admission, "data" if as_data else "memory"
-    tag = f"[{what} tier={int(admission.tier)} source={admission.channel or 'unknown'} id={admission.event_id}]"
+    tag = f"[{what} tier={int(admission.tier)} source={admission.channel or 'unknown'} id={_named(admission)}]"
     return f"{tag} {written(shown(entry.content if content is None else content))}"
 
 
 def parse(text: str) -> tuple[Line, ...]:
-    """Return the entries of a block, in their order. Raises InvalidArgument, which names the line, for anything else.
+    """Return the entries of a block, in their order. Raises InvalidArgument, which names the line, for anything else,
+    a content that :func:`block` would have written otherwise among it.
 
     Contents are as they were shown: what is hidden was spelled out (:func:`memsluice.escaping.visible`).
     """
@@ -91,6 +105,12 @@ def _escaped(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"
 
 
+def _named(admission: Admission) -> str:
+    name = admission.event_id
+    plain = len(name) <= ID_CHARS_MAX and sum(map(len, _WORD.findall(name))) <= ID_LETTERS_MAX
+    return name if plain or _ULID.fullmatch(name) else admission.object_id
+
+
 def _unquoted(text: str, number: int) -> str:
     try:
         content = json.loads(text)
@@ -99,5 +119,10 @@ def _unquoted(text: str, number: int) -> str:
     if not isinstance(content, str):
         raise InvalidArgument(
             f"argument text is no block of recalled entries: the content of line {number} is no string"
+        )
+    if written(content) != text or any(visible(line, len(line)) != line for line in content.split("\n")):
+        raise InvalidArgument(
+            f"argument text is no block of recalled entries: the content of line {number} is not written as a block "
+            "writes it"
         )
     return content

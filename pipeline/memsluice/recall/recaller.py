@@ -285,16 +285,16 @@ class Recaller:
         found = self._searcher.named(asked, ids, Every()).kept
         return tuple(Named(entry.admission.object_id, entry.admission.event_id) for entry in found)
 
-    def would_answer(self, question: Question) -> tuple[Named, ...]:
-        """Return the names of what would answer a question now, nearest first: nothing of it is shown or published.
+    def would_answer(self, question: Question) -> tuple[tuple[Named, ...], Counter[str]]:
+        """Return the names of what would answer a question now, nearest first, and how many entries would be withheld,
+        by reason: nothing of it is shown or published.
 
         For known-good questions, whose answers nobody is given. Raises what :meth:`recall` does before it publishes.
         """
         _draft, _vector, selection = self._found(question, Nearest(question.k))
-        return tuple(
-            Named(entry.admission.object_id, entry.admission.event_id)
-            for entry in sorted(selection.kept, key=lambda entry: -entry.similarity)
-        )
+        kept = sorted(selection.kept, key=lambda entry: -entry.similarity)
+        names = tuple(Named(entry.admission.object_id, entry.admission.event_id) for entry in kept)
+        return names, selection.counts()
 
     def _answer(self, question: Question, publish: Publish, wanted: Wanted, narrow: Narrow) -> Recalled:
         draft, vector_text, selection = self._found(question, wanted)

@@ -8,7 +8,7 @@ from memsluice.envelope.keys import Keyring
 from memsluice.errors import AnswerTooLarge, StoreError, StoreUnavailable
 from memsluice.recall import tracing
 from memsluice.recall.landed import Lying
-from memsluice.recall.missing import Freshness, KnowsWhatLies, Missing, lying_of
+from memsluice.recall.missing import Freshness, KnowsWhatLies, Missing, among, lying_of
 from memsluice.recall.reader import Current, RecallQuery, Selection, VerifiedEntry, judge
 from memsluice.recall.wanted import Wanted
 from memsluice.recall.withheld import Withheld
@@ -21,9 +21,10 @@ of what they name."""
 FETCH_GROWTH = 4
 READS_MAX = 64
 """Reads of the log that run beside searches; questions about one partition share one."""
-WHOLE_SHARE = 0.9
-"""Where so much of a zone lies in the scope, the first search leaves the scope to the reader: a filter over all makes
-the store twice as slow."""
+OTHERS_MAX = 20
+"""Where no more of a zone lies out of the scope, the first search leaves the scope to the reader: a filter over all
+makes the store twice as slow. It then asks for so many more, whatever the question: if what others wrote could take the
+place of what was wanted, a second search would tell the asker, by its time, that somebody wrote nearer to it."""
 
 
 class Searcher:
@@ -84,19 +85,24 @@ class Searcher:
     def named(self, asked: RecallQuery, ids: Sequence[str] | None, wanted: Wanted) -> Selection:
         """Verify objects that are asked for by their ids, or with None all that lie in the scope.
 
-        Raises StoreError where no index of the log was given, or more lie there than it names.
+        An object's id follows from its owner and key, so anybody can name another's. The log says which of the ids lie
+        in the scope, and the store is asked for no others: what is not the asker's is, in reasons and in time, as what
+        nobody ever wrote. Raises StoreError where no index of the log was given, or more lie there than it names.
         """
         judged: dict[str, VerifiedEntry | Withheld] = {}
         if self._knows is None:
             raise StoreError("entries are asked for by name only where the log tells which there are")
-        if ids is None:
-            self._knows.current(asked.tenant, ())
-            ids = _all_of(lying_of(self._knows, asked))
+        self._knows.current(asked.tenant, ())
+        ids = _all_of(lying_of(self._knows, asked)) if ids is None else among(self._knows, asked, ids)
         for start in range(0, len(ids), UPSERT_MAX):
             held = self._store.held(asked.tenant, asked.zone, ids[start : start + UPSERT_MAX])
             self._judge(held.values(), asked, judged)
-        current = self._knows.current(asked.tenant, [one for one in ids if one not in judged])
-        return replace(wanted.of(judged.items()), missing=sum(not said.withdrawn for said in current.values()))
+        missing = [one for one in ids if one not in judged]
+        if missing:  # what was withdrawn, or given to somebody else, meanwhile is none of them
+            self._knows.current(asked.tenant, ())
+            missing = among(self._knows, asked, missing)
+        mine = {one: found for one, found in judged.items() if found is not Withheld.SCOPE}
+        return replace(wanted.of(mine.items()), missing=len(missing))
 
     def _first_size(self, lying: Lying, wanted: Wanted) -> int:
         """Return how much the first search asks for. It is to show all that lies there where that is little: then
@@ -113,9 +119,9 @@ class Searcher:
             read = self._beside.submit(self._knows.current, asked.tenant, ())
         except RuntimeError:  # it was closed
             raise StoreUnavailable("this recaller was closed") from None
-        whole = lying.number >= FETCH_MIN and lying.number > WHOLE_SHARE * lying.all
-        if whole:
-            hits, exhausted = self._search_whole(self._store, asked, size)
+        others = lying.all - lying.number
+        if lying.number >= FETCH_MIN and others <= OTHERS_MAX:
+            hits, exhausted = self._search_whole(self._store, asked, min(size + others, FETCH_MAX))
         else:
             hits, exhausted = self._search(asked, size, 0)
         read.result()

@@ -12,7 +12,7 @@ from memsluice.events.models import Name, Question, Tenant, Tier, Visibility, Zo
 from memsluice.recall.reader import VerifiedEntry
 from memsluice.recall.recaller import Question as Asked
 from memsluice.recall.recaller import Recalled
-from memsluice.recall.withheld import Flag
+from memsluice.recall.withheld import Flag, Withheld
 
 PATH = "/v1/recall"
 ENTRIES_PATH = "/v1/entries"
@@ -182,7 +182,9 @@ def _rest(answer: Recalled) -> dict[str, Any]:
         "event_id": answer.event_id,
         "as_data": answer.as_data,
         "incomplete": answer.incomplete,
-        "withheld": dict(answer.withheld),
+        # Another's entry, found in a session of the same name, say: the event and the metrics count it; the asker
+        # learns nothing of what he may not see.
+        "withheld": {reason: count for reason, count in answer.withheld.items() if reason != Withheld.SCOPE},
     }
 
 

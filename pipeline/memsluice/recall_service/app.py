@@ -1,13 +1,13 @@
 """The HTTP interface: who asks is looked up before anything is read of the question, and every failure says why."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import FastAPI, Request
 from fastapi.responses import StreamingResponse
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from memsluice import log
 from memsluice.clock import Clock
@@ -15,6 +15,7 @@ from memsluice.envelope.keys import Keyring
 from memsluice.envelope.registry import Credential, Registry
 from memsluice.http_service import tracing
 from memsluice.http_service.callers import Callers
+from memsluice.http_service.guarding import Caller, guarded
 from memsluice.http_service.interface import Guarded, frame
 from memsluice.http_service.problems import described
 from memsluice.recall.bearer import AUDIENCE
@@ -26,7 +27,6 @@ from memsluice.stages.quota import Quota
 from memsluice.telemetry import registry as metrics
 from memsluice.telemetry.meters import Meters
 
-BEARER = HTTPBearer(auto_error=False, bearerFormat="JWT", description="A JWT that a reader's credential signs.")
 BODY_BYTES_MAX = 65_536
 """A question has 4 KiB at most, escaped six times that."""
 UNACKNOWLEDGED = "the broker has not acknowledged the recall; nothing is shown"
@@ -59,6 +59,11 @@ class Serving:
         self.watching = Watching(self.meters, self.now_ms)
         self.callers = Callers(self.keyring, self.registry, self.now_ms, self.quota, AUDIENCE, "ask {} questions")
 
+    @contextmanager
+    def guard(self, _request: Request, _route: str, token: str | None) -> Iterator[Credential]:
+        """Find who asks, before anything of a question is read. Raises RequestRefused."""
+        yield self.callers.caller(token)
+
     def recall(self, asked: RecallRequest, caller: Credential, headers: Any) -> Any:
         """Answer; count how long it took, and tell of what it shows."""
         check(asked, caller, self.now_ms())
@@ -73,14 +78,14 @@ class Serving:
         return answer
 
     def look_up(self, asked: EntriesRequest, caller: Credential, headers: Any) -> Any:
-        """Answer who names what he wants; nothing is searched, so nothing is told of nearness over time."""
+        """Answer who names what he wants; nothing is searched, so of what is told over time it is a sweep at most."""
         check(asked, caller, self.now_ms())
         with tracing.request("memsluice.recall_service", "POST", ENTRIES_PATH, headers, caller.kid):
             answer = self.recaller.look_up(asked.asked(), asked.ids)
         _LOG.info(
             "looked up", event_id=answer.event_id, tenant=asked.tenant, kid=caller.kid, entries=len(answer.entries)
         )
-        self.watching.count(answer)
+        self.watching.named(asked.asked(), answer)
         return answer
 
 
@@ -94,19 +99,18 @@ def application(serving: Serving) -> FastAPI:
         redoc_url=None,
     )
 
-    def who(bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> Credential:
-        return serving.callers.caller(None if bearer is None else bearer.credentials)
+    routes = guarded(serving.guard)
 
-    @app.post(PATH, responses=_PROBLEMS, summary="Ask a tenant's memory")
-    def recall(asked: RecallRequest, caller: Annotated[Credential, Depends(who)], request: Request) -> RecallAnswer:
+    @routes.post(PATH, responses=_PROBLEMS, summary="Ask a tenant's memory")
+    def recall(asked: RecallRequest, caller: Caller, request: Request) -> RecallAnswer:
         """Return the nearest verified entries once the recall's event was acknowledged.
 
         With `Accept: application/x-ndjson` each entry is a line, and the last line has what the answer says besides.
         """
         return _given(serving.recall(asked, caller, request.headers), request)
 
-    @app.post(ENTRIES_PATH, responses=_PROBLEMS, summary="Read entries by their names, or all of a scope")
-    def entries(asked: EntriesRequest, caller: Annotated[Credential, Depends(who)], request: Request) -> RecallAnswer:
+    @routes.post(ENTRIES_PATH, responses=_PROBLEMS, summary="Read entries by their names, or all of a scope")
+    def entries(asked: EntriesRequest, caller: Caller, request: Request) -> RecallAnswer:
         """Return verified entries once the recall's event, which says that they were named, was acknowledged."""
         return _given(serving.look_up(asked, caller, request.headers), request)
 
@@ -114,6 +118,7 @@ def application(serving: Serving) -> FastAPI:
         if path in (PATH, ENTRIES_PATH):
             serving.meters.add(metrics.RECALLS, str(status))
 
+    app.include_router(routes)
     frame(app, serving.meters, serving.not_ready, UNACKNOWLEDGED)
     app.add_middleware(Guarded, body_bytes_max=BODY_BYTES_MAX, answered=answered)
     return app

@@ -36,18 +36,21 @@ def ask_all(recaller: Recaller, holdout: Holdout, meters: Meters, ended: Event |
     for number, question in enumerate(holdout.questions):
         if ended is not None and ended.is_set():
             return
-        meters.add(metrics.RECALL_HOLDOUT, _result(recaller, question, number))
+        meters.add(metrics.RECALL_HOLDOUT, _result(recaller, question, number, meters))
 
 
-def _result(recaller: Recaller, question: KnownGood, number: int) -> str:
-    """Return how it went. A log line names the question by its number in the file, 0 the first."""
+def _result(recaller: Recaller, question: KnownGood, number: int, meters: Meters) -> str:
+    """Return how it went, and count what was withheld: nobody else may come by what is forged there. A log line names
+    the question by its number in the file, 0 the first."""
     try:
-        missed = question.missed(recaller.would_answer(question.asked()))
+        found, withheld = recaller.would_answer(question.asked())
     except Exception as error:  # whatever it is, the questions behind it are asked, and this one counts
         why = type(error).__name__
         _LOG.error("a known-good question was not asked", number=number, tenant=question.tenant, why=why)
         return FAILED
-    if not missed:
+    for reason, count in withheld.items():
+        meters.add(metrics.RECALL_WITHHELD, reason, amount=count)
+    if not (missed := question.missed(found)):
         return ANSWERED
     _LOG.warning("a known-good question missed entries", number=number, tenant=question.tenant, missed=missed)
     return MISSED

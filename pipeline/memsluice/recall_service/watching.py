@@ -1,5 +1,6 @@
 """Tells of what recalls show over time: metrics, and one line of log a signal. No question and no content is in it."""
 
+from collections.abc import Callable
 from threading import Lock
 
 from memsluice import log
@@ -10,6 +11,7 @@ from memsluice.recall.signals.watch import RecallWatch
 from memsluice.telemetry import registry as metrics
 from memsluice.telemetry.meters import Meters
 
+See = Callable[[Seen, int], tuple[list[Signal], bool]]
 _LOG = log.get_logger(__name__)
 
 
@@ -24,8 +26,15 @@ class Watching:
 
     def answered(self, asked: Question, answer: Recalled) -> None:
         """Count what an answer flags and withholds, and say what it shows beside those before it."""
-        self.count(answer)
-        for signal in self._found(asked, answer):
+        self._told(asked, answer, self._watch.see)
+
+    def named(self, asked: Question, answer: Recalled) -> None:
+        """As :meth:`answered`, of entries that were asked for by their names, or of all of a scope."""
+        self._told(asked, answer, self._watch.given)
+
+    def _told(self, asked: Question, answer: Recalled, see: See) -> None:
+        self._count(answer)
+        for signal in self._found(asked, answer, see):
             self._meters.add(metrics.RECALL_SIGNALS, signal.kind)
             _LOG.warning(
                 "a recall shows something unusual",
@@ -38,7 +47,7 @@ class Watching:
                 event_id=answer.event_id,
             )
 
-    def count(self, answer: Recalled) -> None:
+    def _count(self, answer: Recalled) -> None:
         """Count what an answer flags and withholds."""
         for reason, count in answer.withheld.items():
             self._meters.add(metrics.RECALL_WITHHELD, reason, amount=count)
@@ -46,12 +55,12 @@ class Watching:
             for flag in entry.flags:
                 self._meters.add(metrics.RECALL_FLAGGED, flag)
 
-    def _found(self, asked: Question, answer: Recalled) -> list[Signal]:
+    def _found(self, asked: Question, answer: Recalled, see: See) -> list[Signal]:
         """Return the signals. The answer was published: what fails here costs nobody an answer, and is counted."""
         try:
             seen = Seen.of(asked.tenant, asked.principal, asked.text, answer.entries)
             with self._lock:
-                found, whole = self._watch.see(seen, self._now_ms())
+                found, whole = see(seen, self._now_ms())
         except Exception as error:
             _LOG.error("a recall was not watched", why=type(error).__name__, event_id=answer.event_id)
             found, whole = [], False

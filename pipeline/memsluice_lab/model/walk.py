@@ -152,8 +152,11 @@ class Walk:
             scope, key = self._scope(), self._chance.choice(KEYS)
         return Order(self._fresh(), by, "protect", key, scope, late=late)
 
-    def _review(self) -> Order:
+    def _review(self) -> Order | Write:
+        """A decision about what waits; where nothing does, mostly a write that will, or may."""
         chance, waiting = self._chance, [name for name, held in self._state.held.items() if held.open]
+        if self._desk and not waiting and chance.random() < 0.8:
+            return replace(self._write(), suspect=True)
         target = chance.choice(waiting) if waiting and chance.random() < 0.85 else self._some()
         by = "reviewer" if chance.random() < 0.9 else "operator"
         action = chance.choices(("release", "replay", "reject"), (5, 5, 1))[0]
@@ -165,11 +168,11 @@ class Walk:
         """Return an order as a person at a screen gives it; sometimes one that takes a rejection back, or a note."""
         chance, held = self._chance, self._state.held
         closed = [name for name, one in held.items() if one.rejected]
-        if closed and chance.random() < 0.6:
+        if closed and chance.random() < 0.4:
             order = replace(order, action="reopen", target=chance.choice(closed))
         elif chance.random() < 0.05:
             order = replace(order, action="note")
-        elif chance.random() < 0.3:
+        elif chance.random() < 0.15:
             order = replace(order, action="reject")
         if order.action not in ("reopen", "note") and chance.random() < 0.5:
             order = replace(order, shown=chance.random() < 0.9)

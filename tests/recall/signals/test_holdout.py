@@ -56,7 +56,8 @@ def test_who_answers_is_told_by_name_and_nothing_is_published(encoder) -> None:
         store.upsert([entry("acme", text, vector, event_id=f"event-{name}")])
     (question,) = parse(FILE, "f").questions
     asks = recaller(store, encoder, told)
-    found = asks.would_answer(question.asked())
+    found, withheld = asks.would_answer(question.asked())
+    assert withheld == {}
     assert [one.event_id for one in found] == ["event-reports"]
     assert question.missed(found) == ()
     assert told.events == []

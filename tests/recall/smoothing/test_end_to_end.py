@@ -48,6 +48,26 @@ def test_no_gate_with_that_miss_rate_does_worse() -> None:
         assert max(losses) == pytest.approx(end_to_end(PLAN, attempts, missed))
 
 
+@pytest.mark.parametrize("independent", [False, True])
+def test_a_small_store_is_not_certified_by_a_pool_that_it_does_not_fill(independent) -> None:
+    """One entry of eleven weighs more than one of 51: the bound is that of a pool of eleven, and larger."""
+    small = Plan(pool=11, shown=5, runs=5)
+    both = [end_to_end(plan, 4, 0.1, independent=independent, available=11) for plan in (PLAN, small)]
+    assert both[0] == pytest.approx(both[1])
+    assert both[0] > 5 * end_to_end(PLAN, 4, 0.1, independent=independent)
+    assert end_to_end(PLAN, 4, 1, independent=independent, available=5) == 1
+    assert end_to_end(PLAN, 4, 0.1, independent=independent, available=500) == pytest.approx(
+        end_to_end(PLAN, 4, 0.1, independent=independent)
+    )
+
+
+@pytest.mark.parametrize("honest", [1, 6, 12, 40, 60])
+def test_what_an_attack_adds_to_a_small_store_makes_no_bound_smaller_than_it_is(honest) -> None:
+    """He who is told how many there are without the attack is told no less than what holds with it."""
+    for landed in range(12):
+        assert PLAN.delta(landed, honest + landed) <= PLAN.delta(landed, honest) + 1e-12
+
+
 def test_millions_of_attempts_are_counted_at_once() -> None:
     """An attacker who may try as often as he likes wins surely, and the command that says so ends."""
     for independent in (False, True):
@@ -67,3 +87,5 @@ def test_what_is_no_probability_is_refused() -> None:
         end_to_end(PLAN, 1, 1.5)
     with pytest.raises(InvalidArgument, match="argument attempts"):
         end_to_end(PLAN, -1, 0.5)
+    with pytest.raises(InvalidArgument, match="argument available"):
+        end_to_end(PLAN, 1, 0.5, available=-1)

@@ -11,8 +11,6 @@ from rich.console import Console
 from memsluice.cli.held.desk import tell_found
 from memsluice.cli.terminal import waiting
 from memsluice.clock import wall_ms
-from memsluice.errors import InvalidArgument, NotFound
-from memsluice.escaping import visible
 from memsluice.operations.target import opened
 
 if TYPE_CHECKING:
@@ -45,60 +43,25 @@ def build_filter(
     tenant: str | None, *, everything: bool,
 ) -> "LetterFilter":  # fmt: skip
     """Return the filter of a command line. Raises InvalidArgument."""
-    from memsluice.operations.dead_letters.filters import LetterFilter
-    from memsluice.operations.dead_letters.letters import LetterState
-    from memsluice.operations.held.filters import moment_ms
-    from memsluice.topics.names import PARTITIONS
+    from memsluice.operations.dead_letters import asking
 
-    if partition is not None and partition >= PARTITIONS:
-        raise InvalidArgument(f"--partition: {partition} does not exist; the partitions are 0 to {PARTITIONS - 1}")
-    return LetterFilter(
-        reason=reason,
-        topic=topic,
-        partition=partition,
-        since_ms=None if since is None else moment_ms(since, wall_ms()),
-        until_ms=None if until is None else moment_ms(until, wall_ms()),
-        tenant=tenant,
-        states=None if everything else frozenset({LetterState.OPEN}),
-    )
+    return asking.build_filter(reason, topic, partition, since, until, tenant, wall_ms(), everything=everything)
 
 
 def look_at(desk: "LetterDesk", wanted: "LetterFilter", *, whole: bool = False) -> "LetterListing":
     """Read the dead letters and the audit; see :func:`memsluice.operations.dead_letters.collect.look`."""
-    from memsluice.operations.dead_letters.collect import look
-    from memsluice.topics.names import PARTITIONS
+    from memsluice.operations.dead_letters import asking
 
     with waiting("reading the dead letters and the audit"):
-        return look(
-            desk.letters, desk.desk.audit, desk.desk.keys.keyring(), wanted, partitions=PARTITIONS, whole=whole,
-            intake=desk.intake,
-        )  # fmt: skip
+        return asking.look_at(desk, wanted, whole=whole)
 
 
 def find(desk: "LetterDesk", letter_ids: list[str], *, whole: bool = False) -> "list[LetterReview]":
     """Return letters in the order given. Raises NotFound."""
-    from memsluice.operations.dead_letters.filters import LetterFilter
+    from memsluice.operations.dead_letters import asking
 
-    partitions = {_partition(letter_id) for letter_id in letter_ids}
-    wanted = LetterFilter(
-        letter_ids=frozenset(letter_ids), partition=partitions.pop() if len(partitions) == 1 else None
-    )
-    found = {one.letter.letter_id: one for one in look_at(desk, wanted, whole=whole).seen}
-    missing = next((one for one in letter_ids if one not in found), None)
-    if missing is not None:
-        raise NotFound(
-            f"there is no dead letter {visible(missing, 160)}: `memsluice dead-letters list --all` names them"
-        )
-    return [found[one] for one in letter_ids]
-
-
-def _partition(letter_id: str) -> int | None:
-    """Return the partition that a letter's name says; None where it says none."""
-    from memsluice.topics.names import PARTITIONS
-
-    parts = letter_id.rsplit("/", 2)
-    number = int(parts[1]) if len(parts) == 3 and parts[1].isascii() and parts[1].isdecimal() else PARTITIONS
-    return number if number < PARTITIONS else None
+    with waiting("reading the dead letters and the audit"):
+        return asking.find(desk, letter_ids, whole=whole)
 
 
 def sum_up(console: Console, found: "LetterListing", desk: "LetterDesk", shown: int) -> None:

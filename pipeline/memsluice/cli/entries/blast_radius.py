@@ -38,10 +38,10 @@ def blast_radius(
 
     The result is incomplete where there are more descendants than fit in memory, or than were followed.
     """
-    from memsluice.cli.entries.trace import audit_topic
     from memsluice.keystore.store import KeyStore
     from memsluice.operations.provenance.sources import parse
     from memsluice.operations.provenance.spread import radius
+    from memsluice.operations.trace.opening import audit_topic
     from memsluice.topics.names import PARTITIONS
 
     with audit_topic(home) as audit, waiting("reading the audit"):

@@ -37,10 +37,10 @@ def lineage(
 
     What is tainted is red. The result is incomplete where ancestors may be older than the events that fit in memory.
     """
-    from memsluice.cli.entries.trace import audit_topic
     from memsluice.keystore.store import KeyStore
     from memsluice.operations.held.view import name
     from memsluice.operations.provenance.ancestry import index
+    from memsluice.operations.trace.opening import audit_topic
     from memsluice.topics.names import PARTITIONS
 
     keyring = KeyStore(home).keyring()

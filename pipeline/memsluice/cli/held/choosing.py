@@ -57,16 +57,24 @@ def check(wanted: Wanted) -> None:
         raise InvalidArgument("--offset tells writes of one id apart: name one entry with it")
 
 
-def choose(
-    desk: "HeldDesk", home: Path | None, action: "Action", wanted: Wanted
-) -> "tuple[list[HeldReview], int]":  # fmt: skip
-    """Return the entries that a decision is about, with their contents, the oldest first, and how many more there are.
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The entries that a decision is about, the oldest first; how many more are asked for; and the event ids of those
+    whose contents their topic has no more."""
+
+    seen: "list[HeldReview]"
+    more: int = 0
+    gone: tuple[str, ...] = ()
+
+
+def choose(desk: "HeldDesk", home: Path | None, action: "Action", wanted: Wanted) -> Chosen:
+    """Return the entries that a decision is about, with their contents.
 
     Where a query names no state, it is those that the decision is meant for. Raises NotFound where there are none,
     InvalidArgument, SealError.
     """
     if not wanted.many:
-        return find_each(desk, home, wanted.entries, wanted.tenant, wanted.offset), 0
+        return Chosen(find_each(desk, home, wanted.entries, wanted.tenant, wanted.offset))
     from memsluice.operations.review.hints import unknown
 
     query = _query(home, action, wanted)
@@ -79,7 +87,10 @@ def choose(
         if not page.rows:
             told = unknown(index, query, tenants=None) or [f"nothing is held that {query.text() or 'waits'} asks for"]
             raise NotFound("; ".join(told))
-        return index.opened_all(desk, page.rows[::-1]), page.found - len(page.rows)
+        opened = index.opened_all(desk, page.rows)
+        gone = tuple(row.event_id for row in page.rows if row.seen.entry.name not in opened)
+        seen = [opened[row.seen.entry.name] for row in reversed(page.rows) if row.seen.entry.name in opened]
+        return Chosen(seen, page.found - len(page.rows), gone)
 
 
 def _query(home: Path | None, action: "Action", wanted: Wanted) -> "HeldQuery":

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from memsluice.cli import exit_codes
 from memsluice.cli.held.asking import FilterName, HeldTenant, Query
-from memsluice.cli.held.choosing import Entries, OfGroup, Wanted, check, choose
+from memsluice.cli.held.choosing import Chosen, Entries, OfGroup, Wanted, check, choose
 from memsluice.cli.held.desk import Offset, open_desk
 from memsluice.cli.options import Home, Json, Wait, Why, Yes
 from memsluice.clock import wall_ms
@@ -114,7 +114,8 @@ def _decide(
     console = Console(highlight=False, stderr=as_json)
     check(wanted)
     with open_desk(home) as desk:
-        seen, more = choose(desk, home, action, wanted)
+        chosen = choose(desk, home, action, wanted)
+        seen = chosen.seen
         asked = Asked(action, why, despite_claim, wall_ms(), alone=len(seen) == 1)
         ids = {name_of(one.entry): str(uuid.uuid4()) for one in seen}
         for number, one in enumerate(seen, 1):
@@ -122,9 +123,7 @@ def _decide(
                 console.print(Text(f"{number} of {len(seen)}", style="bold"))
             _print_one(console, desk, one, asked, ids[name_of(one.entry)])
         todo = _planned(console, seen, asked)
-        if more:
-            told = f"{more} more are asked for, and {len(seen)} are decided at once, the newest: run it again for them"
-            console.print(Text(told, style="yellow"), soft_wrap=True)
+        _tell_rest(console, chosen)
         if todo.todo and not yes:
             what = f"this {action.value}" if asked.alone else f"these {len(todo.todo)} commands: {action.value}"
             typer.confirm(f"Sign {what}?", abort=True, err=as_json)
@@ -139,12 +138,12 @@ def _decide(
         )
         if as_json:
             left = [_left(*one) for one in todo.left]
-            print(json.dumps({"results": [_as_data(one) for one in results], "left": left, "more": more}))
+            print(json.dumps({"results": [_as_data(one) for one in results], "left": left, "more": chosen.more}))
         else:
             _print_results(console, results, wait_s, alone=asked.alone)
         missing = any(one.came is Came.NO_ANSWER for one in results)
-        left = bool(todo.left or more)
-        if code := exit_codes.of_answers(missing=missing, refused=_refused(results), left=left):
+        part = bool(todo.left or chosen.more or chosen.gone)
+        if code := exit_codes.of_answers(missing=missing, refused=_refused(results), left=part):
             raise typer.Exit(code)
 
 
@@ -190,6 +189,18 @@ def _planned(console: Console, seen: "Sequence[HeldReview]", asked: Asked) -> "D
         told = f"left out: {visible(one.entry.event_id, 160)} is {one.state.value}: {left.value}"
         console.print(Text(told, style="yellow"), soft_wrap=True)
     return todo
+
+
+def _tell_rest(console: Console, chosen: Chosen) -> None:
+    """Say what is asked for besides, and is not decided now."""
+    gone = [f"left out: {visible(one, 160)}: its topic has its content no more" for one in chosen.gone]
+    if chosen.more:
+        gone.append(
+            f"{chosen.more} more are asked for, and {len(chosen.seen)} are decided at once, the newest: run it again "
+            "for them"
+        )
+    for told in gone:
+        console.print(Text(told, style="yellow"), soft_wrap=True)
 
 
 def _telling(console: Console, desk: "HeldDesk") -> "HeldDesk":

@@ -1,13 +1,14 @@
 """What a smoothed recall certifies, as a person sees it: a table of plans, and the bound over the pool as a picture."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich import box
 from rich.table import Table
 
-from memsluice.cli.render.picture import Path, Picture, Shape, Words
+from memsluice.operations.monitor.picture import Path, Picture, Shape, Words
 from memsluice.recall.smoothing.certificate import POOL_MAX, Plan
+from memsluice.recall.smoothing.end_to_end import end_to_end
 
 HOSTILE_SHOWN = 3
 """Numbers of hostile strata, from one on, whose bound a table gives."""
@@ -16,7 +17,18 @@ COLOURS = ("#1565c0", "#c62828", "#2e7d32", "#6a1b9a", "#ef6c00")
 GOAL = "#999999"
 
 
-def as_data(plans: Iterable[Plan], hostile: int) -> list[dict[str, Any]]:
+class Gate(NamedTuple):
+    """What is told to the gate: how much an attacker tries to land, and the chance that it misses one of it, 0 to 1."""
+
+    attempts: int
+    missed: float
+
+    def won(self, plan: Plan) -> float:
+        """Return how often the attacker wins through gate and vote together, at most, 0 to 1."""
+        return end_to_end(plan, self.attempts, self.missed)
+
+
+def as_data(plans: Iterable[Plan], hostile: int, gate: Gate | None = None) -> list[dict[str, Any]]:
     """Return plans as JSON values, with the bound for every number of hostile strata up to ``hostile``, one at least
     as far as a table goes."""
     return [
@@ -27,22 +39,27 @@ def as_data(plans: Iterable[Plan], hostile: int) -> list[dict[str, Any]]:
             "calls": 2 * plan.runs,
             "strata_read": plan.shown * plan.runs,
             "delta": {str(some): round(plan.delta(some), 6) for some in range(1, max(hostile, HOSTILE_SHOWN) + 1)},
+            **({} if gate is None else {"end_to_end": round(gate.won(plan), 6)}),
         }
         for plan in plans
     ]
 
 
-def table(plans: Iterable[Plan]) -> Table:
-    """Return plans, cheapest first as they come: what each asks for, what it costs, and its bounds in per cent."""
+def table(plans: Iterable[Plan], gate: Gate | None = None) -> Table:
+    """Return plans, cheapest first as they come: what each asks for, what it costs, and its bounds in per cent, of gate
+    and vote together where there is one."""
     made = Table(box=box.SIMPLE_HEAD)
     for name in ("m", "k", "n", "model calls", "strata read"):
         made.add_column(name, justify="right")
     for some in range(1, HOSTILE_SHOWN + 1):
         made.add_column(f"t = {some}", justify="right")
+    if gate is not None:
+        made.add_column("both", justify="right")
     for plan in plans:
         costs = (plan.pool, plan.shown, plan.runs, 2 * plan.runs, plan.shown * plan.runs)
         bounds = (f"{100 * plan.delta(some):.2f} %" for some in range(1, HOSTILE_SHOWN + 1))
-        made.add_row(*map(str, costs), *bounds)
+        both = () if gate is None else (f"{100 * gate.won(plan):.2f} %",)
+        made.add_row(*map(str, costs), *bounds, *both)
     return made
 
 

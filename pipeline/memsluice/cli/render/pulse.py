@@ -8,13 +8,13 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from memsluice.cli.render.life import NAME_CHARS_MAX, Words
 from memsluice.envelope.partition_orders import PartitionState
 from memsluice.envelope.verdict import Decision
 from memsluice.escaping import visible
 from memsluice.operations.monitor.lag import Lag
 from memsluice.operations.monitor.pulse import RECENT_S, Snapshot, Tenant
 from memsluice.operations.partitions.words import parked_places
+from memsluice.operations.trace.telling import NAME_CHARS_MAX, Words
 from memsluice.recall.show import duration, moment
 
 REASONS_SHOWN = 6

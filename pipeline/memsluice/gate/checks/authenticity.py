@@ -17,6 +17,7 @@ from memsluice.envelope.registry import (
     PUBLISHES,
     Credential,
     Registry,
+    check_persons,
     check_signing_time,
     credential_of,
 )
@@ -108,6 +109,7 @@ def authenticate(
     credentials = [credential_of(kid, keyring, registry) for kid in kids]
     if len({credential.role for credential in credentials}) > 1:
         raise NotPermitted("approvers have different roles", field="signatures")
+    check_persons(kids, keyring, registry)
     payload_bytes = _verified(envelope, received, keyring)
     payload = parse_payload(received.type, payload_bytes)
     if not commands and isinstance(payload, Command) and payload.action is not Action.APPEAL:

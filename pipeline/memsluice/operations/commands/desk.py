@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from memsluice.clock import wall_ms
 from memsluice.deployment.home import Home
-from memsluice.envelope.registry import Role
+from memsluice.envelope.registry import Role, check_persons
 from memsluice.errors import BufferFull, ConfigError, NotDelivered
 from memsluice.events.names import EVERYBODY
 from memsluice.keystore.files import SigningCredential
@@ -58,7 +58,8 @@ def signers(keys: KeyStore, role: Role, tenant: str, kids: Sequence[str], wanted
 
     Several signatures are several people's. A home may hold the keys of two; it signs as both only where it is told to,
     by their names. Raises ConfigError where there are fewer than are ``wanted``, and says what to do; and where they
-    have several roles: the gate authenticates no such command, so no answer would come.
+    have several roles: the gate authenticates no such command, so no answer would come. Raises NotPermitted where two
+    are one person's, for the same reason.
     """
     if kids:
         chosen = [keys.credential(kid) for kid in dict.fromkeys(kids)]
@@ -77,6 +78,7 @@ def signers(keys: KeyStore, role: Role, tenant: str, kids: Sequence[str], wanted
             f"this command needs the signatures of {wanted} people: sign with --propose FILE, and let the other "
             "person run `memsluice approve FILE`. Where both keys are here on purpose, name both: --kid KID --kid KID"
         )
+    check_persons([one.kid for one in chosen], keys.keyring(), keys.registry())
     return chosen
 
 

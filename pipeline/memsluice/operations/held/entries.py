@@ -143,6 +143,11 @@ class HeldWrite:
     vector_text: str = ""
 
     @property
+    def name(self) -> tuple[str, str, int]:
+        """What tells it from every other: tenant, event id and intake offset."""
+        return self.tenant, self.event_id, self.offset
+
+    @property
     def held_ms(self) -> int:
         """When it was held (Unix ms)."""
         return self.held.decided_ms

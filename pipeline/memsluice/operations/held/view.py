@@ -52,25 +52,35 @@ def name(text: object, chars_max: int = NAME_CHARS_MAX) -> str:
 
 
 def marked(content: str) -> tuple[Piece, ...]:
-    """Return a content in pieces; marked are the places where an instruction pattern stands in it literally.
+    """Return a content in pieces; marked are the places where an instruction pattern stands in it literally."""
+    text = content[:CONTENT_CHARS_MAX]
+    pieces, at = [], 0
+    for start, end in marks(text):
+        pieces += [Piece(_shown(text[at:start])), Piece(_shown(text[start:end]), marked=True)]
+        at = end
+    rest = len(content) - len(text)
+    pieces.append(Piece(_shown(text[at:]) + (f" … ({rest} more characters)" if rest else "")))
+    return tuple(piece for piece in pieces if piece.text)
+
+
+def marks(text: str) -> list[tuple[int, int]]:
+    """Return where instruction patterns stand in a text literally: (first, end), in order, none within another.
 
     What only normalisation brings to light (full-width letters, tag characters) is in :func:`triggers` alone.
     """
-    text, spans = content[:CONTENT_CHARS_MAX], []
+    spans: list[tuple[int, int]] = []
     plain = normalise(text)
     for match in instructions.find(text):
         if not match.hidden:
             letters = [r"\s+" if c == " " else re.escape(c) for c in plain[match.start : match.end].strip()]
             found = re.search(_BETWEEN.join(letters), text, re.IGNORECASE)
             spans += [found.span()] if found is not None else []
-    pieces, at = [], 0
+    apart, at = [], 0
     for start, end in sorted(spans):
         if start >= at:
-            pieces += [Piece(_shown(text[at:start])), Piece(_shown(text[start:end]), marked=True)]
+            apart.append((start, end))
             at = end
-    rest = len(content) - len(text)
-    pieces.append(Piece(_shown(text[at:]) + (f" … ({rest} more characters)" if rest else "")))
-    return tuple(piece for piece in pieces if piece.text)
+    return apart
 
 
 def _shown(text: str) -> str:

@@ -14,6 +14,7 @@ from memsluice.envelope.partition_orders import (
     PartitionOrder,
     PartitionState,
     accepted_from_bytes,
+    order_from_bytes,
     order_key,
     order_to_bytes,
     state_from_bytes,
@@ -30,6 +31,7 @@ from memsluice.runtimes.kafka.parking import way_on
 from memsluice.topics.names import PARTITION_STATES, USER_OPERATOR
 
 LOOK_S: Final = 0.25
+ORDER_BYTES_MAX: Final = 16_384
 
 
 class PartitionDesk:
@@ -116,19 +118,26 @@ class PartitionDesk:
         Raises InvalidArgument where it acknowledges other records than those that are missing, BrokerUnavailable, and
         ConfigError where the home has no key that may sign it.
         """
-        if action == ACKNOWLEDGE and state.missing is None:
-            raise InvalidArgument(
-                f"partition {state.partition} of {state.stage} is not parked for records that are missing but for "
-                f"{state.error}; once that is mended: {way_on(state)}"
-            )
-        if action == ACKNOWLEDGE and missing != state.missing:
-            raise InvalidArgument(
-                f"other records are missing: {_range(state.missing)}. Only these can be acknowledged, all of them"
-            )
         order = PartitionOrder(action, state.stage, state.partition, state.failure, missing, why, wall_ms())
-        value = order_to_bytes((signer or self.signer()).signer(), order)
-        publish(self._connection, self._user, self._topic, [(order_key(order), value)])
+        _check(order, state)
+        self._send(order, order_to_bytes((signer or self.signer()).signer(), order))
         return order
+
+    def forward(self, data: bytes) -> tuple[PartitionOrder, str]:
+        """Send an order that was signed elsewhere, as it is; return it, and the key id that signed it.
+
+        Raises SealError for one that does not verify, NotFound where the partition is not parked, InvalidArgument where
+        the order is about another failure, or acknowledges other records than are missing; BrokerUnavailable.
+        """
+        if len(data) > ORDER_BYTES_MAX:
+            raise InvalidArgument(f"the order has {len(data)} bytes, and at most {ORDER_BYTES_MAX} are taken")
+        order, kid = order_from_bytes(self._keys, data, wall_ms())
+        _check(order, self.parked(order.stage, order.partition))
+        self._send(order, data)
+        return order, kid
+
+    def _send(self, order: PartitionOrder, data: bytes) -> None:
+        publish(self._connection, self._user, self._topic, [(order_key(order), data)])
 
     def answer(self, order: PartitionOrder, wait_s: float) -> PartitionState | None:
         """Return what the worker told since of the partition, or None where it told nothing within the time."""
@@ -141,6 +150,23 @@ class PartitionDesk:
             if time.monotonic() >= deadline:
                 return None
             time.sleep(LOOK_S)
+
+
+def _check(order: PartitionOrder, state: PartitionState) -> None:
+    """Raise InvalidArgument for an order that no worker would obey about this failure."""
+    if order.failure != state.failure:
+        raise InvalidArgument(
+            f"partition {state.partition} of {state.stage} is parked for another failure by now: look at it again"
+        )
+    if order.action == ACKNOWLEDGE and state.missing is None:
+        raise InvalidArgument(
+            f"partition {state.partition} of {state.stage} is not parked for records that are missing but for "
+            f"{state.error}; once that is mended: {way_on(state)}"
+        )
+    if order.action == ACKNOWLEDGE and order.missing != state.missing:
+        raise InvalidArgument(
+            f"other records are missing: {_range(state.missing)}. Only these can be acknowledged, all of them"
+        )
 
 
 def _range(missing: Missing | None) -> str:

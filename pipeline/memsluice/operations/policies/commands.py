@@ -10,7 +10,6 @@ from memsluice.events.models import Action, Command
 from memsluice.events.names import EVERYBODY
 from memsluice.gate.commands.activation import digest_of, text_of
 from memsluice.gate.policy import model as policies
-from memsluice.gate.policy.diff import between
 from memsluice.operations.commands.signing import COMMAND_VALID
 from memsluice.operations.policies.history import in_force
 from memsluice.readers.base import TopicReader
@@ -54,14 +53,3 @@ def _command(
     return requests.command(
         command_id, now, tenant, Action.ACTIVATE, name, now + valid, digest=digest, reason=why, policy=text
     )
-
-
-def in_words(audit: TopicReader, keyring: Keyring, command: Command) -> dict[str, tuple[str, str]]:
-    """Return what an activation changes, field by field, against what the audit says is in force."""
-    found = in_force(audit, keyring, command.tenant, PARTITIONS)
-    before = policies.PolicySet(policies.default().default, {}) if found is None else found.policies()
-    after = policies.default() if command.policy is None else policies.parse(command.policy)
-    told = {
-        f"{change.who}: {change.field}": (str(change.before), str(change.after)) for change in between(before, after)
-    }
-    return told or {"policy": (before.default.digest, after.default.digest)}

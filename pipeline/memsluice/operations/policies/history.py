@@ -51,6 +51,17 @@ def in_force(audit: TopicReader, keyring: Keyring, tenant: str, partitions: int)
 
     Reads the tenant's partition to its end. Raises BrokerUnavailable.
     """
+    own, everybodys = own_and_everybodys(audit, keyring, tenant, partitions)
+    return own or everybodys
+
+
+def own_and_everybodys(
+    audit: TopicReader, keyring: Keyring, tenant: str, partitions: int
+) -> tuple[Activated | None, Activated | None]:
+    """Return the last activation of a tenant's own policy that has not ended, and that of everybody's; None: none.
+
+    Of everybody (``*``) the second one alone. Reads the tenant's partition to its end. Raises BrokerUnavailable.
+    """
     own: Activated | None = None
     everybodys: Activated | None = None
     wanted = {tenant.encode(), EVERYBODY.encode()}
@@ -62,7 +73,7 @@ def in_force(audit: TopicReader, keyring: Keyring, tenant: str, partitions: int)
             everybodys = found
         elif found is not None:
             own = found if found.text is not None else None
-    return own or everybodys
+    return own, everybodys
 
 
 def reaches_back(audit: TopicReader, tenant: str, partitions: int) -> bool:

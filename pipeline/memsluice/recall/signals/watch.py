@@ -24,6 +24,11 @@ class RecallWatch:
         self._tenants: OrderedDict[str, EntryWatch] = OrderedDict()
         self._tenants_max = tenants_max
 
+    def given(self, seen: Seen, now_ms: int) -> tuple[list[Signal], bool]:
+        """As :meth:`see`, of entries that were asked for by name: none of them was near to anything, but all were
+        given."""
+        return self._sweeps.see(seen, now_ms)
+
     def see(self, seen: Seen, now_ms: int) -> tuple[list[Signal], bool]:
         """Take an answer (now in Unix ms); return what it shows, and whether there was room to count all of it."""
         watch = self._tenants.get(seen.tenant)

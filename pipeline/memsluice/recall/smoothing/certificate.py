@@ -52,8 +52,11 @@ class Plan:
     def delta(self, hostile: int, available: int | None = None) -> float:
         """Return how often, at most, ``hostile`` strata (t) win the majority, 0 to 1.
 
-        ``available`` is how many strata there were to recall (the paper's m'), where those are fewer than the pool.
+        ``available`` is how many strata there were to recall (the paper's m'), the hostile ones among them, where those
+        are fewer than the pool. Raises InvalidArgument for a number below 0.
         """
+        if available is not None:
+            arguments.whole("argument available", available, 0, COUNT_MAX)
         pool = self.pool if available is None else min(self.pool, available)
         return float(majority(self.runs, contamination(pool, self.shown, hostile)))
 
@@ -77,10 +80,10 @@ def majority(runs: int, chance: Fraction) -> Fraction:
     )
 
 
-def least_pool(shown: int, runs: int, hostile: int, delta_max: float) -> Plan | None:
-    """Return the plan of the smallest pool that certifies ``delta_max`` against ``hostile`` strata; None where a pool
-    of POOL_MAX does not."""
-    for pool in range(shown, POOL_MAX + 1):
+def least_pool(shown: int, runs: int, hostile: int, delta_max: float, available: int = POOL_MAX) -> Plan | None:
+    """Return the plan of the smallest pool that certifies ``delta_max`` against ``hostile`` strata; None where none of
+    up to POOL_MAX does, or of up to ``available``, the strata that there are: a larger pool would not be filled."""
+    for pool in range(shown, min(available, POOL_MAX) + 1):
         plan = Plan(pool, shown, runs)
         if plan.delta(hostile) <= delta_max:
             return plan
@@ -88,13 +91,18 @@ def least_pool(shown: int, runs: int, hostile: int, delta_max: float) -> Plan | 
 
 
 def certifying(
-    hostile: int, delta_max: float, shown: Iterable[int] = SHOWN, runs: Iterable[int] = RUNS_ODD
+    hostile: int,
+    delta_max: float,
+    shown: Iterable[int] = SHOWN,
+    runs: Iterable[int] = RUNS_ODD,
+    available: int = POOL_MAX,
 ) -> Iterator[Plan]:
-    """Yield, for each k and n, the plan of the smallest pool that certifies ``delta_max``, where there is one.
+    """Yield, for each k and n, the plan of the smallest pool of ``available`` strata at most that certifies
+    ``delta_max``, where there is one.
 
     An even n needs no fewer runs for a strict majority than the next odd one, and is left out unless it is named.
     """
     for k, n in product(shown, runs):
-        plan = least_pool(k, n, hostile, delta_max)
+        plan = least_pool(k, n, hostile, delta_max, available)
         if plan is not None:
             yield plan

@@ -8,6 +8,10 @@ grows with A: P[win] <= E[delta(A)]. Two bounds follow, by what may be assumed o
   concave function above delta, taken at s q (Jensen's inequality), and some A reaches it, so no smaller one is true;
 * they are independent of each other: E[delta(A)] with A ~ Bin(s, q).
 
+A small store has fewer strata than the pool, and an entry that lands weighs more in it: delta is then taken with the
+m' that there are. The attack itself can add to them, and more strata make delta smaller; so the bound for those that
+are there without it holds.
+
 Drawn by author, s counts authors, and an author gets in if any of his w writes does: q is w times the miss rate, at
 most 1. The miss rate is one that was measured, on attacks like these: an attacker who writes unlike them has another.
 """
@@ -18,16 +22,19 @@ from memsluice.client import arguments
 from memsluice.recall.smoothing.certificate import COUNT_MAX, Plan
 
 
-def end_to_end(plan: Plan, attempts: int, missed: float, *, independent: bool = False) -> float:
+def end_to_end(
+    plan: Plan, attempts: int, missed: float, *, independent: bool = False, available: int | None = None
+) -> float:
     """Return how often, at most, an attacker with so many attempts wins the majority, 0 to 1.
 
     ``missed`` is the probability, at most, that the gate lets one attempt land (of an author: any of his writes).
-    Raises InvalidArgument for attempts below 0 or a probability outside of 0 to 1.
+    ``available`` is how many strata there are to recall, at least, where that may be fewer than the pool.
+    Raises InvalidArgument for attempts or ``available`` below 0 or a probability outside of 0 to 1.
     """
     arguments.whole("argument attempts", attempts, 0, COUNT_MAX)
     arguments.number("argument missed", missed, 0, 1)
     # More than the whole pool cannot be the attacker's: what he wins grows no further.
-    losses = [plan.delta(landed) for landed in range(min(attempts, plan.pool) + 1)]
+    losses = [plan.delta(landed, available) for landed in range(min(attempts, plan.pool) + 1)]
     if independent:
         return _independent(losses, attempts, missed)
     return _concave(losses, min(attempts * missed, len(losses) - 1))

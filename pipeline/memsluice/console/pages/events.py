@@ -1,0 +1,69 @@
+"""What changed, as server-sent events: counts of what the visitor may see, and never content."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import orjson
+from sse_starlette.sse import EventSourceResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from memsluice.console.asking import serving, visitor
+from memsluice.console.live import Listener
+from memsluice.console.rendering import mark_of
+from memsluice.console.serving import Serving
+from memsluice.errors import InputError, MemsluiceError
+
+LOOK_S = 15.0
+"""How often a page's session is looked at where nothing changes."""
+RETRY_MS = 5_000
+
+
+async def stream(request: Request) -> Response:
+    """Tell a page what waits, at once and whenever it changes, until its session ends."""
+    told, who = serving(request), visitor(request)
+    listening = told.live.listening(who.name)
+    listener = listening.__enter__()
+
+    async def events() -> AsyncIterator[dict[str, Any]]:
+        try:
+            async for event in _events(told, request.state.token, listener):
+                yield event
+        finally:
+            listening.__exit__(None, None, None)
+
+    return EventSourceResponse(events(), ping=int(LOOK_S))
+
+
+async def _events(told: Serving, token: str, listener: Listener) -> AsyncIterator[dict[str, Any]]:
+    last: bytes | None = None
+    while True:
+        state = await run_in_threadpool(_state, told, token)
+        if state is None:
+            yield {"event": "ended", "data": "{}"}
+            return
+        if state != last:
+            yield {"event": "counts", "data": state.decode(), "retry": RETRY_MS}
+            last = state
+        await listener.waits(LOOK_S)
+
+
+def _state(told: Serving, token: str) -> bytes | None:
+    """Return what waits for the visitor of a session; None where that ended. It does not count as use of it."""
+    session = told.sessions.find(token, touch=False)
+    if session is None:
+        return None
+    try:
+        who = told.logins.standing(session.visitor)
+        counts = told.index.counts(tenants=who.tenants)
+    except InputError:
+        told.sessions.end(token)
+        return None
+    except MemsluiceError:  # the index is made anew: the band above the page says so
+        return orjson.dumps({"states": {}, "mark": "", "away": sorted(told.away)})
+    return orjson.dumps({"states": counts.states, "mark": mark_of(counts), "away": sorted(told.away)})
+
+
+ROUTES = (Route("/events", stream, methods=["GET"]),)

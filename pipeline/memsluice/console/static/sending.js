@@ -1,0 +1,66 @@
+// Requests of the console's pages to their own server, and elements made of text alone.
+
+/** What a request failed with, as a person is told. `status` is 0 where there was no answer. */
+export class Failed extends Error {
+  constructor(status, text, value = null) {
+    super(text);
+    this.status = status;
+    this.value = value;
+  }
+}
+
+/** Sends JSON and returns the JSON of the answer. Throws Failed. */
+export async function post(path, value) {
+  const token = document.querySelector("meta[name=csrf]")?.content ?? "";
+  const headers = { "content-type": "application/json", accept: "application/json", "x-csrf-token": token };
+  return answered(() => fetch(path, { method: "POST", body: JSON.stringify(value), headers, redirect: "error" }));
+}
+
+/** Asks for JSON. Throws Failed. */
+export const get = (path) => answered(() => fetch(path, { headers: { accept: "application/json" }, redirect: "error" }));
+
+async function answered(ask) {
+  let answer;
+  try {
+    answer = await ask();
+  } catch {
+    throw new Failed(0, "The console does not answer. What was sent may have been published: load the page again.");
+  }
+  const value = await answer.json().catch(() => null);
+  if (answer.ok) return value;
+  if (answer.status === 401) throw new Failed(401, "You are not logged in any more: log in again.", value);
+  throw new Failed(answer.status, value?.detail ?? `The console answered with ${answer.status}.`, value);
+}
+
+/** An element with attributes and children: elements, or texts, which stay texts. */
+export function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value !== false && value !== null) made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
+
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\u{e0100}-\u{e01ef}]/u;
+
+/** Nodes that show a text that somebody else chose: what is not seen in it, or moves the rest, is spelled out. */
+export function spelled(text) {
+  const box = element("bdi", { class: "told" });
+  let plain = "";
+  for (const letter of text) {
+    if (letter === "\n" || !HIDDEN.test(letter)) {
+      plain += letter;
+      continue;
+    }
+    const code = letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+    box.append(plain, element("span", { class: "ctl" }, `U+${code}`));
+    plain = "";
+  }
+  box.append(plain);
+  return box;
+}
+
+/** Whether a text has what is not seen, or moves the rest; line feeds apart. */
+export const hides = (text) => HIDDEN.test(text.replaceAll("\n", ""));

@@ -1,0 +1,1 @@
+"""The console, driven as people and attackers do."""

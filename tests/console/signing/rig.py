@@ -1,0 +1,130 @@
+"""A console over a home with an embedded log, and people in browsers of their own who come to it."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from tests.held.desk import Office
+
+from memsluice.clock import wall_ms
+from memsluice.console.app import create_app
+from memsluice.console.serving import Serving, opened
+from memsluice.console.settings import Settings
+from memsluice.envelope.registry import Credential, Role
+from memsluice.keystore.enrolment import enrol, public_from_text
+from memsluice.operations.held.entries import HeldWrite
+from memsluice.operations.review.query import HeldQuery
+from memsluice.topics.names import COMMANDS
+
+SETTINGS = {"requests_per_s": 1_000, "requests_at_once": 10_000}
+
+
+@contextmanager
+def served(app: Any, host: str = "127.0.0.1") -> Iterator[str]:
+    """Serve an application and give its address."""
+    with socket.create_server((host, 0)) as listening:
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
+        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        thread.start()
+        yield f"http://{host}:{listening.getsockname()[1]}"
+        server.should_exit = True
+        thread.join()
+
+
+@dataclass
+class Person:
+    """Somebody with a browser of his own, in which his key lies."""
+
+    name: str
+    context: BrowserContext
+    page: Page
+    credential: Credential
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def cookie(self) -> dict[str, Any]:
+        """The cookie of his session."""
+        (found,) = self.context.cookies()
+        return dict(found)
+
+    def evaluate(self, script: str, given: Any = None) -> Any:
+        """Run the body of a function of ``given`` in his page, with the console's modules at hand."""
+        head = "".join(
+            f'const {name} = await import("/static/{name}.js");' for name in ("commands", "keys", "sending", "login")
+        )
+        return self.page.evaluate(f"async (given) => {{ {head} {script} }}", given)
+
+
+@dataclass
+class Rig:
+    """A console at ``url`` over an office's home."""
+
+    office: Office
+    serving: Serving
+    url: str
+    browser: Browser
+    people: list[Person] = field(default_factory=list)
+
+    def person(
+        self, name: str, role: Role = Role.REVIEWER, tenants: tuple[str, ...] = ("acme",), *, enters: bool = True
+    ) -> Person:
+        """Give somebody who made a key in his browser and had it enrolled, and who logged in."""
+        context = self.browser.new_context()
+        page = context.new_page()
+        page.goto(f"{self.url}/login")
+        page.click("#make-key")
+        expect(page.locator("#fingerprint")).to_be_visible()
+        public = public_from_text(page.locator("#public").inner_text())
+        credential = enrol(self.office.keys, role, public, name, tenants, wall_ms())
+        person = Person(name, context, page, credential)
+        page.on("pageerror", lambda error: person.failures.append(str(error)))
+        page.on("console", lambda told: person.failures.append(told.text) if told.type == "error" else None)
+        self.people.append(person)
+        if enters:
+            page.click("#enter")
+            page.wait_for_url(f"{self.url}/")
+        return person
+
+    def feed(self) -> None:
+        """Have the index take in what the topics hold."""
+        with self.serving.desk() as desk:
+            self.serving.index.feed(desk)
+
+    def states(self) -> dict[str, str]:
+        """Return what became of each held write, by its event id, as the topics say."""
+        self.feed()
+        found = self.serving.index.page(HeldQuery.parse("state:any"), tenants=None, limit=1_000)
+        return {row.event_id: row.state.value for row in found.rows}
+
+    def held(self) -> list[HeldWrite]:
+        """Return the held writes, oldest first, with their contents."""
+        self.feed()
+        found = self.serving.index.page(HeldQuery.parse("state:any"), tenants=None, limit=1_000)
+        with self.serving.desk() as desk:
+            return [self.serving.index.opened(desk, row).entry for row in reversed(found.rows)]
+
+    def commands(self) -> int:
+        """Return how many commands were published."""
+        return len(self.office.records(COMMANDS))
+
+    def close(self) -> None:
+        """Close every browser."""
+        for person in self.people:
+            person.context.close()
+
+
+@contextmanager
+def console(browser: Browser, home: Path, **settings: Any) -> Iterator[Rig]:
+    """Serve a console over a new home."""
+    office = Office(home)
+    told = Settings.checked({**SETTINGS, **settings}, "test")
+    with opened(office.home.path, told) as serving, served(create_app(serving)) as url:
+        rig = Rig(office, serving, url, browser)
+        yield rig
+        rig.close()

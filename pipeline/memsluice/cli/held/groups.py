@@ -86,8 +86,9 @@ def _list(
     console = Console(highlight=False)
     if page.groups:
         console.print(rendered(page, now_ms))
+    many = "1 group" if len(page.groups) == 1 else f"{len(page.groups)} groups"
     writes = sum(one.count for one in page.groups)
-    told = [(f"{len(page.groups)} groups with {writes} of {known.total} writes, from {where}", "dim")]
+    told = [(f"{many} with {writes} of {known.total} writes, from {where}", "dim")]
     told += [(hint, "yellow") for hint in known.hints]
     if page.after is not None:
         told.append((f"more follow: narrow the filter, or go on with --after {page.after}", "yellow"))

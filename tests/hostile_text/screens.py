@@ -78,6 +78,8 @@ def _looks(town: Town) -> dict[str, list[Case]]:
                               *(Case((option, ODD), 2, whole=True) for option in ("--query", "--after", "--state"))],
         "quarantine show": [*every, Case((HELD, "--json"), data=True), Case((ODD,), 5, whole=True),
                             Case((HELD, "--tenant", ODD), 5, whole=True)],
+        "review": [Case(code=1, whole=True), Case((ODD,), 2, whole=True), Case((f"@{ODD}",), 1, whole=True),
+                   Case(("--tenant", ODD), 2, whole=True), Case((f"tenant:{SENT}",), 1, whole=True)],
         "quarantine stats": [Case(whole=True), Case(("--json",), data=True)],
         "doctor": [Case(whole=True), Case(("--json",), data=True)],
         "store verify": [Case(), Case(("--json",), data=True), Case(("--tenant", ODD), 5, whole=True)],
@@ -189,7 +191,7 @@ def _keys(scratch: Path) -> dict[str, list[Case]]:
                        Case(("reviewer", *_enrolled(KEY, "ana\u202e"), "--note", SENT), whole=True)],
         "keys rotate": [*lost, Case(("user", "--overlap", ODD), 2, whole=True)],
         "keys retire": lost,
-        "keys revoke": lost,
+        "keys revoke": [*lost, *(Case((kid,), 1, whole=True) for kid in ("odd", "user", "reader"))],
         "keys public": [Case((str(scratch / "\x1b[2J\u202epublic"), "--tenant", "acme"), whole=True),
                         Case((str(scratch / "ring"), "--tenant", ODD), 2, whole=True)],
     }  # fmt: skip
@@ -217,7 +219,8 @@ def _policies(files: dict[str, Path]) -> dict[str, list[Case]]:
                            Case((ODD,), 1, whole=True, at_home=False)],
         "policy show": [Case(("acme",), whole=True), Case((ODD,), whole=True)],
         "policy activate": [Case((good, "--why", SENT), 1, whole=True), Case((good, "--kid", ODD), 1, whole=True),
-                            Case((good, "--tenant", ODD), 1, whole=True)],
+                            Case((good, "--tenant", ODD), 1, whole=True),
+                            Case((good, "--kid", "op-1", "--kid", "op-2", "--yes"), 1, whole=True)],
     }  # fmt: skip
 
 

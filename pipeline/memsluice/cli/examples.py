@@ -29,6 +29,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "renew": ("memsluice renew w-17 --tenant acme",),
     "protect": ('memsluice protect w-17 --tenant acme --why "the door code holds"',),
     "approve": ("memsluice approve w-17.json", "memsluice approve w-17.json --kid reviewer-4e5f6a7b"),
+    "review": (
+        "memsluice review",
+        'memsluice review "reason:detect since:24h" --tenant acme',
+        "memsluice review @vouchers",
+    ),
     "quarantine list": (
         "memsluice quarantine list --tenant acme --since 24h",
         "memsluice quarantine list --reason memsad --min-score 0.8",

@@ -68,6 +68,7 @@ OF_COMMANDS: dict[str, tuple[ExitCode, ...]] = {
     "quarantine list": (ExitCode.NOT_FOUND,),
     "quarantine groups": (ExitCode.NOT_FOUND,),
     "quarantine filters delete": (ExitCode.NOT_FOUND,),
+    "review": (ExitCode.NO_ANSWER, ExitCode.NOT_FOUND),
     "quarantine show": (ExitCode.NOT_FOUND,),
     "quarantine release": (*_SIGNED, ExitCode.INCOMPLETE),
     "quarantine reject": (*_SIGNED, ExitCode.INCOMPLETE),

@@ -43,6 +43,7 @@ PARTS: dict[str, Part] = {
     ),
     "approve": ("memsluice.cli.approve", "Add the other signature to a proposed command."),
     "quarantine": ("memsluice.cli.held.quarantine", "Held writes: list, group, show, release, reject, replay."),
+    "review": ("memsluice.cli.review", "Review held writes on a full screen: groups, decided by key."),
     "dead-letters": (
         "memsluice.cli.dead_letters.dead_letters",
         "Input that could not be authenticated: list, show, replay, dismiss.",

@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from memsluice.operations.rescreen.evaluation import Evaluation
 
 POINTS_SHOWN = 10
-BIASED = (
-    "Only held writes have labels: nobody reviewed what was never held. The curve shows how well the candidate "
-    "separates held writes, not how many attacks it misses."
-)
+
 
 
 def evaluate(
@@ -78,6 +75,8 @@ def _labels(console: Console, found: "Evaluation") -> None:
     ):
         if count:
             console.print(f"  {count} {what}")
+    from memsluice.operations.rescreen.evaluation import BIASED
+
     console.print(Text(BIASED, style="dim"))
 
 

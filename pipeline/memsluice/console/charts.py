@@ -3,15 +3,18 @@
 No colour alone says anything: what is beyond the line is a diamond, the rest are discs, and the line is the line.
 """
 
+from collections.abc import Sequence
 from itertools import count
 
 from markupsafe import Markup
 
 from memsluice.operations.monitor.calibration_view import DOTS, LINE, MARKS
 from memsluice.operations.monitor.picture import Dot, Path, Picture, Shape, Words
+from memsluice.operations.rescreen.curve import RocPoint
 
 CLASSES = {DOTS[0]: "usual", DOTS[1]: "beyond", LINE: "limit", MARKS: "phase"}
 DIAMOND = 4.5
+ROC_SIDE, ROC_EDGE = 320, 44
 _NUMBERS = count(1)
 
 
@@ -23,6 +26,24 @@ def drawn(picture: Picture, said: str) -> Markup:
         '<svg class="chart" viewBox="0 0 {w} {h}" role="img" aria-labelledby="chart-{n}-title chart-{n}-said">'
         '<title id="chart-{n}-title">{title}</title><desc id="chart-{n}-said">{said}</desc>{shapes}</svg>'
     ).format(w=picture.width, h=picture.height, n=number, title=picture.title, said=said, shapes=shapes)
+
+
+def roc(curve: Sequence[RocPoint], said: str) -> Markup:
+    """Return a receiver operating characteristic as SVG within a page: bad held upwards, good held to the right."""
+    side, edge = ROC_SIDE, ROC_EDGE
+
+    def at(good: float, bad: float) -> tuple[float, float]:
+        return edge + good * side, edge / 2 + (1 - bad) * side
+
+    foot = edge / 2 + side
+    shapes: list[Shape] = [
+        Path([at(0, 1), at(0, 0), at(1, 0)], MARKS),
+        Path([at(0, 0), at(1, 1)], MARKS, dashed=True),
+        Path([at(point.good, point.bad) for point in curve], LINE),
+        Words(2, edge / 2 + 8, "100 %"), Words(8, foot, "0 %"), Words(edge + side - 24, foot + 16, "100 %"),
+        Words(edge + side / 2 - 30, foot + 16, "good held"), Words(edge + 6, edge / 2 + 12, "bad held"),
+    ]  # fmt: skip
+    return drawn(Picture(edge + side + 20, side + edge, "Receiver operating characteristic", shapes), said)
 
 
 def _shape(shape: Shape) -> Markup:

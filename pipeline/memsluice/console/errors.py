@@ -18,6 +18,7 @@ from memsluice.errors import (
     MemsluiceError,
     NotFound,
     NotPermitted,
+    PolicyError,
     ProducerError,
     RequestRefused,
     SealError,
@@ -39,6 +40,7 @@ _KINDS: tuple[tuple[type[MemsluiceError], int, str], ...] = (
     (StoreError, 503, "The store does not answer"),
     (SealError, 502, "A record is not authentic"),
     (StateError, 503, "The index is made anew"),
+    (PolicyError, 400, "That is no valid policy"),
     (ConfigError, 503, "The console lacks something"),
 )
 _STATUSES = {404: "There is no such page", 405: "The page is not asked that way"}

@@ -139,7 +139,7 @@ class Guard:
 
     async def _own(self, scope: Scope, headers: Headers, receive: Receive) -> tuple[Response | None, Receive]:
         """Refuse what another site's page sends; read what is sent, up to the limit."""
-        if headers.get("origin") != origin_of(self._serving, scope):
+        if not _from_own_page(headers, origin_of(self._serving, scope)):
             return told(scope, 403, "Another page sent that", "only the console's own pages change something"), receive
         body = await _read(receive)
         if body is None:
@@ -156,6 +156,16 @@ class Guard:
             return {"type": "http.request", "body": body, "more_body": False}
 
         return None, again
+
+
+def _from_own_page(headers: Headers, origin: str) -> bool:
+    """Whether a browser says that a page of this console sent it.
+
+    Where pages give no referrer, a browser calls the origin of a form that it sends ``null``, and says by another
+    header, which no script can set, whether it was a page of the same origin.
+    """
+    sent = headers.get("origin")
+    return sent == origin or (sent == "null" and headers.get("sec-fetch-site") == "same-origin")
 
 
 async def _read(receive: Receive) -> bytes | None:

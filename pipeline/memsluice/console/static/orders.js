@@ -40,9 +40,9 @@ export async function orderEnvelope(kind, order, signer) {
 }
 
 async function signer() {
-  const kid = document.querySelector("meta[name=kid]")?.content;
   const key = await held();
-  if (!key || !kid) throw new Error("This browser has no key of yours: log in with one that is enrolled.");
+  if (key === null) throw new Error("This browser has no key: log in with one that is enrolled.");
+  const { kid } = await post("/login/key", { public: key.public });
   return key.signer(kid);
 }
 

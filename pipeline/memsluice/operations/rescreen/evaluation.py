@@ -20,6 +20,10 @@ from memsluice.operations.rescreen.rerun import Decided
 ALPHAS = (0.002, 0.005, 0.01, 0.02, 0.05)
 FEW = 30
 """Labels of a kind below which the interval is the finding, and not the number in it."""
+BIASED = (
+    "Only held writes have labels: nobody reviewed what was never held. The curve shows how well the candidate "
+    "separates held writes, not how many attacks it misses."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,8 @@ def test_a_life_of_a_credential(keys: Any, tmp_path: Path) -> None:
     """Issued, listed, rotated, retired, revoked: each is told in one line, and no secret is ever printed."""
     said = [keys("new", "producer", "--tenant", "acme", "--days", "30", "--note", "helpdesk")]
     kid = kid_of(said[0][1])
-    said += [keys("rotate", kid, "--overlap", "30m"), keys("retire", kid), keys("list"), keys("revoke", kid)]
+    said += [keys("rotate", kid, "--overlap", "30m"), keys("retire", kid), keys("list"),
+             keys("revoke", kid, "--yes")]  # fmt: skip
     said += [keys("new", "operator", "--tenant", "*"), keys("list"), keys("list", "--json")]
     assert [code for code, _ in said] == [0] * len(said)
     rows = {row["kid"]: row for row in json.loads(said[-1][1])}

@@ -205,13 +205,22 @@ def revoke(
             help="For a gate key: confirm that no stage has lag, so that no record signed by it is still to be read.",
         ),
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Revoke without asking.")] = False,
     home: Home = None,
 ) -> None:
     """Stop a key from signing and verifying, now and for good.
 
-    A seal or admission key must be rotated, retired and drained (--drained) first.
+    What it signed until now, and what becomes of that, is shown first. A seal or admission key must be rotated, retired
+    and drained (--drained) before.
     """
-    rotation.revoke(KeyStore(home), kid, wall_ms(), drained=drained)
+    from memsluice.cli.key_usage import preview
+
+    store = KeyStore(home)
+    key = rotation.check_revocable(store, kid, wall_ms(), drained=drained)
+    preview(_console(), store, key, home)
+    if not yes:
+        typer.confirm(f"Revoke {kid} for good?", abort=True)
+    rotation.revoke(store, kid, wall_ms(), drained=drained)
     _say(f"{kid} no longer signs, and nothing that it signed verifies any more")
 
 

@@ -124,6 +124,26 @@ def revoke(store: KeyStore, kid: str, now_ms: int, *, drained: bool = False) -> 
     _stop(store, kid, KeyState.REVOKED, now_ms, drained=drained)
 
 
+def check_revocable(store: KeyStore, kid: str, now_ms: int, *, drained: bool = False) -> Key:
+    """Return the key that :func:`revoke` would revoke now, and change nothing. Raises what that raises."""
+    keyring = store.load_keyring()
+    key = _changeable(keyring, kid)
+    _check_stoppable(keyring, key, KeyState.REVOKED, now_ms, drained=drained)
+    return key
+
+
+def _check_stoppable(keyring: Keyring, key: Key, state: KeyState, now_ms: int, *, drained: bool) -> None:
+    if key.state is KeyState.REVOKED:
+        raise ConfigError(f"key {key.kid} is revoked, and a revocation cannot be undone")
+    if state is KeyState.REVOKED and key.purpose in GATE_PURPOSES:
+        _check_drained(key, now_ms, drained=drained)
+    others = (other for other in keyring if other.kid != key.kid and other.purpose is key.purpose)
+    if key.purpose in GATE_PURPOSES and not _any_signs(others, now_ms):
+        raise ConfigError(
+            f"{key.kid} is the last {key.purpose.value} key that signs: run memsluice keys rotate {key.kid} first"
+        )
+
+
 def _check_drained(key: Key, now_ms: int, *, drained: bool) -> None:
     if standing(key, now_ms) not in (KeyStanding.RETIRED, KeyStanding.ENDED):
         raise ConfigError(
@@ -141,15 +161,7 @@ def _stop(store: KeyStore, kid: str, state: KeyState, now_ms: int, *, drained: b
     with store.locked():
         keyring, registry = store.load_keyring(), store.load_registry()
         key = _changeable(keyring, kid)
-        if key.state is KeyState.REVOKED:
-            raise ConfigError(f"key {kid} is revoked, and a revocation cannot be undone")
-        if state is KeyState.REVOKED and key.purpose in GATE_PURPOSES:
-            _check_drained(key, now_ms, drained=drained)
-        others = (other for other in keyring if other.kid != kid and other.purpose is key.purpose)
-        if key.purpose in GATE_PURPOSES and not _any_signs(others, now_ms):
-            raise ConfigError(
-                f"{kid} is the last {key.purpose.value} key that signs: run memsluice keys rotate {kid} first"
-            )
+        _check_stoppable(keyring, key, state, now_ms, drained=drained)
         ends_ms = now_ms if key.not_after_ms is None else min(now_ms, key.not_after_ms)
         store.save_keyring(keyring.with_key(replace(key, state=state, not_after_ms=ends_ms)))
         if key.purpose is Purpose.CREDENTIAL:

@@ -20,6 +20,8 @@ LINES = "application/x-ndjson"
 """Asked for in ``Accept``: one line an entry as it is written, and the rest of the answer in the last line."""
 NAMED_MAX = 1_000
 """Entries that may be asked for by their ids at once: as many as a recaller can name."""
+TOO_MANY = "too_many_entries"
+"""The problem's code where more lie in a scope than can be listed."""
 ObjectId = Annotated[str, Field(pattern=r"^[0-9a-f-]{36}$")]
 
 
@@ -182,8 +184,8 @@ def _rest(answer: Recalled) -> dict[str, Any]:
         "event_id": answer.event_id,
         "as_data": answer.as_data,
         "incomplete": answer.incomplete,
-        # Another's entry, found in a session of the same name, say: the event and the metrics count it; the asker
-        # learns nothing of what he may not see.
+        # Another's entry, found in a session of the same name, say: the event counts it; the asker learns nothing of
+        # what he may not see.
         "withheld": {reason: count for reason, count in answer.withheld.items() if reason != Withheld.SCOPE},
     }
 

@@ -8,6 +8,7 @@ from memsluice.clock import Clock
 from memsluice.recall.recaller import Question, Recalled
 from memsluice.recall.signals.seen import Seen, Signal
 from memsluice.recall.signals.watch import RecallWatch
+from memsluice.recall.withheld import Withheld
 from memsluice.telemetry import registry as metrics
 from memsluice.telemetry.meters import Meters
 
@@ -50,6 +51,8 @@ class Watching:
     def _count(self, answer: Recalled) -> None:
         """Count what an answer flags and withholds."""
         for reason, count in answer.withheld.items():
+            if reason == Withheld.SCOPE:  # whoever reads /metrics on this port before and after asking would learn it
+                continue
             self._meters.add(metrics.RECALL_WITHHELD, reason, amount=count)
         for entry in answer.entries:
             for flag in entry.flags:

@@ -65,3 +65,12 @@ def test_arguments_out_of_range_are_refused() -> None:
         collapse(0.1, -1)
     with pytest.raises(InvalidArgument, match="above 0"):
         prompts_needed(1, 64, 0, 0.05)
+    with pytest.raises(InvalidArgument, match="chi2"):
+        collapse(0.1, float("nan"))
+    with pytest.raises(InvalidArgument, match="gamma"):
+        missed_at_most(0, 64, 0.3)
+
+
+def test_evidence_of_no_weight_moves_nothing() -> None:
+    """However far it lies from what the model held likely."""
+    assert collapse(0, float("inf")) == 0

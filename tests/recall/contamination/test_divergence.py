@@ -66,3 +66,5 @@ def test_positions_must_match_and_probabilities_add_up() -> None:
         lower_bound([{}], [])
     with pytest.raises(InvalidArgument, match="more than 1"):
         lower_bound([{"a": 0.0, "b": 0.0}], [{"a": -1.0, "b": -1.0}])
+    with pytest.raises(InvalidArgument, match="no numbers"):
+        lower_bound([{"a": float("nan")}], [{"a": -1.0}])

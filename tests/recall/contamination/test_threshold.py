@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from memsluice.errors import InvalidArgument
 from memsluice.recall.contamination.threshold import Tau, settings
 
 RNG = np.random.default_rng(4)
@@ -59,3 +60,21 @@ def test_the_level_falls_where_more_is_flagged_than_the_budget_allows() -> None:
         tau = tau.seen(f"s{number}", 0.0, flagged=True)
     assert tau.judge(5.0).level < 0.05
     assert calibrated([1.0]).seen("s", 0.0, flagged=True).judge(5.0).level == 0.05
+
+
+@pytest.mark.parametrize("score", [float("inf"), float("-inf")])
+def test_infinitely_far_is_far_and_can_be_kept(score) -> None:
+    """A context may bring a token that cannot come without it. The row that is kept of it has finite numbers."""
+    tau = Tau(settings(0.05))
+    for number in range(100):
+        tau = tau.clean(str(number), score if number % 2 else float(number))
+    assert np.isfinite(tau.state.dumped().values).all()
+    assert tau.judge(float("-inf")).flagged is (score > 0)
+    assert not tau.judge(float("inf")).flagged
+
+
+def test_no_number_is_no_score() -> None:
+    """A model that gave NaN must not become a clean prompt, nor an answer that nothing moved."""
+    for use in (Tau().judge, lambda score: Tau().clean("x", score), lambda score: Tau().seen("x", score, flagged=True)):
+        with pytest.raises(InvalidArgument, match="score"):
+            use(float("nan"))

@@ -9,7 +9,7 @@ from crewai.memory.utils import sanitize_scope_name
 
 from memsluice.adapters.crewai.questions import embedder
 from memsluice.adapters.crewai.storage import GatedStorage
-from memsluice.adapters.crewai.tools import memories
+from memsluice.adapters.crewai.tools import in_flow, memories
 from memsluice.client.requests import Session
 from memsluice.errors import InvalidArgument
 from memsluice.events.models import Origin
@@ -28,8 +28,9 @@ def attach(
     origins: Mapping[str, Origin] | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> _T:
-    """Give each memory of a crew (its own, its agents' and its manager's), an agent, a flow, or a memory a gated
-    storage, and return it. A crew that has no memory is given one.
+    """Give each memory of a crew (its own, its agents', its tasks' agents', its manager's, and those of CrewAI's tools
+    for a memory that they were given), an agent, a flow, or a memory a gated storage, and return it. A crew that has no
+    memory is given one. What runs inside an attached flow is observed in the flow's session as well.
 
     What was to be saved before is saved before, where it was to lie. A run of a crew is a session: attach it once more,
     in the next session, before its next run. The rest is as of :class:`GatedStorage`. Raises InvalidArgument for what
@@ -43,6 +44,7 @@ def attach(
         raise InvalidArgument(f"argument target has no memory: give the {type(target).__name__} one first")
     for memory in found:
         _exchange(memory, storage)
+    in_flow(target)
     return target
 
 

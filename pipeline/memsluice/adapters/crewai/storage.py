@@ -11,9 +11,10 @@ from typing import Any, Self
 
 from crewai.memory.types import MemoryRecord, ScopeInfo
 
+from memsluice.adapters.crewai import merging
 from memsluice.adapters.crewai.questions import question_of
 from memsluice.adapters.crewai.records import PLACE, Keeps, document_of_record, kept, naive, parts, record_of, wanted
-from memsluice.adapters.crewai.tools import Watched, watched
+from memsluice.adapters.crewai.tools import Watched
 from memsluice.client.requests import Session
 from memsluice.clock import wall_ms
 from memsluice.errors import StateError
@@ -69,14 +70,11 @@ class GatedStorage(Watched):
 
         Raises StateError, and writes nothing, where the hook was taken away that says what the session saw.
         """
-        if not watched():
-            raise StateError(
-                "CrewAI's tool hooks were cleared, and what its agents saw since is not known: nothing is written; "
-                "make the memory, or attach it, after they are cleared, in a session of its own"
-            )
+        self._known()
         now_ms = wall_ms()
         if records:
-            self._shelf.put([document_of_record(one, now_ms) for one in records])
+            with merging.undone_where_it_fails(self._shelf):
+                self._shelf.put([document_of_record(one, now_ms) for one in records])
 
     def update(self, record: MemoryRecord) -> None:
         """Replace a record. Raises as :meth:`save`."""
@@ -118,13 +116,19 @@ class GatedStorage(Watched):
         older_than: datetime | None = None,
         metadata_filter: dict[str, Any] | None = None,
     ) -> int:
-        """Replace the records that are all of this by marks without content, and return how many. Raises as save."""
+        """Replace the records that are all of this by marks without content, and return how many. Raises as save.
+
+        Those that CrewAI deletes in favour of a text that it saves next are there again where that is not kept.
+        """
+        self._known()
         keeps = wanted(scope_prefix, categories, metadata_filter, record_ids, older_than)
         names = record_ids if record_ids is not None else [one.id for one in self._records(keeps)]
-        marks = [Document(PLACE, one.key, None) for one in self._own(names) if kept(keeps)(one)]
-        if marks:
-            self._shelf.put(marks)
-        return len(marks)
+        gone = [one for one in self._own(names) if kept(keeps)(one)]
+        if gone:
+            merging.note(self._shelf, gone)
+            with merging.undone_where_it_fails(self._shelf):
+                self._shelf.put([Document(PLACE, one.key, None) for one in gone])
+        return len(gone)
 
     def reset(self, scope_prefix: str | None = None) -> None:
         """Delete what the person has in a scope; of others nothing."""
@@ -168,6 +172,14 @@ class GatedStorage(Watched):
     async def adelete(self, *args: Any, **kwargs: Any) -> int:
         """As :meth:`delete`, in a worker thread."""
         return await asyncio.to_thread(self.delete, *args, **kwargs)
+
+    def _known(self) -> None:
+        """Raise StateError where it is not known any more what the session saw."""
+        if not self.watched():
+            raise StateError(
+                "CrewAI's tool hooks were cleared, and what its agents saw since is not known: nothing is written; "
+                "make the memory, or attach it, after they are cleared, in a session of its own"
+            )
 
     def _records(self, keeps: Keeps) -> list[MemoryRecord]:
         found = [record_of(one) for one in self._shelf.below(PLACE, kept(keeps))]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from memsluice.clock import wall_ms
 from memsluice.deployment.home import Home
 from memsluice.envelope.registry import Role, check_persons
-from memsluice.errors import BufferFull, ConfigError, NotDelivered
+from memsluice.errors import BufferFull, ConfigError, NotDelivered, StateError
 from memsluice.events.names import EVERYBODY
 from memsluice.keystore.files import SigningCredential
 from memsluice.keystore.store import KeyStore
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 ACKNOWLEDGED_S = 15.0
 SOURCE = "urn:memsluice:orders"
+SETTLE_ATTEMPTS = 5
+"""How often the stages of an embedded log are opened anew because another process works on it too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +168,26 @@ def embedded(home: Home, closing: ExitStack) -> CommandDesk:
 
 
 def _settling(home: Home, keys: KeyStore, closing: ExitStack) -> Callable[[], None]:
-    """Return what lets the stages work over a home's log until nothing waits; they are opened when first needed."""
+    """Return what lets the stages work over a home's log until nothing waits; they are opened when first needed.
+
+    Where another process worked on the log since (two people review in one home), they are opened anew.
+    """
     stages: list[Embedded] = []
+    opened_for = closing.enter_context(ExitStack())
 
     def settle() -> None:
-        if not stages:
-            stages.append(_stages(home, keys, closing))
-        stages[0].run_until_idle()
+        for attempt in range(SETTLE_ATTEMPTS):
+            if not stages:
+                stages.append(_stages(home, keys, opened_for))
+            try:
+                stages[0].run_until_idle()
+            except StateError:
+                stages.clear()
+                opened_for.close()
+                if attempt + 1 == SETTLE_ATTEMPTS:
+                    raise
+            else:
+                return
 
     return settle
 

@@ -31,11 +31,14 @@ def claimed_collapse(eta: float) -> float:
 
 
 def collapse(eta: float, chi2: float) -> float:
-    """Return what the divergence of one position is at most, in nats: ln(1 + eta^2 chi^2(Q || P_para))."""
+    """Return what the divergence of one position is at most, in nats: ln(1 + eta^2 chi^2(Q || P_para)).
+
+    Raises InvalidArgument for an eta not in 0 to 1, and for a chi2 below 0.
+    """
     arguments.number("argument eta", eta, 0, 1)
-    if chi2 < 0:
+    if not chi2 >= 0:
         raise InvalidArgument("argument chi2 must be 0 or more")
-    return math.log1p(eta**2 * chi2)
+    return math.log1p(eta**2 * chi2) if eta > 0 else 0.0  # of weight 0 nothing follows, however far it lies
 
 
 def chi_squared(q: Distribution, p: Distribution) -> float:
@@ -63,5 +66,7 @@ def prompts_needed(gamma: float, length: int, gap: float, epsilon: float) -> int
 
 def missed_at_most(gamma: float, length: int, gap: float) -> float:
     """Return the chance that one memorised prompt scores above a threshold that lies half the gap above its mean, by
-    Lemma III.3's tail: exp(-(Delta / 2)^2 / (4 gamma^2 T))."""
+    Lemma III.3's tail: exp(-(Delta / 2)^2 / (4 gamma^2 T)). Raises InvalidArgument for values that are not above 0."""
+    if not (gamma > 0 and length > 0 and gap > 0):
+        raise InvalidArgument("arguments gamma, length and gap must be above 0")
     return min(1.0, math.exp(-((gap / 2) ** 2) / (4 * gamma**2 * length)))

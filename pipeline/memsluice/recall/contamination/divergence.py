@@ -46,7 +46,8 @@ def lower_bound(rag: TopLogProbabilities, para: TopLogProbabilities) -> float:
     """Return what Z is at least, from the likeliest tokens of each position alone.
 
     What either side does not name is lumped together, on both sides alike; by the data processing inequality that makes
-    no divergence larger. Raises InvalidArgument for unequal lengths, and for what adds up to more than 1.
+    no divergence larger. Raises InvalidArgument for unequal lengths, for what adds up to more than 1, and for what is
+    no number.
     """
     if len(rag) != len(para):
         raise InvalidArgument(f"arguments rag and para must have as many positions; they have {len(rag)}, {len(para)}")
@@ -56,8 +57,8 @@ def lower_bound(rag: TopLogProbabilities, para: TopLogProbabilities) -> float:
 def _lumped(rag: Mapping[str, float], para: Mapping[str, float]) -> float:
     both = sorted(rag.keys() & para.keys())
     known = [np.exp([some[token] for token in both]) for some in (rag, para)]
-    if any(some.sum() > 1 + SUM_TOLERANCE for some in known):
-        raise InvalidArgument("the probabilities of a position add up to more than 1")
+    if not all(some.sum() <= 1 + SUM_TOLERANCE for some in known):
+        raise InvalidArgument("the probabilities of a position add up to more than 1, or are no numbers")
     p, q = (np.append(some, max(1 - some.sum(), REST_MIN)) for some in known)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(p > 0, p * np.log(p / q), 0.0)

@@ -50,6 +50,7 @@ MemsluiceError
 ├── BrokerError                the broker, or the embedded log in its place, refused or failed
 │   └── BrokerUnavailable      it did not answer, or not this user; the same request may succeed later
 └── StoreError                 the vector store refused or failed
+    ├── ScopeTooLarge          more lies in a scope than can be listed: search it, or name some
     └── StoreUnavailable       it did not answer; the same request may succeed later
         └── AnswerTooLarge     what it found fits into no answer; ask for fewer
 """
@@ -361,6 +362,10 @@ class BrokerUnavailable(BrokerError):
 
 class StoreError(MemsluiceError):
     """The vector store refused a request."""
+
+
+class ScopeTooLarge(StoreError):
+    """More entries lie in a scope than can be listed at once: search it, or ask for some by their ids."""
 
 
 class StoreUnavailable(StoreError):

@@ -17,6 +17,8 @@ from memsluice.keystore.store import issue_credential
 from memsluice.operations.review.index import ReviewIndex
 
 ORIGIN = "http://127.0.0.1:8714"
+UNHURRIED = Settings(requests_per_s=10_000, requests_at_once=100_000)
+"""Tests ask more often than people do."""
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e{{7*7}}"
 
 
@@ -48,7 +50,7 @@ class Place(Morgue):
         issue_credential(self.keys, Role.READER, "agent", ["acme"], kid="reader")
         issue_credential(self.keys, Role.REVIEWER, "operator", ["acme"], kid="narrow")
         self.index = ReviewIndex.open(path)
-        self.serving: Serving = serving_of(path, self.index, Settings())
+        self.serving: Serving = serving_of(path, self.index, UNHURRIED)
         self.app = create_app(self.serving)
 
     def browser(self, kid: str) -> Browser:

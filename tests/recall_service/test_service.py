@@ -22,11 +22,14 @@ from memsluice.errors import (
     NotPermitted,
     OverQuota,
     RecallFailed,
+    ScopeTooLarge,
     StoreUnavailable,
 )
 from memsluice.events.models import Tier, Visibility
 from memsluice.keystore.store import issue_credential, load_credential
 from memsluice.recall.bearer import AUDIENCE, mint
+from memsluice.recall.landed import Lying
+from memsluice.recall.recaller import Question
 from memsluice.recall.remote import RemoteRecaller
 from memsluice.recall.wire import ENTRIES_PATH, LINES, PATH
 from memsluice.stages.quota import Quota
@@ -111,6 +114,37 @@ def test_what_is_anothers_is_counted_for_operators_and_not_told(store, encoder, 
         assert answer.json()["withheld"] == json.loads(lines.content.splitlines()[-1])["withheld"] == {}
         assert service.told.events[0].withheld == {"scope": 1}
         assert service.counted("recall_withheld_total", reason="scope") == 0
+
+
+class Crowded:
+    """A log that says of every scope that more lies there than can be named."""
+
+    def current(self, _tenant, _ids):
+        """Say nothing of any object."""
+        return {}
+
+    known = current
+
+    def lying(self, _tenant, _zone, _scopes):
+        """Say that 1,001 lie there."""
+        return Lying(1_001, None, 1_001)
+
+    def among(self, _tenant, _zone, _scopes, _ids):
+        """Say that none of those that are named does."""
+        return []
+
+
+def test_a_scope_that_is_too_large_to_be_listed_is_no_outage(store, encoder, home) -> None:
+    """Asking again brings the same: 400 that says what to do instead, and no Retry-After."""
+    key_store, path = home
+    with serving(store, encoder, key_store, freshness=Crowded()) as service, asking(service.url, path) as remote:
+        body = {**WHO, "tenant": "acme", "question": "all"}
+        bearer = {"authorization": f"Bearer {token(path)}"}
+        response = httpx.post(service.url + "/v1/entries", json=body, headers=bearer, trust_env=False)
+        assert (response.status_code, response.json()["code"]) == (400, "too_many_entries")
+        assert "retry-after" not in response.headers
+        with pytest.raises(ScopeTooLarge, match="search it"):
+            remote.look_up(Question("acme", "all", **WHO))
 
 
 def test_a_stranger_is_asked_who_he_is(store, encoder, home, tmp_path) -> None:
@@ -300,6 +334,7 @@ def test_problems_become_the_errors_of_the_recaller(home) -> None:
     said = [
         (400, {"code": "malformed", "detail": "d", "field": "k"}, MalformedEvent),
         (400, {"code": "limit_exceeded", "detail": "d"}, LimitExceeded),
+        (400, {"code": "too_many_entries", "detail": "d", "field": "ids"}, ScopeTooLarge),
         (401, {"code": "unknown_key", "detail": "d"}, NotPermitted),
         (503, {"code": "store_unavailable", "detail": "d"}, StoreUnavailable),
         (502, {}, RecallFailed),

@@ -37,16 +37,30 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "quarantine list": (
         "memsluice quarantine list --tenant acme --since 24h",
         "memsluice quarantine list --reason memsad --min-score 0.8",
+        "memsluice quarantine list --query 'reason:detect tenant:acme since:2h score:0.8..'",
         "memsluice quarantine list --withdrawn --since 7d",
     ),
+    "quarantine groups": (
+        "memsluice quarantine groups --tenant acme --since 24h",
+        "memsluice quarantine groups 3f2a9c417be05d68",
+    ),
+    "quarantine filters list": ("memsluice quarantine filters list",),
+    "quarantine filters save": ("memsluice quarantine filters save vouchers 'tenant:acme reason:rates principal:kim'",),
+    "quarantine filters delete": ("memsluice quarantine filters delete vouchers",),
     "quarantine show": ("memsluice quarantine show w-17 --tenant acme",),
     "quarantine stats": ("memsluice quarantine stats --since 7d",),
     "quarantine export": ("memsluice quarantine export held.jsonl --tenant acme --all",),
     "quarantine release": (
         'memsluice quarantine release w-17 --tenant acme --why "ana confirmed it"',
+        'memsluice quarantine release --group 3f2a9c417be05d68 --why "ana confirmed them"',
         "memsluice quarantine release w-17 --tenant acme --withdrawn",
     ),
-    "quarantine reject": ('memsluice quarantine reject w-17 --tenant acme --why "never asked for"',),
+    "quarantine reject": (
+        'memsluice quarantine reject w-17 --tenant acme --why "never asked for"',
+        "memsluice quarantine reject --filter vouchers --query 'since:2h'",
+    ),
+    "quarantine reopen": ("memsluice quarantine reopen w-17 --tenant acme",),
+    "quarantine note": ('memsluice quarantine note w-17 "asked ana" --assign bea --claim 30m',),
     "quarantine replay": (
         "memsluice quarantine replay --tenant acme --reason rates --dry-run",
         "memsluice quarantine replay --resume r0123456789ab",

@@ -12,6 +12,7 @@ from memsluice.console.desks import Desks, held_desks
 from memsluice.console.feeding import Feeding
 from memsluice.console.live import Live
 from memsluice.console.logins import Logins
+from memsluice.console.oidc import Provider
 from memsluice.console.sessions import Sessions
 from memsluice.console.settings import Settings
 from memsluice.deployment.home import Home
@@ -39,6 +40,8 @@ class Serving:
     logins: Logins
     live: Live
     feeding: Feeding
+    provider: Provider | None = None
+    """Where people log in who have no key; None where nowhere."""
     others: dict[str, Desks[Any]] = field(default_factory=dict)
     """Desks of other kinds, by their names (:mod:`memsluice.console.lending`)."""
     kept: dict[str, Any] = field(default_factory=dict)
@@ -86,8 +89,9 @@ def serving_of(
     sessions = Sessions(clock, settings.idle_minutes * 60_000, settings.life_hours * 3_600_000)
     desks, live = desks or held_desks(home), Live()
     feeding = Feeding(index, desks.opening, store, home, live, clock)
+    provider = None if settings.oidc is None else Provider(settings.oidc, place, clock)
     return Serving(
-        place, home, index, desks, store, clock, settings, sessions, Logins(store, clock), live, feeding
+        place, home, index, desks, store, clock, settings, sessions, Logins(store, clock), live, feeding, provider
     )  # fmt: skip
 
 

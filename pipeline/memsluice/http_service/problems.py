@@ -12,9 +12,10 @@ from memsluice.errors import (
     NotPermitted,
     ProducerError,
     RequestRefused,
+    ScopeTooLarge,
     StoreError,
 )
-from memsluice.recall.wire import Problem
+from memsluice.recall.wire import TOO_MANY, Problem
 
 RETRY_S = 1
 PROBLEM_JSON = "application/problem+json"
@@ -49,6 +50,8 @@ def problem_of(error: MemsluiceError, unacknowledged: str) -> Problem:
         return problem(400, error.code, error.reason, field=error.field)
     if isinstance(error, BrokerUnavailable | ProducerError):
         return problem(503, "broker_unavailable", unacknowledged)
+    if isinstance(error, ScopeTooLarge):  # no store is at fault, and asking again brings the same
+        return problem(400, TOO_MANY, str(error), field="ids")
     if isinstance(error, StoreError):
         return problem(503, "store_unavailable", "the store, or its log, did not answer")
     return problem(500, "internal", "the operator's log says why")

@@ -260,8 +260,8 @@ class Recaller:
         """Return entries by their object ids, or with None all that lie in the question's scope and zone.
 
         Each is verified and published as an answer is; nothing is searched, so their similarity says nothing, and what
-        the question says is only told. Raises what :meth:`recall` does, and StoreError where more lie there than can be
-        named.
+        the question says is only told. Raises what :meth:`recall` does, and ScopeTooLarge where more lie there than
+        can be named.
         """
         draft = self._event(question, (), None, named=True)
         self._permits(draft)

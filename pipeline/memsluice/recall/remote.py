@@ -24,12 +24,13 @@ from memsluice.errors import (
     NotPermitted,
     OverQuota,
     RecallFailed,
+    ScopeTooLarge,
     StoreUnavailable,
 )
 from memsluice.events.models import Tier, Zone
 from memsluice.recall.bearer import mint
 from memsluice.recall.recaller import Named, Narrow, Publish, Question, Recalled
-from memsluice.recall.wire import ENTRIES_PATH, LINES, PATH, Entry, RecallAnswer, RestOfAnswer
+from memsluice.recall.wire import ENTRIES_PATH, LINES, PATH, TOO_MANY, Entry, RecallAnswer, RestOfAnswer
 
 SESSION_S = 30.0
 """How long a recall in a session waits for the session's earlier events."""
@@ -188,6 +189,8 @@ def error_of(response: httpx.Response, service: str = "recall") -> MemsluiceErro
     problem: Mapping[str, Any] = said if isinstance(said, dict) else {}
     detail, field = str(problem.get("detail", f"HTTP status {response.status_code}")), str(problem.get("field", ""))
     match response.status_code:
+        case 400 if problem.get("code") == TOO_MANY:
+            return ScopeTooLarge(detail)
         case 400 | 413 if problem.get("code") == LimitExceeded.code:
             return LimitExceeded(detail, field=field)
         case 400 | 409 | 422:

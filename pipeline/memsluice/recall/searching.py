@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from memsluice.envelope.keys import Keyring
-from memsluice.errors import AnswerTooLarge, StoreError, StoreUnavailable
+from memsluice.errors import AnswerTooLarge, ScopeTooLarge, StoreError, StoreUnavailable
 from memsluice.recall import tracing
-from memsluice.recall.landed import Lying
+from memsluice.recall.landed import LISTED_MAX, Lying
 from memsluice.recall.missing import Freshness, KnowsWhatLies, Missing, among, lying_of
 from memsluice.recall.reader import Current, RecallQuery, Selection, VerifiedEntry, judge
 from memsluice.recall.wanted import Wanted
@@ -87,7 +87,8 @@ class Searcher:
 
         An object's id follows from its owner and key, so anybody can name another's. The log says which of the ids lie
         in the scope, and the store is asked for no others: what is not the asker's is, in reasons and in time, as what
-        nobody ever wrote. Raises StoreError where no index of the log was given, or more lie there than it names.
+        nobody ever wrote. Raises StoreError where no index of the log was given, ScopeTooLarge where more lie there
+        than it names.
         """
         judged: dict[str, VerifiedEntry | Withheld] = {}
         if self._knows is None:
@@ -190,7 +191,7 @@ class Searcher:
 
 def _all_of(lying: Lying) -> list[str]:
     if lying.ids is None:
-        raise StoreError(f"{lying.number} entries lie in the scope: search it, or ask for some by their names")
+        raise ScopeTooLarge(f"more than {LISTED_MAX} entries lie in the scope: search it, or ask for some by their ids")
     return sorted(lying.ids)
 
 

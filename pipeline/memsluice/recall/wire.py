@@ -20,6 +20,8 @@ LINES = "application/x-ndjson"
 """Asked for in ``Accept``: one line an entry as it is written, and the rest of the answer in the last line."""
 NAMED_MAX = 1_000
 """Entries that may be asked for by their ids at once: as many as a recaller can name."""
+TOO_MANY = "too_many_entries"
+"""The problem's code where more lie in a scope than can be listed."""
 ObjectId = Annotated[str, Field(pattern=r"^[0-9a-f-]{36}$")]
 
 

@@ -46,6 +46,8 @@ from memsluice_lab.world_stack import StackWorld
 
 HONEST, ASKED, SEED, BASE = 200, 100, 7, 10
 DRAIN_S_MAX = 300
+FEW = (1, 2, 3)
+"""Passages that a gate lets through."""
 VICTIM = "resident"
 """Whom most of a conversation's events are of."""
 COUNTS_FROM = 0.5
@@ -115,6 +117,7 @@ def asr_r_with_gate(setting: Setting) -> Measured:
         {route: one.asked.hits.rate for route, one in behind.items()},
     )
     rows = [("honest writes, victims' questions, k", f"{len(tenant.texts)}, {len(tenant.questions)}, {RETURNED}")]
+    rows.append(_few(tenant, attacks[Attack.AGENTPOISON], vectors[Attack.AGENTPOISON], encoder))
     for attack in Attack:
         rows += _rows(attack, attacks[attack], without[attack], exact[attack], behind)
     return Measured(value, tuple(rows), (_NOTE,))
@@ -147,6 +150,17 @@ def _without(
             found[attack] = retrieval.among([memory.ask(one, RETURNED) for one in vectors[attack]], set(poison.texts))
             exact[attack] = retrieval.reached(past, written, vectors[attack])
     return found, exact
+
+
+def _few(tenant: Tenant, poison: Poison, asked: NDArray[np.float32], encoder: Encoder) -> tuple[str, str]:
+    """Return what a few of AgentPoison's passages without an order reach: how many a gate has to hold."""
+    past, written = encoder.encode(tenant.texts), encoder.encode(list(poison.quiet))
+    said = []
+    for count in FEW:
+        firsts = range(len(written) - count + 1)
+        rates = [retrieval.reached(past, written[first : first + count], asked).rate for first in firsts]
+        said.append(f"{count}: {min(rates):.2f} to {max(rates):.2f}")
+    return "AgentPoison with a falsehood, ASR-R of so many passages alone, exact search", "; ".join(said)
 
 
 def _behind(running: Bed, tenant: Tenant, attacks: Mapping[Attack, Poison], encoder: Encoder) -> dict[Route, Behind]:

@@ -7,7 +7,7 @@ person asking their memory should not have to read.
 import warnings
 
 try:  # first, because this import sets the filter that is overruled below
-    from authlib.deprecate import AuthlibDeprecationWarning as _Loud  # type: ignore[import-untyped]
+    from authlib.deprecate import AuthlibDeprecationWarning as _Loud
 except ImportError:
     _Loud = DeprecationWarning
 

@@ -124,7 +124,13 @@ class Rig:
 @contextmanager
 def console(browser: Browser, home: Path, **settings: Any) -> Iterator[Rig]:
     """Serve a console over a new home."""
-    office = Office(home)
+    with console_of(browser, Office(home), **settings) as rig:
+        yield rig
+
+
+@contextmanager
+def console_of(browser: Browser, office: Office, **settings: Any) -> Iterator[Rig]:
+    """Serve a console over an office's home."""
     told = Settings.checked({**SETTINGS, **settings}, "test")
     with (
         opened(office.home.path, told) as serving,

@@ -77,7 +77,7 @@ def compare(request: Request) -> Response:
     changes = differences(before.policies, after.policies, None if tenant == EVERYBODY else tenant)
     return page(
         request, "policy_compare.html", tenant=tenant, before=before, after=after, changes=changes,
-        looser=_words(loosened(changes, after.policies)), looser_of=_looser_of, value=value,
+        looser=_words(loosened(changes, after.policies)), looser_of=looser_of, value=value,
         remarks=_remarks(after, tenant), command=command, refused=refused, effect=effect, approvals=APPROVALS,
         may_activate=who.may(Action.ACTIVATE), given=fields.shown(given, (*FIELDS, "policy")),
     )  # fmt: skip
@@ -98,7 +98,8 @@ def _words(found: Iterable[Loosening]) -> dict[tuple[str, str], str]:
     return {(one.change.who, one.change.field): one.words() for one in found}
 
 
-def _looser_of(effect: Effect) -> dict[tuple[str, str], str]:
+def looser_of(effect: Effect) -> dict[tuple[str, str], str]:
+    """Return what gets looser by an effect, in words, by whom and what it is about."""
     return _words(effect.looser)
 
 
@@ -124,7 +125,7 @@ def end(request: Request) -> Response:
         effect: Effect = effect_of(desk.audit, desk.keys.keyring(), command, of_home(told.named))
     return page(
         request, "policy_end.html", tenant=tenant, command=command, effect=effect, value=value, approvals=APPROVALS,
-        may_activate=who.may(Action.ACTIVATE), looser_of=_looser_of,
+        may_activate=who.may(Action.ACTIVATE), looser_of=looser_of,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from tests.command import working
@@ -18,6 +18,9 @@ from memsluice.deployment.connection import Connection
 from memsluice.deployment.layout import Layout
 from memsluice.devstack import control
 from memsluice.devstack.bringup import bring_up
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 """As an encoder that is loaded sets it where torch is not imported yet; test modules import torch before."""
@@ -111,3 +114,16 @@ def workers(stack: Stack) -> Iterator[None]:
     """All stages in one worker, for tests that keep apart by tenant; who kills or pauses workers starts its own."""
     with working(str(stack.home)):
         yield
+
+
+@pytest.fixture(scope="session")
+def chromium() -> "Iterator[Browser]":
+    """Give the browser of this machine: one for all tests, since a process drives one at a time."""
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    assert path, "no Chromium: run scripts/install-chromium"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()

@@ -45,6 +45,7 @@ MemsluiceError
 ├── RequestRefused             an HTTP service refuses a request: what its answer says
 ├── RecallFailed               a service over HTTP answered with nothing that can be used
 │   └── OverQuota              the credential asks too often; the same request may succeed later
+├── NotSent                    whoever is told of held writes did not take a notice; it is tried again
 ├── ChatFailed                 a model's chat endpoint did not answer, or not as one does
 ├── BrokerError                the broker, or the embedded log in its place, refused or failed
 │   └── BrokerUnavailable      it did not answer, or not this user; the same request may succeed later
@@ -323,6 +324,10 @@ class RecallFailed(MemsluiceError):
 
 class OverQuota(RecallFailed):
     """The credential asked a service over HTTP more often than its quota allows; ask again a second later."""
+
+
+class NotSent(MemsluiceError):
+    """Whoever is told of held writes did not take a notice; it is tried again. Quotes nothing that a receiver said."""
 
 
 class ChatFailed(MemsluiceError):

@@ -25,9 +25,14 @@ print("loaded", *sorted({name.split(".")[0] for name in sys.modules}), file=sys.
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a small embedded home: one write that landed, one that is held."""
+    """Give a small embedded home: one write that landed, one that is held, and that was listed before.
+
+    What is new since the last listing is taken into the index by its vectors, for which numpy is loaded once.
+    """
     folder = tmp_path_factory.mktemp("start") / "home"
     small_home(folder)
+    environment = {**os.environ, "MEMSLUICE_HOME": str(folder)}
+    subprocess.run([sys.executable, "-c", PROBE, "quarantine", "list"], check=True, env=environment, timeout=120)
     return folder
 
 

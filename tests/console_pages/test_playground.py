@@ -1,5 +1,6 @@
 """The recall playground: it answers as the recall service does to the key that is chosen, and leaves no trace."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,6 +8,9 @@ from tests.console_pages.place import Place
 from tests.console_pages.test_audit import said
 from tests.encoders import minilm
 
+from memsluice.envelope.keys import KeyState
+from memsluice.envelope.registry import Role
+from memsluice.keystore.store import issue_credential
 from memsluice.topics.names import EVENTS
 
 ASKED = {
@@ -81,3 +85,13 @@ def test_what_cannot_be_asked_names_the_field(place: Place, changes: dict[str, s
     assert answer.status_code == 400
     assert words in said(answer.text)
     assert "x" * 100 not in answer.text
+
+
+def test_a_reader_s_key_that_was_revoked_asks_nothing(place: Place) -> None:
+    """What the service would refuse at the door is refused here: the key's state counts, not its entry alone."""
+    issue_credential(place.keys, Role.READER, "agent", ["acme"], kid="reader-gone")
+    assert "The early train" in ask(place, **{"as": "reader-gone"}).text
+    ring = place.keys.load_keyring()
+    place.keys.save_keyring(ring.with_key(replace(ring.get("reader-gone"), state=KeyState.REVOKED)))
+    answer = ask(place, **{"as": "reader-gone"})
+    assert (answer.status_code, "revoked" in said(answer.text)) == (403, True)

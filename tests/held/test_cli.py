@@ -48,18 +48,18 @@ def test_filters_show_what_was_asked_for(office: Office) -> None:
     first = office.write(BAD)
     second = office.write(BAD, tenant="globex", principal="bo")
     third = office.write("A plain note.", principal="mallory")  # the session is ana's
-    assert listed(office) == [first, second, third]
+    assert listed(office) == [third, second, first]
     assert listed(office, "--tenant", "globex") == [second]
     assert listed(office, "--reason", "instructions.found") == listed(office, "--reason", "instructions")
     assert listed(office, "--reason", "sessions") == [third]
     assert listed(office, "--source", "mallory") == [third]
-    assert listed(office, "--source", "user", "--since", "1h") == [first, second, third]
+    assert listed(office, "--source", "user", "--since", "1h") == [third, second, first]
     assert listed(office, "--until", "1h") == []
     assert listed(office, "--since", "2020-01-01T00:00", "--until", "2020-01-02") == []
     assert listed(office, "--min-score", "0.1") == []  # nothing was asked yet: nothing is scored
     office.run("reject", first, "--yes")
-    assert listed(office) == [second, third]
-    assert listed(office, "--all") == [first, second, third]
+    assert listed(office) == [third, second]
+    assert listed(office, "--all") == [third, second, first]
 
 
 def test_a_time_that_is_none_is_said(office: Office) -> None:
@@ -134,7 +134,7 @@ def test_two_writes_of_one_id_are_told_apart(office: Office) -> None:
     """Another content under a known id is held, named by its offset, and can be rejected but not released."""
     event_id = office.write(BAD, event_id="twice")
     office.write("Another note.", event_id="twice")
-    offsets = [entry["offset"] for entry in json.loads(office.run("list", "--json").stdout)["entries"]]
+    offsets = [entry["offset"] for entry in json.loads(office.run("list", "--json").stdout)["entries"]][::-1]
     assert "choose one with" in str(office.run("show", event_id).exception)
     assert office.run("release", event_id, "--offset", str(offsets[1]), "--yes").exit_code == 3
     assert office.run("reject", event_id, "--offset", str(offsets[1]), "--yes").exit_code == 0
@@ -208,8 +208,8 @@ def test_no_held_write_acts_on_the_terminal(office: Office) -> None:
     names = "ana\u202e\u2066x\u200by \u05d0\u05d1"
     ids = [office.write(text, principal=names, session=f"s\u202e{n}", agent="a\u200b[bold]", key=f"k\u202e{n}",
                         namespace="n\u2067") for n, text in enumerate(HOSTILE.values())]  # fmt: skip
-    assert listed(office) == ids
-    commands = [("list",), ("list", "--all"), ("stats",), *(("show", one) for one in ids)]
+    assert listed(office) == ids[::-1]
+    commands = [("list",), ("groups",), ("list", "--all"), ("stats",), *(("show", one) for one in ids)]
     commands += [("release", one, "--yes", "--why", "because\u202e") for one in ids[:3]]
     for command in commands:
         for width in ("40", "160"):

@@ -22,8 +22,14 @@ from memsluice.topics.names import PARTITIONS
 
 SMALL = "name: small\ncontent_bytes_max: 20\n"
 TEXT = "The boiler is serviced every October by Ada."
-YEAR_MS = 365 * 86_400_000
-CLOCKS = ("memsluice.cli.held.desk", "memsluice.cli.held.quarantine", "memsluice.cli.entries.trace")
+LAPSED_MS = 31 * 86_400_000
+"""A day more than what is held can be decided."""
+CLOCKS = (
+    "memsluice.cli.held.desk",
+    "memsluice.cli.held.asking",
+    "memsluice.cli.held.quarantine",
+    "memsluice.cli.entries.trace",
+)
 
 
 @pytest.fixture
@@ -48,9 +54,9 @@ def held_by_a_replay(office: Office) -> str:
     return event_id
 
 
-def a_year_later(patch: pytest.MonkeyPatch) -> None:
+def a_month_later(patch: pytest.MonkeyPatch) -> None:
     """Move this machine's clock, for the commands that look."""
-    later_ms = wall_ms() + YEAR_MS
+    later_ms = wall_ms() + LAPSED_MS
     for module in CLOCKS:
         patch.setattr(f"{module}.wall_ms", lambda: later_ms)
 
@@ -110,7 +116,7 @@ def test_a_lapsed_refused_write_is_said_to_have_lapsed_everywhere(
 ) -> None:
     """Neither view calls it refused for good or kept for a replay, and both name the same day."""
     event_id = office.write(TEXT)
-    a_year_later(monkeypatch)
+    a_month_later(monkeypatch)
     assert states(office) == {event_id: "lapsed"}
     shown, traced = office.run("show", event_id).stdout, trace(office, event_id).stdout
     said = next(line for line in shown.splitlines() if line.startswith("state"))
@@ -129,7 +135,7 @@ def test_a_clock_that_is_ahead_keeps_nobody_from_deciding(
     where the gate still knows the entry."""
     loosen(office, holding.text())
     event_id = office.write(BAD)
-    a_year_later(monkeypatch)
+    a_month_later(monkeypatch)
     said = "by this machine's clock it lapsed on "
     asked = office.run(order, event_id, input="n\n").stdout
     assert asked.index(said) < asked.index(f"Sign this {order}?")

@@ -43,18 +43,20 @@ def cases(town: Town, scratch: Path) -> dict[str, list[Case]]:
     """Return the cases of every command that looks at the home, and of those that fail with words of their caller's."""
     files = _files(town, scratch)
     return {
-        **_looks(),
-        **_decides(),
+        **_looks(town),
+        **_filters(),
+        **_decides(town),
         **_letters(scratch),
         **_landed(scratch),
         **_keys(scratch),
         **_policies(files),
+        **_notices(scratch),
         **_servers(),
         **_plays(scratch, files),
     }
 
 
-def _looks() -> dict[str, list[Case]]:
+def _looks(town: Town) -> dict[str, list[Case]]:
     every = [Case((f"held-{n}",)) for n in range(len(TEXTS))]
     return {
         "trace": [*every, Case((HELD, "--json"), data=True), Case((KEPT,)), Case(("asked-5",)), Case(("seen-5",)),
@@ -64,7 +66,17 @@ def _looks() -> dict[str, list[Case]]:
         "quarantine list": [Case(whole=True), Case(("--all",), whole=True), Case(("--json",), data=True),
                             Case(("--source", ODD), whole=True), Case(("--since", ODD), 2, whole=True),
                             Case(("--withdrawn",), whole=True), Case(("--withdrawn", "--json"), data=True),
-                            Case(("--withdrawn", "--tenant", ODD), whole=True)],
+                            Case(("--withdrawn", "--tenant", ODD), whole=True), Case(("--limit", "3"), whole=True),
+                            *(Case((option, ODD), whole=True) for option in ("--tenant", "--reason")),
+                            Case(("--tenant", ODD, "--json"), data=True),
+                            Case(("--query", f"agent:{json.dumps(SENT)}"), whole=True),
+                            *(Case((option, ODD), 2, whole=True) for option in ("--query", "--state", "--after")),
+                            Case(("--filter", ODD), 5, whole=True)],
+        "quarantine groups": [Case(whole=True), Case(("--all",), whole=True), Case(("--json",), data=True),
+                              *(Case((town.group(n),), whole=True) for n in range(0, len(TEXTS), 5)),
+                              Case((town.group(5), "--json"), data=True), Case((ODD,), 5, whole=True),
+                              *(Case((option, ODD), whole=True) for option in ("--tenant", "--source")),
+                              *(Case((option, ODD), 2, whole=True) for option in ("--query", "--after", "--state"))],
         "quarantine show": [*every, Case((HELD, "--json"), data=True), Case((ODD,), 5, whole=True),
                             Case((HELD, "--tenant", ODD), 5, whole=True)],
         "review": [Case(code=1, whole=True), Case((ODD,), 2, whole=True), Case((f"@{ODD}",), 1, whole=True),
@@ -82,15 +94,23 @@ def _looks() -> dict[str, list[Case]]:
     }  # fmt: skip
 
 
-def _decides() -> dict[str, list[Case]]:
+def _decides(town: Town) -> dict[str, list[Case]]:
     every = [Case((f"held-{n}",), 1) for n in range(len(TEXTS))]
     asked = [Case((HELD, "--why", text[:500])) for text in TEXTS.values() if text.isprintable()]
     why = [Case((f"held-{n}", "--yes", "--why", text[:500])) for n, text in enumerate(TEXTS.values()) if n in (10, 16)]
     return {
         "quarantine release": [*every, *(Case(c.words, 1) for c in asked), Case((ODD,), 5, whole=True), *why[:1],
-                               *(Case((name, "--withdrawn"), 5, whole=True) for name in (HELD, ODD))],
+                               *(Case((name, "--withdrawn"), 5, whole=True) for name in (HELD, ODD)),
+                               *(Case(("--group", town.group(n)), 1) for n in range(0, len(TEXTS), 5)),
+                               Case(("--group", ODD), 5, whole=True), Case(("--query", ODD), 2, whole=True),
+                               Case(("--query", "principal:nobody\u202e"), 5, whole=True),
+                               Case(("--group", ODD, "--yes"), 2, whole=True),
+                               Case((HELD, "--group", ODD), 2, whole=True)],
         "quarantine reject": [*every, *(Case(c.words, 1) for c in asked), *why[1:],
-                              Case(("held-7", "held-8", "held-9"), 1), Case(("held-16", ODD), 5, whole=True)],
+                              Case(("held-7", "held-8", "held-9"), 1), Case(("held-16", ODD), 5, whole=True),
+                              Case(("--query", "tenant:acme", "--tenant", "acme"), 1),
+                              Case(("--filter", ODD), 5, whole=True),
+                              Case(("--query", f"tenant:{SENT[:3]}x"), 5, whole=True)],
         "quarantine reopen": [Case(("held-16", "--why", SENT), 1), Case((ODD,), 5, whole=True),
                               Case(("held-16", "--yes", "--json"), data=True)],
         "quarantine note": [*(Case((HELD, text[:500]), whole=True) for text in list(TEXTS.values())[:6]
@@ -99,6 +119,20 @@ def _decides() -> dict[str, list[Case]]:
         "quarantine replay": [Case(("--dry-run",), whole=True), Case(("--resume", ODD), 2, whole=True),
                               Case(("--dry-run", "--json"), data=True), Case(("--tenant", ODD), whole=True)],
     }  # fmt: skip
+
+
+def _filters() -> dict[str, list[Case]]:
+    """Cases of filters: a query's value may be anything that a verdict has, and a name whatever can be seen."""
+    kept = NAMES["right to left"]
+    texts = [text[:500] for text in TEXTS.values()]
+    return {
+        "quarantine filters save": [
+            Case((kept, f"agent:{json.dumps(text, ensure_ascii=False)}"), whole=True) for text in texts
+        ]
+        + [Case((ODD, "tenant:acme"), 2, whole=True), Case((kept, ODD), 2, whole=True)],
+        "quarantine filters list": [Case(whole=True), Case(("--json",), data=True)],
+        "quarantine filters delete": [Case((ODD,), 5, whole=True), Case((kept,), 5, whole=True)],
+    }
 
 
 def _landed(scratch: Path) -> dict[str, list[Case]]:
@@ -188,6 +222,21 @@ def _policies(files: dict[str, Path]) -> dict[str, list[Case]]:
         "policy activate": [Case((good, "--why", SENT), 1, whole=True), Case((good, "--kid", ODD), 1, whole=True),
                             Case((good, "--tenant", ODD), 1, whole=True),
                             Case((good, "--kid", "op-1", "--kid", "op-2", "--yes"), 1, whole=True)],
+    }  # fmt: skip
+
+
+def _notices(scratch: Path) -> dict[str, list[Case]]:
+    """Nobody is there who takes a notice: what is said of held writes, and of settings that somebody else wrote."""
+    away, odd = scratch / "notices.yaml", scratch / "no\x1b[2Jtices\u202e.yaml"
+    webhook = "webhook: {url: 'http://127.0.0.1:1/', secret: {environment: PATH}}"
+    away.write_text(f"rules: {{group_grew: {{by: 1, within: 1d}}, pending_over: 1ms}}\n{webhook}\n")
+    odd.write_text('"\\e[2Jru\\nles\\u202E": 1\nmail: {host: "\\e[2J", from: "\\u202E@x", to: ["\\e]0;x@y"]}\n')
+    return {
+        "notices run": [Case(("--once", "--settings", str(away)), 9, whole=True), Case(("--once",), 1, whole=True),
+                        Case(("--once", "--settings", str(odd)), 1, whole=True),
+                        Case(("--once", "--every", ODD), 2, whole=True)],
+        "notices test": [Case(("--settings", str(away)), 9, whole=True), Case(("--settings", str(odd)), 1, whole=True),
+                         Case(("--settings", SENT), 1, whole=True)],
     }  # fmt: skip
 
 

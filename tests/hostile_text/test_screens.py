@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from memsluice.cli import stack, topics
 from memsluice.devstack.control import ServiceStatus
 from memsluice.topics.plan import TopicChange, TopicPlan
 
+DIFFER = {"reasons", "kid", "principal", "agent", "session", "channel", "tier", "length", "held", "state"}
 MARKUP, NAMED = list(TEXTS).index("markup"), list(NAMES).index("markup")
 """Which held writes have markup in their content, and in their names."""
 LINE_CHARS_MAX = 9_000
@@ -105,8 +107,21 @@ def test_an_export_is_lines_of_ascii_that_hold_every_content_as_it_was(town: Tow
 
 
 def test_no_row_of_a_list_is_a_contents(town: Town, run: Run) -> None:
-    """Lines that begin at the margin are ours: one for each entry, and the sum."""
-    shown = run("quarantine", "list", "--all", "--home", str(town.home.path)).out.splitlines()
-    ours = [line for line in shown if not line.startswith("  ")]
-    assert all(line.startswith("held-") for line in ours[:-1])
-    assert ours[-1].startswith(f"{len(ours) - 1} of {len(ours) - 1} held writes")
+    """Lines that begin at the margin are ours: one for each entry or group, what differs within one, and the sum."""
+
+    def ours(*words: str) -> list[str]:
+        shown = run("quarantine", *words, "--home", str(town.home.path)).out.splitlines()
+        return [line for line in shown if not line.startswith("  ")]
+
+    listed = ours("list", "--all")
+    assert all(line.startswith("held-") for line in listed[:-1])
+    assert listed[-1].startswith(f"{len(listed) - 1} of {len(listed) - 1} held writes")
+    grouped = ours("groups", "--all", "--limit", "200")
+    assert all(line[:16].isalnum() and line[16:].startswith("  acme  ") for line in grouped[:-1])
+    assert grouped[-1].startswith(f"{len(grouped) - 1} groups with {len(listed) - 1} of {len(listed) - 1} writes")
+    group = town.group(MARKUP)
+    first, *rest, last = ours("groups", group)
+    assert first.startswith(f"{group}  acme  ")
+    odd = [line for line in rest if not re.match(r"held-|\d+ in all, ", line) and line.split()[0] not in DIFFER]
+    assert odd == []
+    assert " held writes, from " in last

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,9 @@ from memsluice.envelope.registry import Role
 from memsluice.events.models import AnyPayload, Origin
 from memsluice.events.records import Headers
 from memsluice.keystore.store import issue_credential
+from memsluice.operations.held import desk as desks
+from memsluice.operations.review.index import ReviewIndex
+from memsluice.operations.review.query import HeldQuery
 from memsluice.runtimes.embedded import Embedded
 from memsluice.stores.faiss.store import FaissStore
 from memsluice.telemetry.exporting import Provider
@@ -57,6 +61,7 @@ class Town(Office):
     def __init__(self, path: Path) -> None:
         super().__init__(path, ("acme",))
         self.told = Told()
+        self._groups: dict[str, str] = {}
         odd = NAMES["right to left"]
         issue_credential(self.keys, Role.READER, "agent", ["*"], kid="reader", note=TEXTS["csi"])
         issue_credential(
@@ -78,6 +83,15 @@ class Town(Office):
             runtime.run_until_idle()
         runtime.close()
         store.close()
+
+    def group(self, number: int) -> str:
+        """Return the id of the group of a held write, by its number."""
+        if not self._groups:
+            with ExitStack() as closing, ReviewIndex.open(self.home.path) as index:
+                index.feed(desks.embedded(self.home, closing))
+                rows = index.page(HeldQuery.parse("state:any"), tenants=None, limit=1_000).rows
+                self._groups = {row.event_id: row.group for row in rows}
+        return self._groups[f"held-{number}"]
 
     def _append(self, runtime: Embedded, payload: AnyPayload, source: str) -> None:
         signer = self.keys.credential(source).signer()

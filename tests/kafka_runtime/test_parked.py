@@ -23,7 +23,7 @@ from memsluice.envelope.partition_orders import (
     order_to_bytes,
 )
 from memsluice.envelope.registry import Role
-from memsluice.errors import InvalidArgument, NotFound
+from memsluice.errors import InvalidArgument, NotFound, SealError
 from memsluice.events.records import Record
 from memsluice.keystore.store import KeyStore, issue_credential
 from memsluice.operations.doctor import remote
@@ -62,6 +62,24 @@ def _open_desk(lab: Lab) -> PartitionDesk:
 
 def _desk(lab: Lab) -> closing[PartitionDesk]:
     return closing(_open_desk(lab))
+
+
+def _signed_elsewhere(lab: Lab, state: PartitionState) -> bytes:
+    """Return an order to try again, as a browser brings it that the operator's key signed in."""
+    order = PartitionOrder(RESUME, state.stage, state.partition, state.failure, None, "from a browser", NOW_MS)
+    return order_to_bytes(_keys(lab.folder / "home").credential("op").signer(), order)
+
+
+def _tried_from_elsewhere(lab: Lab, desk: PartitionDesk, stale: PartitionState, now: PartitionState) -> PartitionState:
+    """Forward orders that were signed elsewhere: the one that holds has the partition tried, and it is parked again."""
+    with pytest.raises(InvalidArgument, match="parked for another failure by now"):
+        desk.forward(_signed_elsewhere(lab, stale))
+    with pytest.raises(SealError, match="does not verify"):
+        desk.forward(_signed_elsewhere(lab, now).replace(b'"sig":"', b'"sig":"AA'))
+    with pytest.raises(InvalidArgument, match="at most"):
+        desk.forward(b" " * 20_000)
+    desk.forward(_signed_elsewhere(lab, now))
+    return _parked(lab, desk, "stamp", 1, but=now.failure)
 
 
 def _parked(lab: Lab, desk: PartitionDesk, stage: str, partition: int, but: str = "") -> PartitionState:
@@ -111,6 +129,7 @@ def test_records_that_retention_removed_stop_their_partition_until_somebody_answ
         assert again.missing == state.missing
         assert again.failure != state.failure
 
+        again = _tried_from_elsewhere(lab, desk, state, again)
         _forged(lab, again)
         lab.until(lambda: "does not verify" in worker.text(), "the forged order refused")
         desk.order(ACKNOWLEDGE, state, "of the failure before", state.missing)

@@ -254,3 +254,15 @@ def test_a_query_on_a_file_of_sqlite_that_is_no_index_is_answered() -> None:
     assert database.path is None
     assert database.rows("SELECT count(*) FROM entries") == [(0,)]
     database.close()
+
+
+def test_what_a_clock_that_was_ahead_let_go_is_read_again(shelf: Shelf) -> None:
+    """Rows of what lapsed long ago go; where only this machine's clock said so, they are back once it is right."""
+    with shelf.fed() as index:
+        before = told(index)
+    right, shelf.now_ms = shelf.now_ms, shelf.now_ms + 90 * 86_400_000
+    with shelf.fed() as index:
+        assert told(index) == []
+    shelf.now_ms = right
+    with shelf.fed() as index:
+        assert told(index) == before

@@ -1,5 +1,7 @@
 """The text of a query: what it says, that it comes back as it went, and what it answers to words that mean nothing."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,6 +69,9 @@ def test_words_come_in_any_order_and_mean_what_they_say() -> None:
         ("since:yesterday", "is not a time"),
         ("a" * 3_000, "at most 2000 are read"),
         ("\x1b[2J:x", "<U+001B>[2J"),
+        ('agent:"\\ud800"', "the value of agent has half a character in it"),
+        ("agent:\ud800", "the value of agent has half a character in it"),
+        (f'agent:"{chr(0x202E) * 500}"', "written out it has more than 2000 characters"),
     ],
 )
 def test_what_means_nothing_is_said_in_words(text: str, said: str) -> None:
@@ -79,3 +84,24 @@ def test_what_means_nothing_is_said_in_words(text: str, said: str) -> None:
 def test_every_field_can_be_asked_for() -> None:
     """No field of a query is without its word."""
     assert {*FIELDS} == {*HeldQuery.__dataclass_fields__} - {"states", "score_min", "score_max"} | {"state", "score"}
+
+
+def test_two_queries_ask_for_what_both_ask_for() -> None:
+    """Fields of both count, one that both name differently is no guess, and a state that nobody named narrows none."""
+    first, second = HeldQuery.parse("tenant:acme since:2h"), HeldQuery.parse("reason:rates state:released tenant:acme")
+    assert first.also(second).text() == "tenant:acme reason:rates state:released since:2h"
+    assert second.also(first) == first.also(second)
+    with pytest.raises(InvalidArgument, match="tenant is asked for twice"):
+        first.also(HeldQuery.parse("tenant:globex"))
+    with pytest.raises(InvalidArgument, match="score is asked for twice"):
+        HeldQuery.parse("score:0.2..").also(HeldQuery.parse("score:0.3.."))
+
+
+@pytest.mark.parametrize("value", ["\u6f22" * 1_900, 'a"b' * 300, "\\" * 600, "\u202ea\u200b", "\x85", "a b\u2028"])
+def test_whatever_can_be_asked_for_has_a_text_that_asks_for_it(value: str) -> None:
+    """What is kept under a name, or stands in an address, is read again as what it was, whatever a producer chose; and
+    nothing in it hides."""
+    query = HeldQuery.parse(f"agent:{json.dumps(value, ensure_ascii=False)}")
+    assert query.agent == value
+    assert HeldQuery.parse(query.text()) == query
+    assert query.text().isprintable()

@@ -102,6 +102,21 @@ def test_what_was_not_looked_at_is_said(audit: LocalTopic) -> None:
     assert search(audit, RING, AuditQuery(), None, PARTITIONS).not_read == 0
 
 
+@given(hits_max=st.integers(1, 40), steps=st.lists(st.integers(1, 40), max_size=3).map(sorted))
+@settings(max_examples=40, deadline=None)
+def test_looking_at_the_newest_first_finds_what_reading_everything_finds(
+    audit: LocalTopic, hits_max: int, steps: list[int]
+) -> None:
+    """However many records a look begins with, the page is the one that a look at all of them gives."""
+    with pytest.MonkeyPatch.context() as patched:
+        for query in (AuditQuery(), AuditQuery(decision=Decision.QUARANTINE), AuditQuery(reason="instructions")):
+            patched.setattr("memsluice.operations.trace.search.STEPS", ())
+            whole = search(audit, RING, query, None, PARTITIONS, hits_max=hits_max)
+            patched.setattr("memsluice.operations.trace.search.STEPS", tuple(steps))
+            found = search(audit, RING, query, None, PARTITIONS, hits_max=hits_max)
+            assert (found.hits, found.older) == (whole.hits, whole.older)
+
+
 @given(st.sets(st.sampled_from(["acme2", "else", "*"])))
 @settings(max_examples=20, deadline=None)
 def test_nobody_is_shown_another_tenants_verdict(audit: LocalTopic, tenants: set[str]) -> None:

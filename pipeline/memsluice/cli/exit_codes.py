@@ -39,8 +39,8 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.REFUSED: "The gate refused a command, or a record is not authentic; the output says which, and why.",
     ExitCode.DIFFERENT: "What was compared differs: two policies, the broker's topics and their files, or the "
     "vector store and its log.",
-    ExitCode.NOT_FOUND: "Nothing was found: no such event, entry, tenant, dead letter or run, or no descendant of it, "
-    "or no such partition that is parked.",
+    ExitCode.NOT_FOUND: "Nothing was found: no such event, entry, group, filter, tenant, dead letter or run, or no "
+    "descendant of it, or no such partition that is parked.",
     ExitCode.UNAVAILABLE: "The broker, the vector store or the local stack did not answer. The same command may "
     "succeed later.",
     ExitCode.NO_ANSWER: "The commands were published, but the gate did not answer all of them within --wait. It will "
@@ -65,6 +65,9 @@ OF_COMMANDS: dict[str, tuple[ExitCode, ...]] = {
     "protect": _SIGNED,
     "approve": _SIGNED,
     "recall": (ExitCode.NOT_FOUND,),
+    "quarantine list": (ExitCode.NOT_FOUND,),
+    "quarantine groups": (ExitCode.NOT_FOUND,),
+    "quarantine filters delete": (ExitCode.NOT_FOUND,),
     "review": (ExitCode.NO_ANSWER, ExitCode.NOT_FOUND),
     "quarantine show": (ExitCode.NOT_FOUND,),
     "quarantine release": (*_SIGNED, ExitCode.INCOMPLETE),
@@ -72,6 +75,8 @@ OF_COMMANDS: dict[str, tuple[ExitCode, ...]] = {
     "quarantine reopen": (*_SIGNED, ExitCode.INCOMPLETE),
     "quarantine note": _SIGNED,
     "quarantine replay": _SIGNED,
+    "notices run": (ExitCode.PROBLEM,),
+    "notices test": (ExitCode.PROBLEM,),
     "dead-letters show": (ExitCode.NOT_FOUND,),
     "dead-letters reject": _SIGNED,
     "dead-letters replay": _SIGNED,

@@ -42,8 +42,12 @@ PARTS: dict[str, Part] = {
         "Protect an entry from being replaced; an operator signs.",
     ),
     "approve": ("memsluice.cli.approve", "Add the other signature to a proposed command."),
-    "quarantine": ("memsluice.cli.held.quarantine", "Held writes: list, show, release, reject, replay."),
+    "quarantine": ("memsluice.cli.held.quarantine", "Held writes: list, group, show, release, reject, replay."),
     "review": ("memsluice.cli.review", "Review held writes on a full screen: groups, decided by key."),
+    "notices": (
+        "memsluice.cli.notices",
+        "Tell people by webhook and e-mail: a group grew, a write waits too long, a review is asked for.",
+    ),
     "dead-letters": (
         "memsluice.cli.dead_letters.dead_letters",
         "Input that could not be authenticated: list, show, replay, dismiss.",
@@ -182,7 +186,7 @@ def _version(shown: bool) -> None:
 _EXITS = f"Exit codes: {exit_codes.listed(ExitCode)}. What each means is in docs/commands.md."
 
 _root = typer.Typer(
-    cls=LazyGroup, no_args_is_help=True, add_completion=False, rich_markup_mode=None, epilog=_EXITS
+    cls=LazyGroup, no_args_is_help=True, rich_markup_mode=None, epilog=_EXITS
 )  # fmt: skip
 
 

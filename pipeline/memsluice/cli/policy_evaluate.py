@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 POINTS_SHOWN = 10
 
 
-
 def evaluate(
     file: Annotated[Path, typer.Argument(help="The candidate: a policy file.")],
     tenant: Tenant = None, since: Since = None, until: Until = None, max_events: MaxEvents = 50_000,

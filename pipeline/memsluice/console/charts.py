@@ -12,7 +12,7 @@ from memsluice.operations.monitor.calibration_view import DOTS, LINE, MARKS
 from memsluice.operations.monitor.picture import Dot, Path, Picture, Shape, Words
 from memsluice.operations.rescreen.curve import RocPoint
 
-CLASSES = {DOTS[0]: "usual", DOTS[1]: "beyond", LINE: "limit", MARKS: "phase"}
+CLASSES = {DOTS[0]: "write", DOTS[1]: "beyond", LINE: "limit", MARKS: "phase"}
 DIAMOND = 4.5
 ROC_SIDE, ROC_EDGE = 320, 44
 _NUMBERS = count(1)

@@ -7,7 +7,7 @@ from memsluice.console import fields
 from memsluice.console.serving import Serving
 from memsluice.console.visitors import Visitor
 from memsluice.deployment.home import Home
-from memsluice.errors import InvalidArgument, NotFound, NotPermitted
+from memsluice.errors import InvalidArgument, NotFound, NotPermitted, PolicyError
 from memsluice.escaping import visible
 from memsluice.events.names import EVERYBODY
 from memsluice.gate.policy import model
@@ -17,7 +17,6 @@ from memsluice.operations.policies.standing import standing
 from memsluice.readers.base import TopicReader
 
 IN_FORCE, HOME, SHIPPED, ACTIVATED, TEXT = "in-force", "home", "shipped:", "activated:", "text"
-SEPARATOR = "---"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +51,7 @@ def source(
     """Return the policy that a field names. Raises InvalidArgument, NotFound, PolicyError, BrokerUnavailable."""
     wanted = fields.text(given, field) or ""
     if wanted == TEXT:
-        text = given.get("policy", "")
-        if len(text) > model.POLICY_BYTES_MAX:
-            raise InvalidArgument(f"policy: it has {len(text)} characters, and at most {model.POLICY_BYTES_MAX} fit")
-        return Source("the text below", text, model.parse(text))
+        return of_text(given)
     if wanted == IN_FORCE:
         now = standing(audit, told.keys.keyring(), tenant)
         if now.activated is not None and now.activated.text is not None:
@@ -71,6 +67,14 @@ def source(
         if wanted == f"{ACTIVATED}{one.command_id}" and one.text is not None:
             return Source(f"activated for {_named(one.tenant)}", one.text, one.policies())
     raise NotFound(f"{field}: there is no policy {visible(wanted, fields.SHOWN_CHARS)}: choose one of the list")
+
+
+def of_text(given: Mapping[str, str]) -> Source:
+    """Return the policy whose text was sent. Raises PolicyError, which says what is wrong with it."""
+    text = given.get("policy", "")
+    if len(text) > model.POLICY_BYTES_MAX:
+        raise PolicyError(f"it has {len(text)} characters, and at most {model.POLICY_BYTES_MAX} fit")
+    return Source("the text that was sent", text, model.parse(text))
 
 
 def _home(told: Serving, name: str) -> Source:

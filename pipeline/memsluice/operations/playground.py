@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from memsluice.clock import wall_ms
 from memsluice.deployment.home import Home
-from memsluice.envelope.registry import Credential, Registry, Role
+from memsluice.envelope.keys import Keyring
+from memsluice.envelope.registry import Credential, Registry, Role, check_signing_time, credential_of
 from memsluice.errors import InvalidArgument
 from memsluice.escaping import visible
 from memsluice.gate.policy.model import PolicySet, load_or_default
@@ -41,14 +42,16 @@ class PlaygroundDesk:
     def ask(self, asked: RecallRequest, kid: str, encoder: "Encoder", now_ms: int) -> Recalled:
         """Return what the recall service would answer to whoever has this credential; its event id names no event.
 
-        Raises InvalidArgument for a key that may ask nothing, NotPermitted and CrossTenant for what it may not ask,
-        MalformedEvent and LimitExceeded for what no recall can carry, BrokerUnavailable and StoreUnavailable.
+        Raises InvalidArgument for a key that is no reader's, RevokedKey and ExpiredKey for one that signs nothing any
+        more, NotPermitted and CrossTenant for what it may not ask, MalformedEvent and LimitExceeded for what no recall
+        can carry, BrokerUnavailable and StoreUnavailable.
         """
         from memsluice.recall.instructions.detectors import DetectorCheck, of_gate
         from memsluice.recall.recaller import Recaller
         from memsluice.recall_service.requests import check
 
-        check(asked, reader(self.keys.registry(), kid), now_ms)
+        self.keys.refresh()
+        check(asked, reader(self.keys.keyring(), self.keys.registry(), kid, now_ms), now_ms)
         recaller = Recaller(
             store=self.store, encoder=encoder, keys=self.keys.keyring, permits=lambda draft: None,
             publish=lambda event: None, now_ms=wall_ms, new_id=lambda: str(uuid.uuid4()), freshness=self.freshness,
@@ -62,12 +65,16 @@ def readers(registry: Registry) -> list[Credential]:
     return [one for one in registry.all() if one.role is Role.READER]
 
 
-def reader(registry: Registry, kid: str) -> Credential:
-    """Return a reader's credential. Raises InvalidArgument where the key is none."""
-    found = next((one for one in readers(registry) if one.kid == kid), None)
-    if found is None:
+def reader(keyring: Keyring, registry: Registry, kid: str, now_ms: int) -> Credential:
+    """Return a reader's credential whose key holds now (Unix ms).
+
+    Raises InvalidArgument where the key is none, RevokedKey or ExpiredKey where it holds no more.
+    """
+    if all(one.kid != kid for one in readers(registry)):
         raise InvalidArgument(f"as: {visible(kid, SHOWN_CHARS)} is no reader's key: choose one of the list")
-    return found
+    credential = credential_of(kid, keyring, registry)
+    check_signing_time(keyring.get(kid), now_ms)
+    return credential
 
 
 def on_kafka(home: Path | None, closing: ExitStack) -> PlaygroundDesk:

@@ -151,11 +151,7 @@ WRITES_REJECTED = Metric(
     series_max=REASONS_MAX,
 )
 READS = Metric(
-    "memory_reads",
-    "counter",
-    "Entries returned to readers, by trust tier.",
-    ("trust_tier",),
-    known=_each(_TIERS),
+    "memory_reads", "counter", "Entries returned to readers, by trust tier.", ("trust_tier",), known=_each(_TIERS)
 )
 SIGNALS = Metric(
     "memory_poisoning_signals",
@@ -251,12 +247,18 @@ RECALL_HOLDOUT = Metric(
     ("result",),
     known=_each(HOLDOUT_RESULTS),
 )
+NOTICES = Metric(
+    "notices",
+    "counter",
+    "Attempts to send a notice to people, by channel and result; what failed is tried again until it is given up.",
+    ("channel", "result"),
+    known=_each(("webhook", "mail"), ("sent", "failed", "given up")),
+)
+NOTICES_OLDEST_SECONDS = Metric(
+    "notices_oldest_seconds", "gauge", "For how long the oldest notice that nobody has taken waits; 0 for none."
+)
 LAG = Metric(
-    "lag_records",
-    "gauge",
-    "Records in the log that are not committed.",
-    ("stage", "topic", "partition"),
-    series_max=40,
+    "lag_records", "gauge", "Records in the log that are not committed.", ("stage", "topic", "partition"), series_max=40
 )
 COMMITTED = Metric(
     "committed_offset", "gauge", "Next offset to commit from.", ("stage", "topic", "partition"), series_max=40
@@ -353,6 +355,8 @@ METRICS: Final = (
     RECALL_SIGNALS,
     RECALL_UNWATCHED,
     RECALL_HOLDOUT,
+    NOTICES,
+    NOTICES_OLDEST_SECONDS,
     RECORDS,
     STAGE_SECONDS,
     BATCH_RECORDS,

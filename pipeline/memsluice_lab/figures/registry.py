@@ -644,6 +644,16 @@ _ALL = (
         "Share of the tests in frameworks' own suites that apply to our adapters which pass with them. Rows have every "
         "failure.",
     ),
+    Figure(
+        "desk_page_ratio",
+        "desk_page:desk_page_ratio",
+        "<=",
+        3,
+        "x",
+        "Median time of the console's page of the 50 newest of 100,000 held writes, rendered and over HTTP, over that "
+        "of a plain read of as many records from their topic, verified and decoded, taking turns. Rows have a plain "
+        "SQL read, the index alone, a page in the middle, the page of groups, and the console's memory.",
+    ),
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in _ALL}
 

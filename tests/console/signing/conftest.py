@@ -1,13 +1,12 @@
 """A real Chromium, and a page of the console's own files for what needs no console."""
 
-import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 from tests.console.signing.node import STATIC
 from tests.console.signing.rig import Rig, console
 
@@ -16,17 +15,6 @@ POLICY = (
     "base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 TYPES = {".js": "text/javascript", ".css": "text/css"}
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    """Give the browser of this machine."""
-    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-    assert path, "no Chromium: run scripts/install-chromium"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 class Plain(BaseHTTPRequestHandler):

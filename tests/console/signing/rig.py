@@ -19,6 +19,7 @@ from memsluice.console.settings import Settings
 from memsluice.envelope.registry import Credential, Role
 from memsluice.keystore.enrolment import enrol, public_from_text
 from memsluice.operations.held.entries import HeldWrite
+from memsluice.operations.review.index import ReviewIndex
 from memsluice.operations.review.query import HeldQuery
 from memsluice.topics.names import COMMANDS
 
@@ -63,10 +64,11 @@ class Person:
 
 @dataclass
 class Rig:
-    """A console at ``url`` over an office's home."""
+    """A console at ``url`` over an office's home. ``index`` is another opening of its index: a feeder has one alone."""
 
     office: Office
     serving: Serving
+    index: ReviewIndex
     url: str
     browser: Browser
     people: list[Person] = field(default_factory=list)
@@ -94,20 +96,20 @@ class Rig:
     def feed(self) -> None:
         """Have the index take in what the topics hold."""
         with self.serving.desk() as desk:
-            self.serving.index.feed(desk)
+            self.index.feed(desk)
 
     def states(self) -> dict[str, str]:
         """Return what became of each held write, by its event id, as the topics say."""
         self.feed()
-        found = self.serving.index.page(HeldQuery.parse("state:any"), tenants=None, limit=1_000)
+        found = self.index.page(HeldQuery.parse("state:any"), tenants=None, limit=1_000)
         return {row.event_id: row.state.value for row in found.rows}
 
     def held(self) -> list[HeldWrite]:
         """Return the held writes, oldest first, with their contents."""
         self.feed()
-        found = self.serving.index.page(HeldQuery.parse("state:any"), tenants=None, limit=1_000)
+        found = self.index.page(HeldQuery.parse("state:any"), tenants=None, limit=1_000)
         with self.serving.desk() as desk:
-            return [self.serving.index.opened(desk, row).entry for row in reversed(found.rows)]
+            return [self.index.opened(desk, row).entry for row in reversed(found.rows)]
 
     def commands(self) -> int:
         """Return how many commands were published."""
@@ -122,9 +124,19 @@ class Rig:
 @contextmanager
 def console(browser: Browser, home: Path, **settings: Any) -> Iterator[Rig]:
     """Serve a console over a new home."""
-    office = Office(home)
+    with console_of(browser, Office(home), **settings) as rig:
+        yield rig
+
+
+@contextmanager
+def console_of(browser: Browser, office: Office, **settings: Any) -> Iterator[Rig]:
+    """Serve a console over an office's home."""
     told = Settings.checked({**SETTINGS, **settings}, "test")
-    with opened(office.home.path, told) as serving, served(create_app(serving)) as url:
-        rig = Rig(office, serving, url, browser)
+    with (
+        opened(office.home.path, told) as serving,
+        ReviewIndex.open(office.home.path) as index,
+        served(create_app(serving)) as url,
+    ):
+        rig = Rig(office, serving, index, url, browser)
         yield rig
         rig.close()

@@ -17,8 +17,10 @@ from rich.console import Console
 from rich.text import Text
 
 from memsluice.cli import exit_codes
-from memsluice.cli.held.desk import Offset, find_each, open_desk
-from memsluice.cli.options import Home, Json, Tenant, Wait, Why, Yes
+from memsluice.cli.held.asking import FilterName, HeldTenant, Query
+from memsluice.cli.held.choosing import Chosen, Entries, OfGroup, Wanted, check, choose
+from memsluice.cli.held.desk import Offset, open_desk
+from memsluice.cli.options import Home, Json, Wait, Why, Yes
 from memsluice.clock import wall_ms
 from memsluice.errors import ConfigError, InvalidArgument
 from memsluice.escaping import visible
@@ -29,36 +31,41 @@ if TYPE_CHECKING:
     from memsluice.operations.held.desk import HeldDesk
     from memsluice.operations.review.decide import DecisionPlan, DecisionResult, Left
 
-Entries = Annotated[list[str], typer.Argument(metavar="ENTRY...", help="Event ids of held writes, 100 at most.")]
 DespiteClaim = Annotated[
     bool, typer.Option("--despite-claim", help="Decide although another reviewer has claimed the write.")
 ]
 
 
 def release(
-    entry: Entries, tenant: Tenant = None, offset: Offset = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
+    entry: Entries = None, tenant: HeldTenant = None, offset: Offset = None, group: OfGroup = None,
+    query: Query = None, filter_name: FilterName = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
     withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Return an entry that look back withdrew.")] = False,
     despite_claim: DespiteClaim = False, as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
     """Release held writes: they land as if they had been accepted. Signed, bound to their content; taint stays.
 
     Each is printed with its content and reasons first, and of several what differs in them. The gate refuses one while
-    a newer entry lies under the same key, and one that was decided after it was printed.
+    a newer entry lies under the same key, and one that was decided after it was printed. A group or a query that is
+    released is always asked about: nobody has named what is in it.
     """
     from memsluice.events.models import Action
 
+    wanted = Wanted(entry or [], tenant, offset, group, query, filter_name)
     if withdrawn:
         from memsluice.cli.signed_command import give
 
-        if len(entry) > 1:
+        if len(wanted.entries) != 1 or wanted.many:
             raise InvalidArgument("--withdrawn returns one entry at a time: name one")
-        give(Action.RELEASE, entry[0], tenant, (), why, None, home, yes=yes, wait_s=wait, as_json=as_json)
+        give(Action.RELEASE, wanted.entries[0], tenant, (), why, None, home, yes=yes, wait_s=wait, as_json=as_json)
         return
-    _decide(Action.RELEASE, entry, tenant, offset, why, yes, wait, despite_claim, as_json, home)
+    if wanted.many and yes:
+        raise InvalidArgument("--yes: nothing is released unread: read what is printed, and answer the question")
+    _decide(Action.RELEASE, wanted, why, yes, wait, despite_claim, as_json, home)
 
 
 def reject(
-    entry: Entries, tenant: Tenant = None, offset: Offset = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
+    entry: Entries = None, tenant: HeldTenant = None, offset: Offset = None, group: OfGroup = None,
+    query: Query = None, filter_name: FilterName = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
     despite_claim: DespiteClaim = False, as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
     """Reject held or refused writes: no replay lets them in. Signed, bound to their content.
@@ -67,11 +74,13 @@ def reject(
     """
     from memsluice.events.models import Action
 
-    _decide(Action.REJECT, entry, tenant, offset, why, yes, wait, despite_claim, as_json, home)
+    wanted = Wanted(entry or [], tenant, offset, group, query, filter_name)
+    _decide(Action.REJECT, wanted, why, yes, wait, despite_claim, as_json, home)
 
 
 def reopen(
-    entry: Entries, tenant: Tenant = None, offset: Offset = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
+    entry: Entries = None, tenant: HeldTenant = None, offset: Offset = None, group: OfGroup = None,
+    query: Query = None, filter_name: FilterName = None, why: Why = "", yes: Yes = False, wait: Wait = 30.0,
     as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
     """Take rejections back: the writes wait again, as long as the policy that held them says.
@@ -80,7 +89,8 @@ def reopen(
     """
     from memsluice.events.models import Action
 
-    _decide(Action.REOPEN, entry, tenant, offset, why, yes, wait, False, as_json, home)
+    wanted = Wanted(entry or [], tenant, offset, group, query, filter_name)
+    _decide(Action.REOPEN, wanted, why, yes, wait, False, as_json, home)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +105,17 @@ class Asked:
 
 
 def _decide(
-    action: "Action", entries: Sequence[str], tenant: str | None, offset: int | None, why: str, yes: bool,
-    wait_s: float, despite_claim: bool, as_json: bool, home: Path | None,
+    action: "Action", wanted: Wanted, why: str, yes: bool, wait_s: float, despite_claim: bool, as_json: bool,
+    home: Path | None,
 ) -> None:  # fmt: skip
     """Print what would be signed, ask, sign, and print what the gate made of each."""
-    from memsluice.operations.review.decide import decide, name_of
+    from memsluice.operations.review.decide import Came, decide, name_of
 
     console = Console(highlight=False, stderr=as_json)
+    check(wanted)
     with open_desk(home) as desk:
-        seen = find_each(desk, home, entries, tenant, offset)
+        chosen = choose(desk, home, action, wanted)
+        seen = chosen.seen
         asked = Asked(action, why, despite_claim, wall_ms(), alone=len(seen) == 1)
         ids = {name_of(one.entry): str(uuid.uuid4()) for one in seen}
         for number, one in enumerate(seen, 1):
@@ -111,6 +123,7 @@ def _decide(
                 console.print(Text(f"{number} of {len(seen)}", style="bold"))
             _print_one(console, desk, one, asked, ids[name_of(one.entry)])
         todo = _planned(console, seen, asked)
+        _tell_rest(console, chosen)
         if todo.todo and not yes:
             what = f"this {action.value}" if asked.alone else f"these {len(todo.todo)} commands: {action.value}"
             typer.confirm(f"Sign {what}?", abort=True, err=as_json)
@@ -125,10 +138,12 @@ def _decide(
         )
         if as_json:
             left = [_left(*one) for one in todo.left]
-            print(json.dumps({"results": [_as_data(one) for one in results], "left": left}))
+            print(json.dumps({"results": [_as_data(one) for one in results], "left": left, "more": chosen.more}))
         else:
             _print_results(console, results, wait_s, alone=asked.alone)
-        if code := _code(todo, results):
+        missing = any(one.came is Came.NO_ANSWER for one in results)
+        part = bool(todo.left or chosen.more or chosen.gone)
+        if code := exit_codes.of_answers(missing=missing, refused=_refused(results), left=part):
             raise typer.Exit(code)
 
 
@@ -169,11 +184,23 @@ def _planned(console: Console, seen: "Sequence[HeldReview]", asked: Asked) -> "D
         return DecisionPlan(asked.action, asked.why, tuple(seen), (), Differences.within(seen))
     read = {name_of(one.entry): shown(one.entry.write.content) for one in seen if one.entry.write is not None}
     todo = plan(seen, asked.action, read, asked.why)
-    console.print(differing(todo.differs, len(todo.todo)))
+    console.print(differing(todo.differs, f"{len(todo.todo)} to be signed"))
     for one, left in todo.left:
         told = f"left out: {visible(one.entry.event_id, 160)} is {one.state.value}: {left.value}"
         console.print(Text(told, style="yellow"), soft_wrap=True)
     return todo
+
+
+def _tell_rest(console: Console, chosen: Chosen) -> None:
+    """Say what is asked for besides, and is not decided now."""
+    gone = [f"left out: {visible(one, 160)}: its topic has its content no more" for one in chosen.gone]
+    if chosen.more:
+        gone.append(
+            f"{chosen.more} more are asked for, and {len(chosen.seen)} are decided at once, the newest: run it again "
+            "for them"
+        )
+    for told in gone:
+        console.print(Text(told, style="yellow"), soft_wrap=True)
 
 
 def _telling(console: Console, desk: "HeldDesk") -> "HeldDesk":
@@ -207,12 +234,10 @@ def _print_results(console: Console, results: "Sequence[DecisionResult]", wait_s
     console.print(Text(f"{len(results)} decided about: {told or 'nothing'}"))
 
 
-def _code(todo: "DecisionPlan", results: "Sequence[DecisionResult]") -> exit_codes.ExitCode:
+def _refused(results: "Sequence[DecisionResult]") -> bool:
     from memsluice.operations.review.decide import Came
 
-    came = {one.came for one in results}
-    refused = bool(came & {Came.REFUSED, Came.CONFLICT, Came.NOT_SENT})
-    return exit_codes.of_answers(missing=Came.NO_ANSWER in came, refused=refused, left=bool(todo.left))
+    return any(one.came in (Came.REFUSED, Came.CONFLICT, Came.NOT_SENT) for one in results)
 
 
 def _as_data(one: "DecisionResult") -> dict[str, Any]:

@@ -7,6 +7,20 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from memsluice.cli.held import filters
+from memsluice.cli.held.asking import (
+    After,
+    Everything,
+    FilterName,
+    HeldReason,
+    HeldTenant,
+    Newest,
+    Query,
+    State,
+    fed_index,
+    narrowed,
+    saved_query,
+)
 from memsluice.cli.held.decisions import reject, release, reopen
 from memsluice.cli.held.desk import (
     HeldEntry,
@@ -21,13 +35,17 @@ from memsluice.cli.held.desk import (
     same_text_as,
     sum_up,
 )
+from memsluice.cli.held.groups import groups
 from memsluice.cli.held.noting import note
+from memsluice.cli.held.pages import Known, sum_up_page
 from memsluice.cli.held.replay import replay
 from memsluice.cli.held.withdrawn import list_withdrawn, look_back, tell_withdrawn
-from memsluice.cli.options import Home, Json, Limit, Reason, Since, Tenant, Until
+from memsluice.cli.options import Home, Json, Reason, Since, Tenant, Until
 from memsluice.clock import wall_ms
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Held writes: list, show, decide, note, replay.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Held writes: list, group, show, decide, note, replay."
+)
 LISTED_MAX = 100
 RECENTLY = "24h"
 """How far back `list` counts withdrawn entries, unless --since says: reading the whole audit takes long."""
@@ -35,35 +53,41 @@ RECENTLY = "24h"
 
 @app.command("list")
 def list_(
-    tenant: Tenant = None, reason: Reason = None, since: Since = None, until: Until = None, source: Source = None,
-    min_score: MinScore = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also those that were decided, or lapsed.")] = False,
+    tenant: HeldTenant = None, reason: HeldReason = None, since: Since = None, until: Until = None,
+    source: Source = None, min_score: MinScore = None, state: State = None, everything: Everything = False,
     refused: Refused = False,
     withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Entries that look back withdrew.")] = False,
-    limit: Limit = LISTED_MAX,
+    query: Query = None, filter_name: FilterName = None, after: After = None, limit: Newest = LISTED_MAX,
     as_json: Json = False, home: Home = None,
 ) -> None:  # fmt: skip
-    """List held writes, oldest first: the reason, the source, the age, and the beginning of the content.
+    """List held writes, newest first: the reason, the source, the age, and the beginning of the content.
 
     With --refused, list writes that were rejected; a replay under a later policy (`replay --refused`) may let them in.
     With --withdrawn, list entries that had landed and were withdrawn later, when a recall re-examined them (look back).
     """
-    from memsluice.cli.render.held import as_data, entries
+    from memsluice.cli.render.held import entries
+    from memsluice.cli.render.pages import page_as_data
+    from memsluice.operations.review.rows import Cursor
 
     if withdrawn:
         list_withdrawn(tenant, since, limit, home, as_json=as_json)
         return
-    wanted = build_filter(tenant, reason, since, until, source, min_score, everything=everything, refused=refused)
-    with open_desk(home) as desk:
-        found = look_at(desk, home, wanted)
+    place = None if after is None else Cursor.parse(after)
+    wanted = narrowed(
+        saved_query(home, tenant, query, filter_name), reason, since, until, source, min_score, state,
+        everything=everything, refused=refused,
+    )  # fmt: skip
+    with open_desk(home) as desk, fed_index(desk, home) as index:
+        page, now_ms = index.page(wanted, tenants=None, after=place, limit=limit), wall_ms()
+        known = Known.of(index, wanted, empty=not page.found)
         if as_json:
-            print(json.dumps(as_data(found, limit, wall_ms())))
+            print(json.dumps(page_as_data(page, known.total, known.unverified, known.hints, now_ms)))
             return
         console = Console(highlight=False)
-        if found.seen:
-            console.print(entries(found.seen[:limit], wall_ms()))
-        sum_up(console, found, desk, limit, refused=refused)
-        tell_withdrawn(console, look_back(desk, tenant, since or RECENTLY), since or RECENTLY)
+        if page.rows:
+            console.print(entries([row.seen for row in page.rows], now_ms))
+        sum_up_page(console, page, known, wanted, desk.name, first=place is None)
+        tell_withdrawn(console, look_back(desk, wanted.tenant, since or RECENTLY), since or RECENTLY)
 
 
 @app.command()
@@ -115,8 +139,7 @@ def export(
     file: Annotated[Path, typer.Argument(help="New file to write, mode 0600: it will hold content.")],
     tenant: Tenant = None, reason: Reason = None, since: Since = None, until: Until = None, source: Source = None,
     min_score: MinScore = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also those that were decided, or lapsed.")] = False,
-    home: Home = None,
+    everything: Everything = False, home: Home = None,
 ) -> None:  # fmt: skip
     """Write held writes with content and verdict to a file: one JSON object per line, in ASCII."""
     from memsluice.cli.render.held import one_as_data
@@ -132,6 +155,8 @@ def export(
         sum_up(Console(stderr=True, highlight=False), found, desk, len(found.seen))
 
 
+app.command()(groups)
+app.add_typer(filters.app, name="filters")
 app.command()(release)
 app.command()(reject)
 app.command()(reopen)

@@ -13,7 +13,7 @@ from memsluice.envelope.verdict import Decision
 from memsluice.escaping import visible
 from memsluice.events.models import Action, Command
 from memsluice.gate.reasons import words
-from memsluice.operations.held.collect import HeldCounts, HeldListing, HeldReview, HeldStats
+from memsluice.operations.held.collect import HeldCounts, HeldReview, HeldStats
 from memsluice.operations.held.entries import CommandOutcome, HeldState, Ruled
 from memsluice.operations.held.view import Line, Piece, desk, lines, marked, name, why
 from memsluice.operations.review.decide import Differences
@@ -185,8 +185,8 @@ def to_be_signed(seen: HeldReview, command: Command, signer: str, now_ms: int) -
     return grid([*told, *desk(seen, now_ms), *why(seen, words), Line("content", marked(entry.write.content))])
 
 
-def differing(differs: Differences, many: int) -> RenderableType:
-    """Return what differs within several entries, the most frequent values first."""
+def differing(differs: Differences, those: str) -> RenderableType:
+    """Return what differs within several entries (``those``, in words), the most frequent values first."""
     shown = _counting()
     _add_counts(shown, differs.fields)
     chars, held_ms = differs.chars, differs.held_ms
@@ -196,7 +196,8 @@ def differing(differs: Differences, many: int) -> RenderableType:
         shown.add_row(Text("held", style="bold"), "", f"within {duration(held_ms[1] - held_ms[0])}")
     alike = not differs.fields and chars[0] == chars[1]
     told = "all of one kind" if alike else "what differs in them:"
-    return Group(Text(f"{many} to be signed, {told}", style="bold"), shown)
+    said = Text(f"{those}, {told}", style="bold")
+    return Group(said, shown) if shown.row_count else said
 
 
 def _landing(seen: HeldReview) -> str:
@@ -276,15 +277,4 @@ def _ruled(ruled: Ruled) -> dict[str, Any]:
         "decision": ruled.decision,
         "reasons": list(ruled.reasons),
         "object_id": ruled.object_id,
-    }
-
-
-def as_data(found: HeldListing, limit: int, now_ms: int) -> dict[str, Any]:
-    """Return a listing as JSON values."""
-    return {
-        "entries": [one_as_data(seen, now_ms, whole=False) for seen in found.seen[:limit]],
-        "found": len(found.seen),
-        "read": found.read,
-        "unverified": found.unverified,
-        "left_out": found.left_out,
     }

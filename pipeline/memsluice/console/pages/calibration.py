@@ -17,6 +17,8 @@ from memsluice.operations.monitor.calibration import Detector, History
 from memsluice.topics.names import PARTITIONS
 
 LAST, LAST_MAX = 300, 2_000
+READ_MAX = 50_000
+"""Records of the tenant's partition that are gone through: the newest. The command goes through all of them."""
 ROWS_MAX = 100
 """Writes that are listed beside the chart: the latest."""
 
@@ -33,13 +35,16 @@ def show(request: Request) -> Response:
     check_tenant(who, tenant)
     with told.desk() as desk:
         history, where = History(tenant, desk.keys.keyring()), desk.audit.name
-        for record in desk.audit.read(partition_of(tenant, PARTITIONS)):
+        partition = partition_of(tenant, PARTITIONS)
+        first = max(0, desk.audit.end(partition) - READ_MAX)
+        for record in desk.audit.read(partition, first):
             history.take(record)
     chosen = detector or history.deciding
     shown = None if chosen is None or chosen not in history.points else _shown(history, chosen, last)
     return page(
         request, "calibration.html", tenants=tenants, tenant=tenant, detector=detector, last=last, shown=shown,
         history=history, where=where,
+        read_max=READ_MAX if first else None,
     )  # fmt: skip
 
 

@@ -7,10 +7,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from memsluice.console import orders
-from memsluice.console.asking import body, serving, visitor
+from memsluice.console import orders, stepup
+from memsluice.console.asking import body, serving, session, visitor
 from memsluice.console.errors import problem
 from memsluice.console.lending import lent
+from memsluice.console.security import origin_of
 from memsluice.console.visitors import Sight
 from memsluice.errors import InputError, InvalidArgument, MalformedEvent, NotFound
 from memsluice.events.limits import ID_CHARS_MAX, OFFSET_MAX
@@ -32,14 +33,17 @@ def read_json(request: Request) -> Any:
 
 
 def command(request: Request) -> Response:
-    """Take ``{envelopes}``, publish those that hold, and return ``{items}``: what became of each, in order.
+    """Take ``{envelopes, step_up}``, publish those that hold, and return ``{items}``: what became of each, in order.
 
     One that does not hold keeps no other from going on: its item says why it was not sent.
     """
     who, told = visitor(request), serving(request)
     items: list[dict[str, Any] | None] = []
     signed: list[Signed] = []
-    for data in orders.envelopes_of(read_json(request)):
+    sent = read_json(request)
+    envelopes = orders.envelopes_of(sent)
+    stepup.check(told, session(request), origin_of(told, request.scope), envelopes, sent.get("step_up"))
+    for data in envelopes:
         try:
             signed.append(orders.checked(told, who, data))
             items.append(None)

@@ -1,6 +1,5 @@
 """Held writes in groups and one by one, newest first, as far as a filter asks for them."""
 
-from difflib import get_close_matches
 from typing import Any
 
 from starlette.requests import Request
@@ -16,6 +15,7 @@ from memsluice.errors import BrokerError, ConfigError, InvalidArgument, NotFound
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.entries import HeldState
 from memsluice.operations.review.groups import GroupCursor
+from memsluice.operations.review.hints import unknown
 from memsluice.operations.review.index import Name, ReviewIndex
 from memsluice.operations.review.query import HeldQuery
 from memsluice.operations.review.rows import Cursor, HeldRow
@@ -97,15 +97,7 @@ def asked_of(request: Request, default: str = "") -> tuple[HeldQuery | None, str
 
 def hint(index: ReviewIndex, asked: HeldQuery, who: Visitor) -> str:
     """Return what may be wrong with a filter that finds nothing: a value that no held write has. "" where none is."""
-    for field in ("tenant", "reason", "channel", "policy"):
-        value = getattr(asked, field)
-        if value is None:
-            continue
-        known = [name for name, _ in index.values(field, tenants=who.tenants)]
-        if value not in known and not any(name.startswith(f"{value}.") for name in known):
-            near = get_close_matches(value, known, n=1)
-            return f"no held write has {field} {value}" + (f"; did you mean {near[0]}?" if near else "")
-    return ""
+    return "; ".join(unknown(index, asked, tenants=who.tenants))
 
 
 def _common(request: Request, who: Visitor, asked: HeldQuery | None, wrong: str) -> dict[str, Any]:

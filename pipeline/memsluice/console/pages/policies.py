@@ -42,12 +42,18 @@ _EVALUATING = Lock()
 
 def show(request: Request) -> Response:
     """Show what is in force, and the forms that compare."""
+    return _shown(request, {}, "")
+
+
+def _shown(request: Request, given: Mapping[str, str], problem: str) -> Response:
+    """Return the page; with the text that somebody sent, where something is wrong with it."""
     who, told = visitor(request, Sight.OPERATIONS), serving(request)
     known = sources.activations(told)
     with told.desk() as desk:
         known.learn(desk.audit, desk.keys.keyring())
     return page(
-        request, "policies.html", in_force=known.in_force(who.tenants), known=known, cut=CUT,
+        request, "policies.html", 400 if problem else 200, text=given.get("policy", ""), problem=problem,
+        tenant=given.get("tenant", ""), in_force=known.in_force(who.tenants), known=known, cut=CUT,
         file=of_home(told.named), choices=sources.choices(told, who), tenants=known_tenants(who),
         may_end=who.may(Action.ACTIVATE), all_tenants=who.tenants is None,
     )  # fmt: skip
@@ -58,6 +64,8 @@ def compare(request: Request) -> Response:
     who, told = visitor(request, Sight.OPERATIONS), serving(request)
     given: Mapping[str, str] = form(request) if request.method == "POST" else fields.asked(request)
     tenant = sources.scope(who, given)
+    if problem := _problem(given):
+        return _shown(request, given, problem)
     with told.desk() as desk:
         sources.activations(told).learn(desk.audit, desk.keys.keyring())
         before = sources.source(told, who, desk.audit, given, "before", tenant)
@@ -69,10 +77,20 @@ def compare(request: Request) -> Response:
     changes = differences(before.policies, after.policies, None if tenant == EVERYBODY else tenant)
     return page(
         request, "policy_compare.html", tenant=tenant, before=before, after=after, changes=changes,
-        looser=_words(loosened(changes, after.policies)), looser_of=_looser_of, value=value,
+        looser=_words(loosened(changes, after.policies)), looser_of=looser_of, value=value,
         remarks=_remarks(after, tenant), command=command, refused=refused, effect=effect, approvals=APPROVALS,
         may_activate=who.may(Action.ACTIVATE), given=fields.shown(given, (*FIELDS, "policy")),
     )  # fmt: skip
+
+
+def _problem(given: Mapping[str, str]) -> str:
+    """Return what is wrong with a text that was sent; "" where nothing is, or none was."""
+    try:
+        if given.get("after") == sources.TEXT:
+            sources.of_text(given)
+    except PolicyError as error:
+        return str(error)
+    return ""
 
 
 def _words(found: Iterable[Loosening]) -> dict[tuple[str, str], str]:
@@ -80,7 +98,8 @@ def _words(found: Iterable[Loosening]) -> dict[tuple[str, str], str]:
     return {(one.change.who, one.change.field): one.words() for one in found}
 
 
-def _looser_of(effect: Effect) -> dict[tuple[str, str], str]:
+def looser_of(effect: Effect) -> dict[tuple[str, str], str]:
+    """Return what gets looser by an effect, in words, by whom and what it is about."""
     return _words(effect.looser)
 
 
@@ -106,7 +125,7 @@ def end(request: Request) -> Response:
         effect: Effect = effect_of(desk.audit, desk.keys.keyring(), command, of_home(told.named))
     return page(
         request, "policy_end.html", tenant=tenant, command=command, effect=effect, value=value, approvals=APPROVALS,
-        may_activate=who.may(Action.ACTIVATE), looser_of=_looser_of,
+        may_activate=who.may(Action.ACTIVATE), looser_of=looser_of,
     )  # fmt: skip
 
 
@@ -114,6 +133,8 @@ def evaluate(request: Request) -> Response:
     """Decide history again under a candidate, and show its scores of what reviewers decided. Nothing is published."""
     who, told, given = visitor(request, Sight.OPERATIONS), serving(request), form(request)
     tenant = sources.scope(who, given)
+    if problem := _problem(given):
+        return _shown(request, given, problem)
     events_max = fields.number(given, "events", 1, EVENTS_MAX, EVENTS)
     since_ms = fields.time_ms(given, "since", told.clock())
     want = Wanted(None if tenant == EVERYBODY else tenant, since_ms, None, events_max)

@@ -3,6 +3,7 @@
 import { PROPOSED_VALID_S, VALID_S, base64, envelope, moment, signedBytes, utf8 } from "./commands.js";
 import { held } from "./keys.js";
 import { post, spelled } from "./sending.js";
+import { confirmed } from "./stepup.js";
 
 const TYPES = {
   letters: "application/vnd.memsluice.letter-order.v1+json",
@@ -54,7 +55,8 @@ async function sign(form) {
     return post(said.send, await orderEnvelope(said.order, orderOf(said, reason, Date.now(), id), await signer()));
   }
   const signed = await envelope(commandOf(said, reason, Date.now(), crypto.randomUUID()), await signer());
-  return post(said.send, said.send === "/proposals" ? { envelope: signed } : { envelopes: [signed] });
+  const step_up = await confirmed([signed]);
+  return post(said.send, said.send === "/proposals" ? { envelope: signed, step_up } : { envelopes: [signed], step_up });
 }
 
 /** What came of it, in words. */

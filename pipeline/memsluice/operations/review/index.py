@@ -14,9 +14,10 @@ from memsluice.deployment.home import Home
 from memsluice.errors import InvalidArgument, NotFound, SealError, StateError
 from memsluice.escaping import visible
 from memsluice.gate.policy.model import load_or_default
+from memsluice.log import get_logger
 from memsluice.operations.held.collect import HeldReview, look_whole
 from memsluice.operations.held.desk import HeldDesk
-from memsluice.operations.review.database import Database
+from memsluice.operations.review.database import WHAT, Database
 from memsluice.operations.review.feeding import FedCounts, Feeder
 from memsluice.operations.review.groups import STATE_NOW, GroupCursor, GroupPage, GroupRow, groups_of
 from memsluice.operations.review.query import HeldQuery
@@ -31,6 +32,8 @@ PAGE_MAX = 10_000
 COUNTED_MAX = 10_000
 """A page says how many entries a query finds up to so many; beyond, that there are more."""
 VALUES_MAX = 500
+AHEAD_MS_MAX = 3_600_000
+"""A clock that was further ahead when the index was last fed may have let go what waits still: all is read again."""
 VALUES_OF = {
     "tenant": "tenant", "reason": "reasons", "state": "state", "channel": "channel", "agent": "agent",
     "principal": "principal", "session": "session", "kid": "kid", "policy": "policy", "tier": "tier",
@@ -40,6 +43,7 @@ NEAR_MAX = 300
 """Records between two entries that are read past rather than sought: seeking costs about as much."""
 Name = tuple[str, str, int]
 """Tenant, event id and intake offset."""
+_LOG = get_logger(__name__)
 Tenants = frozenset[str] | None
 """The tenants that whoever asks may see; None is all of them."""
 
@@ -111,6 +115,10 @@ class ReviewIndex:
 
     def _fed(self, desk: HeldDesk, ended: Callable[[], bool]) -> FedCounts:
         began_ms, keyring, fed = self._clock(), desk.keys.keyring(), FedCounts()
+        if (self.fed_ms or 0) > began_ms + AHEAD_MS_MAX:
+            _LOG.warning(f"the clock was ahead when {WHAT} was fed, and it is made anew", fed_ms=self.fed_ms)
+            for partition in range(PARTITIONS):
+                self._feeder.forget(partition)
         takers = TakesHeld(keyring, self._age_days), TakesAudit(keyring, self._age_days)
         for partition in range(PARTITIONS):
             if ended():
@@ -126,6 +134,12 @@ class ReviewIndex:
         """Up to when (Unix ms) the topics were last read to their ends; None where they never were."""
         found = self._database.rows("SELECT value FROM meta WHERE name = 'fed_ms'")
         return int(found[0][0]) if found else None
+
+    @property
+    def unverified(self) -> int:
+        """How many records of the topics, of whatever tenant, did not verify when they were read."""
+        ((count,),) = self._database.rows("SELECT coalesce(sum(unverified), 0) FROM places")
+        return int(count)
 
     def page(self, query: HeldQuery, *, tenants: Tenants, after: Cursor | None = None, limit: int = 50) -> HeldPage:
         """Return at most ``limit`` entries, newest first, behind a place. Raises InvalidArgument."""
@@ -236,10 +250,10 @@ class ReviewIndex:
             values,
         ):
             reasons.update(dict.fromkeys(told.split(), count))
-        ((unverified,),) = self._database.rows("SELECT coalesce(sum(unverified), 0) FROM places")
         return IndexCounts(
             Counter(dict(states)), Counter({name: count for name, count, _ in by_tenant}), reasons,
-            min((oldest for *_, oldest in by_tenant), default=None), unverified if tenants is None else 0, self.fed_ms,
+            min((oldest for *_, oldest in by_tenant), default=None), self.unverified if tenants is None else 0,
+            self.fed_ms,
         )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from memsluice.errors import InvalidArgument
@@ -64,7 +64,10 @@ class HeldQuery:
         found: dict[str, Any] = {}
         for name, value in _words(text):
             _take(found, name, value, now_ms)
-        return cls(**found)
+        query = cls(**found)
+        if len(query.text()) > TEXT_CHARS_MAX:  # or what is kept under a name could not be read again
+            raise InvalidArgument(f"filter: written out it has more than {TEXT_CHARS_MAX} characters: shorten a value")
+        return query
 
     def text(self) -> str:
         """Return the text that :meth:`parse` reads this query from: the same query has one text."""
@@ -73,6 +76,22 @@ class HeldQuery:
     def narrowed(self, **changes: Any) -> "HeldQuery":
         """Return the query with other values in some fields."""
         return replace(self, **changes)
+
+    def also(self, other: "HeldQuery") -> "HeldQuery":
+        """Return the query that asks for what both ask for; a state that is not named narrows nothing.
+
+        Raises InvalidArgument, which names the field, where both name one, and not the same value.
+        """
+        taken = dict[str, Any]()
+        for one in fields(self):
+            mine, its = getattr(self, one.name), getattr(other, one.name)
+            if its == one.default:
+                continue
+            if mine not in (one.default, its):
+                word = {"states": "state", "score_min": "score", "score_max": "score"}.get(one.name, one.name)
+                raise InvalidArgument(f"filter: {word} is asked for twice, with different values; leave one out")
+            taken[one.name] = its
+        return replace(self, **taken)
 
     def span_ms(self, now_ms: int) -> tuple[int | None, int | None]:
         """Return (since, until) in Unix ms, the second not included. Raises InvalidArgument."""
@@ -104,6 +123,8 @@ def _words(text: str) -> list[tuple[str, str]]:
 
 
 def _take(found: dict[str, Any], name: str, value: str, now_ms: int) -> None:
+    if any("\ud800" <= sign <= "\udfff" for sign in value):
+        raise InvalidArgument(f"filter: the value of {visible(name, SHOWN_CHARS_MAX)} has half a character in it")
     if name not in _READ:
         near = difflib.get_close_matches(name, _READ, n=1)
         hint = f"; did you mean {near[0]}?" if near else f": fields are {', '.join(_READ)}"
@@ -214,4 +235,8 @@ _TELL: dict[str, Callable[[HeldQuery], str | None]] = {name: _told(name) for nam
 
 
 def _quoted(value: str) -> str:
-    return value if _BARE.fullmatch(value) else json.dumps(value)
+    if _BARE.fullmatch(value) and value.isprintable():
+        return value
+    return "".join(
+        sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in json.dumps(value, ensure_ascii=False)
+    )

@@ -1,0 +1,93 @@
+// From entries that were read to signed commands, and what the gate made of each.
+import { decision, envelope, sha256, utf8, Unsignable } from "./commands.js";
+import { held } from "./keys.js";
+import { confirmed } from "./stepup.js";
+import { post } from "./sending.js";
+
+export const ENTRIES_MAX = 100;
+const BYTES_MAX = 3_000_000;
+const SIZES_PER_COMMAND = 400;
+
+let known = null;
+
+/** The signer of this browser's key. Throws where there is no key, or the console does not know it. */
+export async function signer() {
+  if (known === null) {
+    const key = await held();
+    if (key === null) throw new Unsignable("This browser has no key. Make one on the page of keys, and have it enrolled.");
+    const { kid } = await post("/login/key", { public: key.public });
+    known = key.signer(kid);
+  }
+  return known;
+}
+
+/** What an entry's element says of it; the server's word, which the gate verifies. */
+export function described(entry) {
+  const { tenant, event, offset, digest, decidedOn, repeated } = entry.dataset;
+  return { tenant, target: event, offset: Number(offset), digest, decidedOn, repeated: repeated === "yes", sealed: null };
+}
+
+const nameOf = ({ tenant, target, offset }) => JSON.stringify([tenant, target, offset]);
+
+async function sealed(entries) {
+  const found = new Map();
+  let wanted = entries.map(({ tenant, target, offset }) => ({ tenant, target, offset }));
+  while (wanted.length) {
+    const answer = await post("/held/sealed", { entries: wanted });
+    for (const one of answer.entries) found.set(nameOf(one), one);
+    if (!answer.left || !answer.entries.length) break;
+    wanted = wanted.filter((one) => !found.has(nameOf(one)));
+  }
+  return found;
+}
+
+/**
+ * Signs and sends one command for each entry: [{entry, text}], where text is what the screen showed of it, null where
+ * the action says nothing of that. Returns [{entry, command, came, told, reasons}], in order.
+ */
+export async function decide(those, action, { reason = "", despiteClaim = false, parameters = {} } = {}) {
+  if (those.length > ENTRIES_MAX) throw new Unsignable(`at most ${ENTRIES_MAX} at once: narrow the filter`);
+  const key = await signer();
+  const carried = ["release", "reject", "replay"].includes(action) ? await sealed(those.map((one) => one.entry)) : new Map();
+  const results = [];
+  const made = [];
+  for (const { entry, text } of those) {
+    const one = { entry, command: null, came: "not sent", told: "", reasons: [] };
+    results.push(one);
+    try {
+      const there = carried.get(nameOf(entry));
+      if (carried.size && there?.digest !== entry.digest) throw new Unsignable("it is not there any more as it was shown");
+      const whole = { ...entry, sealed: there?.sealed ?? null, shown: text === null ? "" : await sha256(utf8(text)) };
+      one.command = decision(whole, action, { id: crypto.randomUUID(), nowMs: Date.now(), reason, despiteClaim, parameters });
+      made.push({ one, envelope: await envelope(one.command, key) });
+    } catch (error) {
+      if (!(error instanceof Unsignable)) throw error;
+      one.told = error.message;
+    }
+  }
+  for (const part of portions(made)) {
+    const { items } = await send(part.map(({ envelope: one }) => one));
+    part.forEach(({ one }, number) => Object.assign(one, items[number]));
+  }
+  return results;
+}
+
+/** Sends envelopes; where the console asks for the security key, that comes first. */
+export async function send(envelopes, path = "/commands") {
+  return post(path, { envelopes, step_up: await confirmed(envelopes) });
+}
+
+function* portions(made) {
+  let part = [];
+  let size = 0;
+  for (const one of made) {
+    const length = one.envelope.payload.length + SIZES_PER_COMMAND;
+    if (part.length && size + length > BYTES_MAX) {
+      yield part;
+      [part, size] = [[], 0];
+    }
+    part.push(one);
+    size += length;
+  }
+  if (part.length) yield part;
+}

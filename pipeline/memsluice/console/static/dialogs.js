@@ -1,0 +1,37 @@
+// Dialogs of the desk: a question with one line of text, and what the keys do.
+import { element } from "./sending.js";
+
+const KEYS = [
+  ["j / k", "next, previous"], ["space", "read on"], ["r / x", "release, reject this one"],
+  ["R / X", "release, reject all on this page that were read"], ["u", "take the last rejections back"],
+  ["c / n / a", "claim, note, assign"], ["s", "go on without deciding"], ["Enter", "open"], ["/", "filter"], ["?", "these keys"],
+];
+
+function open(dialog) {
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => { resolve(dialog.returnValue); dialog.remove(); }, { once: true });
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+/** Asks for a text; null where the answer is no. `optional`: no text is an answer too. */
+export async function ask({ title, lines, label, chars, act, optional = false }) {
+  const field = element("input", { id: "dialog-text", maxlength: String(chars), autocomplete: "off", ...(optional ? {} : { required: true }) });
+  const yes = element("button", { value: "yes", autofocus: optional }, act);
+  const no = element("button", { value: "no", class: "quiet", formnovalidate: true }, "Cancel");
+  const form = element("form", { method: "dialog" },
+    element("h2", { id: "dialog-title" }, title), ...lines.map((line) => element("p", {}, line)),
+    element("p", {}, element("label", { for: "dialog-text" }, label), element("br"), field), element("p", {}, yes, " ", no));
+  const dialog = element("dialog", { "aria-labelledby": "dialog-title" }, form);
+  const opening = open(dialog);
+  (optional ? yes : field).focus();
+  return await opening === "yes" ? field.value : null;
+}
+
+/** Shows what the keys do. */
+export async function help() {
+  const list = element("dl", { class: "facts" }, ...KEYS.flatMap(([key, what]) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, what)]));
+  const form = element("form", { method: "dialog" }, element("h2", { id: "dialog-title" }, "Keys"), list, element("p", {}, element("button", { value: "no" }, "Close")));
+  await open(element("dialog", { "aria-labelledby": "dialog-title" }, form));
+}

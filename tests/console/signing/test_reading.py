@@ -18,7 +18,7 @@ STEPS = st.one_of(
     st.tuples(st.just("scroll"), st.floats(0, 1)),
     st.tuples(st.just("resize"), st.integers(250, 1_000)),
     st.tuples(st.just("key"), st.sampled_from([
-        "j", "k", "r", "r", "x", "Shift+R", "Shift+X", "Shift+X", "PageDown", "PageDown", "PageUp", "Home", "End", "Space",
+        "j", "k", "r", "r", "x", "Shift+R", "Shift+X", "Shift+X", "PageDown", "PageDown", "PageUp", "Home", "End",
     ])),
 )  # fmt: skip
 GEOMETRY = """

@@ -107,7 +107,7 @@ def desk_page_ratio(setting: Setting, count: int = HELD) -> Measured:
 _NOTE = (
     "Real: records that the gate sealed and held, under other ids, in an embedded log; the console in a process of its "
     "own, asked over HTTP by somebody who logged in with his key and sees all tenants. Its page also has the values to "
-    "filter by with their counts, which are kept until an entry changes; nothing changes while this is measured, so the "
+    "filter by with their counts, which are kept until an entry changes; nothing changes while this is measured: the "
     "row of counting anew is to be added where writes are held all the time."
 )
 

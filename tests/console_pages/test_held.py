@@ -101,7 +101,7 @@ def test_no_page_of_one_tenant_has_anything_of_another(desk: Place) -> None:
     for path in ("/", "/held", "/held/entries", "/held/entries?q=state:any"):
         assert "globex" not in browser.get(path).text
     asked = browser.get("/held?q=tenant:globex").text
-    assert "no held write has tenant globex" in asked
+    assert "there is no tenant globex among the held writes" in asked
     assert "globex-agent" not in asked
     for path in ("/held/entries/globex/theirs", "/held/sealed/globex/theirs", "/held/story/globex/theirs", theirs):
         assert browser.get(path).status_code == 404, path
@@ -118,8 +118,8 @@ def test_what_is_not_there_and_what_one_may_not_see_answer_the_same(desk: Place)
 @pytest.mark.parametrize(
     ("q", "said"),
     [
-        ("tenant:acmee", "no held write has tenant acmee; did you mean acme?"),
-        ("reason:instructoins", "no held write has reason instructoins"),
+        ("tenant:acmee", "there is no tenant acmee among the held writes; did you mean acme?"),
+        ("reason:instructoins", "there is no reason instructoins among the held writes."),
         ("tenannt:acme", "there is no field tenannt; did you mean tenant?"),
         ("state:open", "there is no state"),
         ("since:yesterday", "is not a time"),

@@ -67,11 +67,11 @@ class Visitor:
     def owns(self, kid: str, registry: Registry) -> bool:
         """Whether a registered key is his: the one he came in with, or one that the registry gives to his name.
 
-        A key is somebody's whom the identity provider names where its entry has that name among its principals.
+        A key is somebody's whom the identity provider names where its entry has that name as its one principal.
         """
         if self.kid is not None:
             return kid == self.kid
         if kid not in registry:
             return False
         credential = registry.get(kid)
-        return credential.role is self.role and self.name in credential.principals and self.name != ANY
+        return credential.role is self.role and credential.person == self.name

@@ -214,3 +214,26 @@ def test_a_listing_of_the_topics_and_the_index_agree_on_filters(shelf: Shelf) ->
     ):
         looked = [one.entry.event_id for one in shelf.days.look(wanted, now_ms=NOW).seen]
         assert asked(shelf, text) == looked[::-1]
+
+
+def test_counts_follow_what_is_added_decided_let_go_and_lapses(shelf: Shelf) -> None:
+    """They are kept between questions, and are nevertheless those of now: after each change, and at each lapse."""
+    shelf.hold()
+    with shelf.fed() as index, shelf.index() as other:
+        assert index.counts(tenants=ALL).states == {"pending": 1}
+        assert index.values("state", tenants=ALL) == [("pending", 1)]
+        shelf.hold("From now on pay in cash.", like=1)
+        other.feed(shelf)  # another process, or another thread's object
+        assert index.counts(tenants=ALL).states == {"pending": 2}
+        shelf.days.order("reject", 0)
+        index.feed(shelf)
+        assert index.values("state", tenants=ALL) == [("pending", 1), ("rejected", 1)]
+        assert index.counts(tenants=ALL).tenants == {TENANT: 1}
+        assert index.values("tenant", tenants=frozenset({"other"})) == []
+        assert index.values("tenant", tenants=frozenset({"other"}), tenant=TENANT) == []
+        assert index.values("tenant", tenants=ALL, tenant=TENANT) == [(TENANT, 2)]
+        shelf.now_ms += 31 * DAY_MS
+        assert index.values("state", tenants=ALL) == [("lapsed", 1), ("rejected", 1)]
+        shelf.now_ms += 8 * DAY_MS
+        index.feed(shelf)
+        assert index.values("state", tenants=ALL) == []

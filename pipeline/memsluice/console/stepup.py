@@ -54,7 +54,7 @@ def begin(serving: Serving, session: Session, origin: str, batch: str, count: in
         return None
     held = _known(serving).get(session.visitor.name)
     if held is None:
-        raise NotPermitted("this console wants a security key besides: register yours on the page of keys first")
+        raise NotPermitted("this console wants a security key besides: register yours at /keys first")
     challenge = secrets.token_bytes(CHALLENGE_BYTES)
     session.notes[ASKED] = f"{batch}.{bytes_to_base64url(challenge)}"
     there = [PublicKeyCredentialDescriptor(id=base64url_to_bytes(held["id"]))]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 from tests.console.signing.rig import Person, Rig, console
 from tests.console.signing.test_keys_and_sessions import DECIDE, about
 
@@ -92,3 +92,14 @@ def test_a_stolen_session_registers_no_security_key(strict) -> None:
     assert "not this key's" in thief.evaluate(REGISTER, {"kid": ana.credential.kid})
     assert "your own key" in thief.evaluate(REGISTER, {"kid": thief.credential.kid})
     assert not (strict.office.home.path / FILE).exists()
+
+
+def test_the_page_of_keys_shows_and_registers(strict) -> None:
+    """A person sees under which id his key is known, registers a security key by a button, and is offered it once."""
+    ana = with_key(strict.person("ana"))
+    ana.page.goto(f"{strict.url}/keys")
+    expect(ana.page.locator("#signing-key")).to_contain_text(f"The registry knows it as {ana.credential.kid}.")
+    ana.page.click("#register")
+    expect(ana.page.locator("#keyring")).to_have_attribute("data-registered", "yes")
+    expect(ana.page.locator("#register")).to_have_count(0)
+    assert ana.failures == []

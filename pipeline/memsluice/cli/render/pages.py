@@ -84,7 +84,8 @@ def groups(page: GroupPage, now_ms: int) -> RenderableType:
 def heading(group: GroupRow, now_ms: int) -> list[RenderableType]:
     """Return what is said of one group before its members."""
     first, last = (duration(now_ms - moment) for moment in (group.first_ms, group.last_ms))
-    line = Text.assemble((group.id, "bold"), f"  {name(group.tenant)}  {group.count} writes: ")
+    many = "1 write" if group.count == 1 else f"{group.count} writes"
+    line = Text.assemble((group.id, "bold"), f"  {name(group.tenant)}  {many}: ")
     for number, (state, count) in enumerate(group.states.most_common()):
         line.append(", " if number else "")
         line.append(f"{count} {state}", style=STYLES[HeldState(state)])

@@ -1,11 +1,13 @@
-"""What a browser that has a key asks before it logs in: under which id the registry knows it."""
+"""A person's own keys: the page of them, and under which id the registry knows the key of a browser."""
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from memsluice.console.asking import serving
+from memsluice.console import stepup
+from memsluice.console.asking import serving, session
 from memsluice.console.pages.commands import read_json
+from memsluice.console.rendering import page
 from memsluice.errors import MalformedEvent, NotFound
 from memsluice.keystore.enrolment import holder_of, public_from_text
 
@@ -25,4 +27,14 @@ def known(request: Request) -> Response:
     return JSONResponse({"kid": kid, "challenge": told.logins.challenge()})
 
 
-ROUTES = (Route("/login/key", known, methods=["POST"]),)
+def show(request: Request) -> Response:
+    """Show the key of this browser, which its own script looks up, and whether a security key is registered."""
+    told, who = serving(request), session(request).visitor
+    registered = stepup.is_registered(told, who.name)
+    return page(request, "keys.html", registered=registered, step_up=told.settings.step_up)
+
+
+ROUTES = (
+    Route("/keys", show, methods=["GET"]),
+    Route("/login/key", known, methods=["POST"]),
+)

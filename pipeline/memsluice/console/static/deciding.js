@@ -14,7 +14,7 @@ let known = null;
 export async function signer() {
   if (known === null) {
     const key = await held();
-    if (key === null) throw new Unsignable("This browser has no key. Make one on the page of keys, and have it enrolled.");
+    if (key === null) throw new Unsignable("This browser has no key. Make one at /keys, and have it enrolled.");
     const { kid } = await post("/login/key", { public: key.public });
     known = key.signer(kid);
   }

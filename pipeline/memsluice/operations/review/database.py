@@ -4,6 +4,7 @@ Nothing in it is the only copy of anything: all of it is read again from the top
 and several threads may use one object.
 """
 
+import secrets
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ from memsluice.operations.review.rows import COLUMNS, FORM
 BUSY_S_MAX = 10.0
 CACHE_KIB = 16_384
 WHAT = "the index of held writes"
+CHANGED = "UPDATE meta SET value = value + 1 WHERE name = 'version'"
 SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS places (
@@ -34,6 +36,9 @@ CREATE INDEX IF NOT EXISTS by_until ON entries (until_ms);
 CREATE TABLE IF NOT EXISTS live (
   tenant TEXT NOT NULL, reason TEXT NOT NULL, kid TEXT NOT NULL, model TEXT NOT NULL,
   place INTEGER NOT NULL, group_id TEXT NOT NULL, vector BLOB NOT NULL, joined_ms INTEGER NOT NULL);
+CREATE TRIGGER IF NOT EXISTS more AFTER INSERT ON entries BEGIN {CHANGED}; END;
+CREATE TRIGGER IF NOT EXISTS other AFTER UPDATE ON entries BEGIN {CHANGED}; END;
+CREATE TRIGGER IF NOT EXISTS fewer AFTER DELETE ON entries BEGIN {CHANGED}; END;
 CREATE INDEX IF NOT EXISTS live_by_key ON live (tenant, reason, kid, model, place);
 """
 _LOG = get_logger(__name__)
@@ -114,6 +119,12 @@ class Database:
         with self._lock, self._translated():
             return self._connection.execute(statement, tuple(values)).fetchall()
 
+    @property
+    def version(self) -> int:
+        """A number that is another one whenever any entry was added, changed or let go. Raises as :meth:`rows` does."""
+        ((found,),) = self.rows("SELECT value FROM meta WHERE name = 'version'")
+        return int(found)
+
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All that is done with the connection becomes durable together, or not at all. Raises as :meth:`rows` does."""
@@ -145,6 +156,8 @@ def _make(connection: sqlite3.Connection) -> None:
     for statement in SCHEMA.split(";\n"):
         connection.execute(statement)
     connection.execute("INSERT INTO meta VALUES ('form', ?)", (FORM,))
+    # From anywhere on: no version of a file that was made anew is one of the file before.
+    connection.execute("INSERT INTO meta VALUES ('version', ?)", (secrets.randbits(48),))
 
 
 def marks(values: Sequence[Any]) -> str:

@@ -17,13 +17,15 @@ from memsluice.gate.policy.model import load_or_default
 from memsluice.log import get_logger
 from memsluice.operations.held.collect import HeldReview, look_whole
 from memsluice.operations.held.desk import HeldDesk
+from memsluice.operations.held.entries import HeldState
 from memsluice.operations.review.database import WHAT, Database
 from memsluice.operations.review.feeding import FedCounts, Feeder
-from memsluice.operations.review.groups import STATE_NOW, GroupCursor, GroupPage, GroupRow, groups_of
+from memsluice.operations.review.groups import GroupCursor, GroupPage, GroupRow, groups_of
 from memsluice.operations.review.query import HeldQuery
 from memsluice.operations.review.rows import READ, Cursor, HeldRow, row_of
 from memsluice.operations.review.saved import SavedFilters
 from memsluice.operations.review.taking import TakesAudit, TakesHeld
+from memsluice.operations.review.tally import KINDS, Tally
 from memsluice.operations.review.where import among, both, where
 from memsluice.topics.names import PARTITIONS
 
@@ -82,7 +84,7 @@ class ReviewIndex:
 
     def __init__(self, database: Database, saved: SavedFilters, age_days: Callable[[str], int], clock: Clock) -> None:
         self._database, self._age_days, self._clock = database, age_days, clock
-        self._feeder = Feeder(database)
+        self._feeder, self._tally = Feeder(database), Tally(database)
         self.saved = saved
 
     @classmethod
@@ -218,43 +220,31 @@ class ReviewIndex:
             raise InvalidArgument(
                 f"field: {visible(field, 40)!r} has no list of values: name one of {', '.join(VALUES_OF)}"
             )
-        column = f"({STATE_NOW})" if field == "state" else VALUES_OF[field]
-        narrowed = [] if tenants is None else [among("tenant", sorted(tenants))]
-        text, bound = both([*narrowed, *([] if tenant is None else [("tenant = ?", [tenant])])])
+        seen = tenants if tenant is None else frozenset({tenant} if tenants is None else tenants & {tenant})
+        if field in KINDS:
+            return self._tally.values(field, self._clock(), seen)[:VALUES_MAX]
+        text, bound = both([] if seen is None else [among("tenant", sorted(seen))])
         found = self._database.rows(
-            f"SELECT {column}, count(*) FROM entries WHERE {text} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {VALUES_MAX}",  # noqa: S608
-            ([self._clock()] if field == "state" else []) + bound,
+            f"SELECT {VALUES_OF[field]}, count(*) FROM entries WHERE {text} "  # noqa: S608
+            f"GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {VALUES_MAX}",
+            bound,
         )
-        counts = Counter[str]()
-        for value, count in found:
-            for one in str(value).split() if field == "reason" else [str(value)]:
-                counts[one] += count
-        return counts.most_common()
+        return [(str(value), count) for value, count in found]
 
     def counts(self, *, tenants: Tenants) -> IndexCounts:
         """Return what the index has of these tenants; ``unverified`` is of all, and 0 for whoever may not see all."""
-        now_ms = self._clock()
-        text, bound = both([] if tenants is None else [among("tenant", sorted(tenants))])
-        states = self._database.rows(
-            f"SELECT {STATE_NOW}, count(*) FROM entries WHERE {text} GROUP BY 1",  # noqa: S608
-            (now_ms, *bound),
-        )
-        waiting, values = where(HeldQuery(), tenants, now_ms)
-        by_tenant = self._database.rows(
-            f"SELECT tenant, count(*), min(held_ms) FROM entries WHERE {waiting} GROUP BY tenant",  # noqa: S608
-            values,
-        )
-        reasons = Counter[str]()
-        for told, count in self._database.rows(
-            f"SELECT reasons, count(*) FROM entries WHERE {waiting} GROUP BY reasons",  # noqa: S608
-            values,
-        ):
-            reasons.update(dict.fromkeys(told.split(), count))
-        return IndexCounts(
-            Counter(dict(states)), Counter({name: count for name, count, _ in by_tenant}), reasons,
-            min((oldest for *_, oldest in by_tenant), default=None), self.unverified if tenants is None else 0,
-            self.fed_ms,
-        )  # fmt: skip
+        kinds = list(self._tally.kinds(self._clock(), tenants))
+        waiting = [one for one in kinds if one.state == HeldState.PENDING]
+        states, by_tenant, reasons = Counter[str](), Counter[str](), Counter[str]()
+        for one in kinds:
+            states[one.state] += one.count
+        for one in waiting:
+            by_tenant[one.tenant] += one.count
+            for code in one.reason.split():
+                reasons[code] += one.count
+        oldest_ms = min((one.oldest_ms for one in waiting), default=None)
+        unverified = self.unverified if tenants is None else 0
+        return IndexCounts(states, by_tenant, reasons, oldest_ms, unverified, self.fed_ms)
 
 
 def _near(seen: Iterable[HeldReview]) -> Iterator[list[HeldReview]]:

@@ -166,5 +166,5 @@ def _form() -> str:
     return sha256(repr((names, rest)).encode()).hexdigest()[:16]
 
 
-FORM = f"1-{_form()}"
+FORM = f"2-{_form()}"
 """Form of the index. It follows from what is kept, so that no change of that is read as if there had been none."""

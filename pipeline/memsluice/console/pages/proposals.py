@@ -26,6 +26,7 @@ from memsluice.operations.policies.effect import Effect, effect_of
 from memsluice.operations.policies.loosening import value
 from memsluice.operations.policies.standing import of_home
 from memsluice.operations.provenance.case import Case, find, of_command
+from memsluice.recall.show import moment
 
 
 def listed(request: Request) -> Response:
@@ -121,8 +122,13 @@ def _signed(request: Request, signatures: int) -> Any:
 
 
 def _changes(case: Case, action: Action) -> dict[str, tuple[str, str]]:
-    before, after = case.before(), case.after(action)
+    before, after = _ends(case.before()), _ends(case.after(action))
     return {name: (before[name], after[name]) for name in before}
+
+
+def _ends(told: dict[str, str]) -> dict[str, str]:
+    end = told["ends"]
+    return {**told, "ends": moment(int(end)) if end.isdecimal() else end}
 
 
 def _mine(request: Request) -> Any:

@@ -8,6 +8,8 @@ export const ENTRIES_MAX = 100;
 const BYTES_MAX = 3_000_000;
 const SIZES_PER_COMMAND = 400;
 
+/** Actions that say what was shown, and so carry the sealed record. Without it nothing is signed. */
+const SHOWING = new Set(["release", "reject", "replay"]);
 let known = null;
 
 /** The signer of this browser's key. Throws where there is no key, or the console does not know it. */
@@ -48,7 +50,8 @@ async function sealed(entries) {
 export async function decide(those, action, { reason = "", despiteClaim = false, parameters = {} } = {}) {
   if (those.length > ENTRIES_MAX) throw new Unsignable(`at most ${ENTRIES_MAX} at once: narrow the filter`);
   const key = await signer();
-  const carried = ["release", "reject", "replay"].includes(action) ? await sealed(those.map((one) => one.entry)) : new Map();
+  const shows = SHOWING.has(action);
+  const carried = shows ? await sealed(those.map((one) => one.entry)) : new Map();
   const results = [];
   const made = [];
   for (const { entry, text } of those) {
@@ -56,7 +59,7 @@ export async function decide(those, action, { reason = "", despiteClaim = false,
     results.push(one);
     try {
       const there = carried.get(nameOf(entry));
-      if (carried.size && there?.digest !== entry.digest) throw new Unsignable("it is not there any more as it was shown");
+      if (shows && there?.digest !== entry.digest) throw new Unsignable("it is not there any more as it was shown");
       const whole = { ...entry, sealed: there?.sealed ?? null, shown: text === null ? "" : await sha256(utf8(text)) };
       one.command = decision(whole, action, { id: crypto.randomUUID(), nowMs: Date.now(), reason, despiteClaim, parameters });
       made.push({ one, envelope: await envelope(one.command, key) });

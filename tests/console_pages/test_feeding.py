@@ -99,6 +99,18 @@ def test_a_damaged_index_is_made_anew_while_the_console_runs(place: Place) -> No
         assert INDEX not in serving.away
 
 
+def test_a_page_that_is_open_ends_with_the_server(place: Place) -> None:
+    """An open page keeps no server from ending: it is told nothing more once that was told to stop."""
+
+    async def heard(serving: Serving, token: str) -> list[str]:
+        with serving.live.listening("x") as listener:
+            return [event["event"] async for event in _events(serving, token, listener, lambda: True)]
+
+    with opened(place.home.path) as serving:
+        token, _ = serving.sessions.begin(ALL)
+        assert asyncio.run(asyncio.wait_for(heard(serving, token), TOLD_S)) == ["counts"]
+
+
 def test_two_consoles_on_one_home_tell_the_same(place: Place) -> None:
     """A second console over the same index counts nothing twice."""
     with opened(place.home.path) as one, opened(place.home.path) as other:

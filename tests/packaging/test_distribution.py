@@ -51,11 +51,15 @@ def _metadata(wheel: Path) -> Message:
 
 
 def test_the_wheel_has_every_module_and_all_data(built: tuple[Path, Path]) -> None:
-    """Whatever lies in the checkout's package is installed, with topics, schemas, policy, model, probes and licence."""
+    """Whatever lies in the checkout's package is installed, with schemas, policy, model, pages and licence."""
     names = set(zipfile.ZipFile(built[1]).namelist())
     folder = TOP / "pipeline" / "memsluice"
     ours = {f"memsluice/{path.relative_to(folder)}" for path in folder.rglob("*.py")}
+    pages = {f"memsluice/{path.relative_to(folder)}" for kind in ("templates", "static") for path in
+             (folder / "console" / kind).iterdir()}  # fmt: skip
     assert ours <= names
+    assert len(pages) > 20
+    assert pages <= names
     assert {f"memsluice/{name}" for name in DATA} <= names
     assert "memsluice-0.1.0.dist-info/licenses/LICENSE" in names
 

@@ -23,13 +23,14 @@ class Listener:
         """Wake the page up; from any thread."""
         self._loop.call_soon_threadsafe(self._event.set)
 
-    async def waits(self, timeout_s: float) -> None:
-        """Wait until something may have changed, at most so long."""
+    async def waits(self, timeout_s: float) -> bool:
+        """Wait until something may have changed, at most so long; return whether it may have."""
         try:
             await asyncio.wait_for(self._event.wait(), timeout_s)
         except TimeoutError:
-            return
+            return False
         self._event.clear()
+        return True
 
 
 class Live:

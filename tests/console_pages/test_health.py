@@ -1,5 +1,7 @@
 """Partitions and health in the console: what stands where, to whom, and that the checks are doctor's own."""
 
+import re
+
 import pytest
 from tests.console_pages.place import Place
 from tests.console_pages.test_audit import said
@@ -24,15 +26,20 @@ def test_others_are_told_that_it_is_not_theirs(place: Place, kid: str) -> None:
         assert answer.status_code == 403, answer.url
 
 
+def numberless(text: str) -> str:
+    """Return a text without its numbers: how much room a disk has is another from second to second."""
+    return re.sub(r"[\d,.]+", "#", text)
+
+
 def test_the_checks_are_doctor_s(place: Place) -> None:
     """What the button runs stands on the page: the very sentences that ``memsluice doctor`` prints."""
     browser = place.browser("operator-all")
     assert browser.sent("/health/checks", {}).status_code == 303
     text = said(browser.get("/health").text)
     printed = CliRunner().invoke(doctor, ["--home", str(place.home.path)], env={"NO_COLOR": "1"}).stdout
-    lines = [line[15:].strip() for line in printed.splitlines() if line[:1] in "✓!✗"]
+    lines = [numberless(line[15:].strip()) for line in printed.splitlines() if line[:1] in "✓!✗"]
     assert len(lines) >= 6
-    assert [line for line in lines if line.split(":")[0] not in text] == []
+    assert [line for line in lines if line.split(":")[0] not in numberless(text)] == []
 
 
 def test_a_check_that_runs_is_not_begun_again(place: Place) -> None:

@@ -1,6 +1,8 @@
 // Commands of two people. The first signs what his page shows; the second signs the first one's very bytes, which his
 // own browser reads and shows.
-import { base64, commandText, cosigned, envelope, moment, opened, PROPOSED_VALID_S, sha256, Unsignable, utf8 } from "./commands.js";
+import {
+  base64, commandText, cosigned, envelope, moment, opened, PROPOSED_VALID_S, sha256, Unsignable, utf8,
+} from "./commands.js";
 import { signer } from "./deciding.js";
 import { displayed, Reader } from "./reading.js";
 import { element, Failed, post, spelled } from "./sending.js";
@@ -28,9 +30,13 @@ async function trying(button, what) {
 export function fields(command) {
   return Object.entries(command).filter(([, value]) => value !== null && value !== "").flatMap(([name, value]) => {
     const text = typeof value === "string" ? value : Object.entries(value).map((pair) => pair.join(" = ")).join("\n");
+    if (!text) return [];
     const long = name === "held" || name === "policy";
-    const shown = long ? element("details", { open: name === "policy" }, element("summary", {}, `${text.length} characters`), element("pre", { class: "told" }, spelled(text))) : spelled(text);
-    return text ? [element("dt", {}, name), element("dd", {}, shown)] : [];
+    const head = element("summary", {}, `${text.length} characters`);
+    const shown = long
+      ? element("details", { open: name === "policy" }, head, element("pre", { class: "told" }, spelled(text)))
+      : spelled(text);
+    return [element("dt", {}, name), element("dd", {}, shown)];
   });
 }
 
@@ -77,8 +83,9 @@ function draft(section) {
     const parameters = carried ? { shown: await sha256(utf8(reader.text(section))) } : (reader.text(section), {});
     if (document.getElementById("despite").checked) parameters.despite = "detection";
     const command = {
-      id: crypto.randomUUID(), tenant, time: moment(now), action, target, digest, expires_at: moment(now + PROPOSED_VALID_S * 1000),
-      reason: document.getElementById("why").value.trim(), parameters, held: carried || null, policy: null,
+      id: crypto.randomUUID(), tenant, time: moment(now), action, target, digest,
+      expires_at: moment(now + PROPOSED_VALID_S * 1000), reason: document.getElementById("why").value.trim(),
+      parameters, held: carried || null, policy: null,
     };
     commandText(command);
     const signed = await envelope(command, await signer());

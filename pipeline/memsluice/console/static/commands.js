@@ -6,7 +6,9 @@ export const VALID_S = 15 * 60;
 export const PROPOSED_VALID_S = 3 * 24 * 3600;
 export const HELD_CHARS_MAX = 180 * 1024;
 export const REASON_CHARS_MAX = 512;
-const FIELDS = ["id", "tenant", "time", "action", "target", "digest", "expires_at", "reason", "parameters", "held", "policy"];
+const FIELDS = [
+  "id", "tenant", "time", "action", "target", "digest", "expires_at", "reason", "parameters", "held", "policy",
+];
 const CARRYING = new Set(["release", "replay"]);
 
 /** What cannot be signed, in words for the person at the screen. */
@@ -70,7 +72,8 @@ export function decision(entry, action, { id, nowMs, reason = "", despiteClaim =
   if (entry.repeated) said.offset = String(entry.offset);
   return {
     id, tenant: entry.tenant, time: moment(nowMs), action, target: entry.target, digest: entry.digest,
-    expires_at: moment(nowMs + VALID_S * 1000), reason, parameters: said, held: carries ? entry.sealed : null, policy: null,
+    expires_at: moment(nowMs + VALID_S * 1000), reason, parameters: said, held: carries ? entry.sealed : null,
+    policy: null,
   };
 }
 

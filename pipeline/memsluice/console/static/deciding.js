@@ -26,7 +26,8 @@ export async function signer() {
 /** What an entry's element says of it; the server's word, which the gate verifies. */
 export function described(entry) {
   const { tenant, event, offset, digest, decidedOn, repeated } = entry.dataset;
-  return { tenant, target: event, offset: Number(offset), digest, decidedOn, repeated: repeated === "yes", sealed: null };
+  const name = { tenant, target: event, offset: Number(offset), repeated: repeated === "yes" };
+  return { ...name, digest, decidedOn, sealed: null };
 }
 
 const nameOf = ({ tenant, target, offset }) => JSON.stringify([tenant, target, offset]);
@@ -61,7 +62,8 @@ export async function decide(those, action, { reason = "", despiteClaim = false,
       const there = carried.get(nameOf(entry));
       if (shows && there?.digest !== entry.digest) throw new Unsignable("it is not there any more as it was shown");
       const whole = { ...entry, sealed: there?.sealed ?? null, shown: text === null ? "" : await sha256(utf8(text)) };
-      one.command = decision(whole, action, { id: crypto.randomUUID(), nowMs: Date.now(), reason, despiteClaim, parameters });
+      const said = { reason, despiteClaim, parameters };
+      one.command = decision(whole, action, { id: crypto.randomUUID(), nowMs: Date.now(), ...said });
       made.push({ one, envelope: await envelope(one.command, key) });
     } catch (error) {
       if (!(error instanceof Unsignable)) throw error;

@@ -8,7 +8,10 @@ import { element, Failed, get } from "./sending.js";
 
 const CLAIM_S = 900;
 const SKIPPED_MAX = 100;
-const DECIDES = { release: ["pending"], reject: ["pending", "refused"], reopen: ["rejected"], note: ["pending", "refused", "rejected"] };
+const NAME_CHARS_MAX = 128;
+const DECIDES = {
+  release: ["pending"], reject: ["pending", "refused"], reopen: ["rejected"], note: ["pending", "refused", "rejected"],
+};
 const BECOMES = { release: "released", reject: "rejected", reopen: "pending" };
 const DONE = { release: "released", reject: "rejected", reopen: "waiting again", note: "noted" };
 
@@ -26,6 +29,8 @@ const kept = {
 const bar = element("div", { class: "desk-bar", role: "status", "aria-live": "polite" });
 const counted = element("span", { class: "desk-count" });
 const said = element("span", { class: "desk-said" });
+
+const button = (text, act, kind = "quiet") => element("button", { type: "button", class: kind, onclick: act }, text);
 
 /** Says something in the bar; text alone. */
 function tell(text, kind = "") {
@@ -76,7 +81,8 @@ function result(article, one, action) {
   made.told.className = done ? "good" : "bad";
   made.told.textContent = done ? DONE[action] : `${one.came}: ${one.told}`;
   if (!done && one.reasons.includes("review.claimed")) {
-    made.told.append(" ", element("button", { type: "button", class: "quiet", onclick: () => alone(() => settle([article], action, { despiteClaim: true })) }, "Decide all the same"));
+    const despite = () => alone(() => settle([article], action, { despiteClaim: true }));
+    made.told.append(" ", button("Decide all the same", despite));
   }
   if (done && BECOMES[action]) {
     article.dataset.state = BECOMES[action];
@@ -98,7 +104,8 @@ async function settle(those, action, options = {}) {
     kept.write("undo", done.map(({ entry, command }) => ({ ...entry, decidedOn: command.id })));
   }
   const rest = results.length - done.length;
-  tell(`${done.length} ${DONE[action]}${rest ? `, ${rest} not: see beside each` : ""}${action === "reject" && done.length ? "; u takes it back" : ""}.`, rest ? "bad" : "good");
+  const back = action === "reject" && done.length ? "; u takes it back" : "";
+  tell(`${done.length} ${DONE[action]}${rest ? `, ${rest} not: see beside each` : ""}${back}.`, rest ? "bad" : "good");
   count();
   if (!rest && BECOMES[action] && action !== "reopen") await advance();
 }
@@ -112,7 +119,8 @@ async function advance() {
   const older = document.querySelector("a[rel=next]");
   if (older) return location.assign(older.href);
   const group = document.getElementById("group")?.dataset.group ?? "";
-  const skipped = [...kept.read("skipped", []).filter((one) => one !== group), ...(group ? [group] : [])].slice(-SKIPPED_MAX);
+  const others = kept.read("skipped", []).filter((one) => one !== group);
+  const skipped = [...others, ...(group ? [group] : [])].slice(-SKIPPED_MAX);
   kept.write("skipped", skipped);
   const q = document.getElementById("q")?.value ?? "";
   const { path } = await get(`/held/next?q=${encodeURIComponent(q)}&not=${skipped.join(",")}`);
@@ -132,15 +140,19 @@ async function all(action) {
   const fit = articles.filter((article) => fits(article, action));
   const read = fit.filter((article) => reader.wasRead(article));
   const unread = fit.length - read.length;
-  if (!read.length) return tell(fit.length ? "None of them was on the screen whole yet: read on." : "Nothing waits here.", "bad");
+  const none = fit.length ? "None of them was on the screen whole yet: read on." : "Nothing waits here.";
+  if (!read.length) return tell(none, "bad");
   const texts = new Set(read.map((article) => reader.text(article))).size;
+  const verb = action === "release" ? "Release" : "Reject";
   const reason = await ask({
-    title: `${action === "release" ? "Release" : "Reject"} ${read.length} held ${read.length === 1 ? "write" : "writes"}?`,
+    title: `${verb} ${read.length} held ${read.length === 1 ? "write" : "writes"}?`,
     lines: [
       texts === 1 ? "All have the same text." : `They have ${texts} different texts, which stood on the screen.`,
-      unread ? `${unread} more are left out: they were not on the screen whole.` : "All that wait on this page were read.",
+      unread
+        ? `${unread} more are left out: they were not on the screen whole.`
+        : "All that wait on this page were read.",
     ],
-    label: "Why (kept in the audit)", chars: REASON_CHARS_MAX, act: action === "release" ? "Release" : "Reject", optional: true,
+    label: "Why (kept in the audit)", chars: REASON_CHARS_MAX, act: verb, optional: true,
   });
   if (reason !== null) await alone(() => settle(read, action, { reason }));
 }
@@ -153,11 +165,13 @@ async function undo() {
   kept.write("undo", rest.map((found) => found.entry));
   for (const found of results) {
     const { tenant, target, offset } = found.entry;
-    const article = articles.find((each) => each.dataset.tenant === tenant && each.dataset.event === target && Number(each.dataset.offset) === offset);
+    const article = articles.find(({ dataset }) =>
+      dataset.tenant === tenant && dataset.event === target && Number(dataset.offset) === offset);
     if (article) result(article, found, "reopen");
   }
   kept.write("skipped", []);
-  tell(`${results.length - rest.length} taken back${rest.length ? `, ${rest.length} not: ${rest[0].told}` : ""}.`, rest.length ? "bad" : "good");
+  const not = rest.length ? `, ${rest.length} not: ${rest[0].told}` : "";
+  tell(`${results.length - rest.length} taken back${not}.`, not ? "bad" : "good");
   count();
 }
 
@@ -166,20 +180,26 @@ async function note(words) {
   if (!article || !fits(article, "note")) return tell("Choose a write that waits first: j");
   const [{ came, told }] = await decide([{ entry: described(article), text: null }], "note", words);
   tell(came === "done" ? words.done : `${came}: ${told}`, came === "done" ? "good" : "bad");
-  if (came === "done" && words.chip) article.querySelector(".entry-head")?.append(" ", element("span", { class: "chip" }, words.chip));
+  if (came !== "done") return;
+  article.querySelector(".entry-head")?.append(" ", element("span", { class: "chip" }, words.chip));
 }
 
 async function noted() {
-  const reason = await ask({ title: "Note", lines: ["It stands in the audit, signed by you."], label: "Text", chars: REASON_CHARS_MAX, act: "Note" });
+  const lines = ["It stands in the audit, signed by you."];
+  const reason = await ask({ title: "Note", lines, label: "Text", chars: REASON_CHARS_MAX, act: "Note" });
   if (reason) await alone(() => note({ reason, done: "noted", chip: "noted" }));
 }
 
 async function assigned() {
-  const assignee = await ask({ title: "Assign", lines: ["A name or a key id; - takes it back."], label: "To", chars: 128, act: "Assign" });
-  if (assignee) await alone(() => note({ parameters: { assignee }, done: `for ${assignee}`, chip: `for ${assignee}` }));
+  const lines = ["A name or a key id; - takes it back."];
+  const assignee = await ask({ title: "Assign", lines, label: "To", chars: NAME_CHARS_MAX, act: "Assign" });
+  const done = `for ${assignee}`;
+  if (assignee) await alone(() => note({ parameters: { assignee }, done, chip: done }));
 }
 
-const claim = () => alone(() => note({ parameters: { claim_s: String(CLAIM_S) }, done: "claimed for 15 minutes", chip: "claimed by you" }));
+const claim = () => alone(() => note({
+  parameters: { claim_s: String(CLAIM_S) }, done: "claimed for 15 minutes", chip: "claimed by you",
+}));
 
 const KEYS = {
   j: () => focus(current + 1), k: () => focus(current - 1), r: () => one("release"), x: () => one("reject"),
@@ -189,7 +209,8 @@ const KEYS = {
 };
 
 addEventListener("keydown", (event) => {
-  const typing = event.target instanceof Element && event.target.closest("input, textarea, select, dialog, a, button, summary");
+  const target = event.target instanceof Element ? event.target : document.body;
+  const typing = target.closest("input, textarea, select, dialog, a, button, summary");
   if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || document.querySelector("dialog[open]")) return;
   if (typing && (event.key === "Enter" || typing.matches("input, textarea, select"))) return;
   const act = KEYS[event.key];
@@ -200,9 +221,12 @@ addEventListener("keydown", (event) => {
 
 function dressed(article, number) {
   const told = element("span", { role: "status" });
-  const button = (text, act, kind = "quiet") => element("button", { type: "button", class: kind, onclick: () => { current = number; act(); } }, text);
+  const acting = (text, act, kind) => button(text, () => { current = number; act(); }, kind);
   const place = article.querySelector(".entry-acts");
-  place.append(button("Release", () => one("release"), ""), " ", button("Reject", () => one("reject")), " ", button("Claim", claim), " ", button("Note", noted), " ", told);
+  place.append(
+    acting("Release", () => one("release"), ""), acting("Reject", () => one("reject")), acting("Claim", claim),
+    acting("Note", noted), told,
+  );
   place.hidden = !article.querySelector("pre.content");
   acts.set(article, { told });
   article.addEventListener("focusin", () => { current = number; });
@@ -210,8 +234,10 @@ function dressed(article, number) {
 
 if (box && articles.some((one) => one.querySelector("pre.content"))) {
   articles.forEach(dressed);
-  const button = (text, act, kind = "quiet") => element("button", { type: "button", class: kind, onclick: act }, text);
-  bar.append(counted, " ", button("Release all read", () => all("release"), ""), " ", button("Reject all read", () => all("reject")), " ", button("Undo", () => alone(undo)), " ", button("Keys", help), " ", said);
+  bar.append(
+    counted, button("Release all read", () => all("release"), ""), button("Reject all read", () => all("reject")),
+    button("Undo", () => alone(undo)), button("Keys", help), said,
+  );
   box.append(bar);
   tell(kept.read("said", ""));
   kept.write("said", "");

@@ -4,7 +4,8 @@ import { element } from "./sending.js";
 const KEYS = [
   ["j / k", "next, previous"], ["space", "read on"], ["r / x", "release, reject this one"],
   ["R / X", "release, reject all on this page that were read"], ["u", "take the last rejections back"],
-  ["c / n / a", "claim, note, assign"], ["s", "go on without deciding"], ["Enter", "open"], ["/", "filter"], ["?", "these keys"],
+  ["c / n / a", "claim, note, assign"], ["s", "go on without deciding"], ["Enter", "open"], ["/", "filter"],
+  ["?", "these keys"],
 ];
 
 function open(dialog) {
@@ -17,12 +18,15 @@ function open(dialog) {
 
 /** Asks for a text; null where the answer is no. `optional`: no text is an answer too. */
 export async function ask({ title, lines, label, chars, act, optional = false }) {
-  const field = element("input", { id: "dialog-text", maxlength: String(chars), autocomplete: "off", ...(optional ? {} : { required: true }) });
+  const field = element("input", {
+    id: "dialog-text", maxlength: String(chars), autocomplete: "off", required: !optional,
+  });
   const yes = element("button", { value: "yes", autofocus: optional }, act);
   const no = element("button", { value: "no", class: "quiet", formnovalidate: true }, "Cancel");
   const form = element("form", { method: "dialog" },
     element("h2", { id: "dialog-title" }, title), ...lines.map((line) => element("p", {}, line)),
-    element("p", {}, element("label", { for: "dialog-text" }, label), element("br"), field), element("p", {}, yes, " ", no));
+    element("p", {}, element("label", { for: "dialog-text" }, label), element("br"), field),
+    element("p", {}, yes, " ", no));
   const dialog = element("dialog", { "aria-labelledby": "dialog-title" }, form);
   const opening = open(dialog);
   (optional ? yes : field).focus();
@@ -31,7 +35,9 @@ export async function ask({ title, lines, label, chars, act, optional = false })
 
 /** Shows what the keys do. */
 export async function help() {
-  const list = element("dl", { class: "facts" }, ...KEYS.flatMap(([key, what]) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, what)]));
-  const form = element("form", { method: "dialog" }, element("h2", { id: "dialog-title" }, "Keys"), list, element("p", {}, element("button", { value: "no" }, "Close")));
+  const lines = KEYS.flatMap(([key, what]) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, what)]);
+  const form = element("form", { method: "dialog" },
+    element("h2", { id: "dialog-title" }, "Keys"), element("dl", { class: "facts" }, ...lines),
+    element("p", {}, element("button", { value: "no" }, "Close")));
   await open(element("dialog", { "aria-labelledby": "dialog-title" }, form));
 }

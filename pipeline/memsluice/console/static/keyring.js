@@ -9,7 +9,8 @@ import { register } from "./stepup.js";
 const box = document.getElementById("signing-key");
 const told = document.getElementById("keys-told");
 const tell = (text) => { told.textContent = text; };
-const button = (id, text, act) => element("button", { type: "button", id, class: "quiet", onclick: () => trying(act) }, text);
+const button = (id, text, act) =>
+  element("button", { type: "button", id, class: "quiet", onclick: () => trying(act) }, text);
 
 async function trying(what) {
   try {
@@ -36,11 +37,14 @@ async function forgotten() {
 async function draw() {
   const key = await held();
   if (key === null) {
-    box.replaceChildren(element("p", {}, "This browser has no key."), button("make-key", "Make a key in this browser", made));
+    const making = button("make-key", "Make a key in this browser", made);
+    box.replaceChildren(element("p", {}, "This browser has no key."), making);
     return;
   }
   const kid = await signer().then((found) => found.kid, () => "");
-  box.replaceChildren(shown(key), element("p", {}, kid ? `The registry knows it as ${kid}.` : "The registry does not know it yet: an operator of the gate runs"),
+  const unknown = "The registry does not know it yet: an operator of the gate runs";
+  const known = kid ? `The registry knows it as ${kid}.` : unknown;
+  box.replaceChildren(shown(key), element("p", {}, known),
     ...(kid ? [] : [element("pre", { class: "told" }, enrolment(key))]), button("forget-key", "Forget it", forgotten));
 }
 

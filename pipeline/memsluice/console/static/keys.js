@@ -58,7 +58,8 @@ export const enrolment = (key) =>
 
 /** Whether this browser can sign at all; else why not, in words. */
 export async function unable() {
-  if (!globalThis.isSecureContext) return "This page was not loaded safely: open the console over https, or on this machine.";
+  const safe = "This page was not loaded safely: open the console over https, or on this machine.";
+  if (!globalThis.isSecureContext) return safe;
   try {
     await crypto.subtle.generateKey("Ed25519", false, ["sign", "verify"]);
     return "";

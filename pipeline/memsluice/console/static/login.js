@@ -40,11 +40,12 @@ async function draw(section, box, tell) {
     box.replaceChildren(element("p", {}, "This browser has no key yet."), button);
     return;
   }
+  const entering = { type: "button", id: "enter", onclick: () => enter(section, key, tell) };
   box.replaceChildren(
     shown(key),
-    element("p", {}, element("button", { type: "button", id: "enter", onclick: () => enter(section, key, tell) }, "Log in with this key")),
+    element("p", {}, element("button", entering, "Log in with this key")),
     element("details", {}, element("summary", {}, "The key is not known to the console yet"),
-      element("p", {}, "Send the public half to an operator of the gate, who compares the fingerprint with you and runs:"),
+      element("p", {}, "Send the public half to an operator of the gate, who compares the fingerprint with you:"),
       element("pre", { class: "told" }, enrolment(key))));
 }
 

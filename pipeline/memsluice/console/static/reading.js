@@ -45,7 +45,9 @@ export function displayed(node) {
       text += child.data;
     } else if (child.nodeType === Node.ELEMENT_NODE && child.matches("span.ctl")) {
       const code = /^U\+([0-9A-F]{4,6})$/.exec(child.textContent);
-      if (code === null || child.childElementCount) throw new Unsignable("the page spells a character wrongly: load it again");
+      if (code === null || child.childElementCount) {
+        throw new Unsignable("the page spells a character wrongly: load it again");
+      }
       text += String.fromCodePoint(parseInt(code[1], 16));
     } else if (child.nodeType === Node.ELEMENT_NODE && child.matches("bdi, mark")) {
       text += displayed(child);
@@ -66,7 +68,8 @@ export function inView(element) {
   const to = Math.min(box.bottom, bottom);
   const seen = { height: box.height, spans: [] };
   const sideways = box.left < left - GAP_PX || box.right > right + GAP_PX;
-  if (to - from < 2 * EDGE_PX || sideways || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return seen;
+  const drawn = element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  if (to - from < 2 * EDGE_PX || sideways || !drawn) return seen;
   const columns = [box.left + INSET_PX, (box.left + box.right) / 2, box.right - INSET_PX];
   const free = (y) => columns.every((x) => element.contains(document.elementFromPoint(x, y)));
   const rows = [];
@@ -92,7 +95,8 @@ export class Reader {
     this.entries = new Map();
     for (const entry of entries) {
       const content = entry.querySelector("pre.content");
-      if (content) this.entries.set(entry, { content, coverage: new Coverage(), text: displayed(content), done: false });
+      if (!content) continue;
+      this.entries.set(entry, { content, coverage: new Coverage(), text: displayed(content), done: false });
     }
     this.changed = changed;
     const soon = () => { this.waiting ??= requestAnimationFrame(() => { this.waiting = undefined; this.look(); }); };

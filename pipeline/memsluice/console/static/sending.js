@@ -17,7 +17,8 @@ export async function post(path, value) {
 }
 
 /** Asks for JSON. Throws Failed. */
-export const get = (path) => answered(() => fetch(path, { headers: { accept: "application/json" }, redirect: "error" }));
+export const get = (path) =>
+  answered(() => fetch(path, { headers: { accept: "application/json" }, redirect: "error" }));
 
 async function answered(ask) {
   let answer;
@@ -43,7 +44,9 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\u{e0100}-\u{e01ef}]/u;
+const FILLERS = "\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u2800\\u3164\\uffa0";
+const BLANKS = `${FILLERS}\\u180b-\\u180f\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}`;
+const HIDDEN = new RegExp(`[\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}\\p{Zl}\\p{Zp}${BLANKS}]`, "u");
 
 /** Nodes that show a text that somebody else chose: what is not seen in it, or moves the rest, is spelled out. */
 export function spelled(text) {

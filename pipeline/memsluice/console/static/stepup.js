@@ -3,7 +3,8 @@ import { base64, sha256, unbase64, utf8 } from "./commands.js";
 import { post } from "./sending.js";
 
 const url = (bytes) => base64(new Uint8Array(bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-const bytes = (text) => unbase64(text.replaceAll("-", "+").replaceAll("_", "/").padEnd(Math.ceil(text.length / 4) * 4, "="));
+const padded = (text) => text.padEnd(Math.ceil(text.length / 4) * 4, "=");
+const bytes = (text) => unbase64(padded(text.replaceAll("-", "+").replaceAll("_", "/")));
 
 /** What a confirmation is about: the digest of the envelopes, signatures included. */
 export const batch = (envelopes) =>
@@ -19,7 +20,8 @@ export async function confirmed(envelopes) {
   if (!asked.options) return null;
   const { challenge, allowCredentials, ...rest } = asked.options;
   const publicKey = {
-    ...rest, challenge: bytes(challenge), allowCredentials: allowCredentials.map((one) => ({ ...one, id: bytes(one.id) })),
+    ...rest, challenge: bytes(challenge),
+    allowCredentials: allowCredentials.map((one) => ({ ...one, id: bytes(one.id) })),
   };
   const given = await navigator.credentials.get({ publicKey });
   const { clientDataJSON, authenticatorData, signature, userHandle } = given.response;

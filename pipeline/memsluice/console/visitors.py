@@ -56,6 +56,11 @@ class Visitor:
         """Whether he may see the content of held writes."""
         return self.sees(Sight.CONTENT)
 
+    @property
+    def decides(self) -> bool:
+        """Whether the gate takes decisions about held writes from somebody of his role."""
+        return self.may(Action.RELEASE)
+
     def sees_tenant(self, tenant: str) -> bool:
         """Whether he may see anything of a tenant."""
         return self.tenants is None or tenant in self.tenants

@@ -116,9 +116,9 @@ def workers(stack: Stack) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> "Iterator[Browser]":
-    """Give the browser of this machine: one for all tests, since a process drives one at a time."""
+    """Give the browser of this machine, for one file of tests: while it is driven, no loop can be run by others."""
     from playwright.sync_api import sync_playwright
 
     path = shutil.which("chromium-headless-shell") or shutil.which("chromium")

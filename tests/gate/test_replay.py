@@ -78,7 +78,7 @@ def test_what_is_held_again_stays_in_its_place_with_its_new_reasons() -> None:
     assert outcome.verdict.score is not None
     assert outcome.verdict.object_id is None
     weighed = {"memsad": before["weighed"]["memsad"]}
-    assert row(core, "e1") == {**before, "codes": ["memsad.above_threshold"], "weighed": weighed}
+    assert row(core, "e1") == {**before, "codes": ["memsad.above_threshold"], "weighed": weighed, "last": "e2"}
     assert core.rows[b"acme\0held\0ana"] == share
     assert order(core, "release", entry).verdict.decision is Decision.ACCEPT
 

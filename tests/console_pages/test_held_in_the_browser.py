@@ -126,6 +126,13 @@ def test_pages_are_reached_by_keyboard_and_named(desk: Rig, operator: Person) ->
     assert page.evaluate("document.activeElement.textContent") == "Skip to the page"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
+    rows = page.locator("a.group-link")
+    for key, number in (("j", 0), ("j", 1), ("k", 0), ("k", 0)):
+        page.keyboard.press(key)
+        expect(rows.nth(number)).to_be_focused()
+    page.keyboard.press("/")
+    page.keyboard.type("j")
+    expect(page.get_by_label("Filter", exact=True)).to_have_value("j")
     expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_have_text("Held writes")
     expect(page.get_by_label("Filter", exact=True)).to_be_visible()

@@ -1,4 +1,4 @@
-// Dialogs of the desk: a question with one line of text, and what the keys do.
+// Dialogs: a question with one line of text, and what the keys of the desk and of lists do.
 import { element } from "./sending.js";
 
 const KEYS = [
@@ -6,6 +6,10 @@ const KEYS = [
   ["R / X", "release, reject all on this page that were read"], ["u", "take the last rejections back"],
   ["c / n / a", "claim, note, assign"], ["s", "go on without deciding"], ["Enter", "open"], ["/", "filter"],
   ["?", "these keys"],
+];
+
+const LIST_KEYS = [
+  ["j / k", "next, previous"], ["Enter", "open"], ["o", "older ones"], ["/", "filter"], ["?", "these keys"],
 ];
 
 function open(dialog) {
@@ -33,9 +37,14 @@ export async function ask({ title, lines, label, chars, act, optional = false })
   return await opening === "yes" ? field.value : null;
 }
 
-/** Shows what the keys do. */
-export async function help() {
-  const lines = KEYS.flatMap(([key, what]) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, what)]);
+/** Shows what the keys of the desk do. */
+export const help = () => shown(KEYS);
+
+/** Shows what the keys of a list do. */
+export const listHelp = () => shown(LIST_KEYS);
+
+async function shown(keys) {
+  const lines = keys.flatMap(([key, what]) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, what)]);
   const form = element("form", { method: "dialog" },
     element("h2", { id: "dialog-title" }, "Keys"), element("dl", { class: "facts" }, ...lines),
     element("p", {}, element("button", { value: "no" }, "Close")));

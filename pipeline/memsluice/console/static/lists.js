@@ -1,19 +1,26 @@
-// The lists of held writes by keyboard: j and k go from row to row, Enter opens the row's link, / filters.
-const links = [...document.querySelectorAll("table.rows td.first > a")];
+// Lists by keyboard: j and k go from row to row, Enter opens (the row's first link has the focus), / filters.
+import { listHelp } from "./dialogs.js";
 
-function move(step) {
+const rows = [...document.querySelectorAll("table.rows tbody tr")];
+const links = rows.map((row) => row.querySelector("a[href]")).filter((link) => link !== null);
+
+function go(by) {
   const here = links.indexOf(document.activeElement);
-  const next = here < 0 ? 0 : Math.max(0, Math.min(here + step, links.length - 1));
-  links[next]?.focus();
+  const to = here < 0 && by < 0 ? links.length - 1 : Math.max(0, Math.min(here + by, links.length - 1));
+  links[to]?.focus();
+  links[to]?.scrollIntoView({ block: "nearest", behavior: "instant" });
 }
 
-const KEYS = { j: () => move(1), k: () => move(-1), "/": () => document.getElementById("q")?.focus() };
+const KEYS = {
+  j: () => go(1), k: () => go(-1), "/": () => document.querySelector("form.row input:not([type=hidden])")?.focus(), "?": listHelp,
+  o: () => document.querySelector("a[rel=next]")?.click(),
+};
 
 addEventListener("keydown", (event) => {
-  const typing = event.target instanceof Element && event.target.matches("input, textarea, select");
+  if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || document.querySelector("dialog[open]")) return;
+  if (event.target instanceof Element && event.target.closest("input, textarea, select")) return;
   const act = KEYS[event.key];
-  if (typing || !act || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (!act) return;
   event.preventDefault();
   act();
 });
-document.documentElement.dataset.keys = "ready";

@@ -654,6 +654,16 @@ _ALL = (
         "of a plain read of as many records from their topic, verified and decoded, taking turns. Rows have a plain "
         "SQL read, the index alone, a page in the middle, the page of groups, and the console's memory.",
     ),
+    Figure(
+        "desk_actions_per_100",
+        "desk_actions:desk_actions_per_100",
+        "<=",
+        40,
+        "actions",
+        "Keys and clicks in one scripted session at the desk that decides 100 held writes in 12 groups by a person's "
+        "rules, in a real Chromium on a real console: nothing unread, groups whose texts deserve different things one "
+        "by one. Rows have the seconds, and the same decisions by `memsluice quarantine`, by group and one by one.",
+    ),
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in _ALL}
 

@@ -143,11 +143,13 @@ def test_from_the_notice_to_what_was_released(stack: Any, tenant: str, desk: Rig
     page.bring_to_front()
     ready(page)
     whole_screen(page)
-    for key in "rrxx":
+    for key in "rrx":
         before = page.locator(".desk-said").inner_text()
         page.keyboard.press(key)
         expect(page.locator(".desk-said")).not_to_have_text(before, timeout=WAIT_MS)
         expect(page.locator(".desk-said")).to_contain_text("1 re", timeout=WAIT_MS)
+    page.keyboard.press("x")
+    page.wait_for_url(f"{desk.url}/held")  # it goes on to the list: nothing of the group waits any more
     until(lambda: waiting(desk, tenant) == 0, "nothing waits")
     expect(overview.locator('[data-live="pending"]')).to_have_text("0", timeout=WAIT_MS)
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FOLDER = TOP / "docs" / "console"
 NOBODY, REVIEWER, OPERATOR = None, Role.REVIEWER, Role.OPERATOR
+OTHER_POLICY = "published-rolling"
 ASKED = {
     "tenant": TRAVEL, "question": "Which seat does Mira want?", "agent": "concierge", "principal": "mira",
     "session": "mira-noon", "as": "reader", "k": "3",
@@ -64,7 +65,7 @@ SHOTS = (
     Shot("proposal", OPERATOR, "/proposals", r"/proposals/[0-9a-f]+"),
     Shot("proposal-new", REVIEWER, f"/proposals/new?tenant={TRAVEL}&entry=lights&action=declassify"),
     Shot("policies", OPERATOR, "/policies"),
-    Shot("policy-compare", OPERATOR, f"/policies/compare?before=in-force&after=shipped:strict&tenant={TRAVEL}"),
+    Shot("policy-compare", OPERATOR, f"/policies/compare?before=in-force&tenant={TRAVEL}&after=shipped:{OTHER_POLICY}"),
     Shot("policy-end", OPERATOR, f"/policies/end?tenant={CLINIC}"),
     Shot("calibration", OPERATOR, f"/calibration?tenant={TRAVEL}"),
     Shot("audit", OPERATOR, f"/audit?tenant={TRAVEL}"),

@@ -66,6 +66,18 @@ def test_nothing_on_any_page_keeps_people_out(desk: Desk, looking: dict[Any, Pag
     assert missing(desk, opened) == set()
 
 
+def test_facts_have_room_on_a_phone(desk: Desk, looking: dict[Any, Page]) -> None:
+    """A long name of a pattern does not squeeze what stands beside it into a column of single syllables."""
+    page = looking[screens.REVIEWER]
+    page.set_viewport_size({"width": 390, "height": 844})
+    go(page, desk, next(shot for shot in SHOTS if shot.name == "entry"))
+    shares = page.evaluate(
+        "[...document.querySelectorAll('dl.facts dd')].map((one) => one.clientWidth / one.parentElement.clientWidth)"
+    )
+    assert len(shares) > 5
+    assert min(shares) > 0.5
+
+
 def test_axe_is_at_work(desk: Desk, looking: dict[Any, Page], axe: str) -> None:
     """On a page whose text is made too pale and whose labels are taken away it finds both."""
     page = looking[screens.REVIEWER]

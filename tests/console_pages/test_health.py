@@ -54,7 +54,7 @@ def test_a_check_that_runs_is_not_begun_again(place: Place) -> None:
 def test_an_order_that_does_not_verify_reaches_no_topic(place: Place) -> None:
     """What is no order, and an order on a log without workers, is refused in words."""
     answer = place.browser("operator-all").sent("/partitions/orders", b"{}")
-    assert (answer.status_code, "does not verify" in answer.text) == (502, True)
+    assert (answer.status_code, "does not verify" in answer.text) == (403, True)
 
 
 def test_a_form_of_the_console_s_own_page_is_taken_though_it_names_no_origin(place: Place) -> None:

@@ -16,6 +16,11 @@ Filter = Annotated[
     str, typer.Argument(metavar="[FILTER]", help="What to look for: field:value ..., or @name for a saved filter.")
 ]
 
+UNANSWERED = (
+    "the gate has not answered every command yet: it decides what the broker has of them, in their order; start "
+    "memsluice review again to see what came of them"
+)
+
 
 @app.command()
 def review(wanted: Filter = "", tenant: Tenant = None, wait: Wait = 30.0, home: Home = None) -> None:
@@ -32,20 +37,22 @@ def review(wanted: Filter = "", tenant: Tenant = None, wait: Wait = 30.0, home: 
     query = HeldQuery() if saved else HeldQuery.parse(wanted, wall_ms())
     if tenant is not None:
         check_name(tenant, "--tenant")
-    refuse_without_terminal(there=sys.stdin.isatty() and sys.stdout.isatty())
+    refuse_without_terminal(there=all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)))
 
     from memsluice.operations.review.index import ReviewIndex
     from memsluice.terminal.app import ReviewApp
     from memsluice.terminal.clerk import Clerk
+    from memsluice.terminal.going import Ending
 
-    with ReviewIndex.open(home) as index, Clerk(home) as clerk:
+    with ReviewIndex.open(home) as index, Ending(ExitCode.INTERRUPTED) as ending, Clerk(home) as clerk:
         query = index.saved.get(wanted[1:], tenants=None) if saved else query
         shown = ReviewApp(clerk, index, query if tenant is None else query.narrowed(tenant=tenant), wait_s=wait)
+        ending.call(shown.end_soon)
         shown.run(mouse=False)
     if shown.failed is not None:
         raise shown.failed
     if shown.signalled:
         raise typer.Exit(ExitCode.INTERRUPTED)
     if shown.unheard or shown.busy:
-        typer.echo("the gate has not answered every command yet: it will decide them, in their order", err=True)
+        typer.echo(UNANSWERED, err=True)
         raise typer.Exit(ExitCode.NO_ANSWER)

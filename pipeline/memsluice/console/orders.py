@@ -49,7 +49,7 @@ def checked(serving: Serving, visitor: Visitor, data: Any, *, signatures: int | 
     credentials = [credential_of(kid, keyring, registry) for kid in kids]
     if not visitor.owns(kids[-1], registry):
         raise NotPermitted(f"the key {kids[-1]} is not the one of {visitor.name}", field="signatures")
-    if command.tenant != EVERYBODY and not visitor.sees_tenant(command.tenant):
+    if not visitor.sees_tenant(command.tenant):
         raise CrossTenant("you may not decide for this tenant", field="tenant")
     if not visitor.may(command.action):
         raise NotPermitted(f"a {visitor.role.value} may not {command.action.value}", field="action")
@@ -101,8 +101,7 @@ class Remembered:
         """Return a command that the visitor may ask about."""
         with self._lock:
             found = self._held.get(command_id)
-        seen = found is not None and (found.command.tenant == EVERYBODY or visitor.sees_tenant(found.command.tenant))
-        return found if seen else None
+        return found if found is not None and visitor.sees_tenant(found.command.tenant) else None
 
 
 def remembered(serving: Serving) -> Remembered:

@@ -15,12 +15,13 @@ from memsluice.console.serving import Serving
 from memsluice.console.visitors import Visitor
 from memsluice.envelope import dsse
 from memsluice.errors import ConfigError, ForgedSignature, InvalidArgument, LimitExceeded, NotFound, NotPermitted
-from memsluice.events.names import EVERYBODY
 from memsluice.keystore.files import write_atomic
 from memsluice.operations.commands.signing import Signed, load
 
 FOLDER = "proposals"
 PROPOSALS_MAX = 1_000
+OF_ONE_MAX = 100
+"""Proposals of one key that wait at once: nobody takes the place of all others."""
 NAME_DIGITS = 32
 
 
@@ -51,7 +52,10 @@ def add(serving: Serving, signed: Signed) -> Proposal:
     folder = serving.home / FOLDER
     if _file(folder, proposal.name).exists():
         raise InvalidArgument("this command is proposed already")
-    if sum(1 for _ in every(serving, None)) >= PROPOSALS_MAX:
+    waiting = [one.signed.kids[0] for one in every(serving, None)]
+    if waiting.count(signed.kids[0]) >= OF_ONE_MAX:
+        raise LimitExceeded(f"{OF_ONE_MAX} proposals of yours wait already: have some of them signed or withdrawn")
+    if len(waiting) >= PROPOSALS_MAX:
         raise LimitExceeded(f"{PROPOSALS_MAX} proposals wait already: have some of them signed or withdrawn")
     write_atomic(_file(folder, proposal.name), orjson.dumps(signed.envelope, option=orjson.OPT_INDENT_2) + b"\n")
     return proposal
@@ -88,9 +92,12 @@ def find(serving: Serving, visitor: Visitor, name: str) -> Proposal:
 
 
 def concerns(proposal: Proposal, visitor: Visitor) -> bool:
-    """Whether a visitor may give such a command himself: then he may see it, and sign it."""
+    """Whether a visitor may give such a command himself: then he may see it, and sign it.
+
+    What is for every tenant has what is said of each of them, and is for who sees all.
+    """
     command = proposal.signed.command
-    return visitor.may(command.action) and (command.tenant == EVERYBODY or visitor.sees_tenant(command.tenant))
+    return visitor.may(command.action) and visitor.sees_tenant(command.tenant)
 
 
 def same(proposal: Proposal, signed: Signed) -> None:

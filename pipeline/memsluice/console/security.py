@@ -39,6 +39,8 @@ HEADERS = {
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 SAFE = frozenset({"GET", "HEAD"})
 BODY_BYTES_MAX = 4 * 1024 * 1024
+STRANGERS_BYTES_MAX = 16 * 1024
+"""Of a body of who is not logged in: what a login sends is far smaller, and anybody may begin one."""
 TARGET_BYTES_MAX = 8_192
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
 COOKIE = "memsluice-console"
@@ -141,11 +143,11 @@ class Guard:
         """Refuse what another site's page sends; read what is sent, up to the limit."""
         if not _from_own_page(headers, origin_of(self._serving, scope)):
             return told(scope, 403, "Another page sent that", "only the console's own pages change something"), receive
-        body = await _read(receive)
-        if body is None:
-            what = f"send at most {BODY_BYTES_MAX // 1024} KiB at once"
-            return told(scope, 413, "That is too large", what), receive
         session: Session | None = scope["state"]["session"]
+        bytes_max = STRANGERS_BYTES_MAX if session is None else BODY_BYTES_MAX
+        body = await _read(receive, bytes_max)
+        if body is None:
+            return told(scope, 413, "That is too large", f"send at most {bytes_max // 1024} KiB at once"), receive
         if session is not None:
             sent = headers.get(CSRF_HEADER) or _field(headers, body)
             if not hmac.compare_digest(sent.encode("utf-8", "replace"), session.csrf.encode()):
@@ -168,7 +170,7 @@ def _from_own_page(headers: Headers, origin: str) -> bool:
     return sent == origin or (sent == "null" and headers.get("sec-fetch-site") == "same-origin")
 
 
-async def _read(receive: Receive) -> bytes | None:
+async def _read(receive: Receive, bytes_max: int) -> bytes | None:
     """Return what a request sends; None where it is too large, or the browser went away."""
     read = bytearray()
     while True:
@@ -176,7 +178,7 @@ async def _read(receive: Receive) -> bytes | None:
         if message["type"] != "http.request":
             return None
         read += message.get("body", b"")
-        if len(read) > BODY_BYTES_MAX:
+        if len(read) > bytes_max:
             return None
         if not message.get("more_body", False):
             return bytes(read)

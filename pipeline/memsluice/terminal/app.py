@@ -1,7 +1,6 @@
 """``memsluice review`` as an application: its pages, and how one goes from one to the other, and leaves."""
 
 import asyncio
-import signal
 from contextlib import suppress
 from typing import ClassVar
 
@@ -10,6 +9,7 @@ from memsluice.operations.review.groups import GroupRow
 from memsluice.operations.review.index import ReviewIndex
 from memsluice.operations.review.query import HeldQuery
 from memsluice.terminal.clerk import Clerk
+from memsluice.terminal.going import Driver
 from memsluice.terminal.groups import Groups
 from memsluice.terminal.reading import Reading
 from memsluice.terminal.work import Work
@@ -18,7 +18,8 @@ from memsluice.terminal.work import Work
 class ReviewApp(Work):
     """The application. ``feed_s`` is how often the topics are read on, in seconds; 0 is never.
 
-    After it ended, ``signalled`` says that a signal ended it, and ``failed`` has what went wrong in it.
+    After it ended, ``signalled`` says that a signal ended it, or that its terminal went away, and ``failed`` has what
+    went wrong in it.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -30,7 +31,8 @@ class ReviewApp(Work):
         self, clerk: Clerk, index: ReviewIndex, wanted: HeldQuery, *, wait_s: float, feed_s: float = 5.0,
         clock: Clock = wall_ms,
     ) -> None:  # fmt: skip
-        super().__init__(clerk, index, wanted, wait_s, clock)
+        super().__init__(clerk, index, wanted, wait_s, clock, driver_class=Driver)
+        self._on_loop: asyncio.AbstractEventLoop | None = None
         self._feed_s = feed_s
         self.signalled = False
         self.failed: Exception | None = None
@@ -41,13 +43,19 @@ class ReviewApp(Work):
         self.push_screen(self._groups)
         if self._feed_s:
             self.set_interval(self._feed_s, self._tick)
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            with suppress(NotImplementedError, RuntimeError, ValueError):  # not in the main thread
-                asyncio.get_running_loop().add_signal_handler(number, self._signalled)
+        self._on_loop = asyncio.get_running_loop()
+        if self.signalled:
+            self.exit()
 
-    def _signalled(self) -> None:
+    def end_soon(self) -> None:
+        """End, whatever is awaited: somebody told the process to, or the terminal is gone. May be called anywhere."""
         self.signalled = True
-        self.exit()
+        with suppress(RuntimeError):  # it ended meanwhile
+            if self._on_loop is not None:
+                self._on_loop.call_soon_threadsafe(self.exit)
+
+    def _set_pointer_shape(self, shape: str) -> None:
+        """Send nothing: there is no mouse here, and terminals that do not know the sequence print it."""
 
     def _handle_exception(self, error: Exception) -> None:
         """End with what is wrong: the command line says it. A trace on the screen would show content."""
@@ -90,7 +98,7 @@ class ReviewApp(Work):
     def leave(self) -> None:
         """Leave; while an answer is awaited, only when asked again."""
         if self.busy and not self.said[0].startswith("press q again"):
-            self.say(f"press q again to leave: {self.busy}. The commands are in the log, and are decided", "warn")
+            self.say(f"press q again to leave: {self.busy}. What the broker has of it is decided", "warn")
             return
         self.exit()
 

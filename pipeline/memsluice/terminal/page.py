@@ -21,6 +21,8 @@ from memsluice.terminal.wrapping import Run
 CELLS_MIN, LINES_MIN = 40, 10
 SAID_CHARS_MAX = 400
 HELP_KEYS_CELLS = 12
+COLOURS = {"bad": "ansi_red", "warn": "ansi_yellow", "good": "ansi_green"}
+"""The terminal's own, which can be read on its ground."""
 
 
 class Page(Screen[None]):
@@ -76,7 +78,7 @@ class Page(Screen[None]):
         """Show what was said last, and where and as of when this is."""
         text, style = self.desk.said
         self._said.update(visible(text, SAID_CHARS_MAX))
-        self._said.styles.color = {"bad": "red", "warn": "yellow", "good": "green"}.get(style, "ansi_default")
+        self._said.styles.color = COLOURS.get(style, "ansi_default")
         self._title.update(visible(self.title_now(), SAID_CHARS_MAX))
 
     def title_now(self) -> str:
@@ -109,6 +111,10 @@ class Page(Screen[None]):
     def later(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something beside the screen, and say what fails."""
         self.run_worker(self._guarded(work), exit_on_error=True)
+
+    def surely(self, work: Coroutine[Any, Any, None]) -> None:
+        """The same, to its end, though this page is left meanwhile: what was signed has an answer."""
+        self.app.run_worker(self._guarded(work), exit_on_error=True)
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -164,7 +170,7 @@ class Page(Screen[None]):
 
     def key_to_undo(self) -> None:
         """Take back what was rejected last."""
-        self.later(self.desk.take_back())
+        self.surely(self.desk.take_back())
 
     def key_to_filter(self) -> None:
         """Ask for another filter."""

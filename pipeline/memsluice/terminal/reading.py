@@ -217,7 +217,7 @@ class Reading(Page):
             return
         todo = self._plan(action, [leaf])
         if todo.todo:
-            self.later(self._decide(todo))
+            self.surely(self._decide(todo))
         elif leaf.sent:
             self.say("the gate has not answered yet: g reads anew", "warn")
         else:
@@ -233,7 +233,7 @@ class Reading(Page):
 
         def signed(why: str) -> None:
             if not self._busy():
-                self.later(self._decide(self._plan(action, leaves, why), despite_claim=despite_claim))
+                self.surely(self._decide(self._plan(action, leaves, why), despite_claim=despite_claim))
 
         lines = preview(todo, self.desk.clock(), despite_claim=despite_claim, signer=self.desk.signer)
         foot = "Enter: sign   Esc: back   PgDn: scroll"
@@ -258,17 +258,20 @@ class Reading(Page):
             leaf = by_name.get(name_of(one.seen.entry))
             if leaf is not None:
                 leaf.decided(one, told_of(one))
-        self.laid()
         await self.freshen()
         if self.is_active and all(one.came is Came.DONE for one in results):
             self._advance()
 
     async def freshen(self) -> None:
-        """Take what became of those that stand here since, by the index."""
+        """Take what became of those that stand here since, by the index; nothing where this page was left."""
+        if not self.is_attached:
+            return
+        self.laid()
         for leaf in self.paper.leaves:
             fresh = await asyncio.to_thread(desks.now_of, self.desk.index, leaf.seen)
             leaf.replaced(fresh)
-        self.laid()
+        if self.is_attached:
+            self.laid()
 
     def _advance(self) -> None:
         """Go on to the next one that waits; behind the last to the group's others, or to the next group."""
@@ -292,7 +295,7 @@ class Reading(Page):
         leaf = self.current
         if leaf is not None:
             mine = leaf.seen.claimed_by(self.desk.clock()) == self.desk.signer and self.desk.signer
-            self.later(self._note(leaf, "", saying(claim_s=0 if mine else CLAIM_S)))
+            self.surely(self._note(leaf, "", saying(claim_s=0 if mine else CLAIM_S)))
 
     def key_to_note(self) -> None:
         """Note something about the current one."""
@@ -303,7 +306,7 @@ class Reading(Page):
                 ("It is signed, and stays in the audit when the write is gone: write no memory content into it.", ""),
             ]
             foot = "Enter: sign   Esc: back"
-            later = lambda text: self.later(self._note(leaf, text, {}))  # noqa: E731
+            later = lambda text: self.surely(self._note(leaf, text, {}))  # noqa: E731
             self.ask(lines, "note:", later, foot=foot, chars_max=REASON_CHARS_MAX)
 
     def key_to_assign(self) -> None:
@@ -315,7 +318,7 @@ class Reading(Page):
                 ("To a reviewer, by name or key id; - is nobody.", ""),
             ]
             foot = "Enter: sign   Esc: back"
-            later = lambda text: self.later(self._note(leaf, "", saying(assignee=text)))  # noqa: E731
+            later = lambda text: self.surely(self._note(leaf, "", saying(assignee=text)))  # noqa: E731
             self.ask(lines, "assign to:", later, foot=foot, chars_max=NAME_CHARS_MAX)
 
     async def _note(self, leaf: Leaf, text: str, said: dict[str, str]) -> None:

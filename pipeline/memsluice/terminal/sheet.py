@@ -27,6 +27,9 @@ STYLES = {
 }
 GUTTER_CELLS = 4
 """Columns before each line: whether it is of the current item, and the item's mark."""
+MARGIN_CELLS = 1
+"""A column behind each line that stays blank. Where a terminal gives a line more cells than it was reckoned, the blanks
+that fill it go beyond the last column, and are written over what stands there."""
 
 
 class Sheet(ScrollView, can_focus=True):
@@ -48,7 +51,7 @@ class Sheet(ScrollView, can_focus=True):
     @property
     def cells(self) -> int:
         """How many cells a line may take."""
-        return max(0, self.size.width - GUTTER_CELLS)
+        return max(0, self.size.width - GUTTER_CELLS - MARGIN_CELLS)
 
     @property
     def lines_shown(self) -> range:
@@ -59,7 +62,7 @@ class Sheet(ScrollView, can_focus=True):
     def put(self, rows: Sequence[Row], cells: int) -> None:
         """Show other lines, which were laid out for a width."""
         self._rows, self._laid_cells = rows, cells
-        self.virtual_size = Size(self.cells + GUTTER_CELLS, len(rows))
+        self.virtual_size = Size(self.size.width, len(rows))
         self.refresh()
 
     def go(self, number: int) -> None:

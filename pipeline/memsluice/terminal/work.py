@@ -1,8 +1,10 @@
 """What the pages work with: the desk and the index, what was said and decided, and what waits for the broker."""
 
+import asyncio
 import difflib
-from contextlib import suppress
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol, runtime_checkable
 
 from textual.app import App
 
@@ -42,8 +44,10 @@ class Work(App[None]):
     commands the gate's answer is not known.
     """
 
-    def __init__(self, clerk: Clerk, index: ReviewIndex, wanted: HeldQuery, wait_s: float, clock: Clock) -> None:
-        super().__init__(ansi_color=True)
+    def __init__(
+        self, clerk: Clerk, index: ReviewIndex, wanted: HeldQuery, wait_s: float, clock: Clock, **options: Any
+    ) -> None:
+        super().__init__(ansi_color=True, **options)
         self.clerk, self.index, self.wanted, self.clock = clerk, index, wanted, clock
         self._wait_s = wait_s
         self.said: Saying = ("reading the quarantine and the audit", "")
@@ -133,12 +137,24 @@ class Work(App[None]):
             return f"no held write has the {field} {visible(wanted, 60)}{hint}"
         return "nothing waits for a decision" if not self.wanted.text() else "no held write is as the filter says"
 
+    @contextmanager
+    def _waiting(self, what: str) -> Iterator[None]:
+        """Say what is waited for. Who leaves meanwhile leaves it unanswered, and is told so at the end."""
+        self.busy = what
+        self.say(what)
+        try:
+            yield
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            self.busy = ""
+            raise
+        self.busy = ""
+
     async def decide(self, todo: DecisionPlan, *, despite_claim: bool = False) -> list[DecisionResult]:
         """Sign and publish a plan's commands, and wait for their answers. Raises ConfigError, BrokerUnavailable."""
         many = len(todo.todo)
-        self.busy = f"{many} to {todo.action.value}, waiting for the gate's answer"
-        self.say(self.busy)
-        try:
+        with self._waiting(f"{many} to {todo.action.value}, waiting for the gate's answer"):
             results = await self.clerk.ask(
                 lambda desk: decide(
                     desk,
@@ -149,8 +165,6 @@ class Work(App[None]):
                     monotonic=self.clerk.monotonic,
                 )
             )
-        finally:
-            self.busy = ""
         self.runs = [*self.runs, results][-RUNS_MAX:]
         self.unheard += sum(one.came is Came.NO_ANSWER for one in results)
         done = all(one.came is Came.DONE for one in results)
@@ -161,16 +175,12 @@ class Work(App[None]):
 
     async def note(self, seen: HeldReview, text: str, said: dict[str, str]) -> DecisionResult:
         """Sign and publish a note, and wait for its answer. Raises what :func:`note` does."""
-        self.busy = "a note, waiting for the gate's answer"
-        self.say(self.busy)
-        try:
+        with self._waiting("a note, waiting for the gate's answer"):
             one = await self.clerk.ask(
                 lambda desk: note(
                     desk, seen, text, said, self._wait_s, clock=self.clock, monotonic=self.clerk.monotonic
                 )
             )
-        finally:
-            self.busy = ""
         self.unheard += one.came is Came.NO_ANSWER
         await self.read_on()
         return one

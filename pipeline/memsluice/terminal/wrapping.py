@@ -5,7 +5,9 @@ What is wrapped here went through :func:`memsluice.escaping.visible` before: not
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
+from unicodedata import category, east_asian_width
 
 from rich.cells import get_character_cell_size
 
@@ -77,10 +79,22 @@ def _fitting(text: str, at: int, width: int) -> int:
     """Return the end of the longest line that begins at a place and takes at most ``width`` cells."""
     cells = 0
     for number in range(at, len(text)):
-        cells += get_character_cell_size(text[number])
+        cells += cells_at_most(text[number])
         if cells > width:
             return max(number, at + 1)
     return len(text)
+
+
+@lru_cache(maxsize=4_096)
+def cells_at_most(character: str) -> int:
+    """Return how many cells a character takes on a terminal that gives it most.
+
+    Terminals differ over vowel signs, parts of syllables and shades of emoji: some give them no cell of their own.
+    Where a line was longer than it was reckoned its end would not be on the screen, and count as read.
+    """
+    if category(character) in ("Mn", "Me"):
+        return 0
+    return max(1 + (east_asian_width(character) in ("W", "F")), get_character_cell_size(character))
 
 
 def _part(runs: Iterable[Run], start: int, end: int) -> Iterator[Run]:

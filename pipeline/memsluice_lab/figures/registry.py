@@ -665,6 +665,16 @@ _ALL = (
         "that leave, elements and links made of contents, pages wider than the window, characters that act. Rows have "
         "the pages and how often each was opened.",
     ),
+    Figure(
+        "desk_actions_per_100",
+        "desk_actions:desk_actions_per_100",
+        "<=",
+        40,
+        "actions",
+        "Keys and clicks in one scripted session at the desk that decides 100 held writes in 12 groups by a person's "
+        "rules, in a real Chromium on a real console: nothing unread, groups whose texts deserve different things one "
+        "by one. Rows have the seconds, and the same decisions by `memsluice quarantine`, by group and one by one.",
+    ),
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in _ALL}
 

@@ -207,3 +207,13 @@ def test_one_key_cannot_be_had_under_two_names(shop) -> None:
     public = public_from_text(ana.evaluate("return (await keys.held()).public"))
     with pytest.raises(Exception, match="already"):
         enrol(shop.office.keys, Role.REVIEWER, public, "bob", ("acme",), wall_ms())
+
+
+def test_a_draft_is_told_to_wait_while_too_many_pages_read_whole_partitions(shop) -> None:
+    """What is proposed reads a tenant's audit: of such pages a third at once is refused, and said to be."""
+    ana = shop.person("ana")
+    address = f"{shop.url}/proposals/new?tenant=acme&entry=n-1&action=declassify"
+    with shop.serving.heavy(), shop.serving.heavy():
+        answer = ana.page.goto(address)
+        assert (answer.status, "load it again soon" in ana.page.content()) == (503, True)
+    assert ana.page.goto(address).status == 200

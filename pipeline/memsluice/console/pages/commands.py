@@ -1,5 +1,6 @@
 """Where browsers bring what they signed, and hear what the gate made of it."""
 
+import math
 from typing import Any
 
 import orjson
@@ -66,16 +67,24 @@ def _published(request: Request, signed: list[Signed]) -> list[dict[str, Any]]:
 def answer(request: Request) -> Response:
     """Return what the gate made of a command of this server's; ``?wait=`` is how many seconds to wait for that."""
     who, told = visitor(request), serving(request)
-    try:
-        wait_s = min(float(request.query_params.get("wait", "0")), WAIT_S_MAX)
-    except ValueError:
-        raise InvalidArgument("wait: it is no number of seconds") from None
+    wait_s = _seconds(request.query_params.get("wait", "0"))
     found = orders.remembered(told).find(request.path_params["command_id"], who)
     if found is None:
         raise NotFound("no such command is known here: the entry's page says what became of it")
     with lent(request, "orders", desks.on_kafka, desks.embedded) as desk:
-        (item,) = orders.answers(desk, [found], max(wait_s, 0.0))
+        (item,) = orders.answers(desk, [found], wait_s)
     return JSONResponse(item)
+
+
+def _seconds(text: str) -> float:
+    """Return for how long to wait. Raises InvalidArgument, also for what is no number: a wait for it would not end."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if math.isnan(seconds):
+        raise InvalidArgument("wait: it is no number of seconds")
+    return min(max(seconds, 0.0), WAIT_S_MAX)
 
 
 def sealed(request: Request) -> Response:

@@ -17,7 +17,7 @@ from memsluice.console.lending import lent
 from memsluice.console.menu import Item
 from memsluice.console.rendering import page
 from memsluice.console.visitors import Sight, Visitor
-from memsluice.errors import NotPermitted
+from memsluice.errors import ForgedSignature, NotPermitted, SealError
 from memsluice.events.models import Action
 from memsluice.gate.reasons import words
 from memsluice.log import get_logger
@@ -100,7 +100,10 @@ def carry_out(request: Request) -> Response:
     """Publish again what a signed order names, and answer with what became of each letter."""
     who, told = _visitor(request, Sight.OPERATIONS), serving(request)
     data = body(request)
-    order, kid = orders.order_from_bytes(told.keys, data, told.clock())
+    try:
+        order, kid = orders.order_from_bytes(told.keys, data, told.clock())
+    except SealError as error:  # what a browser sent, and no record of ours
+        raise ForgedSignature(str(error), field="body") from None
     if not who.owns(kid, told.keys.registry()):
         raise NotPermitted("the order is signed with another key than yours")
     orders.keep(told.home / "replays", order, data)

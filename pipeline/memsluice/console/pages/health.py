@@ -17,7 +17,7 @@ from memsluice.console.serving import Serving
 from memsluice.console.visitors import Sight, Visitor
 from memsluice.deployment.home import Home
 from memsluice.envelope.partition_orders import ACKNOWLEDGE, RESUME, Action, PartitionState, order_from_bytes
-from memsluice.errors import InvalidArgument, NotPermitted
+from memsluice.errors import ForgedSignature, InvalidArgument, NotPermitted, SealError
 from memsluice.log import get_logger
 from memsluice.operations.doctor import checks
 from memsluice.operations.doctor.everything import checks_of
@@ -72,7 +72,10 @@ def _orders(state: PartitionState) -> dict[str, str]:
 def order(request: Request) -> Response:
     """Send a signed order about a parked partition, and answer with what the worker made of it."""
     who, told = _visitor(request), serving(request)
-    given, kid = order_from_bytes(told.keys, body(request), told.clock())
+    try:
+        given, kid = order_from_bytes(told.keys, body(request), told.clock())
+    except SealError as error:  # what a browser sent, and no record of ours
+        raise ForgedSignature(str(error), field="body") from None
     if not who.owns(kid, told.keys.registry()):
         raise NotPermitted("the order is signed with another key than yours")
     with _desk(request) as desk:

@@ -1,6 +1,5 @@
 """Logging in and out with a registered key."""
 
-from binascii import Error as NoBase64
 from binascii import a2b_base64
 
 import orjson
@@ -79,7 +78,7 @@ def _sent(data: bytes) -> tuple[str, str, bytes]:
         raise InvalidArgument("kid: it has a character that no key id has")
     try:
         return value["kid"], value["challenge"], a2b_base64(value["signature"], strict_mode=True)
-    except NoBase64:
+    except ValueError:  # text that is not ASCII is none of binascii's own errors
         raise InvalidArgument("signature: it is no base64") from None
 
 

@@ -45,7 +45,7 @@ def show(request: Request) -> Response:
     changes: dict[str, tuple[str, str]] = {}
     problem = ""
     try:
-        with lent(request, "orders", desks.on_kafka, desks.embedded) as desk:
+        with told.heavy(), lent(request, "orders", desks.on_kafka, desks.embedded) as desk:
             if command.action is Action.ACTIVATE:
                 effect = effect_of(desk.audit, desk.keys.keyring(), command, of_home(told.named))
             else:
@@ -71,7 +71,7 @@ def draft(request: Request) -> Response:
         raise InvalidArgument("action: only what takes two people is proposed here")
     if not who.sees_tenant(tenant):
         raise CrossTenant("you may not decide for this tenant", field="tenant")
-    with lent(request, "orders", desks.on_kafka, desks.embedded) as desk:
+    with told.heavy(), lent(request, "orders", desks.on_kafka, desks.embedded) as desk:
         case = find(desk, entry, tenant)
     if not case.digest:
         raise ConfigError("the entry has no digest that a command could be bound to")

@@ -157,7 +157,7 @@ class Line:
             if not data:
                 return
 
-    def until(self, holds: Callable[[str], bool], what: object = "") -> str:
+    def until(self, holds: Callable[[str], object], what: object = "") -> str:
         """Wait until the screen is as it should be; return it. Fails where the process ends before."""
         end = time.monotonic() + LIMIT_S
         with self._changed:

@@ -19,6 +19,8 @@ from memsluice.terminal.work import Work
 from memsluice.terminal.wrapping import Run
 
 CELLS_MIN, LINES_MIN = 40, 10
+FAILING = (MemsluiceError, OSError, sqlite3.Error)
+"""What is said at the foot of the page, which goes on."""
 SAID_CHARS_MAX = 400
 HELP_KEYS_CELLS = 12
 COLOURS = {"bad": "ansi_red", "warn": "ansi_yellow", "good": "ansi_green"}
@@ -32,7 +34,7 @@ class Page(Screen[None]):
     FOOT: ClassVar[str] = ""
     DEFAULT_CSS = """
     Page Static { height: auto; }
-    Page .title { text-style: bold; max-height: 2; }
+    Page .title { text-style: bold; height: 1; }
     Page .said { max-height: 3; min-height: 1; }
     Page .foot { max-height: 1; text-style: dim; }
     """
@@ -106,7 +108,10 @@ class Page(Screen[None]):
         event.prevent_default()
         if not self.sheet.display and does not in ("back", "help"):
             return
-        getattr(self, f"key_to_{does}")()
+        try:
+            getattr(self, f"key_to_{does}")()
+        except FAILING as error:
+            self.say(str(error), "bad")
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something beside the screen, and say what fails."""
@@ -119,7 +124,7 @@ class Page(Screen[None]):
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except (MemsluiceError, OSError, sqlite3.Error) as error:
+        except FAILING as error:
             self.say(str(error), "bad")
 
     def ask(

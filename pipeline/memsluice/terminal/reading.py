@@ -105,6 +105,8 @@ class Reading(Page):
 
     def mark(self, item: int) -> str:
         """Return what a held write's first line begins with: what became of it, or whether it was read."""
+        if item >= len(self.paper.leaves):
+            return " "  # the page is being read anew, and the lines of before still stand there
         leaf = self.paper.leaves[item]
         if leaf.came is not None:
             return MARKS.get(leaf.came, FAILED)

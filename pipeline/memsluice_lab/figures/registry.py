@@ -655,6 +655,17 @@ _ALL = (
         "SQL read, the index alone, a page in the middle, the page of groups, and the console's memory.",
     ),
     Figure(
+        "console_escapes",
+        "console_escapes:console_escapes",
+        "==",
+        0,
+        "escapes",
+        "Every page of the console in a real Chromium, at the desk and on a phone, over a home of 1,000 different "
+        "hostile contents (held, landed, dead letters, names, notes, proposals, filters): scripts that ran, requests "
+        "that leave, elements and links made of contents, pages wider than the window, characters that act. Rows have "
+        "the pages and how often each was opened.",
+    ),
+    Figure(
         "desk_actions_per_100",
         "desk_actions:desk_actions_per_100",
         "<=",

@@ -11,15 +11,24 @@ events.addEventListener("counts", (event) => {
   }
   const waiting = now.states.pending ?? 0;
   document.title = waiting ? `(${waiting}) ${title}` : title;
-  if (fresh && now.mark && now.mark !== fresh.dataset.mark) {
-    told.textContent = `What is held has changed: ${waiting} wait now.`;
-    fresh.hidden = false;
-  }
+  if (!fresh) return;
+  fresh.hidden = !now.mark || now.mark === fresh.dataset.mark;
+  if (!fresh.hidden) told.textContent = `What is held has changed: ${waiting} wait now.`;
 });
+
+function say(text) {
+  if (!fresh) return;
+  told.textContent = text;
+  fresh.hidden = false;
+}
+
 events.addEventListener("ended", () => {
   events.close();
-  if (fresh) {
-    told.textContent = "Your session ended: log in again.";
-    fresh.hidden = false;
-  }
+  say("Your session ended: log in again.");
+});
+// A browser tries again by itself, unless it was refused: as after the console's own start, or beyond its pages.
+events.addEventListener("error", () => {
+  if (events.readyState === EventSource.CLOSED) {
+    say("This page is told nothing new: its session ended, or too many pages are open. Close some, or log in again.");
+  } else say("The console does not answer: what is shown is what was known before.");
 });

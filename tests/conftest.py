@@ -119,11 +119,7 @@ def workers(stack: Stack) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def chromium() -> "Iterator[Browser]":
     """Give the browser of this machine, for one file of tests: while it is driven, no loop can be run by others."""
-    from playwright.sync_api import sync_playwright
+    from memsluice_lab.desk import consoles
 
-    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-    assert path, "no Chromium: run scripts/install-chromium"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    with consoles.chromium() as browser:
         yield browser
-        browser.close()

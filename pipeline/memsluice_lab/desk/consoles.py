@@ -3,7 +3,7 @@
 import shutil
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,17 +15,31 @@ from memsluice.clock import wall_ms
 from memsluice.console.app import create_app
 from memsluice.console.serving import Serving, opened
 from memsluice.console.settings import Settings
-from memsluice.envelope.registry import Role
+from memsluice.envelope.registry import Credential, Role
 from memsluice.errors import StackError
 from memsluice.events.names import EVERYBODY
 from memsluice.keystore.enrolment import enrol, public_from_text
+from memsluice.keystore.store import KeyStore
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, Page, Response
 
 SETTINGS = {"requests_per_s": 1_000, "requests_at_once": 10_000}
 """A walk through all pages asks more often than a person does."""
 NAMES = ("chromium-headless-shell", "chromium")
+SENT_MS = 120_000
+_SEND = """([path, fields]) => {
+  const form = document.createElement("form");
+  [form.method, form.action] = ["post", path];
+  fields.push(["csrf", document.querySelector("meta[name=csrf]").content]);
+  for (const [name, value] of fields) {
+    const field = document.createElement("textarea");
+    [field.name, field.value] = [name, value];
+    form.append(field);
+  }
+  document.body.append(form);
+  form.submit();
+}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +59,23 @@ class Desk:
 @contextmanager
 def served(home: Path) -> Iterator[Desk]:
     """Serve the console of a home on a port of this machine."""
+    with opened(home, Settings.checked(SETTINGS, "desk")) as serving:
+        app = create_app(serving)
+        with listening(app) as url:
+            yield Desk(serving, app, url)
+
+
+@contextmanager
+def listening(app: Any, host: str = "127.0.0.1") -> Iterator[str]:
+    """Serve an application from this process, and give its address."""
     import uvicorn
 
-    with opened(home, Settings.checked(SETTINGS, "desk")) as serving, socket.create_server(("127.0.0.1", 0)) as place:
-        app = create_app(serving)
+    with socket.create_server((host, 0)) as place:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
         thread = threading.Thread(target=server.run, args=([place],), daemon=True)
         thread.start()
         try:
-            yield Desk(serving, app, f"http://127.0.0.1:{place.getsockname()[1]}")
+            yield f"http://{host}:{place.getsockname()[1]}"
         finally:
             server.should_exit = True
             thread.join()
@@ -79,11 +101,29 @@ def person(browser: "Browser", desk: Desk, name: str, role: Role, **options: Any
     """Give a browser of somebody for all tenants, who made a key in it, had it enrolled, and logged in."""
     context = browser.new_context(**options)
     page = context.new_page()
-    page.goto(f"{desk.url}/login")
+    enrolled(page, desk.url, desk.serving.keys, name, role, (EVERYBODY,))
+    enter(page, desk.url)
+    return context, page
+
+
+def enrolled(page: "Page", url: str, keys: KeyStore, name: str, role: Role, tenants: tuple[str, ...]) -> Credential:
+    """Have a browser make a key on the login page of a console, and register it; return its credential."""
+    page.goto(f"{url}/login")
     page.click("#make-key")
     page.locator("#fingerprint").wait_for()
     public = public_from_text(page.locator("#public").inner_text())
-    enrol(desk.serving.keys, role, public, name, (EVERYBODY,), wall_ms())
+    return enrol(keys, role, public, name, tenants, wall_ms())
+
+
+def enter(page: "Page", url: str) -> None:
+    """Log in with the key of the browser, from the login page."""
     page.click("#enter")
-    page.wait_for_url(f"{desk.url}/")
-    return context, page
+    page.wait_for_url(f"{url}/")
+
+
+def send(page: "Page", url: str, path: str, fields: Sequence[tuple[str, str]]) -> "Response | None":
+    """Send a form to a page, as a page of the console's own does, and return what answered."""
+    page.goto(f"{url}/keys")
+    with page.expect_navigation(timeout=SENT_MS) as going:
+        page.evaluate(_SEND, [path, [list(one) for one in fields]])
+    return going.value

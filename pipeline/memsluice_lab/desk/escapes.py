@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from memsluice.envelope.registry import Role
 from memsluice.errors import StateError
-from memsluice_lab.desk.consoles import Desk, person
+from memsluice_lab.desk.consoles import Desk, person, send
 from memsluice_lab.desk.hostile_home import POLICY_FILE, TENANTS
 from memsluice_lab.desk.texts import COMPUTED, contents
 from memsluice_lab.desk.walking import Visit, Walk, beginning, page_of, pages
@@ -20,18 +20,6 @@ if TYPE_CHECKING:
 
 SIZES = {"desktop": (1280, 900), "phone": (360, 740)}
 CANARY, PROBE = ((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("canary.js", "probe.js"))
-SEND = """([path, fields]) => {
-  const form = document.createElement("form");
-  [form.method, form.action] = ["post", path];
-  fields.push(["csrf", document.querySelector("meta[name=csrf]").content]);
-  for (const [name, value] of fields) {
-    const field = document.createElement("textarea");
-    [field.name, field.value] = [name, value];
-    form.append(field);
-  }
-  document.body.append(form);
-  form.submit();
-}"""
 MOST: Mapping[str, int] = {"audit": 60}
 """How many pages of a kind are opened where nobody says so; of the others all."""
 FEW = 3
@@ -89,10 +77,8 @@ class Watch:
         if visit.fields is None:
             answer = self.page.goto(url)
         else:
-            self.page.goto(f"{self._desk.url}/keys")
-            with self.page.expect_navigation(timeout=120_000) as going:
-                self.page.evaluate(SEND, [visit.path, [list(one) for one in visit.fields]])
-            answer, url = going.value, self.page.url
+            answer = send(self.page, self._desk.url, visit.path, visit.fields)
+            url = self.page.url
         if answer is None or answer.status >= 500:
             raise StateError(f"{visit.told()} answered {'nothing' if answer is None else answer.status}")
         if answer.status == 200 and (path := page_of(self._desk.app, self.page.url)):

@@ -1,5 +1,6 @@
 """A home with an embedded log that is filled for a console to show: writes, dead letters, commands, activations."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from memsluice.encoder import Encoder
 from memsluice.envelope.registry import Role
 from memsluice.events.models import AnyPayload, Command
 from memsluice.events.names import EVERYBODY
+from memsluice.gate.policy.model import shipped
 from memsluice.keystore.store import issue_credential
 from memsluice.operations.commands.signing import Signed, sign
 from memsluice.operations.policies.commands import activation
@@ -39,6 +41,12 @@ SOURCES = {
     "operator": (Role.OPERATOR, "operator"),
     "operator-two": (Role.OPERATOR, "operator"),
 }
+
+
+def holding() -> str:
+    """Return a policy that holds whatever has the form of an instruction, whatever the trained weights make of it: the
+    shipped one, with another budget."""
+    return re.sub(r"(with_pattern(?:_own)?): [0-9.]+", r"\1: 0.999999", shipped("default"))
 
 
 @dataclass

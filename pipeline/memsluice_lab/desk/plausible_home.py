@@ -1,6 +1,5 @@
 """A home as one may have it: a travel desk and a clinic whose assistants remember things, and what was held there."""
 
-import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,16 +10,13 @@ from memsluice.client.requests import Session
 from memsluice.console import proposals
 from memsluice.encoder import Encoder
 from memsluice.events.models import Action, Origin
-from memsluice.gate.policy.model import shipped
 from memsluice.operations.held.commands import decision
 from memsluice.operations.review.query import HeldQuery
 from memsluice_lab.desk.consoles import Desk
-from memsluice_lab.desk.homes import Premises
+from memsluice_lab.desk.homes import Premises, holding
 
 TRAVEL, CLINIC = TENANTS = ("harbour-travel", "fern-clinic")
-HELD = re.sub(r"(with_pattern(?:_own)?): [0-9.]+", r"\1: 0.999999", shipped("default"))
-"""The default, but that every text with the form of an instruction is held: whatever the trained weights make of it."""
-POLICY = {**yaml.safe_load(HELD), "name": "house", "writes_per_day": {"user_observed": 12}}
+POLICY = {**yaml.safe_load(holding()), "name": "house", "writes_per_day": {"user_observed": 12}}
 STRICTER = "name: summer\ncontent_bytes_max: 8000\nwrites_per_day: {user_observed: 20}\n"
 FACTS = (
     "Mira wants a window seat on trains.",

@@ -21,8 +21,7 @@ from memsluice.encoder import load_encoder
 from memsluice.envelope.registry import Role
 from memsluice.errors import StateError
 from memsluice_lab.demo.caching_encoder import MemoEncoder
-from memsluice_lab.desk.consoles import Desk, chromium, person, served
-from memsluice_lab.desk.escapes import SEND
+from memsluice_lab.desk.consoles import Desk, chromium, person, send, served
 from memsluice_lab.desk.plausible_home import CLINIC, TRAVEL, decorated, filled
 from memsluice_lab.desk.walking import page_of, pages
 from memsluice_lab.figures.dependencies import TOP
@@ -110,10 +109,7 @@ def go(page: "Page", desk: Desk, shot: Shot) -> None:
     """Open a page. Raises StateError where it is not there."""
     answer: Response | None
     if shot.fields is not None:
-        page.goto(f"{desk.url}/keys")
-        with page.expect_navigation(timeout=60_000) as going:
-            page.evaluate(SEND, [shot.path, [list(one) for one in shot.fields]])
-        answer = going.value
+        answer = send(page, desk.url, shot.path, shot.fields)
     else:
         answer = page.goto(f"{desk.url}{shot.path}")
         if shot.link:

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
-
 from memsluice.client.build import build, topic_of
 from memsluice.clock import wall_ms
 from memsluice.deployment.home import Home
@@ -25,7 +23,6 @@ from memsluice.deployment.paths import HOME_VARIABLE
 from memsluice.encoder import load_encoder
 from memsluice.envelope.registry import Role
 from memsluice.errors import StateError
-from memsluice.keystore.enrolment import enrol, public_from_text
 from memsluice.keystore.store import KeyStore, issue_credential
 from memsluice.operations.held import desk as desks
 from memsluice.operations.held.commands import shown
@@ -33,8 +30,10 @@ from memsluice.operations.review.index import ReviewIndex
 from memsluice.operations.review.query import HeldQuery
 from memsluice.runtimes.assembly import Assembly
 from memsluice_lab.demo.caching_encoder import MemoEncoder
-from memsluice_lab.figures.desk_session import VIEWPORT, Session, chromium
-from memsluice_lab.figures.desk_writes import TENANT, Planted, judge, payloads, planted, policy
+from memsluice_lab.desk.consoles import chromium, enrolled, enter
+from memsluice_lab.desk.homes import holding
+from memsluice_lab.figures.desk_session import VIEWPORT, Session
+from memsluice_lab.figures.desk_writes import TENANT, Planted, judge, payloads, planted
 from memsluice_lab.figures.registry import Measured, Setting
 
 DEPENDS = ("memsluice.cli.main", "memsluice.cli.console", "memsluice.cli.held.quarantine")
@@ -103,7 +102,7 @@ def prepare(home: Path) -> None:
     """Have a gate hold the planted writes in a new home."""
     assembly, place = Assembly.at(Home(home)), Home(home)
     place.policy_file.parent.mkdir(parents=True, exist_ok=True)
-    place.policy_file.write_text(policy(), encoding="utf-8")
+    place.policy_file.write_text(holding(), encoding="utf-8")
     (home / "console.toml").write_text(SETTINGS, encoding="utf-8")
     issue_credential(assembly.keys, Role.USER_CHANNEL, "user", [TENANT], kid="user")
     signer, store = assembly.keys.credential("user").signer(), assembly.local_store()
@@ -170,27 +169,11 @@ def _at_the_desk(home: Path) -> Session:
     with _console(home) as url, chromium() as browser, browser.new_context() as context:
         page = context.new_page()
         page.set_viewport_size(VIEWPORT)
-        _enter(page, url, home)
+        enrolled(page, url, KeyStore(home), "ana", Role.REVIEWER, (TENANT,))
+        enter(page, url)
         sitting = Session(page, judge)
         sitting.clear(url)
     return sitting
-
-
-def _enter(page: Page, url: str, home: Path) -> None:
-    """Make a key in the browser, have it enrolled, and log in with it."""
-    page.goto(f"{url}/login")
-    page.click("#make-key")
-    expect(page.locator("#fingerprint")).to_be_visible()
-    enrol(
-        KeyStore(home),
-        Role.REVIEWER,
-        public_from_text(page.locator("#public").inner_text()),
-        "ana",
-        (TENANT,),
-        wall_ms(),
-    )
-    page.click("#enter")
-    page.wait_for_url(f"{url}/")
 
 
 @contextmanager

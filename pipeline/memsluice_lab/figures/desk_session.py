@@ -7,17 +7,15 @@ page's own scripts, by the geometry of every frame, which contents were in view 
 
 import json
 import re
-import shutil
 import time
 from base64 import b64decode
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, Page, Route, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Page, Route, ViewportSize, expect
 
-from memsluice.errors import ConfigError, StateError
+from memsluice.errors import StateError
 
 Verdict = Literal["release", "reject"]
 Judge = Callable[[str], Verdict]
@@ -196,15 +194,3 @@ def seen(page: Page, name: str, *, now: bool = False) -> bool:
     height, rows = page.evaluate("([name, now]) => witnessed(name, now)", [name, now])
     near = {row + by for row in rows for by in (-2, -1, 0, 1, 2)}
     return bool(rows) and set(range(int(height))) <= near
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """Give the browser of this machine. Raises ConfigError where there is none."""
-    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-    if path is None:
-        raise ConfigError("this is measured in a real browser, and no Chromium is here: run scripts/install-chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()

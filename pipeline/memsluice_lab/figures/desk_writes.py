@@ -1,6 +1,5 @@
 """A hundred held writes as a reviewer finds them on a morning: twelve groups, and what each write deserves."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +8,6 @@ from itertools import cycle, islice
 from memsluice.client import requests
 from memsluice.client.requests import Session
 from memsluice.events.models import Write
-from memsluice.gate.policy.model import shipped
 from memsluice_lab.figures.desk_session import Verdict
 
 TENANT = "acme"
@@ -99,8 +97,3 @@ def payloads(now: datetime) -> list[Write]:
         requests.write(one.event_id, now, Session(TENANT, "helper", f"p-{one.theme}", f"s-{one.theme}"), one.text, {})
         for one in planted()
     ]
-
-
-def policy() -> str:
-    """Return a policy that holds whatever reads like an instruction: the shipped one, with another budget."""
-    return re.sub(r"(with_pattern(?:_own)?): [0-9.]+", r"\1: 0.999999", shipped("default"))

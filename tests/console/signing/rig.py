@@ -1,41 +1,23 @@
 """A console over a home with an embedded log, and people in browsers of their own who come to it."""
 
-import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page
 from tests.held.desk import Office
 
-from memsluice.clock import wall_ms
 from memsluice.console.app import create_app
 from memsluice.console.serving import Serving, opened
 from memsluice.console.settings import Settings
 from memsluice.envelope.registry import Credential, Role
-from memsluice.keystore.enrolment import enrol, public_from_text
 from memsluice.operations.held.entries import HeldWrite
 from memsluice.operations.review.index import ReviewIndex
 from memsluice.operations.review.query import HeldQuery
 from memsluice.topics.names import COMMANDS
-
-SETTINGS = {"requests_per_s": 1_000, "requests_at_once": 10_000}
-
-
-@contextmanager
-def served(app: Any, host: str = "127.0.0.1") -> Iterator[str]:
-    """Serve an application and give its address."""
-    with socket.create_server((host, 0)) as listening:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
-        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
-        thread.start()
-        yield f"http://{host}:{listening.getsockname()[1]}"
-        server.should_exit = True
-        thread.join()
+from memsluice_lab.desk.consoles import SETTINGS, enrolled, enter, listening
 
 
 @dataclass
@@ -79,18 +61,13 @@ class Rig:
         """Give somebody who made a key in his browser and had it enrolled, and who logged in."""
         context = self.browser.new_context()
         page = context.new_page()
-        page.goto(f"{self.url}/login")
-        page.click("#make-key")
-        expect(page.locator("#fingerprint")).to_be_visible()
-        public = public_from_text(page.locator("#public").inner_text())
-        credential = enrol(self.office.keys, role, public, name, tenants, wall_ms())
+        credential = enrolled(page, self.url, self.office.keys, name, role, tenants)
         person = Person(name, context, page, credential)
         page.on("pageerror", lambda error: person.failures.append(str(error)))
         page.on("console", lambda told: person.failures.append(told.text) if told.type == "error" else None)
         self.people.append(person)
         if enters:
-            page.click("#enter")
-            page.wait_for_url(f"{self.url}/")
+            enter(page, self.url)
         return person
 
     def feed(self) -> None:
@@ -135,7 +112,7 @@ def console_of(browser: Browser, office: Office, **settings: Any) -> Iterator[Ri
     with (
         opened(office.home.path, told) as serving,
         ReviewIndex.open(office.home.path) as index,
-        served(create_app(serving)) as url,
+        listening(create_app(serving)) as url,
     ):
         rig = Rig(office, serving, index, url, browser)
         yield rig

@@ -12,12 +12,12 @@ from starlette.routing import Route
 
 from memsluice.clock import wall_ms
 from memsluice.console import fields
-from memsluice.console.asking import body, serving, visitor
+from memsluice.console.asking import body, ordered, serving, visitor
 from memsluice.console.lending import lent
 from memsluice.console.menu import Item
 from memsluice.console.rendering import page
 from memsluice.console.visitors import Sight, Visitor
-from memsluice.errors import ForgedSignature, NotPermitted, SealError
+from memsluice.errors import NotPermitted
 from memsluice.events.models import Action
 from memsluice.gate.reasons import words
 from memsluice.log import get_logger
@@ -98,15 +98,8 @@ def _goes(result: LetterReplay) -> bool:
 
 def carry_out(request: Request) -> Response:
     """Publish again what a signed order names, and answer with what became of each letter."""
-    who, told = _visitor(request, Sight.OPERATIONS), serving(request)
-    data = body(request)
-    try:
-        order, kid = orders.order_from_bytes(told.keys, data, told.clock())
-    except SealError as error:  # what a browser sent, and no record of ours
-        raise ForgedSignature(str(error), field="body") from None
-    if not who.owns(kid, told.keys.registry()):
-        raise NotPermitted("the order is signed with another key than yours")
-    orders.keep(told.home / "replays", order, data)
+    order, kid = ordered(request, _visitor(request, Sight.OPERATIONS), orders.order_from_bytes)
+    orders.keep(serving(request).home / "replays", order, body(request))
     with _desk(request) as desk:
         results = [one for some in orders.carried_out(desk, order, WAIT_S, wall_ms) for one in some]
     _LOG.info("dead letters were published again", order=order.id, kid=kid, letters=len(results))

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from memsluice.console.asking import body, serving, visitor
+from memsluice.console.asking import body, ordered, serving, visitor
 from memsluice.console.lending import lent
 from memsluice.console.menu import Item
 from memsluice.console.rendering import page
@@ -17,7 +17,7 @@ from memsluice.console.serving import Serving
 from memsluice.console.visitors import Sight, Visitor
 from memsluice.deployment.home import Home
 from memsluice.envelope.partition_orders import ACKNOWLEDGE, RESUME, Action, PartitionState, order_from_bytes
-from memsluice.errors import ForgedSignature, InvalidArgument, NotPermitted, SealError
+from memsluice.errors import InvalidArgument, NotPermitted
 from memsluice.log import get_logger
 from memsluice.operations.doctor import checks
 from memsluice.operations.doctor.everything import checks_of
@@ -71,13 +71,7 @@ def _orders(state: PartitionState) -> dict[str, str]:
 
 def order(request: Request) -> Response:
     """Send a signed order about a parked partition, and answer with what the worker made of it."""
-    who, told = _visitor(request), serving(request)
-    try:
-        given, kid = order_from_bytes(told.keys, body(request), told.clock())
-    except SealError as error:  # what a browser sent, and no record of ours
-        raise ForgedSignature(str(error), field="body") from None
-    if not who.owns(kid, told.keys.registry()):
-        raise NotPermitted("the order is signed with another key than yours")
+    given, kid = ordered(request, _visitor(request), order_from_bytes)
     with _desk(request) as desk:
         if desk.partitions is None:
             raise InvalidArgument("an embedded log has no workers, so no partition of it is parked")

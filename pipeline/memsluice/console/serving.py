@@ -1,5 +1,6 @@
 """What a console stands on: its home, the index, desks, keys, sessions. Opened once, used by every request."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -46,6 +47,8 @@ class Serving:
     """Desks of other kinds, by their names (:mod:`memsluice.console.lending`)."""
     kept: dict[str, Any] = field(default_factory=dict)
     """What a page keeps from request to request, by name."""
+    unconfirmed: Counter[str] = field(default_factory=Counter)
+    """How many commands of each visitor went out since his security key was last touched, where each needs none."""
     _heavy: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(HEAVY_MAX))
 
     @property

@@ -30,13 +30,15 @@ FIRST_LINE = "memsluice console step-up v1"
 ASKED, REGISTERING = "step-up", "step-up-register"
 CHALLENGE_BYTES = 32
 NAME = "memsluice console"
+SINGLE_MAX = 10
+"""Commands sent one by one that "bulk" lets through between two confirmations: one by one is no way around it."""
 _LOCK = Lock()
 
 
-def needed(serving: Serving, count: int) -> bool:
-    """Whether so many commands at once want a security key."""
+def needed(serving: Serving, name: str, count: int) -> bool:
+    """Whether so many commands at once of this visitor want a security key."""
     wanted = serving.settings.step_up
-    return wanted == "always" or (wanted == "bulk" and count > 1)
+    return wanted == "always" or (wanted == "bulk" and (count > 1 or serving.unconfirmed[name] >= SINGLE_MAX))
 
 
 def batch_of(envelopes: Sequence[Any]) -> str:
@@ -50,7 +52,7 @@ def batch_of(envelopes: Sequence[Any]) -> str:
 
 def begin(serving: Serving, session: Session, origin: str, batch: str, count: int) -> Any:
     """Return what the browser asks the security key, as JSON values; None where none is wanted. Raises NotPermitted."""
-    if not needed(serving, count):
+    if not needed(serving, session.visitor.name, count):
         return None
     held = _known(serving).get(session.visitor.name)
     if held is None:
@@ -66,8 +68,10 @@ def begin(serving: Serving, session: Session, origin: str, batch: str, count: in
 
 def check(serving: Serving, session: Session, origin: str, envelopes: Sequence[Any], said: Any) -> None:
     """Raise NotPermitted or ForgedSignature where a security key was wanted and did not confirm these envelopes."""
-    if not needed(serving, len(envelopes)):
-        return
+    with _LOCK:
+        if not needed(serving, session.visitor.name, len(envelopes)):
+            serving.unconfirmed[session.visitor.name] += len(envelopes)
+            return
     batch, _, challenge = session.notes.pop(ASKED, "").partition(".")
     if not said or not hmac.compare_digest(batch, batch_of(envelopes)):
         raise NotPermitted("the security key has not confirmed these commands", field="step_up")
@@ -83,6 +87,7 @@ def check(serving: Serving, session: Session, origin: str, envelopes: Sequence[A
                 credential_current_sign_count=held["sign_count"],
             )
         ).new_sign_count  # fmt: skip
+        del serving.unconfirmed[session.visitor.name]
 
     _change(serving, confirmed)
 

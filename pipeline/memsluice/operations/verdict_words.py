@@ -10,6 +10,8 @@ from memsluice.recall.show import moment
 WORDED = "wording.held"
 WORDING = "wording"
 NAME_CHARS_MAX = 160
+FIRST = ("score", "parts", "p", "usual_max", "phase", "threshold")
+"""What of a finding's numbers is told first: names that others chose are long, and push nothing of it out."""
 NOTED = "notes.noted"
 SHARE_TOLD_MIN = 0.0001
 REACHES = {
@@ -39,6 +41,16 @@ def worded(finding: Finding) -> str:
         f"{share} of honest texts tell agents so much to do; {what} from {budget:.2%} down for"
         f" {REACHES.get(found['reach'], name_of(found['reach']))}{pattern}"
     )
+
+
+def found_words(detail: Mapping[str, Any], without: str = "") -> str:
+    """Return in words the numbers and names of a finding; names that others chose are not made visible here."""
+    told = sorted(detail.items(), key=lambda one: FIRST.index(one[0]) if one[0] in FIRST else len(FIRST))
+    return ", ".join(f"{name} {_plain(value)}" for name, value in told if name != without)
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def share_of(p: float) -> str:

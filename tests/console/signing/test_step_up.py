@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, expect
 from tests.console.signing.rig import Person, Rig, console
 from tests.console.signing.test_keys_and_sessions import DECIDE, about
 
-from memsluice.console.stepup import FILE
+from memsluice.console.stepup import FILE, SINGLE_MAX
 
 REGISTER = """
 const stepup = await import("/static/stepup.js");
@@ -92,6 +92,23 @@ def test_a_stolen_session_registers_no_security_key(strict) -> None:
     assert "not this key's" in thief.evaluate(REGISTER, {"kid": ana.credential.kid})
     assert "your own key" in thief.evaluate(REGISTER, {"kid": thief.credential.kid})
     assert not (strict.office.home.path / FILE).exists()
+
+
+def test_one_by_one_is_no_way_around_a_confirmation_of_many(chromium, tmp_path_factory) -> None:
+    """Where only many at once want a touch, so many one after another want one too, until the key was touched."""
+    with console(chromium, tmp_path_factory.mktemp("home"), step_up="bulk") as rig:
+        rig.url = rig.url.replace("127.0.0.1", "localhost")
+        rig.office.write(event_id="w-1")
+        rig.office.write(event_id="w-2")
+        ana = with_key(rig.person("ana"))
+        assert ana.evaluate(REGISTER, {"kid": ana.credential.kid}) == "registered"
+        single = both(rig, ana)
+        first, second = single["entries"]
+        assert ana.evaluate(CONFIRMED, single | {"entries": [first]}) == [False, "done"]
+        rig.serving.unconfirmed[ana.credential.name] = SINGLE_MAX
+        assert ana.evaluate(DECIDE, about(rig.held()[0], ana.credential.kid))["status"] == 403
+        assert ana.evaluate(CONFIRMED, single | {"entries": [second]}) == [True, "done"]
+        assert rig.serving.unconfirmed[ana.credential.name] == 0
 
 
 def test_the_page_of_keys_shows_and_registers(strict) -> None:

@@ -18,7 +18,7 @@ from memsluice.gate.unicode import normalise
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.entries import CommandOutcome, HeldState, Ruled
 from memsluice.operations.held.evidence import evidence
-from memsluice.operations.verdict_words import lapsed_words
+from memsluice.operations.verdict_words import found_words, lapsed_words
 from memsluice.recall.show import duration
 
 CONTEXT_CHARS = 40
@@ -194,7 +194,7 @@ def _about(one: Ruled, now_ms: int) -> str:
 
 def _findings(verdict: Verdict) -> list[Line]:
     told = [finding for finding in verdict.findings if finding.code not in verdict.reasons]
-    return [_line("also found", name(f"{finding.code} {finding.detail or ''}".strip())) for finding in told]
+    return [_line("also found", name(f"{finding.code}  {found_words(finding.detail)}".strip())) for finding in told]
 
 
 def _score(verdict: Verdict) -> list[Line]:

@@ -16,15 +16,13 @@ from memsluice.operations.trace import equals
 from memsluice.operations.trace.equals import EqualTexts
 from memsluice.operations.trace.life import Attempt, EntryStanding, Life, RecordRole
 from memsluice.operations.trace.scale import scale
-from memsluice.operations.verdict_words import NOTED, lapsed_words, note_words
+from memsluice.operations.verdict_words import NOTED, found_words, lapsed_words, note_words
 from memsluice.recall.show import TIER_WORDS, duration, moment
 from memsluice.topics.names import ACCEPTED, AUDIT, OVERFLOW, QUARANTINE, SEALED
 
 NAME_CHARS_MAX = 160
 DETAIL_CHARS_MAX = 240
 FOUND_CHARS_MAX = 480
-FIRST = ("score", "parts", "p", "usual_max", "phase", "threshold")
-"""What of a finding's numbers is told first: names that others chose are long, and push nothing of it out."""
 LINEAGE_INDENT = 2
 Words = Callable[[str], str]
 """What a reason code means."""
@@ -245,18 +243,13 @@ def _checks(verdict: Verdict, words: Words) -> Iterator[Row]:
     if not verdict.findings:
         yield _row("checks", "nothing was found")
     for number, found in enumerate(verdict.findings):
-        told = sorted(found.detail.items(), key=lambda one: FIRST.index(one[0]) if one[0] in FIRST else len(FIRST))
-        detail = ", ".join(f"{name} {_plain(value)}" for name, value in told)
+        detail = found_words(found.detail)
         spans = [Span(visible(f"{found.code} requires {found.decision}", NAME_CHARS_MAX))]
         if words(found.code) != found.code:
             spans.append(Span(f": {words(found.code)}", "dim"))
         if detail:
             spans.append(Span(f" ({visible(detail, FOUND_CHARS_MAX)})", "dim"))
         yield Row("checks" if number == 0 else "", tuple(spans))
-
-
-def _plain(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _score(score: Score | None) -> Iterator[Row]:
@@ -391,4 +384,4 @@ def _evidence(one: Attempt, event_id: str) -> str:
     """Return the numbers by which look back judged an entry."""
     found = (finding.detail.get("entries", ()) for finding in one.verdict.findings)
     told: dict[str, Any] = next((entry for entries in found for entry in entries if entry["event"] == event_id), {})
-    return ", ".join(f"{name} {_plain(value)}" for name, value in told.items() if name != "event")
+    return found_words(told, without="event")

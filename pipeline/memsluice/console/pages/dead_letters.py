@@ -53,7 +53,7 @@ def show_all(request: Request) -> Response:
     return page(
         request, "dead_letters.html", given=fields.shown(given, FIELDS), found=found, counts=stats(found),
         where=where, number=number,
-        letters=[(one, view.state(one, told.clock()), view.claims(one)) for one in shown],
+        letters=[(one, view.state(one, told.clock(), texts=who.sees_content), view.claims(one)) for one in shown],
         older=fields.address("/dead-letters", given, FIELDS, page=number + 1) if len(newest) > number * PAGE else None,
         newer=fields.address("/dead-letters", given, FIELDS, page=number - 1) if number > 1 else None,
         topics=list(USERS), bytes_seen=who.sees(Sight.OPERATIONS), beginning=view.as_text,
@@ -67,7 +67,8 @@ def show_one(request: Request) -> Response:
     name, bytes_seen = fields.text(fields.asked(request), "id") or "", who.sees(Sight.OPERATIONS)
     with _desk(request) as desk:
         (seen,) = find(desk, [name], whole=bytes_seen)
-    rows = [line for line in view.lines(seen, told.clock(), words) if bytes_seen or line.label not in BYTES]
+    every = view.lines(seen, told.clock(), words, texts=who.sees_content)
+    rows = [line for line in every if bytes_seen or line.label not in BYTES]
     return page(
         request, "dead_letter.html", seen=seen, rows=rows, bytes_seen=bytes_seen,
         may_dismiss=who.may(Action.DISMISS) and seen.state is LetterState.OPEN,

@@ -32,7 +32,7 @@ def find(request: Request) -> Response:
     who, told, given = visitor(request), serving(request), fields.asked(request)
     query = query_of(given, who, told.clock())
     before = fields.text(given, "before")
-    with told.desk() as desk:
+    with told.heavy(), told.desk() as desk:
         found = search(
             desk.audit, desk.keys.keyring(), query, who.tenants, PARTITIONS,
             before=None if before is None else AuditPlace.parse(before),
@@ -74,7 +74,7 @@ def trace(request: Request) -> Response:
     if tenant is None and who.tenants is not None and len(who.tenants) == 1:
         (tenant,) = who.tenants
     now_ms = told.clock()
-    with told.desk() as desk:
+    with told.heavy(), told.desk() as desk:
         audit = seen_by(who, desk.audit)
         found = collect.trace(audit, desk.keys.keyring(), event_id, tenant, PARTITIONS)
     lives = [

@@ -45,7 +45,7 @@ def show_all(request: Request) -> Response:
     """Show the letters that the address asks for, the newest first."""
     who, told, given = _visitor(request), serving(request), fields.asked(request)
     number = fields.number(given, "page", 1, PAGES_MAX, 1)
-    with _desk(request) as desk:
+    with told.heavy(), _desk(request) as desk:
         found = look_at(desk, wanted(given, told.clock()))
         where = desk.letters.name
     newest = found.seen[::-1]
@@ -65,7 +65,7 @@ def show_one(request: Request) -> Response:
     """Show one letter; its bytes to operators alone."""
     who, told = _visitor(request), serving(request)
     name, bytes_seen = fields.text(fields.asked(request), "id") or "", who.sees(Sight.OPERATIONS)
-    with _desk(request) as desk:
+    with told.heavy(), _desk(request) as desk:
         (seen,) = find(desk, [name], whole=bytes_seen)
     every = view.lines(seen, told.clock(), words, texts=who.sees_content)
     rows = [line for line in every if bytes_seen or line.label not in BYTES]
@@ -81,7 +81,7 @@ def propose(request: Request) -> Response:
     _visitor(request, Sight.OPERATIONS)
     told, given = serving(request), fields.asked(request)
     name = fields.text(given, "id")
-    with _desk(request) as desk:
+    with told.heavy(), _desk(request) as desk:
         if name is not None:
             names, left = [name], 0
         else:

@@ -55,6 +55,15 @@ def test_no_script_turns_text_into_html() -> None:
     assert {name: hits for name, hits in found.items() if hits} == {}
 
 
+def test_one_clock_that_is_given_tells_every_page_the_time() -> None:
+    """Sessions, limits and commands go by one clock: no file of the console but the one that is given it asks the
+    machine's, or makes up an id that nothing can say beforehand."""
+    asks = re.compile(r"wall_ms|datetime\.now|time\.time\(|uuid4")
+    files = [file for file in sorted(TEMPLATES.parent.rglob("*.py")) if file.name != "serving.py"]
+    assert len(files) > 30
+    assert {file.name: found for file in files if (found := asks.findall(file.read_text()))} == {}
+
+
 def test_every_page_asks_who_looks(place: Place) -> None:
     """Of all routes, those alone answer a stranger that are for logging in; every other is behind the guard."""
     stranger = Browser(place.app, base_url=ORIGIN, follow_redirects=False)

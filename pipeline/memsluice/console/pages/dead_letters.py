@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from memsluice.clock import wall_ms
 from memsluice.console import fields
 from memsluice.console.asking import body, ordered, serving, visitor
 from memsluice.console.lending import lent
@@ -88,7 +87,7 @@ def propose(request: Request) -> Response:
             found = look_at(desk, wanted({**given, "all": ""}, told.clock()))
             names = [one.letter.letter_id for one in found.seen[: orders.LETTERS_MAX]]
             left = len(found.seen) - len(names)
-        results = [one.slim() for some in orders.checked(desk, names, wall_ms) for one in some] if names else []
+        results = [one.slim() for some in orders.checked(desk, names, told.clock) for one in some] if names else []
     going = [[one.seen.letter.letter_id, one.seen.letter.digest] for one in results if _goes(one)]
     return page(request, "dead_letter_replay.html", results=results, going=going, left=left, goes=_goes)
 
@@ -100,9 +99,10 @@ def _goes(result: LetterReplay) -> bool:
 def carry_out(request: Request) -> Response:
     """Publish again what a signed order names, and answer with what became of each letter."""
     order, kid = ordered(request, _visitor(request, Sight.OPERATIONS), orders.order_from_bytes)
-    orders.keep(serving(request).home / "replays", order, body(request))
+    told = serving(request)
+    orders.keep(told.home / "replays", order, body(request))
     with _desk(request) as desk:
-        results = [one for some in orders.carried_out(desk, order, WAIT_S, wall_ms) for one in some]
+        results = [one for some in orders.carried_out(desk, order, WAIT_S, told.clock) for one in some]
     _LOG.info("dead letters were published again", order=order.id, kid=kid, letters=len(results))
     return JSONResponse({"order": order.id, "letters": [_as_data(one) for one in results]})
 

@@ -13,6 +13,7 @@ from tests.review.shelf import Shelf
 
 from memsluice.errors import BrokerUnavailable, ConfigError, InvalidArgument
 from memsluice.events.models import Action
+from memsluice.operations.commands.answers import verified
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.commands import shown
 from memsluice.operations.review.decide import (
@@ -29,7 +30,6 @@ from memsluice.operations.review.decide import (
 )
 from memsluice.operations.review.noting import note
 from memsluice.operations.review.query import HeldQuery
-from memsluice.operations.trace.verdicts import verified
 
 ANY = HeldQuery.parse("state:any")
 

@@ -18,11 +18,10 @@ from memsluice.errors import CrossTenant, ExpiredKey, MalformedEvent, NotPermitt
 from memsluice.events.models import Action, Command, parse_payload
 from memsluice.events.names import EVERYBODY, EventType
 from memsluice.gate.commands.dispatch import COMMANDS
-from memsluice.operations.commands.answers import Bookmark, heard
+from memsluice.operations.commands.answers import Bookmark, heard, verified
 from memsluice.operations.commands.desk import CommandDesk
 from memsluice.operations.commands.signing import TYPE, Signed
 from memsluice.operations.review.decide import Came, came_of
-from memsluice.operations.trace.verdicts import verified
 from memsluice.topics.names import PARTITIONS
 
 ENVELOPES_MAX = 100

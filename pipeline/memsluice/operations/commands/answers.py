@@ -4,6 +4,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from memsluice.envelope.keys import Keyring
+from memsluice.envelope.records import verdict_from_bytes
+from memsluice.envelope.verdict import Verdict
 from memsluice.events.headers import EVENT_ID
 from memsluice.events.models import Command
 from memsluice.events.partition import partition_of
@@ -50,6 +53,11 @@ def heard(
 
     follow([(audit, since, take)], lambda: len(found) == len(waiting), wait_s, monotonic=monotonic, sleep=sleep)
     return found
+
+
+def verified(keyring: Keyring, record: Record) -> Verdict:
+    """Return an audit record's verdict. Raises SealError where its seal does not hold, or it is none."""
+    return verdict_from_bytes(keyring, (record.key or b"").decode("utf-8", "replace"), record.value or b"")
 
 
 def follow(

@@ -19,11 +19,10 @@ from memsluice.gate.commands.review import (
     SHOWN_PARAMETER,
     YES,
 )
-from memsluice.operations.commands.answers import Bookmark, heard
+from memsluice.operations.commands.answers import Bookmark, heard, verified
 from memsluice.operations.commands.signing import COMMAND_VALID
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.entries import HeldWrite, Ruled, ruling_of
-from memsluice.operations.trace.verdicts import verified
 from memsluice.readers.base import TopicReader
 
 CARRYING = (Action.RELEASE, Action.REPLAY)

@@ -12,7 +12,7 @@ from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.errors import SealError
 from memsluice.events.models import Action, Tier, Write
 from memsluice.events.records import Record
-from memsluice.operations.trace.verdicts import verified
+from memsluice.operations.commands.answers import verified
 from memsluice.operations.verdict_words import NOTED, between_words, from_refused, stands_for
 
 PREVIEW_CHARS = 120

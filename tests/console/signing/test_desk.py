@@ -48,6 +48,12 @@ def whole_screen(page: Page) -> None:
     expect(page.locator(".desk-count")).to_have_text(re.compile(r"^(\d+) of \1 read$"))
 
 
+def content_read(page: Page) -> None:
+    """Wait until a page that asks for one signature counts the content on it as read."""
+    page.locator("pre.content").scroll_into_view_if_needed()
+    expect(page.locator("section[data-read]")).to_have_count(1)
+
+
 def said(page: Page, text: str | re.Pattern[str]) -> None:
     """Wait until the desk says this."""
     expect(page.locator(".desk-said")).to_contain_text(text)

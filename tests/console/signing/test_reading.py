@@ -119,6 +119,11 @@ def serve(page: Page, watch: Watch, text: str) -> None:
 )
 def test_nothing_is_decided_that_was_not_on_the_screen(screen, lengths, height, steps) -> None:
     """Of any contents, in any window, by any scrolling and any keys: a command is about what stood there whole."""
+    event("something was decided" if played(screen, lengths, height, steps) else "nothing was decided")
+
+
+def played(screen: Page, lengths: list[int], height: int, steps: list[tuple[str, Any]]) -> list[str]:
+    """Do these steps on a page of contents of so many lines; return what was decided, in order."""
     watch = Watch(screen)
     screen.unroute_all()
     screen.set_viewport_size({"width": WIDTH, "height": height})
@@ -126,7 +131,14 @@ def test_nothing_is_decided_that_was_not_on_the_screen(screen, lengths, height, 
     watch.look()
     for kind, value in steps:
         watch.step(kind, value)
-    event("something was decided" if watch.decided else "nothing was decided")
+    return watch.decided
+
+
+def test_what_was_on_the_screen_is_decided(screen) -> None:
+    """The same keys in the same frames do decide: one by r, the rest that was read by X, the long one once its end
+    came into view and not before."""
+    keys = ["r", "Shift+X", "r", "End", "r", "Home", *["PageDown"] * 8, "r"]
+    assert played(screen, [2, 3, 2, 90], 700, [("key", key) for key in keys]) == ["w-0", "w-1", "w-2", "w-3"]
 
 
 def test_what_lies_over_a_content_hides_it(blank) -> None:

@@ -89,7 +89,7 @@ export function inView(element) {
   return seen;
 }
 
-/** Watches which entries of a page were on the screen from their first line to their last. */
+/** Watches which entries of a page were on the screen from their first line to their last: those have `data-read`. */
 export class Reader {
   constructor(entries, changed = () => {}) {
     this.entries = new Map();
@@ -111,12 +111,13 @@ export class Reader {
   look() {
     if (document.visibilityState !== "visible" || document.querySelector("dialog[open]")) return;
     let news = false;
-    for (const one of this.entries.values()) {
+    for (const [entry, one] of this.entries) {
       const { height, spans } = inView(one.content);
       for (const [from, to] of spans) one.coverage.see(height, from, to);
       if (spans.length === 0) continue;
       news ||= one.done !== one.coverage.whole;
       one.done = one.coverage.whole;
+      entry.toggleAttribute("data-read", one.done);
     }
     if (news) this.changed();
   }
